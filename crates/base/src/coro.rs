@@ -1,0 +1,445 @@
+//! Statements that can wait deep inside: stackful coroutines over ordinary futures.
+//!
+//! A statement is straight-line code. Where it must wait (a lock, a page, a peer), it calls
+//! [`wait`] with a future; the coroutine is suspended, its thread goes on with others, and when the
+//! future is ready the statement continues where it stood. A statement that never waits costs one
+//! switch of stacks and no allocation beyond a pooled stack.
+//!
+//! ```
+//! use base::coro::{self, Interrupts};
+//! use std::sync::Arc;
+//!
+//! let interrupts = Arc::new(Interrupts::default());
+//! let statement = coro::run(interrupts, || {
+//!     let six = coro::wait(async { 6 }).unwrap();
+//!     six * 7
+//! });
+//! # let mut statement = Box::pin(statement);
+//! # let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+//! # use std::future::Future;
+//! assert_eq!(statement.as_mut().poll(&mut cx), std::task::Poll::Ready(42));
+//! ```
+//!
+//! # Rules
+//! - No latch is held across a wait; [`wait`] asserts it.
+//! - A coroutine never changes its thread ([`Run`] is not `Send`).
+//! - It never suspends across frames of another language: foreign code runs on the thread's own
+//!   stack, through [`on_thread_stack`].
+//! - Recursion is checked against the stack that is left ([`check_depth`], 54001).
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::{pin, Pin};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use corosensei::stack::{DefaultStack, Stack};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use crate::error::{Error, ErrorClass, SqlState};
+use crate::limits::COROUTINE_STACK_BYTES;
+use crate::sync::{latches_held, Mutex};
+
+/// Why a statement is told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Interrupt {
+    /// A client's CancelRequest or `pg_cancel_backend`.
+    Cancel = 1,
+    /// `statement_timeout`.
+    StatementTimeout = 2,
+    /// `idle_in_transaction_session_timeout` and the like: the session ends.
+    IdleTimeout = 3,
+    /// The log was cut below what the session has read.
+    HistoryCut = 4,
+    /// The session is told to end: shutdown, `pg_terminate_backend`, the client is gone.
+    Terminate = 5,
+}
+
+impl Interrupt {
+    fn of(code: u8) -> Option<Interrupt> {
+        [
+            Interrupt::Cancel,
+            Interrupt::StatementTimeout,
+            Interrupt::IdleTimeout,
+            Interrupt::HistoryCut,
+            Interrupt::Terminate,
+        ]
+        .into_iter()
+        .find(|interrupt| *interrupt as u8 == code)
+    }
+}
+
+impl From<Interrupt> for Error {
+    fn from(interrupt: Interrupt) -> Error {
+        let (state, message) = match interrupt {
+            Interrupt::Cancel => (
+                SqlState::QUERY_CANCELED,
+                "canceling statement due to user request",
+            ),
+            Interrupt::StatementTimeout => (
+                SqlState::QUERY_CANCELED,
+                "canceling statement due to statement timeout",
+            ),
+            Interrupt::IdleTimeout => (
+                SqlState::of("25P03"),
+                "terminating connection due to idle-in-transaction timeout",
+            ),
+            Interrupt::HistoryCut => (
+                SqlState::SERIALIZATION_FAILURE,
+                "could not serialize access due to a failover",
+            ),
+            Interrupt::Terminate => (
+                SqlState::ADMIN_SHUTDOWN,
+                "terminating connection due to administrator command",
+            ),
+        };
+        let class = match interrupt {
+            Interrupt::IdleTimeout | Interrupt::Terminate => ErrorClass::Session,
+            _ => ErrorClass::Engine,
+        };
+        Error::of_class(class, state, message)
+    }
+}
+
+/// Where others leave an interrupt for a session, and the session finds it.
+///
+/// The strongest pending one wins; it stays until taken.
+#[derive(Debug, Default)]
+pub struct Interrupts {
+    pending: AtomicU8,
+    waiter: Mutex<Option<Waker>>,
+}
+
+impl Interrupts {
+    /// Leaves an interrupt and wakes the session if it waits.
+    pub fn raise(&self, interrupt: Interrupt) {
+        self.pending.fetch_max(interrupt as u8, Ordering::AcqRel);
+        let waiter = self.waiter.lock().take();
+        if let Some(waker) = waiter {
+            waker.wake();
+        }
+    }
+
+    /// Takes the pending interrupt, if there is one.
+    pub fn take(&self) -> Option<Interrupt> {
+        if self.pending.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        Interrupt::of(self.pending.swap(0, Ordering::AcqRel))
+    }
+
+    /// Forgets a pending cancel or timeout, which a new statement must not inherit. What ends the
+    /// session stays.
+    pub fn clear_statement(&self) {
+        for code in [Interrupt::Cancel as u8, Interrupt::StatementTimeout as u8] {
+            let _ = self
+                .pending
+                .compare_exchange(code, 0, Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
+    fn register(&self, waker: &Waker) {
+        *self.waiter.lock() = Some(waker.clone());
+    }
+}
+
+type Switch = Yielder<NonNull<()>, ()>;
+
+/// What the code inside a coroutine knows of it.
+#[derive(Clone, Copy)]
+struct Current {
+    yielder: NonNull<Switch>,
+    interrupts: NonNull<Interrupts>,
+    /// The task context of the latest resume, behind an erased lifetime.
+    context: NonNull<()>,
+    stack_limit: usize,
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Stacks that a thread keeps for later statements.
+const POOLED_STACKS_MAX: usize = 128;
+
+/// Waits for a future inside a coroutine.
+///
+/// # Errors
+/// The pending [`Interrupt`], taken; the future is then dropped. A ready future wins over an
+/// interrupt that arrives with it.
+///
+/// # Panics
+/// Outside a coroutine, or while this thread holds a latch.
+pub fn wait<F: Future>(future: F) -> Result<F::Output, Interrupt> {
+    let mut future = pin!(future);
+    loop {
+        let current = current();
+        assert_eq!(latches_held(), 0, "a latch is held across a wait");
+        // SAFETY: `context` is the context of the poll that resumed this coroutine and that is
+        // still running below us on the thread's own stack.
+        let cx = unsafe { current.context.cast::<Context<'_>>().as_mut() };
+        if let Poll::Ready(value) = future.as_mut().poll(cx) {
+            return Ok(value);
+        }
+        // SAFETY: `Run` keeps the interrupts alive for as long as the coroutine lives.
+        let interrupts = unsafe { current.interrupts.as_ref() };
+        interrupts.register(cx.waker());
+        if let Some(interrupt) = interrupts.take() {
+            return Err(interrupt);
+        }
+        suspend(current);
+    }
+}
+
+/// Waits where no interrupt may come between: the wait ends only with the future.
+///
+/// # Panics
+/// As [`wait`].
+pub fn wait_uninterrupted<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        let current = current();
+        assert_eq!(latches_held(), 0, "a latch is held across a wait");
+        // SAFETY: as in `wait`.
+        let cx = unsafe { current.context.cast::<Context<'_>>().as_mut() };
+        if let Poll::Ready(value) = future.as_mut().poll(cx) {
+            return value;
+        }
+        suspend(current);
+    }
+}
+
+/// Lets others run, then goes on; for long computations, every
+/// [`crate::limits::ROWS_PER_YIELD`] rows.
+///
+/// # Errors
+/// The pending interrupt.
+pub fn yield_now() -> Result<(), Interrupt> {
+    let mut yielded = false;
+    wait(std::future::poll_fn(move |cx| {
+        if yielded {
+            return Poll::Ready(());
+        }
+        yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }))
+}
+
+/// Whether this code runs inside a coroutine.
+pub fn inside() -> bool {
+    CURRENT.with(|current| current.get().is_some())
+}
+
+/// Runs foreign or deeply recursive code on the thread's own, large stack. Outside a coroutine it
+/// just calls `f`. `f` must not wait.
+pub fn on_thread_stack<R>(f: impl FnOnce() -> R + Send) -> R {
+    let Some(current) = CURRENT.with(Cell::take) else {
+        return f();
+    };
+    // SAFETY: the yielder lives as long as the coroutine that this code runs in.
+    let result = unsafe { current.yielder.as_ref() }.on_parent_stack(f);
+    CURRENT.with(|slot| slot.set(Some(current)));
+    result
+}
+
+/// Checks that enough stack is left for a few more calls. Outside a coroutine nothing is checked.
+///
+/// # Errors
+/// 54001.
+pub fn check_depth() -> Result<(), Error> {
+    const RESERVE: usize = 64 << 10;
+    let Some(current) = CURRENT.with(Cell::get) else {
+        return Ok(());
+    };
+    let here = std::ptr::from_ref(&current).addr();
+    if here < current.stack_limit + RESERVE {
+        return Err(Error::new(
+            SqlState::STATEMENT_TOO_COMPLEX,
+            "stack depth limit exceeded",
+        )
+        .with_hint("Write the statement with less nesting."));
+    }
+    Ok(())
+}
+
+fn current() -> Current {
+    CURRENT.with(Cell::get).expect("only a coroutine can wait")
+}
+
+fn suspend(current: Current) {
+    // SAFETY: as in `on_thread_stack`. The input is the context of the next resume.
+    let context = unsafe { current.yielder.as_ref() }.suspend(());
+    CURRENT.with(|slot| {
+        slot.set(Some(Current { context, ..current }));
+    });
+}
+
+/// Makes a coroutine of `body`; it starts when first polled. Dropped before its end, it is unwound.
+pub fn run<R: 'static>(interrupts: Arc<Interrupts>, body: impl FnOnce() -> R + 'static) -> Run<R> {
+    let stack = STACKS
+        .with(|stacks| stacks.borrow_mut().pop())
+        .unwrap_or_else(|| {
+            DefaultStack::new(COROUTINE_STACK_BYTES).expect("address space for a stack")
+        });
+    let stack_limit = stack.limit().get();
+    let shared = NonNull::from(&*interrupts);
+    let coroutine = Coroutine::with_stack(stack, move |yielder: &Switch, context| {
+        CURRENT.with(|slot| {
+            slot.set(Some(Current {
+                yielder: NonNull::from(yielder),
+                interrupts: shared,
+                context,
+                stack_limit,
+            }));
+        });
+        body()
+    });
+    Run {
+        coroutine: Some(coroutine),
+        _interrupts: interrupts,
+        not_send: PhantomData,
+    }
+}
+
+type Body<R> = Coroutine<NonNull<()>, (), R, DefaultStack>;
+
+/// A running coroutine: the future of its result.
+pub struct Run<R: 'static> {
+    coroutine: Option<Body<R>>,
+    _interrupts: Arc<Interrupts>,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl<R> Unpin for Run<R> {}
+
+impl<R> std::fmt::Debug for Run<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Run")
+    }
+}
+
+impl<R> Future for Run<R> {
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        let coroutine = self.coroutine.as_mut().expect("polled after its end");
+        let outer = CURRENT.with(Cell::take);
+        let result = coroutine.resume(NonNull::from(cx).cast());
+        CURRENT.with(|slot| slot.set(outer));
+        match result {
+            CoroutineResult::Yield(()) => Poll::Pending,
+            CoroutineResult::Return(value) => {
+                let coroutine = self.coroutine.take().expect("it has just returned");
+                pool(coroutine.into_stack());
+                Poll::Ready(value)
+            }
+        }
+    }
+}
+
+impl<R> Drop for Run<R> {
+    fn drop(&mut self) {
+        // The body is unwound by `force_unwind`; it may look for its coroutine on the way, and
+        // finds none, so a destructor that waits would panic.
+        if let Some(mut coroutine) = self.coroutine.take() {
+            let outer = CURRENT.with(Cell::take);
+            coroutine.force_unwind();
+            CURRENT.with(|slot| slot.set(outer));
+            pool(coroutine.into_stack());
+        }
+    }
+}
+
+fn pool(stack: DefaultStack) {
+    let _ = STACKS.try_with(|stacks| {
+        let mut stacks = stacks.borrow_mut();
+        if stacks.len() < POOLED_STACKS_MAX {
+            stacks.push(stack);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::Event;
+    use std::rc::Rc;
+
+    fn poll<R>(run: &mut Run<R>) -> Poll<R> {
+        let mut cx = Context::from_waker(Waker::noop());
+        Pin::new(run).poll(&mut cx)
+    }
+
+    #[test]
+    fn a_statement_goes_on_where_it_waited() {
+        let event = Rc::new(Event::new());
+        let open = Rc::new(Cell::new(false));
+        let (inner_event, inner_open) = (event.clone(), open.clone());
+        let mut statement = run(Arc::default(), move || {
+            wait(inner_event.until(|| inner_open.get().then_some(5))).unwrap() + 1
+        });
+        assert!(poll(&mut statement).is_pending());
+        open.set(true);
+        event.notify_all();
+        assert_eq!(poll(&mut statement), Poll::Ready(6));
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_wait() {
+        let interrupts = Arc::new(Interrupts::default());
+        let mut statement = run(interrupts.clone(), || wait(std::future::pending::<()>()));
+        assert!(poll(&mut statement).is_pending());
+        interrupts.raise(Interrupt::Cancel);
+        assert_eq!(poll(&mut statement), Poll::Ready(Err(Interrupt::Cancel)));
+    }
+
+    #[test]
+    fn a_dropped_statement_is_unwound() {
+        struct Flag(Rc<Cell<bool>>);
+        impl Drop for Flag {
+            fn drop(&mut self) {
+                self.0.set(true);
+            }
+        }
+        let dropped = Rc::new(Cell::new(false));
+        let flag = Flag(dropped.clone());
+        let mut statement = run(Arc::default(), move || {
+            let _flag = flag;
+            let _ = wait(std::future::pending::<()>());
+        });
+        assert!(poll(&mut statement).is_pending());
+        drop(statement);
+        assert!(dropped.get());
+    }
+
+    #[test]
+    fn recursion_without_end_is_an_error() {
+        fn deeper(level: u64) -> Result<u64, Error> {
+            check_depth()?;
+            let below = deeper(level + 1)?;
+            Ok(below.max(level))
+        }
+        let mut statement = run(Arc::default(), || deeper(0));
+        match poll(&mut statement) {
+            Poll::Ready(Err(error)) => assert_eq!(error.state(), SqlState::STATEMENT_TOO_COMPLEX),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn foreign_code_runs_on_the_large_stack() {
+        let mut statement = run(Arc::default(), || {
+            assert!(inside());
+            let on_stack = on_thread_stack(inside);
+            assert!(inside());
+            on_stack
+        });
+        assert_eq!(poll(&mut statement), Poll::Ready(false));
+    }
+}

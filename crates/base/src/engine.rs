@@ -1,0 +1,520 @@
+//! The seam between SQL and the transaction engine.
+//!
+//! SQL turns statements into reads and writes of *trees*: ordered maps from encoded keys
+//! ([`crate::key`]) to encoded rows ([`crate::row`]). The engine gives it transactions over them
+//! and knows nothing of types or names.
+//!
+//! ```
+//! # use base::engine::*; use base::*;
+//! # fn example(engine: &dyn Engine, tree: TreeId) -> Result<()> {
+//! let mut txn = engine.begin(TxnOptions::default())?;
+//! txn.begin_statement()?;
+//! let mut row = Vec::new();
+//! if !txn.get(tree, b"k", &mut row)? {
+//!     txn.insert(tree, b"k", b"...")?;
+//! }
+//! let debt = txn.commit(Durability::On)?;
+//! // The reply leaves once `engine.settle(debt, Durability::On)` is ready.
+//! # Ok(()) }
+//! ```
+//!
+//! # Waiting
+//! Every method may wait (for a lock, a lease, a page) and therefore runs inside a coroutine
+//! ([`crate::coro`]); an interrupt surfaces as an error.
+//!
+//! # Debt
+//! Whatever a transaction shows its caller, a row, an absence, an error caused by data, adds to
+//! [`Transaction::debt`]. Replies made of it must not leave before [`Engine::settle`] is ready.
+//!
+//! # Bootstrapping
+//! The trees below [`TreeId::FIRST_USER`] exist from the start, each without secondary indexes.
+//! [`TreeId::DESCRIPTORS`] holds a [`TreeDescriptor`] for every further tree: inserting such a row
+//! makes the tree, deleting it drops the tree, both as transactional as any other write.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::codec::{put_varint, Reader};
+use crate::durability::{Debt, Durability};
+use crate::env::BoxFuture;
+use crate::error::{Error, Result};
+use crate::ids::{GroupId, Lsn, NodeId, SequenceId, Term, TreeId, TxnId};
+use crate::key::{Key, KeyKind, KeyRange};
+
+impl TreeId {
+    /// The tree of [`TreeDescriptor`]s; the key is the tree's id as 8 bytes, big-endian.
+    pub const DESCRIPTORS: TreeId = TreeId(1);
+    /// The tree of sequence states, kept by the engine.
+    pub const SEQUENCES: TreeId = TreeId(2);
+    /// The first id that SQL may give to a tree of its catalog; these need no descriptor.
+    pub const FIRST_CATALOG: TreeId = TreeId(16);
+    /// The first id of a tree that has a descriptor.
+    pub const FIRST_USER: TreeId = TreeId(16_384);
+
+    /// The key of this tree in [`TreeId::DESCRIPTORS`].
+    pub fn descriptor_key(self) -> Key {
+        self.0.to_be_bytes().to_vec()
+    }
+
+    /// Whether cached plans and catalog entries depend on this tree.
+    pub fn is_catalog(self) -> bool {
+        self < TreeId::FIRST_USER && self != TreeId::SEQUENCES
+    }
+}
+
+/// What a tree is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeDescriptor {
+    /// The tree.
+    pub id: TreeId,
+    /// Rows of a table, or entries of an index.
+    pub kind: TreeKind,
+}
+
+/// Rows of a table, or entries of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreeKind {
+    /// The rows of a table, keyed by its primary key or by hidden row numbers.
+    Table,
+    /// A secondary index; its entries are derived from the table's rows when they are applied.
+    Index(IndexDescriptor),
+}
+
+/// How the entries of a secondary index follow from the rows of its table: the key is the index's
+/// columns followed by the row's key, the value is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDescriptor {
+    /// The tree of the table's rows.
+    pub table: TreeId,
+    /// The columns, most significant first.
+    pub columns: Vec<IndexColumn>,
+    /// Whether two rows may not agree in all columns (rows with a NULL among them may).
+    pub unique: bool,
+}
+
+/// One column of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexColumn {
+    /// Its place in the row, from 0.
+    pub column: usize,
+    /// How its bytes become ordered ones.
+    pub kind: KeyKind,
+    /// Whether its order is inverted.
+    pub descending: bool,
+}
+
+impl TreeDescriptor {
+    /// As stored in [`TreeId::DESCRIPTORS`]: a row of one column.
+    pub fn to_row(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, self.id.0);
+        match &self.kind {
+            TreeKind::Table => out.push(0),
+            TreeKind::Index(index) => {
+                out.push(1);
+                put_varint(&mut out, index.table.0);
+                out.push(u8::from(index.unique));
+                put_varint(&mut out, index.columns.len() as u64);
+                for column in &index.columns {
+                    put_varint(&mut out, column.column as u64);
+                    out.push(column.kind as u8);
+                    out.push(u8::from(column.descending));
+                }
+            }
+        }
+        crate::row::RowBuilder::new(1).value(&out).finish()
+    }
+
+    /// Reads what [`TreeDescriptor::to_row`] made.
+    ///
+    /// # Errors
+    /// XX001 when it is something else.
+    pub fn from_row(row: &[u8]) -> Result<TreeDescriptor> {
+        let row = crate::row::Row::parse(row)?;
+        let bytes = row
+            .column(0)
+            .ok_or_else(|| Error::corrupted("a tree without a descriptor"))?;
+        let mut reader = Reader::new(bytes);
+        let id = TreeId(reader.varint()?);
+        let kind = match reader.u8()? {
+            0 => TreeKind::Table,
+            1 => {
+                let table = TreeId(reader.varint()?);
+                let unique = reader.u8()? != 0;
+                let count: usize = reader.varint_as()?;
+                let columns = (0..count)
+                    .map(|_| {
+                        Ok(IndexColumn {
+                            column: reader.varint_as()?,
+                            kind: KeyKind::from_u8(reader.u8()?)?,
+                            descending: reader.u8()? != 0,
+                        })
+                    })
+                    .collect::<Result<_>>()?;
+                TreeKind::Index(IndexDescriptor {
+                    table,
+                    columns,
+                    unique,
+                })
+            }
+            other => return Err(Error::corrupted(format!("a tree of kind {other}"))),
+        };
+        reader.finish()?;
+        Ok(TreeDescriptor { id, kind })
+    }
+}
+
+/// Transaction isolation levels. READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// A snapshot per statement.
+    #[default]
+    ReadCommitted,
+    /// One snapshot; the first updater wins (40001).
+    RepeatableRead,
+    /// Serializable.
+    Serializable,
+}
+
+/// How a transaction is begun.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TxnOptions {
+    /// The isolation level.
+    pub isolation: Isolation,
+    /// Writes are refused by SQL; the engine may take cheaper paths.
+    pub read_only: bool,
+}
+
+/// The strengths of row locks (PostgreSQL 15 manual, section 13.3.2), weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RowLock {
+    /// FOR KEY SHARE: conflicts with `Update` only.
+    KeyShare,
+    /// FOR SHARE.
+    Share,
+    /// FOR NO KEY UPDATE: taken by UPDATE of columns that are no key.
+    NoKeyUpdate,
+    /// FOR UPDATE: taken by DELETE and UPDATE of key columns.
+    Update,
+}
+
+/// The modes of table locks (PostgreSQL 15 manual, section 13.3.1), weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum TableLock {
+    AccessShare,
+    RowShare,
+    RowExclusive,
+    ShareUpdateExclusive,
+    Share,
+    ShareRowExclusive,
+    Exclusive,
+    AccessExclusive,
+}
+
+/// What to do when a lock is held by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum LockWait {
+    /// Wait in line, at most for `lock_timeout` (55P03).
+    #[default]
+    Block,
+    /// 55P03 at once.
+    NoWait,
+    /// Give up this row.
+    Skip,
+}
+
+/// What locking a row found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockedRow {
+    /// The row is as the statement's snapshot shows it.
+    Unchanged,
+    /// It was changed since (READ COMMITTED only); the newest version is in the buffer and the
+    /// statement's conditions must be checked against it.
+    Changed,
+    /// It was deleted since (READ COMMITTED only).
+    Gone,
+    /// It was locked by another, and [`LockWait::Skip`] was asked for.
+    Skipped,
+}
+
+/// What an insert found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// The row is in the transaction's write set.
+    Done,
+    /// A row with the same key is there: in the table itself, or in the unique index named.
+    Duplicate(TreeId),
+}
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// From small keys to large ones.
+    #[default]
+    Forward,
+    /// From large keys to small ones.
+    Backward,
+}
+
+/// Rows that a scan returned: keys and rows in one buffer that is used again.
+#[derive(Debug, Default)]
+pub struct RowBatch {
+    bytes: Vec<u8>,
+    ends: Vec<(usize, usize)>,
+}
+
+impl RowBatch {
+    /// Empties the batch, keeping its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, key: &[u8], row: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(row);
+        self.ends.push((key_end, self.bytes.len()));
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The key and the row at `index`.
+    pub fn get(&self, index: usize) -> (&[u8], &[u8]) {
+        let start = if index == 0 {
+            0
+        } else {
+            self.ends[index - 1].1
+        };
+        let (key_end, row_end) = self.ends[index];
+        (&self.bytes[start..key_end], &self.bytes[key_end..row_end])
+    }
+
+    /// All keys and rows, in the scan's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+}
+
+/// A savepoint of one transaction; larger ones were made later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Savepoint(pub u32);
+
+/// How far the catalog has come: cached plans and catalog entries hold while it is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CatalogVersion {
+    /// Changes with every change of a catalog tree, a take-back included.
+    pub generation: u64,
+    /// The newest position at which a catalog tree changed; what uses a cached plan owes it.
+    pub lsn: Lsn,
+}
+
+/// Makes transactions, and says when what they showed may leave the server.
+pub trait Engine: Send + Sync {
+    /// Begins a transaction. Nothing is read yet.
+    ///
+    /// # Errors
+    /// 0A000 for an isolation level that is not there; 57P01 when this node does not lead.
+    fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>>;
+
+    /// Takes the next `count` numbers of a counter and returns the first: of a sequence, of OIDs,
+    /// of hidden row numbers. Never taken back; logged ahead; a counter that was never used starts
+    /// at 1. The debt is that of the numbers.
+    fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)>;
+
+    /// How far the catalog has come.
+    fn catalog_version(&self) -> CatalogVersion;
+
+    /// Whether a reply with this debt may leave now.
+    fn is_settled(&self, debt: &Debt, durability: Durability) -> bool;
+
+    /// Ready when a reply with this debt may leave; starts whatever flush that needs.
+    ///
+    /// # Errors
+    /// 40001 when the debt rests on what a failover took back; for the session's own commit that
+    /// means it never happened.
+    fn settle(&self, debt: Debt, durability: Durability) -> BoxFuture<'static, Result<()>>;
+
+    /// The cluster as this node sees it.
+    fn status(&self) -> ClusterStatus;
+}
+
+/// One transaction. Dropping it rolls it back.
+pub trait Transaction {
+    /// Its id.
+    fn id(&self) -> TxnId;
+
+    /// The isolation level it was begun with.
+    fn isolation(&self) -> Isolation;
+
+    /// Bounds each wait for a lock; zero is no bound.
+    fn set_lock_timeout(&mut self, timeout: Duration);
+
+    /// A new statement begins: it sees what earlier statements of this transaction wrote and, at
+    /// READ COMMITTED, what others have committed until now.
+    fn begin_statement(&mut self) -> Result<()>;
+
+    /// Makes the writes so far visible to what follows in the same statement (triggers, foreign
+    /// keys, PL/pgSQL), keeping the snapshot.
+    fn next_command(&mut self);
+
+    /// Reads one row into `row` (cleared first); false when there is none.
+    fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool>;
+
+    /// Reads the next rows of a range into `batch` (cleared first), at most `limit` and
+    /// [`crate::limits::SCAN_BATCH_ROWS`]. Returns what is left of the range, or `None` at its end.
+    fn scan(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>>;
+
+    /// Locks a row that this statement has read. `newest` receives the newest version when it
+    /// differs from what was read.
+    ///
+    /// # Errors
+    /// 40001 above READ COMMITTED when the row was changed since the snapshot; 55P03; 40P01.
+    fn lock_row(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        wait: LockWait,
+        newest: &mut Vec<u8>,
+    ) -> Result<LockedRow>;
+
+    /// Locks a table (or any object that has a tree) until the end of the transaction.
+    fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool>;
+
+    /// Inserts a row: waits for others that write the same key, checks the newest version of the
+    /// key and of every unique index.
+    fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted>;
+
+    /// Replaces a row that was locked with `NoKeyUpdate` or `Update` and is there.
+    ///
+    /// Returns `Duplicate` when a unique index already has the new values.
+    fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted>;
+
+    /// Deletes a row that was locked with `Update` and is there.
+    fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
+
+    /// Marks this point.
+    fn savepoint(&mut self) -> Savepoint;
+
+    /// Undoes what came after the savepoint, its locks included; the savepoint stays.
+    fn rollback_to(&mut self, savepoint: Savepoint);
+
+    /// Forgets the savepoint and later ones, keeping what came after.
+    fn release(&mut self, savepoint: Savepoint);
+
+    /// What the replies of this transaction rest on until now.
+    fn debt(&self) -> &Debt;
+
+    /// Commits. On return the transaction is in the log and visible, its locks are released, and
+    /// its outcome rests on the debt returned. A transaction that wrote nothing logs nothing.
+    ///
+    /// # Errors
+    /// 40001 when leadership has changed since the transaction began. After an error nothing has
+    /// been logged.
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Debt>;
+}
+
+/// The cluster as one node sees it.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterStatus {
+    /// The group.
+    pub group: GroupId,
+    /// This node.
+    pub node: NodeId,
+    /// The leader, if known.
+    pub leader: Option<NodeId>,
+    /// The current term.
+    pub term: Term,
+    /// The commit index.
+    pub commit: Lsn,
+    /// The `synchronous_standby_names` in force.
+    pub synchronous_standby_names: Arc<str>,
+    /// Every member, by id. Figures of others are known on the leader only.
+    pub replicas: Vec<ReplicaStatus>,
+}
+
+/// One member of a group.
+#[derive(Clone, Debug, Default)]
+pub struct ReplicaStatus {
+    /// The node.
+    pub node: NodeId,
+    /// Its name (`n1`, …).
+    pub name: Arc<str>,
+    /// Where it listens for other nodes, `ip:port`.
+    pub peer_address: Arc<str>,
+    /// Where it listens for clients, `ip:port`.
+    pub sql_address: Arc<str>,
+    /// Whether it votes.
+    pub voter: bool,
+    /// Whether it has been heard of lately.
+    pub connected: bool,
+    /// Since when it has been connected (wall clock), where known.
+    pub connected_since: Option<crate::ids::Timestamp>,
+    /// The newest report's wall-clock time, where there is one.
+    pub reported_at: Option<crate::ids::Timestamp>,
+    /// The newest position sent to it.
+    pub sent: Lsn,
+    /// The newest position in its operating system.
+    pub received: Lsn,
+    /// The newest position on its disk.
+    pub flushed: Lsn,
+    /// The newest position that it has applied.
+    pub applied: Lsn,
+    /// Time between a local flush here and its report that it had written, flushed, applied it;
+    /// none while it has nothing to catch up on.
+    pub write_lag: Option<Duration>,
+    /// See `write_lag`.
+    pub flush_lag: Option<Duration>,
+    /// See `write_lag`.
+    pub replay_lag: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_come_back() {
+        let index = TreeDescriptor {
+            id: TreeId(20_000),
+            kind: TreeKind::Index(IndexDescriptor {
+                table: TreeId(19_999),
+                columns: vec![IndexColumn {
+                    column: 3,
+                    kind: KeyKind::Bytes,
+                    descending: true,
+                }],
+                unique: true,
+            }),
+        };
+        assert_eq!(TreeDescriptor::from_row(&index.to_row()).unwrap(), index);
+        assert!(TreeDescriptor::from_row(b"\x01\x03\x01\x07").is_err());
+    }
+
+    #[test]
+    fn a_batch_gives_back_its_rows() {
+        let mut batch = RowBatch::default();
+        batch.push(b"a", b"1");
+        batch.push(b"bb", b"");
+        let rows: Vec<_> = batch.iter().collect();
+        assert_eq!(rows, [(&b"a"[..], &b"1"[..]), (&b"bb"[..], &b""[..])]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Hash maps whose order does not depend on the process: a fixed hasher, never a random seed.
+
+/// A hash map with a fixed hasher.
+#[allow(clippy::disallowed_types)]
+pub type HashMap<K, V> = std::collections::HashMap<K, V, rustc_hash::FxBuildHasher>;
+
+/// A hash set with a fixed hasher.
+#[allow(clippy::disallowed_types)]
+pub type HashSet<K> = std::collections::HashSet<K, rustc_hash::FxBuildHasher>;

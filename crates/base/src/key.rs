@@ -1,0 +1,368 @@
+//! Keys whose byte order is the order of their values.
+//!
+//! A key is the concatenation of its columns. Each column begins with a byte that places NULL
+//! (last, as PostgreSQL does by default), then comes the value in a form that [`KeyKind`] names. A
+//! descending column has all its bytes inverted. No column's form is a prefix of another's, so
+//! concatenation keeps the order, and a prefix of columns bounds a range: see [`KeyRange::prefix`].
+//!
+//! ```
+//! use base::key::{put_key_column, KeyKind};
+//! let key = |column: &[u8]| {
+//!     let mut out = Vec::new();
+//!     put_key_column(&mut out, KeyKind::Bytes, false, Some(column)).unwrap();
+//!     out
+//! };
+//! assert!(key(b"a") < key(b"a\0"));
+//! assert!(key(b"a\0") < key(b"b"));
+//! ```
+//!
+//! | kind | column bytes (in a row) | in a key |
+//! |---|---|---|
+//! | `Fixed` | already ordered (bool, uuid) | the same bytes |
+//! | `Int` | 2, 4 or 8 bytes, two's complement, big-endian | first bit flipped |
+//! | `Float` | 4 or 8 bytes, IEEE 754, big-endian | sign-folded; -0 is 0, NaN is last |
+//! | `Bytes` | any | 0x00 escaped as 00 FF, ended by 00 00 |
+//! | `Numeric` | see [`put_numeric`] | class, exponent, digits |
+//! | `Interval` | months i32, days i32, microseconds i64, big-endian | 128-bit total of microseconds |
+
+use crate::codec::Reader;
+use crate::error::{Error, Result, SqlState};
+use crate::limits::KEY_BYTES_MAX;
+
+/// An encoded key.
+pub type Key = Vec<u8>;
+
+/// How a column's bytes become ordered ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum KeyKind {
+    /// The bytes are ordered as they are and all have one length.
+    Fixed = 0,
+    /// A signed big-endian integer.
+    Int = 1,
+    /// An IEEE 754 number, big-endian.
+    Float = 2,
+    /// Bytes of any length (text in C collation, bytea).
+    Bytes = 3,
+    /// A decimal number.
+    Numeric = 4,
+    /// An interval.
+    Interval = 5,
+}
+
+impl KeyKind {
+    /// The kind of that number, as stored in descriptors.
+    pub fn from_u8(code: u8) -> Result<KeyKind> {
+        [
+            KeyKind::Fixed,
+            KeyKind::Int,
+            KeyKind::Float,
+            KeyKind::Bytes,
+            KeyKind::Numeric,
+            KeyKind::Interval,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == code)
+        .ok_or_else(|| Error::corrupted(format!("key kind {code}")))
+    }
+}
+
+const VALUE: u8 = 1;
+const NULL: u8 = 2;
+
+/// Appends one column to a key.
+///
+/// # Errors
+/// XX001 when the bytes are not of that kind; 54000 when the key grows too long.
+pub fn put_key_column(
+    out: &mut Key,
+    kind: KeyKind,
+    descending: bool,
+    column: Option<&[u8]>,
+) -> Result<()> {
+    let start = out.len();
+    match column {
+        None => out.push(NULL),
+        Some(bytes) => {
+            out.push(VALUE);
+            match kind {
+                KeyKind::Fixed => out.extend_from_slice(bytes),
+                KeyKind::Int => put_int(out, bytes)?,
+                KeyKind::Float => put_float(out, bytes)?,
+                KeyKind::Bytes => put_escaped(out, bytes),
+                KeyKind::Numeric => put_numeric(out, bytes)?,
+                KeyKind::Interval => put_interval(out, bytes)?,
+            }
+        }
+    }
+    if descending {
+        out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    if out.len() > KEY_BYTES_MAX {
+        return Err(Error::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            format!(
+                "index row size {} exceeds maximum {KEY_BYTES_MAX}",
+                out.len()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn put_int(out: &mut Key, bytes: &[u8]) -> Result<()> {
+    let (first, rest) = bytes
+        .split_first()
+        .ok_or_else(|| Error::corrupted("an integer of no bytes"))?;
+    out.push(first ^ 0x80);
+    out.extend_from_slice(rest);
+    Ok(())
+}
+
+fn put_float(out: &mut Key, bytes: &[u8]) -> Result<()> {
+    let value = match bytes {
+        [a, b, c, d] => f64::from(f32::from_be_bytes([*a, *b, *c, *d])),
+        _ => f64::from_be_bytes(
+            bytes
+                .try_into()
+                .map_err(|_| Error::corrupted("a float of neither 4 nor 8 bytes"))?,
+        ),
+    };
+    let bits = if value.is_nan() {
+        f64::NAN.to_bits() & !(1 << 63)
+    } else {
+        // Adding zero turns -0 into 0.
+        (value + 0.0).to_bits()
+    };
+    let ordered = if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    };
+    out.extend_from_slice(&ordered.to_be_bytes());
+    Ok(())
+}
+
+fn put_escaped(out: &mut Key, bytes: &[u8]) {
+    for byte in bytes {
+        out.push(*byte);
+        if *byte == 0 {
+            out.push(0xff);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
+/// The class byte that begins a numeric column, in ascending order of value.
+#[allow(missing_docs)]
+pub mod numeric_class {
+    pub const NEGATIVE_INFINITY: u8 = 0;
+    pub const NEGATIVE: u8 = 1;
+    pub const ZERO: u8 = 2;
+    pub const POSITIVE: u8 = 3;
+    pub const INFINITY: u8 = 4;
+    pub const NAN: u8 = 5;
+}
+
+/// Appends a numeric. Its column form is: a class byte ([`numeric_class`]), the display scale as
+/// u16, the weight as i16 (the power of 10,000 of the first digit), then the digits in base 10,000
+/// as u16, all big-endian, without leading or trailing zero digits. The scale is no part of a key,
+/// so 1.0 and 1.00 are the same key.
+pub fn put_numeric(out: &mut Key, bytes: &[u8]) -> Result<()> {
+    let mut reader = Reader::new(bytes);
+    let class = reader.u8()?;
+    let _scale = reader.take(2)?;
+    let weight = reader.take(2)?;
+    out.push(class);
+    let negative = match class {
+        numeric_class::NEGATIVE => true,
+        numeric_class::POSITIVE => false,
+        _ => return Ok(()),
+    };
+    let start = out.len();
+    put_int(out, weight)?;
+    for digit in reader.rest().chunks(2) {
+        // Digits are below 10,000, so the first byte plus one is never 0, which ends them.
+        let [high, low] = digit else {
+            return Err(Error::corrupted("half a digit of a numeric"));
+        };
+        out.extend_from_slice(&[high + 1, *low]);
+    }
+    out.push(0);
+    if negative {
+        out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    Ok(())
+}
+
+fn put_interval(out: &mut Key, bytes: &[u8]) -> Result<()> {
+    let mut reader = Reader::new(bytes);
+    let months = i128::from(reader.u32()? as i32);
+    let days = i128::from(reader.u32()? as i32);
+    let micros = i128::from(reader.u64()? as i64);
+    // PostgreSQL compares intervals with months of 30 days and days of 24 hours.
+    let total = (months * 30 + days) * 86_400_000_000 + micros;
+    put_int(out, &total.to_be_bytes())
+}
+
+/// A range of keys: from `start` (included) to `end` (excluded); no end means to the last key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyRange {
+    /// The first key that may be in the range.
+    pub start: Key,
+    /// The first key after the range.
+    pub end: Option<Key>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub fn all() -> KeyRange {
+        KeyRange {
+            start: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// The keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        KeyRange {
+            start: prefix.to_vec(),
+            end: successor(prefix),
+        }
+    }
+
+    /// One key alone.
+    pub fn point(key: &[u8]) -> KeyRange {
+        let mut end = key.to_vec();
+        end.push(0);
+        KeyRange {
+            start: key.to_vec(),
+            end: Some(end),
+        }
+    }
+
+    /// Whether the key lies in the range.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        key >= self.start.as_slice() && self.end.as_deref().is_none_or(|end| key < end)
+    }
+}
+
+/// The first key after all that begin with `prefix`; none when the prefix is all 0xff.
+pub fn successor(prefix: &[u8]) -> Option<Key> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(kind: KeyKind, descending: bool, column: Option<&[u8]>) -> Key {
+        let mut out = Vec::new();
+        put_key_column(&mut out, kind, descending, column).unwrap();
+        out
+    }
+
+    fn assert_ascending(kind: KeyKind, columns: &[&[u8]]) {
+        for pair in columns.windows(2) {
+            let (low, high) = (Some(pair[0]), Some(pair[1]));
+            assert!(key(kind, false, low) < key(kind, false, high), "{pair:?}");
+            assert!(key(kind, true, low) > key(kind, true, high), "{pair:?}");
+        }
+        let last = columns.last().copied();
+        assert!(
+            key(kind, false, last) < key(kind, false, None),
+            "NULL is last"
+        );
+    }
+
+    #[test]
+    fn keys_sort_as_their_values() {
+        let ints: Vec<_> = [i64::MIN, -300, -1, 0, 1, 255, 256, i64::MAX]
+            .map(i64::to_be_bytes)
+            .to_vec();
+        assert_ascending(
+            KeyKind::Int,
+            &ints.iter().map(|b| &b[..]).collect::<Vec<_>>(),
+        );
+        let floats: Vec<_> = [
+            f64::NEG_INFINITY,
+            -1.5,
+            -1e-300,
+            0.0,
+            2.0,
+            f64::INFINITY,
+            f64::NAN,
+        ]
+        .map(f64::to_be_bytes)
+        .to_vec();
+        assert_ascending(
+            KeyKind::Float,
+            &floats.iter().map(|b| &b[..]).collect::<Vec<_>>(),
+        );
+        assert_ascending(
+            KeyKind::Bytes,
+            &[b"", b"\0", b"\0\0", b"\0a", b"a", b"ab", b"b"],
+        );
+        assert_eq!(
+            key(KeyKind::Float, false, Some(&(-0.0f64).to_be_bytes())),
+            key(KeyKind::Float, false, Some(&0.0f64.to_be_bytes()))
+        );
+    }
+
+    #[test]
+    fn numerics_sort_by_value_and_not_by_scale() {
+        use numeric_class::*;
+        let numeric = |class: u8, scale: u16, weight: i16, digits: &[u16]| {
+            let mut out = vec![class];
+            out.extend_from_slice(&scale.to_be_bytes());
+            out.extend_from_slice(&weight.to_be_bytes());
+            digits
+                .iter()
+                .for_each(|d| out.extend_from_slice(&d.to_be_bytes()));
+            out
+        };
+        let columns = [
+            numeric(NEGATIVE_INFINITY, 0, 0, &[]),
+            numeric(NEGATIVE, 0, 1, &[1]),
+            numeric(NEGATIVE, 0, 0, &[5, 1]),
+            numeric(NEGATIVE, 0, 0, &[5]),
+            numeric(ZERO, 0, 0, &[]),
+            numeric(POSITIVE, 0, -1, &[9999]),
+            numeric(POSITIVE, 0, 0, &[5]),
+            numeric(POSITIVE, 0, 0, &[5, 1]),
+            numeric(POSITIVE, 0, 1, &[1]),
+            numeric(INFINITY, 0, 0, &[]),
+            numeric(NAN, 0, 0, &[]),
+        ];
+        assert_ascending(
+            KeyKind::Numeric,
+            &columns.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+        );
+        assert_eq!(
+            key(
+                KeyKind::Numeric,
+                false,
+                Some(&numeric(POSITIVE, 1, 0, &[5]))
+            ),
+            key(
+                KeyKind::Numeric,
+                false,
+                Some(&numeric(POSITIVE, 2, 0, &[5]))
+            )
+        );
+    }
+
+    #[test]
+    fn ranges_hold_what_they_should() {
+        let range = KeyRange::prefix(b"ab");
+        assert!(range.contains(b"ab") && range.contains(b"ab\xff\xff"));
+        assert!(!range.contains(b"ac") && !range.contains(b"aa"));
+        assert_eq!(successor(b"a\xff"), Some(b"b".to_vec()));
+        assert_eq!(successor(b"\xff\xff"), None);
+        let point = KeyRange::point(b"k");
+        assert!(point.contains(b"k") && !point.contains(b"k\0"));
+    }
+}

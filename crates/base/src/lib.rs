@@ -1,0 +1,27 @@
+//! What every crate of Quorate shares: identifiers, errors, keys and rows, and the two seams.
+//!
+//! The seams are [`env::Env`], through which all code reaches time, randomness, disk and network,
+//! and [`engine::Engine`], through which SQL reaches transactions without knowing how they are
+//! kept. Statements wait through [`coro`], and threads share memory through [`sync`].
+//!
+//! This crate imports no other crate of Quorate, and does no IO.
+
+pub mod codec;
+pub mod coro;
+pub mod durability;
+pub mod engine;
+pub mod env;
+pub mod error;
+pub mod hash;
+pub mod ids;
+pub mod key;
+pub mod limits;
+pub mod row;
+pub mod sync;
+
+pub use durability::{Debt, Durability, GroupDebt};
+pub use error::{Error, ErrorClass, Result, SqlState};
+pub use ids::{
+    CommandId, GroupId, Lsn, NodeId, Position, SequenceId, Term, Timestamp, TreeId, TxnId,
+};
+pub use key::{Key, KeyRange};

@@ -1,0 +1,39 @@
+//! Every limit that more than one crate knows: a name, a value, and what happens at it.
+
+use std::time::Duration;
+
+/// A commit at `off` is flushed at the latest after this.
+pub const OFF_FLUSH_DELAY: Duration = Duration::from_millis(10);
+
+/// Frontend messages longer than this close the connection with 08P01 (PostgreSQL: 1 GB).
+pub const MESSAGE_BYTES_MAX: usize = 1 << 30;
+
+/// A key may be at most this long, encoded; a longer one is 54000.
+pub const KEY_BYTES_MAX: usize = 2_600;
+
+/// Depth of nested expressions and calls at which a statement gets 54001.
+pub const NESTING_MAX: usize = 10_000;
+
+/// Stack of one executing statement.
+pub const COROUTINE_STACK_BYTES: usize = 1 << 20;
+
+/// Statements that execute or wait at one time on one reactor; further ones queue.
+pub const COROUTINES_PER_REACTOR_MAX: usize = 10_000;
+
+/// A long computation gives way to others every so many rows.
+pub const ROWS_PER_YIELD: usize = 4_096;
+
+/// Rows that one call of a scan returns at most.
+pub const SCAN_BATCH_ROWS: usize = 256;
+
+/// Columns of a table (PostgreSQL's limit); one more is 54011.
+pub const COLUMNS_MAX: usize = 1_600;
+
+/// Bytes of held output of one session at which it parks until its gate opens.
+pub const HELD_OUTPUT_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of a group's log that are appended and not yet committed; at it every commit waits,
+/// cancellably, before it appends.
+pub const UNCOMMITTED_BYTES_MAX: usize = 64 << 20;
+
+const _: () = assert!(KEY_BYTES_MAX < 8_192 / 3, "three keys fit a page");

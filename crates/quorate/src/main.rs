@@ -1,0 +1,2 @@
+//! quorate
+fn main() {}
