@@ -1,0 +1,94 @@
+//! What a group is told when it is opened, and whom it talks to outside this crate.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{GroupId, Lsn, NodeId, Term};
+
+/// One member of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The node.
+    pub node: NodeId,
+    /// Its name (`n1`, …), as in `synchronous_standby_names`.
+    pub name: Arc<str>,
+    /// Where it listens for other nodes, `ip:port`.
+    pub peer_address: Arc<str>,
+    /// Where it listens for clients, `ip:port`.
+    pub sql_address: Arc<str>,
+    /// Whether it votes; otherwise it is a learner.
+    pub voter: bool,
+}
+
+/// One group as one of its nodes opens it.
+#[derive(Clone, Debug)]
+pub struct GroupConfig {
+    /// The group.
+    pub group: GroupId,
+    /// This node.
+    pub node: NodeId,
+    /// Its directory below the node's data directory.
+    pub directory: String,
+    /// Every member, this node included.
+    pub members: Vec<Member>,
+    /// What an operator may change.
+    pub settings: GroupSettings,
+}
+
+/// What an operator may change of a group.
+#[derive(Clone, Debug)]
+pub struct GroupSettings {
+    /// `synchronous_standby_names`.
+    pub synchronous_standby_names: Arc<str>,
+    /// How often a leader shows that it lives.
+    pub heartbeat_interval: Duration,
+    /// A follower that hears nothing for this long (and up to twice as long, drawn at random)
+    /// stands for election.
+    pub election_timeout: Duration,
+    /// A checkpoint begins when the log has grown by so many bytes since the last one …
+    pub checkpoint_log_bytes: u64,
+    /// … or when this much time has passed and the log has grown at all.
+    pub checkpoint_interval: Duration,
+    /// Log kept for replicas that are absent; beyond it they are rebuilt from a checkpoint.
+    pub absent_log_bytes_max: u64,
+    /// The size of one segment of the log.
+    pub segment_bytes: u64,
+}
+
+impl Default for GroupSettings {
+    fn default() -> GroupSettings {
+        GroupSettings {
+            synchronous_standby_names: Arc::from(""),
+            heartbeat_interval: Duration::from_millis(100),
+            election_timeout: Duration::from_millis(1000),
+            checkpoint_log_bytes: 256 << 20,
+            checkpoint_interval: Duration::from_secs(300),
+            absent_log_bytes_max: 1 << 30,
+            segment_bytes: 16 << 20,
+        }
+    }
+}
+
+/// Carries frames between the nodes of a cluster. Frames to one node arrive in order or, when a
+/// connection breaks, not at all; none arrives twice or damaged.
+pub trait Transport: Send + Sync {
+    /// Hands a frame over for sending; never waits. It may be dropped.
+    fn send(&self, to: NodeId, frame: Vec<u8>);
+}
+
+/// Told of what voids locks and snapshots. Called with the group's latch held: it must not call
+/// the group.
+pub trait Observer: Send + Sync {
+    /// From now on this node leads in `term`, or in none. Locks and transactions of other terms
+    /// are void; their commits will be refused with 40001.
+    fn leading(&self, term: Option<Term>);
+
+    /// Entries above `to` were taken out of the log by the leader of `term`.
+    fn cut(&self, term: Term, to: Lsn);
+}
+
+/// An observer that does nothing.
+impl Observer for () {
+    fn leading(&self, _term: Option<Term>) {}
+    fn cut(&self, _term: Term, _to: Lsn) {}
+}
