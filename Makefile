@@ -1,0 +1,42 @@
+# Quorate's commands. The two for a newcomer are `make up` and `make test`.
+
+SHELL := /bin/bash
+cache := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+# Outside the clone, so that several clones share one build and `git clean` costs nothing.
+export CARGO_TARGET_DIR ?= $(cache)/quorate/target
+# Passed on to `quorate up`, for example: make up ARGS="--nodes 1"
+ARGS ?=
+
+.PHONY: help up build test lint fmt deps deps-build clean
+
+help:
+	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
+	@echo "make test    every test, with real clusters and the real psql"
+	@echo "make lint    formatting and clippy, without warnings"
+	@echo "make fmt     format the sources"
+	@echo "make deps    install what building and testing need through apt, if it is missing"
+
+up: build
+	@"$(CARGO_TARGET_DIR)/release/quorate" up $(ARGS)
+
+build: deps-build
+	cargo build --release --locked -p quorate
+
+test: deps
+	cargo test --workspace --locked
+
+lint: deps-build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+fmt:
+	cargo fmt --all
+
+deps-build:
+	@scripts/deps.sh libclang-dev postgresql-client-15
+
+deps:
+	@scripts/deps.sh libclang-dev postgresql-client-15 postgresql-15 strace
+
+clean:
+	cargo clean

@@ -1,0 +1,8 @@
+//! Everything that is tested across crates: the rules of the source tree, and real clusters of the
+//! built binary under the real psql. One binary, because linking is what takes long.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod layers;
+mod source;
+mod tidy;
