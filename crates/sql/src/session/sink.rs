@@ -1,0 +1,189 @@
+//! What a session shows, and to whom.
+
+use base::{Debt, Durability, Error, Result};
+
+/// The number of a catalog row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Oid(pub u32);
+
+impl std::fmt::Debug for Oid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Oid({})", self.0)
+    }
+}
+
+/// How a value is written on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Format {
+    /// As text.
+    #[default]
+    Text,
+    /// In the type's binary form.
+    Binary,
+}
+
+/// A parameter as a client sent it.
+#[derive(Clone, Copy, Debug)]
+pub struct Param<'a> {
+    /// How it is written.
+    pub format: Format,
+    /// Its bytes; none is NULL.
+    pub value: Option<&'a [u8]>,
+}
+
+/// One column of a row description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The name.
+    pub name: String,
+    /// The table it comes from, or 0.
+    pub table: Oid,
+    /// Its number in that table, from 1, or 0.
+    pub number: i16,
+    /// The type.
+    pub type_oid: Oid,
+    /// The type's length in bytes, -1 when it varies.
+    pub type_len: i16,
+    /// The type's modifier, or -1.
+    pub type_mod: i32,
+}
+
+/// What ReadyForQuery says of the transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// Not in a block.
+    Idle,
+    /// In a block.
+    InBlock,
+    /// In a block that has failed.
+    Failed,
+}
+
+impl TransactionStatus {
+    /// The byte of ReadyForQuery.
+    pub fn as_byte(self) -> u8 {
+        match self {
+            TransactionStatus::Idle => b'I',
+            TransactionStatus::InBlock => b'T',
+            TransactionStatus::Failed => b'E',
+        }
+    }
+}
+
+/// What CommandComplete says: `SELECT 1`, `INSERT 0 5`, `CREATE TABLE`, ….
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandTag {
+    /// The command's name.
+    pub name: &'static str,
+    /// The rows that it returned or changed, where the tag shows them.
+    pub rows: Option<u64>,
+}
+
+impl std::fmt::Display for CommandTag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)?;
+        match self.rows {
+            // The zero was once the row's OID.
+            Some(rows) if self.name == "INSERT" => write!(f, " 0 {rows}"),
+            Some(rows) => write!(f, " {rows}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How serious a notice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum NoticeSeverity {
+    Debug,
+    Log,
+    Info,
+    Notice,
+    Warning,
+}
+
+impl NoticeSeverity {
+    /// As NoticeResponse writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            NoticeSeverity::Debug => "DEBUG",
+            NoticeSeverity::Log => "LOG",
+            NoticeSeverity::Info => "INFO",
+            NoticeSeverity::Notice => "NOTICE",
+            NoticeSeverity::Warning => "WARNING",
+        }
+    }
+}
+
+/// A message that is no error.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// How serious it is.
+    pub severity: NoticeSeverity,
+    /// Its state, message and fields.
+    pub body: Error,
+}
+
+/// One row, to be written in the formats that the client asked for.
+pub struct RowView<'a> {
+    columns: &'a [Option<&'a [u8]>],
+}
+
+impl std::fmt::Debug for RowView<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RowView({} columns)", self.len())
+    }
+}
+
+impl RowView<'_> {
+    /// How many columns it has.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Whether a column is NULL.
+    pub fn is_null(&self, column: usize) -> bool {
+        self.columns[column].is_none()
+    }
+
+    /// Appends a column, which is not NULL, in a format.
+    ///
+    /// # Errors
+    /// 42883 when the type has no such format.
+    pub fn put(&self, column: usize, format: Format, out: &mut Vec<u8>) -> Result<()> {
+        let _ = format;
+        out.extend_from_slice(self.columns[column].unwrap_or_default());
+        Ok(())
+    }
+}
+
+/// Takes what a session shows, in order. Its methods run inside the statement's coroutine and may
+/// wait, for instance when too much output is held.
+pub trait Sink {
+    /// Everything given from here on, until the end of the message, rests on this too and must not
+    /// leave before it has settled at that level. Called again whenever the debt has grown.
+    fn owe(&mut self, debt: &Debt, durability: Durability);
+
+    /// The columns of the rows that follow (simple protocol only).
+    fn row_description(&mut self, columns: &[Column]) -> Result<()>;
+
+    /// A row.
+    fn row(&mut self, row: &RowView<'_>) -> Result<()>;
+
+    /// The end of a statement (simple protocol only).
+    fn command_complete(&mut self, tag: &CommandTag) -> Result<()>;
+
+    /// The text held no statement (simple protocol only).
+    fn empty_query(&mut self) -> Result<()>;
+
+    /// A message that is no error, already filtered by `client_min_messages`.
+    fn notice(&mut self, notice: &Notice) -> Result<()>;
+
+    /// A reported setting has changed.
+    fn parameter_status(&mut self, name: &str, value: &str) -> Result<()>;
+}
