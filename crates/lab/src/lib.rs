@@ -1,1 +1,14 @@
-//! lab
+//! What synchronous replication costs, measured: workloads, and the systems they run against.
+//!
+//! The systems are real processes: a cluster of Quorate's own binary ([`quorate`]) and PostgreSQL's
+//! topologies from the installed server ([`postgres`]). They are driven by the real psql and
+//! pgbench, interleaved, round after round, and the report gives medians with their spread
+//! ([`report`]), because the machine is never quiet.
+//!
+//! [`commit_loop`] is experiment A: rows per second of one session that commits row by row.
+
+pub mod commit_loop;
+pub mod host;
+pub mod postgres;
+pub mod quorate;
+pub mod report;

@@ -1,0 +1,196 @@
+//! Processes of this machine: started, waited for, and always ended by whoever started them.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::io::{Error, ErrorKind, Result};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to start or to stop.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A process that is ended when this value is dropped: politely, then by force.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts a command with its output in a file.
+    ///
+    /// # Errors
+    /// The command cannot be started, or the file not written.
+    pub fn start(command: &mut Command, log: &Path) -> Result<Process> {
+        let log = std::fs::File::create(log)?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        Ok(Process { child })
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal by its name, such as `TERM` or `KILL`.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        signal(self.pid(), name)
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// `TimedOut` after [`PATIENCE`].
+    pub fn wait(&mut self) -> Result<()> {
+        wait_for("the end of a process", PATIENCE, || self.has_ended())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.has_ended() {
+            return;
+        }
+        let _ = self.signal("TERM");
+        if self.wait().is_err() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Sends a signal to a process.
+///
+/// # Errors
+/// There is no such process.
+pub fn signal(pid: u32, name: &str) -> Result<()> {
+    run(Command::new("kill").args([&format!("-{name}"), &pid.to_string()])).map(drop)
+}
+
+/// Waits until `done` holds.
+///
+/// # Errors
+/// `TimedOut`, naming what was waited for.
+pub fn wait_for(what: &str, limit: Duration, mut done: impl FnMut() -> bool) -> Result<()> {
+    let start = Instant::now();
+    while !done() {
+        if start.elapsed() > limit {
+            return Err(Error::new(
+                ErrorKind::TimedOut,
+                format!("waited {limit:?} for {what}"),
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Runs a command to its end and returns what it printed.
+///
+/// # Errors
+/// It cannot be started, or it fails: then with what it wrote to standard error.
+pub fn run(command: &mut Command) -> Result<String> {
+    let output = output(command)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(Error::other(format!(
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    )))
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// It cannot be started.
+pub fn output(command: &mut Command) -> Result<Output> {
+    command.stdin(Stdio::null()).output().map_err(|error| {
+        Error::new(
+            error.kind(),
+            format!("{}: {error}", command.get_program().to_string_lossy()),
+        )
+    })
+}
+
+/// A TCP port that is free now on all of these addresses.
+///
+/// # Errors
+/// None of many tries succeeds.
+pub fn free_port(addresses: &[&str]) -> Result<u16> {
+    for _ in 0..100 {
+        let first = TcpListener::bind((addresses[0], 0))?;
+        let port = first.local_addr()?.port();
+        let others = addresses[1..]
+            .iter()
+            .all(|address| TcpListener::bind((*address, port)).is_ok());
+        if others {
+            return Ok(port);
+        }
+    }
+    Err(ErrorKind::AddrInUse.into())
+}
+
+/// A server that psql can reach.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// Its address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// A command of PostgreSQL's clients pointed at this server, as `postgres` in database
+    /// `postgres`, with no start-up file and in UTC.
+    pub fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(["-h", &self.host, "-p", &self.port.to_string()])
+            .args(["-U", "postgres"])
+            .env("PGTZ", "UTC")
+            .env("PGCONNECT_TIMEOUT", "5")
+            .env_remove("PGPASSWORD");
+        command
+    }
+
+    /// psql, quiet, unaligned, stopping at the first error.
+    pub fn psql(&self) -> Command {
+        let mut command = self.client("psql");
+        command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "postgres"]);
+        command
+    }
+
+    /// What psql prints for some SQL.
+    ///
+    /// # Errors
+    /// psql fails; the error holds what it said.
+    pub fn query(&self, sql: &str) -> Result<String> {
+        Ok(run(self.psql().args(["-c", sql]))?.trim_end().to_owned())
+    }
+
+    /// Waits until the server answers.
+    ///
+    /// # Errors
+    /// `TimedOut` after [`PATIENCE`].
+    pub fn wait(&self) -> Result<()> {
+        wait_for(
+            &format!("an answer from {}:{}", self.host, self.port),
+            PATIENCE,
+            || self.query("select 1").is_ok_and(|answer| answer == "1"),
+        )
+    }
+}

@@ -1,0 +1,210 @@
+//! PostgreSQL's topologies from the installed server: a primary, alone or with streaming standbys.
+//!
+//! Everything listens on loopback and lives in a directory of its own. The server refuses to run as
+//! root; then it runs as the user `postgres`, through `runuser`.
+
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::host::{free_port, run, wait_for, Endpoint, PATIENCE};
+
+/// Where Debian puts the server's programs.
+pub const DEBIAN_BIN: &str = "/usr/lib/postgresql/15/bin";
+
+/// One server of a topology.
+#[derive(Debug)]
+pub struct Postgres {
+    bin: PathBuf,
+    data: PathBuf,
+    endpoint: Endpoint,
+    running: bool,
+}
+
+impl Postgres {
+    /// Makes a primary in `dir` and starts it. Locale C.UTF-8, UTC, trust on loopback; `settings`
+    /// are lines of postgresql.conf.
+    ///
+    /// # Errors
+    /// The server's programs are missing or fail.
+    pub fn primary(dir: &Path, settings: &[&str]) -> Result<Postgres> {
+        let bin = PathBuf::from(DEBIAN_BIN);
+        if !bin.join("postgres").exists() {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("no PostgreSQL in {DEBIAN_BIN}; try: apt-get install postgresql-15"),
+            ));
+        }
+        let mut server = Postgres::at(bin, dir)?;
+        let data = server.data.display().to_string();
+        server.program(
+            "initdb",
+            &[
+                "-D",
+                &data,
+                "-A",
+                "trust",
+                "-U",
+                "postgres",
+                "--locale=C.UTF-8",
+                "-E",
+                "UTF8",
+                "--no-sync",
+            ],
+        )?;
+        let mut conf = vec![
+            format!("port = {}", server.endpoint.port),
+            format!("unix_socket_directories = '{data}'"),
+            "listen_addresses = '127.0.0.1'".to_owned(),
+            "timezone = 'UTC'".to_owned(),
+            "log_timezone = 'UTC'".to_owned(),
+            "wal_compression = on".to_owned(),
+            "max_wal_senders = 10".to_owned(),
+        ];
+        conf.extend(settings.iter().map(|line| (*line).to_owned()));
+        server.append("postgresql.conf", &conf.join("\n"))?;
+        server.start()?;
+        Ok(server)
+    }
+
+    /// Makes a standby of this server, named `name`, with a replication slot, and starts it.
+    ///
+    /// # Errors
+    /// As [`Postgres::primary`].
+    pub fn standby(&self, dir: &Path, name: &str) -> Result<Postgres> {
+        let mut server = Postgres::at(self.bin.clone(), dir)?;
+        let (data, port) = (
+            server.data.display().to_string(),
+            self.endpoint.port.to_string(),
+        );
+        server.program(
+            "pg_basebackup",
+            &[
+                "-D",
+                &data,
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &port,
+                "-U",
+                "postgres",
+                "-C",
+                "-S",
+                name,
+                "-R",
+                "-c",
+                "fast",
+                "--no-sync",
+            ],
+        )?;
+        let conf = [
+            format!("port = {}", server.endpoint.port),
+            format!("unix_socket_directories = '{data}'"),
+            format!(
+                "primary_conninfo = 'host=127.0.0.1 port={port} user=postgres application_name={name}'"
+            ),
+        ];
+        server.append("postgresql.auto.conf", &conf.join("\n"))?;
+        server.start()?;
+        Ok(server)
+    }
+
+    /// Where clients reach it.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn at(bin: PathBuf, dir: &Path) -> Result<Postgres> {
+        let endpoint = Endpoint {
+            host: "127.0.0.1".to_owned(),
+            port: free_port(&["127.0.0.1"])?,
+        };
+        let server = Postgres {
+            bin,
+            data: dir.to_path_buf(),
+            endpoint,
+            running: false,
+        };
+        if is_root()? {
+            run(Command::new("install")
+                .args(["-d", "-o", "postgres", "-m", "700"])
+                .arg(dir))?;
+        }
+        Ok(server)
+    }
+
+    fn program(&self, name: &str, args: &[&str]) -> Result<String> {
+        let program = self.bin.join(name);
+        let mut command = if is_root()? {
+            let mut command = Command::new("runuser");
+            command.args(["-u", "postgres", "--"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        run(command.args(args).current_dir("/"))
+    }
+
+    fn append(&self, file: &str, text: &str) -> Result<()> {
+        let path = self.data.join(file);
+        let old = std::fs::read_to_string(&path)?;
+        #[allow(clippy::disallowed_methods)]
+        std::fs::write(path, format!("{old}\n{text}\n"))
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let data = self.data.display().to_string();
+        let log = format!("{data}/server.log");
+        // pg_ctl's child keeps its standard output open, so the log must be a file.
+        self.program("pg_ctl", &["-D", &data, "-l", &log, "-W", "start"])?;
+        self.running = true;
+        wait_for("PostgreSQL to answer", PATIENCE, || {
+            self.endpoint.query("select 1").is_ok()
+        })
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if self.running {
+            let data = self.data.display().to_string();
+            let _ = self.program("pg_ctl", &["-D", &data, "-m", "immediate", "stop"]);
+        }
+    }
+}
+
+fn is_root() -> Result<bool> {
+    Ok(run(Command::new("id").arg("-u"))?.trim() == "0")
+}
+
+/// A primary with two standbys `n2` and `n3`, one of which must answer: `ANY 1 (n2, n3)`.
+#[derive(Debug)]
+pub struct QuorumOfPostgres {
+    /// Dropped first: a primary that stops waits for its standbys.
+    pub standbys: [Postgres; 2],
+    /// The primary.
+    pub primary: Postgres,
+}
+
+impl QuorumOfPostgres {
+    /// Starts all three below `dir`.
+    ///
+    /// # Errors
+    /// As [`Postgres::primary`].
+    pub fn start(dir: &Path) -> Result<QuorumOfPostgres> {
+        let primary = Postgres::primary(&dir.join("pg1"), &[])?;
+        let standbys = [
+            primary.standby(&dir.join("pg2"), "n2")?,
+            primary.standby(&dir.join("pg3"), "n3")?,
+        ];
+        let endpoint = primary.endpoint();
+        endpoint.query("alter system set synchronous_standby_names = 'ANY 1 (n2, n3)'")?;
+        endpoint.query("select pg_reload_conf()")?;
+        wait_for("both standbys to stream", PATIENCE, || {
+            let streaming = "select count(*) from pg_stat_replication \
+                             where state = 'streaming' and sync_state = 'quorum'";
+            endpoint.query(streaming).is_ok_and(|count| count == "2")
+        })?;
+        Ok(QuorumOfPostgres { standbys, primary })
+    }
+}
