@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod group;
+pub mod locks;
 pub mod record;
 
 pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport};

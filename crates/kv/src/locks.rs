@@ -1,0 +1,560 @@
+//! Who may change which row or table: the lock table of a group's leader.
+//!
+//! Locks live in the leader's memory and die with its leadership. A lock's name is a tree, or a
+//! key of a tree; rows are locked in PostgreSQL's four strengths, tables in its eight modes. Keys
+//! of unique indexes are locked like rows: by the index's columns, without the row's key.
+//!
+//! ```
+//! # use base::engine::{LockWait, RowLock}; use base::*; use kv::locks::*; use std::sync::Arc;
+//! # fn example(table: Arc<LockTable>) -> Result<()> {
+//! let mut locks = TxnLocks::new(table, TxnId(7));
+//! let before = locks.mark();
+//! let acquired = locks.row(TreeId(16_384), b"key", RowLock::Update, LockWait::Block)?;
+//! assert_eq!(acquired, Acquired::Granted);
+//! locks.rollback_to(before); // as ROLLBACK TO SAVEPOINT does
+//! # Ok(()) }
+//! ```
+//! Dropping a [`TxnLocks`] gives up everything that it holds.
+//!
+//! # How
+//! The table is cut into shards by a hash of the name, each behind a latch that is held for a few
+//! hundred nanoseconds. A request that must wait stands in the lock's line ([`queue`]), the latch
+//! is given up, and the coroutine waits for its ticket, the lock timeout, or an interrupt. However
+//! the wait ends, also by unwinding, nothing of it stays in the line. When a wait begins, and once
+//! more after [`DEADLOCK_TIMEOUT`], it looks whether it closes a circle ([`deadlock`]); if so it
+//! fails with 40P01.
+//!
+//! # Invariants
+//! - No two owners hold one lock in conflicting modes.
+//! - A request overtakes nobody it conflicts with, except that a holder's upgrade goes first.
+//! - Latches are taken in the order: shards by number, then `waits`. No latch is held while an
+//!   event is notified.
+//! - Locks belong to one term. [`LockTable::clear`] ends it: all locks are gone, waiters get
+//!   40001, and so does every later request of a transaction that locked or read under that term.
+//!
+//! # Messages
+//! The table knows no names, only trees. Where PostgreSQL names a relation, the messages of 55P03
+//! and 40P01 say `"tree N"`, quotation marks included; SQL, which knows what it locked, puts the
+//! name there. Where PostgreSQL names processes, 40P01 names transactions.
+//!
+//! # What it leaves out
+//! - More than 100,000 row locks of one transaction are to become coarser marks. A name is opaque
+//!   bytes with the tree in front, so such marks can be names of another kind in the same table.
+//! - PostgreSQL may reorder a line to break a circle that only exists because of the line's order;
+//!   here the newest waiter fails.
+
+mod deadlock;
+mod modes;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use base::coro::{self, Interrupt};
+use base::engine::{LockWait, RowLock, TableLock};
+use base::env::{self, Env};
+use base::hash::HashMap;
+use base::sync::{Mutex, MutexGuard};
+use base::{Error, ErrorClass, Result, SqlState, Term, TreeId, TxnId};
+
+use deadlock::{Blocked, Step};
+use modes::{Mode, Modes};
+use queue::{Answer, Lock, Outcome, Ticket};
+
+/// Latches of the lock table.
+const SHARDS: usize = 64;
+
+/// A waiter looks again for a deadlock after this (PostgreSQL's `deadlock_timeout`).
+pub const DEADLOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
+const _: () = assert!(
+    SHARDS.is_power_of_two(),
+    "a shard is chosen by bits of a hash"
+);
+
+/// A lock's name: the tree, big-endian, then nothing for the tree itself or 1 and a key.
+type Name = Arc<[u8]>;
+
+const TREE_BYTES: usize = 8;
+
+fn put_name(out: &mut Vec<u8>, tree: TreeId, key: Option<&[u8]>) {
+    out.clear();
+    out.extend_from_slice(&tree.0.to_be_bytes());
+    if let Some(key) = key {
+        out.push(1);
+        out.extend_from_slice(key);
+    }
+}
+
+/// What a message calls the lock of that name.
+fn describe(name: &[u8]) -> String {
+    let (tree, rest) = name.split_at(TREE_BYTES);
+    let tree = tree.iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
+    match rest {
+        [] => format!("relation \"tree {tree}\""),
+        _ => format!("row in relation \"tree {tree}\""),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    /// The term whose locks these are; none while this node does not lead.
+    term: Option<Term>,
+    locks: HashMap<Name, Lock>,
+}
+
+impl Shard {
+    fn forget_if_free(&mut self, name: &[u8]) {
+        if self.locks.get(name).is_some_and(Lock::is_free) {
+            self.locks.remove(name);
+        }
+    }
+}
+
+/// The locks of a group, in its leader's memory.
+#[derive(Debug)]
+pub struct LockTable {
+    env: Arc<dyn Env>,
+    shards: Box<[Mutex<Shard>]>,
+    /// What each waiting transaction waits for.
+    waits: Mutex<HashMap<TxnId, (Name, Mode)>>,
+}
+
+impl LockTable {
+    /// A table that refuses every lock until a term begins.
+    pub fn new(env: Arc<dyn Env>) -> LockTable {
+        LockTable {
+            env,
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            waits: Mutex::default(),
+        }
+    }
+
+    /// This node leads in `term` now.
+    pub fn begin_term(&self, term: Term) {
+        self.clear();
+        for shard in &self.shards {
+            shard.lock().term = Some(term);
+        }
+    }
+
+    /// This node leads no longer: all locks are gone, and whoever waits for one gets 40001.
+    pub fn clear(&self) {
+        for shard in &self.shards {
+            let mut told = Vec::new();
+            let mut shard = shard.lock();
+            shard.term = None;
+            for lock in shard.locks.values_mut() {
+                lock.lose(&mut told);
+            }
+            shard.locks.clear();
+            drop(shard);
+            notify(told);
+        }
+    }
+
+    /// How many locks are held or waited for now.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|s| s.lock().locks.len()).sum()
+    }
+
+    /// Whether no lock is held or waited for.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn shard_of(&self, name: &[u8]) -> usize {
+        use std::hash::BuildHasher;
+        let hash = base::hash::HashMap::<(), ()>::default()
+            .hasher()
+            .hash_one(name);
+        (hash >> 32) as usize & (SHARDS - 1)
+    }
+
+    fn shard(&self, name: &[u8]) -> MutexGuard<'_, Shard> {
+        self.shards[self.shard_of(name)].lock()
+    }
+
+    /// Changes a lock under its latch, then wakes whoever that served.
+    fn change(&self, name: &[u8], change: impl FnOnce(&mut Lock, &mut Vec<Arc<Ticket>>)) {
+        let mut served = Vec::new();
+        let mut shard = self.shard(name);
+        if let Some(lock) = shard.locks.get_mut(name) {
+            change(lock, &mut served);
+            shard.forget_if_free(name);
+        }
+        drop(shard);
+        notify(served);
+    }
+
+    /// Asks for a lock. Only when it has to be waited for, the request is then in line.
+    fn request(&self, owner: TxnId, term: &mut Option<Term>, ask: Ask<'_>) -> Result<Requested> {
+        let mut shard = self.shard(ask.name);
+        let now = shard.term.ok_or_else(crate::group::term_is_over)?;
+        if *term.get_or_insert(now) != now {
+            return Err(crate::group::term_is_over());
+        }
+        let name = match shard.locks.get_key_value(ask.name) {
+            Some((name, _)) => name.clone(),
+            None => Name::from(ask.name),
+        };
+        let lock = shard.locks.entry(name.clone()).or_default();
+        let before = match lock.request(owner, ask.mode) {
+            Answer::Covered => return Ok(Requested::Covered),
+            Answer::Granted(before) => return Ok(Requested::Granted { name, before }),
+            Answer::Conflict(before) => before,
+        };
+        match ask.wait {
+            LockWait::NoWait => return Err(not_available(&name)),
+            LockWait::Skip => return Ok(Requested::Skipped),
+            LockWait::Block => {}
+        }
+        let ticket = Arc::new(Ticket::default());
+        lock.enqueue(owner, ask.mode, ticket.clone());
+        self.waits.lock().insert(owner, (name.clone(), ask.mode));
+        Ok(Requested::InLine {
+            name,
+            before,
+            ticket,
+        })
+    }
+
+    /// Whether `owner`, which waits, is part of a circle. If it is, it has left the line.
+    fn check_deadlock(&self, owner: TxnId, before: Modes) -> Result<()> {
+        let suspected = deadlock::find(owner, |waiter| {
+            let (name, mode) = self.waits.lock().get(&waiter).cloned()?;
+            let by = self.shard(&name).locks.get(&name)?.blockers(waiter);
+            Some(Blocked { name, mode, by })
+        });
+        if suspected.is_none() {
+            return Ok(());
+        }
+        let mut shards: Vec<_> = self.shards.iter().map(Mutex::lock).collect();
+        let circle = deadlock::find(owner, |waiter| {
+            let (name, mode) = self.waits.lock().get(&waiter).cloned()?;
+            let shard = &shards[self.shard_of(&name)];
+            let by = shard.locks.get(&name)?.blockers(waiter);
+            Some(Blocked { name, mode, by })
+        });
+        let Some(circle) = circle else {
+            return Ok(());
+        };
+        let name = &circle[0].name;
+        let shard = &mut shards[self.shard_of(name)];
+        let mut served = Vec::new();
+        let lock = shard.locks.get_mut(name).expect("it is waited for");
+        lock.withdraw(owner, before, &mut served);
+        shard.forget_if_free(name);
+        drop(shards);
+        notify(served);
+        Err(deadlock_detected(&circle))
+    }
+}
+
+fn notify(tickets: Vec<Arc<Ticket>>) {
+    for ticket in tickets {
+        ticket.event.notify_all();
+    }
+}
+
+/// One request.
+#[derive(Clone, Copy)]
+struct Ask<'a> {
+    name: &'a [u8],
+    mode: Mode,
+    wait: LockWait,
+}
+
+enum Requested {
+    Covered,
+    Granted {
+        name: Name,
+        before: Modes,
+    },
+    Skipped,
+    InLine {
+        name: Name,
+        before: Modes,
+        ticket: Arc<Ticket>,
+    },
+}
+
+/// What became of a request for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// It was held already, in this mode or a stronger one.
+    Held,
+    /// It was granted.
+    Granted,
+    /// Another holds it, and [`LockWait::Skip`] was asked for.
+    Skipped,
+}
+
+#[derive(Debug)]
+struct Held {
+    name: Name,
+    before: Modes,
+}
+
+/// The locks of one transaction, in the order in which it got them.
+#[derive(Debug)]
+pub struct TxnLocks {
+    table: Arc<LockTable>,
+    owner: TxnId,
+    term: Option<Term>,
+    timeout: Duration,
+    held: Vec<Held>,
+    /// The modes held of trees, so that the statements of a transaction need not ask again.
+    trees: Vec<(TreeId, Modes)>,
+    name: Vec<u8>,
+}
+
+impl TxnLocks {
+    /// Holds nothing yet.
+    pub fn new(table: Arc<LockTable>, owner: TxnId) -> TxnLocks {
+        TxnLocks {
+            table,
+            owner,
+            term: None,
+            timeout: Duration::ZERO,
+            held: Vec::new(),
+            trees: Vec::new(),
+            name: Vec::new(),
+        }
+    }
+
+    /// Bounds each wait; zero is no bound.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// The term of the first snapshot or lock.
+    pub fn term(&self) -> Option<Term> {
+        self.term
+    }
+
+    /// The transaction has read under this term: from now on it locks under this term only.
+    ///
+    /// # Errors
+    /// 40001 when it has read or locked under another.
+    pub fn bind(&mut self, term: Term) -> Result<()> {
+        if *self.term.get_or_insert(term) == term {
+            return Ok(());
+        }
+        Err(crate::group::term_is_over())
+    }
+
+    /// Locks a row, or the columns of a unique index's key.
+    ///
+    /// # Errors
+    /// 55P03 (not to be had, or the lock timeout), 40P01, 40001 when the term is over, and the
+    /// interrupt that ended the wait. Nothing was locked then.
+    pub fn row(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<Acquired> {
+        put_name(&mut self.name, tree, Some(key));
+        self.acquire(strength.into(), wait)
+    }
+
+    /// Locks a table.
+    ///
+    /// # Errors
+    /// As [`TxnLocks::row`].
+    pub fn table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<Acquired> {
+        let mode = Mode::from(mode);
+        let known = self.trees.iter().position(|(known, _)| *known == tree);
+        if known.is_some_and(|place| self.trees[place].1.covers(mode)) {
+            return Ok(Acquired::Held);
+        }
+        put_name(&mut self.name, tree, None);
+        let acquired = self.acquire(mode, wait)?;
+        if acquired == Acquired::Granted {
+            match known {
+                Some(place) => self.trees[place].1 = self.trees[place].1.with(mode),
+                None => self.trees.push((tree, Modes::NONE.with(mode))),
+            }
+        }
+        Ok(acquired)
+    }
+
+    /// How many locks were granted until now, to go back to later.
+    pub fn mark(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Gives up what was granted since the mark, newest first.
+    pub fn rollback_to(&mut self, mark: usize) {
+        if mark < self.held.len() {
+            // Which trees are affected is not worth finding out: they are asked for again.
+            self.trees.clear();
+        }
+        while self.held.len() > mark {
+            let Held { name, before } = self.held.pop().expect("the mark is below");
+            let owner = self.owner;
+            self.table
+                .change(&name, |lock, served| lock.give_up(owner, before, served));
+        }
+    }
+
+    /// Gives up everything.
+    pub fn release_all(&mut self) {
+        self.rollback_to(0);
+    }
+
+    fn acquire(&mut self, mode: Mode, wait: LockWait) -> Result<Acquired> {
+        let name = &self.name;
+        let ask = Ask { name, mode, wait };
+        let (name, before) = match self.table.request(self.owner, &mut self.term, ask)? {
+            Requested::Covered => return Ok(Acquired::Held),
+            Requested::Skipped => return Ok(Acquired::Skipped),
+            Requested::Granted { name, before } => (name, before),
+            Requested::InLine {
+                name,
+                before,
+                ticket,
+            } => {
+                InLine {
+                    table: &self.table,
+                    owner: self.owner,
+                    name: &name,
+                    before,
+                    ticket,
+                    granted: false,
+                }
+                .wait(self.timeout)?;
+                (name, before)
+            }
+        };
+        self.held.push(Held { name, before });
+        Ok(Acquired::Granted)
+    }
+}
+
+impl Drop for TxnLocks {
+    fn drop(&mut self) {
+        self.release_all();
+    }
+}
+
+/// A request that stands in line. Dropped without having been granted, it leaves the line.
+struct InLine<'a> {
+    table: &'a LockTable,
+    owner: TxnId,
+    name: &'a [u8],
+    before: Modes,
+    ticket: Arc<Ticket>,
+    granted: bool,
+}
+
+/// Why a waiter wakes.
+enum Wake {
+    Settled(Outcome),
+    LockTimeout,
+    DeadlockCheck,
+}
+
+impl InLine<'_> {
+    fn wait(mut self, timeout: Duration) -> Result<()> {
+        let env = &*self.table.env;
+        let mut deadline = (!timeout.is_zero()).then(|| env::sleep(env, timeout));
+        let mut check = Some(env::sleep(env, DEADLOCK_TIMEOUT));
+        self.table.check_deadlock(self.owner, self.before)?;
+        loop {
+            let ticket = &self.ticket;
+            let mut settled = pin!(ticket.event.until(|| ticket.outcome()));
+            let wake = coro::wait(std::future::poll_fn(|cx| {
+                if let Poll::Ready(outcome) = settled.as_mut().poll(cx) {
+                    return Poll::Ready(Wake::Settled(outcome));
+                }
+                if is_due(&mut deadline, cx) {
+                    return Poll::Ready(Wake::LockTimeout);
+                }
+                if is_due(&mut check, cx) {
+                    return Poll::Ready(Wake::DeadlockCheck);
+                }
+                Poll::Pending
+            }));
+            match wake {
+                Ok(Wake::Settled(Outcome::Granted)) => {
+                    self.granted = true;
+                    return Ok(());
+                }
+                Ok(Wake::Settled(Outcome::Lost)) => return Err(crate::group::term_is_over()),
+                Ok(Wake::LockTimeout) => return Err(lock_timeout()),
+                Ok(Wake::DeadlockCheck) => {
+                    check = None;
+                    self.table.check_deadlock(self.owner, self.before)?;
+                }
+                Err(interrupt) => return Err(Interrupt::into(interrupt)),
+            }
+        }
+    }
+}
+
+fn is_due(
+    sleep: &mut Option<env::BoxFuture<'static, ()>>,
+    cx: &mut std::task::Context<'_>,
+) -> bool {
+    let Some(future) = sleep else {
+        return false;
+    };
+    future.as_mut().poll(cx).is_ready()
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        self.table.waits.lock().remove(&self.owner);
+        if self.granted {
+            return;
+        }
+        let (owner, before) = (self.owner, self.before);
+        self.table.change(self.name, |lock, served| {
+            lock.withdraw(owner, before, served)
+        });
+    }
+}
+
+fn of_engine(state: SqlState, message: impl Into<String>) -> Error {
+    Error::of_class(ErrorClass::Engine, state, message)
+}
+
+fn not_available(name: &[u8]) -> Error {
+    of_engine(
+        SqlState::LOCK_NOT_AVAILABLE,
+        format!("could not obtain lock on {}", describe(name)),
+    )
+}
+
+fn lock_timeout() -> Error {
+    of_engine(
+        SqlState::LOCK_NOT_AVAILABLE,
+        "canceling statement due to lock timeout",
+    )
+}
+
+fn deadlock_detected(circle: &[Step]) -> Error {
+    let lines: Vec<_> = circle
+        .iter()
+        .map(|step| {
+            format!(
+                "Transaction {} waits for {} on {}; blocked by transaction {}.",
+                step.waiter,
+                step.mode.name(),
+                describe(&step.name),
+                step.blocker
+            )
+        })
+        .collect();
+    of_engine(SqlState::DEADLOCK_DETECTED, "deadlock detected")
+        .with_detail(lines.join("\n"))
+        .with_hint("See server log for query details.")
+}

@@ -1,0 +1,247 @@
+//! One lock: who holds it and who stands in line. No latch, no waiting: only the rules.
+//!
+//! # Rules
+//! - A request is granted when it conflicts with no other holder and with nobody who waits.
+//! - Who holds the lock in some mode and wants another (an upgrade) does not look at the line: it
+//!   is granted when it conflicts with no other holder, else it goes to the front, behind earlier
+//!   upgrades. In line it could never be served: those ahead may wait for what it holds.
+//! - When a mode is given up or a waiter leaves, the line is served from the front: each waiter
+//!   that conflicts with no other holder and with no waiter still ahead of it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+
+use base::sync::Event;
+use base::TxnId;
+
+use super::modes::{Mode, Modes};
+
+/// Where a waiter learns what became of its request.
+#[derive(Debug, Default)]
+pub(super) struct Ticket {
+    outcome: AtomicU8,
+    pub(super) event: Event,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The lock is held.
+    Granted,
+    /// This node leads no longer; all locks are gone.
+    Lost,
+}
+
+impl Ticket {
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        match self.outcome.load(Ordering::Acquire) {
+            0 => None,
+            1 => Some(Outcome::Granted),
+            _ => Some(Outcome::Lost),
+        }
+    }
+
+    /// Settles the request; the event is notified later, outside latches.
+    pub(super) fn settle(&self, outcome: Outcome) {
+        let code = match outcome {
+            Outcome::Granted => 1,
+            Outcome::Lost => 2,
+        };
+        let before = self.outcome.swap(code, Ordering::AcqRel);
+        assert_eq!(before, 0, "a request is settled once, now {outcome:?}");
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    owner: TxnId,
+    modes: Modes,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    owner: TxnId,
+    mode: Mode,
+    /// The owner holds the lock already, in other modes.
+    upgrade: bool,
+    ticket: Arc<Ticket>,
+}
+
+/// What became of a request at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The owner holds it, in this mode or one that excludes at least as much.
+    Covered,
+    /// The owner holds it now; before it held these modes of it.
+    Granted(Modes),
+    /// Others are in the way.
+    Conflict(Modes),
+}
+
+/// One lock. The first holder lives in place, so that an uncontended lock allocates nothing here.
+#[derive(Debug, Default)]
+pub(super) struct Lock {
+    first: Option<Holder>,
+    others: Vec<Holder>,
+    queue: VecDeque<Waiter>,
+}
+
+impl Lock {
+    /// Whether nobody holds it or waits for it.
+    pub(super) fn is_free(&self) -> bool {
+        self.first.is_none() && self.others.is_empty() && self.queue.is_empty()
+    }
+
+    fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.first.iter().chain(&self.others)
+    }
+
+    /// The modes in which `owner` holds it.
+    pub(super) fn held_by(&self, owner: TxnId) -> Modes {
+        self.holders()
+            .find(|holder| holder.owner == owner)
+            .map_or(Modes::NONE, |holder| holder.modes)
+    }
+
+    fn held_by_others(&self, owner: TxnId) -> Modes {
+        self.holders()
+            .filter(|holder| holder.owner != owner)
+            .fold(Modes::NONE, |all, holder| all.union(holder.modes))
+    }
+
+    /// Grants the request if nobody is in the way.
+    pub(super) fn request(&mut self, owner: TxnId, mode: Mode) -> Answer {
+        let held = self.held_by(owner);
+        if held.covers(mode) {
+            return Answer::Covered;
+        }
+        let mut in_the_way = self.held_by_others(owner);
+        if held.is_empty() {
+            let waiting = self.queue.iter().map(|waiter| waiter.mode);
+            in_the_way = waiting.fold(in_the_way, Modes::with);
+        }
+        if mode.conflicts().intersects(in_the_way) {
+            return Answer::Conflict(held);
+        }
+        self.hold(owner, held.with(mode));
+        Answer::Granted(held)
+    }
+
+    /// Puts a request in line.
+    pub(super) fn enqueue(&mut self, owner: TxnId, mode: Mode, ticket: Arc<Ticket>) {
+        let upgrade = !self.held_by(owner).is_empty();
+        let place = if upgrade {
+            self.queue.iter().take_while(|w| w.upgrade).count()
+        } else {
+            self.queue.len()
+        };
+        let waiter = Waiter {
+            owner,
+            mode,
+            upgrade,
+            ticket,
+        };
+        self.queue.insert(place, waiter);
+    }
+
+    /// Makes `owner`, if it still holds the lock, hold these modes only. It does not when the lock
+    /// table was cleared in between.
+    fn reduce(&mut self, owner: TxnId, to: Modes) {
+        if !self.held_by(owner).is_empty() {
+            self.hold(owner, to);
+        }
+    }
+
+    /// Makes `owner` hold exactly these modes; none is giving it up.
+    fn hold(&mut self, owner: TxnId, modes: Modes) {
+        let place = self.first.iter_mut().chain(&mut self.others);
+        if let Some(holder) = place.into_iter().find(|h| h.owner == owner) {
+            holder.modes = modes;
+        } else if !modes.is_empty() {
+            let holder = Holder { owner, modes };
+            match &mut self.first {
+                first @ None => *first = Some(holder),
+                Some(_) => self.others.push(holder),
+            }
+        }
+        if modes.is_empty() {
+            self.first.take_if(|holder| holder.owner == owner);
+            self.others.retain(|holder| holder.owner != owner);
+        }
+    }
+
+    /// Takes `owner` back to these modes and serves the line; who was served is added to `served`.
+    pub(super) fn give_up(&mut self, owner: TxnId, to: Modes, served: &mut Vec<Arc<Ticket>>) {
+        self.reduce(owner, to);
+        self.serve(served);
+    }
+
+    /// Takes `owner` out of the line, or back to the modes it had if it was just granted.
+    pub(super) fn withdraw(&mut self, owner: TxnId, before: Modes, served: &mut Vec<Arc<Ticket>>) {
+        match self.queue.iter().position(|w| w.owner == owner) {
+            Some(place) => drop(self.queue.remove(place)),
+            None => self.reduce(owner, before),
+        }
+        self.serve(served);
+    }
+
+    fn serve(&mut self, served: &mut Vec<Arc<Ticket>>) {
+        let mut ahead = Modes::NONE;
+        let mut place = 0;
+        while let Some(waiter) = self.queue.get(place) {
+            let (owner, mode) = (waiter.owner, waiter.mode);
+            let in_the_way = self.held_by_others(owner).union(ahead);
+            if mode.conflicts().intersects(in_the_way) {
+                ahead = ahead.with(mode);
+                place += 1;
+                continue;
+            }
+            let waiter = self.queue.remove(place).expect("it was just seen");
+            self.hold(owner, self.held_by(owner).with(mode));
+            waiter.ticket.settle(Outcome::Granted);
+            served.push(waiter.ticket);
+        }
+    }
+
+    /// Tells everyone in line that the lock is gone.
+    pub(super) fn lose(&mut self, told: &mut Vec<Arc<Ticket>>) {
+        for waiter in self.queue.drain(..) {
+            waiter.ticket.settle(Outcome::Lost);
+            told.push(waiter.ticket);
+        }
+    }
+
+    /// Whom `owner`, who stands in line, waits for: conflicting holders, and conflicting waiters
+    /// ahead of it. Nobody when it does not stand in line.
+    pub(super) fn blockers(&self, owner: TxnId) -> Vec<TxnId> {
+        let Some(place) = self.queue.iter().position(|w| w.owner == owner) else {
+            return Vec::new();
+        };
+        let excluded = self.queue[place].mode.conflicts();
+        let holders = self
+            .holders()
+            .filter(|h| h.owner != owner && excluded.intersects(h.modes))
+            .map(|h| h.owner);
+        let ahead = self
+            .queue
+            .iter()
+            .take(place)
+            .filter(|w| excluded.intersects(Modes::NONE.with(w.mode)))
+            .map(|w| w.owner);
+        holders.chain(ahead).collect()
+    }
+}
+
+#[cfg(test)]
+impl Lock {
+    /// Asserts that no two hold what excludes one another.
+    pub(super) fn assert_compatible(&self) {
+        let holders: Vec<_> = self.holders().collect();
+        for (place, one) in holders.iter().enumerate() {
+            for other in &holders[place + 1..] {
+                assert!(!one.modes.excludes(other.modes), "{one:?} and {other:?}");
+            }
+        }
+    }
+}
