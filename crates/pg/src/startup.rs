@@ -138,9 +138,9 @@ fn decode_parameters(minor: u16, mut reader: BodyReader<'_>) -> Result<StartupPa
             _ => startup.settings.push((name, value)),
         }
     }
-    reader
-        .finish()
-        .map_err(|_| violation("invalid startup packet layout: expected terminator as last byte"))?;
+    reader.finish().map_err(|_| {
+        violation("invalid startup packet layout: expected terminator as last byte")
+    })?;
     startup.settings.extend(parse_options(&options)?);
     if startup.user.is_empty() {
         return Err(Error::of_class(
@@ -156,8 +156,7 @@ fn decode_parameters(minor: u16, mut reader: BodyReader<'_>) -> Result<StartupPa
 }
 
 fn text(bytes: &[u8]) -> Result<String> {
-    String::from_utf8(bytes.to_vec())
-        .map_err(|_| violation("invalid UTF-8 in the startup packet"))
+    String::from_utf8(bytes.to_vec()).map_err(|_| violation("invalid UTF-8 in the startup packet"))
 }
 
 fn unsupported(what: &str) -> Error {
@@ -181,7 +180,9 @@ fn parse_options(options: &str) -> Result<Vec<(String, String)>> {
         } else {
             word.strip_prefix("-c").map(str::to_owned)
         };
-        let parts = setting.as_deref().and_then(|setting| setting.split_once('='));
+        let parts = setting
+            .as_deref()
+            .and_then(|setting| setting.split_once('='));
         let Some((name, value)) = parts else {
             return Err(Error::of_class(
                 ErrorClass::Session,
@@ -224,7 +225,10 @@ pub fn put_startup(out: &mut Vec<u8>, startup: &StartupParameters) {
         let version = code(PROTOCOL_MAJOR, u32::from(startup.minor));
         out.extend_from_slice(&version.to_be_bytes());
         let named = [("user", &startup.user), ("database", &startup.database)];
-        let settings = startup.settings.iter().map(|(name, value)| (&name[..], value));
+        let settings = startup
+            .settings
+            .iter()
+            .map(|(name, value)| (&name[..], value));
         for (name, value) in named.into_iter().chain(settings) {
             put_cstr(out, name.as_bytes());
             put_cstr(out, value.as_bytes());
