@@ -1,0 +1,170 @@
+//! Functions, operators, casts and aggregates: what there is, how a call finds its function, and
+//! what the functions do.
+//!
+//! The tables (`table_*.rs`) name each function with PostgreSQL's OID, argument types and result,
+//! and the Rust function that does the work. The binder resolves a call once
+//! ([`resolve_function`], [`resolve_operator`], [`find_coercion`]) and the executor then calls
+//! [`Function::call`] with values:
+//!
+//! ```
+//! use sql::functions::{resolve_operator, Call};
+//! use sql::types::{Datum, EvalContext, TypeId};
+//! let found = resolve_operator("+", TypeId::INT4, TypeId::INT4).unwrap();
+//! let context = EvalContext::for_tests();
+//! let call = Call { context: &context, argument_types: &found.argument_types, result: found.result };
+//! let sum = found.operator.function.call(&call, &[Datum::Int4(1), Datum::Int4(2)]).unwrap();
+//! assert_eq!(sum, Datum::Int4(3));
+//! ```
+//!
+//! # What it leaves out
+//! Functions that need the session or the catalog (`current_setting`, `nextval`, …) have
+//! [`Body::Session`]: they are found and typed here, and the executor answers them by OID. Functions
+//! made by users are another issue.
+
+pub mod aggregate;
+pub mod registry;
+pub mod resolve;
+
+use base::error::{Error, Result};
+
+use crate::types::{Datum, EvalContext, TypeId};
+
+pub use aggregate::{Aggregate, Accumulator};
+pub use registry::{cast_between, function_by_oid, functions_named, operators_named};
+pub use resolve::{
+    find_coercion, resolve_aggregate, resolve_function, resolve_operator, select_common_type,
+    CastContext, Coercion, FunctionMatch, OperatorMatch,
+};
+
+/// What a function is told about the call besides its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Instants and settings.
+    pub context: &'a EvalContext,
+    /// The types of the arguments as passed (after coercion; pseudo-types made concrete).
+    pub argument_types: &'a [TypeId],
+    /// The type of the result.
+    pub result: TypeId,
+}
+
+/// A function of values. It is not called with a NULL argument if it is strict.
+pub type Native = fn(&Call<'_>, &[Datum]) -> Result<Datum>;
+
+/// The rows of a set-returning function.
+pub type Rows = Box<dyn Iterator<Item = Result<Datum>>>;
+
+/// A set-returning function.
+pub type SetReturning = fn(&Call<'_>, &[Datum]) -> Result<Rows>;
+
+/// How a function is carried out.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// Here.
+    Native(Native),
+    /// Here, giving any number of rows.
+    Set(SetReturning),
+    /// By the executor, which knows the session and the catalog, by OID.
+    Session,
+}
+
+/// Whether a call may be computed once for many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volatility {
+    /// Its result depends on the arguments alone.
+    Immutable,
+    /// It does not change within a statement.
+    Stable,
+    /// It may differ at each call.
+    Volatile,
+}
+
+/// A row of `pg_proc`.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Its OID.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// The declared types of its arguments. The last of a variadic function may come any number of
+    /// times (`"any"`).
+    pub arguments: &'static [TypeId],
+    /// Whether the last argument is VARIADIC.
+    pub variadic: bool,
+    /// How many trailing arguments have defaults (the executor passes the shorter list).
+    pub defaults: u8,
+    /// The declared type of its result.
+    pub result: TypeId,
+    /// See [`Volatility`].
+    pub volatility: Volatility,
+    /// Whether a NULL argument makes the result NULL without a call.
+    pub strict: bool,
+    /// What it does.
+    pub body: Body,
+}
+
+impl Function {
+    /// Computes the function; NULL for a NULL argument of a strict one.
+    ///
+    /// # Errors
+    /// The function's own, and XX000 for one that is not [`Body::Native`].
+    pub fn call(&self, call: &Call<'_>, arguments: &[Datum]) -> Result<Datum> {
+        if self.strict && arguments.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        match self.body {
+            Body::Native(native) => native(call, arguments),
+            _ => Err(Error::internal(format!(
+                "function {} ({}) is not computed from values alone",
+                self.name, self.oid
+            ))),
+        }
+    }
+
+    /// Whether it returns rows.
+    pub fn is_set_returning(&self) -> bool {
+        matches!(self.body, Body::Set(_))
+    }
+}
+
+/// A row of `pg_operator`.
+#[derive(Clone, Copy, Debug)]
+pub struct Operator {
+    /// Its OID.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// The type of the left operand; [`TypeId::NONE`] for a prefix operator.
+    pub left: TypeId,
+    /// The type of the right operand.
+    pub right: TypeId,
+    /// The function that computes it.
+    pub function: &'static Function,
+    /// The name of the operator that means the same with swapped operands; may be empty.
+    pub commutator: &'static str,
+    /// The name of the operator that means the opposite; may be empty.
+    pub negator: &'static str,
+}
+
+/// A row of `pg_cast`.
+#[derive(Clone, Copy, Debug)]
+pub struct Cast {
+    /// From.
+    pub source: TypeId,
+    /// To.
+    pub target: TypeId,
+    /// How.
+    pub method: CastMethod,
+    /// The least explicit context in which it is used.
+    pub context: CastContext,
+}
+
+/// How a cast is carried out.
+#[derive(Clone, Copy, Debug)]
+pub enum CastMethod {
+    /// The value stays as it is.
+    Binary,
+    /// By a function of the value (and, where it has three arguments, modifier and explicitness).
+    Function(&'static Function),
+    /// Through the text form.
+    InOut,
+}

@@ -1,0 +1,4 @@
+//! Dates, times, time zones and intervals.
+
+pub mod interval;
+pub mod zone;

@@ -1,0 +1,155 @@
+//! A value in memory.
+//!
+//! Invariant: a datum has 24 bytes and cloning one never copies text or digits (see the test).
+
+use std::sync::Arc;
+
+use super::{Interval, Numeric, TypeId};
+
+/// A value, without its type: see [`TypeId`] for what it means.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Datum {
+    Null,
+    Bool(bool),
+    Int2(i16),
+    Int4(i32),
+    Int8(i64),
+    Float4(f32),
+    Float8(f64),
+    Numeric(Numeric),
+    /// text, varchar, bpchar (padded), name, unknown, inet, cstring.
+    Text(Arc<str>),
+    Bytea(Arc<[u8]>),
+    /// `"char"`.
+    Char(u8),
+    Uuid([u8; 16]),
+    /// Days since 2000-01-01; `i32::MAX` and `i32::MIN` are the infinities.
+    Date(i32),
+    /// Microseconds since midnight, up to 24:00 inclusive.
+    Time(i64),
+    /// Microseconds since midnight and the zone in seconds **west** of Greenwich.
+    TimeTz(i64, i32),
+    /// Microseconds since 2000-01-01 00:00; `i64::MAX` and `i64::MIN` are the infinities.
+    Timestamp(i64),
+    /// The same, since 2000-01-01 00:00 UTC.
+    TimestampTz(i64),
+    Interval(Interval),
+    /// oid, xid, cid, regclass and the other reg types.
+    Oid(u32),
+    /// pg_lsn, xid8.
+    Unsigned8(u64),
+    Array(Arc<Array>),
+    Record(Arc<Record>),
+    /// The result of a function that returns `void`; its text is empty.
+    Void,
+}
+
+/// One dimension of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dimension {
+    /// How many elements.
+    pub len: i32,
+    /// The index of the first, usually 1.
+    pub lower: i32,
+}
+
+/// An array: elements in row-major order. No dimensions: the empty array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// The type of the elements.
+    pub element: TypeId,
+    /// Its dimensions; the product of their lengths is the number of elements.
+    pub dimensions: Vec<Dimension>,
+    /// The elements.
+    pub elements: Vec<Datum>,
+}
+
+impl Array {
+    /// A one-dimensional array that begins at 1; an empty one has no dimension.
+    pub fn of(element: TypeId, elements: Vec<Datum>) -> Array {
+        let len = elements.len() as i32;
+        let dimensions = match len {
+            0 => Vec::new(),
+            _ => vec![Dimension { len, lower: 1 }],
+        };
+        Array {
+            element,
+            dimensions,
+            elements,
+        }
+    }
+}
+
+/// A row as a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The types of the fields.
+    pub types: Vec<TypeId>,
+    /// The fields.
+    pub values: Vec<Datum>,
+}
+
+impl Datum {
+    /// A text.
+    pub fn text(text: impl AsRef<str>) -> Datum {
+        Datum::Text(Arc::from(text.as_ref()))
+    }
+
+    /// Some bytes.
+    pub fn bytea(bytes: impl AsRef<[u8]>) -> Datum {
+        Datum::Bytea(Arc::from(bytes.as_ref()))
+    }
+
+    /// Whether it is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Datum::Null)
+    }
+
+    /// Whether it is true; false and NULL are not.
+    pub fn is_true(&self) -> bool {
+        matches!(self, Datum::Bool(true))
+    }
+
+    /// The text of a text-like value; empty for others.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Datum::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    /// The value of an integer of any width, an oid included.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Datum::Int2(v) => Some(i64::from(*v)),
+            Datum::Int4(v) => Some(i64::from(*v)),
+            Datum::Int8(v) => Some(*v),
+            Datum::Oid(v) => Some(i64::from(*v)),
+            _ => None,
+        }
+    }
+}
+
+impl From<bool> for Datum {
+    fn from(value: bool) -> Datum {
+        Datum::Bool(value)
+    }
+}
+
+impl From<&str> for Datum {
+    fn from(value: &str) -> Datum {
+        Datum::text(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Datum;
+
+    #[test]
+    fn a_datum_is_small() {
+        let bytes = std::mem::size_of::<Datum>();
+        assert!(bytes <= 24, "a datum has {bytes} bytes");
+    }
+}

@@ -1,0 +1,265 @@
+//! The built-in types: PostgreSQL's OIDs, names and categories.
+//!
+//! Source: PostgreSQL 15, catalog `pg_type`.
+
+use std::fmt;
+
+/// A type, named by PostgreSQL's OID.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub u32);
+
+/// `typcategory`: groups types for the resolution of overloaded operators and functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Category {
+    Array,
+    Boolean,
+    DateTime,
+    Network,
+    Numeric,
+    Pseudo,
+    String,
+    Timespan,
+    User,
+    Unknown,
+    /// Internal-use types (`"char"`).
+    Internal,
+}
+
+/// What is known of a built-in type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeInfo {
+    /// Its OID.
+    pub id: TypeId,
+    /// `typname`.
+    pub name: &'static str,
+    /// What `format_type` says without a modifier.
+    pub sql_name: &'static str,
+    /// `typlen`: bytes, or -1 for variable length, -2 for C strings.
+    pub len: i16,
+    /// `typcategory`.
+    pub category: Category,
+    /// `typispreferred`.
+    pub preferred: bool,
+    /// `typelem`: of arrays and vectors; 0 if none.
+    pub element: TypeId,
+    /// `typarray`; 0 if none.
+    pub array: TypeId,
+}
+
+macro_rules! types {
+    ($($constant:ident $id:literal $name:literal $sql:literal $len:literal $category:ident
+       $preferred:literal $element:literal $array:literal;)*) => {
+        #[allow(missing_docs)]
+        impl TypeId { $(pub const $constant: TypeId = TypeId($id);)* }
+
+        /// Every built-in type that is no array, ordered by OID.
+        pub const TYPES: &[TypeInfo] = &[$(TypeInfo {
+            id: TypeId($id),
+            name: $name,
+            sql_name: $sql,
+            len: $len,
+            category: Category::$category,
+            preferred: $preferred == 1,
+            element: TypeId($element),
+            array: TypeId($array),
+        }),*];
+    };
+}
+
+types! {
+    BOOL 16 "bool" "boolean" 1 Boolean 1 0 1000;
+    BYTEA 17 "bytea" "bytea" -1 User 0 0 1001;
+    CHAR 18 "char" "\"char\"" 1 Internal 0 0 1002;
+    NAME 19 "name" "name" 64 String 0 18 1003;
+    INT8 20 "int8" "bigint" 8 Numeric 0 0 1016;
+    INT2 21 "int2" "smallint" 2 Numeric 0 0 1005;
+    INT2VECTOR 22 "int2vector" "int2vector" -1 Array 0 21 1006;
+    INT4 23 "int4" "integer" 4 Numeric 0 0 1007;
+    REGPROC 24 "regproc" "regproc" 4 Numeric 0 0 1008;
+    TEXT 25 "text" "text" -1 String 1 0 1009;
+    OID 26 "oid" "oid" 4 Numeric 1 0 1028;
+    TID 27 "tid" "tid" 6 User 0 0 1010;
+    XID 28 "xid" "xid" 4 User 0 0 1011;
+    CID 29 "cid" "cid" 4 User 0 0 1012;
+    OIDVECTOR 30 "oidvector" "oidvector" -1 Array 0 26 1013;
+    FLOAT4 700 "float4" "real" 4 Numeric 0 0 1021;
+    FLOAT8 701 "float8" "double precision" 8 Numeric 1 0 1022;
+    UNKNOWN 705 "unknown" "unknown" -2 Unknown 0 0 0;
+    INET 869 "inet" "inet" -1 Network 1 0 1041;
+    BPCHAR 1042 "bpchar" "character" -1 String 0 0 1014;
+    VARCHAR 1043 "varchar" "character varying" -1 String 0 0 1015;
+    DATE 1082 "date" "date" 4 DateTime 0 0 1182;
+    TIME 1083 "time" "time without time zone" 8 DateTime 0 0 1183;
+    TIMESTAMP 1114 "timestamp" "timestamp without time zone" 8 DateTime 0 0 1115;
+    TIMESTAMPTZ 1184 "timestamptz" "timestamp with time zone" 8 DateTime 1 0 1185;
+    INTERVAL 1186 "interval" "interval" 16 Timespan 1 0 1187;
+    TIMETZ 1266 "timetz" "time with time zone" 12 DateTime 0 0 1270;
+    NUMERIC 1700 "numeric" "numeric" -1 Numeric 0 0 1231;
+    REGPROCEDURE 2202 "regprocedure" "regprocedure" 4 Numeric 0 0 2207;
+    REGCLASS 2205 "regclass" "regclass" 4 Numeric 0 0 2210;
+    REGTYPE 2206 "regtype" "regtype" 4 Numeric 0 0 2211;
+    RECORD 2249 "record" "record" -1 Pseudo 0 0 2287;
+    CSTRING 2275 "cstring" "cstring" -2 Pseudo 0 0 1263;
+    ANY 2276 "any" "\"any\"" 4 Pseudo 0 0 0;
+    ANYARRAY 2277 "anyarray" "anyarray" -1 Pseudo 0 0 0;
+    VOID 2278 "void" "void" 4 Pseudo 0 0 0;
+    TRIGGER 2279 "trigger" "trigger" 4 Pseudo 0 0 0;
+    INTERNAL 2281 "internal" "internal" 8 Pseudo 0 0 0;
+    ANYELEMENT 2283 "anyelement" "anyelement" 4 Pseudo 0 0 0;
+    ANYNONARRAY 2776 "anynonarray" "anynonarray" 4 Pseudo 0 0 0;
+    UUID 2950 "uuid" "uuid" 16 User 0 0 2951;
+    PG_LSN 3220 "pg_lsn" "pg_lsn" 8 User 0 0 3221;
+    REGNAMESPACE 4089 "regnamespace" "regnamespace" 4 Numeric 0 0 4090;
+    REGROLE 4096 "regrole" "regrole" 4 Numeric 0 0 4097;
+    XID8 5069 "xid8" "xid8" 8 User 0 0 271;
+    ANYCOMPATIBLE 5077 "anycompatible" "anycompatible" 4 Pseudo 0 0 0;
+    ANYCOMPATIBLEARRAY 5078 "anycompatiblearray" "anycompatiblearray" -1 Pseudo 0 0 0;
+    ANYCOMPATIBLENONARRAY 5079 "anycompatiblenonarray" "anycompatiblenonarray" 4 Pseudo 0 0 0;
+}
+
+impl TypeId {
+    /// No type: absent operands, types without an array or an element.
+    pub const NONE: TypeId = TypeId(0);
+    /// `text[]`.
+    pub const TEXT_ARRAY: TypeId = TypeId(1009);
+    /// `integer[]`.
+    pub const INT4_ARRAY: TypeId = TypeId(1007);
+
+    /// What is known of a type that is no array; `None` for arrays and types not built in.
+    pub fn scalar_info(self) -> Option<&'static TypeInfo> {
+        let index = TYPES.binary_search_by_key(&self, |info| info.id).ok()?;
+        Some(&TYPES[index])
+    }
+
+    /// What is known of a type, arrays included.
+    pub fn info(self) -> Option<TypeInfo> {
+        if let Some(info) = self.scalar_info() {
+            return Some(*info);
+        }
+        let element = TYPES.iter().find(|info| info.array == self && self.0 != 0)?;
+        Some(TypeInfo {
+            id: self,
+            name: "_",
+            sql_name: element.sql_name,
+            len: -1,
+            category: Category::Array,
+            preferred: false,
+            element: element.id,
+            array: TypeId::NONE,
+        })
+    }
+
+    /// The type of that `typname`, also `_int4` for arrays.
+    pub fn by_name(name: &str) -> Option<TypeId> {
+        if let Some(info) = TYPES.iter().find(|info| info.name == name) {
+            return Some(info.id);
+        }
+        let element = TYPES
+            .iter()
+            .find(|info| Some(info.name) == name.strip_prefix('_'))?;
+        (element.array.0 != 0).then_some(element.array)
+    }
+
+    /// `typname`.
+    pub fn name(self) -> String {
+        match self.info() {
+            Some(info) if info.name == "_" => {
+                let element = info.element.scalar_info().map_or("", |info| info.name);
+                format!("_{element}")
+            }
+            Some(info) => info.name.to_owned(),
+            None => self.0.to_string(),
+        }
+    }
+
+    /// Its category; types not known here are of category `User`.
+    pub fn category(self) -> Category {
+        self.info().map_or(Category::User, |info| info.category)
+    }
+
+    /// Whether it is the preferred type of its category.
+    pub fn is_preferred(self) -> bool {
+        self.scalar_info().is_some_and(|info| info.preferred)
+    }
+
+    /// `typlen`.
+    pub fn len(self) -> i16 {
+        self.info().map_or(-1, |info| info.len)
+    }
+
+    /// The element type of a true array (not of `name` or a vector).
+    pub fn array_element(self) -> Option<TypeId> {
+        if self.scalar_info().is_some() {
+            return None;
+        }
+        self.info().map(|info| info.element)
+    }
+
+    /// The array type over this one.
+    pub fn array_of(self) -> Option<TypeId> {
+        let array = self.scalar_info()?.array;
+        (array.0 != 0).then_some(array)
+    }
+
+    /// Whether it is one of the polymorphic pseudo-types.
+    pub fn is_polymorphic(self) -> bool {
+        matches!(
+            self,
+            TypeId::ANYELEMENT
+                | TypeId::ANYARRAY
+                | TypeId::ANYNONARRAY
+                | TypeId::ANYCOMPATIBLE
+                | TypeId::ANYCOMPATIBLEARRAY
+                | TypeId::ANYCOMPATIBLENONARRAY
+        )
+    }
+
+    /// Whether values are kept as text (`Datum::Text`).
+    pub fn is_text_like(self) -> bool {
+        matches!(
+            self,
+            TypeId::TEXT
+                | TypeId::VARCHAR
+                | TypeId::BPCHAR
+                | TypeId::NAME
+                | TypeId::UNKNOWN
+                | TypeId::CSTRING
+                | TypeId::INET
+        )
+    }
+
+    /// Whether values are kept as `Datum::Oid`.
+    pub fn is_oid_like(self) -> bool {
+        matches!(
+            self,
+            TypeId::OID
+                | TypeId::REGPROC
+                | TypeId::REGPROCEDURE
+                | TypeId::REGCLASS
+                | TypeId::REGTYPE
+                | TypeId::REGNAMESPACE
+                | TypeId::REGROLE
+                | TypeId::XID
+                | TypeId::CID
+        )
+    }
+}
+
+impl fmt::Debug for TypeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name())
+    }
+}
+
+/// What `format_type` says of the type without a modifier, as in error messages.
+impl fmt::Display for TypeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.info() {
+            Some(info) if info.name == "_" => write!(f, "{}[]", info.sql_name),
+            Some(info) => f.write_str(info.sql_name),
+            None if self.0 == 0 => f.write_str("-"),
+            None => f.write_str("???"),
+        }
+    }
+}
