@@ -39,7 +39,10 @@ impl Accumulator {
     /// 22003 on overflow.
     pub fn step(&mut self, context: &EvalContext, arguments: &[Datum]) -> Result<()> {
         let _ = (context, arguments);
-        Err(Error::unsupported(format!("aggregate {}", self.aggregate.name)))
+        Err(Error::unsupported(format!(
+            "aggregate {}",
+            self.aggregate.name
+        )))
     }
 
     /// Takes in the state of the same aggregate over other rows, which come after this one's.
@@ -48,7 +51,10 @@ impl Accumulator {
     /// As [`Accumulator::step`].
     pub fn merge(&mut self, other: &Accumulator) -> Result<()> {
         let _ = other;
-        Err(Error::unsupported(format!("aggregate {}", self.aggregate.name)))
+        Err(Error::unsupported(format!(
+            "aggregate {}",
+            self.aggregate.name
+        )))
     }
 
     /// The result over the rows taken so far.
@@ -57,6 +63,9 @@ impl Accumulator {
     /// As [`Accumulator::step`].
     pub fn finish(&self, context: &EvalContext) -> Result<Datum> {
         let _ = context;
-        Err(Error::unsupported(format!("aggregate {}", self.aggregate.name)))
+        Err(Error::unsupported(format!(
+            "aggregate {}",
+            self.aggregate.name
+        )))
     }
 }

@@ -29,7 +29,7 @@ use base::error::{Error, Result};
 
 use crate::types::{Datum, EvalContext, TypeId};
 
-pub use aggregate::{Aggregate, Accumulator};
+pub use aggregate::{Accumulator, Aggregate};
 pub use registry::{cast_between, function_by_oid, functions_named, operators_named};
 pub use resolve::{
     find_coercion, resolve_aggregate, resolve_function, resolve_operator, select_common_type,

@@ -109,5 +109,8 @@ pub fn find_coercion(source: TypeId, target: TypeId, context: CastContext) -> Op
 /// 42804 "CASE types text and integer cannot be matched".
 pub fn select_common_type(types: &[TypeId], what: &str) -> Result<TypeId> {
     let _ = what;
-    types.first().copied().ok_or_else(|| Error::internal("no types"))
+    types
+        .first()
+        .copied()
+        .ok_or_else(|| Error::internal("no types"))
 }

@@ -137,7 +137,9 @@ impl TypeId {
         if let Some(info) = self.scalar_info() {
             return Some(*info);
         }
-        let element = TYPES.iter().find(|info| info.array == self && self.0 != 0)?;
+        let element = TYPES
+            .iter()
+            .find(|info| info.array == self && self.0 != 0)?;
         Some(TypeInfo {
             id: self,
             name: "_",

@@ -10,7 +10,10 @@ pub struct Zone {
 impl Zone {
     /// UTC.
     pub fn utc() -> Zone {
-        Zone { name: "UTC".to_owned(), rules: jiff::tz::TimeZone::UTC }
+        Zone {
+            name: "UTC".to_owned(),
+            rules: jiff::tz::TimeZone::UTC,
+        }
     }
 
     /// What `SHOW timezone` says.

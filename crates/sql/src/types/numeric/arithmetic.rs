@@ -99,8 +99,9 @@ impl Numeric {
         }
         Ok(match (&self.0, &other.0) {
             (Repr::Nan, _) | (_, Repr::Nan) => Numeric::NAN,
-            (Repr::Infinity, Repr::NegativeInfinity)
-            | (Repr::NegativeInfinity, Repr::Infinity) => Numeric::NAN,
+            (Repr::Infinity, Repr::NegativeInfinity) | (Repr::NegativeInfinity, Repr::Infinity) => {
+                Numeric::NAN
+            }
             (Repr::Infinity | Repr::NegativeInfinity, _) => self.clone(),
             _ => other.clone(),
         })

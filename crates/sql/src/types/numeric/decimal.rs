@@ -213,7 +213,11 @@ impl Decimal {
             }
             self.digits.push(last);
         }
-        let mut index = if partial > 0 { whole } else { self.digits.len() };
+        let mut index = if partial > 0 {
+            whole
+        } else {
+            self.digits.len()
+        };
         while up {
             if index == 0 {
                 self.digits.insert(0, 1);

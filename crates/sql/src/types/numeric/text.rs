@@ -94,7 +94,11 @@ fn assemble(negative: bool, whole: &str, fraction: &str, exponent: i32) -> Resul
     let top = whole.len() as i32 - 1 + exponent;
     if top > INTEGER_DIGITS_MAX * 2 {
         let zero = whole.bytes().chain(fraction.bytes()).all(|b| b == b'0');
-        return if zero { Ok(Numeric::ZERO) } else { Err(overflow()) };
+        return if zero {
+            Ok(Numeric::ZERO)
+        } else {
+            Err(overflow())
+        };
     }
     let weight = top.div_euclid(DIGITS);
     let mut group = 0u16;
