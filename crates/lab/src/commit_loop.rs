@@ -15,7 +15,7 @@ use std::path::Path;
 use base::Durability;
 use serde::Serialize;
 
-use crate::host::{run, Endpoint};
+use crate::host::{run, write_file, Endpoint};
 use crate::postgres::{Postgres, QuorumOfPostgres};
 use crate::quorate::Cluster;
 use crate::report::{table, Figure};
@@ -68,7 +68,7 @@ pub fn run_all(program: &Path, dir: &Path, extent: Extent) -> Result<Vec<Cell>> 
     ];
     let script = dir.join("single.sql");
     #[allow(clippy::disallowed_methods)]
-    std::fs::write(&script, "\\set i :i + 1\ninsert into demo(i) values(:i);\n")?;
+    write_file(&script, "\\set i :i + 1\ninsert into demo(i) values(:i);\n")?;
     let mut cells: Vec<Cell> = systems
         .iter()
         .flat_map(|(name, _)| Durability::ALL.map(|level| empty_cell(name, level)))

@@ -72,6 +72,30 @@ impl Drop for Process {
     }
 }
 
+/// The text of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_file(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path)
+}
+
+/// Writes a file, in the place of an older one.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_file(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text)
+}
+
+/// Makes a directory and its parents, where they are missing.
+///
+/// # Errors
+/// They cannot be made.
+pub fn create_dir(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path)
+}
+
 /// Sends a signal to a process.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::host::{free_port, run, wait_for, Endpoint, PATIENCE};
+use crate::host::{free_port, read_file, run, wait_for, write_file, Endpoint, PATIENCE};
 
 /// Where Debian puts the server's programs.
 pub const DEBIAN_BIN: &str = "/usr/lib/postgresql/15/bin";
@@ -147,9 +147,8 @@ impl Postgres {
 
     fn append(&self, file: &str, text: &str) -> Result<()> {
         let path = self.data.join(file);
-        let old = std::fs::read_to_string(&path)?;
-        #[allow(clippy::disallowed_methods)]
-        std::fs::write(path, format!("{old}\n{text}\n"))
+        let old = read_file(&path)?;
+        write_file(&path, &format!("{old}\n{text}\n"))
     }
 
     fn start(&mut self) -> Result<()> {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::host::{free_port, run, wait_for, Endpoint, Process, PATIENCE};
+use crate::host::{create_dir, free_port, run, wait_for, Endpoint, Process, PATIENCE};
 
 /// The addresses of the nodes that `quorate up` starts, in order.
 pub const ADDRESSES: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
@@ -22,6 +22,8 @@ pub struct NodeStatus {
     pub pid: Option<u32>,
     /// `leader`, `follower`, …; `down` while it does not run.
     pub role: String,
+    /// The newest position that it has applied.
+    pub applied: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +49,7 @@ impl Cluster {
         let addresses = &ADDRESSES[..nodes];
         let port = free_port(addresses)?;
         let http_port = free_port(addresses)?;
-        std::fs::create_dir_all(dir)?;
+        create_dir(dir)?;
         let data = dir.join("data");
         let mut command = Command::new(program);
         command

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::host::{read_file, write_file};
+
 /// The median and the spread of repeated measurements.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
@@ -75,13 +77,12 @@ pub fn table(head: &[String], rows: &[Vec<String>]) -> String {
 /// The document cannot be read or written, or lacks the marks.
 pub fn replace_section(document: &Path, name: &str, text: &str) -> Result<()> {
     let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
-    let old = std::fs::read_to_string(document)?;
+    let old = read_file(document)?;
     let missing = || Error::other(format!("{} lacks {open}", document.display()));
     let start = old.find(&open).ok_or_else(missing)? + open.len();
     let end = old.find(&close).ok_or_else(missing)?;
     let new = format!("{}\n{}\n{}", &old[..start], text.trim_end(), &old[end..]);
-    #[allow(clippy::disallowed_methods)]
-    std::fs::write(document, new)
+    write_file(document, &new)
 }
 
 #[cfg(test)]

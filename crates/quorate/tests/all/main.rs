@@ -3,6 +3,9 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod fsync;
+mod kill;
 mod layers;
 mod source;
 mod tidy;
+mod writers;

@@ -1,0 +1,219 @@
+//! Real processes, really killed: nothing acknowledged is missing, nothing is there twice.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use lab::host::{signal, wait_for, Endpoint, Process, PATIENCE};
+use lab::quorate::Cluster;
+
+use crate::writers::{connect, create_table, Writers};
+
+/// The binary under test.
+pub fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_quorate"))
+}
+
+/// Writes go on within this after the leader is gone.
+const FAILOVER_MAX: Duration = Duration::from_secs(3);
+
+/// How often the leader is killed.
+const KILLS: usize = 20;
+
+/// A cluster whose killed nodes can be brought back.
+struct Patient {
+    cluster: Cluster,
+    restarted: Vec<Option<Process>>,
+    dir: tempfile::TempDir,
+}
+
+impl Patient {
+    fn new(nodes: usize) -> Patient {
+        let dir = tempfile::tempdir().expect("a directory");
+        let cluster = Cluster::start(program(), dir.path(), nodes, &[]).expect("a cluster");
+        Patient {
+            cluster,
+            restarted: (0..nodes).map(|_| None).collect(),
+            dir,
+        }
+    }
+
+    fn nodes(&self) -> &[Endpoint] {
+        self.cluster.nodes()
+    }
+
+    fn pid(&self, node: usize) -> u32 {
+        let status = self.cluster.status().expect("a status");
+        status[node].pid.expect("the node runs")
+    }
+
+    fn kill(&mut self, node: usize) {
+        signal(self.pid(node), "KILL").expect("the node is killed");
+        self.restarted[node] = None;
+    }
+
+    fn start(&mut self, node: usize) {
+        let data = self.cluster.data().join(format!("n{}", node + 1));
+        let log = self.dir.path().join(format!("restart{}.log", node + 1));
+        let process = Process::start(
+            Command::new(program()).args(["start", "--data"]).arg(data),
+            &log,
+        );
+        self.restarted[node] = Some(process.expect("the node starts"));
+    }
+
+    fn wait_until_answering(&self, node: usize) {
+        self.nodes()[node].wait().expect("the node answers");
+    }
+
+    fn wait_until_caught_up(&self) {
+        wait_for("all nodes to have applied the same", PATIENCE, || {
+            let Ok(nodes) = self.cluster.status() else {
+                return false;
+            };
+            nodes
+                .iter()
+                .all(|node| node.role != "down" && node.applied == nodes[0].applied)
+        })
+        .expect("the nodes catch up");
+    }
+}
+
+#[test]
+fn a_killed_leader_loses_nothing() {
+    let mut patient = Patient::new(3);
+    create_table(&patient.nodes()[0]);
+    let writers = Writers::start(patient.nodes(), 8, patient.dir.path());
+    let mut slowest = Duration::ZERO;
+    for round in 0..KILLS {
+        writers
+            .wait_for_more(50, PATIENCE)
+            .unwrap_or_else(|| panic!("no commits before kill {round}"));
+        let leader = patient.cluster.leader().expect("a leader");
+        patient.kill(leader);
+        let pause = writers
+            .wait_for_more(1, FAILOVER_MAX)
+            .unwrap_or_else(|| panic!("kill {round}: no commit within {FAILOVER_MAX:?}"));
+        slowest = slowest.max(pause);
+        patient.start(leader);
+        patient.wait_until_answering(leader);
+    }
+    let promises = writers.finish();
+    println!(
+        "{} commits acknowledged over {KILLS} kills; slowest pause {slowest:?}",
+        promises.kept.len()
+    );
+    for node in patient.nodes() {
+        promises.check(node);
+    }
+}
+
+#[test]
+fn a_killed_follower_disturbs_no_other_nodes_sessions() {
+    let mut patient = Patient::new(3);
+    create_table(&patient.nodes()[0]);
+    let leader = patient.cluster.leader().expect("a leader");
+    let follower = (leader + 1) % 3;
+    let others: Vec<usize> = (0..3).filter(|node| *node != follower).collect();
+    let mut clients: Vec<_> = others
+        .iter()
+        .map(|node| connect(&patient.nodes()[*node]).expect("a session"))
+        .collect();
+    let mut seq = 0;
+    let start = Instant::now();
+    let mut killed = false;
+    while start.elapsed() < Duration::from_secs(4) {
+        seq += 1;
+        if !killed && start.elapsed() > Duration::from_secs(1) {
+            patient.kill(follower);
+            killed = true;
+        }
+        for (client, session) in clients.iter_mut().enumerate() {
+            let client = i32::try_from(client).expect("two clients");
+            session
+                .execute("insert into kept values ($1, $2)", &[&client, &seq])
+                .expect("no session of another node sees an error");
+        }
+    }
+    patient.start(follower);
+    patient.wait_until_answering(follower);
+    patient.wait_until_caught_up();
+}
+
+#[test]
+fn all_nodes_killed_keep_what_was_acknowledged() {
+    let mut patient = Patient::new(3);
+    create_table(&patient.nodes()[0]);
+    let writers = Writers::start(patient.nodes(), 8, patient.dir.path());
+    writers.wait_for_more(500, PATIENCE).expect("commits");
+    for node in 0..3 {
+        patient.kill(node);
+    }
+    let promises = writers.finish();
+    for node in 0..3 {
+        patient.start(node);
+    }
+    for node in 0..3 {
+        patient.wait_until_answering(node);
+        promises.check(&patient.nodes()[node]);
+    }
+}
+
+#[test]
+fn one_node_killed_keeps_what_was_acknowledged() {
+    let mut patient = Patient::new(1);
+    create_table(&patient.nodes()[0]);
+    for round in 0..3 {
+        let dir = patient.dir.path().join(round.to_string());
+        std::fs::create_dir(&dir).expect("a directory");
+        patient.nodes()[0].query("truncate kept").expect("truncate");
+        let writers = Writers::start(patient.nodes(), 8, &dir);
+        writers.wait_for_more(300, PATIENCE).expect("commits");
+        patient.kill(0);
+        let promises = writers.finish();
+        patient.start(0);
+        patient.wait_until_answering(0);
+        promises.check(&patient.nodes()[0]);
+    }
+}
+
+#[test]
+fn a_frozen_leader_serves_nothing_stale_when_it_wakes() {
+    let patient = Patient::new(3);
+    let leader = patient.cluster.leader().expect("a leader");
+    let (frozen, other) = (&patient.nodes()[leader], &patient.nodes()[(leader + 1) % 3]);
+    frozen
+        .query("create table r(k int primary key, v int)")
+        .and_then(|_| frozen.query("insert into r values (1, 1), (2, 1)"))
+        .expect("a table");
+    let mut reader = connect(frozen).expect("a session");
+    let mut writer = connect(frozen).expect("a session");
+    writer
+        .batch_execute("begin; update r set v = 2 where k = 2")
+        .expect("an open transaction");
+    let pid = patient.pid(leader);
+    signal(pid, "STOP").expect("the leader freezes");
+    // Both wait in the frozen leader's sockets.
+    let read = std::thread::spawn(move || {
+        reader
+            .query("select v from r where k = 1", &[])
+            .map(|rows| rows[0].get::<_, i32>(0))
+    });
+    let commit = std::thread::spawn(move || writer.batch_execute("commit"));
+    let start = Instant::now();
+    wait_for("a newer value elsewhere", PATIENCE, || {
+        other.query("update r set v = 3 where k = 1").is_ok()
+    })
+    .expect("the others go on");
+    std::thread::sleep(Duration::from_secs(5).saturating_sub(start.elapsed()));
+    signal(pid, "CONT").expect("the leader wakes");
+    if let Ok(value) = read.join().expect("the reader ends") {
+        assert_eq!(value, 3, "a stale read");
+    }
+    let committed = commit.join().expect("the writer ends").is_ok();
+    let value = other.query("select v from r where k = 2").expect("a value");
+    if committed {
+        assert_eq!(value, "2", "acknowledged and lost");
+    }
+    patient.wait_until_caught_up();
+}
