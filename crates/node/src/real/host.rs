@@ -1,0 +1,170 @@
+//! What the programs around a node need of the machine: its randomness, files, signals, processes.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+/// 32 random bytes of the system.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    Ok(seed)
+}
+
+/// The whole text of a file.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path)
+}
+
+/// Puts `text` in the place of a file, so that a crash leaves the old one or the new one.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn write_text(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let mut file = fs::File::create(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        fs::File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Makes a directory and its parents.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn create_dir(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// The names in a directory, sorted.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn list(path: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path)? {
+        names.extend(entry?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Opens a file to append to, for the output of a child process.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn append_to(path: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Blocks this thread for a while.
+pub fn sleep(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
+/// Whether this machine lets a process listen on an address now.
+///
+/// # Errors
+/// Why not.
+pub fn try_bind(address: SocketAddr) -> io::Result<()> {
+    super::net::bind(address).map(drop)
+}
+
+/// The process that holds a node's data directory, if one does.
+pub fn owner(data_dir: &Path) -> Option<i32> {
+    super::disk::owner(data_dir)
+}
+
+/// Sends a signal to a process.
+///
+/// # Errors
+/// Whatever the system refuses, `NotFound` when there is no such process.
+pub fn signal(pid: i32, signal: i32) -> io::Result<()> {
+    assert!(pid > 1, "{pid} is no process of ours");
+    // SAFETY: any signal may be sent to any process that the system lets us.
+    if unsafe { libc::kill(pid, signal) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Err(io::ErrorKind::NotFound.into()),
+        _ => Err(error),
+    }
+}
+
+fn stop_signals() -> libc::sigset_t {
+    // SAFETY: all zeros is a valid place for a set, which is then filled in.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+/// Holds back SIGINT, SIGTERM and SIGHUP for [`wait_for_stop`]. Called first of all, so that every
+/// thread inherits it.
+pub fn hold_stop_signals() {
+    // SAFETY: the set is valid.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &stop_signals(), std::ptr::null_mut()) };
+}
+
+/// Lets a child process be stopped again after [`hold_stop_signals`] in its parent.
+pub fn release_stop_signals() {
+    // SAFETY: the set is valid.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &stop_signals(), std::ptr::null_mut()) };
+}
+
+/// Blocks until the process is told to stop, at most for `timeout`. Returns the signal.
+pub fn wait_for_stop(timeout: Duration) -> Option<i32> {
+    let timeout = libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    // SAFETY: the set and the time are valid; nothing is asked of the signal but its number.
+    let signal = unsafe { libc::sigtimedwait(&stop_signals(), std::ptr::null_mut(), &timeout) };
+    (signal > 0).then_some(signal)
+}
+
+/// Fetches a page of a node's status server.
+///
+/// # Errors
+/// When nobody answers within `timeout`, or the answer is no success.
+pub fn http_get(address: SocketAddr, path: &str, timeout: Duration) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )?;
+    let answer = io::read_to_string(stream)?;
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .ok_or(io::ErrorKind::InvalidData)?;
+    if head.split(' ').nth(1) != Some("200") {
+        let line = head.lines().next().unwrap_or_default();
+        return Err(io::Error::other(line.to_owned()));
+    }
+    Ok(body.to_owned())
+}

@@ -1,0 +1,65 @@
+//! The status page of a node: `/health` and `/status`, in JSON.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use base::env::{Env, Reactor, Severity};
+use serde_json::Value;
+
+use super::net::bind;
+
+/// What the pages show, asked for anew each time.
+pub trait Pages: Send + Sync + 'static {
+    /// Whether this node serves clients now, and why not otherwise.
+    fn health(&self) -> Result<(), String>;
+    /// The node and its group.
+    fn status(&self) -> Value;
+}
+
+/// Serves the pages from the background reactor until the process ends.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub fn serve(env: &Arc<dyn Env>, address: &str, pages: Arc<dyn Pages>) -> io::Result<()> {
+    let address = address
+        .parse()
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, format!("{error}")))?;
+    let listener = bind(address)?;
+    let routes = Router::new()
+        .route("/health", get(health))
+        .route("/status", get(status))
+        .with_state(pages);
+    let log = env.clone();
+    let start: base::env::TaskStart = Box::new(move || {
+        Box::pin(async move {
+            let served = match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => axum::serve(listener, routes).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = served {
+                log.log(Severity::Warning, &format!("no status page: {error}"));
+            }
+        })
+    });
+    env.spawn(Reactor::Background, "http", start);
+    Ok(())
+}
+
+async fn health(State(pages): State<Arc<dyn Pages>>) -> impl IntoResponse {
+    match pages.health() {
+        Ok(()) => (StatusCode::OK, Json(serde_json::json!({ "health": "ok" }))),
+        Err(why) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            Json(serde_json::json!({ "health": why })),
+        ),
+    }
+}
+
+async fn status(State(pages): State<Arc<dyn Pages>>) -> impl IntoResponse {
+    Json(pages.status())
+}

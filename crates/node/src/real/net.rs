@@ -1,0 +1,118 @@
+//! Sockets.
+//!
+//! A socket is registered with the reactor that first polls it, so a connection can be accepted on
+//! one reactor and served on another.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+use std::time::Duration;
+
+use base::env::{BoxFuture, Listener, Net, Stream};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::reactor;
+
+/// Connections that wait to be accepted; further ones are retried by their clients' systems.
+const BACKLOG: i32 = 1_024;
+
+/// A connection that was silent for so long is probed, so that sessions of dead hosts end.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+
+/// The network of this machine.
+pub struct RealNet;
+
+fn parse(address: &str) -> io::Result<SocketAddr> {
+    address.parse().map_err(|_| {
+        let message = format!("\"{address}\" is no address of the form ip:port");
+        io::Error::new(io::ErrorKind::InvalidInput, message)
+    })
+}
+
+impl Net for RealNet {
+    fn listen(&self, address: &str) -> io::Result<Box<dyn Listener>> {
+        Ok(Box::new(RealListener {
+            unregistered: Some(bind(parse(address)?)?),
+            listener: None,
+        }))
+    }
+
+    fn connect(&self, address: &str) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
+        let address = parse(address);
+        Box::pin(async move {
+            let stream = tokio::net::TcpStream::connect(address?).await?;
+            Ok(Box::new(RealStream::new(stream.into_std()?)?) as Box<dyn Stream>)
+        })
+    }
+}
+
+/// A socket that listens, and that a restarted node can take over at once.
+pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+struct RealListener {
+    unregistered: Option<std::net::TcpListener>,
+    listener: Option<tokio::net::TcpListener>,
+}
+
+impl Listener for RealListener {
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(Box<dyn Stream>, String)>> {
+        if let Some(unregistered) = self.unregistered.take() {
+            self.listener = Some(tokio::net::TcpListener::from_std(unregistered)?);
+        }
+        let listener = self.listener.as_ref().ok_or_else(lost)?;
+        let (stream, from) = ready!(listener.poll_accept(cx))?;
+        let stream = RealStream::new(stream.into_std()?)?;
+        Poll::Ready(Ok((Box::new(stream), from.to_string())))
+    }
+}
+
+/// A socket that an earlier failure to register has closed.
+fn lost() -> io::Error {
+    io::ErrorKind::NotConnected.into()
+}
+
+struct RealStream {
+    unregistered: Option<std::net::TcpStream>,
+    stream: Option<tokio::net::TcpStream>,
+}
+
+impl RealStream {
+    fn new(stream: std::net::TcpStream) -> io::Result<RealStream> {
+        stream.set_nodelay(true)?;
+        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_AFTER);
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+        Ok(RealStream {
+            unregistered: Some(stream),
+            stream: None,
+        })
+    }
+
+    fn registered(&mut self) -> io::Result<Pin<&mut tokio::net::TcpStream>> {
+        if let Some(unregistered) = self.unregistered.take() {
+            self.stream = Some(tokio::net::TcpStream::from_std(unregistered)?);
+        }
+        self.stream.as_mut().map(Pin::new).ok_or_else(lost)
+    }
+}
+
+impl Stream for RealStream {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        ready!(self.registered()?.poll_read(cx, &mut buffer))?;
+        reactor::note_input();
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.registered()?.poll_write(cx, bytes)
+    }
+}

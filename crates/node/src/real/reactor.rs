@@ -1,0 +1,153 @@
+//! The threads of a node, and the tasks on them.
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use base::env::{Reactor, TaskStart};
+use base::sync::Mutex;
+use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
+use tokio::sync::Notify;
+use tokio::task::LocalSet;
+
+use super::clock;
+
+/// The stack of a thread that parses SQL: PostgreSQL's parser recurses once per nested operator,
+/// and stops by itself before this is used up.
+const SESSION_STACK_BYTES: usize = 64 << 20;
+
+/// The stack of every other thread.
+const STACK_BYTES: usize = 4 << 20;
+
+thread_local! {
+    static CURRENT: Cell<Option<Reactor>> = const { Cell::new(None) };
+    static SPINNER: Cell<Option<&'static Spinner>> = const { Cell::new(None) };
+}
+
+/// The reactor that this thread is.
+pub fn current() -> Option<Reactor> {
+    CURRENT.with(Cell::get)
+}
+
+/// The threads of one node.
+pub struct Reactors {
+    sessions: Vec<Mailbox>,
+    group: Mailbox,
+    log: Mailbox,
+    background: Mailbox,
+}
+
+/// Where other threads leave tasks for a reactor.
+///
+/// The latch makes the sender usable from every thread and is held for one push.
+struct Mailbox(Mutex<UnboundedSender<TaskStart>>);
+
+impl Reactors {
+    /// Starts the threads.
+    pub fn start(sessions: usize, spin: Duration) -> io::Result<Reactors> {
+        assert!(sessions > 0, "a node without session reactors: {sessions}");
+        Ok(Reactors {
+            sessions: (0..sessions)
+                .map(|index| thread(Reactor::Session(index), spin))
+                .collect::<io::Result<_>>()?,
+            group: thread(Reactor::Group, Duration::ZERO)?,
+            log: thread(Reactor::Log, Duration::ZERO)?,
+            background: thread(Reactor::Background, Duration::ZERO)?,
+        })
+    }
+
+    /// How many reactors serve sessions.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Runs a task on a reactor.
+    pub fn spawn(&self, reactor: Reactor, _name: &'static str, start: TaskStart) {
+        if current() == Some(reactor) {
+            tokio::task::spawn_local(start());
+            return;
+        }
+        let mailbox = match reactor {
+            Reactor::Session(index) => &self.sessions[index % self.sessions.len()],
+            Reactor::Group => &self.group,
+            Reactor::Log => &self.log,
+            Reactor::Background => &self.background,
+        };
+        // A reactor ends only with the process.
+        let _ = mailbox.0.lock().send(start);
+    }
+}
+
+/// Starts one reactor's thread.
+fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
+    let (sender, receiver) = unbounded_channel();
+    let (name, stack) = match reactor {
+        Reactor::Session(index) => (format!("session-{index}"), SESSION_STACK_BYTES),
+        Reactor::Group => ("group".to_owned(), STACK_BYTES),
+        Reactor::Log => ("log".to_owned(), STACK_BYTES),
+        Reactor::Background => ("background".to_owned(), STACK_BYTES),
+    };
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time();
+    if reactor != Reactor::Log {
+        // The log's thread has no sockets: without them it sleeps on a futex, which wakes faster.
+        builder.enable_io();
+    }
+    let runtime = builder.build()?;
+    std::thread::Builder::new()
+        .name(name)
+        .stack_size(stack)
+        .spawn(move || {
+            CURRENT.with(|current| current.set(Some(reactor)));
+            let tasks = LocalSet::new();
+            if spin > Duration::ZERO {
+                tasks.spawn_local(spin_after_input(spin));
+            }
+            tasks.block_on(&runtime, serve(receiver));
+        })?;
+    Ok(Mailbox(Mutex::new(sender)))
+}
+
+async fn serve(mut mailbox: UnboundedReceiver<TaskStart>) {
+    while let Some(start) = mailbox.recv().await {
+        tokio::task::spawn_local(start());
+    }
+}
+
+/// Keeps a reactor awake for a short while after input, because waking a sleeping core costs a lone
+/// client more than its statement.
+#[derive(Default)]
+struct Spinner {
+    /// When the newest input came.
+    input_at: Cell<u64>,
+    awake: Cell<bool>,
+    input: Rc<Notify>,
+}
+
+/// Says that a socket of this reactor has delivered something.
+pub fn note_input() {
+    if let Some(spinner) = SPINNER.with(Cell::get) {
+        spinner.input_at.set(clock::now().0);
+        if !spinner.awake.get() {
+            spinner.input.notify_one();
+        }
+    }
+}
+
+/// Yields over and over for `spin` after each input; each yield lets the runtime look for events
+/// without sleeping.
+async fn spin_after_input(spin: Duration) {
+    let spin = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
+    // One per thread, which ends with the process.
+    let spinner: &'static Spinner = Box::leak(Box::default());
+    SPINNER.with(|current| current.set(Some(spinner)));
+    loop {
+        spinner.input.notified().await;
+        spinner.awake.set(true);
+        while clock::now().0.saturating_sub(spinner.input_at.get()) < spin {
+            tokio::task::yield_now().await;
+        }
+        spinner.awake.set(false);
+    }
+}

@@ -1,0 +1,149 @@
+//! The real environment under load of its own: tasks, timers, sockets, the status page.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use base::env::{read, sleep, write_all, Env, Reactor, Stream};
+use tokio::sync::mpsc;
+
+use super::*;
+
+fn env(dir: &std::path::Path, spin: Duration) -> Arc<RealEnv> {
+    RealEnv::start(&RealOptions {
+        name: "n1".to_owned(),
+        data_dir: dir.to_owned(),
+        session_reactors: 2,
+        spin,
+    })
+    .unwrap()
+}
+
+/// A port of loopback that nobody listens on.
+fn free_address() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+#[test]
+fn tasks_run_where_they_are_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(dir.path(), Duration::ZERO);
+    let all = [
+        Reactor::Session(0),
+        Reactor::Session(1),
+        Reactor::Group,
+        Reactor::Log,
+        Reactor::Background,
+    ];
+    for reactor in all {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let inner = env.clone();
+        let start: TaskStart = Box::new(move || {
+            Box::pin(async move {
+                let before = inner.now();
+                sleep(&*inner, Duration::from_millis(3)).await;
+                let slept = inner.now().since(before);
+                sender.send((reactor::current(), slept)).unwrap();
+            })
+        });
+        env.spawn(reactor, "test", start);
+        let (ran_on, slept) = receiver.recv().unwrap();
+        assert_eq!(ran_on, Some(reactor));
+        assert!(slept >= Duration::from_millis(3), "{slept:?}");
+    }
+}
+
+async fn echo(mut stream: Box<dyn Stream>) {
+    let mut buffer = [0; 64];
+    while let Ok(count @ 1..) = read(&mut *stream, &mut buffer).await {
+        if write_all(&mut *stream, &buffer[..count]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_connection_is_served_on_another_reactor_than_it_came_in() {
+    for spin in [Duration::ZERO, Duration::from_micros(50)] {
+        let dir = tempfile::tempdir().unwrap();
+        let env = env(dir.path(), spin);
+        let address = free_address().to_string();
+        let mut listener = env.net().listen(&address).unwrap();
+        let inner = env.clone();
+        let accept: TaskStart = Box::new(move || {
+            Box::pin(async move {
+                let accepted = std::future::poll_fn(|cx| listener.poll_accept(cx)).await;
+                let (stream, _) = accepted.unwrap();
+                let serve: TaskStart = Box::new(move || Box::pin(echo(stream)));
+                inner.spawn(Reactor::Session(1), "echo", serve);
+            })
+        });
+        env.spawn(Reactor::Group, "accept", accept);
+        let inner = env.clone();
+        let answer = env.block_on("client", move || async move {
+            let mut stream = inner.net().connect(&address).await.unwrap();
+            let mut answer = [0; 4];
+            for _ in 0..3 {
+                write_all(&mut *stream, b"ping").await.unwrap();
+                assert_eq!(read(&mut *stream, &mut answer).await.unwrap(), 4);
+            }
+            answer
+        });
+        assert_eq!(&answer.unwrap(), b"ping");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(dir.path(), Duration::ZERO);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let error = env.net().listen(&address).err().expect("it is in use");
+    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    let error = env.net().listen("here").err().expect("no address");
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+}
+
+#[test]
+fn a_panicking_session_harms_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(dir.path(), Duration::ZERO);
+    env.spawn(
+        Reactor::Session(0),
+        "panics",
+        Box::new(|| Box::pin(async { panic!("on purpose") })),
+    );
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    env.spawn(
+        Reactor::Session(0),
+        "lives",
+        Box::new(move || Box::pin(async move { sender.send(()).unwrap() })),
+    );
+    assert_eq!(receiver.blocking_recv(), Some(()));
+}
+
+struct TestPages;
+
+impl http::Pages for TestPages {
+    fn health(&self) -> Result<(), String> {
+        Err("no leader".to_owned())
+    }
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::json!({ "name": "n1" })
+    }
+}
+
+#[test]
+fn the_status_page_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let env: Arc<dyn Env> = env(dir.path(), Duration::ZERO);
+    let address = free_address();
+    http::serve(&env, &address.to_string(), Arc::new(TestPages)).unwrap();
+    let timeout = Duration::from_secs(5);
+    let status = host::http_get(address, "/status", timeout).unwrap();
+    assert_eq!(status, r#"{"name":"n1"}"#);
+    let health = host::http_get(address, "/health", timeout).unwrap_err();
+    assert!(health.to_string().contains("503"), "{health}");
+}
