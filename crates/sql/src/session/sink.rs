@@ -169,6 +169,11 @@ pub trait Sink {
     /// leave before it has settled at that level. Called again whenever the debt has grown.
     fn owe(&mut self, debt: &Debt, durability: Durability);
 
+    /// The session has just appended a commit record, and the debt given with the next call of
+    /// [`Sink::owe`] rests on it. Whoever gives up waiting for what follows can no longer be told
+    /// that nothing happened (DESIGN, P5).
+    fn committed(&mut self) {}
+
     /// The columns of the rows that follow (simple protocol only).
     fn row_description(&mut self, columns: &[Column]) -> Result<()>;
 
