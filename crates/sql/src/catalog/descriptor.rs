@@ -1,0 +1,182 @@
+//! The row that holds a table: everything that DDL says of it, in one column of bytes.
+
+use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::row::{Row, RowBuilder};
+use base::{Error, Result, TreeId};
+
+use super::{Check, Column, Index, IndexedColumn, RelationKind, Table};
+use crate::types::TypeId;
+
+/// The version of this encoding; another one is refused.
+const FORMAT: u64 = 1;
+
+/// The row of a table.
+pub fn encode(table: &Table) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, FORMAT);
+    put_varint(&mut out, u64::from(table.oid));
+    put_varint(&mut out, u64::from(table.schema));
+    put_bytes(&mut out, table.name.as_bytes());
+    put_varint(&mut out, u64::from(table.owner));
+    put_varint(&mut out, table.tree.0);
+    put_varint(&mut out, table.columns.len() as u64);
+    for column in &table.columns {
+        put_bytes(&mut out, column.name.as_bytes());
+        put_varint(&mut out, u64::from(column.type_id.0));
+        put_signed(&mut out, i64::from(column.typmod));
+        out.push(u8::from(column.not_null));
+        put_text(&mut out, column.default.as_deref());
+        out.push(u8::from(column.dropped));
+    }
+    put_varint(&mut out, table.indexes.len() as u64);
+    for index in &table.indexes {
+        put_varint(&mut out, u64::from(index.oid));
+        put_bytes(&mut out, index.name.as_bytes());
+        out.push(u8::from(index.primary));
+        out.push(u8::from(index.unique));
+        put_varint(&mut out, u64::from(index.constraint));
+        put_varint(&mut out, index.tree.0);
+        put_varint(&mut out, index.columns.len() as u64);
+        for column in &index.columns {
+            put_varint(&mut out, column.column as u64);
+            out.push(u8::from(column.descending));
+        }
+    }
+    put_varint(&mut out, table.checks.len() as u64);
+    for check in &table.checks {
+        put_varint(&mut out, u64::from(check.oid));
+        put_bytes(&mut out, check.name.as_bytes());
+        put_bytes(&mut out, check.condition.as_bytes());
+    }
+    RowBuilder::new(1).value(&out).finish()
+}
+
+/// Reads what [`encode`] made.
+///
+/// # Errors
+/// XX001 when it is something else.
+pub fn decode(row: &[u8]) -> Result<Table> {
+    let row = Row::parse(row)?;
+    let bytes = row
+        .column(0)
+        .ok_or_else(|| Error::corrupted("a table without a descriptor"))?;
+    let mut reader = Reader::new(bytes);
+    let format = reader.varint()?;
+    if format != FORMAT {
+        return Err(Error::corrupted(format!(
+            "a table descriptor of format {format}, not {FORMAT}"
+        )));
+    }
+    let table = Table {
+        oid: reader.varint_as()?,
+        schema: reader.varint_as()?,
+        name: reader.str()?.to_owned(),
+        owner: reader.varint_as()?,
+        kind: RelationKind::Table,
+        tree: TreeId(reader.varint()?),
+        columns: read_list(&mut reader, read_column)?,
+        indexes: read_list(&mut reader, read_index)?,
+        checks: read_list(&mut reader, read_check)?,
+    };
+    reader.finish()?;
+    Ok(table)
+}
+
+fn read_list<T>(
+    reader: &mut Reader<'_>,
+    mut read: impl FnMut(&mut Reader<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let count: usize = reader.varint_as()?;
+    (0..count).map(|_| read(reader)).collect()
+}
+
+fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
+    Ok(Column {
+        name: reader.str()?.to_owned(),
+        type_id: TypeId(reader.varint_as()?),
+        typmod: i32::try_from(reader.signed()?)
+            .map_err(|_| Error::corrupted("a type modifier of more than 32 bits"))?,
+        not_null: reader.u8()? != 0,
+        default: read_text(reader)?,
+        dropped: reader.u8()? != 0,
+    })
+}
+
+fn read_index(reader: &mut Reader<'_>) -> Result<Index> {
+    Ok(Index {
+        oid: reader.varint_as()?,
+        name: reader.str()?.to_owned(),
+        primary: reader.u8()? != 0,
+        unique: reader.u8()? != 0,
+        constraint: reader.varint_as()?,
+        tree: TreeId(reader.varint()?),
+        columns: read_list(reader, |reader| {
+            Ok(IndexedColumn {
+                column: reader.varint_as()?,
+                descending: reader.u8()? != 0,
+            })
+        })?,
+    })
+}
+
+fn read_check(reader: &mut Reader<'_>) -> Result<Check> {
+    Ok(Check {
+        oid: reader.varint_as()?,
+        name: reader.str()?.to_owned(),
+        condition: reader.str()?.to_owned(),
+    })
+}
+
+fn put_text(out: &mut Vec<u8>, text: Option<&str>) {
+    out.push(u8::from(text.is_some()));
+    if let Some(text) = text {
+        put_bytes(out, text.as_bytes());
+    }
+}
+
+fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
+    match reader.u8()? {
+        0 => Ok(None),
+        _ => Ok(Some(reader.str()?.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_come_back() {
+        let table = Table {
+            oid: 16_384,
+            schema: 2_200,
+            name: "démo".to_owned(),
+            owner: 10,
+            kind: RelationKind::Table,
+            tree: TreeId(16_400),
+            columns: vec![Column {
+                name: "i".to_owned(),
+                type_id: TypeId::INT4,
+                typmod: -1,
+                not_null: true,
+                default: Some("1".to_owned()),
+                dropped: false,
+            }],
+            indexes: vec![Index {
+                oid: 16_385,
+                name: "démo_pkey".to_owned(),
+                primary: true,
+                unique: true,
+                constraint: 16_386,
+                tree: TreeId(16_400),
+                columns: vec![IndexedColumn {
+                    column: 0,
+                    descending: false,
+                }],
+            }],
+            checks: vec![],
+        };
+        assert_eq!(decode(&encode(&table)).unwrap(), table);
+        assert!(decode(b"\x01\x03\x07\x07").is_err());
+    }
+}

@@ -1,0 +1,295 @@
+//! What there is: databases, roles, schemas, tables, indexes, and how they are kept.
+//!
+//! A [`Catalog`] is everything of one database that binding a statement needs, read whole from the
+//! catalog trees ([`store`]) and shared until the catalog changes. A table is one *descriptor* row:
+//! its columns, constraints and indexes in one place, so that DDL on a table is one row and a
+//! reader never sees half of it. The tables of `pg_catalog` are views over the [`Catalog`]
+//! ([`system`]).
+//!
+//! | tree | key | row |
+//! |---|---|---|
+//! | [`store::DATABASES`] | oid | name, owner |
+//! | [`store::ROLES`] | oid | name, flags |
+//! | [`store::SCHEMAS`] | database, oid | name, owner |
+//! | [`store::RELATIONS`] | database, oid | the descriptor ([`descriptor`]) |
+//! | [`store::NAMES`] | class, database, schema, name | oid: what keeps names unique |
+//!
+//! # What it leaves out
+//! Loading only what a statement names: a catalog of many thousand tables is read whole at each
+//! change.
+
+pub mod descriptor;
+pub mod store;
+pub mod system;
+
+use std::sync::Arc;
+
+use base::engine::CatalogVersion;
+use base::hash::HashMap;
+use base::{Debt, TreeId};
+
+use crate::types::TypeId;
+
+/// The oid of the first object made by a user.
+pub const FIRST_USER_OID: u32 = 16_384;
+/// The oid of schema `pg_catalog`.
+pub const PG_CATALOG: u32 = 11;
+/// The oid of schema `public`.
+pub const PUBLIC: u32 = 2_200;
+/// The oid of schema `information_schema`.
+pub const INFORMATION_SCHEMA: u32 = 13_000;
+/// The oid of role `postgres`.
+pub const SUPERUSER: u32 = 10;
+/// The oid of database `postgres`.
+pub const POSTGRES_DATABASE: u32 = 5;
+
+/// A database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Database {
+    /// Its oid.
+    pub oid: u32,
+    /// Its name.
+    pub name: String,
+    /// The role that owns it.
+    pub owner: u32,
+}
+
+/// A role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// Its oid.
+    pub oid: u32,
+    /// Its name.
+    pub name: String,
+    /// May it do everything?
+    pub superuser: bool,
+    /// May it connect?
+    pub login: bool,
+}
+
+/// A schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// Its oid.
+    pub oid: u32,
+    /// Its name.
+    pub name: String,
+    /// The role that owns it.
+    pub owner: u32,
+}
+
+/// What a relation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelationKind {
+    /// A table of rows.
+    Table,
+    /// A view over the catalog or the cluster's state, computed when it is read.
+    System,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its oid.
+    pub oid: u32,
+    /// The schema's oid.
+    pub schema: u32,
+    /// Its name.
+    pub name: String,
+    /// The role that owns it.
+    pub owner: u32,
+    /// What it is.
+    pub kind: RelationKind,
+    /// Where its rows are. TRUNCATE gives it another.
+    pub tree: TreeId,
+    /// Its columns, dropped ones included.
+    pub columns: Vec<Column>,
+    /// Its indexes; the primary key, if there is one, is the first.
+    pub indexes: Vec<Index>,
+    /// Its CHECK constraints.
+    pub checks: Vec<Check>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub type_id: TypeId,
+    /// The type's modifier, or -1.
+    pub typmod: i32,
+    /// Whether NULL is refused.
+    pub not_null: bool,
+    /// The default, as SQL.
+    pub default: Option<String>,
+    /// Whether it was dropped.
+    pub dropped: bool,
+}
+
+/// An index of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Index {
+    /// Its oid.
+    pub oid: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it is the primary key, by which the table's own tree is ordered.
+    pub primary: bool,
+    /// Whether it refuses equal keys.
+    pub unique: bool,
+    /// The oid of the constraint it enforces, or 0.
+    pub constraint: u32,
+    /// Its entries; for the primary key the tree of the table.
+    pub tree: TreeId,
+    /// Its columns, most significant first.
+    pub columns: Vec<IndexedColumn>,
+}
+
+/// A column of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexedColumn {
+    /// Its place among the table's columns, from 0.
+    pub column: usize,
+    /// Whether its order is inverted.
+    pub descending: bool,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Its oid.
+    pub oid: u32,
+    /// Its name.
+    pub name: String,
+    /// The condition, as SQL.
+    pub condition: String,
+}
+
+impl Table {
+    /// The primary key.
+    pub fn primary_key(&self) -> Option<&Index> {
+        self.indexes.first().filter(|index| index.primary)
+    }
+
+    /// The place of a column that is not dropped.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns
+            .iter()
+            .position(|column| !column.dropped && column.name == name)
+    }
+
+    /// The index whose entries are in that tree.
+    pub fn index_of_tree(&self, tree: TreeId) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.tree == tree)
+    }
+}
+
+/// Everything of one database that binding a statement needs.
+#[derive(Debug)]
+pub struct Catalog {
+    /// The version it was read at; it holds while the engine's is the same.
+    pub version: CatalogVersion,
+    /// What it rests on.
+    pub debt: Debt,
+    /// The database.
+    pub database: Database,
+    /// All databases, by oid.
+    pub databases: Vec<Database>,
+    /// All roles, by oid.
+    pub roles: Vec<Role>,
+    /// The schemas of the database, by oid.
+    pub schemas: Vec<Schema>,
+    /// The tables of the database, by oid; those of `pg_catalog` included.
+    pub tables: Vec<Arc<Table>>,
+    by_name: HashMap<(u32, String), RelationRef>,
+}
+
+/// What a name in a schema means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelationRef {
+    /// A table, by its place in [`Catalog::tables`].
+    Table(usize),
+    /// An index, by the places of its table and of itself among the table's indexes.
+    Index(usize, usize),
+}
+
+impl Catalog {
+    /// A catalog of these objects and the built-in ones.
+    pub fn new(
+        version: CatalogVersion,
+        debt: Debt,
+        database: Database,
+        databases: Vec<Database>,
+        roles: Vec<Role>,
+        schemas: Vec<Schema>,
+        user_tables: Vec<Table>,
+    ) -> Catalog {
+        let tables: Vec<_> = system::tables()
+            .iter()
+            .cloned()
+            .chain(user_tables.into_iter().map(Arc::new))
+            .collect();
+        let mut by_name = HashMap::default();
+        for (place, table) in tables.iter().enumerate() {
+            by_name.insert(
+                (table.schema, table.name.clone()),
+                RelationRef::Table(place),
+            );
+            for (index_place, index) in table.indexes.iter().enumerate() {
+                by_name.insert(
+                    (table.schema, index.name.clone()),
+                    RelationRef::Index(place, index_place),
+                );
+            }
+        }
+        Catalog {
+            version,
+            debt,
+            database,
+            databases,
+            roles,
+            schemas,
+            tables,
+            by_name,
+        }
+    }
+
+    /// What a name in a schema means.
+    pub fn relation(&self, schema: u32, name: &str) -> Option<RelationRef> {
+        self.by_name.get(&(schema, name.to_owned())).copied()
+    }
+
+    /// The table of that oid.
+    pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<Table>> {
+        self.tables.iter().find(|table| table.oid == oid)
+    }
+
+    /// The index of that oid, with its table.
+    pub fn index_by_oid(&self, oid: u32) -> Option<(&Arc<Table>, &Index)> {
+        self.tables.iter().find_map(|table| {
+            let index = table.indexes.iter().find(|index| index.oid == oid)?;
+            Some((table, index))
+        })
+    }
+
+    /// The schema of that name.
+    pub fn schema(&self, name: &str) -> Option<&Schema> {
+        self.schemas.iter().find(|schema| schema.name == name)
+    }
+
+    /// The schema of that oid.
+    pub fn schema_by_oid(&self, oid: u32) -> Option<&Schema> {
+        self.schemas.iter().find(|schema| schema.oid == oid)
+    }
+
+    /// The role of that name.
+    pub fn role(&self, name: &str) -> Option<&Role> {
+        self.roles.iter().find(|role| role.name == name)
+    }
+
+    /// The role of that oid.
+    pub fn role_by_oid(&self, oid: u32) -> Option<&Role> {
+        self.roles.iter().find(|role| role.oid == oid)
+    }
+}

@@ -1,0 +1,438 @@
+//! Catalog rows in their trees: reading a whole [`Catalog`], and the writes of DDL.
+
+use base::engine::{
+    CatalogVersion, Direction, Engine, IndexColumn, IndexDescriptor, Inserted, LockWait, RowBatch,
+    RowLock, Transaction, TreeDescriptor, TreeKind,
+};
+use base::key::{put_key_column, KeyKind, KeyRange};
+use base::row::{Row, RowBuilder};
+use base::{Debt, Error, Key, Result, SequenceId, SqlState, TreeId};
+
+use super::{descriptor, Catalog, Database, Index, Role, Schema, Table, FIRST_USER_OID};
+use crate::types;
+
+/// Databases, of the whole cluster.
+pub const DATABASES: TreeId = TreeId(TreeId::FIRST_CATALOG.0);
+/// Roles, of the whole cluster.
+pub const ROLES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 1);
+/// Schemas.
+pub const SCHEMAS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 2);
+/// Tables with all that belongs to them.
+pub const RELATIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 3);
+/// Names that may be there only once.
+pub const NAMES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 4);
+
+const OIDS: SequenceId = SequenceId(1);
+const TREES: SequenceId = SequenceId(2);
+
+/// The classes of names that must be unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum NameClass {
+    /// Of a database; schema and database are 0.
+    Database = 1,
+    /// Of a role; schema and database are 0.
+    Role = 2,
+    /// Of a schema; its own schema is 0.
+    Schema = 3,
+    /// Of a table or an index.
+    Relation = 4,
+}
+
+/// A new oid, never given before.
+pub fn new_oid(engine: &dyn Engine) -> Result<u32> {
+    let (number, _) = engine.advance(OIDS, 1)?;
+    u32::try_from(number - 1 + u64::from(FIRST_USER_OID)).map_err(|_| {
+        Error::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            "object identifiers are used up",
+        )
+    })
+}
+
+/// A new tree, never given before. It is there once [`create_tree`] has written its descriptor.
+pub fn new_tree(engine: &dyn Engine) -> Result<TreeId> {
+    let (number, _) = engine.advance(TREES, 1)?;
+    Ok(TreeId(number - 1 + TreeId::FIRST_USER.0))
+}
+
+fn oid_key(oids: &[u32]) -> Key {
+    oids.iter().flat_map(|oid| oid.to_be_bytes()).collect()
+}
+
+fn name_key(class: NameClass, database: u32, schema: u32, name: &str) -> Result<Key> {
+    let mut key = vec![class as u8];
+    key.extend(oid_key(&[database, schema]));
+    put_key_column(&mut key, KeyKind::Bytes, false, Some(name.as_bytes()))?;
+    Ok(key)
+}
+
+/// Claims a name for an object; false when it is taken.
+pub fn claim_name(
+    txn: &mut dyn Transaction,
+    class: NameClass,
+    database: u32,
+    schema: u32,
+    name: &str,
+    oid: u32,
+) -> Result<bool> {
+    let key = name_key(class, database, schema, name)?;
+    let row = RowBuilder::new(1).value(&oid.to_be_bytes()).finish();
+    Ok(txn.insert(NAMES, &key, &row)? == Inserted::Done)
+}
+
+/// Gives a name free again.
+pub fn free_name(
+    txn: &mut dyn Transaction,
+    class: NameClass,
+    database: u32,
+    schema: u32,
+    name: &str,
+) -> Result<()> {
+    remove(txn, NAMES, &name_key(class, database, schema, name)?)
+}
+
+fn remove(txn: &mut dyn Transaction, tree: TreeId, key: &[u8]) -> Result<()> {
+    let mut row = Vec::new();
+    if !txn.get(tree, key, &mut row)? {
+        return Err(concurrently());
+    }
+    txn.lock_row(tree, key, RowLock::Update, LockWait::Block, &mut row)?;
+    txn.delete(tree, key)
+}
+
+fn concurrently() -> Error {
+    Error::internal("tuple concurrently updated")
+}
+
+/// Inserts the row of a table, its trees and its names.
+///
+/// # Errors
+/// 42P07 when a name is taken.
+pub fn insert_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+    let names = std::iter::once((&table.name, table.oid))
+        .chain(table.indexes.iter().map(|index| (&index.name, index.oid)));
+    for (name, oid) in names {
+        let class = NameClass::Relation;
+        if !claim_name(txn, class, database, table.schema, name, oid)? {
+            return Err(duplicate_relation(name));
+        }
+    }
+    create_trees(txn, table)?;
+    let key = oid_key(&[database, table.oid]);
+    match txn.insert(RELATIONS, &key, &descriptor::encode(table))? {
+        Inserted::Done => Ok(()),
+        Inserted::Duplicate(_) => Err(concurrently()),
+    }
+}
+
+/// 42P07.
+pub fn duplicate_relation(name: &str) -> Error {
+    Error::new(
+        SqlState::DUPLICATE_TABLE,
+        format!("relation \"{name}\" already exists"),
+    )
+}
+
+/// Replaces the row of a table. Names and trees are the caller's affair.
+pub fn update_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+    let key = oid_key(&[database, table.oid]);
+    let mut row = Vec::new();
+    if !txn.get(RELATIONS, &key, &mut row)? {
+        return Err(concurrently());
+    }
+    txn.lock_row(RELATIONS, &key, RowLock::Update, LockWait::Block, &mut row)?;
+    match txn.update(RELATIONS, &key, &descriptor::encode(table))? {
+        Inserted::Done => Ok(()),
+        Inserted::Duplicate(_) => Err(concurrently()),
+    }
+}
+
+/// Removes a table, its trees and its names.
+pub fn drop_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+    remove(txn, RELATIONS, &oid_key(&[database, table.oid]))?;
+    let names = std::iter::once(&table.name).chain(table.indexes.iter().map(|index| &index.name));
+    for name in names {
+        free_name(txn, NameClass::Relation, database, table.schema, name)?;
+    }
+    drop_trees(txn, table)
+}
+
+/// Makes the trees of a table and its indexes.
+pub fn create_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
+    create_tree(txn, table.tree, TreeKind::Table)?;
+    for index in table.indexes.iter().filter(|index| !index.primary) {
+        let kind = TreeKind::Index(index_descriptor(table, index)?);
+        create_tree(txn, index.tree, kind)?;
+    }
+    Ok(())
+}
+
+/// Drops the trees of a table and its indexes.
+pub fn drop_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
+    for index in table.indexes.iter().filter(|index| !index.primary) {
+        drop_tree(txn, index.tree)?;
+    }
+    drop_tree(txn, table.tree)
+}
+
+/// Makes one tree.
+pub fn create_tree(txn: &mut dyn Transaction, id: TreeId, kind: TreeKind) -> Result<()> {
+    let row = TreeDescriptor { id, kind }.to_row();
+    match txn.insert(TreeId::DESCRIPTORS, &id.descriptor_key(), &row)? {
+        Inserted::Done => Ok(()),
+        Inserted::Duplicate(_) => Err(Error::internal(format!("tree {id} is there already"))),
+    }
+}
+
+/// Drops one tree.
+pub fn drop_tree(txn: &mut dyn Transaction, id: TreeId) -> Result<()> {
+    remove(txn, TreeId::DESCRIPTORS, &id.descriptor_key())
+}
+
+/// How the engine derives the entries of an index.
+pub fn index_descriptor(table: &Table, index: &Index) -> Result<IndexDescriptor> {
+    let columns = index
+        .columns
+        .iter()
+        .map(|indexed| {
+            let type_id = table.columns[indexed.column].type_id;
+            Ok(IndexColumn {
+                column: indexed.column,
+                kind: types::key_kind(type_id).ok_or_else(|| no_order(type_id))?,
+                descending: indexed.descending,
+            })
+        })
+        .collect::<Result<_>>()?;
+    Ok(IndexDescriptor {
+        table: table.tree,
+        columns,
+        unique: index.unique,
+    })
+}
+
+/// 42704: the type cannot be a key.
+pub fn no_order(type_id: types::TypeId) -> Error {
+    Error::new(
+        SqlState::UNDEFINED_OBJECT,
+        format!("data type {type_id} has no default operator class for access method \"btree\""),
+    )
+    .with_hint(
+        "You must specify an operator class for the index or define a default operator class for \
+         the data type.",
+    )
+}
+
+/// Inserts a database with its schemas; false when the name is taken.
+pub fn insert_database(txn: &mut dyn Transaction, database: &Database) -> Result<bool> {
+    if !claim_name(txn, NameClass::Database, 0, 0, &database.name, database.oid)? {
+        return Ok(false);
+    }
+    let row = RowBuilder::new(2)
+        .value(database.name.as_bytes())
+        .value(&database.owner.to_be_bytes())
+        .finish();
+    txn.insert(DATABASES, &oid_key(&[database.oid]), &row)?;
+    let schemas = [
+        (super::PG_CATALOG, "pg_catalog"),
+        (super::PUBLIC, "public"),
+        (super::INFORMATION_SCHEMA, "information_schema"),
+    ];
+    for (oid, name) in schemas {
+        let schema = Schema {
+            oid,
+            name: name.to_owned(),
+            owner: super::SUPERUSER,
+        };
+        insert_schema(txn, database.oid, &schema)?;
+    }
+    Ok(true)
+}
+
+/// Inserts a schema; false when the name is taken.
+pub fn insert_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<bool> {
+    if !claim_name(
+        txn,
+        NameClass::Schema,
+        database,
+        0,
+        &schema.name,
+        schema.oid,
+    )? {
+        return Ok(false);
+    }
+    let row = RowBuilder::new(2)
+        .value(schema.name.as_bytes())
+        .value(&schema.owner.to_be_bytes())
+        .finish();
+    let inserted = txn.insert(SCHEMAS, &oid_key(&[database, schema.oid]), &row)?;
+    Ok(inserted == Inserted::Done)
+}
+
+/// Removes a schema, which must be empty.
+pub fn drop_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<()> {
+    free_name(txn, NameClass::Schema, database, 0, &schema.name)?;
+    remove(txn, SCHEMAS, &oid_key(&[database, schema.oid]))
+}
+
+/// Inserts a role; false when the name is taken.
+pub fn insert_role(txn: &mut dyn Transaction, role: &Role) -> Result<bool> {
+    if !claim_name(txn, NameClass::Role, 0, 0, &role.name, role.oid)? {
+        return Ok(false);
+    }
+    let flags = u8::from(role.superuser) | u8::from(role.login) << 1;
+    let row = RowBuilder::new(2)
+        .value(role.name.as_bytes())
+        .value(&[flags])
+        .finish();
+    let inserted = txn.insert(ROLES, &oid_key(&[role.oid]), &row)?;
+    Ok(inserted == Inserted::Done)
+}
+
+/// Reads the catalog of one database; `None` when there is no such database.
+pub fn load(
+    txn: &mut dyn Transaction,
+    version: CatalogVersion,
+    database: &str,
+) -> Result<Option<Catalog>> {
+    let mut databases = Vec::new();
+    scan(txn, DATABASES, &[], |oids, row| {
+        let row = Row::parse(row)?;
+        databases.push(Database {
+            oid: oids[0],
+            name: text(&row, 0)?,
+            owner: number(&row, 1)?,
+        });
+        Ok(())
+    })?;
+    let Some(own) = databases
+        .iter()
+        .find(|known| known.name == database)
+        .cloned()
+    else {
+        return Ok(None);
+    };
+    let mut roles = Vec::new();
+    scan(txn, ROLES, &[], |oids, row| {
+        let row = Row::parse(row)?;
+        let flags = row
+            .column(1)
+            .and_then(|bytes| bytes.first().copied())
+            .unwrap_or(0);
+        roles.push(Role {
+            oid: oids[0],
+            name: text(&row, 0)?,
+            superuser: flags & 1 != 0,
+            login: flags & 2 != 0,
+        });
+        Ok(())
+    })?;
+    let mut schemas = Vec::new();
+    scan(txn, SCHEMAS, &[own.oid], |oids, row| {
+        let row = Row::parse(row)?;
+        schemas.push(Schema {
+            oid: oids[1],
+            name: text(&row, 0)?,
+            owner: number(&row, 1)?,
+        });
+        Ok(())
+    })?;
+    let mut tables = Vec::new();
+    scan(txn, RELATIONS, &[own.oid], |_, row| {
+        tables.push(descriptor::decode(row)?);
+        Ok(())
+    })?;
+    let debt = txn.debt().clone();
+    Ok(Some(Catalog::new(
+        version, debt, own, databases, roles, schemas, tables,
+    )))
+}
+
+fn scan(
+    txn: &mut dyn Transaction,
+    tree: TreeId,
+    prefix: &[u32],
+    mut take: impl FnMut(&[u32], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut batch = RowBatch::default();
+    let mut rest = Some(KeyRange::prefix(&oid_key(prefix)));
+    if prefix.is_empty() {
+        rest = Some(KeyRange::all());
+    }
+    while let Some(range) = rest {
+        rest = txn.scan(tree, &range, Direction::Forward, usize::MAX, &mut batch)?;
+        for (key, row) in batch.iter() {
+            let oids: Vec<u32> = key
+                .chunks_exact(4)
+                .map(|oid| u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]]))
+                .collect();
+            if oids.len() != prefix.len() + 1 {
+                return Err(Error::corrupted("a catalog key of another length"));
+            }
+            take(&oids, row)?;
+        }
+    }
+    Ok(())
+}
+
+fn text(row: &Row<'_>, column: usize) -> Result<String> {
+    row.column(column)
+        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+        .map(str::to_owned)
+        .ok_or_else(|| Error::corrupted("a catalog row without its name"))
+}
+
+fn number(row: &Row<'_>, column: usize) -> Result<u32> {
+    row.column(column)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(u32::from_be_bytes)
+        .ok_or_else(|| Error::corrupted("a catalog row without its number"))
+}
+
+/// First start of a cluster: see [`crate::session::bootstrap`].
+pub fn bootstrap(txn: &mut dyn Transaction, engine: &dyn Engine, user: &str) -> Result<()> {
+    let mut batch = RowBatch::default();
+    txn.scan(
+        DATABASES,
+        &KeyRange::all(),
+        Direction::Forward,
+        1,
+        &mut batch,
+    )?;
+    if !batch.is_empty() {
+        return Ok(());
+    }
+    for name in ["postgres", user] {
+        let own = name == "postgres";
+        let role = Role {
+            oid: if own {
+                super::SUPERUSER
+            } else {
+                new_oid(engine)?
+            },
+            name: name.to_owned(),
+            superuser: true,
+            login: true,
+        };
+        insert_role(txn, &role)?;
+        let database = Database {
+            oid: if own {
+                super::POSTGRES_DATABASE
+            } else {
+                new_oid(engine)?
+            },
+            name: name.to_owned(),
+            owner: role.oid,
+        };
+        insert_database(txn, &database)?;
+        if user == "postgres" {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What a fresh transaction owes is part of what it shows.
+pub fn debt_of(txn: &dyn Transaction) -> Debt {
+    txn.debt().clone()
+}

@@ -1,0 +1,295 @@
+//! Text into statements: the glue to PostgreSQL's own grammar.
+//!
+//! [`parse`] gives one [`Statement`] for each statement of a text; its nodes are those of
+//! libpg_query, with byte offsets into the whole text. [`tokens`] gives the tokens of a text, for
+//! the grammar of PL/pgSQL.
+//!
+//! # Depth
+//! Parse trees are as deep as their expressions are long, so they are made, walked and dropped on
+//! the thread's own stack ([`large_stack`]), which has tens of megabytes where a coroutine's has
+//! one. libpg_query stops at two megabytes of its own frames (54001), which bounds all that.
+//!
+//! # What it leaves out
+//! The grammar is PostgreSQL 18's, a superset of 15's: what 15 refuses as a syntax error may get
+//! a different error, or a meaning.
+
+mod ffi;
+
+use std::ffi::CString;
+use std::mem::ManuallyDrop;
+use std::rc::Rc;
+
+use base::coro;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf;
+use prost::Message;
+
+pub use pg_query::NodeEnum;
+
+/// One statement of a text.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    text: Rc<str>,
+    tree: Rc<Tree>,
+    index: usize,
+    start: usize,
+    end: usize,
+}
+
+/// A parse tree, which is dropped where there is room for it.
+#[derive(Debug)]
+struct Tree(ManuallyDrop<Vec<protobuf::RawStmt>>);
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // SAFETY: taken once, here.
+        let statements = unsafe { ManuallyDrop::take(&mut self.0) };
+        large_stack(move || drop(statements));
+    }
+}
+
+impl Statement {
+    /// The whole text, which locations in the nodes refer to.
+    pub fn text(&self) -> &Rc<str> {
+        &self.text
+    }
+
+    /// The part of the text that is this statement.
+    pub fn own_text(&self) -> &str {
+        self.text[self.start..self.end].trim()
+    }
+
+    /// The statement's node.
+    pub fn node(&self) -> &NodeEnum {
+        self.tree.0[self.index]
+            .stmt
+            .as_ref()
+            .and_then(|node| node.node.as_ref())
+            .expect("empty statements are left out by parse")
+    }
+}
+
+/// Parses a text; empty statements are left out.
+///
+/// # Errors
+/// 42601 with a position, and what else PostgreSQL's parser raises; 54001 when it is too deep.
+pub fn parse(text: &str) -> Result<Vec<Statement>> {
+    let c_text = CString::new(text).map_err(|_| zero_byte())?;
+    let decoded = large_stack(|| match ffi::parse(&c_text) {
+        Ok(bytes) => protobuf::ParseResult::decode(bytes.as_slice())
+            .map(|result| result.stmts)
+            .map_err(|error| Error::internal(format!("a parse tree: {error}"))),
+        Err(error) => Err(error_of(error)),
+    })?;
+    let text: Rc<str> = Rc::from(text);
+    let tree = Rc::new(Tree(ManuallyDrop::new(decoded)));
+    let mut statements = Vec::with_capacity(tree.0.len());
+    for (index, raw) in tree.0.iter().enumerate() {
+        if raw.stmt.as_ref().is_none_or(|node| node.node.is_none()) {
+            continue;
+        }
+        let start = raw.stmt_location.max(0) as usize;
+        let end = match raw.stmt_len {
+            len if len > 0 => start + len as usize,
+            _ => text.len(),
+        };
+        statements.push(Statement {
+            text: text.clone(),
+            tree: tree.clone(),
+            index,
+            start,
+            end,
+        });
+    }
+    Ok(statements)
+}
+
+/// A token of PostgreSQL's scanner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Where it begins, in bytes.
+    pub start: usize,
+    /// Where it ends, in bytes.
+    pub end: usize,
+}
+
+/// What a token is, as far as PL/pgSQL cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A name, quoted or not, that is no keyword of SQL.
+    Identifier,
+    /// A keyword of SQL; true when reserved.
+    Keyword(bool),
+    /// A string.
+    String,
+    /// A number.
+    Number,
+    /// `$1`.
+    Param,
+    /// `:=`.
+    Assign,
+    /// `..`.
+    DotDot,
+    /// One of `,()[].;:+-*/%^<>=`.
+    Char(u8),
+    /// Any other operator.
+    Operator,
+}
+
+/// The tokens of a text, without comments.
+///
+/// # Errors
+/// 42601 for what the scanner refuses.
+pub fn tokens(text: &str) -> Result<Vec<Token>> {
+    use protobuf::Token as T;
+    let c_text = CString::new(text).map_err(|_| zero_byte())?;
+    let raw = large_stack(|| ffi::scan(&c_text)).map_err(error_of)?;
+    let is = |code: i32, token: T| code == token as i32;
+    let kind = |token: &ffi::RawToken| {
+        let code = token.code;
+        match code {
+            _ if is(code, T::SqlComment) || is(code, T::CComment) => return None,
+            _ if token.keyword > 0 => Some(TokenKind::Keyword(token.keyword == 4)),
+            1..=255 => Some(TokenKind::Char(code as u8)),
+            _ if is(code, T::Ident) || is(code, T::Uident) => Some(TokenKind::Identifier),
+            _ if is(code, T::Sconst) || is(code, T::Usconst) => Some(TokenKind::String),
+            _ if is(code, T::Iconst) || is(code, T::Fconst) => Some(TokenKind::Number),
+            _ if is(code, T::Param) => Some(TokenKind::Param),
+            _ if is(code, T::ColonEquals) => Some(TokenKind::Assign),
+            _ if is(code, T::DotDot) => Some(TokenKind::DotDot),
+            _ => Some(TokenKind::Operator),
+        }
+    };
+    Ok(raw
+        .iter()
+        .filter_map(|token| {
+            let kind = kind(token)?;
+            Some(Token {
+                kind,
+                start: token.start,
+                end: token.end.min(text.len()),
+            })
+        })
+        .collect())
+}
+
+/// The character position, from 1, of a byte offset in a text; none for a negative one.
+pub fn char_position(text: &str, location: i32) -> Option<u32> {
+    let offset = usize::try_from(location).ok()?.min(text.len());
+    let before = text.as_bytes()[..offset]
+        .iter()
+        .filter(|byte| **byte & 0xc0 != 0x80)
+        .count();
+    u32::try_from(before + 1).ok()
+}
+
+/// Runs `f` on the thread's own stack; it must not wait.
+pub fn large_stack<R>(f: impl FnOnce() -> R) -> R {
+    /// Says of anything that it may move to another thread.
+    struct Here<T>(T);
+    // SAFETY: `on_thread_stack` changes the stack, never the thread, and is done with `f` and its
+    // result when it returns.
+    unsafe impl<T> Send for Here<T> {}
+    impl<R, F: FnOnce() -> R> Here<F> {
+        fn call(self) -> Here<R> {
+            Here((self.0)())
+        }
+    }
+    let here = Here(f);
+    coro::on_thread_stack(move || here.call()).0
+}
+
+fn zero_byte() -> Error {
+    Error::new(
+        SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+        "invalid byte sequence for encoding \"UTF8\": 0x00",
+    )
+}
+
+fn error_of(error: ffi::SyntaxError) -> Error {
+    let message = error.message;
+    let out = if message == "stack depth limit exceeded" {
+        return Error::new(SqlState::STATEMENT_TOO_COMPLEX, message)
+            .with_hint("Write the statement with less nesting.");
+    } else if message.contains("not supported") || message.contains("not implemented") {
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    } else if message.starts_with("invalid Unicode escape value")
+        || message.starts_with("out of mem")
+    {
+        Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+    } else {
+        Error::new(SqlState::SYNTAX_ERROR, message)
+    };
+    match error.position {
+        0 => out,
+        position => out.at(position),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_know_their_text() {
+        let statements = parse("select 1; ; select 'é' ;").unwrap();
+        let texts: Vec<_> = statements.iter().map(Statement::own_text).collect();
+        assert_eq!(texts, ["select 1", "select 'é'"]);
+    }
+
+    #[test]
+    fn errors_have_positions() {
+        let error = parse("select 'é', 1 frm t x").unwrap_err();
+        assert_eq!(error.message(), "syntax error at or near \"t\"");
+        assert_eq!(error.fields().position, Some(19));
+    }
+
+    #[test]
+    fn depth_is_an_error_and_no_crash() {
+        let deep = format!("select 1{}", "+1".repeat(1_000_000));
+        let parsed = std::thread::Builder::new()
+            .stack_size(64 << 20)
+            .spawn(move || parse(&deep).unwrap_err())
+            .unwrap();
+        assert_eq!(
+            parsed.join().unwrap().state(),
+            SqlState::STATEMENT_TOO_COMPLEX
+        );
+        let wide = format!("select 1{}", "+1".repeat(1_000));
+        let parsed = std::thread::Builder::new()
+            .stack_size(64 << 20)
+            .spawn(move || parse(&wide).unwrap().len())
+            .unwrap();
+        assert_eq!(parsed.join().unwrap(), 1);
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        assert!(parse(&"garbage ".repeat(1_300_000)).is_err());
+        assert!(parse(&"(".repeat(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn tokens_are_told_apart() {
+        let kinds: Vec<_> = tokens("x := 1..$2; -- end\n'a' if")
+            .unwrap()
+            .iter()
+            .map(|token| token.kind)
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                TokenKind::Identifier,
+                TokenKind::Assign,
+                TokenKind::Number,
+                TokenKind::DotDot,
+                TokenKind::Param,
+                TokenKind::Char(b';'),
+                TokenKind::String,
+                TokenKind::Keyword(false),
+            ]
+        );
+    }
+}
