@@ -1,0 +1,289 @@
+//! `synchronous_standby_names`: its grammar and what it names.
+//!
+//! ```text
+//! setting  = [ list | count "(" list ")" | "FIRST" count "(" list ")" | "ANY" count "(" list ")" ]
+//! list     = name { "," name }
+//! name     = identifier | number | '"' characters '"' | "*"
+//! ```
+//! A list alone and a count alone mean FIRST. Names are compared without regard to case. `*` is
+//! every member that is not the leader.
+//!
+//! Source: PostgreSQL 15 manual, section 20.6.2; its answers to malformed settings.
+
+use base::{Error, NodeId, Result, SqlState};
+
+/// How many of the standbys named are waited for, and which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The first so many that are connected, in the order of the list.
+    First,
+    /// Any so many.
+    Any,
+}
+
+/// A parsed setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandbyNames {
+    method: Method,
+    count: usize,
+    names: Vec<String>,
+}
+
+/// A setting whose names have become nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standbys {
+    /// How they are chosen.
+    pub method: Method,
+    /// How many are waited for; 0 for none.
+    pub count: usize,
+    /// Who is named, in order.
+    pub nodes: Vec<Listed>,
+}
+
+/// One node named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The node.
+    pub node: NodeId,
+    /// Whether only `*` names it. The leader counts as satisfied when it is named itself.
+    pub by_star: bool,
+}
+
+impl Standbys {
+    /// Nobody is waited for.
+    pub const NONE: Standbys = Standbys {
+        method: Method::First,
+        count: 0,
+        nodes: Vec::new(),
+    };
+}
+
+impl StandbyNames {
+    /// Parses a setting; malformed ones are 42601, a count of 0 is 22023.
+    pub fn parse(setting: &str) -> Result<StandbyNames> {
+        if setting.is_empty() {
+            return Ok(StandbyNames {
+                method: Method::First,
+                count: 0,
+                names: Vec::new(),
+            });
+        }
+        let tokens = scan(setting).map_err(|near| malformed(setting, &near))?;
+        let parsed = Parser { tokens: &tokens }
+            .setting()
+            .map_err(|near| malformed(setting, &near))?;
+        if parsed.count == 0 {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                "number of synchronous standbys (0) must be greater than zero",
+            ));
+        }
+        Ok(parsed)
+    }
+
+    /// Puts nodes for names. Names of nobody are skipped, but the count stays.
+    pub fn resolve(&self, members: &[(NodeId, &str)]) -> Standbys {
+        let mut nodes: Vec<Listed> = Vec::new();
+        for name in &self.names {
+            let by_star = name == "*";
+            for (node, member) in members {
+                let named = by_star || member.eq_ignore_ascii_case(name);
+                match nodes.iter_mut().find(|listed| listed.node == *node) {
+                    _ if !named => {}
+                    Some(listed) => listed.by_star &= by_star,
+                    None => nodes.push(Listed {
+                        node: *node,
+                        by_star,
+                    }),
+                }
+            }
+        }
+        Standbys {
+            method: self.method,
+            count: self.count,
+            nodes,
+        }
+    }
+}
+
+fn malformed(setting: &str, near: &str) -> Error {
+    let near = match near {
+        "" => "syntax error at end of input".to_owned(),
+        near => format!("syntax error at or near \"{near}\""),
+    };
+    Error::new(
+        SqlState::SYNTAX_ERROR,
+        format!("invalid value for parameter \"synchronous_standby_names\": \"{setting}\""),
+    )
+    .with_detail(near)
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    First,
+    Any,
+    Number(String),
+    Name(String),
+    Mark(char),
+}
+
+impl Token {
+    fn text(&self) -> String {
+        match self {
+            Token::First => "FIRST".to_owned(),
+            Token::Any => "ANY".to_owned(),
+            Token::Number(text) | Token::Name(text) => text.clone(),
+            Token::Mark(mark) => mark.to_string(),
+        }
+    }
+}
+
+/// Cuts a setting into tokens; the error is what stands where none begins.
+fn scan(setting: &str) -> Result<Vec<Token>, String> {
+    let mut tokens = Vec::new();
+    let mut rest = setting;
+    while let Some(first) = rest.chars().next() {
+        let take_while = |wanted: fn(char) -> bool| {
+            let end = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+            rest.split_at(end)
+        };
+        rest = match first {
+            ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c' => &rest[1..],
+            ',' | '(' | ')' => {
+                tokens.push(Token::Mark(first));
+                &rest[1..]
+            }
+            '*' => {
+                tokens.push(Token::Name("*".to_owned()));
+                &rest[1..]
+            }
+            '"' => {
+                let (name, after) = quoted(&rest[1..])?;
+                tokens.push(Token::Name(name));
+                after
+            }
+            '0'..='9' => {
+                let (number, after) = take_while(|c| c.is_ascii_digit());
+                tokens.push(Token::Number(number.to_owned()));
+                after
+            }
+            c if is_name_start(c) => {
+                let (word, after) =
+                    take_while(|c| is_name_start(c) || c.is_ascii_digit() || c == '$');
+                tokens.push(match word.to_ascii_lowercase().as_str() {
+                    "first" => Token::First,
+                    "any" => Token::Any,
+                    _ => Token::Name(word.to_owned()),
+                });
+                after
+            }
+            other => return Err(other.to_string()),
+        };
+    }
+    Ok(tokens)
+}
+
+fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
+}
+
+/// A quoted name after its opening quote, and what follows it. Two quotes stand for one.
+fn quoted(text: &str) -> Result<(String, &str), String> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let Some(end) = rest.find('"') else {
+            return Err(String::new());
+        };
+        name.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix('"') {
+            Some(after) => {
+                name.push('"');
+                rest = after;
+            }
+            None => return Ok((name, rest)),
+        }
+    }
+}
+
+struct Parser<'a> {
+    tokens: &'a [Token],
+}
+
+impl Parser<'_> {
+    /// The error is the token that does not fit, empty at the end.
+    fn setting(&mut self) -> Result<StandbyNames, String> {
+        let (method, counted) = match self.tokens {
+            [Token::First, ..] => (Method::First, true),
+            [Token::Any, ..] => (Method::Any, true),
+            [Token::Number(_), Token::Mark('('), ..] => (Method::First, true),
+            _ => (Method::First, false),
+        };
+        if !counted {
+            let names = self.list()?;
+            self.end()?;
+            return Ok(StandbyNames {
+                method,
+                count: 1,
+                names,
+            });
+        }
+        if matches!(self.tokens[0], Token::First | Token::Any) {
+            self.tokens = &self.tokens[1..];
+        }
+        let Some(Token::Number(number)) = self.tokens.first() else {
+            return Err(self.here());
+        };
+        // More than anybody can name waits for ever, whatever it is.
+        let count = number.parse().unwrap_or(usize::MAX);
+        self.tokens = &self.tokens[1..];
+        self.mark('(')?;
+        let names = self.list()?;
+        self.mark(')')?;
+        self.end()?;
+        Ok(StandbyNames {
+            method,
+            count,
+            names,
+        })
+    }
+
+    fn list(&mut self) -> Result<Vec<String>, String> {
+        let mut names = vec![self.name()?];
+        while self.tokens.first() == Some(&Token::Mark(',')) {
+            self.tokens = &self.tokens[1..];
+            names.push(self.name()?);
+        }
+        Ok(names)
+    }
+
+    fn name(&mut self) -> Result<String, String> {
+        match self.tokens.first() {
+            Some(Token::Name(name) | Token::Number(name)) => {
+                self.tokens = &self.tokens[1..];
+                Ok(name.clone())
+            }
+            _ => Err(self.here()),
+        }
+    }
+
+    fn mark(&mut self, mark: char) -> Result<(), String> {
+        if self.tokens.first() != Some(&Token::Mark(mark)) {
+            return Err(self.here());
+        }
+        self.tokens = &self.tokens[1..];
+        Ok(())
+    }
+
+    fn end(&self) -> Result<(), String> {
+        match self.tokens {
+            [] => Ok(()),
+            _ => Err(self.here()),
+        }
+    }
+
+    fn here(&self) -> String {
+        self.tokens.first().map_or(String::new(), Token::text)
+    }
+}
