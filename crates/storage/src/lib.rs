@@ -27,6 +27,8 @@
 mod export;
 pub mod log;
 mod store;
+#[cfg(test)]
+mod testing;
 
 pub use export::{Exporter, Importer};
 pub use store::{Change, Read, Scanned, Store, StoreOptions};

@@ -1,11 +1,55 @@
-//! The log of one group.
+//! The log of one group: what a commit waits for.
+//!
+//! Entries are appended to memory, handed to the operating system in batches, and made durable by
+//! one sync at a time, always of everything written so far:
+//!
+//! ```text
+//!   append(entries)      memory, microseconds, under the caller's own lock if it likes
+//!   write()              one write of all that was appended: the operating system has it
+//!   sync().await         it is on disk; sync marks in the next batch say so
+//! ```
+//!
+//! A driver runs `write`, reports what was received, awaits `sync`, reports what is flushed, and
+//! begins anew; a lone commit of a one-voter group may call both itself. Whoever calls `sync` while
+//! another is in flight waits for it first.
+//!
+//! # On disk
+//! A directory of segments ([`segment`]) filled with frames ([`frame`]). Nothing is overwritten in
+//! place: when a tail is replaced, a frame says so, and the new entries follow. Each batch begins
+//! with a mark that names the file position which was durable before it, so that [`recovery`] can
+//! tell a torn tail, which is cut, from a broken disk, which stops the node.
+//!
+//! At open, what lies above the last recorded durable position is written anew, into a new segment,
+//! and synced before anybody sees it: after a failed sync the kernel may show what is not on disk.
+//!
+//! # Invariants
+//! - `base ≤ durable ≤ written ≤ last`, as LSNs, and entries in memory and on disk have every LSN
+//!   above `base` up to `last` exactly once.
+//! - An entry that is not written yet is in the cache.
+//! - After a failed write or sync every further one fails: the caller stops the node.
+//!
+//! # What it leaves out
+//! Old segments are removed, not used again. Entries have no compression.
 
-use std::sync::Arc;
+mod frame;
+mod recovery;
+mod segment;
+mod state;
+#[cfg(test)]
+mod tests;
 
-use base::env::Env;
-use base::{Error, Lsn, Position, Result, Term};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use base::env::{Env, Reactor};
+use base::sync::{Event, Mutex, RwLock};
+use base::{Error, Lsn, Position, Result, SqlState, Term};
 
 use crate::Owner;
+use frame::{FilePosition, Frame, FrameKind, Start, PAYLOAD_MAX};
+use segment::{Segment, SEGMENT_HEADER};
+use state::{Place, State};
 
 /// One entry of a group's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,14 +64,24 @@ pub struct LogEntry {
     pub data: Vec<u8>,
 }
 
+impl LogEntry {
+    /// Term and LSN.
+    pub fn position(&self) -> Position {
+        Position {
+            term: self.term,
+            lsn: self.lsn,
+        }
+    }
+}
+
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
     /// Whose log it is.
     pub owner: Owner,
-    /// Bytes of one segment.
+    /// Bytes of one segment; a larger entry gets a larger one.
     pub segment_bytes: u64,
-    /// Bytes of recent entries that are kept in memory.
+    /// Bytes of recent entries that are kept in memory besides those not written yet.
     pub cache_bytes: usize,
 }
 
@@ -53,43 +107,265 @@ pub struct LogRecovered {
     pub last: Position,
 }
 
-/// The log of one group.
-#[derive(Debug)]
+/// What [`check`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogReport {
+    /// Segments that count.
+    pub segments: usize,
+    /// Frames in them.
+    pub frames: usize,
+    /// The position before the first entry.
+    pub base: Position,
+    /// The last entry, or `base`.
+    pub last: Position,
+}
+
+/// The log of one group; see the module's text.
 pub struct Log {
-    _env: Arc<dyn Env>,
+    me: Weak<Log>,
+    env: Arc<dyn Env>,
+    dir: String,
+    options: LogOptions,
+    state: Mutex<State>,
+    writer: Mutex<Writer>,
+    segments: RwLock<BTreeMap<u64, Arc<Segment>>>,
+    syncing: AtomicBool,
+    sync_done: Event,
+    preparing: AtomicBool,
+    prepared: Event,
+    /// Bytes free in the current segment and the spare ones, as of the last write.
+    room: AtomicU64,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Log({})", self.dir)
+    }
+}
+
+/// Lays frames out in segments. Its latch is taken before that of the state.
+struct Writer {
+    current: Arc<Segment>,
+    offset: u64,
+    /// Segments made ahead, ascending, whose content is durable zeros.
+    spares: Vec<Arc<Segment>>,
+    next_sequence: u64,
+    /// Segments written since they were last synced.
+    unsynced: Vec<Arc<Segment>>,
+    /// Whether a segment was made whose name is not durable.
+    names_unsynced: bool,
+    durable: FilePosition,
+    /// The durable position that the newest mark tells.
+    marked: FilePosition,
+    /// As of the last frame laid out.
+    last: Position,
+    hard_state: Vec<u8>,
+    failed: Option<Error>,
 }
 
 impl Log {
-    /// Opens or makes the log in `dir`.
+    /// Opens the log in `dir`, or makes an empty one.
+    ///
+    /// # Errors
+    /// XX001 when something that was durable is damaged; 55000 when the log is another's.
     pub async fn open(
         env: Arc<dyn Env>,
-        _dir: &str,
-        _options: LogOptions,
+        dir: &str,
+        options: LogOptions,
     ) -> Result<(Arc<Log>, LogRecovered)> {
-        drop(env);
-        Err(Error::unsupported("log"))
+        let disk = env.disk();
+        disk.create_dir(dir)
+            .map_err(|e| Error::io(format_args!("create \"{dir}\""), e))?;
+        let scan = recovery::scan(&*disk, dir, options.owner)?;
+        for path in &scan.unfinished {
+            let _ = disk.remove(path);
+        }
+        let rewritten = state::rewrite(&scan)?;
+        let sequence = scan.next_sequence;
+        let content = rewritten.content(sequence);
+        let needed = SEGMENT_HEADER + content.len() as u64;
+        let current = segment::create_durable(
+            &*disk,
+            dir,
+            options.owner,
+            sequence,
+            options.segment_bytes.max(needed),
+            &content,
+        )
+        .await?;
+        let superseded = |s: &&Segment| s.sequence > scan.durable.sequence;
+        let superseded = scan.chain.iter().filter(superseded).map(|s| s.sequence);
+        for stale in scan.stale.iter().copied().chain(superseded) {
+            remove(&*disk, dir, stale)?;
+        }
+        let state = rewritten.state(&scan, sequence);
+        let recovered = LogRecovered {
+            hard_state: rewritten.hard_state.clone(),
+            base: state.base,
+            last: state.last(),
+        };
+        let durable = FilePosition {
+            sequence,
+            offset: needed,
+        };
+        let current = Arc::new(current);
+        let mut segments: BTreeMap<u64, Arc<Segment>> = scan
+            .chain
+            .into_iter()
+            .filter(|segment| segment.sequence <= scan.durable.sequence)
+            .map(|segment| (segment.sequence, Arc::new(segment)))
+            .collect();
+        segments.insert(sequence, current.clone());
+        let writer = Writer {
+            offset: needed,
+            spares: Vec::new(),
+            next_sequence: sequence + 1,
+            unsynced: Vec::new(),
+            names_unsynced: false,
+            durable,
+            marked: durable,
+            last: state.last(),
+            hard_state: rewritten.hard_state,
+            failed: None,
+            current,
+        };
+        let log = Arc::new_cyclic(|me| Log {
+            me: me.clone(),
+            env,
+            dir: dir.to_owned(),
+            options,
+            state: Mutex::new(state),
+            room: AtomicU64::new(writer.room()),
+            writer: Mutex::new(writer),
+            segments: RwLock::new(segments),
+            syncing: AtomicBool::new(false),
+            sync_done: Event::new(),
+            preparing: AtomicBool::new(false),
+            prepared: Event::new(),
+        });
+        Ok((log, recovered))
     }
 
     /// Appends to memory: entries in order, then the hard state. An entry that is not above the
     /// last one replaces the tail from its LSN on.
-    pub fn append(&self, _entries: Vec<LogEntry>, _hard_state: Option<&[u8]>) -> Result<()> {
-        Err(Error::unsupported("log"))
+    ///
+    /// # Errors
+    /// XX000 when an entry would leave a gap or replace what is at or below [`Log::base`]; 54000
+    /// when it is too long. Nothing has been appended then.
+    pub fn append(&self, entries: Vec<LogEntry>, hard_state: Option<&[u8]>) -> Result<()> {
+        let mut state = self.state.lock();
+        let mut last = state.last().lsn;
+        for entry in &entries {
+            if entry.lsn > last.next() || entry.lsn <= state.base.lsn {
+                return Err(Error::internal(format!(
+                    "log entry {} does not follow {last} or lies below {}",
+                    entry.lsn, state.base.lsn
+                )));
+            }
+            if entry.data.len() > PAYLOAD_MAX {
+                return Err(Error::new(
+                    SqlState::PROGRAM_LIMIT_EXCEEDED,
+                    format!("a log entry of {} bytes is too long", entry.data.len()),
+                ));
+            }
+            last = entry.lsn;
+        }
+        for entry in entries {
+            state.append(entry);
+        }
+        if let Some(hard_state) = hard_state {
+            state.append_hard_state(hard_state);
+        }
+        Ok(())
+    }
+
+    /// Whether something was appended that [`Log::write`] has not taken.
+    pub fn has_unwritten(&self) -> bool {
+        !self.state.lock().pending.frames.is_empty()
     }
 
     /// Gives everything appended so far to the operating system; returns the last position that
     /// is there.
+    ///
+    /// # Errors
+    /// Any is final: the caller stops the node.
     pub fn write(&self) -> Result<Position> {
-        Err(Error::unsupported("log"))
+        let mut writer = self.writer.lock();
+        if let Some(error) = &writer.failed {
+            return Err(error.clone());
+        }
+        let batch = std::mem::take(&mut self.state.lock().pending);
+        if batch.frames.is_empty() {
+            return Ok(self.written());
+        }
+        let places = match self.lay_out(&mut writer, &batch) {
+            Ok(places) => places,
+            Err(error) => {
+                writer.failed = Some(error.clone());
+                return Err(error);
+            }
+        };
+        let low_on_room = writer.spares.is_empty()
+            && writer.offset > self.options.segment_bytes.min(writer.current.bytes) / 2;
+        self.room.store(writer.room(), Ordering::Relaxed);
+        let written = self
+            .state
+            .lock()
+            .note_written(&places, batch, self.options.cache_bytes);
+        drop(writer);
+        if low_on_room {
+            self.prepare_segment();
+        }
+        Ok(written)
     }
 
     /// Makes everything written so far durable; returns the last position that is.
+    ///
+    /// # Errors
+    /// Any is final: the caller stops the node (P6).
     pub async fn sync(&self) -> Result<Position> {
-        Err(Error::unsupported("log"))
+        let flag = &self.syncing;
+        let turn = || (!flag.swap(true, Ordering::AcqRel)).then_some(());
+        self.sync_done.until(turn).await;
+        let mut attempt = {
+            let mut writer = self.writer.lock();
+            let attempt = Attempt {
+                log: self,
+                segments: std::mem::take(&mut writer.unsynced),
+                names: std::mem::take(&mut writer.names_unsynced),
+                done: false,
+            };
+            if let Some(error) = &writer.failed {
+                return Err(error.clone());
+            }
+            self.state.lock().begin_sync();
+            (attempt, writer.end())
+        };
+        let (attempt, end) = (&mut attempt.0, attempt.1);
+        let result = attempt.run().await;
+        let mut writer = self.writer.lock();
+        attempt.done = true;
+        if let Err(error) = result {
+            writer.failed.get_or_insert(error.clone());
+            return Err(error);
+        }
+        writer.durable = writer.durable.max(end);
+        let durable = self.state.lock().end_sync();
+        Ok(durable)
+    }
+
+    /// [`Log::write`], then [`Log::sync`].
+    ///
+    /// # Errors
+    /// As those.
+    pub async fn flush(&self) -> Result<Position> {
+        self.write()?;
+        self.sync().await
     }
 
     /// The position before the first entry.
     pub fn base(&self) -> Position {
-        Position::default()
+        self.state.lock().base
     }
 
     /// The LSN of the first entry that is there, or would be.
@@ -99,48 +375,350 @@ impl Log {
 
     /// The last entry appended, or [`Log::base`].
     pub fn last(&self) -> Position {
-        Position::default()
+        self.state.lock().last()
     }
 
     /// The last entry that the operating system has.
     pub fn written(&self) -> Position {
-        Position::default()
+        self.state.lock().written
     }
 
     /// The last entry that is durable.
     pub fn durable(&self) -> Position {
-        Position::default()
+        self.state.lock().durable
     }
 
     /// The term of an entry, [`Log::base`] included; none outside the log.
-    pub fn term(&self, _lsn: Lsn) -> Option<Term> {
-        None
+    pub fn term(&self, lsn: Lsn) -> Option<Term> {
+        self.state.lock().term(lsn)
     }
 
     /// The entries from `low` up to and excluding `high`, as many as fit `bytes_max` and at least
-    /// one; fewer when `low` is below [`Log::first`]: none.
-    pub fn entries(&self, _low: Lsn, _high: Lsn, _bytes_max: usize) -> Result<Vec<LogEntry>> {
-        Err(Error::unsupported("log"))
+    /// one. None when `low` is not in the log.
+    ///
+    /// # Errors
+    /// XX001 or 58030, fatal for the node, when an entry cannot be read back.
+    pub fn entries(&self, low: Lsn, high: Lsn, bytes_max: usize) -> Result<Vec<LogEntry>> {
+        let (places, mut recent) = self.state.lock().entries(low, high, bytes_max);
+        let mut entries = Vec::with_capacity(places.len() + recent.len());
+        for place in places {
+            entries.push(self.read(&place)?);
+        }
+        entries.append(&mut recent);
+        Ok(entries)
     }
 
     /// Bytes of entries above `lsn`.
-    pub fn bytes_after(&self, _lsn: Lsn) -> u64 {
-        0
+    pub fn bytes_after(&self, lsn: Lsn) -> u64 {
+        self.state.lock().bytes_after(lsn)
     }
 
-    /// Lets go of entries up to `up_to`, in whole segments.
-    pub fn compact(&self, _up_to: Lsn) -> Result<()> {
-        Err(Error::unsupported("log"))
+    /// Lets go of entries up to `up_to`, in whole segments, where nothing above it and no newest
+    /// hard state is lost.
+    ///
+    /// # Errors
+    /// 58030 when a file cannot be removed.
+    pub fn compact(&self, up_to: Lsn) -> Result<()> {
+        let durable = self.writer.lock().durable;
+        loop {
+            let oldest = self.segments.read().keys().next().copied();
+            let Some(sequence) = oldest.filter(|oldest| *oldest < durable.sequence) else {
+                return Ok(());
+            };
+            if !self.state.lock().drop_segment(sequence, up_to) {
+                return Ok(());
+            }
+            self.segments.write().remove(&sequence);
+            remove(&*self.env.disk(), &self.dir, sequence)?;
+        }
     }
 
-    /// Empties the log: it goes on after `base`, whose state is in a checkpoint. In memory; durable
-    /// with the next sync.
-    pub fn install(&self, _base: Position) -> Result<()> {
-        Err(Error::unsupported("log"))
+    /// Empties the log: it goes on after `base`, whose state is in a checkpoint. In memory at once;
+    /// on disk with the next write and sync. A log that is found to end before the checkpoint, when
+    /// it is opened, must be told again.
+    pub fn install(&self, base: Position) {
+        self.state.lock().install(base);
     }
 
     /// Bytes that can be appended without asking the file system for space.
     pub fn room(&self) -> u64 {
-        0
+        let pending = self.state.lock().pending.bytes.len() as u64;
+        self.room.load(Ordering::Relaxed).saturating_sub(pending)
     }
+
+    /// Sees to it that `bytes` can be appended without asking the file system for space.
+    ///
+    /// # Errors
+    /// 53100 when there is no space; the log is as it was.
+    pub async fn reserve(&self, bytes: u64) -> Result<()> {
+        while self.room() < bytes {
+            let flag = &self.preparing;
+            let turn = || (!flag.swap(true, Ordering::AcqRel)).then_some(());
+            self.prepared.until(turn).await;
+            let result = if self.room() < bytes {
+                self.make_spare(bytes).await
+            } else {
+                Ok(())
+            };
+            self.preparing.store(false, Ordering::Release);
+            self.prepared.notify_all();
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Starts to make the next segment ahead of need.
+    fn prepare_segment(&self) {
+        if self.preparing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let me = self.me.clone();
+        let task = move || -> base::env::LocalBoxFuture<'static, ()> {
+            Box::pin(async move {
+                let Some(log) = me.upgrade() else { return };
+                let result = log.make_spare(0).await;
+                log.preparing.store(false, Ordering::Release);
+                log.prepared.notify_all();
+                if let Err(error) = result {
+                    let severity = base::env::Severity::Warning;
+                    log.env.log(severity, error.message());
+                }
+            })
+        };
+        self.env
+            .spawn(Reactor::Background, "log segment", Box::new(task));
+    }
+
+    async fn make_spare(&self, payload: u64) -> Result<()> {
+        let sequence = {
+            let mut writer = self.writer.lock();
+            writer.next_sequence += 1;
+            writer.next_sequence - 1
+        };
+        let bytes = self.options.segment_bytes.max(payload + writer_overhead(0));
+        let disk = self.env.disk();
+        let owner = self.options.owner;
+        let spare = segment::create_durable(&*disk, &self.dir, owner, sequence, bytes, &[]).await?;
+        let mut writer = self.writer.lock();
+        if sequence < writer.current.sequence {
+            // The log had to go on without it.
+            return remove(&*disk, &self.dir, sequence);
+        }
+        writer.spares.push(Arc::new(spare));
+        self.room.store(writer.room(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Writes a batch behind what is there, and returns where each frame went.
+    fn lay_out(&self, writer: &mut Writer, batch: &state::Batch) -> Result<Vec<FilePosition>> {
+        let mut out = Vec::with_capacity(batch.bytes.len() + 64);
+        let mut places = Vec::with_capacity(batch.frames.len());
+        let mut start = 0;
+        if writer.durable > writer.marked {
+            let serial = batch.frames[0].0.serial;
+            frame::put_mark(&mut out, serial, writer.last, writer.durable);
+            if writer.offset + (out.len() as u64) < writer.current.bytes {
+                writer.marked = writer.durable;
+            } else {
+                out.clear();
+            }
+        }
+        for (frame, end) in &batch.frames {
+            let bytes = &batch.bytes[start..*end];
+            if writer.offset + (out.len() + bytes.len()) as u64 > writer.current.bytes {
+                writer.put(&out)?;
+                out.clear();
+                self.roll(writer, *frame, bytes.len() as u64, &mut out)?;
+            }
+            places.push(FilePosition {
+                sequence: writer.current.sequence,
+                offset: writer.offset + out.len() as u64,
+            });
+            out.extend_from_slice(bytes);
+            match frame.kind {
+                FrameKind::HardState => {
+                    let (_, payload) = frame::parse_frame(bytes)
+                        .ok_or_else(|| Error::corrupted("a frame changed in memory"))?;
+                    writer.hard_state = payload.to_vec();
+                }
+                _ => writer.last = frame.position,
+            }
+            start = *end;
+        }
+        writer.put(&out)?;
+        Ok(places)
+    }
+
+    /// Goes on in the next segment, whose first frame is put into `out`.
+    fn roll(&self, writer: &mut Writer, next: Frame, len: u64, out: &mut Vec<u8>) -> Result<()> {
+        let needed = writer_overhead(writer.hard_state.len()) + len;
+        let disk = self.env.disk();
+        let from = writer.end();
+        let fits = writer.spares.first().is_some_and(|s| s.bytes >= needed);
+        writer.current = if fits {
+            writer.spares.remove(0)
+        } else {
+            // Spares have lower numbers than what comes now, so they must go.
+            for spare in writer.spares.drain(..) {
+                remove(&*disk, &self.dir, spare.sequence)?;
+            }
+            let sequence = writer.next_sequence;
+            writer.next_sequence += 1;
+            writer.names_unsynced = true;
+            let bytes = self.options.segment_bytes.max(needed);
+            let owner = self.options.owner;
+            Arc::new(segment::create(&*disk, &self.dir, owner, sequence, bytes)?)
+        };
+        writer.offset = SEGMENT_HEADER;
+        let sequence = writer.current.sequence;
+        self.segments
+            .write()
+            .insert(sequence, writer.current.clone());
+        writer.marked = writer.durable;
+        let start = Start {
+            from,
+            durable: writer.durable,
+            hard_state: writer.hard_state.clone(),
+        };
+        frame::put_start(out, next.serial, writer.last, &start);
+        Ok(())
+    }
+
+    fn read(&self, place: &Place) -> Result<LogEntry> {
+        let sequence = place.at.sequence;
+        let segment = self.segments.read().get(&sequence).cloned();
+        let segment =
+            segment.ok_or_else(|| Error::internal(format!("log segment {sequence} is gone")))?;
+        let mut bytes = vec![0; frame::frame_len(place.bytes as usize)];
+        segment
+            .file
+            .read_at(&mut bytes, place.at.offset)
+            .map_err(|e| Error::io(format_args!("read log segment {sequence}"), e))?;
+        match frame::parse_frame(&bytes) {
+            Some((frame, payload)) if frame.serial == place.serial => Ok(LogEntry {
+                term: frame.position.term,
+                lsn: frame.position.lsn,
+                kind: frame.user_kind,
+                data: payload.to_vec(),
+            }),
+            _ => Err(Error::corrupted(format!(
+                "log segment {sequence} is damaged at offset {}",
+                place.at.offset
+            ))),
+        }
+    }
+}
+
+impl Writer {
+    fn end(&self) -> FilePosition {
+        FilePosition {
+            sequence: self.current.sequence,
+            offset: self.offset,
+        }
+    }
+
+    fn room(&self) -> u64 {
+        let overhead = writer_overhead(self.hard_state.len());
+        let current = self.current.bytes - self.offset;
+        let spares = self.spares.iter().map(|spare| spare.bytes);
+        spares.fold(current, |sum, bytes| sum + bytes.saturating_sub(overhead))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let end = self.offset + bytes.len() as u64;
+        assert!(
+            end <= self.current.bytes,
+            "a write up to {end} in a segment of {}",
+            self.current.bytes
+        );
+        self.current
+            .file
+            .write_at(bytes, self.offset)
+            .map_err(|e| {
+                Error::io(
+                    format_args!("write log segment {}", self.current.sequence),
+                    e,
+                )
+            })?;
+        self.offset = end;
+        let known = self.unsynced.last().map(|segment| segment.sequence);
+        if known != Some(self.current.sequence) {
+            self.unsynced.push(self.current.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that a segment needs besides entries: its header, its start, and a mark.
+fn writer_overhead(hard_state: usize) -> u64 {
+    SEGMENT_HEADER + (frame::frame_len(32 + hard_state) + frame::frame_len(16)) as u64
+}
+
+fn remove(disk: &dyn base::env::Disk, dir: &str, sequence: u64) -> Result<()> {
+    // The directory is synced after each, so that what is left is never a chain with a hole.
+    let path = segment::name(dir, sequence);
+    disk.remove(&path)
+        .and_then(|()| disk.sync_dir(dir))
+        .map_err(|e| Error::io(format_args!("remove \"{path}\""), e))
+}
+
+/// One sync; dropped before its end, it leaves what it did not sync to the next.
+struct Attempt<'a> {
+    log: &'a Log,
+    segments: Vec<Arc<Segment>>,
+    names: bool,
+    done: bool,
+}
+
+impl Attempt<'_> {
+    async fn run(&self) -> Result<()> {
+        for segment in &self.segments {
+            let synced = segment.file.sync().await;
+            synced.map_err(|e| {
+                Error::io(format_args!("fsync log segment {}", segment.sequence), e)
+            })?;
+        }
+        if self.names {
+            let dir = &self.log.dir;
+            let synced = self.log.env.disk().sync_dir(dir);
+            synced.map_err(|e| Error::io(format_args!("fsync \"{dir}\""), e))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            // Only a dropped future comes here, never with the writer's latch held, save where
+            // the log has failed and nothing matters any more.
+            if let Some(mut writer) = self.log.writer.try_lock() {
+                let mut segments = std::mem::take(&mut self.segments);
+                segments.append(&mut writer.unsynced);
+                segments.dedup_by_key(|segment| segment.sequence);
+                writer.unsynced = segments;
+                writer.names_unsynced |= self.names;
+            }
+        }
+        self.log.syncing.store(false, Ordering::Release);
+        self.log.sync_done.notify_all();
+    }
+}
+
+/// Reads the log in `dir`, which nobody has open, and changes nothing.
+///
+/// # Errors
+/// XX001 when something that was durable is damaged; 55000 when the log is another's.
+pub fn check(disk: &dyn base::env::Disk, dir: &str, owner: Owner) -> Result<LogReport> {
+    let scan = recovery::scan(disk, dir, owner)?;
+    let state = state::rewrite(&scan)?.state(&scan, scan.next_sequence);
+    Ok(LogReport {
+        segments: scan.chain.len(),
+        frames: scan.frames.len(),
+        base: state.base,
+        last: state.last(),
+    })
 }

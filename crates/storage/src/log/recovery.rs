@@ -1,0 +1,226 @@
+//! Reading a log's files: which segments count, where the log ends, what was known to be durable.
+//!
+//! Segments form a chain: each begins with a start frame that names the place where the one before
+//! it was left. Where two claim the same predecessor, the later one was written by a recovery and
+//! counts, because a recovery leaves what it found and writes anew what may not be durable.
+//!
+//! | the first unsound frame is | and | so |
+//! |---|---|---|
+//! | below a position that a later mark or start calls durable | | the disk is broken |
+//! | above every such position | nothing | a torn tail: cut here |
+//! | at the place where the next segment takes over | | no end at all: go on there |
+//!
+//! Marks behind an unsound frame are looked for byte by byte: a hole in the middle of what was
+//! durable must not look like a torn tail.
+
+use base::env::{Disk, OpenMode};
+use base::{Error, Result};
+
+use super::frame::{
+    frame_len, parse_durable, parse_frame, parse_start, FilePosition, Frame, FrameKind, ALIGN,
+};
+use super::segment::{self, Header, Segment, SEGMENT_HEADER};
+use crate::Owner;
+
+/// A frame and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) frame: Frame,
+    pub(crate) at: FilePosition,
+    /// Bytes of the payload.
+    pub(crate) len: u32,
+}
+
+/// What the files of a log say.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    /// The segments that count, in order.
+    pub(crate) chain: Vec<Segment>,
+    /// Sequence numbers of those that do not.
+    pub(crate) stale: Vec<u64>,
+    /// Files that never became segments.
+    pub(crate) unfinished: Vec<String>,
+    /// Every frame that counts, in order.
+    pub(crate) frames: Vec<Placed>,
+    /// Up to here everything is known to be durable.
+    pub(crate) durable: FilePosition,
+    /// No segment has this sequence number or a higher one.
+    pub(crate) next_sequence: u64,
+}
+
+/// One segment as it was read.
+struct Loaded {
+    segment: Segment,
+    bytes: Vec<u8>,
+    /// Its start frame, if that is sound.
+    from: Option<FilePosition>,
+}
+
+/// Reads the log in `dir` and changes nothing.
+///
+/// # Errors
+/// XX001 when something that was durable is not sound; 55000 when it is another's log.
+pub(crate) fn scan(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Scan> {
+    let (sequences, unfinished) = segment::list(disk, dir)?;
+    let next_sequence = sequences.last().map_or(1, |last| last + 1);
+    let mut loaded = Vec::with_capacity(sequences.len());
+    for sequence in sequences {
+        loaded.push(load(disk, dir, owner, sequence)?);
+    }
+    let mut scan = Scan {
+        chain: Vec::new(),
+        stale: Vec::new(),
+        unfinished,
+        frames: Vec::new(),
+        durable: FilePosition::default(),
+        next_sequence,
+    };
+    if let Some(first) = loaded.first() {
+        if first.from.is_none() {
+            return Err(corrupted(first.segment.sequence, SEGMENT_HEADER));
+        }
+    }
+    let mut counted = 0;
+    let mut at = (!loaded.is_empty()).then_some(0);
+    let mut kept = vec![false; loaded.len()];
+    while let Some(index) = at {
+        kept[index] = true;
+        let sequence = loaded[index].segment.sequence;
+        let next = loaded.iter().rposition(|other| {
+            other.segment.sequence > sequence
+                && other.from.is_some_and(|from| from.sequence == sequence)
+        });
+        let bound = next.and_then(|next| loaded[next].from).map(|f| f.offset);
+        let end = read_frames(&loaded[index], bound, &mut scan)?;
+        if index == 0 {
+            // Earlier segments were only removed once this one's start was durable.
+            let after_start = scan.frames.get(1).map_or(end, |frame| frame.at.offset);
+            scan.durable = scan.durable.max(FilePosition {
+                sequence,
+                offset: after_start,
+            });
+        }
+        counted = end;
+        if bound == Some(end) {
+            at = next;
+            continue;
+        }
+        let unsound = FilePosition {
+            sequence,
+            offset: end,
+        };
+        let claim = highest_claim(&loaded[index..], end)?;
+        if claim.max(Some(scan.durable)) > Some(unsound) {
+            return Err(corrupted(sequence, end));
+        }
+        at = None;
+    }
+    if let Some(last) = kept.iter().rposition(|kept| *kept) {
+        let end = FilePosition {
+            sequence: loaded[last].segment.sequence,
+            offset: counted,
+        };
+        assert!(
+            scan.durable <= end,
+            "durable up to {:?}, the log ends at {end:?}",
+            scan.durable
+        );
+    }
+    for (loaded, kept) in loaded.into_iter().zip(kept) {
+        if kept {
+            scan.chain.push(loaded.segment);
+        } else {
+            scan.stale.push(loaded.segment.sequence);
+        }
+    }
+    Ok(scan)
+}
+
+fn corrupted(sequence: u64, offset: u64) -> Error {
+    Error::corrupted(format!(
+        "log segment {sequence} is damaged at offset {offset}, which was durable"
+    ))
+}
+
+fn load(disk: &dyn Disk, dir: &str, owner: Owner, sequence: u64) -> Result<Loaded> {
+    let path = segment::name(dir, sequence);
+    let failed = |e| Error::io(format_args!("read \"{path}\""), e);
+    let file = disk.open(&path, OpenMode::Existing).map_err(failed)?;
+    let len = file.len().map_err(failed)?;
+    let mut bytes = vec![0; len as usize];
+    file.read_at(&mut bytes, 0).map_err(failed)?;
+    let header = segment::check_header(&bytes, owner, sequence)?;
+    let first = bytes.get(SEGMENT_HEADER as usize..).and_then(parse_frame);
+    let from = match (header, first) {
+        (Header::Sound(_), Some((frame, payload))) if frame.kind == FrameKind::Start => {
+            Some(parse_start(payload)?.from)
+        }
+        (Header::Sound(durable), _) if durable > 0 => {
+            return Err(corrupted(sequence, SEGMENT_HEADER));
+        }
+        _ => None,
+    };
+    let segment = Segment {
+        sequence,
+        bytes: len,
+        file,
+    };
+    Ok(Loaded {
+        segment,
+        bytes,
+        from,
+    })
+}
+
+/// Reads sound frames from the beginning of a segment up to `bound`, and returns where they end.
+fn read_frames(loaded: &Loaded, bound: Option<u64>, scan: &mut Scan) -> Result<u64> {
+    let mut offset = SEGMENT_HEADER as usize;
+    let bound = bound.unwrap_or(u64::MAX);
+    let mut serial = scan
+        .frames
+        .last()
+        .map(|last| last.frame.serial + u64::from(last.frame.kind.takes_serial()));
+    while (offset as u64) < bound {
+        let Some((frame, payload)) = loaded.bytes.get(offset..).and_then(parse_frame) else {
+            break;
+        };
+        if serial.is_some_and(|serial| serial != frame.serial) {
+            break;
+        }
+        if let Some(durable) = parse_durable(frame, payload)? {
+            scan.durable = scan.durable.max(durable);
+        }
+        serial = Some(frame.serial + u64::from(frame.kind.takes_serial()));
+        scan.frames.push(Placed {
+            frame,
+            at: FilePosition {
+                sequence: loaded.segment.sequence,
+                offset: offset as u64,
+            },
+            len: payload.len() as u32,
+        });
+        offset += frame_len(payload.len());
+    }
+    Ok(offset as u64)
+}
+
+/// The highest durable position that any sound frame claims, in the first segment behind `offset`
+/// and anywhere in the others.
+fn highest_claim(loaded: &[Loaded], offset: u64) -> Result<Option<FilePosition>> {
+    let mut highest = None;
+    let mut from = offset as usize;
+    for loaded in loaded {
+        let mut at = from;
+        while at + super::frame::HEADER <= loaded.bytes.len() {
+            let kind = loaded.bytes[at + 32];
+            if kind == FrameKind::Mark as u8 || kind == FrameKind::Start as u8 {
+                if let Some((frame, payload)) = parse_frame(&loaded.bytes[at..]) {
+                    highest = highest.max(parse_durable(frame, payload)?);
+                }
+            }
+            at += ALIGN;
+        }
+        from = SEGMENT_HEADER as usize;
+    }
+    Ok(highest)
+}

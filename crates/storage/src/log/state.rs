@@ -1,0 +1,431 @@
+//! What a log keeps in memory: where each entry is, the newest entries themselves, and frames that
+//! wait to be written.
+
+use std::collections::VecDeque;
+
+use base::{Error, Lsn, Position, Result, Term};
+
+use super::frame::{self, frame_len, put_frame, FilePosition, Frame, FrameKind, Start};
+use super::recovery::{Placed, Scan};
+use super::segment::SEGMENT_HEADER;
+use super::LogEntry;
+
+/// The memory of a written batch is used again up to this size.
+const BATCH_BYTES_KEPT: usize = 1 << 20;
+
+/// Where an entry is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) term: Term,
+    pub(super) serial: u64,
+    /// Sequence 0 while it is not written.
+    pub(super) at: FilePosition,
+    /// Bytes of the entry.
+    pub(super) bytes: u32,
+    /// Bytes of all entries up to this one, from some origin.
+    total: u64,
+}
+
+/// Frames, and where each ends in the bytes.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) bytes: Vec<u8>,
+    pub(super) frames: Vec<(Frame, usize)>,
+}
+
+/// Everything behind the latch of a log's state.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) base: Position,
+    /// The entries above `base`, without holes.
+    index: VecDeque<Place>,
+    /// The newest entries: a suffix of the index.
+    recent: VecDeque<LogEntry>,
+    recent_bytes: usize,
+    pub(super) pending: Batch,
+    next_serial: u64,
+    pub(super) written: Position,
+    pub(super) durable: Position,
+    /// What will be durable when the sync in flight ends.
+    syncing: Position,
+}
+
+impl State {
+    fn new(base: Position, next_serial: u64) -> State {
+        State {
+            base,
+            index: VecDeque::new(),
+            recent: VecDeque::new(),
+            recent_bytes: 0,
+            pending: Batch::default(),
+            next_serial,
+            written: base,
+            durable: base,
+            syncing: base,
+        }
+    }
+
+    pub(super) fn last(&self) -> Position {
+        Position {
+            term: self.index.back().map_or(self.base.term, |place| place.term),
+            lsn: Lsn(self.base.lsn.0 + self.index.len() as u64),
+        }
+    }
+
+    /// The entry's place in the index.
+    fn slot(&self, lsn: Lsn) -> Option<usize> {
+        let slot = lsn.0.checked_sub(self.base.lsn.0 + 1)?;
+        usize::try_from(slot).ok().filter(|s| *s < self.index.len())
+    }
+
+    pub(super) fn term(&self, lsn: Lsn) -> Option<Term> {
+        if lsn == self.base.lsn {
+            return Some(self.base.term);
+        }
+        self.slot(lsn).map(|slot| self.index[slot].term)
+    }
+
+    fn push_frame(&mut self, kind: FrameKind, user_kind: u8, position: Position, payload: &[u8]) {
+        let frame = Frame {
+            kind,
+            user_kind,
+            serial: self.next_serial,
+            position,
+        };
+        self.next_serial += 1;
+        put_frame(&mut self.pending.bytes, frame, payload);
+        self.pending.frames.push((frame, self.pending.bytes.len()));
+    }
+
+    fn push_place(&mut self, term: Term, serial: u64, at: FilePosition, bytes: u32) {
+        let total = self.index.back().map_or(0, |place| place.total) + u64::from(bytes);
+        self.index.push_back(Place {
+            term,
+            serial,
+            at,
+            bytes,
+            total,
+        });
+    }
+
+    /// Appends an entry that follows or replaces, as the caller has checked.
+    pub(super) fn append(&mut self, entry: LogEntry) {
+        if entry.lsn <= self.last().lsn {
+            let lsn = entry.lsn.prev();
+            let term = self.term(lsn).unwrap_or_default();
+            let position = Position { term, lsn };
+            self.truncate(position);
+            self.push_frame(FrameKind::Truncate, 0, position, &[]);
+        }
+        assert_eq!(
+            entry.lsn,
+            self.last().lsn.next(),
+            "the entry appended and the next"
+        );
+        let at = FilePosition::default();
+        self.push_place(entry.term, self.next_serial, at, entry.data.len() as u32);
+        self.push_frame(FrameKind::Entry, entry.kind, entry.position(), &entry.data);
+        self.recent_bytes += entry.data.len();
+        self.recent.push_back(entry);
+    }
+
+    pub(super) fn append_hard_state(&mut self, hard_state: &[u8]) {
+        let position = self.last();
+        self.push_frame(FrameKind::HardState, 0, position, hard_state);
+    }
+
+    /// Forgets what is above `after`.
+    fn truncate(&mut self, after: Position) {
+        while self.last().lsn > after.lsn && !self.index.is_empty() {
+            self.index.pop_back();
+            if let Some(entry) = self.recent.pop_back() {
+                self.recent_bytes -= entry.data.len();
+            }
+        }
+        if after.lsn < self.base.lsn {
+            self.base = after;
+        }
+        for position in [&mut self.written, &mut self.durable, &mut self.syncing] {
+            if position.lsn > after.lsn {
+                *position = after;
+            }
+        }
+    }
+
+    pub(super) fn install(&mut self, base: Position) {
+        self.reset(base);
+        self.push_frame(FrameKind::Install, 0, base, &[]);
+    }
+
+    fn reset(&mut self, base: Position) {
+        self.index.clear();
+        self.recent.clear();
+        self.recent_bytes = 0;
+        self.base = base;
+        self.written = base;
+        self.durable = base;
+        self.syncing = base;
+    }
+
+    /// Notes where the frames of a batch went. Some may have been replaced since it was taken.
+    pub(super) fn note_written(
+        &mut self,
+        places: &[FilePosition],
+        mut batch: Batch,
+        cache_bytes: usize,
+    ) -> Position {
+        for ((frame, _), at) in batch.frames.iter().zip(places) {
+            if frame.kind == FrameKind::Entry {
+                if let Some(slot) = self.slot(frame.position.lsn) {
+                    let place = &mut self.index[slot];
+                    if place.serial == frame.serial {
+                        place.at = *at;
+                    }
+                }
+            }
+        }
+        self.written = self.last_written();
+        while self.recent_bytes > cache_bytes {
+            let slot = self.index.len() - self.recent.len();
+            if self.index[slot].at.sequence == 0 {
+                break;
+            }
+            let Some(entry) = self.recent.pop_front() else {
+                break;
+            };
+            self.recent_bytes -= entry.data.len();
+        }
+        if self.pending.frames.is_empty() && batch.bytes.capacity() <= BATCH_BYTES_KEPT {
+            batch.bytes.clear();
+            batch.frames.clear();
+            self.pending = batch;
+        }
+        self.written
+    }
+
+    /// The last entry with every entry up to it written.
+    fn last_written(&self) -> Position {
+        let count = self
+            .index
+            .iter()
+            .rposition(|place| place.at.sequence != 0)
+            .map_or(0, |slot| slot + 1);
+        let lsn = Lsn(self.base.lsn.0 + count as u64);
+        Position {
+            term: self.term(lsn).unwrap_or_default(),
+            lsn,
+        }
+    }
+
+    pub(super) fn begin_sync(&mut self) {
+        self.syncing = self.written;
+    }
+
+    pub(super) fn end_sync(&mut self) -> Position {
+        if self.syncing.lsn > self.durable.lsn {
+            self.durable = self.syncing;
+        }
+        self.durable
+    }
+
+    /// Where the entries from `low` on are that must be read, and those after them in memory.
+    pub(super) fn entries(
+        &self,
+        low: Lsn,
+        high: Lsn,
+        bytes_max: usize,
+    ) -> (Vec<Place>, Vec<LogEntry>) {
+        let (mut places, mut entries) = (Vec::new(), Vec::new());
+        let Some(first) = self.slot(low) else {
+            return (places, entries);
+        };
+        let in_files = self.index.len() - self.recent.len();
+        let mut bytes = 0;
+        for slot in first..self.index.len() {
+            let place = &self.index[slot];
+            bytes += place.bytes as usize;
+            let lsn = self.base.lsn.0 + 1 + slot as u64;
+            if lsn >= high.0 || (slot > first && bytes > bytes_max) {
+                break;
+            }
+            match slot.checked_sub(in_files) {
+                Some(recent) => entries.push(self.recent[recent].clone()),
+                None => places.push(*place),
+            }
+        }
+        (places, entries)
+    }
+
+    pub(super) fn bytes_after(&self, lsn: Lsn) -> u64 {
+        let before_first = self
+            .index
+            .front()
+            .map_or(0, |place| place.total - u64::from(place.bytes));
+        let end = self.index.back().map_or(0, |place| place.total);
+        let from = match self.slot(lsn) {
+            Some(slot) => self.index[slot].total,
+            None if lsn <= self.base.lsn => before_first,
+            None => end,
+        };
+        end - from
+    }
+
+    /// Forgets the entries in the oldest segment, if none of them is above `up_to`.
+    pub(super) fn drop_segment(&mut self, sequence: u64, up_to: Lsn) -> bool {
+        let in_segment = |place: &Place| place.at.sequence != 0 && place.at.sequence <= sequence;
+        let count = self.index.partition_point(in_segment);
+        if self.base.lsn.0 + count as u64 > up_to.0 && count > 0 {
+            return false;
+        }
+        if count > 0 {
+            self.base = Position {
+                term: self.index[count - 1].term,
+                lsn: Lsn(self.base.lsn.0 + count as u64),
+            };
+        }
+        self.index.drain(..count);
+        while self.recent.len() > self.index.len() {
+            if let Some(entry) = self.recent.pop_front() {
+                self.recent_bytes -= entry.data.len();
+            }
+        }
+        true
+    }
+
+    /// Does again what a frame found on disk says.
+    fn replay(&mut self, frame: Frame, at: FilePosition, len: u32) {
+        match frame.kind {
+            FrameKind::Entry => self.push_place(frame.position.term, frame.serial, at, len),
+            FrameKind::Truncate => self.truncate(frame.position),
+            FrameKind::Install => self.reset(frame.position),
+            FrameKind::HardState | FrameKind::Mark | FrameKind::Start => {}
+        }
+    }
+}
+
+/// What is written anew when a log is opened: everything above the last recorded durable point.
+#[derive(Debug)]
+pub(super) struct Rewrite {
+    from: FilePosition,
+    serial: u64,
+    /// The last position below the durable point.
+    last: Position,
+    /// The hard state below the durable point.
+    hard_state_before: Vec<u8>,
+    /// The newest hard state.
+    pub(super) hard_state: Vec<u8>,
+    /// The frames, as they are on disk.
+    tail: Vec<u8>,
+    /// How many frames of the scan lie below.
+    kept: usize,
+}
+
+/// Reads what must be written anew.
+pub(super) fn rewrite(scan: &Scan) -> Result<Rewrite> {
+    let kept = scan.frames.partition_point(|p| p.at < scan.durable);
+    let (below, above) = scan.frames.split_at(kept);
+    let last = below
+        .iter()
+        .rev()
+        .find(|p| !matches!(p.frame.kind, FrameKind::HardState | FrameKind::Mark))
+        .map_or(Position::default(), |p| p.frame.position);
+    let mut tail = Vec::new();
+    for placed in above.iter().filter(|p| p.frame.kind.takes_serial()) {
+        tail.extend_from_slice(&read(scan, placed)?);
+    }
+    let serial = match (above.first(), below.last()) {
+        (Some(first), _) => first.frame.serial,
+        (None, Some(last)) => last.frame.serial + u64::from(last.frame.kind.takes_serial()),
+        (None, None) => 1,
+    };
+    Ok(Rewrite {
+        from: scan.durable,
+        serial,
+        last,
+        hard_state_before: hard_state(scan, below)?,
+        hard_state: hard_state(scan, &scan.frames)?,
+        tail,
+        kept,
+    })
+}
+
+fn hard_state(scan: &Scan, frames: &[Placed]) -> Result<Vec<u8>> {
+    let newest = frames
+        .iter()
+        .rev()
+        .find(|p| matches!(p.frame.kind, FrameKind::HardState | FrameKind::Start));
+    let Some(placed) = newest else {
+        return Ok(Vec::new());
+    };
+    let bytes = read(scan, placed)?;
+    let payload = &bytes[frame::HEADER..frame::HEADER + placed.len as usize];
+    match placed.frame.kind {
+        FrameKind::Start => Ok(frame::parse_start(payload)?.hard_state),
+        _ => Ok(payload.to_vec()),
+    }
+}
+
+fn read(scan: &Scan, placed: &Placed) -> Result<Vec<u8>> {
+    let sequence = placed.at.sequence;
+    let segment = scan.chain.iter().find(|s| s.sequence == sequence);
+    let segment = segment.ok_or_else(|| Error::internal("a frame of no segment"))?;
+    let mut bytes = vec![0; frame_len(placed.len as usize)];
+    segment
+        .file
+        .read_at(&mut bytes, placed.at.offset)
+        .map_err(|e| Error::io(format_args!("read log segment {sequence}"), e))?;
+    Ok(bytes)
+}
+
+impl Rewrite {
+    fn start_len(&self) -> usize {
+        frame_len(32 + self.hard_state_before.len())
+    }
+
+    /// The content of the new segment.
+    pub(super) fn content(&self, sequence: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.start_len() + self.tail.len());
+        let start = Start {
+            from: self.from,
+            durable: FilePosition {
+                sequence,
+                offset: SEGMENT_HEADER + (self.start_len() + self.tail.len()) as u64,
+            },
+            hard_state: self.hard_state_before.clone(),
+        };
+        frame::put_start(&mut out, self.serial, self.last, &start);
+        out.extend_from_slice(&self.tail);
+        out
+    }
+
+    /// The state of the log with the new segment, all of it written and durable.
+    pub(super) fn state(&self, scan: &Scan, sequence: u64) -> State {
+        let base = scan
+            .frames
+            .first()
+            .map_or(Position::default(), |first| first.frame.position);
+        let mut state = State::new(base, self.serial);
+        let mut moved = SEGMENT_HEADER + self.start_len() as u64;
+        for (index, placed) in scan.frames.iter().enumerate() {
+            if !placed.frame.kind.takes_serial() {
+                continue;
+            }
+            let mut at = placed.at;
+            if index >= self.kept {
+                at = FilePosition {
+                    sequence,
+                    offset: moved,
+                };
+                moved += frame_len(placed.len as usize) as u64;
+            }
+            state.replay(placed.frame, at, placed.len);
+            state.next_serial = placed.frame.serial + 1;
+        }
+        state.next_serial = state.next_serial.max(self.serial);
+        let last = state.last();
+        state.written = last;
+        state.durable = last;
+        state.syncing = last;
+        state
+    }
+}

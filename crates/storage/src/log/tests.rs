@@ -1,0 +1,297 @@
+use super::*;
+use crate::testing::{block_on, Random, TestEnv};
+use base::{ErrorClass, GroupId};
+
+const OWNER: Owner = Owner {
+    cluster: 7,
+    group: GroupId(1),
+};
+
+fn options() -> LogOptions {
+    LogOptions {
+        owner: OWNER,
+        segment_bytes: 4096,
+        cache_bytes: 500,
+    }
+}
+
+fn open(env: &Arc<TestEnv>) -> (Arc<Log>, LogRecovered) {
+    try_open(env).unwrap()
+}
+
+fn try_open(env: &Arc<TestEnv>) -> Result<(Arc<Log>, LogRecovered)> {
+    block_on(Log::open(env.clone(), "log", options()))
+}
+
+fn entry(term: u64, lsn: u64, len: usize) -> LogEntry {
+    LogEntry {
+        term: Term(term),
+        lsn: Lsn(lsn),
+        kind: (lsn % 3) as u8,
+        data: vec![(term * 31 + lsn) as u8; len],
+    }
+}
+
+fn position(term: u64, lsn: u64) -> Position {
+    Position {
+        term: Term(term),
+        lsn: Lsn(lsn),
+    }
+}
+
+fn all(log: &Log) -> Vec<LogEntry> {
+    let entries = log
+        .entries(log.first(), log.last().lsn.next(), usize::MAX)
+        .unwrap();
+    assert_eq!(entries.len() as u64, log.last().lsn.0 - log.base().lsn.0);
+    entries
+}
+
+#[test]
+fn what_was_appended_comes_back() {
+    let env = TestEnv::new();
+    let (log, found) = open(&env);
+    assert_eq!(found.last, position(0, 0));
+    let entries: Vec<_> = (1..=200).map(|lsn| entry(1, lsn, lsn as usize)).collect();
+    for chunk in entries.chunks(7) {
+        log.append(chunk.to_vec(), Some(b"state")).unwrap();
+        assert_eq!(log.write().unwrap(), chunk.last().unwrap().position());
+        assert!(log.durable() < log.written());
+        block_on(log.sync()).unwrap();
+        assert_eq!(log.durable(), chunk.last().unwrap().position());
+        env.run_tasks();
+    }
+    assert_eq!(all(&log), entries);
+    assert_eq!(log.term(Lsn(200)), Some(Term(1)));
+    assert_eq!(log.term(Lsn(201)), None);
+    assert_eq!(log.bytes_after(Lsn(198)), 199 + 200);
+    assert_eq!(log.entries(Lsn(50), Lsn(60), 120).unwrap().len(), 2);
+    drop(log);
+    let (log, found) = open(&env.restart());
+    assert_eq!(found.hard_state, b"state");
+    assert_eq!(all(&log), entries);
+    assert_eq!(log.durable(), position(1, 200));
+}
+
+#[test]
+fn a_gap_is_refused_and_a_large_entry_is_not() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    assert!(log.append(vec![entry(1, 2, 1)], None).is_err());
+    log.append(vec![entry(1, 1, 100_000)], None).unwrap();
+    block_on(log.flush()).unwrap();
+    env.run_tasks();
+    block_on(log.reserve(50_000)).unwrap();
+    assert!(log.room() >= 50_000);
+    log.append(vec![entry(1, 2, 3)], None).unwrap();
+    block_on(log.flush()).unwrap();
+    let (log, _) = open(&env.restart());
+    assert_eq!(all(&log), [entry(1, 1, 100_000), entry(1, 2, 3)]);
+}
+
+#[test]
+fn compaction_keeps_the_rest_and_the_hard_state() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    log.append(vec![], Some(b"vote")).unwrap();
+    for lsn in 1..=100 {
+        log.append(vec![entry(2, lsn, 300)], None).unwrap();
+        block_on(log.flush()).unwrap();
+    }
+    let files = env.disk.files().len();
+    log.compact(Lsn(60)).unwrap();
+    assert!(env.disk.files().len() < files);
+    assert!(
+        log.base().lsn <= Lsn(60) && log.base().lsn > Lsn(40),
+        "{}",
+        log.base().lsn
+    );
+    assert_eq!(log.term(log.base().lsn), Some(Term(2)));
+    let before = all(&log);
+    let (log, found) = open(&env.restart());
+    assert_eq!(found.hard_state, b"vote");
+    assert_eq!(all(&log), before);
+    log.install(position(5, 1000));
+    assert_eq!(log.first(), Lsn(1001));
+    log.append(vec![entry(5, 1001, 10)], None).unwrap();
+    block_on(log.flush()).unwrap();
+    log.compact(Lsn(1000)).unwrap();
+    let (log, found) = open(&env.restart());
+    assert_eq!(found.base, position(5, 1000));
+    assert_eq!(all(&log), [entry(5, 1001, 10)]);
+    assert_eq!(
+        check(&*env.disk, "log", OWNER).unwrap().last,
+        position(5, 1001)
+    );
+}
+
+#[test]
+fn a_failed_sync_is_final() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    log.append(vec![entry(1, 1, 10)], None).unwrap();
+    env.disk.fail_sync_after(0);
+    let error = block_on(log.flush()).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Node);
+    log.append(vec![entry(1, 2, 10)], None).unwrap();
+    assert!(log.write().is_err());
+    assert!(block_on(log.sync()).is_err());
+    assert_eq!(log.durable(), position(0, 0));
+}
+
+#[test]
+fn damage_to_what_was_durable_is_never_taken_for_a_torn_tail() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    for lsn in 1..=30 {
+        log.append(vec![entry(1, lsn, 200)], None).unwrap();
+        block_on(log.flush()).unwrap();
+    }
+    let (log, _) = open(&env.restart());
+    drop(log);
+    let mut random = Random::new(3);
+    let mut refused = 0;
+    for _ in 0..200 {
+        let files = env.disk.files();
+        let (name, content) = &files[random.below(files.len())];
+        let used = content.iter().rposition(|byte| *byte != 0).unwrap();
+        let offset = random.below(used + 1);
+        env.disk.damage(name, offset);
+        match check(&*env.disk, "log", OWNER) {
+            Err(error) => {
+                assert_eq!(error.class(), ErrorClass::Node, "{error}");
+                refused += 1;
+            }
+            // Padding and what a recovery has written anew elsewhere do not count.
+            Ok(report) => assert_eq!(report.last, position(1, 30), "{name} {offset}"),
+        }
+        env.disk.damage(name, offset);
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+#[test]
+fn another_clusters_log_is_refused() {
+    let env = TestEnv::new();
+    drop(open(&env));
+    let mut other = options();
+    other.owner.cluster = 8;
+    let error = block_on(Log::open(env.clone(), "log", other)).unwrap_err();
+    assert_eq!(error.state(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+    assert_eq!(error.class(), ErrorClass::Node);
+}
+
+/// What a log must and may hold after a crash.
+#[derive(Clone, Debug, Default)]
+struct Model {
+    entries: Vec<LogEntry>,
+    base: u64,
+    hard_state: Vec<u8>,
+}
+
+/// Appends, replaced tails, compaction, crashes at any point: what is found again is one of the
+/// states since the last sync that ended, in the order in which they were appended.
+#[test]
+fn nothing_synced_is_lost_and_no_replaced_tail_comes_back() {
+    for seed in 0..150 {
+        crash_loop(seed);
+    }
+}
+
+fn crash_loop(seed: u64) {
+    let mut random = Random::new(seed);
+    let mut env = TestEnv::new();
+    let (mut log, _) = open(&env);
+    // Every state since the last completed sync, the durable one first.
+    let mut states = vec![Model::default()];
+    let mut written = 0;
+    let mut term = 1;
+    for step in 0..120 {
+        match random.below(12) {
+            0..=4 => append_some(&log, &mut states, &mut random, &mut term),
+            5 => {
+                let mut next = states.last().unwrap().clone();
+                next.hard_state = vec![step as u8; random.below(20)];
+                log.append(vec![], Some(&next.hard_state)).unwrap();
+                states.push(next);
+            }
+            6..=7 => {
+                log.write().unwrap();
+                written = states.len() - 1;
+            }
+            8..=9 => {
+                block_on(log.sync()).unwrap();
+                states.drain(..written);
+                written = 0;
+                let durable = &states[0];
+                let last = durable.entries.last().map_or(durable.base, |e| e.lsn.0);
+                assert!(log.durable().lsn.0 <= last, "seed {seed} step {step}");
+            }
+            10 => {
+                let up_to = states.iter().map(|m| m.base + m.entries.len() as u64);
+                let up_to = up_to.min().unwrap().saturating_sub(random.below(10) as u64);
+                log.compact(Lsn(up_to)).unwrap();
+                env.run_tasks();
+            }
+            _ => {
+                if random.one_in(2) {
+                    env.disk.crash(&mut random);
+                }
+                env = env.restart();
+                let (reopened, found) = try_open(&env).unwrap_or_else(|e| panic!("{seed}: {e:?}"));
+                log = reopened;
+                let entries = all(&log);
+                let base = found.base.lsn.0;
+                let same = |m: &&Model| {
+                    let skip = base.saturating_sub(m.base) as usize;
+                    m.hard_state == found.hard_state
+                        && base >= m.base
+                        && m.entries.get(skip..) == Some(&entries[..])
+                };
+                let model = states.iter().rev().find(same);
+                let Some(model) = model else {
+                    let positions = |e: &[LogEntry]| {
+                        let positions = e.iter().map(|e| (e.term.0, e.lsn.0));
+                        positions.collect::<Vec<_>>()
+                    };
+                    states.iter().for_each(|m| {
+                        eprintln!("{} {:?} {:?}", m.base, positions(&m.entries), m.hard_state);
+                    });
+                    panic!(
+                        "seed {seed} step {step}: {found:?} {:?} is none of the states since the sync",
+                        positions(&entries)
+                    );
+                };
+                states = vec![model.clone()];
+                written = 0;
+                assert_eq!(log.durable(), found.last);
+            }
+        }
+        let newest = states.last().unwrap();
+        let skip = (log.base().lsn.0 - newest.base) as usize;
+        assert_eq!(all(&log), newest.entries[skip..], "seed {seed} step {step}");
+    }
+}
+
+fn append_some(log: &Log, states: &mut Vec<Model>, random: &mut Random, term: &mut u64) {
+    let newest = states.last().unwrap();
+    let last = newest.base + newest.entries.len() as u64;
+    let mut lsn = last + 1;
+    if random.one_in(4) {
+        *term += 1;
+        let first = log.base().lsn.0 + 1;
+        lsn = lsn.saturating_sub(random.below(6) as u64).max(first);
+    }
+    for lsn in lsn..lsn + 1 + random.below(3) as u64 {
+        let len = random.below(400);
+        let new = entry(*term, lsn, len);
+        let before = states.last().unwrap().clone();
+        // Each frame may be the last that survives: a replaced tail goes before its successor comes.
+        let mut cut = before;
+        cut.entries.truncate((lsn - 1 - cut.base) as usize);
+        states.push(cut.clone());
+        cut.entries.push(new.clone());
+        states.push(cut);
+        log.append(vec![new], None).unwrap();
+    }
+}
