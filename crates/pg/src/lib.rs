@@ -6,6 +6,8 @@
 pub mod backend;
 pub mod frame;
 pub mod frontend;
+pub mod output;
+pub mod session;
 pub mod startup;
 
 #[cfg(test)]

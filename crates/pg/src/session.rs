@@ -1,0 +1,859 @@
+//! One client's session as a state machine: messages in, output with its debt out.
+//!
+//! A [`Session`] lives inside a coroutine while it works ([`run`]) and belongs to its driver while
+//! it idles; what both need at once is the [`Channel`]: received bytes, output, the deadline of the
+//! statement. The driver reads, writes, opens the gate and keeps the time; see
+//! `crates/node/src/session.rs` for the one that serves sockets.
+//!
+//! ```text
+//!  stream ─read→ Channel.input ──→ Session ──→ sql::Session ──→ engine
+//!  stream ←write─ Channel.output ←─ Replies (Sink) ←──┘
+//!                     ▲ the driver opens the gate
+//! ```
+//!
+//! # Cycles
+//! A Query is answered up to ReadyForQuery. In the extended protocol everything up to Sync is one
+//! cycle; after an error the rest of it is skipped. Outside a block a cycle is one implicit
+//! transaction, which `sql` keeps (PostgreSQL 15 manual, sections 55.2.2.1 and 55.2.3).
+//!
+//! # What it leaves out
+//! COPY and the function call protocol (0A000), authentication (everybody on loopback is trusted),
+//! the `F`, `L` and `R` fields of errors, which name PostgreSQL's source files.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::coro::{self, Interrupts};
+use base::engine::Engine;
+use base::env::{Env, Instant};
+use base::error::{Error, ErrorClass, Result, SqlState};
+use base::hash::HashMap;
+use base::limits::HELD_OUTPUT_BYTES_MAX;
+use base::sync::Event;
+use base::{Debt, Durability};
+use sql::session as sql;
+use sql::{Executed, Format, Oid, Param, Portal, Prepared, SessionStart};
+
+use crate::backend::{self, Backend, DataRow, Severity, TransactionStatus};
+use crate::frame::{violation, Framer, Message, Side};
+use crate::frontend::{Bind, Formats, Frontend, Parse, Target};
+use crate::output::{Content, Output};
+use crate::startup::{CancelKey, StartupParameters};
+
+/// Pipelined messages that a session handles before it gives way to others.
+const MESSAGES_PER_YIELD: usize = 64;
+
+/// Parameters of a Bind that need no memory of their own.
+const INLINE_PARAMS: usize = 16;
+
+/// What a session and its driver share. Both stay on one thread, and no borrow outlives a call.
+#[derive(Debug)]
+pub struct Channel {
+    /// What the client has sent and nobody has handled.
+    pub input: RefCell<Framer>,
+    /// What the client has not been sent.
+    pub output: RefCell<Output>,
+    /// Notified when output has left.
+    pub room: Event,
+    /// When the statement that runs, or whose output is held, is to be interrupted.
+    pub deadline: Cell<Option<Instant>>,
+}
+
+impl Default for Channel {
+    fn default() -> Channel {
+        Channel {
+            input: RefCell::new(Framer::new(Side::Frontend)),
+            output: RefCell::default(),
+            room: Event::new(),
+            deadline: Cell::new(None),
+        }
+    }
+}
+
+impl Channel {
+    /// Whether the session may go on producing output.
+    pub fn has_room(&self) -> bool {
+        self.output.borrow().pending() <= HELD_OUTPUT_BYTES_MAX
+    }
+
+    /// Waits, inside a coroutine, until there is room for output.
+    fn wait_for_room(&self) -> Result<()> {
+        if self.has_room() {
+            return Ok(());
+        }
+        let room = self.room.until(|| self.has_room().then_some(()));
+        Ok(coro::wait(room)?)
+    }
+}
+
+/// Why [`run`] returned.
+#[derive(Debug)]
+pub enum Turn {
+    /// Every message that was there has been handled, or too much output is held.
+    Idle,
+    /// The client has said goodbye.
+    Terminated,
+    /// The connection cannot go on.
+    Fatal(Error),
+}
+
+/// Who a session is and where it comes from.
+#[derive(Debug)]
+pub struct Identity {
+    /// What the client asked for.
+    pub startup: StartupParameters,
+    /// Names the session to whoever wants to cancel its statement.
+    pub key: CancelKey,
+    /// The client's address, without and with its port.
+    pub client: Option<(String, u16)>,
+    /// The address and port on which it was accepted.
+    pub server: Option<(String, u16)>,
+    /// Where others leave interrupts.
+    pub interrupts: Arc<Interrupts>,
+}
+
+/// A portal with the formats that its rows are wanted in.
+#[derive(Debug)]
+struct OpenPortal {
+    portal: Portal,
+    formats: RowFormats,
+    complete: bool,
+}
+
+/// One format for every column, or one for each.
+#[derive(Clone, Debug)]
+enum RowFormats {
+    All(Format),
+    Each(Vec<Format>),
+}
+
+impl RowFormats {
+    fn of(formats: &Formats<'_>) -> RowFormats {
+        match formats.count() {
+            0 | 1 => RowFormats::All(format(formats, 0)),
+            count => RowFormats::Each((0..count).map(|index| format(formats, index)).collect()),
+        }
+    }
+
+    fn get(&self, column: usize) -> Format {
+        match self {
+            RowFormats::All(format) => *format,
+            RowFormats::Each(formats) => formats.get(column).copied().unwrap_or_default(),
+        }
+    }
+}
+
+fn format(formats: &Formats<'_>, index: usize) -> Format {
+    match formats.is_binary(index) {
+        true => Format::Binary,
+        false => Format::Text,
+    }
+}
+
+/// One client's session.
+#[derive(Debug)]
+pub struct Session {
+    sql: sql::Session,
+    env: Arc<dyn Env>,
+    channel: Rc<Channel>,
+    interrupts: Arc<Interrupts>,
+    message: Message,
+    unnamed_statement: Option<Rc<Prepared>>,
+    unnamed_portal: Option<OpenPortal>,
+    portals: HashMap<String, OpenPortal>,
+    /// An error was answered; everything up to Sync is skipped.
+    skipping: bool,
+    /// An extended-protocol cycle has begun and awaits its Sync.
+    in_batch: bool,
+}
+
+/// Handles every message that has arrived, inside a coroutine.
+pub fn run(mut session: Box<Session>) -> (Box<Session>, Turn) {
+    let mut handled = 0;
+    let turn = loop {
+        if !session.channel.has_room() {
+            break Turn::Idle;
+        }
+        match session.step() {
+            Ok(Step::Handled) => {}
+            Ok(Step::NothingThere) => break Turn::Idle,
+            Ok(Step::Terminate) => break Turn::Terminated,
+            Err(error) => break Turn::Fatal(error),
+        }
+        handled += 1;
+        if handled % MESSAGES_PER_YIELD == 0 {
+            give_way();
+        }
+    };
+    (session, turn)
+}
+
+/// Lets other sessions run, without looking for interrupts, which belong to statements.
+fn give_way() {
+    let mut yielded = false;
+    coro::wait_uninterrupted(std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    }));
+}
+
+enum Step {
+    Handled,
+    NothingThere,
+    Terminate,
+}
+
+impl Session {
+    /// Begins a session, inside a coroutine: checks the role and the database, and answers the
+    /// startup message.
+    ///
+    /// # Errors
+    /// Those that end the connection: 28000, 3D000, settings that are refused.
+    pub fn start(
+        engine: Arc<dyn Engine>,
+        env: Arc<dyn Env>,
+        channel: Rc<Channel>,
+        identity: Identity,
+    ) -> Result<Box<Session>> {
+        let Identity {
+            startup,
+            key,
+            client,
+            server,
+            interrupts,
+        } = identity;
+        let (client_address, client_port) = client.unzip();
+        let start = SessionStart {
+            user: startup.user,
+            database: startup.database,
+            backend_pid: key.pid,
+            client_address,
+            client_port,
+            server_address: server,
+            interrupts: interrupts.clone(),
+            settings: startup.settings,
+        };
+        let sql = sql::Session::new(engine, env.clone(), start).map_err(into_fatal)?;
+        let session = Session {
+            sql,
+            env,
+            channel,
+            interrupts,
+            message: Message::default(),
+            unnamed_statement: None,
+            unnamed_portal: None,
+            portals: HashMap::default(),
+            skipping: false,
+            in_batch: false,
+        };
+        session.greet(key, startup.minor, &startup.unknown_options);
+        Ok(Box::new(session))
+    }
+
+    fn greet(&self, key: CancelKey, minor: u16, unknown_options: &[String]) {
+        let mut output = self.channel.output.borrow_mut();
+        for (debt, durability) in self.sql.owed() {
+            output.owe(debt, *durability);
+        }
+        output.push(Content::Shown, |out| {
+            if minor > 0 || !unknown_options.is_empty() {
+                let names = unknown_options.iter().map(String::as_bytes).collect();
+                Backend::NegotiateProtocolVersion(0, names).encode(out);
+            }
+            Backend::AuthenticationOk.encode(out);
+            for (name, value) in self.sql.reported_settings() {
+                Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
+            }
+            Backend::BackendKeyData(key).encode(out);
+        });
+        output.end_cycle(TransactionStatus::Idle);
+        output.end_message();
+    }
+
+    /// What ReadyForQuery would say.
+    pub fn status(&self) -> TransactionStatus {
+        match self.sql.transaction_status() {
+            sql::TransactionStatus::Idle => TransactionStatus::Idle,
+            sql::TransactionStatus::InBlock => TransactionStatus::Block,
+            sql::TransactionStatus::Failed => TransactionStatus::Failed,
+        }
+    }
+
+    /// Whether the client has sent part of an extended-protocol cycle and not its Sync.
+    pub fn in_batch(&self) -> bool {
+        self.in_batch
+    }
+
+    /// For how long the session may idle in a transaction.
+    pub fn idle_in_transaction_timeout(&self) -> Option<std::time::Duration> {
+        self.sql.idle_in_transaction_timeout()
+    }
+
+    /// What the session's transaction has shown or done cannot stand: it fails, and the rest of
+    /// the cycle, if one is going on, is skipped.
+    pub fn fail(&mut self) {
+        self.sql.fail();
+        self.skipping |= self.in_batch;
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        let mut message = std::mem::take(&mut self.message);
+        let taken = self.channel.input.borrow_mut().next_into(&mut message);
+        let step = match taken {
+            Ok(true) => self.handle(message.kind, &message.body),
+            Ok(false) => Ok(Step::NothingThere),
+            Err(error) => Err(error),
+        };
+        self.message = message;
+        step
+    }
+
+    fn handle(&mut self, kind: u8, body: &[u8]) -> Result<Step> {
+        let message = Frontend::decode(kind, body)?;
+        if self.skipping && !matches!(message, Frontend::Sync | Frontend::Terminate) {
+            return Ok(Step::Handled);
+        }
+        match message {
+            Frontend::Query(text) => self.query(text)?,
+            Frontend::Parse(parse) => self.extended(|session| session.parse(&parse))?,
+            Frontend::Bind(bind) => self.extended(|session| session.bind(&bind))?,
+            Frontend::Describe(target) => self.extended(|session| session.describe(target))?,
+            Frontend::Execute { portal, rows_max } => {
+                self.extended(|session| session.execute(portal, rows_max))?;
+            }
+            Frontend::Close(target) => self.extended(|session| session.close(target))?,
+            Frontend::Flush => self.channel.output.borrow_mut().flush(),
+            Frontend::Sync => self.sync()?,
+            Frontend::Terminate => return Ok(Step::Terminate),
+            // As PostgreSQL: the rest of a COPY that has failed may still be on its way.
+            Frontend::CopyData | Frontend::CopyDone | Frontend::CopyFail => {}
+            Frontend::FunctionCall => {
+                self.sql.fail();
+                self.error(&Error::unsupported("the function call protocol"))?;
+                self.end_cycle();
+            }
+            Frontend::Password => {
+                return Err(violation(format!("invalid frontend message type {kind}")))
+            }
+        }
+        Ok(Step::Handled)
+    }
+
+    // ---- The simple protocol ----
+
+    fn query(&mut self, text: &[u8]) -> Result<()> {
+        self.begin_statement();
+        self.unnamed_statement = None;
+        self.unnamed_portal = None;
+        let before = self.status();
+        let channel = self.channel.clone();
+        let mut replies = Replies::new(&channel, RowFormats::All(Format::Text));
+        let result = utf8(text)
+            .inspect_err(|_| self.sql.fail())
+            .and_then(|text| self.sql.simple_query(text, &mut replies));
+        let in_block = before == TransactionStatus::Block && before == self.status();
+        match result {
+            Ok(()) => replies.finish(in_block),
+            Err(error) => {
+                replies.finish(false);
+                self.error(&error)?;
+            }
+        }
+        self.in_batch = false;
+        self.end_cycle();
+        Ok(())
+    }
+
+    // ---- The extended protocol ----
+
+    /// Runs one message of the extended protocol; an error is answered once and the rest of the
+    /// cycle skipped.
+    fn extended(&mut self, work: impl FnOnce(&mut Session) -> Result<()>) -> Result<()> {
+        let begun = std::mem::replace(&mut self.in_batch, true);
+        if !begun || self.channel.deadline.get().is_none() {
+            self.begin_statement();
+        }
+        let status = self.status();
+        if let Err(error) = work(self) {
+            self.skipping = true;
+            self.error(&error)?;
+        }
+        if status != TransactionStatus::Idle && self.status() == TransactionStatus::Idle {
+            self.drop_portals();
+        }
+        self.channel.output.borrow_mut().end_message();
+        Ok(())
+    }
+
+    fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
+        let name = self.name(parse.name)?;
+        let text = utf8(parse.text).inspect_err(|_| self.sql.fail())?;
+        let prepared = if parse.types.iter().len() == 0 {
+            self.sql.prepare(text, &[])?
+        } else {
+            let types: Vec<Oid> = parse.types.iter().map(Oid).collect();
+            self.sql.prepare(text, &types)?
+        };
+        if name.is_empty() {
+            self.unnamed_statement = Some(prepared);
+        } else {
+            self.sql
+                .keep_prepared(name, prepared)
+                .inspect_err(|_| self.sql.fail())?;
+        }
+        self.answer(&Backend::ParseComplete);
+        Ok(())
+    }
+
+    fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
+        let portal_name = self.name(bind.portal)?;
+        let prepared = self.statement(bind.statement)?;
+        self.check_bind(bind, &prepared)?;
+        if !portal_name.is_empty() && self.portals.contains_key(portal_name) {
+            let message = format!("cursor \"{portal_name}\" already exists");
+            return Err(self.failed(Error::new(SqlState::DUPLICATE_CURSOR, message)));
+        }
+        let param = |(index, value)| Param {
+            format: format(&bind.formats, index),
+            value,
+        };
+        let count = bind.values.count();
+        let portal = if count <= INLINE_PARAMS {
+            let mut params = [Param {
+                format: Format::Text,
+                value: None,
+            }; INLINE_PARAMS];
+            for item in bind.values.iter().enumerate() {
+                params[item.0] = param(item);
+            }
+            self.sql.bind(&prepared, &params[..count])?
+        } else {
+            let params: Vec<_> = bind.values.iter().enumerate().map(param).collect();
+            self.sql.bind(&prepared, &params)?
+        };
+        let open = OpenPortal {
+            portal,
+            formats: RowFormats::of(&bind.result_formats),
+            complete: false,
+        };
+        if portal_name.is_empty() {
+            self.unnamed_portal = Some(open);
+        } else {
+            self.portals.insert(portal_name.to_owned(), open);
+        }
+        self.answer(&Backend::BindComplete);
+        Ok(())
+    }
+
+    fn check_bind(&mut self, bind: &Bind<'_>, prepared: &Prepared) -> Result<()> {
+        let given = bind.values.count();
+        let wanted = prepared.param_types().len();
+        let message = if !bind.formats.fits(given) {
+            format!(
+                "bind message has {} parameter formats but {given} parameters",
+                bind.formats.count()
+            )
+        } else if given != wanted {
+            format!(
+                "bind message supplies {given} parameters, but prepared statement \"{}\" requires {wanted}",
+                String::from_utf8_lossy(bind.statement)
+            )
+        } else {
+            let columns = prepared.columns().map_or(0, <[_]>::len);
+            if bind.result_formats.fits(columns) {
+                return Ok(());
+            }
+            format!(
+                "bind message has {} result formats but query has {columns} columns",
+                bind.result_formats.count()
+            )
+        };
+        Err(self.failed(Error::new(SqlState::PROTOCOL_VIOLATION, message)))
+    }
+
+    fn describe(&mut self, target: Target<'_>) -> Result<()> {
+        match target {
+            Target::Statement(name) => {
+                let prepared = self.statement(name)?;
+                self.check_describable(prepared.columns().is_some())?;
+                let types = prepared.param_types().iter().map(|oid| oid.0);
+                let mut output = self.channel.output.borrow_mut();
+                output.push(Content::Free, |out| {
+                    backend::put_parameter_description(out, types);
+                    put_description(out, prepared.columns(), &RowFormats::All(Format::Text));
+                });
+            }
+            Target::Portal(name) => {
+                let portal = self.take_portal(name)?;
+                let prepared = portal.portal.prepared().clone();
+                let formats = portal.formats.clone();
+                self.put_portal(name, portal);
+                self.check_describable(prepared.columns().is_some())?;
+                let mut output = self.channel.output.borrow_mut();
+                output.push(Content::Free, |out| {
+                    put_description(out, prepared.columns(), &formats);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A failed block refuses to describe what returns rows, as PostgreSQL does.
+    fn check_describable(&mut self, returns_rows: bool) -> Result<()> {
+        if returns_rows && self.status() == TransactionStatus::Failed {
+            return Err(Error::new(
+                SqlState::IN_FAILED_SQL_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            ));
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, name: &[u8], rows_max: u32) -> Result<()> {
+        let mut open = self.take_portal(name)?;
+        let result = self.execute_portal(&mut open, rows_max);
+        self.put_portal(name, open);
+        self.channel.deadline.set(None);
+        result
+    }
+
+    fn execute_portal(&mut self, open: &mut OpenPortal, rows_max: u32) -> Result<()> {
+        let returns_rows = open.portal.prepared().columns().is_some();
+        if open.complete && !returns_rows {
+            let message = "portal cannot be run again";
+            let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+            return Err(self.failed(Error::new(state, message)));
+        }
+        let before = self.status();
+        let channel = self.channel.clone();
+        let mut replies = Replies::new(&channel, open.formats.clone());
+        let executed = self
+            .sql
+            .execute(&mut open.portal, u64::from(rows_max), &mut replies)?;
+        let shown = returns_rows || replies.shown;
+        let in_block = before == TransactionStatus::Block && before == self.status();
+        let content = match in_block && !shown {
+            true => Content::Free,
+            false => Content::Tag,
+        };
+        open.complete = executed != Executed::Suspended;
+        self.channel
+            .output
+            .borrow_mut()
+            .push(content, |out| match executed {
+                Executed::Suspended => Backend::PortalSuspended.encode(out),
+                Executed::Complete(None) => Backend::EmptyQueryResponse.encode(out),
+                Executed::Complete(Some(tag)) => put_tag(out, &tag),
+            });
+        Ok(())
+    }
+
+    fn close(&mut self, target: Target<'_>) -> Result<()> {
+        match target {
+            Target::Statement(b"") => self.unnamed_statement = None,
+            Target::Portal(b"") => self.unnamed_portal = None,
+            Target::Statement(name) => {
+                let name = self.name(name)?;
+                self.sql.drop_prepared(name);
+            }
+            Target::Portal(name) => {
+                let name = self.name(name)?;
+                self.portals.remove(name);
+            }
+        }
+        self.answer(&Backend::CloseComplete);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        let channel = self.channel.clone();
+        let mut replies = Replies::new(&channel, RowFormats::All(Format::Text));
+        if let Err(error) = self.sql.sync(&mut replies) {
+            self.error(&error)?;
+        }
+        self.skipping = false;
+        self.in_batch = false;
+        self.end_cycle();
+        Ok(())
+    }
+
+    // ---- What both protocols share ----
+
+    /// A cancel that came while nothing ran does not concern this statement, and its time begins.
+    fn begin_statement(&mut self) {
+        self.interrupts.clear_statement();
+        let timeout = self.sql.statement_timeout();
+        let deadline = timeout.map(|timeout| self.env.now().after(timeout));
+        self.channel.deadline.set(deadline);
+    }
+
+    fn end_cycle(&mut self) {
+        let status = self.status();
+        if status == TransactionStatus::Idle {
+            self.drop_portals();
+        }
+        let mut output = self.channel.output.borrow_mut();
+        output.end_cycle(status);
+        output.end_message();
+        // What is held and was only read stays under the statement's time.
+        if !output.waits_for_read() {
+            self.channel.deadline.set(None);
+        }
+    }
+
+    fn drop_portals(&mut self) {
+        self.unnamed_portal = None;
+        self.portals.clear();
+    }
+
+    /// Answers with an error that `sql` knows of.
+    ///
+    /// # Errors
+    /// The error itself, when the connection cannot go on after it.
+    fn error(&mut self, error: &Error) -> Result<()> {
+        if matches!(error.class(), ErrorClass::Session | ErrorClass::Node) {
+            return Err(error.clone());
+        }
+        let mut output = self.channel.output.borrow_mut();
+        let content = match error.class() {
+            ErrorClass::Engine => Content::Free,
+            _ => {
+                for (debt, durability) in self.sql.owed() {
+                    output.owe(debt, *durability);
+                }
+                Content::Shown
+            }
+        };
+        output.push(content, |out| {
+            backend::put_error(out, Severity::Error, error);
+        });
+        Ok(())
+    }
+
+    /// An error that `sql` does not know of yet.
+    fn failed(&mut self, error: Error) -> Error {
+        self.sql.fail();
+        error
+    }
+
+    fn answer(&self, message: &Backend<'_>) {
+        let mut output = self.channel.output.borrow_mut();
+        output.push(Content::Free, |out| message.encode(out));
+    }
+
+    fn name<'a>(&mut self, name: &'a [u8]) -> Result<&'a str> {
+        utf8(name).inspect_err(|_| self.sql.fail())
+    }
+
+    fn statement(&mut self, name: &[u8]) -> Result<Rc<Prepared>> {
+        if name.is_empty() {
+            return self.unnamed_statement.clone().ok_or_else(|| {
+                let message = "unnamed prepared statement does not exist";
+                self.failed(Error::new(SqlState::INVALID_SQL_STATEMENT_NAME, message))
+            });
+        }
+        let name = self.name(name)?;
+        self.sql.prepared(name).inspect_err(|_| self.sql.fail())
+    }
+
+    /// Takes a portal out; [`Session::put_portal`] puts it back.
+    fn take_portal(&mut self, name: &[u8]) -> Result<OpenPortal> {
+        let taken = match name {
+            b"" => self.unnamed_portal.take(),
+            name => self.name(name).map(|name| self.portals.remove(name))?,
+        };
+        taken.ok_or_else(|| {
+            let name = String::from_utf8_lossy(name);
+            let message = format!("portal \"{name}\" does not exist");
+            self.failed(Error::new(SqlState::INVALID_CURSOR_NAME, message))
+        })
+    }
+
+    fn put_portal(&mut self, name: &[u8], portal: OpenPortal) {
+        match std::str::from_utf8(name) {
+            Ok("") | Err(_) => self.unnamed_portal = Some(portal),
+            Ok(name) => {
+                self.portals.insert(name.to_owned(), portal);
+            }
+        }
+    }
+}
+
+/// Puts what a statement shows into the output.
+struct Replies<'a> {
+    channel: &'a Channel,
+    formats: RowFormats,
+    /// The last tag, until it is known whether anything follows: at the end of a message inside a
+    /// block it owes nothing.
+    tag: Option<(sql::CommandTag, bool)>,
+    /// Whether the statement has described or returned rows.
+    shown: bool,
+}
+
+impl<'a> Replies<'a> {
+    fn new(channel: &'a Channel, formats: RowFormats) -> Replies<'a> {
+        Replies {
+            channel,
+            formats,
+            tag: None,
+            shown: false,
+        }
+    }
+
+    fn push(&mut self, content: Content, write: impl FnOnce(&mut Vec<u8>)) {
+        self.flush_tag(false);
+        self.channel.output.borrow_mut().push(content, write);
+    }
+
+    fn flush_tag(&mut self, in_block: bool) {
+        let Some((tag, shown)) = self.tag.take() else {
+            return;
+        };
+        let content = match in_block && !shown {
+            true => Content::Free,
+            false => Content::Tag,
+        };
+        let mut output = self.channel.output.borrow_mut();
+        output.push(content, |out| put_tag(out, &tag));
+    }
+
+    /// The message has been handled; `in_block` says whether a block was and is open.
+    fn finish(mut self, in_block: bool) {
+        self.flush_tag(in_block);
+    }
+}
+
+impl sql::Sink for Replies<'_> {
+    fn owe(&mut self, debt: &Debt, durability: Durability) {
+        self.flush_tag(false);
+        self.channel.output.borrow_mut().owe(debt, durability);
+    }
+
+    fn committed(&mut self) {
+        self.flush_tag(false);
+        self.channel.output.borrow_mut().committed();
+    }
+
+    fn row_description(&mut self, columns: &[sql::Column]) -> Result<()> {
+        self.flush_tag(false);
+        self.shown = true;
+        self.push(Content::Shown, |out| {
+            put_description(out, Some(columns), &RowFormats::All(Format::Text));
+        });
+        Ok(())
+    }
+
+    fn row(&mut self, row: &sql::RowView<'_>) -> Result<()> {
+        self.channel.wait_for_room()?;
+        self.shown = true;
+        let formats = &self.formats;
+        let mut output = self.channel.output.borrow_mut();
+        output.try_push(Content::Shown, |out| {
+            let mut message = DataRow::begin(out, row.len());
+            for column in 0..row.len() {
+                if row.is_null(column) {
+                    message.value(None);
+                } else {
+                    message.write(|out| row.put(column, formats.get(column), out))?;
+                }
+            }
+            message.finish();
+            Ok(())
+        })
+    }
+
+    fn command_complete(&mut self, tag: &sql::CommandTag) -> Result<()> {
+        self.flush_tag(false);
+        self.tag = Some((*tag, std::mem::take(&mut self.shown)));
+        Ok(())
+    }
+
+    fn empty_query(&mut self) -> Result<()> {
+        self.push(Content::Free, |out| Backend::EmptyQueryResponse.encode(out));
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &sql::Notice) -> Result<()> {
+        self.channel.wait_for_room()?;
+        let severity = match notice.severity {
+            sql::NoticeSeverity::Debug => Severity::Debug,
+            sql::NoticeSeverity::Log => Severity::Log,
+            sql::NoticeSeverity::Info => Severity::Info,
+            sql::NoticeSeverity::Notice => Severity::Notice,
+            sql::NoticeSeverity::Warning => Severity::Warning,
+        };
+        self.push(Content::Shown, |out| {
+            backend::put_notice(out, severity, &notice.body);
+        });
+        self.channel.output.borrow_mut().flush();
+        Ok(())
+    }
+
+    fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {
+        self.push(Content::Tag, |out| {
+            Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
+        });
+        Ok(())
+    }
+}
+
+fn put_tag(out: &mut Vec<u8>, tag: &sql::CommandTag) {
+    use std::io::Write;
+    crate::frame::put_message(out, b'C', |out| {
+        // Writing to memory does not fail.
+        let _ = write!(out, "{tag}\0");
+    });
+}
+
+fn put_description(out: &mut Vec<u8>, columns: Option<&[sql::Column]>, formats: &RowFormats) {
+    let Some(columns) = columns else {
+        Backend::NoData.encode(out);
+        return;
+    };
+    let columns = columns.iter().enumerate();
+    backend::put_columns(
+        out,
+        columns.map(|(index, column)| backend::Column {
+            name: column.name.as_bytes(),
+            table: column.table.0,
+            attribute: column.number,
+            type_oid: column.type_oid.0,
+            type_length: column.type_len,
+            modifier: column.type_mod,
+            binary: formats.get(index) == Format::Binary,
+        }),
+    );
+}
+
+/// Text from a client.
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let length = error.error_len().unwrap_or(bytes.len() - at);
+        let shown: Vec<_> = bytes[at..at + length]
+            .iter()
+            .map(|byte| format!("0x{byte:02x}"))
+            .collect();
+        Error::new(
+            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+            format!(
+                "invalid byte sequence for encoding \"UTF8\": {}",
+                shown.join(" ")
+            ),
+        )
+    })
+}
+
+/// An error during startup ends the connection.
+fn into_fatal(error: Error) -> Error {
+    if error.class() == ErrorClass::Node {
+        return error;
+    }
+    let mut fatal = Error::of_class(ErrorClass::Session, error.state(), error.message());
+    *fatal.fields_mut() = error.fields().clone();
+    fatal
+}
