@@ -1,4 +1,20 @@
 //! One server of Quorate: its reactors, sockets and peers, and the glue between protocol, SQL and
 //! the transaction engine.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`config`] | what a node is told when it starts |
+//! | [`peers`] | connections between nodes; [`wire`] is what they say |
+//! | [`sessions`] | which clients are served here, and how one is cancelled |
+//! | [`splice`] | passing a client's bytes on to the leader |
+//! | [`real`] | the only module that names threads, sockets, files and clocks |
+//!
+//! Everything but [`real`] runs in the simulator as it is.
 
+pub mod config;
+pub mod peers;
 pub mod real;
+pub mod sessions;
+pub mod splice;
+pub mod wait;
+pub mod wire;

@@ -70,6 +70,45 @@ pub fn append_to(path: &Path) -> io::Result<fs::File> {
     fs::OpenOptions::new().create(true).append(true).open(path)
 }
 
+/// The name of the operating-system user that runs this process.
+pub fn user() -> String {
+    let mut buffer = [0; 4_096];
+    // SAFETY: all zeros is a valid place for the entry, which `getpwuid_r` fills in.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are valid for the lengths given.
+    let result = unsafe {
+        libc::getpwuid_r(
+            libc::geteuid(),
+            &mut entry,
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &mut found,
+        )
+    };
+    if result != 0 || found.is_null() {
+        return "postgres".to_owned();
+    }
+    // SAFETY: the name points into `buffer`, which lives until the end of this function.
+    let name = unsafe { std::ffi::CStr::from_ptr(entry.pw_name) };
+    name.to_string_lossy().into_owned()
+}
+
+/// Raises the number of files and sockets that this process may have open as far as it may.
+pub fn raise_file_limit() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid. Where the system refuses, the old limit goes on.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
 /// Cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
@@ -127,12 +166,6 @@ fn stop_signals() -> libc::sigset_t {
 pub fn hold_stop_signals() {
     // SAFETY: the set is valid.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &stop_signals(), std::ptr::null_mut()) };
-}
-
-/// Lets a child process be stopped again after [`hold_stop_signals`] in its parent.
-pub fn release_stop_signals() {
-    // SAFETY: the set is valid.
-    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &stop_signals(), std::ptr::null_mut()) };
 }
 
 /// Blocks until the process is told to stop, at most for `timeout`. Returns the signal.

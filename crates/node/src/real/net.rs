@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
@@ -20,6 +21,10 @@ const BACKLOG: i32 = 1_024;
 
 /// A connection that was silent for so long is probed, so that sessions of dead hosts end.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+
+/// What this node has sent to another, and what the other's system has not acknowledged for so
+/// long, ends the connection: a new one is better than a long silence after a partition.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 
 /// The network of this machine.
 pub struct RealNet;
@@ -42,20 +47,49 @@ impl Net for RealNet {
     fn connect(&self, address: &str) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
         let address = parse(address);
         Box::pin(async move {
-            let stream = tokio::net::TcpStream::connect(address?).await?;
-            Ok(Box::new(RealStream::new(stream.into_std()?)?) as Box<dyn Stream>)
+            let stream = tokio::net::TcpStream::connect(address?).await?.into_std()?;
+            give_up_unacknowledged(&stream)?;
+            Ok(Box::new(RealStream::new(stream)?) as Box<dyn Stream>)
         })
     }
 }
 
-/// A socket that listens, and that a restarted node can take over at once.
+/// A socket that listens on loopback, and that a restarted node can take over at once.
+///
+/// # Errors
+/// `PermissionDenied` for an address that other machines can reach: there is no authentication yet.
 pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    if !address.ip().is_loopback() {
+        let message = format!(
+            "{} is not a loopback address, and without authentication no other is listened on",
+            address.ip()
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
+}
+
+fn give_up_unacknowledged(stream: &std::net::TcpStream) -> io::Result<()> {
+    let millis = libc::c_uint::try_from(UNACKNOWLEDGED.as_millis()).unwrap_or(libc::c_uint::MAX);
+    // SAFETY: the descriptor is open, and the option is one `c_uint`.
+    let result = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_USER_TIMEOUT,
+            std::ptr::from_ref(&millis).cast(),
+            std::mem::size_of_val(&millis) as libc::socklen_t,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 struct RealListener {

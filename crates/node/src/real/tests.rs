@@ -101,6 +101,8 @@ fn a_port_in_use_is_refused() {
     let address = taken.local_addr().unwrap().to_string();
     let error = env.net().listen(&address).err().expect("it is in use");
     assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    let error = env.net().listen("0.0.0.0:0").err().expect("not loopback");
+    assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     let error = env.net().listen("here").err().expect("no address");
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }

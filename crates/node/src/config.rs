@@ -1,0 +1,185 @@
+//! What a node is told when it starts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Error, NodeId, Result, SqlState};
+use kv::{GroupSettings, Member};
+
+use crate::wire::ClusterId;
+
+/// `max_connections` where nobody says otherwise.
+const MAX_CONNECTIONS: usize = 1_000;
+
+/// What a node is told when it starts.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// The cluster that it belongs to.
+    pub cluster: ClusterId,
+    /// This node.
+    pub node: NodeId,
+    /// Every member of the cluster, this node included.
+    pub members: Vec<Member>,
+    /// A role and a database of this name exist from the first start on, beside `postgres`.
+    pub user: String,
+    /// Settings by name, as an operator writes them. What is no setting of a node is the default of
+    /// that setting in every session.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Settings of a node, read.
+#[derive(Clone, Debug)]
+pub struct NodeSettings {
+    /// Clients that the node serves at once; one more gets 53300.
+    pub max_connections: usize,
+    /// What its group is told.
+    pub group: GroupSettings,
+    /// Defaults of the settings of every session.
+    pub session: Vec<(String, String)>,
+}
+
+impl NodeConfig {
+    /// This node among the members.
+    ///
+    /// # Errors
+    /// When it is none of them.
+    pub fn member(&self) -> Result<&Member> {
+        let this = self.members.iter().find(|member| member.node == self.node);
+        this.ok_or_else(|| {
+            Error::corrupted(format!("node {} is no member of its cluster", self.node))
+        })
+    }
+
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// 22023 for a value that a setting cannot have.
+    pub fn settings(&self) -> Result<NodeSettings> {
+        let mut settings = NodeSettings {
+            max_connections: MAX_CONNECTIONS,
+            group: GroupSettings::default(),
+            session: Vec::new(),
+        };
+        for (name, value) in &self.settings {
+            settings
+                .set(name, value)
+                .map_err(|expected| bad_value(name, value, expected))?;
+        }
+        Ok(settings)
+    }
+}
+
+/// 22023, in PostgreSQL's words.
+fn bad_value(name: &str, value: &str, expected: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        format!("invalid value for parameter \"{name}\": \"{value}\""),
+    )
+    .with_hint(format!("A value of this setting is {expected}."))
+}
+
+impl NodeSettings {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
+        let group = &mut self.group;
+        match name {
+            "max_connections" => {
+                let count = value.parse().ok().filter(|count| *count > 0);
+                self.max_connections = count.ok_or("a number from 1")?;
+            }
+            "synchronous_standby_names" => group.synchronous_standby_names = Arc::from(value),
+            "quorate.heartbeat_interval" => group.heartbeat_interval = duration(value)?,
+            "quorate.election_timeout" => group.election_timeout = duration(value)?,
+            "checkpoint_timeout" => group.checkpoint_interval = duration(value)?,
+            "quorate.checkpoint_log_size" => group.checkpoint_log_bytes = bytes(value)?,
+            "quorate.log_segment_size" => group.segment_bytes = bytes(value)?,
+            "quorate.absent_log_size" => group.absent_log_bytes_max = bytes(value)?,
+            _ => self.session.push((name.to_owned(), value.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+/// A number and its unit, which may stand apart.
+fn split(value: &str) -> Option<(u64, &str)> {
+    let value = value.trim();
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    let number = value[..digits].parse().ok()?;
+    Some((number, value[digits..].trim_start()))
+}
+
+fn duration(value: &str) -> Result<Duration, &'static str> {
+    const EXPECTED: &str = "a time above zero with its unit, us, ms, s or min";
+    let (number, unit) = split(value).ok_or(EXPECTED)?;
+    let micros = match unit {
+        "us" => 1,
+        "ms" => 1_000,
+        "s" => 1_000_000,
+        "min" => 60_000_000,
+        _ => return Err(EXPECTED),
+    };
+    match number.checked_mul(micros) {
+        None | Some(0) => Err(EXPECTED),
+        Some(micros) => Ok(Duration::from_micros(micros)),
+    }
+}
+
+fn bytes(value: &str) -> Result<u64, &'static str> {
+    const EXPECTED: &str = "a size above zero with its unit, B, kB, MB or GB";
+    let (number, unit) = split(value).ok_or(EXPECTED)?;
+    let factor = match unit {
+        "B" => 1,
+        "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        _ => return Err(EXPECTED),
+    };
+    match number.checked_mul(factor) {
+        None | Some(0) => Err(EXPECTED),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> Result<NodeSettings> {
+        NodeConfig {
+            cluster: ClusterId(1),
+            node: NodeId(1),
+            members: Vec::new(),
+            user: "ann".to_owned(),
+            settings: [(name.to_owned(), value.to_owned())].into(),
+        }
+        .settings()
+    }
+
+    #[test]
+    fn settings_are_read_with_their_units() {
+        let settings = read("quorate.election_timeout", "2 s").unwrap();
+        assert_eq!(settings.group.election_timeout, Duration::from_secs(2));
+        let settings = read("quorate.log_segment_size", "4MB").unwrap();
+        assert_eq!(settings.group.segment_bytes, 4 << 20);
+        let settings = read("max_connections", "5").unwrap();
+        assert_eq!(settings.max_connections, 5);
+        let settings = read("synchronous_commit", "local").unwrap();
+        let expected = ("synchronous_commit".to_owned(), "local".to_owned());
+        assert_eq!(settings.session, [expected]);
+    }
+
+    #[test]
+    fn bad_values_are_refused() {
+        for (name, value) in [
+            ("max_connections", "0"),
+            ("max_connections", "many"),
+            ("quorate.election_timeout", "5"),
+            ("quorate.election_timeout", "0s"),
+            ("quorate.log_segment_size", "99999999999GB"),
+            ("checkpoint_timeout", "-1s"),
+        ] {
+            let error = read(name, value).unwrap_err();
+            assert_eq!(error.state(), SqlState::INVALID_PARAMETER_VALUE, "{value}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The sessions that this node serves: who may come in, and how one is cancelled.
+//!
+//! A session's number, which `pg_backend_pid()` shows, is unique in the cluster: its upper bits are
+//! the node's. So any node can tell where a CancelRequest belongs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base::coro::{Interrupt, Interrupts};
+use base::env::Env;
+use base::sync::{Event, Mutex};
+use base::{Error, ErrorClass, NodeId, Result, SqlState};
+use pg::startup::CancelKey;
+
+/// Bits of a session's number that count sessions of one node; the bits above are the node's.
+const COUNTER_BITS: u32 = 20;
+
+/// Node ids are told apart by so many of their lowest bits.
+const NODE_BITS: u32 = 31 - COUNTER_BITS;
+
+/// Sessions that one node serves at once at most, whatever `max_connections` says: their numbers
+/// must not run out.
+pub const SESSIONS_MAX: usize = 1 << (COUNTER_BITS - 1);
+
+/// The sessions of one node.
+pub struct Sessions {
+    env: Arc<dyn Env>,
+    node: NodeId,
+    limit: usize,
+    state: Mutex<State>,
+    ended: Event,
+}
+
+#[derive(Default)]
+struct State {
+    next: u32,
+    closed: bool,
+    live: BTreeMap<i32, Live>,
+}
+
+struct Live {
+    secret: i32,
+    interrupts: Arc<Interrupts>,
+}
+
+/// One session's place among the sessions; it is free again when this is dropped.
+pub struct Place {
+    sessions: Arc<Sessions>,
+    key: CancelKey,
+    interrupts: Arc<Interrupts>,
+}
+
+impl Place {
+    /// The session's number and secret.
+    pub fn key(&self) -> CancelKey {
+        self.key
+    }
+
+    /// Where others leave interrupts for the session.
+    pub fn interrupts(&self) -> &Arc<Interrupts> {
+        &self.interrupts
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.sessions.state.lock().live.remove(&self.key.pid);
+        self.sessions.ended.notify_all();
+    }
+}
+
+impl Sessions {
+    /// No sessions yet, and at most `limit` of them.
+    pub fn new(env: Arc<dyn Env>, node: NodeId, limit: usize) -> Sessions {
+        Sessions {
+            env,
+            node,
+            limit: limit.min(SESSIONS_MAX),
+            state: Mutex::default(),
+            ended: Event::new(),
+        }
+    }
+
+    /// Lets one more session in.
+    ///
+    /// # Errors
+    /// 53300 when there are too many; 57P03 when the node shuts down.
+    pub fn enter(self: &Arc<Self>) -> Result<Place> {
+        let secret = self.env.random() as i32;
+        let interrupts = Arc::new(Interrupts::default());
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(fatal(
+                SqlState::CANNOT_CONNECT_NOW,
+                "the database system is shutting down",
+            ));
+        }
+        if state.live.len() >= self.limit {
+            return Err(fatal(
+                SqlState::TOO_MANY_CONNECTIONS,
+                "sorry, too many clients already",
+            ));
+        }
+        let pid = loop {
+            state.next = (state.next + 1) % (1 << COUNTER_BITS);
+            let pid = number(self.node, state.next);
+            if !state.live.contains_key(&pid) {
+                break pid;
+            }
+        };
+        let live = Live {
+            secret,
+            interrupts: interrupts.clone(),
+        };
+        state.live.insert(pid, live);
+        Ok(Place {
+            sessions: self.clone(),
+            key: CancelKey { pid, secret },
+            interrupts,
+        })
+    }
+
+    /// Cancels the statement of a session, if the secret is right; says nothing if it is not.
+    pub fn cancel(&self, key: CancelKey) {
+        let interrupts = {
+            let state = self.state.lock();
+            let live = state.live.get(&key.pid);
+            live.filter(|live| live.secret == key.secret)
+                .map(|live| live.interrupts.clone())
+        };
+        if let Some(interrupts) = interrupts {
+            interrupts.raise(Interrupt::Cancel);
+        }
+    }
+
+    /// Lets nobody in any more, and tells every session to end.
+    pub fn close(&self) {
+        let live: Vec<_> = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            state
+                .live
+                .values()
+                .map(|live| live.interrupts.clone())
+                .collect()
+        };
+        for interrupts in live {
+            interrupts.raise(Interrupt::Terminate);
+        }
+    }
+
+    /// Ready when there is no session left.
+    pub async fn ended(&self) {
+        let none = || self.state.lock().live.is_empty().then_some(());
+        self.ended.until(none).await;
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.state.lock().live.len()
+    }
+}
+
+fn number(node: NodeId, counter: u32) -> i32 {
+    let node = (node.0 & ((1 << NODE_BITS) - 1)) as i32;
+    (node << COUNTER_BITS) | counter as i32
+}
+
+/// Whether a session of that number lives on `node`.
+pub fn lives_on(pid: i32, node: NodeId) -> bool {
+    pid >> COUNTER_BITS == number(node, 0) >> COUNTER_BITS
+}
+
+/// An error that ends a connection before its session begins.
+pub fn fatal(state: SqlState, message: impl Into<String>) -> Error {
+    Error::of_class(ErrorClass::Session, state, message)
+}

@@ -1,0 +1,439 @@
+//! What nodes say to one another on a connection between them.
+//!
+//! ```text
+//! n2 (connects)                             n1 (peer port)
+//!   Hello ──────────────────────────────►   checks version, cluster, its own id
+//!         ◄──────────────────────────────   Answer: welcome, not the leader, or refused and why
+//!   frames of the group, one way, or the bytes of a client's session, both ways
+//! ```
+//!
+//! Hello and answer are *framed*: a length of 4 bytes, big-endian, then so many bytes; frames of
+//! the group likewise. The answer to a session that was let in is followed by what the server sends
+//! its client, as it is.
+//!
+//! | part of a Hello | form |
+//! |---|---|
+//! | magic | `QUOR` |
+//! | version | 1 byte, [`VERSION`] |
+//! | cluster | 16 bytes |
+//! | from, to | node ids, varints |
+//! | purpose | 1 byte: 1 group, 2 session, 3 cancel; then what belongs to it |
+
+use std::fmt;
+use std::io;
+
+use base::codec::{put_bytes, put_varint, Reader};
+use base::env::{read, Stream};
+use base::{Error, NodeId, Result};
+
+/// The version of everything that nodes say to one another; a node of another is refused.
+pub const VERSION: u8 = 1;
+
+/// A frame between nodes may be at most this long; a longer one closes the connection.
+pub const FRAME_BYTES_MAX: usize = 256 << 20;
+
+/// A Hello or an answer may be at most this long.
+pub const HELLO_BYTES_MAX: usize = 64 << 10;
+
+/// How much is read from a connection at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// A buffer that a long frame has made larger than this is given back after it.
+const BUFFER_KEPT_BYTES: usize = 1 << 20;
+
+const MAGIC: &[u8; 4] = b"QUOR";
+
+/// A cluster, drawn at random when it is made: nodes of different clusters never talk.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(pub u128);
+
+impl fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClusterId({self})")
+    }
+}
+
+impl std::str::FromStr for ClusterId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<ClusterId> {
+        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match u128::from_str_radix(text, 16) {
+            Ok(id) if is_hex => Ok(ClusterId(id)),
+            _ => Err(Error::corrupted(format!("\"{text}\" is no cluster id"))),
+        }
+    }
+}
+
+/// The first thing on a connection between nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The cluster of the node that connects.
+    pub cluster: ClusterId,
+    /// The node that connects.
+    pub from: NodeId,
+    /// The node that it means to reach.
+    pub to: NodeId,
+    /// What the connection is for.
+    pub purpose: Purpose,
+}
+
+/// What a connection between nodes is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Frames of the group follow.
+    Group,
+    /// A client's session is passed on.
+    Session {
+        /// The client's address, `ip:port`.
+        client: String,
+        /// Where the client was accepted, `ip:port`.
+        server: String,
+        /// Everything the client has sent so far, from its startup packet on.
+        received: Vec<u8>,
+    },
+    /// A client's CancelRequest is passed on.
+    Cancel {
+        /// Which session.
+        pid: i32,
+        /// What only its client knows.
+        secret: i32,
+    },
+}
+
+/// What a Hello is answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Go on.
+    Welcome,
+    /// A session was passed on to a node that does not lead; try again.
+    NotLeader,
+    /// Why the node wants nothing to do with the other.
+    Refused(String),
+}
+
+const GROUP: u8 = 1;
+const SESSION: u8 = 2;
+const CANCEL: u8 = 3;
+
+impl Hello {
+    /// The bytes, without their length.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.push(VERSION);
+        out.extend_from_slice(&self.cluster.0.to_be_bytes());
+        put_varint(&mut out, self.from.0);
+        put_varint(&mut out, self.to.0);
+        match &self.purpose {
+            Purpose::Group => out.push(GROUP),
+            Purpose::Session {
+                client,
+                server,
+                received,
+            } => {
+                out.push(SESSION);
+                put_bytes(&mut out, client.as_bytes());
+                put_bytes(&mut out, server.as_bytes());
+                put_bytes(&mut out, received);
+            }
+            Purpose::Cancel { pid, secret } => {
+                out.push(CANCEL);
+                out.extend_from_slice(&pid.to_be_bytes());
+                out.extend_from_slice(&secret.to_be_bytes());
+            }
+        }
+        out
+    }
+
+    /// Reads a Hello.
+    ///
+    /// # Errors
+    /// When it is none, or one of another version.
+    pub fn decode(bytes: &[u8]) -> Result<Hello> {
+        let mut reader = Reader::new(bytes);
+        if reader.take(MAGIC.len())? != MAGIC {
+            return Err(Error::corrupted("this is no node of Quorate"));
+        }
+        let version = reader.u8()?;
+        if version != VERSION {
+            let message = format!("the node speaks version {version}, this one version {VERSION}");
+            return Err(Error::corrupted(message));
+        }
+        let cluster = array(&mut reader).map(|bytes| ClusterId(u128::from_be_bytes(bytes)))?;
+        let from = NodeId(reader.varint()?);
+        let to = NodeId(reader.varint()?);
+        let purpose = match reader.u8()? {
+            GROUP => Purpose::Group,
+            SESSION => Purpose::Session {
+                client: reader.str()?.to_owned(),
+                server: reader.str()?.to_owned(),
+                received: reader.bytes()?.to_vec(),
+            },
+            CANCEL => Purpose::Cancel {
+                pid: i32::from_be_bytes(array(&mut reader)?),
+                secret: i32::from_be_bytes(array(&mut reader)?),
+            },
+            other => {
+                let message = format!("a connection for purpose {other}");
+                return Err(Error::corrupted(message));
+            }
+        };
+        reader.finish()?;
+        Ok(Hello {
+            cluster,
+            from,
+            to,
+            purpose,
+        })
+    }
+}
+
+impl Answer {
+    /// The bytes, without their length.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Answer::Welcome => vec![0],
+            Answer::NotLeader => vec![1],
+            Answer::Refused(why) => {
+                let mut out = vec![2];
+                put_bytes(&mut out, why.as_bytes());
+                out
+            }
+        }
+    }
+
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn decode(bytes: &[u8]) -> Result<Answer> {
+        let mut reader = Reader::new(bytes);
+        let answer = match reader.u8()? {
+            0 => Answer::Welcome,
+            1 => Answer::NotLeader,
+            2 => Answer::Refused(reader.str()?.to_owned()),
+            other => return Err(Error::corrupted(format!("an answer of kind {other}"))),
+        };
+        reader.finish()?;
+        Ok(answer)
+    }
+}
+
+fn array<const N: usize>(reader: &mut Reader<'_>) -> Result<[u8; N]> {
+    let bytes = reader.take(N)?;
+    bytes
+        .try_into()
+        .map_err(|_| Error::corrupted(format!("{} bytes instead of {N}", bytes.len())))
+}
+
+/// Appends bytes with their length before them.
+pub fn put_framed(out: &mut Vec<u8>, bytes: &[u8]) {
+    let length = u32::try_from(bytes.len()).expect("a frame fits its length");
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// Cuts what comes in on a stream into frames.
+///
+/// Memory grows with what has come, never with what a length claims.
+#[derive(Default)]
+pub struct Incoming {
+    /// Bytes come in behind `end`, and were handed out before `start`.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Incoming {
+    /// The next frame, once it has come whole; none when the other side has closed between frames.
+    ///
+    /// # Errors
+    /// `InvalidData` for a frame longer than `max`, `UnexpectedEof` within one, whatever the stream
+    /// gives.
+    pub async fn frame(
+        &mut self,
+        stream: &mut dyn Stream,
+        max: usize,
+    ) -> io::Result<Option<&[u8]>> {
+        let length = loop {
+            match self.length(max)? {
+                Some(length) if self.end - self.start >= 4 + length => break length,
+                _ => {}
+            }
+            if self.read(stream).await? == 0 {
+                return match self.start == self.end {
+                    true => Ok(None),
+                    false => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
+            }
+        };
+        let start = self.start + 4;
+        self.start = start + length;
+        Ok(Some(&self.buffer[start..self.start]))
+    }
+
+    /// What came after the last frame.
+    pub fn into_rest(mut self) -> Vec<u8> {
+        self.buffer.truncate(self.end);
+        self.buffer.split_off(self.start)
+    }
+
+    fn length(&self, max: usize) -> io::Result<Option<usize>> {
+        let Some(&[a, b, c, d]) = self.buffer[..self.end].get(self.start..self.start + 4) else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes([a, b, c, d]) as usize;
+        if length > max {
+            let message = format!("a frame of {length} bytes, more than {max}");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(Some(length))
+    }
+
+    async fn read(&mut self, stream: &mut dyn Stream) -> io::Result<usize> {
+        self.make_room();
+        let count = read(stream, &mut self.buffer[self.end..]).await?;
+        self.end += count;
+        Ok(count)
+    }
+
+    /// Leaves at least half of [`READ_BYTES`] free behind `end`.
+    fn make_room(&mut self) {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            if self.buffer.len() > BUFFER_KEPT_BYTES {
+                self.buffer = Vec::new();
+            }
+        }
+        if self.buffer.len() - self.end >= READ_BYTES / 2 {
+            return;
+        }
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if self.buffer.len() - self.end < READ_BYTES / 2 {
+            // Twice as much each time, so that a long frame is moved a few times only.
+            self.buffer.resize(READ_BYTES.max(2 * self.end), 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// Gives its bytes in pieces, then ends.
+    struct Pieces {
+        bytes: Vec<u8>,
+        piece: usize,
+    }
+
+    impl Stream for Pieces {
+        fn poll_read(&mut self, _: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+            let count = self.piece.min(buffer.len()).min(self.bytes.len());
+            buffer[..count].copy_from_slice(&self.bytes[..count]);
+            self.bytes.drain(..count);
+            Poll::Ready(Ok(count))
+        }
+
+        fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+    }
+
+    fn now<F: Future>(future: F) -> F::Output {
+        let mut cx = Context::from_waker(Waker::noop());
+        match pin!(future).poll(&mut cx) {
+            Poll::Ready(value) => value,
+            Poll::Pending => panic!("nothing here waits"),
+        }
+    }
+
+    #[test]
+    fn hellos_and_answers_come_back() {
+        let purposes = [
+            Purpose::Group,
+            Purpose::Session {
+                client: "127.0.0.1:4711".to_owned(),
+                server: "127.0.0.2:5433".to_owned(),
+                received: vec![0, 1, 2],
+            },
+            Purpose::Cancel { pid: 7, secret: -9 },
+        ];
+        for purpose in purposes {
+            let hello = Hello {
+                cluster: ClusterId(0x0123_4567_89ab_cdef),
+                from: NodeId(2),
+                to: NodeId(1),
+                purpose,
+            };
+            let bytes = hello.encode();
+            assert_eq!(Hello::decode(&bytes).unwrap(), hello);
+            for cut in 0..bytes.len() {
+                assert!(Hello::decode(&bytes[..cut]).is_err(), "cut at {cut}");
+            }
+        }
+        for answer in [
+            Answer::Welcome,
+            Answer::NotLeader,
+            Answer::Refused("no".to_owned()),
+        ] {
+            assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
+        }
+        assert!(Hello::decode(b"GET / HTTP/1.1\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn cluster_ids_come_back() {
+        let id = ClusterId(0xfeed);
+        assert_eq!(id.to_string().parse::<ClusterId>().unwrap(), id);
+        assert!("feed".parse::<ClusterId>().is_err());
+        assert!("+0000000000000000000000000000000"
+            .parse::<ClusterId>()
+            .is_err());
+    }
+
+    #[test]
+    fn frames_come_in_whatever_pieces() {
+        let long = vec![7; 3 * READ_BYTES];
+        for piece in [1, 1_000, READ_BYTES, usize::MAX] {
+            let mut bytes = Vec::new();
+            put_framed(&mut bytes, b"one");
+            put_framed(&mut bytes, b"");
+            put_framed(&mut bytes, &long);
+            let mut stream = Pieces { bytes, piece };
+            let mut incoming = Incoming::default();
+            for expected in [&b"one"[..], b"", &long] {
+                let frame = now(incoming.frame(&mut stream, FRAME_BYTES_MAX)).unwrap();
+                assert_eq!(frame, Some(expected));
+            }
+            assert_eq!(now(incoming.frame(&mut stream, 8)).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn bad_frames_are_refused() {
+        let mut stream = Pieces {
+            bytes: vec![0xff; 8],
+            piece: 8,
+        };
+        let error = now(Incoming::default().frame(&mut stream, FRAME_BYTES_MAX)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        let mut stream = Pieces {
+            bytes: vec![0, 0, 0, 9, 1],
+            piece: 8,
+        };
+        let error = now(Incoming::default().frame(&mut stream, FRAME_BYTES_MAX)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}
