@@ -7,6 +7,7 @@ pub mod config;
 pub mod group;
 pub mod locks;
 pub mod record;
+pub mod write_set;
 
 pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport};
 pub use group::{CommitRequest, Group, Snapshot};
