@@ -94,10 +94,10 @@ impl Stack {
         if previous.serial > floor && !is_new_command {
             return previous.bytes();
         }
-        let replaced = if previous.serial > floor {
-            self.older.pop_if(|older| older.serial > floor)
-        } else {
-            None
+        let is_needless = |older: &Version| previous.serial > floor && older.serial > floor;
+        let replaced = match self.older.last() {
+            Some(older) if is_needless(older) => self.older.pop(),
+            _ => None,
         };
         self.older.push(previous);
         replaced.map_or(0, |version| version.bytes())
@@ -142,10 +142,18 @@ impl<'a> From<&'a Version> for Own<'a> {
     }
 }
 
+/// What was written in one tree.
+#[derive(Debug, Default)]
+struct Tree {
+    /// These are entries of a secondary index: they follow from rows, and are not in the record.
+    is_index: bool,
+    stacks: BTreeMap<Key, Stack>,
+}
+
 /// What one transaction has written.
 #[derive(Debug, Default)]
 pub struct WriteSet {
-    trees: BTreeMap<TreeId, BTreeMap<Key, Stack>>,
+    trees: BTreeMap<TreeId, Tree>,
     serial: u64,
     marks: Vec<Mark>,
     /// The rows written since the oldest savepoint, in order, at least once for each savepoint.
@@ -165,7 +173,7 @@ impl WriteSet {
     }
 
     fn stack(&self, tree: TreeId, key: &[u8]) -> Option<&Stack> {
-        self.trees.get(&tree)?.get(key)
+        self.trees.get(&tree)?.stacks.get(key)
     }
 
     /// What a command sees of a row that earlier commands wrote.
@@ -184,7 +192,7 @@ impl WriteSet {
     }
 
     /// Writes a row, or deletes it. `base` is the newest version before the transaction; it
-    /// matters at the first write of a row only, and not at all in a secondary index.
+    /// matters at the first write of a row only.
     ///
     /// # Errors
     /// 53200 when the write set would grow too large.
@@ -196,6 +204,33 @@ impl WriteSet {
         row: Option<&[u8]>,
         command: CommandId,
     ) -> Result<()> {
+        self.write(tree, key, base, row, command).map(|_| ())
+    }
+
+    /// Puts an entry into a secondary index, or takes it out.
+    ///
+    /// # Errors
+    /// As [`WriteSet::put`].
+    pub fn put_entry(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        is_there: bool,
+        command: CommandId,
+    ) -> Result<()> {
+        let row = is_there.then_some(&b""[..]);
+        self.write(tree, key, None, row, command)?.is_index = true;
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        base: Option<&[u8]>,
+        row: Option<&[u8]>,
+        command: CommandId,
+    ) -> Result<&mut Tree> {
         let bytes = 2 * key.len() + base.map_or(0, <[u8]>::len) + row.map_or(0, <[u8]>::len);
         if self.bytes + bytes > WRITE_SET_BYTES_MAX {
             let limit = format!("A transaction may write at most {WRITE_SET_BYTES_MAX} bytes.");
@@ -209,8 +244,8 @@ impl WriteSet {
         };
         self.bytes += version.bytes();
         let floor = self.marks.last().map_or(0, |mark| mark.serial);
-        let stacks = self.trees.entry(tree).or_default();
-        let is_logged = match stacks.get_mut(key) {
+        let written = self.trees.entry(tree).or_default();
+        let is_logged = match written.stacks.get_mut(key) {
             Some(stack) => {
                 let is_logged = stack.newest.serial > floor;
                 self.bytes -= stack.push(version, floor);
@@ -223,7 +258,7 @@ impl WriteSet {
                     older: Vec::new(),
                 };
                 self.bytes += key.len() + base.map_or(0, <[u8]>::len);
-                stacks.insert(key.to_vec(), stack);
+                written.stacks.insert(key.to_vec(), stack);
                 false
             }
         };
@@ -231,7 +266,7 @@ impl WriteSet {
             self.bytes += key.len();
             self.log.push((tree, key.to_vec()));
         }
-        Ok(())
+        Ok(written)
     }
 
     /// Makes a savepoint, and returns how many there are now.
@@ -254,19 +289,20 @@ impl WriteSet {
 
     /// Takes back a row's versions above a serial number and returns their bytes.
     fn take_back(&mut self, tree: TreeId, key: &[u8], floor: u64) -> usize {
-        let btree_map::Entry::Occupied(mut stacks) = self.trees.entry(tree) else {
+        let btree_map::Entry::Occupied(mut written) = self.trees.entry(tree) else {
             return 0;
         };
-        let Some(stack) = stacks.get_mut().get_mut(key) else {
+        let stacks = &mut written.get_mut().stacks;
+        let Some(stack) = stacks.get_mut(key) else {
             return 0;
         };
         let (mut bytes, is_left) = stack.take_back(floor);
         if !is_left {
             bytes += key.len() + stack.base.as_ref().map_or(0, Vec::len);
-            stacks.get_mut().remove(key);
+            stacks.remove(key);
         }
-        if stacks.get().is_empty() {
-            stacks.remove();
+        if stacks.is_empty() {
+            written.remove();
         }
         bytes
     }
@@ -289,30 +325,30 @@ impl WriteSet {
     ) -> OwnRows<'a> {
         let end = range.end.as_deref();
         let is_empty = end.is_some_and(|end| end <= range.start.as_slice());
-        let stacks = self.trees.get(&tree).filter(|_| !is_empty);
+        let written = self.trees.get(&tree).filter(|_| !is_empty);
         let bounds = (
             Bound::Included(range.start.as_slice()),
             end.map_or(Bound::Unbounded, Bound::Excluded),
         );
         OwnRows {
-            stacks: stacks.map(|stacks| stacks.range::<[u8], _>(bounds)),
+            stacks: written.map(|written| written.stacks.range::<[u8], _>(bounds)),
             direction,
             command,
         }
     }
 
-    /// What the transaction does, one change per row, in the order of trees and keys. Trees for
-    /// which `is_left_out` holds (secondary indexes, dropped tables) are left out.
+    /// What the transaction does, one change per row, in the order of trees and keys. Entries of
+    /// secondary indexes are left out, and trees for which `is_dropped` holds.
     ///
     /// # Errors
     /// XX001 when a row is no row.
-    pub fn collapse(self, is_left_out: impl Fn(TreeId) -> bool) -> Result<Vec<RowChange>> {
+    pub fn collapse(self, is_dropped: impl Fn(TreeId) -> bool) -> Result<Vec<RowChange>> {
         let mut changes = Vec::new();
-        for (tree, stacks) in self.trees {
-            if is_left_out(tree) {
+        for (tree, written) in self.trees {
+            if written.is_index || is_dropped(tree) {
                 continue;
             }
-            for (key, stack) in stacks {
+            for (key, stack) in written.stacks {
                 let change = match (stack.base, stack.newest.state) {
                     (None, None) => continue,
                     (None, Some(row)) => Change::Insert(row),

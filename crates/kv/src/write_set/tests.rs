@@ -6,6 +6,7 @@ use super::*;
 
 const TREE: TreeId = TreeId(16_384);
 const INDEX: TreeId = TreeId(16_385);
+const DROPPED: TreeId = TreeId(16_386);
 
 struct Random(u64);
 
@@ -109,7 +110,8 @@ fn run(random: &mut Random) {
 
 /// The bytes that a write set holds, counted one by one.
 fn counted(set: &WriteSet) -> usize {
-    let stacks = set.trees.values().flatten().map(|(key, stack)| {
+    let stacks = set.trees.values().flat_map(|tree| &tree.stacks);
+    let stacks = stacks.map(|(key, stack)| {
         let versions = stack.older.iter().chain([&stack.newest]);
         let base = stack.base.as_ref().map_or(0, Vec::len);
         key.len() + base + versions.map(Version::bytes).sum::<usize>()
@@ -169,7 +171,7 @@ fn check(
 /// Applies the collapsed changes to the base.
 fn commit(set: WriteSet, base: &Rows) -> Rows {
     let mut rows = base.clone();
-    let changes = set.collapse(|tree| tree == INDEX).unwrap();
+    let changes = set.collapse(|_| false).unwrap();
     for RowChange { key, change, .. } in changes {
         let old = rows.remove(&key);
         match (change, old) {
@@ -202,10 +204,11 @@ fn a_row_collapses_to_one_change() {
     put("update, delete", Some(&old), Some(&new));
     put("update, delete", Some(&old), None);
     put("update", Some(&old), Some(&new));
-    set.put(INDEX, b"derived", None, Some(b""), command)
+    set.put_entry(INDEX, b"derived", true, command).unwrap();
+    set.put(DROPPED, b"lost", None, Some(&old), command)
         .unwrap();
     let changes: Vec<_> = set
-        .collapse(|tree| tree == INDEX)
+        .collapse(|tree| tree == DROPPED)
         .unwrap()
         .into_iter()
         .map(|change| (String::from_utf8(change.key).unwrap(), change.change))
