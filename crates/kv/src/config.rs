@@ -5,6 +5,12 @@ use std::time::Duration;
 
 use base::{GroupId, Lsn, NodeId, Term};
 
+/// The usual heartbeat.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The usual election timeout.
+pub const ELECTION_TIMEOUT: Duration = Duration::from_millis(300);
+
 /// One member of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
@@ -23,6 +29,8 @@ pub struct Member {
 /// One group as one of its nodes opens it.
 #[derive(Clone, Debug)]
 pub struct GroupConfig {
+    /// The cluster, drawn at random when it was made; files of another are refused.
+    pub cluster: u64,
     /// The group.
     pub group: GroupId,
     /// This node.
@@ -49,7 +57,10 @@ pub struct GroupSettings {
     pub checkpoint_log_bytes: u64,
     /// … or when this much time has passed and the log has grown at all.
     pub checkpoint_interval: Duration,
-    /// Log kept for replicas that are absent; beyond it they are rebuilt from a checkpoint.
+    /// Log kept below a checkpoint by every replica, so that another that lags a little need not
+    /// be sent a checkpoint.
+    pub kept_log_bytes: u64,
+    /// Log kept by the leader for replicas that are absent; beyond it they are rebuilt from a checkpoint.
     pub absent_log_bytes_max: u64,
     /// The size of one segment of the log.
     pub segment_bytes: u64,
@@ -59,10 +70,11 @@ impl Default for GroupSettings {
     fn default() -> GroupSettings {
         GroupSettings {
             synchronous_standby_names: Arc::from(""),
-            heartbeat_interval: Duration::from_millis(100),
-            election_timeout: Duration::from_millis(1000),
+            heartbeat_interval: HEARTBEAT_INTERVAL,
+            election_timeout: ELECTION_TIMEOUT,
             checkpoint_log_bytes: 256 << 20,
             checkpoint_interval: Duration::from_secs(300),
+            kept_log_bytes: 64 << 20,
             absent_log_bytes_max: 1 << 30,
             segment_bytes: 16 << 20,
         }

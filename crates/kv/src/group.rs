@@ -1,20 +1,129 @@
-//! One group on one node.
+//! One group on one node: its log, its trees, and the one line in which its commits stand.
+//!
+//! A [`Group`] joins consensus (the `raft` crate, which decides), a log and a store (the `storage`
+//! crate, which keep) and a gate (which says when a reply may leave). One commit, traced:
+//!
+//! 1. A transaction takes a [`Snapshot`]: the visible LSN, then the lease is checked.
+//! 2. It locks and writes; nothing of that concerns the group.
+//! 3. [`Group::commit`] derives what its rows and their index entries become, then enters the
+//!    sequencer: term checked, timestamp given, record proposed (its LSN is final), applied,
+//!    visible. The caller releases its locks.
+//! 4. [`Group::settle`] gets the record moving: to the followers, then to the disk. Commits that
+//!    nobody waits for yet gather, and move together: when they are many bytes, after
+//!    [`base::limits::OFF_FLUSH_DELAY`], or with the first that is waited for.
+//! 5. The log writer syncs, followers answer, watermarks rise; the gate lets the reply go.
+//!
+//! # Who does what
+//! | task | reactor | work |
+//! |---|---|---|
+//! | sessions | `Session` | snapshots, commits; the flush of a lone commit in a group of one voter |
+//! | group | `Group` | ticks, frames, gathered commits, applying in turns, fetching checkpoints |
+//! | log writer | `Log` | write and fsync, one at a time |
+//! | checkpointer | `Background` | checkpoints, compaction of the log |
+//!
+//! All of them meet under one latch ([`core`]), held for microseconds and never across a wait.
+//!
+//! # What it leaves out
+//! Large transactions in chunks, transfer of leadership, changes of membership by an operator,
+//! parallel apply.
 
-use std::sync::Arc;
+mod catchup;
+mod checkpoints;
+mod core;
+mod driver;
+mod flush;
+mod lag;
+mod meta;
+mod outbox;
+mod replay;
+mod sequencer;
+mod sequences;
+mod snapshots;
+mod status;
+#[cfg(test)]
+mod tests;
 
-use base::engine::{CatalogVersion, ClusterStatus, IndexDescriptor};
-use base::env::{BoxFuture, Env};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use base::engine::{CatalogVersion, IndexDescriptor};
+use base::env::{Env, Instant};
+use base::sync::{Event, Mutex, RwLock};
 use base::{
-    Debt, Durability, Error, ErrorClass, GroupId, Lsn, NodeId, Position, Result, SequenceId,
-    SqlState, Term, TreeId, TxnId,
+    coro, Durability, Error, ErrorClass, GroupId, Lsn, NodeId, Position, Result, SqlState, Term,
+    TreeId, TxnId,
 };
+use raft::{SnapshotMeta, Standbys};
+use storage::log::Log;
+use storage::Store;
 
 use crate::config::{GroupConfig, Observer, Transport};
+use crate::frame::Frame;
+use crate::gate::Gate;
 use crate::record::RowChange;
+use crate::registry::{Indexes, Registry};
+
+/// A snapshot waits for a lease for so many election timeouts; then this node is taken for one
+/// that does not lead.
+const LEASE_WAIT_TIMEOUTS: u32 = 4;
 
 /// One group on one node.
-#[derive(Debug)]
-pub struct Group {}
+pub struct Group {
+    me: Weak<Group>,
+    env: Arc<dyn Env>,
+    config: GroupConfig,
+    standbys: Standbys,
+    transport: Arc<dyn Transport>,
+    observer: Arc<dyn Observer>,
+    store: RwLock<Arc<Store>>,
+    log: Arc<Log>,
+    registry: Registry,
+    gate: Arc<Gate>,
+    snapshots: snapshots::Snapshots,
+    /// The checkpoint that followers can be sent.
+    checkpoint: Arc<Mutex<Option<SnapshotMeta>>>,
+    catchup: catchup::Catchup,
+    lag: Mutex<lag::Lag>,
+    inline: flush::InlinePolicy,
+    core: Mutex<core::Core>,
+    shared: Shared,
+    /// Lease or leadership changed.
+    lease_changed: Event,
+    /// Uncommitted bytes became fewer.
+    room: Event,
+    /// The group task has something to do.
+    work: Event,
+    /// The log writer has something to do.
+    log_work: Event,
+}
+
+/// What is read without the latch and written only with it.
+#[derive(Debug, Default)]
+struct Shared {
+    /// The term in which this node leads and has announced so; 0 for none.
+    leading: AtomicU64,
+    /// Until when the lease runs, in nanoseconds; 0 for none.
+    lease_until: AtomicU64,
+    /// The newest LSN that is wholly applied.
+    visible: AtomicU64,
+    /// Bytes of this leader's records that are not committed.
+    uncommitted: AtomicUsize,
+    /// The group task was woken and has not looked yet.
+    woken: AtomicBool,
+    /// There was a commit since the group task last looked.
+    committed: AtomicBool,
+    /// The group task looks often, because there were commits lately.
+    busy: AtomicBool,
+    failed: AtomicBool,
+    closed: AtomicBool,
+}
+
+impl std::fmt::Debug for Group {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Group({} on {})", self.config.group, self.config.node)
+    }
+}
 
 /// A transaction that asks to be committed.
 #[derive(Debug)]
@@ -56,7 +165,7 @@ impl Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let _ = &self.group;
+        self.group.snapshots.give_back(self.position.lsn);
     }
 }
 
@@ -75,32 +184,66 @@ pub fn term_is_over() -> Error {
     Error::serialization("could not serialize access due to a failover")
 }
 
-#[allow(unused_variables)]
 impl Group {
-    /// Opens the group's directory: the last checkpoint, then the log above it. Tasks go on in the
-    /// background.
-    pub async fn open(
-        env: Arc<dyn Env>,
-        config: GroupConfig,
-        transport: Arc<dyn Transport>,
-        observer: Arc<dyn Observer>,
-    ) -> Result<Arc<Group>> {
-        todo!()
-    }
-
     /// The group's id.
     pub fn id(&self) -> GroupId {
-        todo!()
+        self.config.group
     }
 
     /// This node.
     pub fn node(&self) -> NodeId {
-        todo!()
+        self.config.node
     }
 
-    /// A frame from another member.
+    /// What it was opened with.
+    pub fn config(&self) -> &GroupConfig {
+        &self.config
+    }
+
+    /// The trees. Another store takes its place when a checkpoint is fetched, so ask anew for
+    /// each statement.
+    pub fn store(&self) -> Arc<Store> {
+        self.store.read().clone()
+    }
+
+    /// A frame from another member. A damaged one, or one of another group, is dropped.
     pub fn receive(&self, from: NodeId, frame: &[u8]) {
-        todo!()
+        let frame = match Frame::decode(frame) {
+            Ok((group, frame)) if group == self.config.group => frame,
+            _ => return,
+        };
+        let is_member = self.config.members.iter().any(|member| member.node == from);
+        if !is_member || self.is_over() {
+            return;
+        }
+        match frame {
+            Frame::Consensus(messages) => self.step(from, messages),
+            other => self.receive_checkpoint_frame(from, other),
+        }
+    }
+
+    fn step(&self, from: NodeId, messages: Vec<raft::Message>) {
+        let now = self.env.now();
+        let mut core = self.core.lock();
+        if core.failed || core.deaf {
+            return;
+        }
+        for message in messages {
+            if let Err(error) = core.consensus.step(from, message, now) {
+                return self.fail(&mut core, &error);
+            }
+            self.pump(&mut core);
+        }
+        self.note_lag(&core, from);
+    }
+
+    /// Tells the consensus that the connection to a node broke.
+    pub fn disconnected(&self, node: NodeId) {
+        let mut core = self.core.lock();
+        if !core.failed && !core.deaf {
+            core.consensus.unreachable(node);
+            self.pump(&mut core);
+        }
     }
 
     /// The newest visible position, made sure of by the lease (waits, inside a coroutine, until
@@ -109,15 +252,63 @@ impl Group {
     /// # Errors
     /// [`not_leader`]; the interrupt that ended the wait.
     pub fn snapshot(self: &Arc<Self>) -> Result<Snapshot> {
-        todo!()
+        loop {
+            let snapshot = self.take_snapshot()?;
+            // The lease is checked after the snapshot was taken, with a clock read after it.
+            if self.has_lease(snapshot.term()) {
+                return Ok(snapshot);
+            }
+            drop(snapshot);
+            self.wait_for_lease()?;
+        }
+    }
+
+    fn take_snapshot(self: &Arc<Self>) -> Result<Snapshot> {
+        let (lsn, term) = self.snapshots.take(|| {
+            let position = self.visible();
+            (position.lsn, position.term)
+        });
+        let snapshot = Snapshot {
+            group: self.clone(),
+            position: Position { term, lsn },
+        };
+        match term {
+            Term(0) => Err(not_leader()),
+            _ => Ok(snapshot),
+        }
+    }
+
+    fn has_lease(&self, term: Term) -> bool {
+        let until = Instant(self.shared.lease_until.load(Ordering::SeqCst));
+        let now = self.env.now();
+        now < until && self.shared.leading.load(Ordering::SeqCst) == term.0
+    }
+
+    fn wait_for_lease(&self) -> Result<()> {
+        let term = self.leading().ok_or_else(not_leader)?;
+        let patience = self.config.settings.election_timeout * LEASE_WAIT_TIMEOUTS;
+        let until = self.lease_changed.until(|| {
+            let over = self.leading() != Some(term);
+            (over || self.has_lease(term)).then_some(())
+        });
+        match coro::wait(within(&*self.env, patience, until))? {
+            Some(()) if self.leading() == Some(term) => Ok(()),
+            _ => Err(not_leader()),
+        }
     }
 
     /// Moves a snapshot on to what is visible now, as a new statement at READ COMMITTED does.
     ///
     /// # Errors
     /// As [`Group::snapshot`]; [`term_is_over`].
-    pub fn refresh(&self, snapshot: &mut Snapshot) -> Result<()> {
-        todo!()
+    pub fn refresh(self: &Arc<Self>, snapshot: &mut Snapshot) -> Result<()> {
+        self.check_term(snapshot.term())?;
+        let newer = self.snapshot()?;
+        if newer.term() != snapshot.term() {
+            return Err(term_is_over());
+        }
+        *snapshot = newer;
+        Ok(())
     }
 
     /// Fails unless this node has led in `term` all the time until now. What was read from the
@@ -126,81 +317,102 @@ impl Group {
     /// # Errors
     /// [`term_is_over`].
     pub fn check_term(&self, term: Term) -> Result<()> {
-        todo!()
+        match self.leading() == Some(term) {
+            true => Ok(()),
+            false => Err(term_is_over()),
+        }
     }
 
     /// The term in which this node leads and may serve.
     pub fn leading(&self) -> Option<Term> {
-        todo!()
+        match self.shared.leading.load(Ordering::SeqCst) {
+            0 => None,
+            term => Some(Term(term)),
+        }
     }
 
-    /// The newest position that is wholly applied and visible. No lease is asked.
+    /// The newest position that is wholly applied and visible, with the term in which this node
+    /// leads (0 if it does not). No lease is asked.
     pub fn visible(&self) -> Position {
-        todo!()
+        loop {
+            let term = self.shared.leading.load(Ordering::SeqCst);
+            let lsn = self.shared.visible.load(Ordering::SeqCst);
+            if self.shared.leading.load(Ordering::SeqCst) == term {
+                return Position {
+                    term: Term(term),
+                    lsn: Lsn(lsn),
+                };
+            }
+        }
     }
 
     /// Who leads, if known.
     pub fn leader(&self) -> Option<NodeId> {
-        todo!()
-    }
-
-    /// A new transaction's id.
-    ///
-    /// # Errors
-    /// [`not_leader`].
-    pub fn next_txn(&self) -> Result<TxnId> {
-        todo!()
-    }
-
-    /// Logs, applies and makes visible a transaction whose locks are all held. Waits (inside a
-    /// coroutine) only before anything is logged, while too much is uncommitted. On return the
-    /// caller releases its locks; the outcome rests on the position.
-    ///
-    /// # Errors
-    /// [`term_is_over`], [`not_leader`], an interrupt. Nothing has been logged then.
-    pub fn commit(&self, request: CommitRequest) -> Result<Position> {
-        todo!()
-    }
-
-    /// As [`base::engine::Engine::advance`].
-    ///
-    /// # Errors
-    /// [`not_leader`], an interrupt.
-    pub fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
-        todo!()
+        self.core.lock().consensus.leader()
     }
 
     /// The secondary indexes of a table, as of the newest applied position.
-    pub fn indexes(&self, table: TreeId) -> Arc<[(TreeId, IndexDescriptor)]> {
-        todo!()
+    pub fn indexes(&self, table: TreeId) -> Option<Indexes> {
+        self.registry.indexes(table)
     }
 
     /// The descriptor of an index, as of the newest applied position.
     pub fn index(&self, tree: TreeId) -> Option<IndexDescriptor> {
-        todo!()
+        self.registry.index(tree)
     }
 
     /// As [`base::engine::Engine::catalog_version`].
     pub fn catalog_version(&self) -> CatalogVersion {
-        todo!()
+        self.registry.catalog_version()
     }
 
     /// As [`base::engine::Engine::is_settled`], for one position.
     pub fn is_settled(&self, position: Position, durability: Durability) -> bool {
-        todo!()
+        self.gate.is_settled(position, durability)
     }
 
-    /// As [`base::engine::Engine::settle`], for one position.
-    pub fn settle(
-        self: &Arc<Self>,
-        position: Position,
-        durability: Durability,
-    ) -> BoxFuture<'static, Result<()>> {
-        todo!()
+    /// Ends the group's tasks, for a shutdown in order: what was appended is flushed first.
+    pub async fn close(&self) -> Result<()> {
+        self.flush_all().await;
+        self.shared.closed.store(true, Ordering::SeqCst);
+        self.shared.leading.store(0, Ordering::SeqCst);
+        self.shared.lease_until.store(0, Ordering::SeqCst);
+        self.gate.close();
+        for event in [&self.lease_changed, &self.room, &self.work, &self.log_work] {
+            event.notify_all();
+        }
+        Ok(())
     }
 
-    /// As [`base::engine::Engine::status`].
-    pub fn status(&self) -> ClusterStatus {
-        todo!()
+    fn is_over(&self) -> bool {
+        self.shared.closed.load(Ordering::SeqCst) || self.shared.failed.load(Ordering::SeqCst)
     }
+
+    fn is_sole_member(&self) -> bool {
+        self.config.members.len() == 1
+    }
+
+    /// Wakes the group task, unless it is awake already.
+    fn wake(&self) {
+        if !self.shared.woken.swap(true, Ordering::SeqCst) {
+            self.work.notify_all();
+        }
+    }
+}
+
+/// The future's result, unless it takes longer than `patience`.
+async fn within<T>(
+    env: &dyn Env,
+    patience: Duration,
+    future: impl std::future::Future<Output = T>,
+) -> Option<T> {
+    let mut future = std::pin::pin!(future);
+    let mut sleep = base::env::sleep(env, patience);
+    std::future::poll_fn(|cx| {
+        if let std::task::Poll::Ready(value) = future.as_mut().poll(cx) {
+            return std::task::Poll::Ready(Some(value));
+        }
+        sleep.as_mut().poll(cx).map(|()| None)
+    })
+    .await
 }

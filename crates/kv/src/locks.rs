@@ -47,7 +47,7 @@ mod deadlock;
 mod modes;
 mod queue;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use std::future::Future;
 use std::pin::pin;

@@ -15,19 +15,19 @@ use super::*;
 
 /// An environment with a clock that a test moves.
 #[derive(Default)]
-pub(crate) struct Clock {
+struct Clock {
     now: Mutex<Instant>,
 }
 
 impl Clock {
-    pub(crate) fn advance(&self, duration: Duration) {
+    fn advance(&self, duration: Duration) {
         let mut now = self.now.lock();
         *now = now.after(duration);
     }
 }
 
 /// A handle on the clock; sleeps end when they are polled after their deadline.
-pub(crate) struct TestEnv(pub(crate) Arc<Clock>);
+struct TestEnv(Arc<Clock>);
 
 impl Env for TestEnv {
     fn now(&self) -> Instant {

@@ -6,7 +6,6 @@
 mod fsync;
 mod kill;
 mod layers;
-mod scripts;
 mod source;
 mod tidy;
 mod writers;

@@ -1,0 +1,313 @@
+//! From records to the trees: what one record changes on this replica.
+//!
+//! Two steps, because the leader takes the first before it stands in line for the log, while the
+//! transaction's locks keep the rows that it reads from changing:
+//!
+//! 1. [`derive()`] reads the rows before the record, merges deltas, and derives what happens to
+//!    secondary indexes;
+//! 2. [`apply`] hands all of it to the store as the changes of one LSN.
+//!
+//! A record is applied exactly once, to exactly the state that it was made for. So an insert over
+//! a row that is there, or a change of one that is not, is an error: damage on a replica (P6), a
+//! bug of the transaction on the leader.
+//!
+//! # Descriptors
+//! The insert of a descriptor makes its tree before any row of the record is written, and the
+//! delete of one drops the tree after. An index made on a table that has rows gets its entries
+//! here, in line; doing that beside the line is left out.
+
+use std::collections::BTreeMap;
+
+use base::engine::{Direction, IndexDescriptor, RowBatch, TreeDescriptor, TreeKind};
+use base::limits::SCAN_BATCH_ROWS;
+use base::row::{Row, RowBuilder};
+use base::{Error, Key, KeyRange, Lsn, Result, SequenceId, TreeId};
+use storage::Store;
+
+use crate::record::{Change, RowChange};
+use crate::registry::{index_key, Indexes, Registry};
+
+/// What one record changes, ready for the store.
+#[derive(Debug, Default)]
+pub struct Derived {
+    made: Vec<TreeDescriptor>,
+    dropped: Vec<TreeId>,
+    changes: Vec<Written>,
+    catalog: bool,
+}
+
+#[derive(Debug)]
+struct Written {
+    tree: TreeId,
+    key: Key,
+    row: Option<Vec<u8>>,
+}
+
+impl Derived {
+    fn write(&mut self, tree: TreeId, key: Key, row: Option<Vec<u8>>) {
+        self.changes.push(Written { tree, key, row });
+    }
+}
+
+/// Removes the changes of trees that were made and dropped again by the same transaction, so that
+/// no descriptor of theirs is left in it.
+pub fn drop_orphans(registry: &Registry, changes: &mut Vec<RowChange>) -> Result<()> {
+    let touches_users = changes.last().is_some_and(|c| c.tree >= TreeId::FIRST_USER);
+    if !touches_users {
+        return Ok(());
+    }
+    let made = made_by(changes)?;
+    let is_made = |tree| made.iter().any(|made: &TreeDescriptor| made.id == tree);
+    changes.retain(|change| registry.is_table(change.tree) || is_made(change.tree));
+    Ok(())
+}
+
+fn made_by(changes: &[RowChange]) -> Result<Vec<TreeDescriptor>> {
+    let descriptors = changes.iter().filter_map(|change| match &change.change {
+        Change::Insert(row) if change.tree == TreeId::DESCRIPTORS => Some((&change.key, row)),
+        _ => None,
+    });
+    descriptors
+        .map(|(key, row)| {
+            let descriptor = TreeDescriptor::from_row(row)?;
+            if descriptor.id.descriptor_key() != *key || descriptor.id < TreeId::FIRST_USER {
+                let message = format!("tree {} under another's key", descriptor.id);
+                return Err(Error::corrupted(message));
+            }
+            Ok(descriptor)
+        })
+        .collect()
+}
+
+/// What a transaction's changes, in the order of a record, do to the newest state.
+///
+/// # Errors
+/// XX001 when they do not fit it; 54000 when an index's key grows too long.
+pub fn derive(store: &Store, registry: &Registry, changes: &[RowChange]) -> Result<Derived> {
+    let mut derived = Derived {
+        made: made_by(changes)?,
+        ..Derived::default()
+    };
+    for change in changes {
+        derived.catalog |= change.tree.is_catalog();
+        if change.tree == TreeId::DESCRIPTORS && change.change == Change::Delete {
+            derived.dropped.push(tree_of(&change.key)?);
+        }
+    }
+    for rows in changes.chunk_by(|a, b| a.tree == b.tree) {
+        derive_tree(store, registry, rows, &mut derived)?;
+    }
+    let made = std::mem::take(&mut derived.made);
+    for descriptor in &made {
+        if let TreeKind::Index(index) = &descriptor.kind {
+            build_index(store, descriptor.id, index, changes, &mut derived)?;
+        }
+    }
+    derived.made = made;
+    Ok(derived)
+}
+
+fn tree_of(descriptor_key: &[u8]) -> Result<TreeId> {
+    let bytes = descriptor_key.try_into();
+    let bytes = bytes.map_err(|_| Error::corrupted("a descriptor's key is not 8 bytes"))?;
+    Ok(TreeId(u64::from_be_bytes(bytes)))
+}
+
+fn derive_tree(
+    store: &Store,
+    registry: &Registry,
+    rows: &[RowChange],
+    derived: &mut Derived,
+) -> Result<()> {
+    let tree = rows[0].tree;
+    if derived.dropped.contains(&tree) {
+        return Ok(());
+    }
+    let made = derived.made.iter().any(|made| made.id == tree);
+    if !made && !registry.is_table(tree) {
+        return Err(Error::corrupted(format!("rows of tree {tree}, no table")));
+    }
+    let indexes = registry.indexes(tree);
+    let mut old = Vec::new();
+    for change in rows {
+        let exists = !made && store.get(tree, &change.key, Lsn::MAX, &mut old)?.exists;
+        let old = exists.then_some(&old[..]);
+        let new = after(change, old)?;
+        if let Some(indexes) = &indexes {
+            derive_entries(indexes, &change.key, old, new.as_deref(), derived)?;
+        }
+        derived.write(tree, change.key.clone(), new);
+    }
+    Ok(())
+}
+
+/// The row after a change, given the row before it.
+fn after(change: &RowChange, old: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
+    match (&change.change, old) {
+        (Change::Insert(row), None) => Ok(Some(row.clone())),
+        (Change::Update(delta), Some(old)) => Ok(Some(delta.apply(old)?)),
+        (Change::Delete, Some(_)) => Ok(None),
+        (Change::Insert(_), Some(_)) => Err(misfit(change, "inserted over one that is there")),
+        (_, None) => Err(misfit(change, "changed, and is not there")),
+    }
+}
+
+fn misfit(change: &RowChange, what: &str) -> Error {
+    Error::corrupted(format!(
+        "row {:02x?} of tree {} is {what}",
+        change.key, change.tree
+    ))
+}
+
+fn derive_entries(
+    indexes: &Indexes,
+    row_key: &[u8],
+    old: Option<&[u8]>,
+    new: Option<&[u8]>,
+    derived: &mut Derived,
+) -> Result<()> {
+    let old = old.map(Row::parse).transpose()?;
+    let new = new.map(Row::parse).transpose()?;
+    for (tree, index) in indexes.iter() {
+        if derived.dropped.contains(tree) {
+            continue;
+        }
+        let key_in = |row: &Row<'_>| index_key(index, row, row_key);
+        let before = old.as_ref().map(key_in).transpose()?;
+        let after = new.as_ref().map(key_in).transpose()?;
+        if before == after {
+            continue;
+        }
+        if let Some(key) = before {
+            derived.write(*tree, key, None);
+        }
+        if let Some(key) = after {
+            derived.write(*tree, key, Some(Vec::new()));
+        }
+    }
+    Ok(())
+}
+
+/// The entries of an index that the record makes: of the table's rows as the record leaves them.
+fn build_index(
+    store: &Store,
+    tree: TreeId,
+    index: &IndexDescriptor,
+    changes: &[RowChange],
+    derived: &mut Derived,
+) -> Result<()> {
+    let mut keys: BTreeMap<Key, Option<Key>> = BTreeMap::new();
+    for_each_row(store, index.table, |row_key, row| {
+        let entry = index_key(index, &Row::parse(row)?, row_key)?;
+        keys.insert(row_key.to_vec(), Some(entry));
+        Ok(())
+    })?;
+    let mut written = derived.changes.iter();
+    for change in changes.iter().filter(|change| change.tree == index.table) {
+        let row = written.find(|w| w.tree == change.tree && w.key == change.key);
+        let row = row.and_then(|written| written.row.as_deref());
+        let entry = match row {
+            Some(row) => Some(index_key(index, &Row::parse(row)?, &change.key)?),
+            None => None,
+        };
+        keys.insert(change.key.clone(), entry);
+    }
+    for entry in keys.into_values().flatten() {
+        derived.write(tree, entry, Some(Vec::new()));
+    }
+    Ok(())
+}
+
+/// Calls `f` with every key and row of a tree, as of the newest position.
+pub fn for_each_row(
+    store: &Store,
+    tree: TreeId,
+    mut f: impl FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut rest = Some(KeyRange::all());
+    let mut batch = RowBatch::default();
+    while let Some(range) = rest {
+        let direction = Direction::Forward;
+        rest = store
+            .scan(
+                tree,
+                &range,
+                direction,
+                Lsn::MAX,
+                SCAN_BATCH_ROWS,
+                &mut batch,
+            )?
+            .rest;
+        batch.iter().try_for_each(|(key, row)| f(key, row))?;
+    }
+    Ok(())
+}
+
+/// Makes one record's changes those of `lsn`, and keeps the registry in step.
+///
+/// # Errors
+/// Only errors that stop the node.
+pub fn apply(store: &Store, registry: &Registry, lsn: Lsn, derived: Derived) -> Result<()> {
+    for descriptor in &derived.made {
+        store.create_tree(lsn, descriptor.id)?;
+    }
+    for tree in &derived.dropped {
+        store.drop_tree(lsn, *tree)?;
+    }
+    let changes: Vec<_> = derived
+        .changes
+        .iter()
+        .map(|written| storage::Change {
+            tree: written.tree,
+            key: &written.key,
+            row: written.row.as_deref(),
+        })
+        .collect();
+    store.apply(lsn, &changes)?;
+    for descriptor in derived.made {
+        registry.insert(descriptor);
+    }
+    for tree in derived.dropped {
+        registry.remove(tree);
+    }
+    if derived.catalog {
+        registry.catalog_changed(lsn);
+    }
+    Ok(())
+}
+
+/// Builds the registry from the newest state of the store.
+pub fn load_registry(store: &Store, registry: &Registry, lsn: Lsn) -> Result<()> {
+    let mut descriptors = Vec::new();
+    for_each_row(store, TreeId::DESCRIPTORS, |_, row| {
+        descriptors.push(TreeDescriptor::from_row(row)?);
+        Ok(())
+    })?;
+    registry.replace(descriptors);
+    registry.catalog_changed(lsn);
+    Ok(())
+}
+
+/// The first number of a sequence that is not granted, as of the newest position.
+pub fn sequence_next(store: &Store, sequence: SequenceId) -> Result<u64> {
+    let mut row = Vec::new();
+    let key = sequence.0.to_be_bytes();
+    let found = store.get(TreeId::SEQUENCES, &key, Lsn::MAX, &mut row)?;
+    if !found.exists {
+        return Ok(1);
+    }
+    let row = Row::parse(&row)?;
+    let bytes = row.column(0).and_then(|bytes| bytes.try_into().ok());
+    bytes
+        .map(u64::from_be_bytes)
+        .ok_or_else(|| Error::corrupted("a sequence's state is not 8 bytes"))
+}
+
+/// What the grant of a sequence's numbers changes.
+pub fn derive_sequence(sequence: SequenceId, next: u64) -> Derived {
+    let mut derived = Derived::default();
+    let row = RowBuilder::new(1).value(&next.to_be_bytes()).finish();
+    let key = sequence.0.to_be_bytes().to_vec();
+    derived.write(TreeId::SEQUENCES, key, Some(row));
+    derived
+}

@@ -1,0 +1,202 @@
+//! What nodes of one group send to one another, one frame at a time.
+//!
+//! Consensus messages to one node that are ready together travel in one frame. A checkpoint is
+//! fetched by its receiver, chunk by chunk, so that it sets the pace and goes on where it was when
+//! a connection breaks:
+//!
+//! ```text
+//! n3 (too far behind)                       n1 (leader)
+//!   ◄──────────────── Raft: a snapshot at (7, 4000) is offered
+//!   ChunkRequest (7, 4000) chunk 0 ────────►
+//!   ◄──────────────── Chunk (7, 4000) 0 of 12, bytes
+//!   …
+//!   (imported whole, then Raft is told)
+//! ```
+//!
+//! | part | form |
+//! |---|---|
+//! | format | 1 byte, [`FORMAT`] |
+//! | group | varint |
+//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint |
+
+use base::codec::{put_bytes, put_varint, Reader};
+use base::{Error, GroupId, Lsn, Position, Result, Term};
+
+/// The version of this encoding; a frame of another is refused.
+pub const FORMAT: u8 = 1;
+
+const CONSENSUS: u8 = 1;
+const CHUNK_REQUEST: u8 = 2;
+const CHUNK: u8 = 3;
+const NO_CHECKPOINT: u8 = 4;
+
+/// One frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Frame {
+    /// Messages of the consensus, in order.
+    Consensus(Vec<raft::Message>),
+    /// Asks for a part of a checkpoint.
+    ChunkRequest {
+        /// Which checkpoint.
+        checkpoint: Position,
+        /// The number of the chunk, from 0.
+        index: u64,
+    },
+    /// A part of a checkpoint.
+    Chunk {
+        /// Which checkpoint.
+        checkpoint: Position,
+        /// The number of the chunk, from 0.
+        index: u64,
+        /// How many there are.
+        chunks: u64,
+        /// What it holds.
+        bytes: Vec<u8>,
+    },
+    /// That checkpoint is not to be had here any more.
+    NoCheckpoint {
+        /// Which checkpoint.
+        checkpoint: Position,
+    },
+}
+
+/// The group that a frame is for.
+///
+/// # Errors
+/// XX001 when it is no frame.
+pub fn group_of(frame: &[u8]) -> Result<GroupId> {
+    header(&mut Reader::new(frame))
+}
+
+fn header(reader: &mut Reader<'_>) -> Result<GroupId> {
+    let format = reader.u8()?;
+    if format != FORMAT {
+        let message = format!("a frame of format {format}, and {FORMAT} is known");
+        return Err(Error::corrupted(message));
+    }
+    reader.varint_as().map(GroupId)
+}
+
+fn put_position(out: &mut Vec<u8>, position: Position) {
+    put_varint(out, position.term.0);
+    put_varint(out, position.lsn.0);
+}
+
+fn position(reader: &mut Reader<'_>) -> Result<Position> {
+    Ok(Position {
+        term: Term(reader.varint()?),
+        lsn: Lsn(reader.varint()?),
+    })
+}
+
+impl Frame {
+    /// The bytes.
+    pub fn encode(&self, group: GroupId) -> Vec<u8> {
+        let mut out = vec![FORMAT];
+        put_varint(&mut out, u64::from(group.0));
+        match self {
+            Frame::Consensus(messages) => {
+                out.push(CONSENSUS);
+                put_varint(&mut out, messages.len() as u64);
+                for message in messages {
+                    put_bytes(&mut out, &message.encode());
+                }
+            }
+            Frame::ChunkRequest { checkpoint, index } => {
+                out.push(CHUNK_REQUEST);
+                put_position(&mut out, *checkpoint);
+                put_varint(&mut out, *index);
+            }
+            Frame::Chunk {
+                checkpoint,
+                index,
+                chunks,
+                bytes,
+            } => {
+                out.push(CHUNK);
+                put_position(&mut out, *checkpoint);
+                put_varint(&mut out, *index);
+                put_varint(&mut out, *chunks);
+                put_bytes(&mut out, bytes);
+            }
+            Frame::NoCheckpoint { checkpoint } => {
+                out.push(NO_CHECKPOINT);
+                put_position(&mut out, *checkpoint);
+            }
+        }
+        out
+    }
+
+    /// Reads a frame and the group that it is for.
+    ///
+    /// # Errors
+    /// XX001 when it is none.
+    pub fn decode(bytes: &[u8]) -> Result<(GroupId, Frame)> {
+        let mut reader = Reader::new(bytes);
+        let group = header(&mut reader)?;
+        let frame = match reader.u8()? {
+            CONSENSUS => {
+                let count = reader.varint()?;
+                let messages = (0..count)
+                    .map(|_| raft::Message::decode(reader.bytes()?))
+                    .collect::<Result<_>>()?;
+                Frame::Consensus(messages)
+            }
+            CHUNK_REQUEST => Frame::ChunkRequest {
+                checkpoint: position(&mut reader)?,
+                index: reader.varint()?,
+            },
+            CHUNK => Frame::Chunk {
+                checkpoint: position(&mut reader)?,
+                index: reader.varint()?,
+                chunks: reader.varint()?,
+                bytes: reader.bytes()?.to_vec(),
+            },
+            NO_CHECKPOINT => Frame::NoCheckpoint {
+                checkpoint: position(&mut reader)?,
+            },
+            other => return Err(Error::corrupted(format!("a frame of kind {other}"))),
+        };
+        reader.finish()?;
+        Ok((group, frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back() {
+        let checkpoint = Position {
+            term: Term(7),
+            lsn: Lsn(4_000),
+        };
+        let frames = [
+            Frame::Consensus(vec![raft::Message::LeaseRequest {
+                term: Term(7),
+                round: 3,
+                eager: true,
+            }]),
+            Frame::ChunkRequest {
+                checkpoint,
+                index: 5,
+            },
+            Frame::Chunk {
+                checkpoint,
+                index: 5,
+                chunks: 12,
+                bytes: vec![1, 2, 3],
+            },
+            Frame::NoCheckpoint { checkpoint },
+        ];
+        for frame in frames {
+            let bytes = frame.encode(GroupId(9));
+            assert_eq!(group_of(&bytes).unwrap(), GroupId(9));
+            assert_eq!(Frame::decode(&bytes).unwrap(), (GroupId(9), frame));
+            for end in 0..bytes.len() {
+                assert!(Frame::decode(&bytes[..end]).is_err(), "cut at {end}");
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Checkpoints: when one is made, and what of the log is let go of afterwards.
+//!
+//! A checkpoint is begun in an instant under the latch, at the LSN C that is applied then; written
+//! at leisure; and published once C is committed. If C is taken back meanwhile, the store discards
+//! it. Afterwards the log below C is kept only as far as another replica may still need it:
+//!
+//! ```text
+//!        needed by a replica          C
+//!   ─────┬────────────────────────────┬──────────────── last
+//!   gone │ kept: at most absent_log_bytes_max above the lowest replica,
+//!        │ and at least kept_log_bytes anyway
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::env::{sleep, Instant, Severity};
+use base::{Lsn, Result};
+use raft::SnapshotMeta;
+
+use super::core::Core;
+use super::meta::Meta;
+use super::Group;
+
+/// How often it is asked whether a checkpoint is due.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How often it is asked whether a written checkpoint is committed.
+const COMMIT_LOOK_EVERY: Duration = Duration::from_millis(20);
+
+impl Group {
+    /// The task that makes checkpoints.
+    pub(super) async fn make_checkpoints(self: Arc<Self>) {
+        let mut last_at = self.env.now();
+        while !self.is_over() {
+            sleep(&*self.env, LOOK_EVERY).await;
+            if !self.is_due(last_at) {
+                continue;
+            }
+            last_at = self.env.now();
+            let result = self.checkpoint_now().await;
+            let mut core = self.core.lock();
+            core.checkpointing = false;
+            if let Err(error) = result {
+                self.fail(&mut core, &error);
+            }
+        }
+    }
+
+    fn is_due(&self, last_at: Instant) -> bool {
+        let store = self.store();
+        let since = store.checkpoint().lsn;
+        if self.visible().lsn <= since || self.is_over() {
+            return false;
+        }
+        let settings = &self.config.settings;
+        let grown = self.log.bytes_after(since) >= settings.checkpoint_log_bytes;
+        grown || self.env.now().since(last_at) >= settings.checkpoint_interval
+    }
+
+    /// Makes a checkpoint and lets go of log. False when it could not be begun, or was discarded.
+    async fn checkpoint_now(&self) -> Result<bool> {
+        let store = self.store();
+        let Some(meta) = self.begin_checkpoint(&mut self.core.lock())? else {
+            return Ok(false);
+        };
+        if !store.write_checkpoint().await? {
+            return Ok(false);
+        }
+        while self.gate.commit() < meta.position.lsn {
+            if self.is_over() || store.pending_checkpoint().is_none() {
+                return Ok(false);
+            }
+            sleep(&*self.env, COMMIT_LOOK_EVERY).await;
+        }
+        if !store.publish_checkpoint().await? {
+            return Ok(false);
+        }
+        let lsn = meta.position.lsn;
+        self.env
+            .log(Severity::Info, &format!("checkpoint at {lsn}"));
+        *self.checkpoint.lock() = Some(SnapshotMeta {
+            position: meta.position,
+            membership: meta.membership,
+        });
+        self.compact(lsn)?;
+        Ok(true)
+    }
+
+    fn begin_checkpoint(&self, core: &mut Core) -> Result<Option<Meta>> {
+        // A change of membership must be committed before it can be part of a checkpoint, and
+        // none may be on the way.
+        let unsure = core.membership_changed > core.consensus.committed();
+        if core.failed || core.deaf || unsure || !core.queue.is_empty() {
+            return Ok(None);
+        }
+        let meta = Meta {
+            position: core.applied,
+            timestamp: core.timestamp,
+            membership: core.consensus.membership().clone(),
+        };
+        let lsn = self.store().start_checkpoint(meta.encode())?;
+        let applied = core.applied.lsn;
+        assert_eq!(lsn, applied, "a checkpoint is of what is applied");
+        core.checkpointing = true;
+        Ok(Some(meta))
+    }
+
+    fn compact(&self, checkpoint: Lsn) -> Result<()> {
+        let settings = &self.config.settings;
+        let always = self.with_bytes_above(settings.kept_log_bytes);
+        let mut up_to = checkpoint.min(always);
+        let lowest = {
+            let core = self.core.lock();
+            let status = core.consensus.status(self.env.now());
+            status.peers.iter().map(|peer| peer.flushed).min()
+        };
+        if let Some(lowest) = lowest {
+            let bound = self.with_bytes_above(settings.absent_log_bytes_max);
+            up_to = up_to.min(lowest.max(bound));
+        }
+        self.log.compact(up_to)
+    }
+
+    /// The highest LSN above which the log has at least so many bytes.
+    fn with_bytes_above(&self, bytes: u64) -> Lsn {
+        let (mut low, mut high) = (self.log.base().lsn.0, self.log.last().lsn.0);
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            match self.log.bytes_after(Lsn(middle)) >= bytes {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        Lsn(low)
+    }
+}

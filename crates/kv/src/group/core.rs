@@ -1,0 +1,436 @@
+//! The heart of a group: consensus, the applier, and what follows from their outputs.
+//!
+//! Everything here happens under one latch, in [`Group::pump`]: what the consensus says is carried
+//! out (append, apply, take back, send), and what has changed is announced (gate, lease,
+//! leadership, visible position). Nothing here waits: the log is written and synced elsewhere.
+//!
+//! ```text
+//!   commit ─┐
+//!   frame ──┤            ┌─► transport          (before the fsync)
+//!   tick ───┼─► consensus ─► log in memory ─► log writer (fsync) ─┐
+//!   synced ─┘            └─► trees ─► visible                     │
+//!      ▲                                                          │
+//!      └──────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! # Apply on append
+//! Entries are applied when they are appended, without waiting for the commit index. When another
+//! leader's entries replace the end of the log, the trees go back first ([`Group::cut`]). A leader
+//! has applied its own records before they come back as entries, so those are passed over.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use base::env::Severity;
+use base::{Durability, Error, Lsn, Position, Result, Term, Timestamp};
+use raft::watermarks::{self, View};
+use raft::{Consensus, Entry, EntryKind, LogView, Ready, Role, SnapshotMeta, State};
+use storage::log::{Log, LogEntry};
+use storage::Store;
+
+use super::outbox::Outbox;
+use super::sequences::Sequences;
+use super::Group;
+use crate::apply::{self, apply, derive};
+use crate::gate::Satisfied;
+use crate::record::{Body, Record};
+
+/// Entries that one turn applies; the rest follows in further turns, so that nobody waits long for
+/// the latch. A leader applies all at once.
+const APPLIED_PER_TURN_MAX: usize = 256;
+
+/// Changes that one turn lets go of, when their versions are not needed any more.
+const RELEASED_PER_TURN_MAX: usize = 512;
+
+/// The log as the consensus reads it.
+#[derive(Debug)]
+pub struct LogReader {
+    pub(super) log: Arc<Log>,
+    pub(super) checkpoint: Arc<base::sync::Mutex<Option<SnapshotMeta>>>,
+}
+
+impl LogView for LogReader {
+    fn first(&self) -> Lsn {
+        self.log.first()
+    }
+    fn last(&self) -> Lsn {
+        self.log.last().lsn
+    }
+    fn term(&self, lsn: Lsn) -> Option<Term> {
+        self.log.term(lsn)
+    }
+    fn entries(&self, low: Lsn, high: Lsn, bytes_max: usize) -> Result<Vec<Entry>> {
+        let entries = self.log.entries(low, high, bytes_max)?;
+        entries.into_iter().map(to_raft).collect()
+    }
+    fn snapshot(&self) -> Option<SnapshotMeta> {
+        self.checkpoint.lock().clone()
+    }
+}
+
+/// An entry of the log as the consensus sees it.
+pub(super) fn to_raft(entry: LogEntry) -> Result<Entry> {
+    Ok(Entry {
+        term: entry.term,
+        lsn: entry.lsn,
+        kind: EntryKind::from_code(entry.kind)?,
+        data: entry.data,
+    })
+}
+
+fn to_log(entry: &Entry) -> LogEntry {
+    LogEntry {
+        term: entry.term,
+        lsn: entry.lsn,
+        kind: entry.kind.code(),
+        data: entry.data.clone(),
+    }
+}
+
+/// What the latch of a group guards.
+pub struct Core {
+    pub(super) consensus: Consensus<LogReader>,
+    /// The newest entry that the trees show.
+    pub(super) applied: Position,
+    /// Appended and not yet applied; empty on a leader.
+    pub(super) queue: VecDeque<Entry>,
+    /// That of the newest record in the log.
+    pub(super) timestamp: Timestamp,
+    pub(super) sequences: Sequences,
+    /// The term in which this node has announced that it leads.
+    pub(super) led: Option<Term>,
+    /// Role and term for which the gate was last told.
+    gate_state: Option<(Role, Term)>,
+    /// The newest output of the consensus that must be synced, and the newest that is.
+    pub(super) owed: u64,
+    pub(super) synced: u64,
+    /// Somebody writes or syncs the log.
+    pub(super) writing: bool,
+    /// Records proposed by this leader and not yet handed to the log, in bytes.
+    pub(super) pending_bytes: usize,
+    /// Records of this leader that are not committed, with their bytes.
+    pub(super) uncommitted: VecDeque<(Lsn, usize)>,
+    /// The newest change of membership in the log.
+    pub(super) membership_changed: Lsn,
+    /// A checkpoint is being written.
+    pub(super) checkpointing: bool,
+    /// A fetched checkpoint is being put in place: nothing is heard until it is.
+    pub(super) deaf: bool,
+    /// The store of that checkpoint.
+    pub(super) fetched: Option<Arc<Store>>,
+    /// Nothing works any more.
+    pub(super) failed: bool,
+}
+
+impl Core {
+    pub(super) fn new(consensus: Consensus<LogReader>, timestamp: Timestamp) -> Core {
+        Core {
+            consensus,
+            applied: Position::default(),
+            queue: VecDeque::new(),
+            timestamp,
+            sequences: Sequences::default(),
+            led: None,
+            gate_state: None,
+            owed: 0,
+            synced: 0,
+            writing: false,
+            pending_bytes: 0,
+            uncommitted: VecDeque::new(),
+            membership_changed: Lsn::ZERO,
+            checkpointing: false,
+            deaf: false,
+            fetched: None,
+            failed: false,
+        }
+    }
+}
+
+impl Group {
+    /// Carries out what the consensus wants until it wants nothing, and announces what changed.
+    pub(super) fn pump(&self, core: &mut Core) {
+        if core.failed || core.deaf {
+            return;
+        }
+        if let Err(error) = self.try_pump(core) {
+            self.fail(core, &error);
+        }
+    }
+
+    fn try_pump(&self, core: &mut Core) -> Result<()> {
+        let mut outbox = Outbox::default();
+        core.pending_bytes = 0;
+        while let Some(ready) = core.consensus.ready()? {
+            self.carry_out(core, ready, &mut outbox)?;
+        }
+        outbox.send(&*self.transport, self.config.group);
+        // The flush begins before the rest is done: acknowledging it waits for no apply.
+        if core.owed > core.synced && !core.writing {
+            self.log_work.notify_all();
+        }
+        self.apply_queued(core)?;
+        self.announce(core)
+    }
+
+    fn carry_out(&self, core: &mut Core, ready: Ready, outbox: &mut Outbox) -> Result<()> {
+        if let Some(state) = ready.state {
+            self.note_state(core, state);
+        }
+        ready
+            .messages
+            .into_iter()
+            .for_each(|envelope| outbox.add(envelope));
+        if let Some(meta) = &ready.snapshot {
+            self.install(core, meta)?;
+        }
+        let first = ready.entries.first().map(|entry| entry.lsn);
+        if let Some(first) = first.filter(|first| *first <= self.log.last().lsn) {
+            self.cut(core, first.prev())?;
+        }
+        let entries = ready.entries.iter().map(to_log).collect();
+        let hard_state = ready.hard_state.map(|state| state.encode());
+        self.log.append(entries, hard_state.as_deref())?;
+        core.consensus.advance(ready.number);
+        if ready.must_sync {
+            core.owed = ready.number;
+        }
+        for entry in ready.entries {
+            if entry.kind == EntryKind::ConfChange {
+                core.membership_changed = entry.lsn;
+            }
+            if entry.lsn > core.applied.lsn {
+                core.queue.push_back(entry);
+            }
+        }
+        if let Some(offer) = ready.offer {
+            self.begin_fetch(offer);
+        }
+        Ok(())
+    }
+
+    /// Leadership that has ended is ended here before anything else happens.
+    fn note_state(&self, core: &mut Core, state: State) {
+        let name = state.role.name();
+        let leader = state.leader.map_or(0, |node| node.0);
+        let message = format!("{name} in term {}, leader {leader}", state.term);
+        self.env.log(Severity::Info, &message);
+        let goes_on = state.role == Role::Leader && core.led == Some(state.term);
+        if core.led.is_none() || goes_on {
+            return;
+        }
+        self.shared.leading.store(0, Ordering::SeqCst);
+        self.shared.lease_until.store(0, Ordering::SeqCst);
+        core.led = None;
+        core.sequences.clear();
+        core.uncommitted.clear();
+        self.shared.uncommitted.store(0, Ordering::SeqCst);
+        self.lag.lock().clear();
+        self.observer.leading(None);
+        self.lease_changed.notify_all();
+        self.room.notify_all();
+    }
+
+    /// Takes back what lies above `to`, because the leader's log is another one there.
+    fn cut(&self, core: &mut Core, to: Lsn) -> Result<()> {
+        let term = core.consensus.term();
+        self.env
+            .log(Severity::Info, &format!("log cut to {to} in term {term}"));
+        core.queue.retain(|entry| entry.lsn <= to);
+        if core.applied.lsn > to {
+            self.take_back_trees(to)?;
+            let before = self.log.term(to);
+            let before = before.ok_or_else(|| Error::internal(format!("no term at {to}")))?;
+            core.applied = Position {
+                term: before,
+                lsn: to,
+            };
+            self.shared.visible.store(to.0, Ordering::SeqCst);
+        }
+        self.gate.cut(term, to, true);
+        self.observer.cut(term, to);
+        Ok(())
+    }
+
+    fn take_back_trees(&self, to: Lsn) -> Result<()> {
+        let store = self.store();
+        store.take_back(to)?;
+        if self.registry.catalog_version().lsn > to {
+            apply::load_registry(&store, &self.registry, to)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a fetched checkpoint in the place of trees and log.
+    fn install(&self, core: &mut Core, meta: &SnapshotMeta) -> Result<()> {
+        let position = meta.position;
+        let store = core.fetched.take();
+        let store = store.ok_or_else(|| Error::internal("no checkpoint was fetched"))?;
+        let found = store.checkpoint().lsn;
+        if found != position.lsn {
+            let message = format!("a checkpoint at {found} and not at {}", position.lsn);
+            return Err(Error::internal(message));
+        }
+        let commit = self.gate.commit();
+        let term = core.consensus.term();
+        self.log.install(position);
+        apply::load_registry(&store, &self.registry, position.lsn)?;
+        let timestamp = super::meta::Meta::decode(&store.checkpoint().meta)?.timestamp;
+        core.timestamp = core.timestamp.max(timestamp);
+        *self.store.write() = store;
+        core.queue.clear();
+        core.applied = position;
+        self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
+        self.gate.cut(term, commit, false);
+        self.observer.cut(term, commit);
+        *self.checkpoint.lock() = Some(meta.clone());
+        Ok(())
+    }
+
+    /// Applies what was appended: everything on a leader, some of it elsewhere.
+    pub(super) fn apply_queued(&self, core: &mut Core) -> Result<()> {
+        let most = match core.consensus.is_leader() {
+            true => usize::MAX,
+            false => APPLIED_PER_TURN_MAX,
+        };
+        let mut count = 0;
+        while let Some(entry) = core.queue.pop_front() {
+            self.apply_entry(core, &entry)?;
+            count += 1;
+            if count == most {
+                break;
+            }
+        }
+        if !core.queue.is_empty() {
+            self.wake();
+        }
+        if count > 0 {
+            core.consensus.applied(core.applied);
+            self.shared
+                .visible
+                .store(core.applied.lsn.0, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    fn apply_entry(&self, core: &mut Core, entry: &Entry) -> Result<()> {
+        let position = entry.position();
+        let expected = core.applied.lsn.next();
+        assert_eq!(position.lsn, expected, "entries are applied in order");
+        let timestamp = apply_to(&self.store(), &self.registry, entry)?;
+        core.timestamp = core.timestamp.max(timestamp.unwrap_or(core.timestamp));
+        core.applied = position;
+        Ok(())
+    }
+
+    /// Tells everybody what has changed.
+    fn announce(&self, core: &mut Core) -> Result<()> {
+        let commit = core.consensus.committed();
+        self.announce_leadership(core);
+        let state = (core.consensus.role(), core.consensus.term());
+        let satisfied = self.satisfied(core);
+        match core.gate_state.replace(state) == Some(state) {
+            true => self.gate.raise(commit, satisfied),
+            false => self.gate.change_term(commit, satisfied),
+        }
+        self.announce_lease(core);
+        while core
+            .uncommitted
+            .front()
+            .is_some_and(|first| first.0 <= commit)
+        {
+            let bytes = core.uncommitted.pop_front().map_or(0, |first| first.1);
+            self.shared.uncommitted.fetch_sub(bytes, Ordering::SeqCst);
+            self.room.notify_all();
+        }
+        let horizon = self.snapshots.horizon(commit.min(core.applied.lsn));
+        if !self.store().release(horizon, RELEASED_PER_TURN_MAX)? {
+            self.wake();
+        }
+        Ok(())
+    }
+
+    /// A leader leads for its clients once it has applied an entry of its own term.
+    fn announce_leadership(&self, core: &mut Core) {
+        let ready = core.consensus.is_leader()
+            && core.led.is_none()
+            && core.applied.lsn >= core.consensus.term_start();
+        if !ready {
+            return;
+        }
+        let term = core.consensus.term();
+        let commit = core.consensus.committed();
+        let satisfied = self.satisfied(core);
+        // Before a position of this term can exist.
+        self.gate.change_term(commit, satisfied);
+        core.gate_state = Some((Role::Leader, term));
+        core.led = Some(term);
+        self.observer.leading(Some(term));
+        self.shared.leading.store(term.0, Ordering::SeqCst);
+        self.lease_changed.notify_all();
+    }
+
+    fn announce_lease(&self, core: &Core) {
+        let lease = core.consensus.lease().filter(|_| core.led.is_some());
+        let until = lease.map_or(0, |lease| lease.until.0);
+        if self.shared.lease_until.swap(until, Ordering::SeqCst) != until {
+            self.lease_changed.notify_all();
+        }
+    }
+
+    /// For each level the LSN up to which it is satisfied. A replica that does not lead knows of
+    /// the commit index alone.
+    fn satisfied(&self, core: &Core) -> Satisfied {
+        let commit = core.consensus.committed();
+        if !core.consensus.is_leader() {
+            return [Lsn::MAX, commit, commit, commit, commit];
+        }
+        let replicas = core.consensus.replicas(self.env.now());
+        let view = View {
+            membership: core.consensus.membership(),
+            leader: self.config.node,
+            replicas: &replicas,
+            commit,
+            term_start: core.consensus.term_start(),
+        };
+        Durability::ALL.map(|level| watermarks::satisfied(level, &view, &self.standbys))
+    }
+
+    /// Followers report what they received and applied at once only while somebody waits for that.
+    pub(super) fn tend_eagerness(&self, core: &mut Core, now: base::env::Instant) {
+        core.consensus
+            .want_eager_watermarks(self.gate.wants_eager(), now);
+    }
+
+    /// The node cannot go on.
+    pub(super) fn fail(&self, core: &mut Core, error: &Error) {
+        core.failed = true;
+        self.shared.leading.store(0, Ordering::SeqCst);
+        self.shared.lease_until.store(0, Ordering::SeqCst);
+        self.shared.failed.store(true, Ordering::SeqCst);
+        self.gate.close();
+        self.lease_changed.notify_all();
+        self.room.notify_all();
+        self.env
+            .stop_node(&format!("group {}: {error}", self.config.group));
+    }
+}
+
+/// Applies one entry to the trees; returns its record's timestamp.
+pub(super) fn apply_to(
+    store: &Store,
+    registry: &crate::registry::Registry,
+    entry: &Entry,
+) -> Result<Option<Timestamp>> {
+    if entry.kind != EntryKind::Normal {
+        store.advance(entry.lsn)?;
+        return Ok(None);
+    }
+    let record = Record::decode(&entry.data)?;
+    let derived = match record.body {
+        Body::Transaction { changes, .. } => derive(store, registry, &changes)?,
+        Body::Sequence { sequence, next } => apply::derive_sequence(sequence, next),
+    };
+    apply(store, registry, entry.lsn, derived)?;
+    Ok(Some(record.timestamp))
+}

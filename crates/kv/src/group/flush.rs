@@ -1,0 +1,221 @@
+//! Getting records to the disk: the log writer, the flush of a lone commit, the wait for a level.
+//!
+//! There is one fsync in flight, always of everything appended so far. Whoever holds the *claim*
+//! (`core.writing`) writes and syncs: usually the log writer, on a thread of its own. In a group
+//! of one member, a commit that is alone syncs in its session's own thread, which saves two
+//! changes of thread; [`InlinePolicy`] says when.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+
+use base::env::BoxFuture;
+use base::{Durability, Position, Result};
+
+use super::core::Core;
+use super::Group;
+use crate::gate::Verdict;
+
+/// The right and the duty to make an output of the consensus durable.
+#[derive(Debug)]
+struct Claim {
+    number: u64,
+    group: Arc<Group>,
+    done: bool,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.done {
+            // A session was torn down in the middle of its flush: the log writer takes over.
+            self.group.core.lock().writing = false;
+            self.group.log_work.notify_all();
+        }
+    }
+}
+
+/// Whether a session may sync in its own thread.
+///
+/// That is best for a lone client and bad for many: while one syncs, the others of its reactor
+/// stand still. So company must be noticed, and it cannot be noticed while everybody syncs inline:
+/// every [`PROBE_EVERY`]th flush goes to the log writer, and if anybody else asks for a flush
+/// meanwhile, the next [`CROWDED_FOR`] go there too.
+#[derive(Debug, Default)]
+pub struct InlinePolicy {
+    asked: AtomicU32,
+    crowded: AtomicU32,
+    waiting: AtomicU32,
+}
+
+const PROBE_EVERY: u32 = 16;
+const CROWDED_FOR: u32 = 64;
+
+impl InlinePolicy {
+    fn enter(&self) {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) > 0 {
+            self.crowded.store(CROWDED_FOR, Ordering::Relaxed);
+        }
+    }
+
+    fn leave(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn allows(&self) -> bool {
+        let crowded = self.crowded.load(Ordering::Relaxed);
+        if crowded > 0 {
+            self.crowded.store(crowded - 1, Ordering::Relaxed);
+            return false;
+        }
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        asked % PROBE_EVERY != 0
+    }
+}
+
+/// Counts one who waits for a flush.
+struct Waiting<'a>(&'a InlinePolicy);
+
+impl<'a> Waiting<'a> {
+    fn new(policy: &'a InlinePolicy) -> Waiting<'a> {
+        policy.enter();
+        Waiting(policy)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+impl Group {
+    /// As [`base::engine::Engine::settle`], for one position.
+    pub fn settle(
+        self: &Arc<Self>,
+        position: Position,
+        durability: Durability,
+    ) -> BoxFuture<'static, Result<()>> {
+        let group = self.clone();
+        Box::pin(async move {
+            if group.gate.verdict(position, durability) == Verdict::Waits {
+                let _waiting = Waiting::new(&group.inline);
+                if let Some(claim) = group.push(durability) {
+                    group.flush(claim).await;
+                }
+                return group.gate.settle(position, durability).await;
+            }
+            group.gate.settle(position, durability).await
+        })
+    }
+
+    /// Gets everything proposed so far moving. The claim is returned when the caller should flush
+    /// by itself.
+    fn push(self: &Arc<Self>, level: Durability) -> Option<Claim> {
+        let mut core = self.core.lock();
+        if core.failed || core.deaf {
+            return None;
+        }
+        if matches!(level, Durability::RemoteWrite | Durability::RemoteApply) {
+            core.consensus.want_eager_watermarks(true, self.env.now());
+        }
+        if core.writing {
+            // The log writer goes on with it; the followers need not wait for that.
+            if core.pending_bytes > 0 {
+                self.wake();
+            }
+            return None;
+        }
+        if self.is_sole_member() && self.inline.allows() {
+            // The claim comes first, so that the pump does not wake the log writer.
+            core.writing = true;
+            self.pump(&mut core);
+            core.writing = false;
+            let claim = self.claim(&mut core);
+            if claim.is_some() {
+                return claim;
+            }
+        }
+        self.pump(&mut core);
+        None
+    }
+
+    /// The claim, if there is something to flush and nobody has it.
+    fn claim(self: &Arc<Self>, core: &mut Core) -> Option<Claim> {
+        if core.writing || core.failed || core.owed <= core.synced {
+            return None;
+        }
+        core.writing = true;
+        Some(Claim {
+            number: core.owed,
+            group: self.clone(),
+            done: false,
+        })
+    }
+
+    /// Writes and syncs everything appended so far, and says so.
+    async fn flush(self: &Arc<Self>, mut claim: Claim) {
+        let result = self.write_and_sync(claim.number).await;
+        claim.done = true;
+        let mut core = self.core.lock();
+        core.writing = false;
+        match result {
+            Ok(()) => self.note_synced(&mut core, claim.number),
+            Err(error) => self.fail(&mut core, &error),
+        }
+    }
+
+    async fn write_and_sync(&self, number: u64) -> Result<()> {
+        self.log.write()?;
+        if !self.is_sole_member() {
+            let mut core = self.core.lock();
+            core.consensus.written(number);
+            self.pump(&mut core);
+        }
+        self.log.sync().await?;
+        Ok(())
+    }
+
+    /// Only here does this node say that something is on its disk.
+    fn note_synced(&self, core: &mut Core, number: u64) {
+        core.synced = core.synced.max(number);
+        if core.failed || core.deaf {
+            return;
+        }
+        let now = self.env.now();
+        core.consensus.persisted(number, now);
+        self.note_flushed(core.consensus.flushed(), now);
+        self.pump(core);
+    }
+
+    /// The task of the log writer.
+    pub(super) async fn write_log(self: Arc<Self>) {
+        loop {
+            let claim = self.log_work.until(|| {
+                if self.is_over() {
+                    return Some(None);
+                }
+                self.claim(&mut self.core.lock()).map(Some)
+            });
+            let Some(claim) = claim.await else {
+                return;
+            };
+            self.flush(claim).await;
+        }
+    }
+
+    /// Ready when everything proposed so far is on this node's disk.
+    pub(super) async fn flush_all(self: &Group) {
+        {
+            let mut core = self.core.lock();
+            self.pump(&mut core);
+        }
+        while !self.is_over() {
+            {
+                let core = self.core.lock();
+                if core.owed <= core.synced {
+                    return;
+                }
+            }
+            base::env::sleep(&*self.env, base::limits::OFF_FLUSH_DELAY / 10).await;
+        }
+    }
+}

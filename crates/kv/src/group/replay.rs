@@ -1,0 +1,240 @@
+//! Opening a group: the checkpoint at C, then the log from C+1 on, applied once each.
+//!
+//! Everything in the log is applied, whether it is known to be committed or not, as it was when it
+//! was appended; what another leader replaces is taken back later.
+//!
+//! A checkpoint above the end of the log, or one whose entry there is of another term, was fetched
+//! from a leader, and the node stopped before the consensus heard of it. It holds nothing but
+//! committed entries, so the log is made to begin after it.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use base::env::{Env, Reactor, Severity};
+use base::sync::{Event, Mutex, RwLock};
+use base::{Error, Lsn, NodeId, Position, Result, Timestamp};
+use raft::{
+    Config, Consensus, HardState, Membership, Recovered, SnapshotMeta, StandbyNames, Standbys,
+};
+use storage::log::{Log, LogOptions};
+use storage::{Owner, Store, StoreOptions};
+
+use super::core::{apply_to, to_raft, Core, LogReader};
+use super::meta::Meta;
+use super::{Group, Shared};
+use crate::apply::load_registry;
+use crate::config::{GroupConfig, Observer, Transport};
+use crate::gate::Gate;
+use crate::registry::Registry;
+
+/// Bytes of the log that are read at one time.
+const REPLAY_BYTES: usize = 4 << 20;
+
+impl GroupConfig {
+    pub(super) fn owner(&self) -> Owner {
+        Owner {
+            cluster: self.cluster,
+            group: self.group,
+        }
+    }
+
+    pub(super) fn store_directory(&self) -> String {
+        format!("{}/store", self.directory)
+    }
+
+    pub(super) fn store_options(&self) -> StoreOptions {
+        StoreOptions {
+            owner: self.owner(),
+        }
+    }
+
+    fn log_directory(&self) -> String {
+        format!("{}/log", self.directory)
+    }
+
+    fn log_options(&self) -> LogOptions {
+        LogOptions {
+            segment_bytes: self.settings.segment_bytes,
+            ..LogOptions::new(self.owner())
+        }
+    }
+
+    fn nodes(&self, voter: bool) -> Vec<NodeId> {
+        let members = self.members.iter().filter(|member| member.voter == voter);
+        members.map(|member| member.node).collect()
+    }
+
+    fn standbys(&self) -> Result<Standbys> {
+        let members: Vec<_> = self.members.iter().map(|m| (m.node, &*m.name)).collect();
+        let names = StandbyNames::parse(&self.settings.synchronous_standby_names)?;
+        Ok(names.resolve(&members))
+    }
+
+    fn consensus(&self, seed: u64) -> Config {
+        let timeout = self.settings.election_timeout;
+        Config {
+            election_timeout: timeout,
+            heartbeat_interval: self.settings.heartbeat_interval,
+            drift_max: raft::lease::default_drift(timeout),
+            ..Config::new(self.group, self.node, seed)
+        }
+    }
+}
+
+/// What the disk says.
+struct Found {
+    store: Arc<Store>,
+    log: Arc<Log>,
+    meta: Meta,
+    hard_state: HardState,
+}
+
+impl Group {
+    /// Opens the group's directory: the last checkpoint, then the log above it. Tasks go on in the
+    /// background.
+    ///
+    /// # Errors
+    /// XX001 and 58030 when the directory is damaged; 42601 for malformed standby names.
+    pub async fn open(
+        env: Arc<dyn Env>,
+        config: GroupConfig,
+        transport: Arc<dyn Transport>,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Arc<Group>> {
+        let standbys = config.standbys()?;
+        let found = find(&env, &config).await?;
+        let registry = Registry::default();
+        let (applied, timestamp) = replay(&found, &registry)?;
+        let message = format!(
+            "group {} opened at {}, checkpoint {}",
+            config.group, applied.lsn, found.meta.position.lsn
+        );
+        env.log(Severity::Info, &message);
+
+        let offered = (found.meta.position.lsn > Lsn::ZERO).then(|| SnapshotMeta {
+            position: found.meta.position,
+            membership: found.meta.membership.clone(),
+        });
+        let checkpoint = Arc::new(Mutex::new(offered));
+        let reader = LogReader {
+            log: found.log.clone(),
+            checkpoint: checkpoint.clone(),
+        };
+        let recovered = Recovered {
+            hard_state: found.hard_state,
+            checkpoint: found.meta.position.lsn,
+            membership: found.meta.membership.clone(),
+        };
+        let seed = env.random();
+        let consensus = Consensus::new(config.consensus(seed), reader, recovered, env.now())?;
+        let gate = Arc::new(Gate::new(consensus.committed()));
+        let mut core = Core::new(consensus, timestamp);
+        core.applied = applied;
+        core.consensus.applied(applied);
+
+        let group = Arc::new_cyclic(|me| Group {
+            me: me.clone(),
+            standbys,
+            transport,
+            observer,
+            store: RwLock::new(found.store),
+            log: found.log,
+            registry,
+            gate,
+            snapshots: Default::default(),
+            checkpoint,
+            catchup: Default::default(),
+            lag: Default::default(),
+            inline: Default::default(),
+            core: Mutex::new(core),
+            shared: Shared::default(),
+            lease_changed: Event::new(),
+            room: Event::new(),
+            work: Event::new(),
+            log_work: Event::new(),
+            config,
+            env,
+        });
+        group.shared.visible.store(applied.lsn.0, Ordering::SeqCst);
+        group.start_tasks();
+        Ok(group)
+    }
+
+    fn start_tasks(self: &Arc<Self>) {
+        let group = self.clone();
+        let task = move || -> base::env::LocalBoxFuture<'static, ()> { Box::pin(group.run()) };
+        self.env.spawn(Reactor::Group, "group", Box::new(task));
+        let group = self.clone();
+        let task =
+            move || -> base::env::LocalBoxFuture<'static, ()> { Box::pin(group.write_log()) };
+        self.env.spawn(Reactor::Log, "log writer", Box::new(task));
+        let group = self.clone();
+        let task = move || -> base::env::LocalBoxFuture<'static, ()> {
+            Box::pin(group.make_checkpoints())
+        };
+        self.env
+            .spawn(Reactor::Background, "checkpointer", Box::new(task));
+    }
+}
+
+async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
+    let directory = config.store_directory();
+    let store = Store::open(env.clone(), &directory, config.store_options()).await?;
+    let (log, recovered) =
+        Log::open(env.clone(), &config.log_directory(), config.log_options()).await?;
+    let hard_state = HardState::decode(&recovered.hard_state)?;
+    let checkpoint = store.checkpoint();
+    let meta = match checkpoint.lsn {
+        Lsn::ZERO => Meta {
+            position: Position::default(),
+            timestamp: Timestamp(0),
+            membership: Membership::new(&config.nodes(true), &config.nodes(false)),
+        },
+        _ => Meta::decode(&checkpoint.meta)?,
+    };
+    if meta.position.lsn != checkpoint.lsn {
+        return Err(Error::corrupted(format!(
+            "a checkpoint at {} says that it is at {}",
+            checkpoint.lsn, meta.position.lsn
+        )));
+    }
+    if meta.position.lsn < log.base().lsn {
+        return Err(Error::corrupted(format!(
+            "the checkpoint is at {}, and the log begins after {}",
+            meta.position.lsn,
+            log.base().lsn
+        )));
+    }
+    if log.term(meta.position.lsn) != Some(meta.position.term) {
+        log.install(meta.position);
+        log.write()?;
+        log.sync().await?;
+    }
+    Ok(Found {
+        store,
+        log,
+        meta,
+        hard_state,
+    })
+}
+
+/// Applies the log above the checkpoint.
+fn replay(found: &Found, registry: &Registry) -> Result<(Position, Timestamp)> {
+    let (mut applied, mut timestamp) = (found.meta.position, found.meta.timestamp);
+    load_registry(&found.store, registry, applied.lsn)?;
+    let end = found.log.last().lsn.next();
+    while applied.lsn.next() < end {
+        let entries = found.log.entries(applied.lsn.next(), end, REPLAY_BYTES)?;
+        if entries.is_empty() {
+            let message = format!("the log has no entry {}", applied.lsn.next());
+            return Err(Error::corrupted(message));
+        }
+        for entry in entries {
+            let entry = to_raft(entry)?;
+            let at = apply_to(&found.store, registry, &entry)?;
+            timestamp = timestamp.max(at.unwrap_or(timestamp));
+            applied = entry.position();
+        }
+    }
+    Ok((applied, timestamp))
+}

@@ -1,0 +1,148 @@
+//! The sequencer: the one line in which all commits of a group stand, as short as possible.
+//!
+//! Before the line, with the transaction's locks held: deltas are merged and index entries
+//! derived, the record is encoded, and if too much is uncommitted the commit waits. In the line:
+//! leadership and term are checked, the timestamp is given, the record is proposed and applied,
+//! and becomes visible. After an error nothing has been logged.
+
+use std::sync::atomic::Ordering;
+
+use base::limits::UNCOMMITTED_BYTES_MAX;
+use base::{coro, Debt, Error, Position, Result, SequenceId, Term, Timestamp, TxnId};
+
+use super::core::Core;
+use super::{not_leader, term_is_over, CommitRequest, Group};
+use crate::apply::{self, apply, derive, derive_sequence, drop_orphans, Derived};
+use crate::record;
+
+/// The sequence from which transaction ids are taken.
+pub const TXN_SEQUENCE: SequenceId = SequenceId(0);
+
+/// Records that nobody waits for gather until they are so many bytes.
+const GATHERED_BYTES_MAX: usize = 128 << 10;
+
+impl Group {
+    /// Logs, applies and makes visible a transaction whose locks are all held. Waits (inside a
+    /// coroutine) only before anything is logged, while too much is uncommitted. On return the
+    /// caller releases its locks; the outcome rests on the position.
+    ///
+    /// # Errors
+    /// [`term_is_over`], [`not_leader`], an interrupt. Nothing has been logged then.
+    pub fn commit(&self, request: CommitRequest) -> Result<Position> {
+        self.check_term(request.term)?;
+        self.wait_for_room()?;
+        let mut changes = request.changes;
+        record::sort(&mut changes);
+        drop_orphans(&self.registry, &mut changes)?;
+        let derived = derive(&self.store(), &self.registry, &changes).map_err(not_fatal)?;
+        let record = record::encode_transaction(request.txn, &changes);
+        let mut core = self.core.lock();
+        self.append(&mut core, request.term, record, derived)
+    }
+
+    /// Waits while too much is uncommitted.
+    fn wait_for_room(&self) -> Result<()> {
+        if self.shared.uncommitted.load(Ordering::SeqCst) < UNCOMMITTED_BYTES_MAX {
+            return Ok(());
+        }
+        {
+            let mut core = self.core.lock();
+            self.pump(&mut core);
+        }
+        Ok(coro::wait(self.room.until(|| {
+            let bytes = self.shared.uncommitted.load(Ordering::SeqCst);
+            (bytes < UNCOMMITTED_BYTES_MAX || self.leading().is_none()).then_some(())
+        }))?)
+    }
+
+    /// The line itself.
+    fn append(
+        &self,
+        core: &mut Core,
+        term: Term,
+        mut record: Vec<u8>,
+        derived: Derived,
+    ) -> Result<Position> {
+        check_leads(core, term)?;
+        let timestamp = core.timestamp.0.saturating_add(1);
+        let timestamp = Timestamp(timestamp.max(self.env.wall_clock().0));
+        record::stamp(&mut record, timestamp);
+        let bytes = record.len();
+        let position = core.consensus.propose(term, record)?;
+        core.timestamp = timestamp;
+        let expected = core.applied.lsn.next();
+        assert_eq!(position.lsn, expected, "a leader has applied all before");
+        if let Err(error) = apply(&self.store(), &self.registry, position.lsn, derived) {
+            self.fail(core, &error);
+            return Err(error);
+        }
+        core.applied = position;
+        core.consensus.applied(position);
+        self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
+        core.uncommitted.push_back((position.lsn, bytes));
+        self.shared.uncommitted.fetch_add(bytes, Ordering::SeqCst);
+        core.pending_bytes += bytes;
+        self.shared.committed.store(true, Ordering::Relaxed);
+        if core.pending_bytes > GATHERED_BYTES_MAX || !self.shared.busy.load(Ordering::SeqCst) {
+            self.wake();
+        }
+        Ok(position)
+    }
+
+    /// Takes the next `count` numbers of a sequence: the first, and the position they rest on.
+    ///
+    /// # Errors
+    /// [`not_leader`]; 22003 at the end of all numbers.
+    pub fn take_numbers(&self, sequence: SequenceId, count: u64) -> Result<(u64, Position)> {
+        let mut core = self.core.lock();
+        let term = core.led.filter(|_| !core.failed && !core.deaf);
+        let term = term.ok_or_else(not_leader)?;
+        if let Some(taken) = core.sequences.take(sequence, count) {
+            return Ok(taken);
+        }
+        let stored = apply::sequence_next(&self.store(), sequence)?;
+        let wanted = core.sequences.wanted(sequence, count, stored)?;
+        let record = record::encode_sequence(sequence, wanted.end);
+        let derived = derive_sequence(sequence, wanted.end);
+        let position = self.append(&mut core, term, record, derived)?;
+        let first = core.sequences.granted(sequence, wanted, position);
+        Ok((first, position))
+    }
+
+    /// As [`base::engine::Engine::advance`].
+    ///
+    /// # Errors
+    /// As [`Group::take_numbers`].
+    pub fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
+        let (first, position) = self.take_numbers(sequence, count)?;
+        Ok((first, Debt::of(self.config.group, position)))
+    }
+
+    /// A new transaction's id. It need not be durable before the transaction is, whose record
+    /// comes after that of the id.
+    ///
+    /// # Errors
+    /// [`not_leader`].
+    pub fn next_txn(&self) -> Result<TxnId> {
+        Ok(TxnId(self.take_numbers(TXN_SEQUENCE, 1)?.0))
+    }
+}
+
+fn check_leads(core: &Core, term: Term) -> Result<()> {
+    if core.failed || core.deaf {
+        return Err(not_leader());
+    }
+    match core.led == Some(term) {
+        true => Ok(()),
+        false => Err(term_is_over()),
+    }
+}
+
+/// What does not fit the newest state although its rows are locked is the transaction's own fault,
+/// not the disk's: nothing has been logged, and the node goes on.
+fn not_fatal(error: Error) -> Error {
+    match error.state() {
+        base::SqlState::DATA_CORRUPTED => Error::internal(error.message()),
+        _ => error,
+    }
+}

@@ -1,0 +1,5 @@
+//! Groups in a small world: one node that crashes, three that lose their leader.
+
+mod cluster;
+mod one;
+mod three;

@@ -1,0 +1,239 @@
+//! Groups of a few nodes, and what tests ask of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::engine::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};
+use base::key::KeyKind;
+use base::row::{RowBuilder, RowDelta};
+use base::{Durability, GroupId, Lsn, NodeId, Position, Result, TreeId};
+
+use crate::apply::for_each_row;
+use crate::config::{GroupConfig, GroupSettings, Member};
+use crate::group::{CommitRequest, Group};
+use crate::record::{Change, RowChange};
+use crate::testing::World;
+
+pub const TABLE: TreeId = TreeId(16_384);
+pub const INDEX: TreeId = TreeId(16_385);
+
+/// A world and the groups in it.
+pub struct Cluster {
+    pub world: World,
+    pub groups: BTreeMap<NodeId, Arc<Group>>,
+    members: Vec<Member>,
+    settings: GroupSettings,
+}
+
+impl Cluster {
+    /// Starts so many voters.
+    pub fn new(seed: u64, voters: u64) -> Cluster {
+        let settings = GroupSettings {
+            segment_bytes: 64 << 10,
+            ..GroupSettings::default()
+        };
+        Cluster::with(seed, voters, settings)
+    }
+
+    /// Starts so many voters with these settings.
+    pub fn with(seed: u64, voters: u64, settings: GroupSettings) -> Cluster {
+        let members = (1..=voters).map(|id| Member {
+            node: NodeId(id),
+            name: format!("n{id}").into(),
+            peer_address: "".into(),
+            sql_address: "".into(),
+            voter: true,
+        });
+        let mut cluster = Cluster {
+            world: World::new(seed),
+            groups: BTreeMap::new(),
+            members: members.collect(),
+            settings,
+        };
+        (1..=voters).for_each(|id| cluster.start(NodeId(id)));
+        cluster
+    }
+
+    pub fn start(&mut self, node: NodeId) {
+        self.try_start(node).expect("the group opens");
+    }
+
+    pub fn try_start(&mut self, node: NodeId) -> Result<()> {
+        let host = self.world.start(node);
+        let config = GroupConfig {
+            cluster: 77,
+            group: GroupId(1),
+            node,
+            directory: "g1".to_owned(),
+            members: self.members.clone(),
+            settings: self.settings.clone(),
+        };
+        let transport = host.clone();
+        let open = Group::open(host, config, transport, Arc::new(()));
+        let group = self.world.run(open)?;
+        self.world.attach(node, group.clone());
+        self.groups.insert(node, group);
+        Ok(())
+    }
+
+    pub fn crash(&mut self, node: NodeId) {
+        self.groups.remove(&node);
+        self.world.crash(node);
+    }
+
+    /// The node that leads with a lease; waits for one.
+    pub fn leader(&mut self) -> (NodeId, Arc<Group>) {
+        let groups = self.groups.clone();
+        let leads = |group: &Arc<Group>| group.leading().is_some_and(|term| group.has_lease(term));
+        self.world.until("a leader", |_| groups.values().any(leads));
+        let (node, group) = groups
+            .iter()
+            .find(|(_, group)| leads(group))
+            .expect("found");
+        (*node, group.clone())
+    }
+
+    /// Commits these changes on the leader, as a session would.
+    pub fn commit(&mut self, changes: Vec<RowChange>) -> Result<Position> {
+        let (_, group) = self.leader();
+        self.world.session(move || commit(&group, changes))
+    }
+
+    /// Commits and waits for a level.
+    pub fn commit_at(&mut self, changes: Vec<RowChange>, level: Durability) -> Position {
+        let (_, group) = self.leader();
+        let (group, position) = self.world.session(move || {
+            let position = commit(&group, changes).expect("it commits");
+            (group, position)
+        });
+        self.world
+            .run(group.settle(position, level))
+            .expect("it is settled");
+        position
+    }
+
+    /// Makes the table and its index.
+    pub fn create_table(&mut self) {
+        let table = TreeDescriptor {
+            id: TABLE,
+            kind: TreeKind::Table,
+        };
+        let column = IndexColumn {
+            column: 1,
+            kind: KeyKind::Bytes,
+            descending: false,
+        };
+        let index = TreeDescriptor {
+            id: INDEX,
+            kind: TreeKind::Index(IndexDescriptor {
+                table: TABLE,
+                columns: vec![column],
+                unique: false,
+            }),
+        };
+        let changes = [table, index].map(|descriptor| RowChange {
+            tree: TreeId::DESCRIPTORS,
+            key: descriptor.id.descriptor_key(),
+            change: Change::Insert(descriptor.to_row()),
+        });
+        self.commit_at(changes.into(), Durability::On);
+    }
+
+    /// Waits until every node that runs shows the same, and checks that it does.
+    pub fn assert_equal(&mut self) {
+        let groups: Vec<_> = self.groups.values().cloned().collect();
+        self.world.until("replicas to be equal", |_| {
+            let positions: Vec<_> = groups.iter().map(|g| g.core.lock().applied).collect();
+            let committed = groups.iter().map(|g| g.gate.commit()).min();
+            positions.windows(2).all(|pair| pair[0] == pair[1])
+                && committed == Some(positions[0].lsn)
+        });
+        let first = rows(&groups[0]);
+        for group in &groups {
+            assert_eq!(rows(group), first, "{group:?}");
+            assert_index(group);
+        }
+    }
+}
+
+fn commit(group: &Arc<Group>, changes: Vec<RowChange>) -> Result<Position> {
+    let snapshot = group.snapshot()?;
+    let txn = group.next_txn()?;
+    group.commit(CommitRequest {
+        term: snapshot.term(),
+        txn,
+        changes,
+        durability: Durability::On,
+    })
+}
+
+pub fn row(key: &str, value: &str) -> Vec<u8> {
+    RowBuilder::new(2)
+        .value(key.as_bytes())
+        .value(value.as_bytes())
+        .finish()
+}
+
+fn change(key: &str, change: Change) -> RowChange {
+    RowChange {
+        tree: TABLE,
+        key: key.into(),
+        change,
+    }
+}
+
+pub fn insert(key: &str, value: &str) -> Vec<RowChange> {
+    vec![change(key, Change::Insert(row(key, value)))]
+}
+
+pub fn update(key: &str, old: &str, new: &str) -> Vec<RowChange> {
+    let delta = RowDelta::between(&row(key, old), &row(key, new)).expect("rows");
+    vec![change(key, Change::Update(delta))]
+}
+
+pub fn delete(key: &str) -> Vec<RowChange> {
+    vec![change(key, Change::Delete)]
+}
+
+/// The rows of the table: key and value.
+pub fn rows(group: &Group) -> BTreeMap<String, String> {
+    let mut rows = BTreeMap::new();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
+    for_each_row(&group.store(), TABLE, |key, row| {
+        let row = base::row::Row::parse(row)?;
+        rows.insert(text(key), text(row.column(1).unwrap_or_default()));
+        Ok(())
+    })
+    .expect("a readable table");
+    rows
+}
+
+/// Every row has its entry in the index, and every entry its row.
+pub fn assert_index(group: &Group) {
+    let mut entries = Vec::new();
+    for_each_row(&group.store(), INDEX, |key, _| {
+        entries.push(key.to_vec());
+        Ok(())
+    })
+    .expect("a readable index");
+    let index = group.index(INDEX).expect("the index");
+    let mut expected: Vec<_> = rows(group)
+        .iter()
+        .map(|(key, value)| {
+            let row = row(key, value);
+            let row = base::row::Row::parse(&row).expect("a row");
+            crate::registry::index_key(&index, &row, key.as_bytes()).expect("a key")
+        })
+        .collect();
+    expected.sort();
+    assert_eq!(entries, expected, "{group:?}");
+}
+
+pub fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub fn applied(group: &Group) -> Lsn {
+    group.core.lock().applied.lsn
+}

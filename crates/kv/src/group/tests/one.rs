@@ -1,0 +1,145 @@
+//! A group of one voter: commit, crash, open again.
+
+use base::{Durability, NodeId, SequenceId, SqlState};
+
+use super::cluster::{assert_index, delete, insert, millis, rows, update, Cluster};
+use crate::config::GroupSettings;
+
+const N1: NodeId = NodeId(1);
+
+fn one(seed: u64) -> Cluster {
+    let mut cluster = Cluster::new(seed, 1);
+    cluster.create_table();
+    cluster
+}
+
+#[test]
+fn what_is_committed_is_there_after_a_crash() {
+    for seed in 0..20 {
+        let mut cluster = one(seed);
+        for i in 0..20 {
+            cluster.commit_at(insert(&format!("k{i}"), "a"), Durability::Local);
+        }
+        cluster.commit_at(update("k3", "a", "b"), Durability::On);
+        cluster.commit_at(delete("k4"), Durability::On);
+        let before = rows(&cluster.groups[&N1]);
+        cluster.crash(N1);
+        cluster.start(N1);
+        cluster.leader();
+        let group = &cluster.groups[&N1];
+        assert_eq!(rows(group), before, "seed {seed}");
+        assert_index(group);
+        cluster.commit_at(insert("k4", "c"), Durability::On);
+        assert_index(&cluster.groups[&N1]);
+    }
+}
+
+#[test]
+fn without_a_flush_a_suffix_may_be_lost() {
+    let mut lost = 0;
+    for seed in 0..40 {
+        let mut cluster = one(seed);
+        for i in 0..50 {
+            cluster.commit_at(insert(&format!("k{i:02}"), "a"), Durability::Off);
+        }
+        cluster.crash(N1);
+        cluster.start(N1);
+        let rows = rows(&cluster.groups[&N1]);
+        let expected: Vec<_> = (0..rows.len()).map(|i| format!("k{i:02}")).collect();
+        assert_eq!(rows.into_keys().collect::<Vec<_>>(), expected);
+        lost += usize::from(expected.len() < 50);
+    }
+    assert!(lost > 0, "nothing was ever lost");
+}
+
+#[test]
+fn commits_without_a_waiter_are_flushed_soon() {
+    for seed in 0..10 {
+        let mut cluster = one(seed);
+        cluster.commit_at(insert("k", "a"), Durability::Off);
+        cluster.world.pass(millis(15));
+        cluster.crash(N1);
+        cluster.start(N1);
+        assert_eq!(rows(&cluster.groups[&N1]).len(), 1, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_checkpoint_shortens_the_log() {
+    let settings = GroupSettings {
+        checkpoint_log_bytes: 20_000,
+        kept_log_bytes: 4_000,
+        segment_bytes: 8 << 10,
+        ..GroupSettings::default()
+    };
+    let mut cluster = Cluster::with(3, 1, settings);
+    cluster.create_table();
+    for i in 0..600 {
+        cluster.commit_at(
+            insert(&format!("k{i:04}"), "a value of some length"),
+            Durability::On,
+        );
+        if i % 10 == 0 {
+            cluster.world.pass(millis(20));
+        }
+    }
+    let group = &cluster.groups[&N1];
+    let checkpoint = group.store().checkpoint().lsn;
+    assert!(checkpoint > base::Lsn(300), "checkpoint at {checkpoint}");
+    let first = group.log.first();
+    assert!(first > base::Lsn(100), "the log begins at {first}");
+    cluster.crash(N1);
+    cluster.start(N1);
+    cluster.leader();
+    assert_eq!(rows(&cluster.groups[&N1]).len(), 600);
+    assert_index(&cluster.groups[&N1]);
+}
+
+#[test]
+fn numbers_are_never_given_twice() {
+    let mut cluster = one(5);
+    let mut last = 0;
+    for round in 0..5 {
+        for _ in 0..100 {
+            let (_, group) = cluster.leader();
+            let (first, debt) = group.advance(SequenceId(9), 3).expect("numbers");
+            assert!(first > last, "{first} after {last} in round {round}");
+            last = first + 2;
+            let position = debt.groups().next().expect("a debt").position;
+            cluster
+                .world
+                .run(group.settle(position, Durability::On))
+                .expect("settled");
+        }
+        cluster.crash(N1);
+        cluster.start(N1);
+    }
+}
+
+#[test]
+fn a_change_that_does_not_fit_is_refused_and_the_node_goes_on() {
+    let mut cluster = one(1);
+    cluster.commit_at(insert("k", "a"), Durability::On);
+    let error = cluster.commit(insert("k", "b")).expect_err("it is there");
+    assert_eq!(error.state(), SqlState::INTERNAL_ERROR);
+    let error = cluster.commit(delete("none")).expect_err("it is not there");
+    assert_eq!(error.state(), SqlState::INTERNAL_ERROR);
+    assert_eq!(cluster.world.stopped(N1), None);
+    cluster.commit_at(delete("k"), Durability::On);
+}
+
+#[test]
+fn runs_repeat() {
+    let trace = |seed| {
+        let mut cluster = one(seed);
+        for i in 0..20 {
+            cluster.commit_at(insert(&format!("k{i}"), "a"), Durability::On);
+        }
+        cluster.crash(N1);
+        cluster.start(N1);
+        cluster.leader();
+        cluster.world.trace()
+    };
+    assert_eq!(trace(8), trace(8));
+    assert_ne!(trace(8), trace(9));
+}
