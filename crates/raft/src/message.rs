@@ -306,3 +306,40 @@ pub struct Envelope {
     /// What it is told.
     pub message: Message,
 }
+
+/// As scripts and traces show it.
+impl std::fmt::Display for RaftMessage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let message = &self.0;
+        let name = format!("{:?}", self.kind());
+        write!(f, "{} term {}", name.trim_start_matches("Msg"), message.term)?;
+        match self.kind() {
+            MessageType::MsgAppend
+            | MessageType::MsgRequestVote
+            | MessageType::MsgRequestPreVote => {
+                write!(f, " after {}.{}", message.log_term, message.index)?;
+            }
+            MessageType::MsgAppendResponse => write!(f, " up to {}", message.index)?,
+            MessageType::MsgSnapshot => {
+                let at = message.get_snapshot().get_metadata();
+                write!(f, " at {}.{}", at.term, at.index)?;
+            }
+            _ => {}
+        }
+        if let [first, .., last] = message.get_entries() {
+            write!(f, " entries {} to {}", first.index, last.index)?;
+        } else if let [entry] = message.get_entries() {
+            write!(f, " entry {}.{}", entry.term, entry.index)?;
+        }
+        if message.commit > 0 {
+            write!(f, " commit {}", message.commit)?;
+        }
+        if message.reject {
+            write!(f, " rejected, hint {}", message.reject_hint)?;
+        }
+        if is_transfer(message) {
+            f.write_str(" for a transfer")?;
+        }
+        Ok(())
+    }
+}
