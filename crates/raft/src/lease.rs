@@ -198,3 +198,82 @@ impl Promise {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consensus::ELECTION_TIMEOUT;
+
+    /// Clocks whose rates are off by at most this, in thousandths, keep leases apart.
+    const RATE_ERROR: u128 = 50;
+
+    #[test]
+    fn the_drift_covers_clocks_that_are_off_by_a_twentieth() {
+        let timeout = ELECTION_TIMEOUT.as_nanos();
+        let lease = (ELECTION_TIMEOUT - default_drift(ELECTION_TIMEOUT)).as_nanos();
+        // In true time: the lease on the slowest clock, the promise on the fastest.
+        let longest_lease = lease * 1000 / (1000 - RATE_ERROR);
+        let shortest_promise = timeout * 1000 / (1000 + RATE_ERROR);
+        assert!(
+            longest_lease <= shortest_promise,
+            "{longest_lease} > {shortest_promise}"
+        );
+    }
+
+    fn rounds() -> Rounds {
+        Rounds::new(Term(1), Duration::from_nanos(100))
+    }
+
+    fn until(rounds: &Rounds, membership: &Membership) -> Option<u64> {
+        rounds
+            .lease(NodeId(1), membership)
+            .map(|lease| lease.until.0)
+    }
+
+    #[test]
+    fn a_lease_runs_from_the_oldest_question_that_the_majority_needs() {
+        let five = Membership::new(&[1, 2, 3, 4, 5].map(NodeId), &[]);
+        let mut rounds = rounds();
+        let first = rounds.begin(Instant(10));
+        let second = rounds.begin(Instant(20));
+        rounds.answer(NodeId(2), second);
+        assert_eq!(until(&rounds, &five), None);
+        rounds.answer(NodeId(3), first);
+        assert_eq!(until(&rounds, &five), Some(110));
+        rounds.answer(NodeId(9), second);
+        assert_eq!(until(&rounds, &five), Some(110), "no voter");
+        rounds.answer(NodeId(4), second);
+        assert_eq!(until(&rounds, &five), Some(120));
+        rounds.answer(NodeId(2), first);
+        assert_eq!(until(&rounds, &five), Some(120), "answers do not go back");
+        rounds.give_up();
+        assert_eq!(until(&rounds, &five), None);
+    }
+
+    #[test]
+    fn a_joint_configuration_needs_both_majorities() {
+        let mut joint = Membership::new(&[1, 2, 3].map(NodeId), &[]);
+        joint.outgoing = [1, 4, 5].map(NodeId).to_vec();
+        let mut rounds = rounds();
+        let round = rounds.begin(Instant(10));
+        rounds.answer(NodeId(2), round);
+        rounds.answer(NodeId(3), round);
+        assert_eq!(until(&rounds, &joint), None);
+        rounds.answer(NodeId(4), round);
+        assert_eq!(until(&rounds, &joint), Some(110));
+    }
+
+    #[test]
+    fn a_sole_voter_always_has_it() {
+        let alone = Membership::new(&[NodeId(1)], &[NodeId(2)]);
+        assert_eq!(until(&rounds(), &alone), Some(u64::MAX));
+    }
+
+    #[test]
+    fn an_answer_to_nothing_asked_counts_for_nothing() {
+        let three = Membership::new(&[1, 2, 3].map(NodeId), &[]);
+        let mut rounds = rounds();
+        rounds.answer(NodeId(2), 1);
+        assert_eq!(until(&rounds, &three), None);
+    }
+}

@@ -312,7 +312,12 @@ impl std::fmt::Display for RaftMessage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let message = &self.0;
         let name = format!("{:?}", self.kind());
-        write!(f, "{} term {}", name.trim_start_matches("Msg"), message.term)?;
+        write!(
+            f,
+            "{} term {}",
+            name.trim_start_matches("Msg"),
+            message.term
+        )?;
         match self.kind() {
             MessageType::MsgAppend
             | MessageType::MsgRequestVote

@@ -287,3 +287,75 @@ impl Parser<'_> {
         self.tokens.first().map_or(String::new(), Token::text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(setting: &str) -> (Method, usize, String) {
+        let names = StandbyNames::parse(setting).unwrap();
+        (names.method, names.count, names.names.join("|"))
+    }
+
+    #[test]
+    fn settings_mean_what_they_mean_in_postgresql() {
+        let first = |count, names: &str| (Method::First, count, names.to_owned());
+        assert_eq!(parsed(""), first(0, ""));
+        assert_eq!(parsed("a, b"), first(1, "a|b"));
+        assert_eq!(parsed("2 (a, b)"), first(2, "a|b"));
+        assert_eq!(parsed("First 2(a,b)"), first(2, "a|b"));
+        assert_eq!(
+            parsed("any 1 (*)"),
+            (Method::Any, 1, "*".to_owned()),
+            "keywords take any case"
+        );
+        assert_eq!(parsed("\"any\", \"a \"\"b\"\"\""), first(1, "any|a \"b\""));
+        assert_eq!(parsed("1"), first(1, "1"), "a number alone is a name");
+        assert_eq!(parsed("1, 2"), first(1, "1|2"));
+        assert_eq!(parsed("a$1, _b"), first(1, "a$1|_b"));
+    }
+
+    #[test]
+    fn malformed_settings_are_refused() {
+        for setting in [
+            " ",
+            "a,",
+            ",a",
+            "a b",
+            "any",
+            "first",
+            "any 1",
+            "any (a)",
+            "any 1 ()",
+            "1 (a",
+            "1 (a))",
+            "a;b",
+            "\"a",
+            "any 1 (a) b",
+            "-1 (a)",
+            "1 (a,)",
+            "any, b",
+            "$a",
+        ] {
+            let error = StandbyNames::parse(setting).unwrap_err();
+            assert_eq!(error.state(), SqlState::SYNTAX_ERROR, "{setting}");
+        }
+        let error = StandbyNames::parse("0 (a)").unwrap_err();
+        assert_eq!(error.state(), SqlState::INVALID_PARAMETER_VALUE);
+    }
+
+    #[test]
+    fn names_become_nodes_once_each() {
+        let members = [(NodeId(1), "n1"), (NodeId(2), "n2")];
+        let named = |setting: &str| {
+            let standbys = StandbyNames::parse(setting).unwrap().resolve(&members);
+            let nodes = standbys.nodes.iter();
+            nodes
+                .map(|listed| (listed.node.0, listed.by_star))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(named("N2, n1, n2, nobody"), [(2, false), (1, false)]);
+        assert_eq!(named("*"), [(1, true), (2, true)]);
+        assert_eq!(named("*, n2"), [(1, true), (2, false)]);
+    }
+}

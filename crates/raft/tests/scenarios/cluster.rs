@@ -136,6 +136,8 @@ pub struct Cluster {
     pub seed: u64,
     /// Set to see every message.
     pub trace: Option<Vec<String>>,
+    /// Set to keep every message's bytes.
+    pub record: Option<Vec<Vec<u8>>>,
     pub transitions: Vec<String>,
     membership: Membership,
     /// Who led in each term, and whether it was told to give way.
@@ -143,6 +145,8 @@ pub struct Cluster {
     /// What was ever committed.
     pub committed: BTreeMap<Lsn, (Term, Vec<u8>)>,
     pub leases_seen: u64,
+    /// Whether messages are made up, so that nothing need agree.
+    lies: bool,
 }
 
 impl Cluster {
@@ -159,11 +163,13 @@ impl Cluster {
             lossy: 0,
             seed,
             trace: None,
+            record: None,
             transitions: Vec::new(),
             membership,
             leaders: BTreeMap::new(),
             committed: BTreeMap::new(),
             leases_seen: 0,
+            lies: false,
         };
         for id in cluster.membership.nodes() {
             cluster.add(id);
@@ -222,7 +228,9 @@ impl Cluster {
         let checkpoint = content.checkpoint.clone();
         let recovered = Recovered {
             hard_state: HardState::decode(&content.hard_state.encode()).unwrap(),
-            checkpoint: checkpoint.as_ref().map_or(Lsn::ZERO, |meta| meta.position.lsn),
+            checkpoint: checkpoint
+                .as_ref()
+                .map_or(Lsn::ZERO, |meta| meta.position.lsn),
             membership: checkpoint.map_or(membership, |meta| meta.membership),
         };
         replica.log = MemoryLog(Rc::new(RefCell::new(content)));
@@ -316,6 +324,17 @@ impl Cluster {
         }
     }
 
+    /// Does what a replica asks for, and forgets it at its next crash.
+    pub fn obey_in_memory(&mut self, node: NodeId, mut ready: Ready) {
+        self.lies = true;
+        ready.must_sync = false;
+        ready.offer = None;
+        ready.messages.clear();
+        ready.state = None;
+        self.handle(node, ready);
+        self.lies = false;
+    }
+
     fn handle(&mut self, node: NodeId, ready: Ready) {
         let time = self.time;
         if let Some(state) = ready.state {
@@ -323,7 +342,9 @@ impl Cluster {
                 "{node} is {} in term {}{}",
                 state.role.name(),
                 state.term,
-                state.leader.map_or(String::new(), |l| format!(" under {l}")),
+                state
+                    .leader
+                    .map_or(String::new(), |l| format!(" under {l}")),
             ));
             if state.role == Role::Leader {
                 let known = self.leaders.insert(state.term, node);
@@ -359,7 +380,9 @@ impl Cluster {
         }
         self.up(node).advance(ready.number);
         self.applied_all(node);
-        self.check_committed(node, ready.committed);
+        if !self.lies {
+            self.check_committed(node, ready.committed);
+        }
     }
 
     /// Trees follow the log at once here.
@@ -371,6 +394,9 @@ impl Cluster {
     }
 
     fn post(&mut self, from: NodeId, to: NodeId, bytes: Vec<u8>) {
+        if let Some(record) = &mut self.record {
+            record.push(bytes.clone());
+        }
         let lost = self.random() % 1000 < self.lossy;
         if lost || self.cut.contains(&(from, to)) || !self.replicas.contains_key(&to) {
             return;

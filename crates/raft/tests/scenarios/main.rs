@@ -1,5 +1,7 @@
 //! A group of replicas in a simulated world: scripts with golden output, and random schedules.
 
 mod cluster;
+mod codec;
+mod drawings;
 mod random;
 mod script;

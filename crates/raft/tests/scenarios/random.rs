@@ -8,6 +8,9 @@ use crate::cluster::{Cluster, MILLISECOND};
 /// Schedules tried; each simulates about twelve seconds of faults.
 const SEEDS: u64 = 150;
 
+/// Schedules of attacks tried.
+const ATTACKED_SEEDS: u64 = 40;
+
 /// The fastest and slowest clock, in thousandths: what the default drift allows for.
 const CLOCK_RATES: (u64, u64) = (950, 1050);
 
@@ -45,7 +48,10 @@ fn fault(cluster: &mut Cluster) {
             cluster.cut.insert((node, other));
         }
         8 | 9 => cluster.cut.clear(),
-        10 => cluster.replica(node).flush_latency = MILLISECOND * [1, 1, 30, 100][(node.0 % 4) as usize],
+        10 => {
+            cluster.replica(node).flush_latency =
+                MILLISECOND * [1, 1, 30, 100][(node.0 % 4) as usize]
+        }
         _ => {
             if let Some(leader) = cluster.leader() {
                 let target = pick(cluster);
@@ -124,6 +130,84 @@ fn no_lease_outlives_an_election() {
     println!("{elections} elections, {leases} valid leases seen, {committed} entries committed");
     assert!(elections > SEEDS as usize * 3, "{elections} elections");
     assert!(committed > SEEDS as usize * 40, "{committed} entries");
+}
+
+/// One attack on a lease: the leader is cut off or stands still, some of the others restart, and
+/// all of them try to be elected again and again.
+fn attack(cluster: &mut Cluster) {
+    cluster.cut.clear();
+    for node in cluster.replicas.keys().copied().collect::<Vec<_>>() {
+        if cluster.replicas[&node].stalled {
+            cluster.resume(node);
+        }
+    }
+    let wait = between(cluster, 1_200, 1_400) * MILLISECOND;
+    cluster.run(wait);
+    let Some(leader) = cluster.leader() else {
+        return;
+    };
+    let others: Vec<NodeId> = cluster.replicas.keys().copied().collect();
+    let others: Vec<NodeId> = others.into_iter().filter(|node| *node != leader).collect();
+    let _ = cluster.propose(leader, b"before the attack");
+    if cluster.random() % 4 == 0 && cluster.up(leader).transfer_leadership(others[0]).is_ok() {
+        cluster.drain(leader);
+    }
+    match cluster.random() % 4 {
+        0 => cluster.replica(leader).stalled = true,
+        1 => cluster.isolate(leader),
+        2 => cluster
+            .cut
+            .extend(others.iter().map(|node| (*node, leader))),
+        _ => {
+            let spared = cluster.random() as usize % others.len();
+            for (index, node) in others.iter().enumerate() {
+                if index != spared {
+                    cluster.cut.insert((leader, *node));
+                    cluster.cut.insert((*node, leader));
+                }
+            }
+        }
+    }
+    let restart_all = cluster.random() % 2 == 0;
+    for node in &others {
+        if restart_all || cluster.random() % 3 == 0 {
+            cluster.crash(*node);
+            cluster.start(*node);
+        }
+    }
+    for _ in 0..60 {
+        for node in &others {
+            if cluster.random() % 4 == 0 {
+                let now = cluster.replicas[node].now(cluster.time);
+                cluster.up(*node).campaign(now);
+                cluster.drain(*node);
+            }
+        }
+        cluster.run(10 * MILLISECOND);
+    }
+}
+
+#[test]
+fn no_lease_falls_to_an_attack() {
+    let mut elections = 0;
+    for seed in 1..=ATTACKED_SEEDS {
+        let mut cluster = Cluster::new(&[1, 2, 3], &[], seed);
+        cluster.latency = (MILLISECOND / 10, [2, 20][(seed % 2) as usize] * MILLISECOND);
+        for node in [1, 2, 3].map(NodeId) {
+            // The clocks differ as much as they may.
+            let rate = [CLOCK_RATES.0, CLOCK_RATES.1][(cluster.random() % 2) as usize];
+            cluster.replica(node).clock_rate = rate;
+        }
+        for _ in 0..12 {
+            attack(&mut cluster);
+        }
+        recover(&mut cluster);
+        elections += cluster.leaders.len();
+    }
+    assert!(
+        elections > ATTACKED_SEEDS as usize * 6,
+        "{elections} elections"
+    );
 }
 
 #[test]

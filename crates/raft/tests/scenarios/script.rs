@@ -108,16 +108,14 @@ fn execute(cluster: &mut Cluster, words: &[&str]) -> String {
         ["stall", id] => cluster.replica(node(id)).stalled = true,
         ["resume", id] => cluster.resume(node(id)),
         ["isolate", id] => cluster.isolate(node(id)),
-        ["cut", from, to] => drop(cluster.cut.insert((node(from), node(to)))),
+        ["cut", from, to] => cluster.cut.extend([(node(from), node(to))]),
         ["heal"] => cluster.cut.clear(),
         ["slow", id, time] => cluster.replica(node(id)).flush_latency = milliseconds(time),
         ["compact", id] => cluster.compact(node(id)),
-        ["transfer", from, to] => {
-            match cluster.up(node(from)).transfer_leadership(node(to)) {
-                Ok(()) => cluster.drain(node(from)),
-                Err(error) => drop(writeln!(out, "{error}")),
-            }
-        }
+        ["transfer", from, to] => match cluster.up(node(from)).transfer_leadership(node(to)) {
+            Ok(()) => cluster.drain(node(from)),
+            Err(error) => drop(writeln!(out, "{error}")),
+        },
         ["change", id, changes @ ..] => out.push_str(&change(cluster, node(id), changes)),
         ["status"] => out.push_str(&status(cluster)),
         ["log"] => out.push_str(&log(cluster)),
@@ -163,7 +161,15 @@ fn change(cluster: &mut Cluster, at: NodeId, changes: &[&str]) -> String {
 fn status(cluster: &Cluster) -> String {
     let mut out = format!(
         "{:>4} {:<13} {:>4} {:>6} {:>6} {:>4} {:>8} {:>7} {:>7} {:>5}\n",
-        "node", "role", "term", "leader", "commit", "last", "received", "flushed", "applied",
+        "node",
+        "role",
+        "term",
+        "leader",
+        "commit",
+        "last",
+        "received",
+        "flushed",
+        "applied",
         "lease"
     );
     for replica in cluster.replicas.values() {
