@@ -142,6 +142,13 @@ impl Interrupts {
         }
     }
 
+    /// Takes the pending interrupt, or has the task woken by the next one; for a session while it
+    /// executes nothing.
+    pub fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Interrupt> {
+        self.register(cx.waker());
+        self.take().map_or(Poll::Pending, Poll::Ready)
+    }
+
     fn register(&self, waker: &Waker) {
         *self.waiter.lock() = Some(waker.clone());
     }

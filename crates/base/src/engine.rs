@@ -411,6 +411,13 @@ pub trait Transaction {
     /// Deletes a row that was locked with `Update` and is there.
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
 
+    /// Whether the current command itself has written this row. To [`Transaction::lock_row`] such
+    /// a row is gone, so that UPDATE passes over it; `ON CONFLICT DO UPDATE` fails with 21000.
+    fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
+        let _ = (tree, key);
+        false
+    }
+
     /// Marks this point.
     fn savepoint(&mut self) -> Savepoint;
 

@@ -13,6 +13,7 @@ pub mod record;
 pub mod registry;
 #[cfg(test)]
 mod testing;
+pub mod write_set;
 
 pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport};
 pub use group::{CommitRequest, Group, Snapshot};

@@ -47,7 +47,7 @@ mod deadlock;
 mod modes;
 mod queue;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::future::Future;
 use std::pin::pin;

@@ -7,8 +7,11 @@
 //!
 //! [`commit_loop`] is experiment A: rows per second of one session that commits row by row.
 
+pub mod client;
 pub mod commit_loop;
 pub mod host;
 pub mod postgres;
 pub mod quorate;
+pub mod register;
+pub mod registers;
 pub mod report;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`config`] | what a node is told when it starts |
 //! | [`peers`] | connections between nodes; [`wire`] is what they say |
+//! | [`session`] | serving one client: its stream, its statements, its gate, its timers |
 //! | [`sessions`] | which clients are served here, and how one is cancelled |
 //! | [`splice`] | passing a client's bytes on to the leader |
 //! | [`real`] | the only module that names threads, sockets, files and clocks |
@@ -14,6 +15,7 @@
 pub mod config;
 pub mod peers;
 pub mod real;
+pub mod session;
 pub mod sessions;
 pub mod splice;
 pub mod wait;

@@ -15,19 +15,19 @@ use super::*;
 
 /// An environment with a clock that a test moves.
 #[derive(Default)]
-struct Clock {
+pub(crate) struct Clock {
     now: Mutex<Instant>,
 }
 
 impl Clock {
-    fn advance(&self, duration: Duration) {
+    pub(crate) fn advance(&self, duration: Duration) {
         let mut now = self.now.lock();
         *now = now.after(duration);
     }
 }
 
 /// A handle on the clock; sleeps end when they are polled after their deadline.
-struct TestEnv(Arc<Clock>);
+pub(crate) struct TestEnv(pub(crate) Arc<Clock>);
 
 impl Env for TestEnv {
     fn now(&self) -> Instant {

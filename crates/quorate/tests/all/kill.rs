@@ -14,6 +14,15 @@ pub fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_quorate"))
 }
 
+/// A directory that another user may enter too: PostgreSQL does not run as root.
+pub fn open_directory() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().expect("a directory");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).expect("its permissions");
+    dir
+}
+
 /// Writes go on within this after the leader is gone.
 const FAILOVER_MAX: Duration = Duration::from_secs(3);
 

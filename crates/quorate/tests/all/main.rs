@@ -6,6 +6,7 @@
 mod fsync;
 mod kill;
 mod layers;
+mod scripts;
 mod source;
 mod tidy;
 mod writers;

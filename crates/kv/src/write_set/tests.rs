@@ -1,0 +1,242 @@
+//! The write set against a model: every state of every command and savepoint, kept whole.
+
+use base::row::{Row, RowBuilder};
+
+use super::*;
+
+const TREE: TreeId = TreeId(16_384);
+const INDEX: TreeId = TreeId(16_385);
+const DROPPED: TreeId = TreeId(16_386);
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound
+    }
+}
+
+type Rows = BTreeMap<Key, Vec<u8>>;
+
+fn row(value: u64) -> Vec<u8> {
+    RowBuilder::new(2)
+        .value(b"same")
+        .value(&value.to_be_bytes())
+        .finish()
+}
+
+/// What a range of the store returns: rows as of the base, a few at a time.
+fn stored(
+    base: &Rows,
+    range: &KeyRange,
+    direction: Direction,
+    limit: usize,
+) -> (RowBatch, Option<KeyRange>) {
+    let mut found: Vec<_> = base.iter().filter(|(key, _)| range.contains(key)).collect();
+    if direction == Direction::Backward {
+        found.reverse();
+    }
+    let mut batch = RowBatch::default();
+    found
+        .iter()
+        .take(limit)
+        .for_each(|(key, row)| batch.push(key, row));
+    let rest = (found.len() > limit).then(|| rest_of(range, direction, found[limit].0));
+    (batch, rest)
+}
+
+#[test]
+fn statements_and_savepoints_see_what_they_should() {
+    for seed in 1..400u64 {
+        run(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    }
+}
+
+fn run(random: &mut Random) {
+    let keys: Vec<Key> = (0..24u8).map(|n| vec![b'a' + n / 5, n]).collect();
+    let base: Rows = keys
+        .iter()
+        .filter(|_| random.below(2) == 0)
+        .map(|key| (key.clone(), row(0)))
+        .collect();
+    let mut set = WriteSet::default();
+    // `now` is the state after all writes, `before` what the current command sees.
+    let (mut now, mut before) = (base.clone(), base.clone());
+    let mut command = CommandId(1);
+    let mut savepoints: Vec<Rows> = Vec::new();
+    for step in 1..120 {
+        match random.below(12) {
+            0 | 1 => {
+                command.0 += 1;
+                before = now.clone();
+            }
+            2 => {
+                assert_eq!(set.mark(), savepoints.len() + 1);
+                savepoints.push(now.clone());
+            }
+            3 if !savepoints.is_empty() => {
+                let number = 1 + random.below(savepoints.len());
+                set.rollback_to(number);
+                savepoints.truncate(number);
+                now = savepoints[number - 1].clone();
+                command.0 += 1;
+                before = now.clone();
+            }
+            4 if !savepoints.is_empty() => {
+                let number = 1 + random.below(savepoints.len());
+                set.release(number);
+                savepoints.truncate(number - 1);
+            }
+            _ => {
+                let key = &keys[random.below(keys.len())];
+                let new = (random.below(3) > 0).then(|| row(step));
+                let old = base.get(key).map(Vec::as_slice);
+                set.put(TREE, key, old, new.as_deref(), command).unwrap();
+                match new {
+                    Some(new) => now.insert(key.clone(), new),
+                    None => now.remove(key),
+                };
+            }
+        }
+        assert_eq!(set.bytes, counted(&set));
+        check(&set, &base, &before, command, random, &keys);
+        check(&set, &base, &now, CommandId(u32::MAX), random, &keys);
+    }
+    assert_eq!(commit(set, &base), now);
+}
+
+/// The bytes that a write set holds, counted one by one.
+fn counted(set: &WriteSet) -> usize {
+    let stacks = set.trees.values().flat_map(|tree| &tree.stacks);
+    let stacks = stacks.map(|(key, stack)| {
+        let versions = stack.older.iter().chain([&stack.newest]);
+        let base = stack.base.as_ref().map_or(0, Vec::len);
+        key.len() + base + versions.map(Version::bytes).sum::<usize>()
+    });
+    let logged: usize = set.log.iter().map(|(_, key)| key.len()).sum();
+    stacks.sum::<usize>() + logged
+}
+
+fn check(
+    set: &WriteSet,
+    base: &Rows,
+    expected: &Rows,
+    command: CommandId,
+    random: &mut Random,
+    keys: &[Key],
+) {
+    for key in keys {
+        let row = match set.visible(TREE, key, command) {
+            Some(own) => own.row,
+            None => base.get(key).map(Vec::as_slice),
+        };
+        assert_eq!(row, expected.get(key).map(Vec::as_slice), "{key:?}");
+    }
+    let (low, high) = (random.below(keys.len()), random.below(keys.len()));
+    let range = KeyRange {
+        start: keys[low].clone(),
+        end: (high > 0).then(|| keys[high].clone()),
+    };
+    let direction = [Direction::Forward, Direction::Backward][random.below(2)];
+    let mut wanted: Vec<_> = expected
+        .iter()
+        .filter(|(key, _)| range.contains(key))
+        .map(|(key, row)| (key.clone(), row.clone()))
+        .collect();
+    if direction == Direction::Backward {
+        wanted.reverse();
+    }
+    let (limit, few) = (1 + random.below(9), 1 + random.below(9));
+    let mut found = Vec::new();
+    let mut rest = Some(range);
+    while let Some(range) = rest {
+        let (batch, store_rest) = stored(base, &range, direction, few);
+        let covered = covered(&range, direction, store_rest.as_ref());
+        let own = set.range(TREE, &covered, direction, command);
+        let mut out = RowBatch::default();
+        let stop = merge(&batch, own, limit, &mut out);
+        assert!(out.len() <= limit);
+        rest = match stop {
+            Some(key) => Some(rest_of(&range, direction, key)),
+            None => store_rest,
+        };
+        found.extend(out.iter().map(|(key, row)| (key.to_vec(), row.to_vec())));
+    }
+    assert_eq!(found, wanted);
+}
+
+/// Applies the collapsed changes to the base.
+fn commit(set: WriteSet, base: &Rows) -> Rows {
+    let mut rows = base.clone();
+    let changes = set.collapse(|_| false).unwrap();
+    for RowChange { key, change, .. } in changes {
+        let old = rows.remove(&key);
+        match (change, old) {
+            (Change::Insert(row), None) => drop(rows.insert(key, row)),
+            (Change::Update(delta), Some(old)) => {
+                drop(rows.insert(key, delta.apply(&old).unwrap()));
+            }
+            (Change::Delete, Some(_)) => {}
+            (change, old) => panic!("{change:?} of {old:?}"),
+        }
+    }
+    rows
+}
+
+#[test]
+fn a_row_collapses_to_one_change() {
+    let (old, new) = (row(1), row(2));
+    let mut set = WriteSet::default();
+    let mut command = CommandId(1);
+    let mut put = |key: &str, base: Option<&[u8]>, row: Option<&[u8]>| {
+        command.0 += 1;
+        set.put(TREE, key.as_bytes(), base, row, command).unwrap();
+    };
+    put("insert, delete", None, Some(&old));
+    put("insert, delete", None, None);
+    put("insert, update", None, Some(&old));
+    put("insert, update", None, Some(&new));
+    put("delete, insert", Some(&old), None);
+    put("delete, insert", Some(&old), Some(&new));
+    put("update, delete", Some(&old), Some(&new));
+    put("update, delete", Some(&old), None);
+    put("update", Some(&old), Some(&new));
+    set.put_entry(INDEX, b"derived", true, command).unwrap();
+    set.put(DROPPED, b"lost", None, Some(&old), command)
+        .unwrap();
+    let changes: Vec<_> = set
+        .collapse(|tree| tree == DROPPED)
+        .unwrap()
+        .into_iter()
+        .map(|change| (String::from_utf8(change.key).unwrap(), change.change))
+        .collect();
+    let delta = RowDelta::between(&old, &new).unwrap();
+    assert!(delta.as_bytes().len() < Row::parse(&new).unwrap().column(1).unwrap().len() + 4);
+    let expected = [
+        ("delete, insert", Change::Update(delta.clone())),
+        ("insert, update", Change::Insert(new)),
+        ("update", Change::Update(delta)),
+        ("update, delete", Change::Delete),
+    ];
+    assert_eq!(
+        changes,
+        expected.map(|(key, change)| (key.to_string(), change))
+    );
+}
+
+#[test]
+fn stacks_stay_small() {
+    let mut set = WriteSet::default();
+    for command in 1..1_000 {
+        let new = row(u64::from(command));
+        set.put(TREE, b"hot", None, Some(&new), CommandId(command))
+            .unwrap();
+        set.put(TREE, b"hot", None, Some(&new), CommandId(command))
+            .unwrap();
+        assert!(set.stack(TREE, b"hot").unwrap().older.len() <= 1);
+    }
+    assert!(set.log.is_empty());
+}

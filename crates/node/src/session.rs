@@ -1,0 +1,639 @@
+//! Serving one client: the task between its stream and its [`pg::session::Session`].
+//!
+//! One task does everything for one client and never blocks: it reads (also while a statement
+//! runs, so that pipelined messages and a client that is gone are noticed), resumes the statement's
+//! coroutine, opens the gate for held output as the engine settles its debt, writes what may leave,
+//! and keeps the session's timers.
+//!
+//! ```text
+//!             ┌───────────── Driver::poll, until nothing moves ─────────────┐
+//!  stream ──→ │ read → statement (coroutine) → gate (Engine::settle) → write │ ──→ stream
+//!             └── interrupts: cancel, terminate ── timers ───────────────────┘
+//! ```
+//!
+//! # How a session ends
+//! | because | the client gets |
+//! |---|---|
+//! | it says goodbye, or its stream ends | what is open; a statement in progress is interrupted |
+//! | the node shuts down, `Interrupt::Terminate` | FATAL 57P01, once what is held has settled |
+//! | the node no longer leads | the same; it may reconnect |
+//! | it idles in a transaction for too long | FATAL 25P03 |
+//! | it breaks the protocol | FATAL 08P01 |
+//! | an outcome is held and nobody can wait | FATAL 08007 |
+//!
+//! # Who gets a cancel
+//! The statement that runs; where none runs, the wait of what is held first (DESIGN, P5).
+//!
+//! # What it leaves out
+//! Encryption, authentication. Who may come in, and on which node, is decided before
+//! ([`read_startup`] only reads).
+
+use std::future::{poll_fn, Future};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base::coro::{self, Interrupt, Interrupts};
+use base::engine::Engine;
+use base::env::{self, BoxFuture, Env, Instant, Stream};
+use base::error::{Error, ErrorClass, Result, SqlState};
+use pg::frame::violation;
+use pg::output::{outcome_unknown, settled_by, Undone};
+use pg::session::{Channel, Identity, Session, Turn};
+use pg::startup::{self, CancelKey, FirstPacket, StartupParameters};
+
+use crate::wait::timeout;
+
+/// A client must have said who it is within this time (PostgreSQL's `authentication_timeout`).
+pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A session that is told to end waits so long for what it holds to settle; then an outcome that
+/// it still holds is unknown (08007).
+pub const OUTCOME_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// A client that does not read its last messages is given up after this.
+pub const CLOSE_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Pipelined bytes that are taken from a client while a statement runs; beyond it they wait in the
+/// operating system. A single longer message is still taken whole.
+pub const PIPELINED_BYTES_MAX: usize = 1 << 20;
+
+/// What a client sent before its session began.
+#[derive(Debug)]
+pub struct StartupInfo {
+    /// Its first packet: a startup message or a cancel request, never a request for encryption.
+    pub packet: FirstPacket,
+    /// The packet's bytes, to pass the session on to another node.
+    pub bytes: Vec<u8>,
+    /// What came after it.
+    pub following: Vec<u8>,
+}
+
+/// Reads a connection's first packet, refusing encryption. None when there is nothing to serve:
+/// the client is gone, or has been told what is wrong.
+pub async fn read_startup(stream: &mut dyn Stream, env: &dyn Env) -> Option<StartupInfo> {
+    match timeout(env, STARTUP_TIMEOUT, read_first_packet(stream)).await? {
+        Ok(info) => info,
+        Err(error) => {
+            refuse(stream, env, &error).await;
+            None
+        }
+    }
+}
+
+async fn read_first_packet(stream: &mut dyn Stream) -> Result<Option<StartupInfo>> {
+    let mut bytes = Vec::new();
+    let mut encryption_requests = 0;
+    loop {
+        match startup::decode(&bytes)? {
+            Some((FirstPacket::Encryption, length)) => {
+                encryption_requests += 1;
+                if encryption_requests > startup::ENCRYPTION_REQUESTS_MAX {
+                    return Err(violation("encryption was refused"));
+                }
+                bytes.drain(..length);
+                let answer = [startup::ENCRYPTION_REFUSED];
+                if env::write_all(stream, &answer).await.is_err() {
+                    return Ok(None);
+                }
+            }
+            Some((packet, length)) => {
+                let following = bytes.split_off(length);
+                return Ok(Some(StartupInfo {
+                    packet,
+                    bytes,
+                    following,
+                }));
+            }
+            None => {
+                let mut buffer = [0; 1_024];
+                match env::read(stream, &mut buffer).await {
+                    Ok(count) if count > 0 => bytes.extend_from_slice(&buffer[..count]),
+                    _ => return Ok(None),
+                }
+            }
+        }
+    }
+}
+
+/// Ends a connection whose session has not begun, with an error.
+pub async fn refuse(stream: &mut dyn Stream, env: &dyn Env, error: &Error) {
+    let mut bytes = Vec::new();
+    pg::backend::put_error(&mut bytes, pg::backend::Severity::Fatal, error);
+    let write = env::write_all(stream, &bytes);
+    // A client that does not even read why it is refused is not waited for.
+    let _ = timeout(env, CLOSE_WAIT_MAX, write).await;
+}
+
+/// Everything that a session needs besides its stream.
+pub struct SessionContext {
+    /// The node's transactions.
+    pub engine: Arc<dyn Engine>,
+    /// The node's world.
+    pub env: Arc<dyn Env>,
+    /// What the client asked for.
+    pub startup: StartupParameters,
+    /// What came after its startup message.
+    pub following: Vec<u8>,
+    /// Names the session in cancel requests.
+    pub key: CancelKey,
+    /// Where others leave interrupts for the session.
+    pub interrupts: Arc<Interrupts>,
+    /// Where the client comes from, `ip:port`.
+    pub client_address: String,
+    /// Where it was accepted, `ip:port`.
+    pub server_address: String,
+}
+
+impl std::fmt::Debug for SessionContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SessionContext({})", self.key.pid)
+    }
+}
+
+/// Serves one client until its session ends; to be run on a reactor for sessions.
+pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
+    let mut driver = Driver::new(stream, context);
+    poll_fn(|cx| driver.poll(cx)).await;
+}
+
+type Starting = coro::Run<Result<Box<Session>>>;
+type Running = coro::Run<(Box<Session>, Turn)>;
+
+/// Where the session's state is.
+enum Work {
+    /// The startup message is being answered.
+    Starting(Starting),
+    /// A statement runs and has it.
+    Running(Running),
+    /// It idles.
+    Idle(Box<Session>),
+    /// There is none any more.
+    Ended,
+}
+
+/// How far the end has come.
+#[derive(Debug)]
+enum End {
+    NotYet,
+    /// What is held may settle until then; after it, or when all has settled, the error is sent.
+    /// A client that said goodbye gets none.
+    Settling(Instant, Option<Error>),
+    /// The last bytes are written, until then at the latest.
+    Closing(Instant),
+    /// Nothing more is read or written. A statement that still runs has been told to end.
+    Over,
+}
+
+/// A wait of one kind: until when, and the timer.
+#[derive(Default)]
+struct Timer(Option<(Instant, BoxFuture<'static, ()>)>);
+
+impl Timer {
+    /// Whether `deadline` has passed; the task is woken when it does.
+    fn passed(&mut self, env: &dyn Env, deadline: Option<Instant>, cx: &mut Context<'_>) -> bool {
+        let Some(deadline) = deadline else {
+            self.0 = None;
+            return false;
+        };
+        if self.0.as_ref().is_none_or(|(known, _)| *known != deadline) {
+            self.0 = Some((deadline, env.sleep_until(deadline)));
+        }
+        let passed = self
+            .0
+            .as_mut()
+            .is_some_and(|(_, timer)| timer.as_mut().poll(cx).is_ready());
+        if passed {
+            self.0 = None;
+        }
+        passed
+    }
+}
+
+struct Driver {
+    env: Arc<dyn Env>,
+    engine: Arc<dyn Engine>,
+    stream: Box<dyn Stream>,
+    interrupts: Arc<Interrupts>,
+    channel: Rc<Channel>,
+    work: Work,
+    /// Waits for the debt of the first held chunk.
+    settling: Option<BoxFuture<'static, Result<()>>>,
+    end: End,
+    is_readable: bool,
+    /// Since when the session idles.
+    idle_since: Instant,
+    statement_timer: Timer,
+    idle_timer: Timer,
+    end_timer: Timer,
+}
+
+impl Driver {
+    fn new(stream: Box<dyn Stream>, context: SessionContext) -> Driver {
+        let SessionContext {
+            engine,
+            env,
+            startup,
+            following,
+            key,
+            interrupts,
+            client_address,
+            server_address,
+        } = context;
+        let channel = Rc::new(Channel::default());
+        channel.input.borrow_mut().feed(&following);
+        let identity = Identity {
+            startup,
+            key,
+            client: split_address(&client_address),
+            server: split_address(&server_address),
+            interrupts: interrupts.clone(),
+        };
+        let start = (engine.clone(), env.clone(), channel.clone());
+        let starting = coro::run(interrupts.clone(), move || {
+            let (engine, env, channel) = start;
+            Session::start(engine, env, channel, identity)
+        });
+        Driver {
+            idle_since: env.now(),
+            env,
+            engine,
+            stream,
+            interrupts,
+            channel,
+            work: Work::Starting(starting),
+            settling: None,
+            end: End::NotYet,
+            is_readable: true,
+            statement_timer: Timer::default(),
+            idle_timer: Timer::default(),
+            end_timer: Timer::default(),
+        }
+    }
+
+    /// Moves everything that can move.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let mut moved = self.poll_read(cx);
+            moved |= self.poll_work(cx);
+            moved |= self.poll_gate(cx);
+            moved |= self.poll_write(cx);
+            moved |= self.poll_interrupts(cx);
+            moved |= self.poll_timers(cx);
+            moved |= self.poll_end(cx);
+            let is_over = matches!(self.end, End::Over);
+            if is_over && !matches!(self.work, Work::Starting(_) | Work::Running(_)) {
+                return Poll::Ready(());
+            }
+            if !moved {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    // ---- Reading ----
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.is_readable || !matches!(self.end, End::NotYet) {
+            return false;
+        }
+        let mut input = self.channel.input.borrow_mut();
+        if input.buffered().len() > PIPELINED_BYTES_MAX && input.has_message() {
+            return false;
+        }
+        match self.stream.poll_read(cx, input.space()) {
+            Poll::Pending => false,
+            Poll::Ready(Ok(count)) if count > 0 => {
+                input.filled(count);
+                true
+            }
+            Poll::Ready(_) => {
+                drop(input);
+                self.client_is_gone();
+                true
+            }
+        }
+    }
+
+    /// The client has closed its side. One that has said goodbye behind its last query gets it
+    /// executed; any other is gone, and so is what it was doing.
+    fn client_is_gone(&mut self) {
+        const GOODBYE: &[u8] = b"X\0\0\0\x04";
+        self.is_readable = false;
+        let said_goodbye = self.channel.input.borrow().buffered().ends_with(GOODBYE);
+        if !said_goodbye {
+            self.give_up();
+        }
+    }
+
+    /// Nobody is there to answer.
+    fn give_up(&mut self) {
+        self.channel.output.borrow_mut().discard();
+        self.channel.room.notify_all();
+        self.settling = None;
+        self.end = End::Over;
+        self.interrupts.raise(Interrupt::Terminate);
+    }
+
+    // ---- Executing ----
+
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.work {
+            Work::Starting(starting) => match Pin::new(starting).poll(cx) {
+                Poll::Pending => false,
+                Poll::Ready(Ok(session)) => {
+                    self.become_idle(session);
+                    true
+                }
+                Poll::Ready(Err(error)) => {
+                    self.work = Work::Ended;
+                    self.end_with(Some(error));
+                    true
+                }
+            },
+            Work::Running(running) => match Pin::new(running).poll(cx) {
+                Poll::Pending => false,
+                Poll::Ready((session, turn)) => {
+                    self.turn_over(session, turn);
+                    true
+                }
+            },
+            Work::Idle(_) => self.start_work(),
+            Work::Ended => false,
+        }
+    }
+
+    fn start_work(&mut self) -> bool {
+        let ready = matches!(self.end, End::NotYet)
+            && self.channel.has_room()
+            && self.channel.input.borrow().has_message();
+        if !ready {
+            return false;
+        }
+        match std::mem::replace(&mut self.work, Work::Ended) {
+            Work::Idle(session) => {
+                let run = coro::run(self.interrupts.clone(), move || pg::session::run(session));
+                self.work = Work::Running(run);
+                true
+            }
+            other => {
+                self.work = other;
+                false
+            }
+        }
+    }
+
+    fn turn_over(&mut self, session: Box<Session>, turn: Turn) {
+        self.work = Work::Ended;
+        match turn {
+            Turn::Idle => self.become_idle(session),
+            Turn::Terminated => self.end_with(None),
+            Turn::Fatal(error) => self.end_with(Some(error)),
+        }
+    }
+
+    fn become_idle(&mut self, session: Box<Session>) {
+        self.work = Work::Idle(session);
+        self.idle_since = self.env.now();
+    }
+
+    // ---- The gate ----
+
+    fn poll_gate(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut opened = false;
+        loop {
+            if let Some(settling) = &mut self.settling {
+                match settling.as_mut().poll(cx) {
+                    Poll::Pending => return opened,
+                    Poll::Ready(Ok(())) => self.settling = None,
+                    Poll::Ready(Err(error)) => {
+                        self.settling = None;
+                        let undone = self.channel.output.borrow_mut().fail(&error);
+                        self.undone(undone);
+                        return true;
+                    }
+                }
+            }
+            let engine = &*self.engine;
+            let mut output = self.channel.output.borrow_mut();
+            opened |= output.open(settled_by(engine));
+            let Some(owes) = output.waits_for() else {
+                return opened;
+            };
+            if let Some((debt, durability)) = owes.unsettled(settled_by(engine)) {
+                self.settling = Some(engine.settle(debt.clone(), *durability));
+            }
+        }
+    }
+
+    /// Held output was let go, replaced, or is lost.
+    fn undone(&mut self, undone: Undone) {
+        self.settling = None;
+        match undone {
+            Undone::Released
+            | Undone::Replaced {
+                session_fails: false,
+            } => {}
+            Undone::Replaced {
+                session_fails: true,
+            } => match &mut self.work {
+                Work::Idle(session) => session.fail(),
+                _ => self.interrupts.raise(Interrupt::HistoryCut),
+            },
+            Undone::Close(error) => {
+                self.interrupts.raise(Interrupt::Terminate);
+                self.close(Some(&error));
+            }
+        }
+    }
+
+    // ---- Writing ----
+
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut wrote = false;
+        loop {
+            let mut output = self.channel.output.borrow_mut();
+            if output.writable().is_empty() {
+                break;
+            }
+            match self.stream.poll_write(cx, output.writable()) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    output.wrote(count);
+                    wrote = true;
+                }
+                Poll::Ready(_) => {
+                    drop(output);
+                    self.give_up();
+                    return true;
+                }
+            }
+        }
+        if wrote {
+            self.channel.room.notify_all();
+            self.idle_since = self.env.now();
+        }
+        wrote
+    }
+
+    // ---- Interrupts and timers ----
+
+    fn poll_interrupts(&mut self, cx: &mut Context<'_>) -> bool {
+        // A statement that runs takes its own interrupts.
+        if !matches!(self.work, Work::Idle(_)) || !matches!(self.end, End::NotYet) {
+            return false;
+        }
+        let Poll::Ready(interrupt) = self.interrupts.poll_take(cx) else {
+            return false;
+        };
+        match interrupt {
+            Interrupt::Cancel => self.cancel_wait(&Error::from(interrupt)),
+            // It was for a statement that has just ended.
+            Interrupt::StatementTimeout => {
+                if self.channel.output.borrow().waits_for_read() {
+                    self.cancel_wait(&Error::from(interrupt));
+                }
+            }
+            // The gate looks after what is held, and the engine refuses whatever a transaction
+            // that has lost its history does next.
+            Interrupt::HistoryCut => {}
+            Interrupt::IdleTimeout | Interrupt::Terminate => {
+                self.end_with(Some(Error::from(interrupt)));
+            }
+        }
+        true
+    }
+
+    /// Gives up the wait of what is held first, if anything is.
+    fn cancel_wait(&mut self, error: &Error) {
+        let mut output = self.channel.output.borrow_mut();
+        if output.waits_for().is_none() {
+            return;
+        }
+        let undone = output.cancel(error, settled_by(&*self.engine));
+        drop(output);
+        self.undone(undone);
+    }
+
+    fn poll_timers(&mut self, cx: &mut Context<'_>) -> bool {
+        if !matches!(self.end, End::NotYet) {
+            return false;
+        }
+        let is_idle = matches!(self.work, Work::Idle(_));
+        let waits_for_read = is_idle && self.channel.output.borrow().waits_for_read();
+        let deadline = match !is_idle || waits_for_read {
+            true => self.channel.deadline.get(),
+            false => None,
+        };
+        if self.statement_timer.passed(&*self.env, deadline, cx) {
+            self.channel.deadline.set(None);
+            if is_idle {
+                self.cancel_wait(&Error::from(Interrupt::StatementTimeout));
+            } else {
+                self.interrupts.raise(Interrupt::StatementTimeout);
+            }
+            return true;
+        }
+        let idle_limit = match &self.work {
+            Work::Idle(session) if self.channel.output.borrow().pending() == 0 => {
+                idle_limit(session)
+            }
+            _ => None,
+        };
+        let deadline = idle_limit.map(|limit| self.idle_since.after(limit));
+        if self.idle_timer.passed(&*self.env, deadline, cx) {
+            self.end_with(Some(Error::from(Interrupt::IdleTimeout)));
+            return true;
+        }
+        false
+    }
+
+    // ---- The end ----
+
+    /// The session ends with an error, once what it holds has settled or cannot be waited for.
+    fn end_with(&mut self, error: Option<Error>) {
+        if !matches!(self.end, End::NotYet) {
+            return;
+        }
+        self.work = Work::Ended;
+        let error = error.map(|error| self.explain(error));
+        let limit = self.env.now().after(OUTCOME_WAIT_MAX);
+        self.end = End::Settling(limit, error);
+    }
+
+    /// Who is told to end because the node no longer leads should know it.
+    fn explain(&self, error: Error) -> Error {
+        if error.state() != SqlState::ADMIN_SHUTDOWN {
+            return error;
+        }
+        let status = self.engine.status();
+        if status.leader == Some(status.node) {
+            return error;
+        }
+        Error::of_class(
+            ErrorClass::Session,
+            SqlState::ADMIN_SHUTDOWN,
+            "terminating connection: this node no longer leads its group",
+        )
+    }
+
+    /// Discards what is held and writes what is left.
+    fn close(&mut self, error: Option<&Error>) {
+        if let Some(error) = error {
+            if error.class() == ErrorClass::Node {
+                self.env.stop_node(error.message());
+            }
+            self.channel.output.borrow_mut().close(error);
+        }
+        self.settling = None;
+        self.end = End::Closing(self.env.now().after(CLOSE_WAIT_MAX));
+    }
+
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> bool {
+        let deadline = match &self.end {
+            End::NotYet | End::Over => return false,
+            End::Settling(deadline, _) | End::Closing(deadline) => *deadline,
+        };
+        let passed = self.end_timer.passed(&*self.env, Some(deadline), cx);
+        let output = self.channel.output.borrow();
+        let (holds, holds_outcome) = (output.waits_for().is_some(), output.holds_outcome());
+        let is_written = output.writable().is_empty();
+        drop(output);
+        match std::mem::replace(&mut self.end, End::Over) {
+            End::Settling(_, error) if passed || !holds => {
+                let unknown = outcome_unknown();
+                let error = if holds_outcome {
+                    Some(&unknown)
+                } else {
+                    error.as_ref()
+                };
+                self.close(error);
+                true
+            }
+            End::Closing(_) if passed || is_written => true,
+            unchanged => {
+                self.end = unchanged;
+                false
+            }
+        }
+    }
+}
+
+/// For how long a session may idle as it is now.
+fn idle_limit(session: &Session) -> Option<Duration> {
+    let in_transaction =
+        session.in_batch() || session.status() != pg::backend::TransactionStatus::Idle;
+    match in_transaction {
+        true => session.idle_in_transaction_timeout(),
+        false => None,
+    }
+}
+
+/// The address and the port of `ip:port`.
+fn split_address(address: &str) -> Option<(String, u16)> {
+    let (ip, port) = address.rsplit_once(':')?;
+    let ip = ip.trim_start_matches('[').trim_end_matches(']');
+    Some((ip.to_owned(), port.parse().ok()?))
+}
