@@ -64,9 +64,11 @@ pub struct GroupDebt {
     pub position: Position,
 }
 
-/// What a reply rests on: per group, the newest position that was read or written.
+/// What a reply rests on: per group and term, the newest position that was read or written.
 ///
-/// Merging keeps the newest position of each group, so a debt only ever grows until it is paid.
+/// Merging keeps the newest position of each group and term, so a debt only ever grows until it is
+/// paid. Terms stay apart because they are different histories: a later term's position says
+/// nothing of what the term before it has lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Debt {
     first: Option<GroupDebt>,
@@ -93,12 +95,12 @@ impl Debt {
         self.first.is_none()
     }
 
-    /// The parts, one per group.
+    /// The parts, one per group and term.
     pub fn groups(&self) -> impl Iterator<Item = GroupDebt> + '_ {
         self.first.iter().chain(&self.rest).copied()
     }
 
-    /// Adds one position; does not allocate while only one group is involved.
+    /// Adds one position; does not allocate while only one group and term is involved.
     pub fn add(&mut self, group: GroupId, position: Position) {
         let part = GroupDebt { group, position };
         let Some(first) = &mut self.first else {
@@ -106,7 +108,9 @@ impl Debt {
             return;
         };
         let mut known = std::iter::once(first).chain(&mut self.rest);
-        match known.find(|known| known.group == group) {
+        let same =
+            |known: &&mut GroupDebt| known.group == group && known.position.term == position.term;
+        match known.find(same) {
             Some(known) => known.position = known.position.max(position),
             None => self.rest.push(part),
         }
@@ -140,6 +144,18 @@ mod tests {
         debt.merge(&Debt::of(GroupId(2), at(9)));
         let parts: Vec<_> = debt.groups().map(|part| part.position.lsn.0).collect();
         assert_eq!(parts, [7, 9]);
+    }
+
+    #[test]
+    fn a_later_term_does_not_hide_what_an_earlier_one_owes() {
+        let mut debt = Debt::of(GroupId(1), at(7));
+        let later = Position {
+            term: Term(2),
+            lsn: Lsn(9),
+        };
+        debt.add(GroupId(1), later);
+        let parts: Vec<_> = debt.groups().map(|part| part.position).collect();
+        assert_eq!(parts, [at(7), later]);
     }
 
     #[test]

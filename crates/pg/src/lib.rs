@@ -1,9 +1,18 @@
 //! PostgreSQL's wire protocol, version 3.0, without IO: bytes in, bytes out.
 //!
-//! - [`frame`] cuts a stream into messages, [`startup`] reads the first packet;
-//! - [`frontend`] and [`backend`] are the messages of the two sides, each decoded and encoded.
+//! | module | what it is |
+//! |---|---|
+//! | [`frame`] | a stream cut into messages, and the pieces of messages |
+//! | [`startup`] | the first packet of a connection |
+//! | [`frontend`], [`backend`] | the messages of the two sides, decoded and encoded |
+//! | [`output`] | what a session says, held until its debt is paid |
+//! | [`session`] | the server's side of one connection, driving `sql` |
+//! | [`client`] | the client's side, for workloads and simulations |
+//!
+//! Nothing here reads, writes or keeps time: a driver feeds bytes in and takes them out.
 
 pub mod backend;
+pub mod client;
 pub mod frame;
 pub mod frontend;
 pub mod output;

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use base::engine::Engine;
 use base::error::{Error, ErrorClass, SqlState};
-use base::{Debt, Durability};
+use base::{Debt, Durability, GroupId, Term};
 
 use crate::backend::{put_error, put_notice, Backend, Severity, TransactionStatus};
 
@@ -102,18 +102,23 @@ impl Owes {
             })
         })
     }
+}
 
-    /// Whether all of this was made under the terms that `other` names, so that what takes `other`
-    /// back takes this back as well.
-    fn shares_history_with(&self, other: &Owes) -> bool {
-        let parts = |owes: &Owes| -> Vec<_> { owes.iter().flat_map(|(d, _)| d.groups()).collect() };
-        let others = parts(other);
-        parts(self).iter().all(|part| {
-            others
-                .iter()
-                .any(|other| other.group == part.group && other.position.term == part.position.term)
-        })
+/// Whether all of this was made under one term of each group, so that what takes back the first
+/// takes back the others as well.
+fn of_one_history<'a>(owes: impl Iterator<Item = &'a Owes>) -> bool {
+    let mut terms: Vec<(GroupId, Term)> = Vec::new();
+    for part in owes
+        .flat_map(Owes::iter)
+        .flat_map(|(debt, _)| debt.groups())
+    {
+        match terms.iter().find(|(group, _)| *group == part.group) {
+            Some((_, term)) if *term != part.position.term => return false,
+            Some(_) => {}
+            None => terms.push((part.group, part.position.term)),
+        }
     }
+    true
 }
 
 /// What a piece of output is, as far as its debt is concerned.
@@ -283,10 +288,12 @@ impl Output {
 
     /// Ends a cycle with ReadyForQuery.
     pub fn end_cycle(&mut self, status: TransactionStatus) {
-        self.replaced = false;
-        self.push(Content::Tag, |out| {
-            Backend::ReadyForQuery(status).encode(out)
-        });
+        // Behind an error that stands for the cycle there is nothing left to wait for.
+        let content = match std::mem::take(&mut self.replaced) {
+            true => Content::Free,
+            false => Content::Tag,
+        };
+        self.push(content, |out| Backend::ReadyForQuery(status).encode(out));
         self.coalesce();
         if let Some(last) = self.chunks.back_mut() {
             last.cycle_end = Some(status);
@@ -395,11 +402,13 @@ impl Output {
                 session_fails: false,
             };
         };
-        let one_history = self
+        let commits: Vec<_> = self
             .rest_of_cycle()
             .filter(|chunk| chunk.commits)
-            .all(|chunk| chunk.owes.shares_history_with(&front.owes));
-        if !one_history {
+            .map(|chunk| &chunk.owes)
+            .collect();
+        let front = std::iter::once(&front.owes);
+        if !commits.is_empty() && !of_one_history(commits.into_iter().chain(front)) {
             return Undone::Close(outcome_unknown());
         }
         self.replace(error)

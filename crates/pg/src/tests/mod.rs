@@ -1,3 +1,4 @@
 //! Tests that need more than one module.
 
 mod codec;
+mod output;
