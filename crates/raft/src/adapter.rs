@@ -75,8 +75,10 @@ impl<L: LogView> Adapter<L> {
         let known = self.conf_changes.borrow();
         (low..high)
             .map(|index| {
-                let mut entry = eraftpb::Entry::default();
-                entry.index = index;
+                let mut entry = eraftpb::Entry {
+                    index,
+                    ..eraftpb::Entry::default()
+                };
                 if let Some(data) = known.get(&index) {
                     entry.set_entry_type(EntryType::EntryConfChangeV2);
                     entry.data = data.clone().into();
@@ -188,11 +190,12 @@ pub(crate) fn hard_state(state: &eraftpb::HardState) -> HardState {
 }
 
 fn raft_hard_state(state: HardState) -> eraftpb::HardState {
-    let mut raft = eraftpb::HardState::default();
-    raft.term = state.term.0;
-    raft.vote = state.vote.map_or(0, |node| node.0);
-    raft.commit = state.commit.0;
-    raft
+    eraftpb::HardState {
+        term: state.term.0,
+        vote: state.vote.map_or(0, |node| node.0),
+        commit: state.commit.0,
+        ..eraftpb::HardState::default()
+    }
 }
 
 /// The kind of one of the library's entries.
@@ -211,9 +214,11 @@ pub(crate) fn raft_entry(
     kind: EntryKind,
     data: Vec<u8>,
 ) -> Result<eraftpb::Entry> {
-    let mut entry = eraftpb::Entry::default();
-    entry.term = term.0;
-    entry.index = lsn.0;
+    let mut entry = eraftpb::Entry {
+        term: term.0,
+        index: lsn.0,
+        ..eraftpb::Entry::default()
+    };
     if kind == EntryKind::ConfChange {
         crate::ConfChange::decode_all(&data)?;
         entry.set_entry_type(EntryType::EntryConfChangeV2);

@@ -371,9 +371,10 @@ impl<L: LogView> Consensus<L> {
             return Err(Error::internal("an empty record was proposed"));
         }
         self.check_may_propose(term)?;
-        let mut entry = eraftpb::Entry::default();
-        entry.data = data.into();
-        self.append(entry)
+        self.append(eraftpb::Entry {
+            data: data.into(),
+            ..eraftpb::Entry::default()
+        })
     }
 
     /// Proposes a change of membership: several changes at once, or a change of more than one
@@ -695,3 +696,11 @@ impl<L: LogView> Consensus<L> {
         }
     }
 }
+
+const _: () = {
+    const fn is_send<T: Send>() {}
+    #[allow(dead_code)]
+    const fn consensus_is_send<L: LogView + Send>() {
+        is_send::<Consensus<L>>();
+    }
+};

@@ -106,9 +106,13 @@ impl StandbyNames {
     }
 }
 
+const UNTERMINATED: &str = "unterminated quoted identifier at end of input";
+
+/// `near` is what does not fit: nothing for the end, or [`UNTERMINATED`].
 fn malformed(setting: &str, near: &str) -> Error {
     let near = match near {
         "" => "syntax error at end of input".to_owned(),
+        UNTERMINATED => UNTERMINATED.to_owned(),
         near => format!("syntax error at or near \"{near}\""),
     };
     Error::new(
@@ -120,8 +124,8 @@ fn malformed(setting: &str, near: &str) -> Error {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
-    First,
-    Any,
+    First(String),
+    Any(String),
     Number(String),
     Name(String),
     Mark(char),
@@ -130,9 +134,9 @@ enum Token {
 impl Token {
     fn text(&self) -> String {
         match self {
-            Token::First => "FIRST".to_owned(),
-            Token::Any => "ANY".to_owned(),
-            Token::Number(text) | Token::Name(text) => text.clone(),
+            Token::First(text) | Token::Any(text) | Token::Number(text) | Token::Name(text) => {
+                text.clone()
+            }
             Token::Mark(mark) => mark.to_string(),
         }
     }
@@ -171,8 +175,8 @@ fn scan(setting: &str) -> Result<Vec<Token>, String> {
                 let (word, after) =
                     take_while(|c| is_name_start(c) || c.is_ascii_digit() || c == '$');
                 tokens.push(match word.to_ascii_lowercase().as_str() {
-                    "first" => Token::First,
-                    "any" => Token::Any,
+                    "first" => Token::First(word.to_owned()),
+                    "any" => Token::Any(word.to_owned()),
                     _ => Token::Name(word.to_owned()),
                 });
                 after
@@ -193,7 +197,7 @@ fn quoted(text: &str) -> Result<(String, &str), String> {
     let mut rest = text;
     loop {
         let Some(end) = rest.find('"') else {
-            return Err(String::new());
+            return Err(UNTERMINATED.to_owned());
         };
         name.push_str(&rest[..end]);
         rest = &rest[end + 1..];
@@ -215,8 +219,8 @@ impl Parser<'_> {
     /// The error is the token that does not fit, empty at the end.
     fn setting(&mut self) -> Result<StandbyNames, String> {
         let (method, counted) = match self.tokens {
-            [Token::First, ..] => (Method::First, true),
-            [Token::Any, ..] => (Method::Any, true),
+            [Token::First(_), ..] => (Method::First, true),
+            [Token::Any(_), ..] => (Method::Any, true),
             [Token::Number(_), Token::Mark('('), ..] => (Method::First, true),
             _ => (Method::First, false),
         };
@@ -229,7 +233,7 @@ impl Parser<'_> {
                 names,
             });
         }
-        if matches!(self.tokens[0], Token::First | Token::Any) {
+        if matches!(self.tokens[0], Token::First(_) | Token::Any(_)) {
             self.tokens = &self.tokens[1..];
         }
         let Some(Token::Number(number)) = self.tokens.first() else {
@@ -340,6 +344,14 @@ mod tests {
             let error = StandbyNames::parse(setting).unwrap_err();
             assert_eq!(error.state(), SqlState::SYNTAX_ERROR, "{setting}");
         }
+        let detail = |setting: &str| {
+            let error = StandbyNames::parse(setting).unwrap_err();
+            error.fields().detail.clone().unwrap_or_default()
+        };
+        assert_eq!(detail("any, b"), "syntax error at or near \",\"");
+        assert_eq!(detail("a First"), "syntax error at or near \"First\"");
+        assert_eq!(detail("1 (a"), "syntax error at end of input");
+        assert_eq!(detail("\"a"), UNTERMINATED);
         let error = StandbyNames::parse("0 (a)").unwrap_err();
         assert_eq!(error.state(), SqlState::INVALID_PARAMETER_VALUE);
     }

@@ -4,4 +4,5 @@ mod cluster;
 mod codec;
 mod drawings;
 mod random;
+mod recovery;
 mod script;
