@@ -58,6 +58,8 @@ use raft::{SnapshotMeta, Standbys};
 use storage::log::Log;
 use storage::Store;
 
+pub use sequencer::TXN_SEQUENCE;
+
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::frame::Frame;
 use crate::gate::Gate;

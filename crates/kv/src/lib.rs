@@ -1,10 +1,13 @@
 //! A replicated key-value engine: groups made of consensus and storage, and transactions on them.
 //!
 //! [`group`] is one group on one node: its log, its trees, the sequencer through which every
-//! commit goes, and the gate that says when a reply may leave.
+//! commit goes, and the gate that says when a reply may leave. [`engine`] is what SQL talks to:
+//! transactions ([`txn`]), which keep what they write to themselves ([`write_set`]) and lock it
+//! ([`locks`]).
 
 pub mod apply;
 pub mod config;
+pub mod engine;
 pub mod frame;
 pub mod gate;
 pub mod group;
@@ -13,8 +16,10 @@ pub mod record;
 pub mod registry;
 #[cfg(test)]
 mod testing;
+pub mod txn;
 pub mod write_set;
 
 pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport};
+pub use engine::KvEngine;
 pub use group::{CommitRequest, Group, Snapshot};
 pub use record::{Change, RowChange};

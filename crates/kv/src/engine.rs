@@ -1,0 +1,250 @@
+//! The engine that SQL talks to: transactions, locks and counters of one group.
+//!
+//! ```text
+//! sql ──► KvEngine ──► Txn ──► LockTable
+//!            │          │
+//!            └──────────┴──► Group ──► log, store, consensus, gate
+//! ```
+//!
+//! Locks live here and not in the group, which tells of each change of leadership: the lock table
+//! is opened for a term when this node begins to lead in it, and cleared when that ends.
+//!
+//! # What it leaves out
+//! A debt may name several groups; there is only one yet, and any other is XX000.
+
+use std::sync::Arc;
+
+use base::engine::{
+    CatalogVersion, ClusterStatus, Direction, Engine, Isolation, RowBatch, Transaction, TxnOptions,
+};
+use base::env::{BoxFuture, Env};
+use base::sync::Mutex;
+use base::{
+    Debt, Durability, Error, GroupDebt, GroupId, KeyRange, Lsn, Position, Result, SequenceId, Term,
+    TreeId, TxnId,
+};
+use storage::{Read, Scanned, Store};
+
+use crate::config::{GroupConfig, Observer, Transport};
+use crate::group::{not_leader, term_is_over, CommitRequest, Group, Snapshot, TXN_SEQUENCE};
+use crate::locks::{LockTable, TxnLocks};
+use crate::registry::Indexes;
+use crate::txn::{Leader, Txn, View};
+
+/// Transaction ids that are taken from the group at a time.
+const TXN_IDS: u64 = 64;
+
+/// Ids for transactions of one term. An id that another term's leader granted may be granted again
+/// when that grant is taken back, so it must not outlive the term.
+#[derive(Debug, Default)]
+struct Ids {
+    term: Term,
+    next: u64,
+    left: u64,
+}
+
+/// The engine over one group.
+#[derive(Debug)]
+pub struct KvEngine {
+    group: Arc<Group>,
+    locks: Arc<LockTable>,
+    ids: Mutex<Ids>,
+}
+
+/// Opens and clears the lock table as leadership comes and goes.
+struct Leadership {
+    locks: Arc<LockTable>,
+    observer: Arc<dyn Observer>,
+}
+
+impl Observer for Leadership {
+    fn leading(&self, term: Option<Term>) {
+        match term {
+            Some(term) => self.locks.begin_term(term),
+            None => self.locks.clear(),
+        }
+        self.observer.leading(term);
+    }
+
+    fn cut(&self, term: Term, to: Lsn) {
+        self.observer.cut(term, to);
+    }
+}
+
+impl KvEngine {
+    /// Opens the group, and its lock table with it.
+    ///
+    /// # Errors
+    /// As [`Group::open`].
+    pub async fn open(
+        env: Arc<dyn Env>,
+        config: GroupConfig,
+        transport: Arc<dyn Transport>,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Arc<KvEngine>> {
+        let locks = Arc::new(LockTable::new(env.clone()));
+        let leadership = Arc::new(Leadership {
+            locks: locks.clone(),
+            observer,
+        });
+        let group = Group::open(env, config, transport, leadership).await?;
+        Ok(Arc::new(KvEngine {
+            group,
+            locks,
+            ids: Mutex::default(),
+        }))
+    }
+
+    /// The group.
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// The locks of the group, if this node leads it.
+    pub fn locks(&self) -> &LockTable {
+        &self.locks
+    }
+
+    fn next_id(&self, term: Term) -> Result<TxnId> {
+        let mut ids = self.ids.lock();
+        if ids.term != term || ids.left == 0 {
+            let (next, position) = self.group.take_numbers(TXN_SEQUENCE, TXN_IDS)?;
+            if position.term != term {
+                return Err(term_is_over());
+            }
+            *ids = Ids {
+                term,
+                next,
+                left: TXN_IDS,
+            };
+        }
+        let id = TxnId(ids.next);
+        ids.next += 1;
+        ids.left -= 1;
+        Ok(id)
+    }
+
+    fn of_this_group(&self, part: GroupDebt) -> Result<Position> {
+        if part.group == self.group.id() {
+            return Ok(part.position);
+        }
+        let message = format!("a debt in group {}, which is not here", part.group);
+        Err(Error::internal(message))
+    }
+}
+
+impl Engine for KvEngine {
+    fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
+        if options.isolation == Isolation::Serializable {
+            return Err(Error::unsupported("isolation level SERIALIZABLE"));
+        }
+        let term = self.group.leading().ok_or_else(not_leader)?;
+        let id = self.next_id(term)?;
+        let mut locks = TxnLocks::new(self.locks.clone(), id);
+        locks.bind(term)?;
+        let txn = Txn::new(self.group.clone(), id, locks, options)?;
+        Ok(Box::new(txn))
+    }
+
+    fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
+        self.group.advance(sequence, count)
+    }
+
+    fn catalog_version(&self) -> CatalogVersion {
+        self.group.catalog_version()
+    }
+
+    fn is_settled(&self, debt: &Debt, durability: Durability) -> bool {
+        debt.groups().all(|part| {
+            let position = self.of_this_group(part);
+            position.is_ok_and(|position| self.group.is_settled(position, durability))
+        })
+    }
+
+    fn settle(&self, debt: Debt, durability: Durability) -> BoxFuture<'static, Result<()>> {
+        let positions: Result<Vec<_>> =
+            debt.groups().map(|part| self.of_this_group(part)).collect();
+        match positions.as_deref() {
+            Ok([]) => Box::pin(std::future::ready(Ok(()))),
+            Ok([position]) => self.group.settle(*position, durability),
+            Ok(positions) => {
+                let parts = positions.iter().map(|position| (self.group.id(), position));
+                let message = format!(
+                    "several debts in one group: {:?}",
+                    parts.collect::<Vec<_>>()
+                );
+                Box::pin(std::future::ready(Err(Error::internal(message))))
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error.clone()))),
+        }
+    }
+
+    fn status(&self) -> ClusterStatus {
+        self.group.status()
+    }
+}
+
+/// A snapshot of a group, and the store that it is of: the group may get another one when it no
+/// longer leads.
+#[derive(Debug)]
+pub struct GroupView {
+    snapshot: Snapshot,
+    store: Arc<Store>,
+}
+
+impl View for GroupView {
+    fn position(&self) -> Position {
+        self.snapshot.position()
+    }
+
+    fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {
+        self.store.get(tree, key, at, row)
+    }
+
+    fn scan(
+        &self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        at: Lsn,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Scanned> {
+        self.store.scan(tree, range, direction, at, limit, batch)
+    }
+}
+
+impl Leader for Arc<Group> {
+    type Snapshot = GroupView;
+
+    fn group(&self) -> GroupId {
+        self.id()
+    }
+
+    fn snapshot(&self) -> Result<GroupView> {
+        // In this order: while this node leads, its store is not replaced.
+        let snapshot = Group::snapshot(self)?;
+        let store = self.store();
+        Ok(GroupView { snapshot, store })
+    }
+
+    fn refresh(&self, view: &mut GroupView) -> Result<()> {
+        Group::refresh(self, &mut view.snapshot)
+    }
+
+    fn check_term(&self, term: Term) -> Result<()> {
+        Group::check_term(self, term)
+    }
+
+    fn visible(&self) -> Lsn {
+        Group::visible(self).lsn
+    }
+
+    fn indexes(&self, table: TreeId) -> Option<Indexes> {
+        Group::indexes(self, table)
+    }
+
+    fn commit(&self, request: CommitRequest) -> Result<Position> {
+        Group::commit(self, request)
+    }
+}

@@ -1,0 +1,544 @@
+//! Transactions on one group.
+//!
+//! A transaction runs on the leader. It reads the newest versions that its snapshot allows straight
+//! from the store, merged with what it has written itself ([`crate::write_set`]); before it writes,
+//! it locks ([`crate::locks`]) and looks at the newest version; and when it commits, everything it
+//! did is one record.
+//!
+//! ```text
+//! begin_statement   snapshot: visible LSN 17, made sure of by the lease
+//! get, scan         store at 17  +  own writes of earlier commands
+//! lock_row          lock, then the store at the visible LSN of now: changed since 17?
+//! insert, update …  lock, look at the newest version, then into the write set
+//! commit            one change per row → sequencer → LSN 23, visible → locks are given up
+//! ```
+//!
+//! # What a statement sees
+//! READ COMMITTED takes a snapshot for each statement; a row that others changed since is handed
+//! back as it is now, to be checked again. REPEATABLE READ keeps its first snapshot, and a row that
+//! others changed since is 40001: the first updater wins.
+//!
+//! # Unique keys
+//! Two transactions that write the same key stand in line for the lock of the key; for a unique
+//! index that is the index's columns without the row's key. Whoever takes a value out of a unique
+//! index locks it too, so that nobody reports a duplicate of a value that is about to go. Rows with
+//! a NULL in the index's columns are never duplicates.
+//!
+//! # Debt
+//! Everything that was looked at adds to the debt: a row its version's LSN, an absence or a range
+//! the highest LSN of the leaves visited, bounded by where it was looked at. Own writes add
+//! nothing: what they rest on is the commit.
+//!
+//! # New and dropped trees
+//! A descriptor in the write set makes a tree that the store does not know yet: all of its content
+//! is in the write set. An index made on a table that has rows gets its entries in the write set,
+//! for this transaction to read; for everyone else they are derived when the record is applied.
+//!
+//! # What it leaves out
+//! SERIALIZABLE, chunks of large transactions, more than one group. At READ COMMITTED a transaction
+//! that idles keeps its last statement's snapshot, and so the versions which that needs.
+
+mod unique;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use base::coro;
+use base::engine::{
+    Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock, Savepoint, TableLock,
+    Transaction, TreeDescriptor, TreeKind, TxnOptions,
+};
+use base::limits::SCAN_BATCH_ROWS;
+use base::{
+    CommandId, Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, Term, TreeId,
+    TxnId,
+};
+use storage::{Read, Scanned};
+
+use crate::group::CommitRequest;
+use crate::locks::{Acquired, TxnLocks};
+use crate::registry::Indexes;
+use crate::write_set::{covered, merge, rest_of, Own, WriteSet};
+
+/// What a transaction needs of the leader of its group.
+pub trait Leader: 'static {
+    /// Shows the store as of one position, whose versions are kept while it lives.
+    type Snapshot: View;
+
+    /// The group.
+    fn group(&self) -> GroupId;
+    /// See [`crate::Group::snapshot`].
+    fn snapshot(&self) -> Result<Self::Snapshot>;
+    /// See [`crate::Group::refresh`].
+    fn refresh(&self, snapshot: &mut Self::Snapshot) -> Result<()>;
+    /// See [`crate::Group::check_term`].
+    fn check_term(&self, term: Term) -> Result<()>;
+    /// The newest LSN that is wholly applied.
+    fn visible(&self) -> Lsn;
+    /// The secondary indexes of a table, if it has any.
+    fn indexes(&self, table: TreeId) -> Option<Indexes>;
+    /// See [`crate::Group::commit`].
+    fn commit(&self, request: CommitRequest) -> Result<Position>;
+}
+
+/// What a statement reads from.
+pub trait View {
+    /// The term under which it was taken, and the newest LSN that it shows.
+    fn position(&self) -> Position;
+    /// See [`storage::Store::get`]; `at` is this position or a newer one.
+    fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read>;
+    /// See [`storage::Store::scan`]; `at` as for [`View::get`].
+    fn scan(
+        &self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        at: Lsn,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Scanned>;
+}
+
+/// After every command of any transaction.
+const AFTER_ALL: CommandId = CommandId(u32::MAX);
+
+/// The row that was locked last, as it was when it was locked: an update or delete of it needs not
+/// read it again.
+#[derive(Debug, Default)]
+struct LastLocked {
+    tree: Option<TreeId>,
+    key: Vec<u8>,
+    row: Vec<u8>,
+}
+
+/// One transaction.
+#[derive(Debug)]
+pub struct Txn<L: Leader> {
+    leader: L,
+    id: TxnId,
+    isolation: Isolation,
+    locks: TxnLocks,
+    writes: WriteSet,
+    snapshot: Option<L::Snapshot>,
+    command: CommandId,
+    debt: Debt,
+    /// The savepoints and how many locks were held at each.
+    savepoints: Vec<(Savepoint, usize)>,
+    next_savepoint: u32,
+    last_locked: LastLocked,
+    stored: RowBatch,
+    probe: RowBatch,
+    probe_row: Vec<u8>,
+}
+
+impl<L: Leader> Txn<L> {
+    /// A transaction that has done nothing yet.
+    ///
+    /// # Errors
+    /// 0A000 at SERIALIZABLE.
+    pub fn new(leader: L, id: TxnId, locks: TxnLocks, options: TxnOptions) -> Result<Txn<L>> {
+        if options.isolation == Isolation::Serializable {
+            return Err(Error::unsupported("isolation level SERIALIZABLE"));
+        }
+        Ok(Txn {
+            leader,
+            id,
+            isolation: options.isolation,
+            locks,
+            writes: WriteSet::default(),
+            snapshot: None,
+            command: CommandId(0),
+            debt: Debt::NONE,
+            savepoints: Vec::new(),
+            next_savepoint: 0,
+            last_locked: LastLocked::default(),
+            stored: RowBatch::default(),
+            probe: RowBatch::default(),
+            probe_row: Vec::new(),
+        })
+    }
+
+    /// The statement's snapshot.
+    fn view(&self) -> Result<&L::Snapshot> {
+        let missing = || Error::internal("a transaction reads before its first statement");
+        self.snapshot.as_ref().ok_or_else(missing)
+    }
+
+    /// The position of the statement's snapshot.
+    fn at(&self) -> Result<Position> {
+        self.view().map(View::position)
+    }
+
+    fn owe(&mut self, term: Term, lsn: Lsn) {
+        if lsn > Lsn::ZERO {
+            self.debt.add(self.leader.group(), Position { term, lsn });
+        }
+    }
+
+    /// Whether this transaction made the tree, so that the store does not know it.
+    fn is_new_tree(&self, tree: TreeId) -> bool {
+        tree >= TreeId::FIRST_USER
+            && self.writes.touches(TreeId::DESCRIPTORS)
+            && self
+                .writes
+                .is_new(TreeId::DESCRIPTORS, &tree.0.to_be_bytes())
+    }
+
+    /// Reads the store's newest version of a row that is locked, and owes it.
+    fn get_newest(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<Read> {
+        let view = self.view()?;
+        let term = view.position().term;
+        let read = view.get(tree, key, self.leader.visible(), row)?;
+        self.leader.check_term(term)?;
+        self.owe(term, read.owes);
+        Ok(read)
+    }
+
+    /// Whether a row that is locked is there now, own writes included.
+    fn exists_now(&mut self, tree: TreeId, key: &[u8]) -> Result<bool> {
+        if let Some(own) = self.writes.newest(tree, key) {
+            return Ok(own.row.is_some());
+        }
+        if self.is_new_tree(tree) {
+            return Ok(false);
+        }
+        let mut row = std::mem::take(&mut self.probe_row);
+        let read = self.get_newest(tree, key, &mut row);
+        self.probe_row = row;
+        Ok(read?.exists)
+    }
+
+    /// Scans as of `at` and `command`, until there is a row or the range ends.
+    #[allow(clippy::too_many_arguments)]
+    fn scan_as_of(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        (at, command): (Lsn, CommandId),
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        let term = self.at()?.term;
+        let is_new = self.is_new_tree(tree);
+        let is_written = self.writes.touches(tree);
+        batch.clear();
+        if is_new && !is_written {
+            return Ok(None);
+        }
+        let mut rest = None;
+        loop {
+            let left = rest.as_ref().unwrap_or(range);
+            let mut stored = std::mem::take(&mut self.stored);
+            let into = if is_written { &mut stored } else { &mut *batch };
+            into.clear();
+            let store_rest = if is_new {
+                None
+            } else {
+                let view = self.view()?;
+                let scanned = view.scan(tree, left, direction, at, limit, into)?;
+                self.owe(term, scanned.owes);
+                scanned.rest
+            };
+            rest = if is_written {
+                let covered = covered(left, direction, store_rest.as_ref());
+                let own = self.writes.range(tree, &covered, direction, command);
+                match merge(&stored, own, limit, batch) {
+                    Some(key) => Some(rest_of(left, direction, key)),
+                    None => store_rest,
+                }
+            } else {
+                store_rest
+            };
+            self.stored = stored;
+            if rest.is_none() || !batch.is_empty() {
+                return Ok(rest);
+            }
+            coro::yield_now()?;
+        }
+    }
+
+    /// The row to be changed, which is locked: as this transaction has written it, else as it is
+    /// in the store.
+    fn row_to_change(&mut self, tree: TreeId, key: &[u8]) -> Result<Vec<u8>> {
+        let missing = || Error::internal("a row to be changed is not there");
+        if let Some(own) = self.writes.newest(tree, key) {
+            return own.row.map(<[u8]>::to_vec).ok_or_else(missing);
+        }
+        let last = &mut self.last_locked;
+        if last.tree == Some(tree) && last.key == key {
+            last.tree = None;
+            return Ok(std::mem::take(&mut last.row));
+        }
+        let mut row = Vec::new();
+        if self.get_newest(tree, key, &mut row)?.exists {
+            return Ok(row);
+        }
+        Err(missing())
+    }
+
+    /// What locking a row found that this transaction has not written: compares what the snapshot
+    /// shows with the newest version, which it leaves in `last_locked`.
+    fn compare_with_newest(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+    ) -> Result<LockedRow> {
+        let at = self.at()?;
+        self.last_locked.tree = None;
+        let mut row = std::mem::take(&mut self.last_locked.row);
+        let read = self.get_newest(tree, key, &mut row);
+        self.last_locked.row = row;
+        let read = read?;
+        let is_changed = read.version > at.lsn;
+        if is_changed && self.isolation != Isolation::ReadCommitted {
+            let what = if read.exists { "update" } else { "delete" };
+            let message = format!("could not serialize access due to concurrent {what}");
+            return Err(Error::serialization(message));
+        }
+        if !read.exists {
+            return Ok(LockedRow::Gone);
+        }
+        // A weaker lock does not keep the row as it is.
+        if strength >= RowLock::NoKeyUpdate {
+            self.last_locked.tree = Some(tree);
+            self.last_locked.key.clear();
+            self.last_locked.key.extend_from_slice(key);
+        }
+        Ok(match is_changed {
+            true => LockedRow::Changed,
+            false => LockedRow::Unchanged,
+        })
+    }
+
+    /// The indexes of a table, those made and without those dropped by this transaction.
+    fn indexes(&self, table: TreeId) -> Result<Option<Indexes>> {
+        if table < TreeId::FIRST_USER {
+            return Ok(None);
+        }
+        let known = self.leader.indexes(table);
+        if !self.writes.touches(TreeId::DESCRIPTORS) {
+            return Ok(known);
+        }
+        let mut all = known.map_or_else(Vec::new, |known| known.to_vec());
+        for (key, row) in self.own_descriptors() {
+            all.retain(|(tree, _)| tree.descriptor_key() != key);
+            let Some(row) = row else { continue };
+            let descriptor = TreeDescriptor::from_row(row)?;
+            match descriptor.kind {
+                TreeKind::Index(index) if index.table == table => all.push((descriptor.id, index)),
+                _ => {}
+            }
+        }
+        Ok((!all.is_empty()).then(|| all.into()))
+    }
+
+    fn own_descriptors(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let (range, direction) = (KeyRange::all(), Direction::Forward);
+        self.writes
+            .range(TreeId::DESCRIPTORS, &range, direction, AFTER_ALL)
+    }
+
+    fn dropped_trees(&self) -> Vec<Vec<u8>> {
+        self.own_descriptors()
+            .filter(|(_, row)| row.is_none())
+            .map(|(key, _)| key.to_vec())
+            .collect()
+    }
+
+    /// The place of a savepoint, from 1 as in the write set.
+    fn number_of(&self, savepoint: Savepoint) -> usize {
+        let place = self.savepoints.iter().position(|(id, _)| *id == savepoint);
+        place.unwrap_or_else(|| panic!("{savepoint:?} is not among {:?}", self.savepoints)) + 1
+    }
+}
+
+impl<L: Leader> Transaction for Txn<L> {
+    fn id(&self) -> TxnId {
+        self.id
+    }
+
+    fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    fn set_lock_timeout(&mut self, timeout: Duration) {
+        self.locks.set_timeout(timeout);
+    }
+
+    fn begin_statement(&mut self) -> Result<()> {
+        match &mut self.snapshot {
+            None => self.snapshot = Some(self.leader.snapshot()?),
+            Some(snapshot) if self.isolation == Isolation::ReadCommitted => {
+                self.leader.refresh(snapshot)?;
+            }
+            Some(snapshot) => self.leader.check_term(snapshot.position().term)?,
+        }
+        self.locks.bind(self.at()?.term)?;
+        self.next_command();
+        Ok(())
+    }
+
+    fn next_command(&mut self) {
+        self.command.0 += 1;
+        assert!(self.command < AFTER_ALL, "{:?} is the last", self.command);
+    }
+
+    fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
+        row.clear();
+        if !self.writes.is_empty() {
+            if let Some(own) = self.writes.visible(tree, key, self.command) {
+                row.extend_from_slice(own.row.unwrap_or_default());
+                return Ok(own.row.is_some());
+            }
+            if self.is_new_tree(tree) {
+                return Ok(false);
+            }
+        }
+        let view = self.view()?;
+        let at = view.position();
+        let read = view.get(tree, key, at.lsn, row)?;
+        self.owe(at.term, read.owes);
+        Ok(read.exists)
+    }
+
+    fn scan(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        let limit = limit.clamp(1, SCAN_BATCH_ROWS);
+        let as_of = (self.at()?.lsn, self.command);
+        self.scan_as_of(tree, range, direction, as_of, limit, batch)
+    }
+
+    fn lock_row(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        wait: LockWait,
+        newest: &mut Vec<u8>,
+    ) -> Result<LockedRow> {
+        newest.clear();
+        let mark = self.locks.mark();
+        if self.locks.row(tree, key, strength, wait)? == Acquired::Skipped {
+            return Ok(LockedRow::Skipped);
+        }
+        let locked = match self.writes.newest(tree, key) {
+            Some(Own { command, row }) if command < self.command && row.is_some() => {
+                LockedRow::Unchanged
+            }
+            Some(_) => LockedRow::Gone,
+            None if self.is_new_tree(tree) => LockedRow::Gone,
+            None => self.compare_with_newest(tree, key, strength)?,
+        };
+        if locked == LockedRow::Changed {
+            newest.extend_from_slice(&self.last_locked.row);
+        }
+        if locked == LockedRow::Gone {
+            self.locks.rollback_to(mark);
+        }
+        Ok(locked)
+    }
+
+    fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
+        Ok(self.locks.table(tree, mode, wait)? != Acquired::Skipped)
+    }
+
+    fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
+        let mark = self.locks.mark();
+        if self.claim_key(tree, key)? {
+            self.locks.rollback_to(mark);
+            return Ok(Inserted::Duplicate(tree));
+        }
+        if let Some(index) = self.move_entries(tree, key, None, Some(row))? {
+            self.locks.rollback_to(mark);
+            return Ok(Inserted::Duplicate(index));
+        }
+        self.writes.put(tree, key, None, Some(row), self.command)?;
+        if tree == TreeId::DESCRIPTORS {
+            return self.index_was_made(row);
+        }
+        Ok(Inserted::Done)
+    }
+
+    fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
+        let mark = self.locks.mark();
+        let old = self.row_to_change(tree, key)?;
+        if let Some(index) = self.move_entries(tree, key, Some(&old), Some(row))? {
+            self.locks.rollback_to(mark);
+            return Ok(Inserted::Duplicate(index));
+        }
+        self.writes
+            .put(tree, key, Some(&old), Some(row), self.command)?;
+        Ok(Inserted::Done)
+    }
+
+    fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        let old = self.row_to_change(tree, key)?;
+        self.move_entries(tree, key, Some(&old), None)?;
+        self.writes.put(tree, key, Some(&old), None, self.command)
+    }
+
+    fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
+        let own = self.writes.newest(tree, key);
+        own.is_some_and(|own| own.command == self.command)
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.next_savepoint += 1;
+        let savepoint = Savepoint(self.next_savepoint);
+        self.savepoints.push((savepoint, self.locks.mark()));
+        let number = self.writes.mark();
+        assert_eq!(number, self.savepoints.len(), "savepoints of the write set");
+        savepoint
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        let number = self.number_of(savepoint);
+        self.savepoints.truncate(number);
+        self.writes.rollback_to(number);
+        self.locks.rollback_to(self.savepoints[number - 1].1);
+        self.last_locked.tree = None;
+    }
+
+    fn release(&mut self, savepoint: Savepoint) {
+        let number = self.number_of(savepoint);
+        self.savepoints.truncate(number - 1);
+        self.writes.release(number);
+    }
+
+    fn debt(&self) -> &Debt {
+        &self.debt
+    }
+
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
+        let mut this = *self;
+        if this.writes.is_empty() {
+            return Ok(this.debt);
+        }
+        let dropped = this.dropped_trees();
+        let writes = std::mem::take(&mut this.writes);
+        let changes = writes.collapse(|tree| dropped.contains(&tree.descriptor_key()))?;
+        if changes.is_empty() {
+            return Ok(this.debt);
+        }
+        let term = this.locks.term();
+        let position = this.leader.commit(CommitRequest {
+            term: term.ok_or_else(|| Error::internal("a write without a lock"))?,
+            txn: this.id,
+            changes,
+            durability,
+        })?;
+        this.locks.release_all();
+        this.debt.add(this.leader.group(), position);
+        Ok(this.debt)
+    }
+}
