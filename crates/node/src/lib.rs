@@ -3,6 +3,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`server`] | the node itself |
 //! | [`config`] | what a node is told when it starts |
 //! | [`peers`] | connections between nodes; [`wire`] is what they say |
 //! | [`session`] | serving one client: its stream, its statements, its gate, its timers |
@@ -15,6 +16,7 @@
 pub mod config;
 pub mod peers;
 pub mod real;
+pub mod server;
 pub mod session;
 pub mod sessions;
 pub mod splice;

@@ -48,11 +48,17 @@ const RETRY_LAST: Duration = Duration::from_millis(500);
 pub trait Receiver: Send + Sync {
     /// A frame from another member.
     fn receive(&self, from: NodeId, frame: &[u8]);
+    /// The connection to a member broke; what was sent lately may be lost.
+    fn disconnected(&self, node: NodeId);
 }
 
 impl Receiver for kv::Group {
     fn receive(&self, from: NodeId, frame: &[u8]) {
         kv::Group::receive(self, from, frame);
+    }
+
+    fn disconnected(&self, node: NodeId) {
+        kv::Group::disconnected(self, node);
     }
 }
 
@@ -152,7 +158,8 @@ impl Peers {
 
     /// Begins to connect, and hands what comes in to `receiver`.
     pub fn start(&self, receiver: Arc<dyn Receiver>) {
-        assert!(self.receiver.set(receiver).is_ok(), "peers start once");
+        let is_first = self.receiver.set(receiver.clone()).is_ok();
+        assert!(is_first, "peers start once");
         for outgoing in &self.outgoing {
             let env = self.env.clone();
             let outgoing = outgoing.clone();
@@ -162,7 +169,9 @@ impl Peers {
                 to: outgoing.member.node,
                 purpose: Purpose::Group,
             };
-            let start: TaskStart = Box::new(move || Box::pin(keep_connected(env, outgoing, hello)));
+            let receiver = receiver.clone();
+            let start: TaskStart =
+                Box::new(move || Box::pin(keep_connected(env, outgoing, hello, receiver)));
             self.env.spawn(Reactor::Group, "peer", start);
         }
     }
@@ -292,7 +301,12 @@ fn invalid(error: Error) -> io::Error {
 }
 
 /// Connects to a member over and over, and sends what is queued for it.
-async fn keep_connected(env: Arc<dyn Env>, outgoing: Arc<Outgoing>, hello: Hello) {
+async fn keep_connected(
+    env: Arc<dyn Env>,
+    outgoing: Arc<Outgoing>,
+    hello: Hello,
+    receiver: Arc<dyn Receiver>,
+) {
     let member = &outgoing.member;
     let mut pause = RETRY_FIRST;
     // Said once, not at every try.
@@ -305,6 +319,7 @@ async fn keep_connected(env: Arc<dyn Env>, outgoing: Arc<Outgoing>, hello: Hello
                 outgoing.set_connected(true);
                 let error = send_queued(&*env, &outgoing, stream).await;
                 outgoing.set_connected(false);
+                receiver.disconnected(member.node);
                 let message = format!("lost the connection to {}: {error}", member.name);
                 env.log(Severity::Info, &message);
             }
@@ -346,3 +361,6 @@ async fn send_queued(env: &dyn Env, outgoing: &Outgoing, mut stream: Box<dyn Str
         out.shrink_to(2 * WRITE_BYTES);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use base::coro::{Interrupt, Interrupts};
 use base::env::Env;
 use base::sync::{Event, Mutex};
-use base::{Error, ErrorClass, NodeId, Result, SqlState};
+use base::{Error, ErrorClass, Lsn, NodeId, Result, SqlState, Term};
+use kv::Observer;
 use pg::startup::CancelKey;
 
 /// Bits of a session's number that count sessions of one node; the bits above are the node's.
@@ -135,17 +136,19 @@ impl Sessions {
 
     /// Lets nobody in any more, and tells every session to end.
     pub fn close(&self) {
+        self.state.lock().closed = true;
+        self.raise(Interrupt::Terminate);
+    }
+
+    /// Leaves an interrupt for every session.
+    fn raise(&self, interrupt: Interrupt) {
         let live: Vec<_> = {
-            let mut state = self.state.lock();
-            state.closed = true;
-            state
-                .live
-                .values()
-                .map(|live| live.interrupts.clone())
-                .collect()
+            let state = self.state.lock();
+            let live = state.live.values();
+            live.map(|live| live.interrupts.clone()).collect()
         };
         for interrupts in live {
-            interrupts.raise(Interrupt::Terminate);
+            interrupts.raise(interrupt);
         }
     }
 
@@ -158,6 +161,20 @@ impl Sessions {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.state.lock().live.len()
+    }
+}
+
+/// Sessions are served where the leader is, so they end with its leadership; what they rest on ends
+/// where the log is cut.
+impl Observer for Sessions {
+    fn leading(&self, term: Option<Term>) {
+        if term.is_none() {
+            self.raise(Interrupt::Terminate);
+        }
+    }
+
+    fn cut(&self, _term: Term, _to: Lsn) {
+        self.raise(Interrupt::HistoryCut);
     }
 }
 

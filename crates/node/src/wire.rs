@@ -47,6 +47,13 @@ const MAGIC: &[u8; 4] = b"QUOR";
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterId(pub u128);
 
+impl ClusterId {
+    /// The half of it that a group keeps in its files.
+    pub fn short(self) -> u64 {
+        self.0 as u64
+    }
+}
+
 impl fmt::Display for ClusterId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)

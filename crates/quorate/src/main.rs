@@ -1,2 +1,62 @@
-//! quorate
-fn main() {}
+//! `quorate`: starts, stops and watches clusters and their nodes.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+mod layout;
+mod start;
+mod status;
+mod stop;
+mod up;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What a command says when it cannot do what it was asked to.
+type Failure = String;
+
+/// A distributed SQL database that speaks PostgreSQL's protocol.
+#[derive(Debug, Parser)]
+#[command(name = "quorate", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a cluster on this machine, one process per node, until Ctrl-C
+    Up(up::Options),
+    /// Start one node of a directory that `up` has made
+    Start(start::Options),
+    /// Stop one node, or all nodes of a cluster's directory
+    Stop(DataDir),
+    /// Show the nodes of a cluster
+    Status(status::Options),
+}
+
+/// Which directory a command is about.
+#[derive(Debug, Args)]
+struct DataDir {
+    /// The directory of a cluster, or of one node in it
+    #[arg(long, value_name = "DIR", default_value = "./quorate-data")]
+    data: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Up(options) => up::run(&options),
+        Command::Start(options) => start::run(&options),
+        Command::Stop(options) => stop::run(&options.data),
+        Command::Status(options) => status::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("quorate: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -127,6 +127,14 @@ pub fn try_bind(address: SocketAddr) -> io::Result<()> {
     super::net::bind(address).map(drop)
 }
 
+/// A socket that listens on a port of loopback that was free.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn listen_anywhere() -> io::Result<std::net::TcpListener> {
+    super::net::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
+}
+
 /// The process that holds a node's data directory, if one does.
 pub fn owner(data_dir: &Path) -> Option<i32> {
     super::disk::owner(data_dir)

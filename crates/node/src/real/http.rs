@@ -63,3 +63,18 @@ async fn health(State(pages): State<Arc<dyn Pages>>) -> impl IntoResponse {
 async fn status(State(pages): State<Arc<dyn Pages>>) -> impl IntoResponse {
     Json(pages.status())
 }
+
+impl Pages for crate::server::Node {
+    fn health(&self) -> Result<(), String> {
+        let status = self.status();
+        match status.ready {
+            true => Ok(()),
+            false if status.leader.is_none() => Err("no leader is known".to_owned()),
+            false => Err("the catalog is not ready yet".to_owned()),
+        }
+    }
+
+    fn status(&self) -> Value {
+        serde_json::to_value(crate::server::Node::status(self)).unwrap_or_default()
+    }
+}

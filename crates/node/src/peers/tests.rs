@@ -1,0 +1,203 @@
+//! Two nodes' connections over real sockets.
+
+use std::net::SocketAddr;
+
+use base::env::{Listener, Reactor};
+
+use super::*;
+use crate::real::{RealEnv, RealOptions};
+
+/// What one node has been handed.
+#[derive(Default)]
+struct Received {
+    frames: Mutex<Vec<(NodeId, Vec<u8>)>>,
+    changed: Event,
+}
+
+impl Receiver for Received {
+    fn receive(&self, from: NodeId, frame: &[u8]) {
+        self.frames.lock().push((from, frame.to_vec()));
+        self.changed.notify_all();
+    }
+
+    fn disconnected(&self, _node: NodeId) {
+        self.changed.notify_all();
+    }
+}
+
+struct TestNode {
+    env: Arc<RealEnv>,
+    peers: Arc<Peers>,
+    received: Arc<Received>,
+    _dir: tempfile::TempDir,
+}
+
+fn members() -> Vec<Member> {
+    (1..=2)
+        .map(|id| Member {
+            node: NodeId(id),
+            name: format!("n{id}").into(),
+            peer_address: free_address().to_string().into(),
+            sql_address: "".into(),
+            voter: true,
+        })
+        .collect()
+}
+
+fn free_address() -> SocketAddr {
+    let listener = crate::real::host::listen_anywhere().unwrap();
+    listener.local_addr().unwrap()
+}
+
+/// Answers Hellos as a node does, and receives frames.
+async fn accept(peers: Arc<Peers>, mut listener: Box<dyn Listener>) {
+    loop {
+        let accepted = std::future::poll_fn(|cx| listener.poll_accept(cx)).await;
+        let (mut stream, _) = accepted.unwrap();
+        let mut incoming = Incoming::default();
+        let env = peers.env.clone();
+        let hello = read_hello(&*env, &mut *stream, &mut incoming)
+            .await
+            .unwrap();
+        let checked = peers.check(&hello);
+        let said = checked
+            .clone()
+            .err()
+            .map_or(Answer::Welcome, Answer::Refused);
+        answer(&mut *stream, &said).await.unwrap();
+        if checked.is_ok() {
+            let peers = peers.clone();
+            let start: TaskStart = Box::new(move || {
+                Box::pin(async move {
+                    let _ = peers.receive(hello.from, &mut *stream, &mut incoming).await;
+                })
+            });
+            env.spawn(Reactor::Group, "receive", start);
+        }
+    }
+}
+
+fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
+    let dir = tempfile::tempdir().unwrap();
+    let env = RealEnv::start(&RealOptions {
+        name: format!("n{id}"),
+        data_dir: dir.path().to_owned(),
+        session_reactors: 1,
+        spin: Duration::ZERO,
+    })
+    .unwrap();
+    let this = &members[id as usize - 1];
+    let listener = env.net().listen(&this.peer_address).unwrap();
+    let peers = Peers::new(env.clone(), ClusterId(cluster), NodeId(id), members);
+    let (peers, received) = (Arc::new(peers), Arc::new(Received::default()));
+    let accepting = peers.clone();
+    let start: TaskStart = Box::new(move || Box::pin(accept(accepting, listener)));
+    env.spawn(Reactor::Group, "accept", start);
+    peers.start(received.clone());
+    TestNode {
+        env,
+        peers,
+        received,
+        _dir: dir,
+    }
+}
+
+/// Blocks until a condition holds, for ten seconds at most.
+fn wait_until(node: &TestNode, what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = node.env.now().after(Duration::from_secs(10));
+    while !done() {
+        assert!(node.env.now() < deadline, "waited too long for {what}");
+        crate::real::host::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn frames_arrive_in_order() {
+    let members = members();
+    let (first, second) = (node(1, 7, &members), node(2, 7, &members));
+    wait_until(&first, "a connection", || {
+        first.peers.connected() == [NodeId(2)] && second.peers.connected() == [NodeId(1)]
+    });
+    let frames: Vec<Vec<u8>> = (0..100_usize).map(|i| vec![i as u8; i * 1_000]).collect();
+    for frame in &frames {
+        first.peers.send(NodeId(2), frame.clone());
+        // To nobody: dropped.
+        first.peers.send(NodeId(9), frame.clone());
+    }
+    wait_until(&first, "all frames", || {
+        second.received.frames.lock().len() == frames.len()
+    });
+    let received = second.received.frames.lock();
+    let expected: Vec<_> = frames.into_iter().map(|frame| (NodeId(1), frame)).collect();
+    assert!(*received == expected);
+}
+
+#[test]
+fn another_cluster_is_refused() {
+    let members = members();
+    let (first, second) = (node(1, 7, &members), node(2, 8, &members));
+    let hello = Hello {
+        cluster: ClusterId(7),
+        from: NodeId(1),
+        to: NodeId(2),
+        purpose: Purpose::Group,
+    };
+    let (env, address) = (first.env.clone(), members[1].peer_address.clone());
+    let greeted = first
+        .env
+        .block_on("greet", || async move {
+            greet(&*env, &address, &hello).await.map(drop)
+        })
+        .unwrap();
+    let error = greeted.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    assert!(error.to_string().contains("belongs to cluster"), "{error}");
+    assert!(first.peers.connected().is_empty());
+    assert!(second.peers.connected().is_empty());
+}
+
+#[test]
+fn only_the_right_nodes_are_welcome() {
+    let members = members();
+    let dir = tempfile::tempdir().unwrap();
+    let env = RealEnv::start(&RealOptions {
+        name: "n1".to_owned(),
+        data_dir: dir.path().to_owned(),
+        session_reactors: 1,
+        spin: Duration::ZERO,
+    })
+    .unwrap();
+    let peers = Peers::new(env, ClusterId(7), NodeId(1), &members);
+    let hello = |from, to| Hello {
+        cluster: ClusterId(7),
+        from: NodeId(from),
+        to: NodeId(to),
+        purpose: Purpose::Group,
+    };
+    assert_eq!(peers.check(&hello(2, 1)), Ok(()));
+    for wrong in [hello(1, 1), hello(3, 1), hello(2, 2)] {
+        assert!(peers.check(&wrong).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_full_queue_drops_frames() {
+    let member = members().remove(0);
+    let outgoing = Outgoing {
+        member,
+        queue: Mutex::default(),
+        filled: Event::new(),
+    };
+    let mut out = Vec::new();
+    outgoing.push(vec![1]);
+    assert!(!outgoing.take(&mut out), "it is not connected");
+    outgoing.set_connected(true);
+    outgoing.push(vec![2; QUEUE_BYTES_MAX - 1]);
+    outgoing.push(vec![3; 2]);
+    outgoing.push(vec![4; 1]);
+    assert!(outgoing.take(&mut out));
+    assert_eq!(out.len(), 4 + QUEUE_BYTES_MAX - 1);
+    out.clear();
+    assert!(outgoing.take(&mut out));
+    assert_eq!(out, [0, 0, 0, 1, 4]);
+}

@@ -1,0 +1,521 @@
+//! One node: its group, the connections of other nodes, its clients.
+//!
+//! # Where a client is served
+//! Any node takes clients. The one that leads serves them; every other passes a client's bytes on
+//! to the leader's peer port, and the answers back:
+//!
+//! ```text
+//! psql ──► n2, port 5433 ──► Hello(session) ──► n1, peer port: leads? ──► its session
+//!               │                    NotLeader ◄──┘ no
+//!               └── looks again, for at most 10 s, then 57P03
+//! ```
+//!
+//! A CancelRequest goes to the node whose number stands in the session's (see [`crate::sessions`]).
+//!
+//! # First start
+//! Whoever leads an empty cluster writes the catalog's first rows. No session begins on a node
+//! before it has seen that they are there and settled.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::coro;
+use base::engine::Engine;
+use base::env::{sleep, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream};
+use base::sync::Event;
+use base::{Durability, Error, NodeId, Result, SqlState};
+use kv::engine::KvEngine;
+use kv::{Group, GroupConfig, Member};
+use pg::startup::{CancelKey, FirstPacket, StartupParameters};
+
+use crate::config::{NodeConfig, NodeSettings};
+use crate::peers::{answer, greet, read_hello, Peers};
+use crate::session::{self, SessionContext};
+use crate::sessions::{fatal, lives_on, Sessions};
+use crate::splice::splice;
+use crate::wait::timeout;
+use crate::wire::{Answer, Hello, Incoming, Purpose};
+
+/// A client waits so long for a leader; then it gets 57P03.
+pub const LEADER_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How often it looks for one, or asks the one it knows again.
+const LEADER_LOOK: Duration = Duration::from_millis(20);
+
+/// A pause after the system refused to accept a connection (too many files, usually).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A node that stops waits so long for its sessions to end.
+const STOP_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The directory of the group below a node's data directory.
+const GROUP_DIRECTORY: &str = "group1";
+
+/// One node.
+pub struct Node {
+    env: Arc<dyn Env>,
+    config: NodeConfig,
+    settings: NodeSettings,
+    member: Member,
+    group: Arc<Group>,
+    engine: Arc<dyn Engine>,
+    peers: Arc<Peers>,
+    sessions: Arc<Sessions>,
+    /// The catalog's first rows are there and settled.
+    is_ready: AtomicBool,
+    ready: Event,
+    next_reactor: AtomicUsize,
+}
+
+/// One node as a status page shows it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct NodeStatus {
+    /// Its name.
+    pub name: String,
+    /// Where it takes clients.
+    pub sql_address: String,
+    /// `leader`, `follower` or `learner`.
+    pub role: &'static str,
+    /// The group.
+    pub group: u32,
+    /// The term.
+    pub term: u64,
+    /// The newest position in its operating system.
+    pub received: u64,
+    /// The newest position on its disk.
+    pub flushed: u64,
+    /// The newest position that it has applied.
+    pub applied: u64,
+    /// The commit index as it knows it.
+    pub commit: u64,
+    /// The leader's name, if it knows one.
+    pub leader: Option<String>,
+    /// Whether it lets sessions begin, or passes them on.
+    pub ready: bool,
+    /// Sessions that it serves.
+    pub sessions: usize,
+}
+
+impl Node {
+    /// Starts to listen, opens the group, and serves from then on.
+    ///
+    /// # Errors
+    /// A setting that cannot be read, an address that cannot be listened on, a damaged directory.
+    pub async fn start(env: Arc<dyn Env>, config: NodeConfig) -> Result<Arc<Node>> {
+        let settings = config.settings()?;
+        let member = config.member()?.clone();
+        let clients = listen(&*env, &member.sql_address)?;
+        let others = listen(&*env, &member.peer_address)?;
+        let peers = Arc::new(Peers::new(
+            env.clone(),
+            config.cluster,
+            config.node,
+            &config.members,
+        ));
+        let group_config = GroupConfig {
+            cluster: config.cluster.short(),
+            group: base::ids::FIRST_GROUP,
+            node: config.node,
+            directory: GROUP_DIRECTORY.to_owned(),
+            members: config.members.clone(),
+            settings: settings.group.clone(),
+        };
+        let sessions = Sessions::new(env.clone(), config.node, settings.max_connections);
+        let sessions = Arc::new(sessions);
+        let observer = sessions.clone();
+        let engine = KvEngine::open(env.clone(), group_config, peers.clone(), observer).await?;
+        let group = engine.group().clone();
+        let node = Arc::new(Node {
+            env: env.clone(),
+            config,
+            settings,
+            member,
+            group: group.clone(),
+            engine,
+            peers: peers.clone(),
+            sessions,
+            is_ready: AtomicBool::new(false),
+            ready: Event::new(),
+            next_reactor: AtomicUsize::new(0),
+        });
+        peers.start(group);
+        node.task(Reactor::Group, "accept peers", |node| {
+            Box::pin(accept(node, others, welcome_node))
+        });
+        node.task(Reactor::Group, "accept clients", |node| {
+            Box::pin(accept(node, clients, welcome_client))
+        });
+        node.task(Reactor::Session(0), "catalog", |node| {
+            Box::pin(prepare_catalog(node))
+        });
+        Ok(node)
+    }
+
+    /// Lets nobody in any more, ends the sessions, and waits a while for them to go.
+    pub async fn stop(&self) {
+        self.sessions.close();
+        if timeout(&*self.env, STOP_WAIT_MAX, self.sessions.ended())
+            .await
+            .is_none()
+        {
+            let message = format!("{} sessions did not end in time", self.sessions.count());
+            self.env.log(Severity::Warning, &message);
+        }
+        if let Err(error) = self.group.close().await {
+            let message = format!("could not close the group in order: {error}");
+            self.env.log(Severity::Warning, &message);
+        }
+    }
+
+    /// The transactions of this node.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// The group.
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// The node as a status page shows it.
+    pub fn status(&self) -> NodeStatus {
+        let status = self.engine.status();
+        let this = status
+            .replicas
+            .iter()
+            .find(|one| one.node == self.config.node);
+        let this = this.cloned().unwrap_or_default();
+        let is_leader = status.leader == Some(self.config.node);
+        let leader = status.leader.and_then(|leader| self.member_of(leader));
+        let role = match (is_leader, self.member.voter) {
+            (true, _) => "leader",
+            (false, true) => "follower",
+            (false, false) => "learner",
+        };
+        NodeStatus {
+            name: self.member.name.to_string(),
+            sql_address: self.member.sql_address.to_string(),
+            role,
+            group: status.group.0,
+            term: status.term.0,
+            received: this.received.0,
+            flushed: this.flushed.0,
+            applied: this.applied.0,
+            commit: status.commit.0,
+            ready: leader.is_some() && (!is_leader || self.is_ready.load(Ordering::Acquire)),
+            leader: leader.map(|leader| leader.name.to_string()),
+            sessions: self.sessions.count(),
+        }
+    }
+
+    fn member_of(&self, node: NodeId) -> Option<&Member> {
+        self.config
+            .members
+            .iter()
+            .find(|member| member.node == node)
+    }
+
+    fn hello(&self, to: NodeId, purpose: Purpose) -> Hello {
+        Hello {
+            cluster: self.config.cluster,
+            from: self.config.node,
+            to,
+            purpose,
+        }
+    }
+
+    /// The reactor of the next session, in turn.
+    fn next_reactor(&self) -> Reactor {
+        let turn = self.next_reactor.fetch_add(1, Ordering::Relaxed);
+        Reactor::Session(turn % self.env.session_reactors())
+    }
+
+    fn task(
+        self: &Arc<Self>,
+        reactor: Reactor,
+        name: &'static str,
+        body: impl FnOnce(Arc<Node>) -> LocalBoxFuture<'static, ()> + Send + 'static,
+    ) {
+        let node = self.clone();
+        self.env.spawn(reactor, name, Box::new(move || body(node)));
+    }
+}
+
+fn listen(env: &dyn Env, address: &str) -> Result<Box<dyn Listener>> {
+    env.net().listen(address).map_err(|error| {
+        let message = format!("could not listen on {address}: {error}");
+        Error::new(SqlState::IO_ERROR, message)
+    })
+}
+
+/// A connection that came in.
+struct Connection {
+    stream: Box<dyn Stream>,
+    from: String,
+}
+
+/// Takes connections for as long as the node runs, and hands each over.
+async fn accept(
+    node: Arc<Node>,
+    mut listener: Box<dyn Listener>,
+    welcome: fn(&Arc<Node>, Connection),
+) {
+    loop {
+        match std::future::poll_fn(|cx| listener.poll_accept(cx)).await {
+            Ok((stream, from)) => welcome(&node, Connection { stream, from }),
+            Err(error) => {
+                let message = format!("could not accept a connection: {error}");
+                node.env.log(Severity::Warning, &message);
+                sleep(&*node.env, ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+// ---- Other nodes ----
+
+fn welcome_node(node: &Arc<Node>, connection: Connection) {
+    node.task(Reactor::Group, "hello", |node| {
+        Box::pin(async move {
+            let from = connection.from.clone();
+            if let Err(error) = serve_node(&node, connection).await {
+                let message = format!("closed the connection of a node at {from}: {error}");
+                node.env.log(Severity::Warning, &message);
+            }
+        })
+    });
+}
+
+/// Reads what a connection of another node is for, and serves it.
+async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> {
+    let Connection { mut stream, .. } = connection;
+    let mut incoming = Incoming::default();
+    let hello = match read_hello(&*node.env, &mut *stream, &mut incoming).await {
+        Ok(hello) => hello,
+        Err(error) => {
+            let refusal = Answer::Refused(error.to_string());
+            let _ = timeout(&*node.env, ACCEPT_PAUSE, answer(&mut *stream, &refusal)).await;
+            return Err(error);
+        }
+    };
+    if let Err(why) = node.peers.check(&hello) {
+        answer(&mut *stream, &Answer::Refused(why.clone())).await?;
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    match hello.purpose {
+        Purpose::Group => {
+            answer(&mut *stream, &Answer::Welcome).await?;
+            let received = node.peers.receive(hello.from, &mut *stream, &mut incoming);
+            // The other end logs its loss; a break is nothing that an operator must mend.
+            match received.await {
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(error),
+                _ => Ok(()),
+            }
+        }
+        Purpose::Cancel { pid, secret } => {
+            node.sessions.cancel(CancelKey { pid, secret });
+            answer(&mut *stream, &Answer::Welcome).await
+        }
+        Purpose::Session {
+            client,
+            server,
+            received,
+        } => {
+            if node.group.leading().is_none() {
+                return answer(&mut *stream, &Answer::NotLeader).await;
+            }
+            let client = Client {
+                stream,
+                from: client,
+                server,
+                received,
+            };
+            node.task(node.next_reactor(), "session", |node| {
+                Box::pin(serve_passed_on(node, client))
+            });
+            Ok(())
+        }
+    }
+}
+
+/// Serves a client that another node has passed on.
+async fn serve_passed_on(node: Arc<Node>, mut client: Client) {
+    let Ok(Some((FirstPacket::Startup(startup), length))) = pg::startup::decode(&client.received)
+    else {
+        let refusal = Answer::Refused("a session without its startup packet".to_owned());
+        let _ = answer(&mut *client.stream, &refusal).await;
+        return;
+    };
+    if answer(&mut *client.stream, &Answer::Welcome).await.is_ok() {
+        serve(node, client, startup, length).await;
+    }
+}
+
+// ---- Clients ----
+
+/// A client and what it has sent, from its startup packet on.
+struct Client {
+    stream: Box<dyn Stream>,
+    /// Where it comes from, `ip:port`.
+    from: String,
+    /// Where it was accepted, `ip:port`.
+    server: String,
+    received: Vec<u8>,
+}
+
+fn welcome_client(node: &Arc<Node>, connection: Connection) {
+    node.task(node.next_reactor(), "session", |node| {
+        Box::pin(async move {
+            let Connection { mut stream, from } = connection;
+            let env = node.env.clone();
+            let Some(info) = session::read_startup(&mut *stream, &*env).await else {
+                return;
+            };
+            match info.packet {
+                FirstPacket::Cancel(key) => cancel(&node, key).await,
+                FirstPacket::Startup(startup) => {
+                    let startup_length = info.bytes.len();
+                    let client = Client {
+                        stream,
+                        from,
+                        server: node.member.sql_address.to_string(),
+                        received: [info.bytes, info.following].concat(),
+                    };
+                    serve_or_pass_on(node, client, startup, startup_length).await;
+                }
+                FirstPacket::Encryption => {}
+            }
+        })
+    });
+}
+
+/// Cancels the statement of a session wherever it is served.
+async fn cancel(node: &Node, key: CancelKey) {
+    if lives_on(key.pid, node.config.node) {
+        node.sessions.cancel(key);
+        return;
+    }
+    let mut members = node.config.members.iter();
+    if let Some(member) = members.find(|member| lives_on(key.pid, member.node)) {
+        let purpose = Purpose::Cancel {
+            pid: key.pid,
+            secret: key.secret,
+        };
+        let hello = node.hello(member.node, purpose);
+        // A cancel is a wish: PostgreSQL does not say either whether it came true.
+        let _ = greet(&*node.env, &member.peer_address, &hello).await;
+    }
+}
+
+/// Serves a client here if this node leads, passes it on if another does, and otherwise waits.
+async fn serve_or_pass_on(
+    node: Arc<Node>,
+    mut client: Client,
+    startup: StartupParameters,
+    startup_length: usize,
+) {
+    let deadline = node.env.now().after(LEADER_WAIT_MAX);
+    loop {
+        if node.group.leading().is_some() {
+            return serve(node, client, startup, startup_length).await;
+        }
+        let leader = node
+            .group
+            .leader()
+            .filter(|leader| *leader != node.config.node);
+        if let Some(leader) = leader.and_then(|leader| node.member_of(leader)) {
+            let purpose = Purpose::Session {
+                client: client.from.clone(),
+                server: client.server.clone(),
+                received: client.received.clone(),
+            };
+            let hello = node.hello(leader.node, purpose);
+            if let Ok((mut there, first)) = greet(&*node.env, &leader.peer_address, &hello).await {
+                // Either side may go at any time; the other learns of it by the close.
+                let _ = splice(&mut *client.stream, &mut *there, &first).await;
+                return;
+            }
+        }
+        if node.env.now() >= deadline {
+            return session::refuse(&mut *client.stream, &*node.env, &no_leader()).await;
+        }
+        sleep(&*node.env, LEADER_LOOK).await;
+    }
+}
+
+fn no_leader() -> Error {
+    fatal(
+        SqlState::CANNOT_CONNECT_NOW,
+        "the database system is not accepting connections",
+    )
+    .with_detail("No leader is known: fewer than a majority of the nodes can be reached.")
+}
+
+/// Serves a client on this node, once the catalog is there.
+async fn serve(
+    node: Arc<Node>,
+    mut client: Client,
+    mut startup: StartupParameters,
+    startup_length: usize,
+) {
+    let is_ready = || node.is_ready.load(Ordering::Acquire).then_some(());
+    let ready = node.ready.until(is_ready);
+    let place = match timeout(&*node.env, LEADER_WAIT_MAX, ready).await {
+        Some(()) => node.sessions.enter(),
+        None => Err(no_leader()),
+    };
+    let place = match place {
+        Ok(place) => place,
+        Err(error) => return session::refuse(&mut *client.stream, &*node.env, &error).await,
+    };
+    // The client's own settings come after the node's, and so win.
+    let defaults = node.settings.session.iter().cloned();
+    startup.settings.splice(..0, defaults);
+    let context = SessionContext {
+        engine: node.engine.clone(),
+        env: node.env.clone(),
+        startup,
+        following: client.received.split_off(startup_length),
+        key: place.key(),
+        interrupts: place.interrupts().clone(),
+        client_address: client.from,
+        server_address: client.server,
+    };
+    session::serve(client.stream, context).await;
+    drop(place);
+}
+
+// ---- First start ----
+
+/// Makes sure, as soon as this node leads, that the catalog's first rows are there and settled.
+async fn prepare_catalog(node: Arc<Node>) {
+    let mut last_error = String::new();
+    loop {
+        if node.group.leading().is_some() {
+            match bootstrap(&node).await {
+                Ok(()) => break,
+                Err(error) if error.to_string() == last_error => {}
+                Err(error) => {
+                    last_error = error.to_string();
+                    let message = format!("could not prepare the catalog yet: {error:?}");
+                    node.env.log(Severity::Warning, &message);
+                }
+            }
+        }
+        sleep(&*node.env, LEADER_LOOK).await;
+    }
+    node.is_ready.store(true, Ordering::Release);
+    node.ready.notify_all();
+}
+
+async fn bootstrap(node: &Node) -> Result<()> {
+    let (engine, env) = (node.engine.clone(), node.env.clone());
+    let user = node.config.user.clone();
+    let written = coro::run(Arc::default(), move || {
+        sql::session::bootstrap(&*engine, &*env, &user)
+    });
+    let debt = written.await?;
+    node.engine.settle(debt, Durability::On).await
+}

@@ -1,0 +1,290 @@
+//! The directory of a cluster on one machine.
+//!
+//! ```text
+//! DIR/cluster.json     the cluster's id and its nodes
+//! DIR/n1/node.json     all that node n1 needs to start
+//! DIR/n1/node.log      what it has to say
+//! DIR/n1/lock          locked while it runs; holds the process id
+//! DIR/n1/group1/       its log and its trees
+//! DIR/n2/…
+//! ```
+//!
+//! The first `quorate up` draws the cluster's id and writes both kinds of file. Later ones keep the
+//! id and the nodes, and write the addresses and settings of their own command line.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use base::NodeId;
+use kv::Member;
+use node::config::NodeConfig;
+use node::real::host;
+use node::wire::ClusterId;
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+
+/// The version of these files, and of everything below the directory; another is refused.
+pub const FORMAT: u32 = 1;
+
+/// Nodes of one cluster on one machine.
+pub const NODES_MAX: usize = 9;
+
+const CLUSTER_FILE: &str = "cluster.json";
+const NODE_FILE: &str = "node.json";
+const LOG_FILE: &str = "node.log";
+
+/// One node's addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeAddress {
+    /// The node's id.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// Where it takes clients.
+    pub sql_address: SocketAddr,
+    /// Where it takes other nodes.
+    pub peer_address: SocketAddr,
+    /// Where its status page is.
+    pub http_address: SocketAddr,
+}
+
+/// `cluster.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The cluster's id.
+    pub cluster: String,
+    /// Its nodes, in order.
+    pub nodes: Vec<NodeAddress>,
+}
+
+/// `node.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFile {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The cluster's id.
+    pub cluster: String,
+    /// Which of the nodes this is.
+    pub id: u64,
+    /// The operating-system user that first started the cluster.
+    pub user: String,
+    /// All nodes of the cluster, in order.
+    pub nodes: Vec<NodeAddress>,
+    /// Settings by name.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// What a directory is.
+#[derive(Debug)]
+pub enum Found {
+    /// A cluster's.
+    Cluster(Cluster),
+    /// One node's.
+    Node(NodeFile),
+}
+
+/// The directory of a node of a cluster.
+pub fn node_dir(cluster_dir: &Path, node: &NodeAddress) -> PathBuf {
+    cluster_dir.join(&node.name)
+}
+
+/// The log of the node in `dir`.
+pub fn log_file(dir: &Path) -> PathBuf {
+    dir.join(LOG_FILE)
+}
+
+/// Looks what a directory is.
+///
+/// # Errors
+/// When it is nothing of Quorate, damaged, or of another version.
+pub fn find(dir: &Path) -> Result<Found, Failure> {
+    if let Some(cluster) = read_cluster(dir)? {
+        return Ok(Found::Cluster(cluster));
+    }
+    match read_file(&dir.join(NODE_FILE))? {
+        Some(node) => Ok(Found::Node(node)),
+        None => Err(format!(
+            "{} is no directory of Quorate: it has neither {CLUSTER_FILE} nor {NODE_FILE}",
+            dir.display()
+        )),
+    }
+}
+
+/// The nodes of a directory and where each has its own.
+///
+/// # Errors
+/// As [`find`].
+pub fn nodes_of(dir: &Path) -> Result<Vec<(NodeAddress, PathBuf)>, Failure> {
+    match find(dir)? {
+        Found::Cluster(cluster) => Ok(cluster
+            .nodes
+            .into_iter()
+            .map(|node| {
+                let node_dir = node_dir(dir, &node);
+                (node, node_dir)
+            })
+            .collect()),
+        Found::Node(file) => Ok(vec![(file.this()?.clone(), dir.to_owned())]),
+    }
+}
+
+/// The cluster of a directory, if there is one.
+///
+/// # Errors
+/// When the file is damaged or of another version.
+pub fn read_cluster(dir: &Path) -> Result<Option<Cluster>, Failure> {
+    read_file(&dir.join(CLUSTER_FILE))
+}
+
+/// The node of a directory.
+///
+/// # Errors
+/// When there is none, or its file is damaged or of another version.
+pub fn read_node(dir: &Path) -> Result<NodeFile, Failure> {
+    let path = dir.join(NODE_FILE);
+    read_file(&path)?.ok_or_else(|| {
+        format!(
+            "{} is no node's directory: it has no {NODE_FILE}",
+            dir.display()
+        )
+    })
+}
+
+/// Reads a file of ours; none when it is not there.
+fn read_file<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, Failure> {
+    let text = match host::read_text(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("could not read {}: {error}", path.display())),
+    };
+    let damaged = |error| format!("{} is damaged: {error}", path.display());
+    // The version comes first, because the rest may look different in another.
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let version: Version = serde_json::from_str(&text).map_err(damaged)?;
+    if version.format != FORMAT {
+        return Err(format!(
+            "{} is of format {}, and this version of Quorate knows format {FORMAT}",
+            path.display(),
+            version.format
+        ));
+    }
+    serde_json::from_str(&text).map(Some).map_err(damaged)
+}
+
+fn write_file(path: &Path, content: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(content).map_err(|error| error.to_string())?;
+    host::write_text(path, &(text + "\n"))
+        .map_err(|error| format!("could not write {}: {error}", path.display()))
+}
+
+/// Writes the files of a cluster and of its nodes; node directories first, so that a cluster's file
+/// speaks only of nodes that are there.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn write(
+    dir: &Path,
+    cluster: &Cluster,
+    user: &str,
+    settings: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    for node in &cluster.nodes {
+        let node_dir = node_dir(dir, node);
+        host::create_dir(&node_dir)
+            .map_err(|error| format!("could not make {}: {error}", node_dir.display()))?;
+        let file = NodeFile {
+            format: FORMAT,
+            cluster: cluster.cluster.clone(),
+            id: node.id,
+            user: user.to_owned(),
+            nodes: cluster.nodes.clone(),
+            settings: settings.clone(),
+        };
+        write_file(&node_dir.join(NODE_FILE), &file)?;
+    }
+    write_file(&dir.join(CLUSTER_FILE), cluster)
+}
+
+impl NodeFile {
+    /// This node's addresses.
+    ///
+    /// # Errors
+    /// When the file does not list the node itself.
+    pub fn this(&self) -> Result<&NodeAddress, Failure> {
+        let this = self.nodes.iter().find(|node| node.id == self.id);
+        this.ok_or_else(|| format!("{NODE_FILE} is damaged: it does not list node {}", self.id))
+    }
+
+    /// What the node is started with.
+    ///
+    /// # Errors
+    /// When the cluster's id is none.
+    pub fn config(&self) -> Result<NodeConfig, Failure> {
+        let cluster: ClusterId = self
+            .cluster
+            .parse()
+            .map_err(|error: base::Error| format!("{NODE_FILE} is damaged: {}", error.message()))?;
+        let members = self.nodes.iter().map(|node| Member {
+            node: NodeId(node.id),
+            name: node.name.as_str().into(),
+            peer_address: node.peer_address.to_string().into(),
+            sql_address: node.sql_address.to_string().into(),
+            voter: true,
+        });
+        Ok(NodeConfig {
+            cluster,
+            node: NodeId(self.id),
+            members: members.collect(),
+            user: self.user.clone(),
+            settings: self.settings.clone(),
+        })
+    }
+}
+
+/// The first ports of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    /// For clients.
+    pub sql: u16,
+    /// For other nodes.
+    pub peer: u16,
+    /// For the status page.
+    pub http: u16,
+}
+
+/// The addresses of a cluster's nodes: as on as many hosts, 127.0.0.1, .2, .3, all with the same
+/// ports; where this machine has only 127.0.0.1, successive ports of it.
+///
+/// # Errors
+/// When the ports do not reach.
+pub fn addresses(count: usize, ports: Ports) -> Result<Vec<NodeAddress>, Failure> {
+    let ip = |index: usize| IpAddr::V4(Ipv4Addr::new(127, 0, 0, index as u8 + 1));
+    let has_hosts = (1..count).all(|index| host::try_bind((ip(index), 0).into()).is_ok());
+    let address = |port: u16, index: usize| -> Result<SocketAddr, Failure> {
+        if has_hosts {
+            return Ok((ip(index), port).into());
+        }
+        let port = port.checked_add(index as u16);
+        let port = port.ok_or("there are not enough ports for all nodes")?;
+        Ok((ip(0), port).into())
+    };
+    (0..count)
+        .map(|index| {
+            Ok(NodeAddress {
+                id: index as u64 + 1,
+                name: format!("n{}", index + 1),
+                sql_address: address(ports.sql, index)?,
+                peer_address: address(ports.peer, index)?,
+                http_address: address(ports.http, index)?,
+            })
+        })
+        .collect()
+}

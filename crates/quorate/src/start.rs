@@ -1,0 +1,82 @@
+//! `quorate start`: one node in this process, until it is told to stop.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::env::{Env, Severity};
+use node::real::{host, http, RealEnv, RealOptions};
+use node::server::Node;
+
+use crate::layout::{self, NodeFile};
+use crate::Failure;
+
+/// How long a session reactor of a lone node looks for input before it sleeps.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// How often a node looks whether it is told to stop.
+const LOOK: Duration = Duration::from_secs(3_600);
+
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// The node's directory, for example quorate-data/n2
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+/// Runs the node.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    // First of all, so that every thread inherits it.
+    host::hold_stop_signals();
+    host::raise_file_limit();
+    let file = layout::read_node(&options.data)?;
+    let this = file.this()?.clone();
+    let config = file.config()?;
+    let env = RealEnv::start(&real_options(options, &file)?)
+        .map_err(|error| format!("could not start {}: {error}", this.name))?;
+    let node_env: Arc<dyn Env> = env.clone();
+    let node = env
+        .block_on("start", {
+            let env = node_env.clone();
+            move || Node::start(env, config)
+        })
+        .map_err(|error| error.to_string())?
+        .map_err(|error| format!("could not start {}: {}", this.name, explain(&error)))?;
+    let address = this.http_address.to_string();
+    http::serve(&node_env, &address, node.clone())
+        .map_err(|error| format!("could not listen on {address}: {error}"))?;
+    let message = format!("{} takes clients at {}", this.name, this.sql_address);
+    env.log(Severity::Info, &message);
+
+    while host::wait_for_stop(LOOK).is_none() {}
+    env.log(Severity::Info, "told to stop");
+    env.block_on("stop", move || async move { node.stop().await })
+        .map_err(|error| error.to_string())?;
+    env.log(Severity::Info, "stopped");
+    Ok(())
+}
+
+fn explain(error: &base::Error) -> String {
+    match &error.fields().hint {
+        Some(hint) => format!("{} ({hint})", error.message()),
+        None => error.message().to_owned(),
+    }
+}
+
+/// One reactor per core, shared among the nodes of this machine. Spinning pays for a lone node
+/// only: with others on the same cores it takes their time.
+fn real_options(options: &Options, file: &NodeFile) -> Result<RealOptions, Failure> {
+    let this = file.this()?;
+    let is_here = |ip: std::net::IpAddr| ip.is_loopback();
+    let here = file
+        .nodes
+        .iter()
+        .filter(|node| is_here(node.sql_address.ip()));
+    let (cores, nodes) = (host::cores(), here.count().max(1));
+    Ok(RealOptions {
+        name: this.name.clone(),
+        data_dir: options.data.clone(),
+        session_reactors: (cores / nodes).max(1),
+        spin: if nodes > cores { Duration::ZERO } else { SPIN },
+    })
+}
