@@ -1,20 +1,223 @@
 //! Values as the bytes of a row's column (see [`base::row`]), and how those are ordered in keys.
+//!
+//! | types | bytes | key kind |
+//! |---|---|---|
+//! | smallint, integer, bigint, date, time, timestamps | big-endian two's complement | `Int` |
+//! | bool, `"char"`, uuid, oid and its kin, pg_lsn, xid8 | big-endian, unsigned | `Fixed` |
+//! | timetz | microseconds in UTC, then the zone, both with the sign bit flipped | `Fixed` |
+//! | real, double precision | IEEE 754 | `Float` |
+//! | numeric | [`base::key::put_numeric`] | `Numeric` |
+//! | interval | months, days, microseconds | `Interval` |
+//! | text, varchar, name, bytea, inet | as they are | `Bytes` |
+//! | char(n) | without trailing blanks; reading pads again | `Bytes` |
+//! | arrays, records | elements with lengths | none |
 
+use std::sync::Arc;
+
+use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::error::{Error, Result};
-use base::key::KeyKind;
+use base::key::{numeric_class, KeyKind};
 
-use super::{Datum, TypeId};
+use super::typmod::apply_typmod;
+use super::{Array, Datum, Dimension, Interval, Numeric, Record, TypeId, NO_TYPMOD};
 
 /// How columns of this type become ordered keys; `None` when the type has no order.
 pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
-    let _ = kind;
-    None
+    Some(match kind {
+        TypeId::INT2
+        | TypeId::INT4
+        | TypeId::INT8
+        | TypeId::DATE
+        | TypeId::TIME
+        | TypeId::TIMESTAMP
+        | TypeId::TIMESTAMPTZ => KeyKind::Int,
+        TypeId::BOOL
+        | TypeId::CHAR
+        | TypeId::UUID
+        | TypeId::PG_LSN
+        | TypeId::XID8
+        | TypeId::TID
+        | TypeId::TIMETZ => KeyKind::Fixed,
+        TypeId::FLOAT4 | TypeId::FLOAT8 => KeyKind::Float,
+        TypeId::NUMERIC => KeyKind::Numeric,
+        TypeId::INTERVAL => KeyKind::Interval,
+        TypeId::BYTEA => KeyKind::Bytes,
+        _ if kind.is_oid_like() => KeyKind::Fixed,
+        _ if kind.is_text_like() => KeyKind::Bytes,
+        _ => return None,
+    })
 }
 
 /// Appends the column bytes of a value that is not NULL and is of this very type.
+///
+/// # Errors
+/// XX000 for a value of another type.
 pub fn encode_column(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
-    let _ = (value, out);
-    Err(Error::unsupported(format!("storing {kind}")))
+    match value {
+        Datum::Bool(v) => out.push(u8::from(*v)),
+        Datum::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Int4(v) | Datum::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
+            out.extend_from_slice(&v.to_be_bytes());
+        }
+        Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Numeric(v) => encode_numeric(v, out),
+        Datum::Text(v) if kind == TypeId::BPCHAR => {
+            out.extend_from_slice(v.trim_end_matches(' ').as_bytes());
+        }
+        Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
+        Datum::Bytea(v) => out.extend_from_slice(v),
+        Datum::Char(v) => out.push(*v),
+        Datum::Uuid(v) => out.extend_from_slice(v),
+        Datum::TimeTz(v, zone) => {
+            let utc = v + i64::from(*zone) * 1_000_000;
+            out.extend_from_slice(&(utc as u64 ^ 1 << 63).to_be_bytes());
+            out.extend_from_slice(&(*zone as u32 ^ 1 << 31).to_be_bytes());
+        }
+        Datum::Interval(v) => {
+            out.extend_from_slice(&v.months.to_be_bytes());
+            out.extend_from_slice(&v.days.to_be_bytes());
+            out.extend_from_slice(&v.micros.to_be_bytes());
+        }
+        Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Unsigned8(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Array(v) => encode_array(v, out)?,
+        Datum::Record(v) => encode_record(v, out)?,
+        Datum::Null | Datum::Void => {
+            return Err(Error::internal(format!("{value:?} cannot be stored")))
+        }
+    }
+    Ok(())
+}
+
+fn encode_numeric(number: &Numeric, out: &mut Vec<u8>) {
+    let class = match number.decimal() {
+        None if number.is_nan() => numeric_class::NAN,
+        None if number.is_negative() => numeric_class::NEGATIVE_INFINITY,
+        None => numeric_class::INFINITY,
+        Some(digits) if digits.is_zero() => numeric_class::ZERO,
+        Some(digits) if digits.negative => numeric_class::NEGATIVE,
+        Some(_) => numeric_class::POSITIVE,
+    };
+    out.push(class);
+    out.extend_from_slice(&(number.scale() as u16).to_be_bytes());
+    let digits = number.decimal().unwrap_or_default();
+    out.extend_from_slice(&(digits.weight as i16).to_be_bytes());
+    for digit in &digits.digits {
+        out.extend_from_slice(&digit.to_be_bytes());
+    }
+}
+
+fn decode_numeric(bytes: &[u8]) -> Result<Numeric> {
+    let mut reader = Reader::new(bytes);
+    let class = reader.u8()?;
+    let pair = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
+    let scale = pair(reader.take(2)?);
+    let weight = pair(reader.take(2)?) as i16;
+    let negative = match class {
+        numeric_class::NEGATIVE_INFINITY => return Ok(Numeric::NEGATIVE_INFINITY),
+        numeric_class::INFINITY => return Ok(Numeric::INFINITY),
+        numeric_class::NAN => return Ok(Numeric::NAN),
+        numeric_class::NEGATIVE => true,
+        numeric_class::ZERO | numeric_class::POSITIVE => false,
+        _ => return Err(Error::corrupted(format!("a numeric of class {class}"))),
+    };
+    let rest = reader.rest();
+    let digits: Vec<u16> = rest.chunks_exact(2).map(pair).collect();
+    if rest.len() % 2 != 0 || digits.iter().any(|digit| *digit >= 10_000) {
+        return Err(Error::corrupted("the digits of a numeric"));
+    }
+    Numeric::from_decimal(super::numeric::Decimal {
+        negative,
+        weight: i32::from(weight),
+        scale: i32::from(scale),
+        digits,
+    })
+    .map_err(|_| Error::corrupted("a numeric out of range"))
+}
+
+fn encode_element(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    if value.is_null() {
+        put_varint(out, 0);
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    encode_column(kind, value, &mut bytes)?;
+    put_varint(out, 1);
+    put_bytes(out, &bytes);
+    Ok(())
+}
+
+fn decode_element(kind: TypeId, reader: &mut Reader<'_>) -> Result<Datum> {
+    match reader.u8()? {
+        0 => Ok(Datum::Null),
+        _ => decode_column(kind, NO_TYPMOD, reader.bytes()?),
+    }
+}
+
+fn encode_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
+    put_varint(out, u64::from(array.element.0));
+    put_varint(out, array.dimensions.len() as u64);
+    for dimension in &array.dimensions {
+        put_varint(out, dimension.len as u64);
+        put_signed(out, i64::from(dimension.lower));
+    }
+    array
+        .elements
+        .iter()
+        .try_for_each(|element| encode_element(array.element, element, out))
+}
+
+fn decode_array(bytes: &[u8]) -> Result<Array> {
+    let mut reader = Reader::new(bytes);
+    let element = TypeId(reader.varint_as()?);
+    let count: usize = reader.varint_as()?;
+    let mut dimensions = Vec::new();
+    for _ in 0..count {
+        dimensions.push(Dimension {
+            len: reader.varint_as()?,
+            lower: reader.signed()? as i32,
+        });
+    }
+    let mut elements = Vec::new();
+    while !reader.is_empty() {
+        elements.push(decode_element(element, &mut reader)?);
+    }
+    Ok(Array {
+        element,
+        dimensions,
+        elements,
+    })
+}
+
+fn encode_record(record: &Record, out: &mut Vec<u8>) -> Result<()> {
+    for (kind, value) in record.types.iter().zip(&record.values) {
+        put_varint(out, u64::from(kind.0));
+        encode_element(*kind, value, out)?;
+    }
+    Ok(())
+}
+
+fn decode_record(bytes: &[u8]) -> Result<Record> {
+    let mut reader = Reader::new(bytes);
+    let (mut types, mut values) = (Vec::new(), Vec::new());
+    while !reader.is_empty() {
+        let kind = TypeId(reader.varint_as()?);
+        types.push(kind);
+        values.push(decode_element(kind, &mut reader)?);
+    }
+    Ok(Record { types, values })
+}
+
+/// Exactly `N` bytes.
+fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+    bytes.try_into().map_err(|_| {
+        Error::corrupted(format!(
+            "a column of {} bytes where {N} are wanted",
+            bytes.len()
+        ))
+    })
 }
 
 /// The value of column bytes. The modifier pads `character(n)`, which is stored without padding.
@@ -22,6 +225,49 @@ pub fn encode_column(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<(
 /// # Errors
 /// XX001 when they are no such value.
 pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
-    let _ = (typmod, bytes);
-    Err(Error::unsupported(format!("reading {kind}")))
+    Ok(match kind {
+        TypeId::BOOL => Datum::Bool(fixed::<1>(bytes)?[0] != 0),
+        TypeId::INT2 => Datum::Int2(i16::from_be_bytes(fixed(bytes)?)),
+        TypeId::INT4 => Datum::Int4(i32::from_be_bytes(fixed(bytes)?)),
+        TypeId::INT8 => Datum::Int8(i64::from_be_bytes(fixed(bytes)?)),
+        TypeId::DATE => Datum::Date(i32::from_be_bytes(fixed(bytes)?)),
+        TypeId::TIME => Datum::Time(i64::from_be_bytes(fixed(bytes)?)),
+        TypeId::TIMESTAMP => Datum::Timestamp(i64::from_be_bytes(fixed(bytes)?)),
+        TypeId::TIMESTAMPTZ => Datum::TimestampTz(i64::from_be_bytes(fixed(bytes)?)),
+        TypeId::FLOAT4 => Datum::Float4(f32::from_be_bytes(fixed(bytes)?)),
+        TypeId::FLOAT8 => Datum::Float8(f64::from_be_bytes(fixed(bytes)?)),
+        TypeId::NUMERIC => Datum::Numeric(decode_numeric(bytes)?),
+        TypeId::BYTEA => Datum::bytea(bytes),
+        TypeId::CHAR => Datum::Char(fixed::<1>(bytes)?[0]),
+        TypeId::UUID => Datum::Uuid(fixed(bytes)?),
+        TypeId::TIMETZ => {
+            let bytes: [u8; 12] = fixed(bytes)?;
+            let utc = (u64::from_be_bytes(fixed(&bytes[..8])?) ^ 1 << 63) as i64;
+            let zone = (u32::from_be_bytes(fixed(&bytes[8..])?) ^ 1 << 31) as i32;
+            Datum::TimeTz(utc - i64::from(zone) * 1_000_000, zone)
+        }
+        TypeId::INTERVAL => {
+            let bytes: [u8; 16] = fixed(bytes)?;
+            Datum::Interval(Interval {
+                months: i32::from_be_bytes(fixed(&bytes[..4])?),
+                days: i32::from_be_bytes(fixed(&bytes[4..8])?),
+                micros: i64::from_be_bytes(fixed(&bytes[8..])?),
+            })
+        }
+        TypeId::PG_LSN | TypeId::XID8 | TypeId::TID => {
+            Datum::Unsigned8(u64::from_be_bytes(fixed(bytes)?))
+        }
+        _ if kind.is_oid_like() => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        _ if kind.is_text_like() => {
+            let text = std::str::from_utf8(bytes)
+                .map_err(|_| Error::corrupted("a column of text is not UTF-8"))?;
+            let value = Datum::text(text);
+            return match kind {
+                TypeId::BPCHAR => apply_typmod(kind, typmod, value, true),
+                _ => Ok(value),
+            };
+        }
+        TypeId::RECORD => Datum::Record(Arc::new(decode_record(bytes)?)),
+        _ => Datum::Array(Arc::new(decode_array(bytes)?)),
+    })
 }

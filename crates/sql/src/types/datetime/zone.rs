@@ -1,10 +1,112 @@
-//! Time zones.
+//! Time zones: rules by IANA name, fixed offsets, and the usual abbreviations.
+//!
+//! Only the rules are jiff's, from the tables bundled with it, so that every node and every run
+//! knows the same ones. jiff ends at the year 9999; beyond it years are taken back by whole cycles
+//! of 400, after which calendar and rules repeat.
 
-/// A time zone: a fixed offset, or rules by IANA name.
+use std::sync::OnceLock;
+
+use base::error::{Error, Result, SqlState};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
+
+use super::calendar::Fields;
+use super::{DAY, HOUR, SECOND, UNIX_TO_EPOCH_SECONDS};
+
+/// A time zone.
 #[derive(Clone, Debug)]
 pub struct Zone {
     name: String,
-    rules: jiff::tz::TimeZone,
+    rules: Rules,
+}
+
+#[derive(Clone, Debug)]
+enum Rules {
+    /// Seconds east of Greenwich.
+    Fixed(i32),
+    Named(TimeZone),
+}
+
+/// The largest offset of a zone, in seconds.
+pub const OFFSET_MAX: i32 = 16 * 3_600 - 1;
+
+/// Seconds of 400 years.
+const CYCLE_SECONDS: i64 = 146_097 * 86_400;
+/// Seconds since 1970 between which jiff is asked directly: the years -9000 to 9000.
+const DIRECT: std::ops::Range<i64> = -346_000_000_000..221_000_000_000;
+
+/// Abbreviations with one meaning in PostgreSQL's default set, in hours and minutes east.
+const ABBREVIATIONS: &[(&str, i32, bool)] = &[
+    ("acdt", 1030, true),
+    ("acst", 930, false),
+    ("adt", -300, true),
+    ("aedt", 1100, true),
+    ("aest", 1000, false),
+    ("akdt", -800, true),
+    ("akst", -900, false),
+    ("ast", -400, false),
+    ("awst", 800, false),
+    ("bst", 100, true),
+    ("cadt", 1030, true),
+    ("cast", 930, false),
+    ("cct", 800, false),
+    ("cdt", -500, true),
+    ("cest", 200, true),
+    ("cet", 100, false),
+    ("cetdst", 200, true),
+    ("cst", -600, false),
+    ("eat", 300, false),
+    ("edt", -400, true),
+    ("eest", 300, true),
+    ("eet", 200, false),
+    ("eetdst", 300, true),
+    ("est", -500, false),
+    ("fet", 300, false),
+    ("gmt", 0, false),
+    ("hkt", 800, false),
+    ("hst", -1000, false),
+    ("idt", 300, true),
+    ("ist", 200, false),
+    ("jst", 900, false),
+    ("kst", 900, false),
+    ("mdt", -600, true),
+    ("mest", 200, true),
+    ("met", 100, false),
+    ("metdst", 200, true),
+    ("msd", 400, true),
+    ("msk", 300, false),
+    ("mst", -700, false),
+    ("ndt", -230, true),
+    ("nst", -330, false),
+    ("nzdt", 1300, true),
+    ("nzst", 1200, false),
+    ("pdt", -700, true),
+    ("pst", -800, false),
+    ("sast", 200, false),
+    ("uct", 0, false),
+    ("ut", 0, false),
+    ("utc", 0, false),
+    ("wast", 200, true),
+    ("wat", 100, false),
+    ("west", 100, true),
+    ("wet", 0, false),
+    ("wetdst", 100, true),
+    ("z", 0, false),
+    ("zulu", 0, false),
+];
+
+/// Seconds east of a known abbreviation, and whether it names daylight-saving time.
+pub fn abbreviation(name: &str) -> Option<(i32, bool)> {
+    let name = name.to_ascii_lowercase();
+    let index = ABBREVIATIONS
+        .binary_search_by(|(known, _, _)| known.cmp(&name.as_str()))
+        .ok()?;
+    let (_, hhmm, daylight) = ABBREVIATIONS[index];
+    Some(((hhmm / 100 * 60 + hhmm % 100) * 60, daylight))
+}
+
+fn database() -> &'static TimeZoneDatabase {
+    static DATABASE: OnceLock<TimeZoneDatabase> = OnceLock::new();
+    DATABASE.get_or_init(TimeZoneDatabase::bundled)
 }
 
 impl Zone {
@@ -12,12 +114,212 @@ impl Zone {
     pub fn utc() -> Zone {
         Zone {
             name: "UTC".to_owned(),
-            rules: jiff::tz::TimeZone::UTC,
+            rules: Rules::Fixed(0),
         }
+    }
+
+    /// So many seconds east of Greenwich.
+    pub fn fixed(seconds: i32) -> Zone {
+        let mut shown = String::new();
+        write_offset(seconds, &mut shown);
+        // POSIX names a zone by what must be added to reach UTC.
+        let mut inverse = String::new();
+        write_offset(-seconds, &mut inverse);
+        Zone {
+            name: format!("<{shown}>{inverse}"),
+            rules: Rules::Fixed(seconds),
+        }
+    }
+
+    /// The zone of an IANA name, in any case.
+    pub fn named(name: &str) -> Option<Zone> {
+        if name.eq_ignore_ascii_case("utc") {
+            return Some(Zone::utc());
+        }
+        let rules = database().get(name).ok()?;
+        let name = rules.iana_name().unwrap_or(name).to_owned();
+        Some(Zone {
+            name,
+            rules: Rules::Named(rules),
+        })
+    }
+
+    /// What `SET timezone` and `AT TIME ZONE` take: an IANA name, an abbreviation, or a POSIX
+    /// specification such as `EST5EDT` or `UTC+3` (which lies *west*).
+    ///
+    /// # Errors
+    /// 22023 `time zone "…" not recognized`.
+    pub fn parse(name: &str) -> Result<Zone> {
+        let unknown = || {
+            Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("time zone \"{name}\" not recognized"),
+            )
+        };
+        if let Some((seconds, _)) = abbreviation(name) {
+            if Zone::named(name).is_none() {
+                return Ok(Zone {
+                    name: name.to_owned(),
+                    rules: Rules::Fixed(seconds),
+                });
+            }
+        }
+        if let Some(zone) = Zone::named(name) {
+            return Ok(zone);
+        }
+        if let Ok(rules) = TimeZone::posix(name) {
+            return Ok(Zone {
+                name: name.to_owned(),
+                rules: Rules::Named(rules),
+            });
+        }
+        let seconds = posix_offset(name).ok_or_else(unknown)?;
+        Ok(Zone {
+            name: name.to_owned(),
+            rules: Rules::Fixed(seconds),
+        })
+    }
+
+    /// What `SET timezone` takes besides names: hours east, perhaps with a fraction.
+    ///
+    /// # Errors
+    /// 22023 `invalid value for parameter "TimeZone": "…"`.
+    pub fn from_setting(text: &str) -> Result<Zone> {
+        if let Ok(hours) = text.trim().parse::<f64>() {
+            if hours.abs() < 16.0 {
+                return Ok(Zone::fixed((hours * 3_600.0).round() as i32));
+            }
+        }
+        Zone::parse(text).map_err(|_| {
+            Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("invalid value for parameter \"TimeZone\": \"{text}\""),
+            )
+        })
     }
 
     /// What `SHOW timezone` says.
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// Seconds east of Greenwich at an instant (microseconds since 2000 UTC).
+    pub fn offset_at(&self, micros: i64) -> i32 {
+        let rules = match &self.rules {
+            Rules::Fixed(seconds) => return *seconds,
+            Rules::Named(rules) => rules,
+        };
+        let unix = micros.div_euclid(SECOND) + UNIX_TO_EPOCH_SECONDS;
+        match jiff::Timestamp::from_second(near(unix)) {
+            Ok(instant) => rules.to_offset(instant).seconds(),
+            Err(_) => 0,
+        }
+    }
+
+    /// The abbreviation in force at an instant.
+    pub fn abbreviation_at(&self, micros: i64) -> String {
+        let unix = micros.div_euclid(SECOND) + UNIX_TO_EPOCH_SECONDS;
+        match (&self.rules, jiff::Timestamp::from_second(near(unix))) {
+            (Rules::Named(rules), Ok(instant)) => {
+                rules.to_offset_info(instant).abbreviation().to_owned()
+            }
+            (Rules::Fixed(seconds), _) if self.name.starts_with('<') => {
+                let mut out = String::new();
+                write_offset(*seconds, &mut out);
+                out
+            }
+            _ => self.name.clone(),
+        }
+    }
+
+    /// Seconds east of Greenwich at a local time (microseconds since 2000 on the zone's own
+    /// clock). A local time that was skipped is taken as if the clock had not been set; one that
+    /// came twice is taken as the second.
+    pub fn offset_of_local(&self, local: i64) -> i32 {
+        let rules = match &self.rules {
+            Rules::Fixed(seconds) => return *seconds,
+            Rules::Named(rules) => rules,
+        };
+        let unix = near(local.div_euclid(SECOND) + UNIX_TO_EPOCH_SECONDS);
+        let fields = Fields::of((unix - UNIX_TO_EPOCH_SECONDS) * SECOND);
+        let civil = jiff::civil::DateTime::new(
+            fields.year as i16,
+            fields.month as i8,
+            fields.day as i8,
+            fields.hour as i8,
+            fields.minute as i8,
+            fields.second as i8,
+            0,
+        );
+        let offset = match civil.map(|civil| rules.to_ambiguous_timestamp(civil).offset()) {
+            Ok(AmbiguousOffset::Unambiguous { offset }) => offset,
+            Ok(AmbiguousOffset::Gap { before, .. }) => before,
+            Ok(AmbiguousOffset::Fold { after, .. }) => after,
+            Err(_) => Offset::UTC,
+        };
+        offset.seconds()
+    }
+
+    /// The local time at an instant.
+    pub fn to_local(&self, micros: i64) -> i64 {
+        micros + i64::from(self.offset_at(micros)) * SECOND
+    }
+
+    /// The instant of a local time; `None` when out of range.
+    pub fn to_utc(&self, local: i64) -> Option<i64> {
+        let utc = local.checked_sub(i64::from(self.offset_of_local(local)) * SECOND)?;
+        super::calendar::in_range(utc).then_some(utc)
+    }
 }
+
+/// An instant at which the rules are the same and which jiff knows.
+fn near(unix: i64) -> i64 {
+    if DIRECT.contains(&unix) {
+        return unix;
+    }
+    if unix > 0 {
+        let cycles = (unix - DIRECT.end) / CYCLE_SECONDS + 1;
+        unix - cycles * CYCLE_SECONDS
+    } else {
+        let cycles = (DIRECT.start - unix) / CYCLE_SECONDS + 1;
+        unix + cycles * CYCLE_SECONDS
+    }
+}
+
+/// `±hh[:mm[:ss]]`, or letters and then that, counted west: PostgreSQL takes what follows the
+/// letters as POSIX does.
+fn posix_offset(text: &str) -> Option<i32> {
+    let digits = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let (sign, digits) = match digits.as_bytes().first()? {
+        b'+' => (-1, &digits[1..]),
+        b'-' => (1, &digits[1..]),
+        b'0'..=b'9' => (-1, digits),
+        _ => return None,
+    };
+    let mut seconds = 0;
+    let mut unit = 3_600;
+    for part in digits.split(':') {
+        if unit == 0 || part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        seconds += part.parse::<i32>().ok().filter(|n| *n < 200)? * unit;
+        unit /= 60;
+    }
+    (seconds <= 167 * 3_600).then_some(sign * seconds)
+}
+
+/// Appends an offset as ISO output shows it: `+00`, `-05:30`, `+00:19:32`.
+pub fn write_offset(seconds: i32, out: &mut String) {
+    out.push(if seconds < 0 { '-' } else { '+' });
+    let all = seconds.abs();
+    let (hours, minutes, rest) = (all / 3_600, all / 60 % 60, all % 60);
+    out.push_str(&format!("{hours:02}"));
+    if minutes != 0 || rest != 0 {
+        out.push_str(&format!(":{minutes:02}"));
+    }
+    if rest != 0 {
+        out.push_str(&format!(":{rest:02}"));
+    }
+}
+
+const _: () = assert!(DAY == 24 * HOUR);

@@ -31,6 +31,7 @@ use std::sync::Arc;
 use base::error::{Error, Result, SqlState};
 
 pub(crate) use decimal::Decimal;
+pub(crate) use text::is_space;
 
 /// Digits after the point that a value can have.
 pub const SCALE_MAX: i32 = 16_383;
