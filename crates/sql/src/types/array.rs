@@ -55,11 +55,9 @@ fn write_level<'a>(
             None | Some(Datum::Null) => out.push_str("NULL"),
             Some(element) => {
                 let form = text::output(context, array.element, element)?;
-                let special =
-                    |c: char| is_space(c) || matches!(c, '{' | '}' | ',' | '"' | '\\');
-                let quoted = form.is_empty()
-                    || form.eq_ignore_ascii_case("null")
-                    || form.contains(special);
+                let special = |c: char| is_space(c) || matches!(c, '{' | '}' | ',' | '"' | '\\');
+                let quoted =
+                    form.is_empty() || form.eq_ignore_ascii_case("null") || form.contains(special);
                 put_quoted(out, &form, quoted);
             }
         }
@@ -289,9 +287,9 @@ impl Reader<'_> {
             }
         }
         match self.dimensions[depth].replace(count) {
-            Some(before) if before != count => self.bad(
-                "Multidimensional arrays must have sub-arrays with matching dimensions.",
-            ),
+            Some(before) if before != count => {
+                self.bad("Multidimensional arrays must have sub-arrays with matching dimensions.")
+            }
             _ => Ok(()),
         }
     }

@@ -77,7 +77,9 @@ fn compare_arrays(a: &Array, b: &Array) -> Ordering {
         .then_with(|| {
             let sizes = |array: &Array| -> Vec<_> {
                 let lengths = array.dimensions.iter().map(|d| d.len);
-                lengths.chain(array.dimensions.iter().map(|d| d.lower)).collect()
+                lengths
+                    .chain(array.dimensions.iter().map(|d| d.lower))
+                    .collect()
             };
             sizes(a).cmp(&sizes(b))
         })

@@ -272,7 +272,10 @@ fn parse_lsn(text: &str) -> Option<u64> {
 }
 
 fn parse_tid(text: &str) -> Option<u64> {
-    let body = text.trim_matches(is_space).strip_prefix('(')?.strip_suffix(')')?;
+    let body = text
+        .trim_matches(is_space)
+        .strip_prefix('(')?
+        .strip_suffix(')')?;
     let (block, offset) = body.split_once(',')?;
     let block: u32 = block.parse().ok()?;
     let offset: u16 = offset.parse().ok()?;
@@ -346,7 +349,11 @@ fn parse_bytea(text: &str) -> Result<Vec<u8>> {
                 (b'0'..=b'3').contains(&d[0]) && d.iter().all(|b| (b'0'..=b'7').contains(b))
             });
             let digits = octal.ok_or_else(|| invalid(TypeId::BYTEA, text))?;
-            out.push(digits.iter().fold(0, |value, digit| value << 3 | (digit - b'0')));
+            out.push(
+                digits
+                    .iter()
+                    .fold(0, |value, digit| value << 3 | (digit - b'0')),
+            );
             at += 4;
         }
     }

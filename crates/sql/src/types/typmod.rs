@@ -81,7 +81,11 @@ fn bad(message: impl Into<String>) -> Error {
 pub fn typmod_in(kind: TypeId, arguments: &[i32]) -> Result<i32> {
     match kind {
         TypeId::VARCHAR | TypeId::BPCHAR => {
-            let name = if kind == TypeId::VARCHAR { "varchar" } else { "char" };
+            let name = if kind == TypeId::VARCHAR {
+                "varchar"
+            } else {
+                "char"
+            };
             match arguments {
                 [n] if *n < 1 => Err(bad(format!("length for type {name} must be at least 1"))),
                 [n] if *n > CHARACTERS_MAX => Err(bad(format!(
@@ -151,12 +155,8 @@ pub fn apply_typmod(kind: TypeId, typmod: i32, value: Datum, explicit: bool) -> 
         }
         (_, Datum::Time(micros)) => Ok(Datum::Time(time::round(micros, typmod))),
         (_, Datum::TimeTz(micros, zone)) => Ok(Datum::TimeTz(time::round(micros, typmod), zone)),
-        (_, Datum::Timestamp(micros)) => {
-            timestamp::round(micros, typmod).map(Datum::Timestamp)
-        }
-        (_, Datum::TimestampTz(micros)) => {
-            timestamp::round(micros, typmod).map(Datum::TimestampTz)
-        }
+        (_, Datum::Timestamp(micros)) => timestamp::round(micros, typmod).map(Datum::Timestamp),
+        (_, Datum::TimestampTz(micros)) => timestamp::round(micros, typmod).map(Datum::TimestampTz),
         (_, Datum::Interval(value)) => interval::apply_typmod(value, typmod).map(Datum::Interval),
         (_, Datum::Array(array)) => {
             let elements = array
@@ -218,8 +218,11 @@ fn fit_numeric(typmod: i32, number: &Numeric) -> Result<Numeric> {
         return Ok(number.clone());
     };
     let field_overflow = |detail: String| {
-        Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow")
-            .with_detail(detail)
+        Error::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            "numeric field overflow",
+        )
+        .with_detail(detail)
     };
     if number.is_nan() {
         return Ok(number.clone());

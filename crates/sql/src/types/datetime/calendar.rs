@@ -46,12 +46,17 @@ pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + MARCH_ZERO;
     let cycle = days.div_euclid(CYCLE_DAYS);
     let day_of_cycle = days.rem_euclid(CYCLE_DAYS);
-    let of_cycle =
-        (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
+    let of_cycle = (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524
+        - day_of_cycle / 146_096)
+        / 365;
     let of_year = day_of_cycle - (365 * of_cycle + of_cycle / 4 - of_cycle / 100);
     let shifted = (5 * of_year + 2) / 153;
     let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = of_cycle + cycle * 400 + i64::from(month <= 2);
     (year, month, day)
 }
@@ -128,7 +133,9 @@ impl Fields {
     /// Microseconds since 2000-01-01 00:00; `None` when out of range of a timestamp.
     pub fn timestamp(&self) -> Option<i64> {
         let micros = i128::from(self.days()) * i128::from(super::DAY) + i128::from(self.time());
-        i64::try_from(micros).ok().filter(|micros| in_range(*micros))
+        i64::try_from(micros)
+            .ok()
+            .filter(|micros| in_range(*micros))
     }
 }
 
@@ -153,7 +160,11 @@ mod tests {
         assert_eq!(days_from_civil(5_874_898, 1, 1), DATE_END);
         for days in (-3_000_000..3_000_000).step_by(997) {
             let (year, month, day) = civil_from_days(days);
-            assert_eq!(days_from_civil(year, month, day), days, "{year}-{month}-{day}");
+            assert_eq!(
+                days_from_civil(year, month, day),
+                days,
+                "{year}-{month}-{day}"
+            );
         }
     }
 }

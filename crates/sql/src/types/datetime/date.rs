@@ -101,17 +101,18 @@ pub(crate) fn put_two(value: i64, out: &mut String) {
 /// # Errors
 /// 22008.
 pub fn make(year: i32, month: i32, day: i32) -> Result<i32> {
-    let wrong = || overflow(format!("date field value out of range: {year}-{month:02}-{day:02}"));
+    let wrong = || {
+        overflow(format!(
+            "date field value out of range: {year}-{month:02}-{day:02}"
+        ))
+    };
     let astronomical = match year {
         0 => return Err(wrong()),
         y if y < 0 => i64::from(y) + 1,
         y => i64::from(y),
     };
     let (month_wide, day_wide) = (i64::from(month), i64::from(day));
-    if !(1..=12).contains(&month)
-        || day < 1
-        || day_wide > days_in_month(astronomical, month_wide)
-    {
+    if !(1..=12).contains(&month) || day < 1 || day_wide > days_in_month(astronomical, month_wide) {
         return Err(wrong());
     }
     let days = days_from_civil(astronomical, month_wide, day_wide);
@@ -172,7 +173,6 @@ pub fn difference(a: i32, b: i32) -> Result<i32> {
     if !is_finite(a) || !is_finite(b) {
         return Err(overflow("cannot subtract infinite dates"));
     }
-    a.checked_sub(b).ok_or_else(|| {
-        Error::new(SqlState::DATETIME_FIELD_OVERFLOW, "date out of range")
-    })
+    a.checked_sub(b)
+        .ok_or_else(|| Error::new(SqlState::DATETIME_FIELD_OVERFLOW, "date out of range"))
 }

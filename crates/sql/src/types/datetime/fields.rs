@@ -188,7 +188,9 @@ pub fn extract(context: &EvalContext, name: &str, value: &Datum) -> Result<Datum
             let field = known(name, TypeId::TIME)?;
             let epoch = (field == Field::Epoch).then(|| Numeric::new(i128::from(*micros), 6));
             let found = epoch.or_else(|| time_field(field, *micros));
-            found.ok_or_else(|| unsupported(name, TypeId::TIME)).map(Datum::Numeric)?
+            found
+                .ok_or_else(|| unsupported(name, TypeId::TIME))
+                .map(Datum::Numeric)?
         }
         Datum::TimeTz(micros, zone) => {
             let field = known(name, TypeId::TIMETZ)?;
@@ -197,7 +199,9 @@ pub fn extract(context: &EvalContext, name: &str, value: &Datum) -> Result<Datum
                 .then(|| Numeric::new(utc, 6))
                 .or_else(|| zone_field(field, -i64::from(*zone)))
                 .or_else(|| time_field(field, *micros));
-            found.ok_or_else(|| unsupported(name, TypeId::TIMETZ)).map(Datum::Numeric)?
+            found
+                .ok_or_else(|| unsupported(name, TypeId::TIMETZ))
+                .map(Datum::Numeric)?
         }
         Datum::Interval(interval) => {
             let field = known(name, TypeId::INTERVAL)?;
@@ -289,7 +293,10 @@ fn extract_date(name: &str, days: i32) -> Result<Datum> {
 }
 
 fn interval_field(field: Field, interval: &Interval) -> Option<Numeric> {
-    let (year, month) = (i64::from(interval.months / 12), i64::from(interval.months % 12));
+    let (year, month) = (
+        i64::from(interval.months / 12),
+        i64::from(interval.months % 12),
+    );
     if let Some(found) = time_field(field, interval.micros) {
         return Some(found);
     }

@@ -38,7 +38,8 @@ fn to_i32(value: f64) -> Result<i32> {
 }
 
 fn to_i64(value: f64) -> Result<i64> {
-    if value.is_nan() || !(-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value)
+    if value.is_nan()
+        || !(-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value)
     {
         return Err(out_of_range());
     }
@@ -182,7 +183,8 @@ impl Interval {
     pub fn justify(&self) -> Result<Interval> {
         let month = DAYS_PER_MONTH as i32;
         let mut result = *self;
-        let early = (result.days > 0 && result.micros > 0) || (result.days < 0 && result.micros < 0);
+        let early =
+            (result.days > 0 && result.micros > 0) || (result.days < 0 && result.micros < 0);
         if early {
             result = result.carry_days()?;
         }
@@ -289,7 +291,12 @@ pub(crate) fn is_minute_to_second(typmod: i32) -> bool {
 }
 
 pub(crate) fn typmod_in(arguments: &[i32]) -> Result<i32> {
-    let wrong = || Error::new(SqlState::INVALID_PARAMETER_VALUE, "invalid INTERVAL type modifier");
+    let wrong = || {
+        Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            "invalid INTERVAL type modifier",
+        )
+    };
     let (mask, precision) = match arguments {
         [mask] if *mask == field::ALL => return Ok(-1),
         [mask] => (*mask, FULL_PRECISION),

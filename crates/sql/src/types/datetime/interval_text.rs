@@ -131,9 +131,9 @@ pub(crate) fn parse(text: &str, typmod: i32) -> Result<Interval> {
             SqlState::INTERVAL_FIELD_OVERFLOW,
             format!("interval field value out of range: \"{text}\""),
         ),
-        Refusal::Field => super::overflow(format!(
-            "date/time field value out of range: \"{text}\""
-        )),
+        Refusal::Field => {
+            super::overflow(format!("date/time field value out of range: \"{text}\""))
+        }
     };
     let sum = match text.trim_start().strip_prefix('P') {
         Some(body) => parse_iso(body.trim_end()).map_err(refused)?,
@@ -469,7 +469,11 @@ pub(crate) fn write(style: IntervalStyle, value: &Interval, out: &mut String) {
 fn write_postgres(parts: &Parts, micros: i64, out: &mut String) {
     let mut first = true;
     let mut before = false;
-    for (value, unit) in [(parts.years, "year"), (parts.months, "mon"), (parts.days, "day")] {
+    for (value, unit) in [
+        (parts.years, "year"),
+        (parts.months, "mon"),
+        (parts.days, "day"),
+    ] {
         if value == 0 {
             continue;
         }
@@ -495,7 +499,10 @@ fn write_postgres(parts: &Parts, micros: i64, out: &mut String) {
             (false, false) => "",
         });
         let (hours, minutes) = (parts.hours.abs(), parts.minutes.abs());
-        out.push_str(&format!("{hours:02}:{minutes:02}:{}", parts.seconds_text(2)));
+        out.push_str(&format!(
+            "{hours:02}:{minutes:02}:{}",
+            parts.seconds_text(2)
+        ));
     }
 }
 

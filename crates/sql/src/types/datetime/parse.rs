@@ -81,10 +81,8 @@ pub(crate) fn refuse(refusal: Refusal, kind: &str, text: &str) -> Error {
             format!("invalid input syntax for type {kind}: \"{text}\""),
         ),
         Refusal::Field => overflow(format!("date/time field value out of range: \"{text}\"")),
-        Refusal::MonthOrDay => {
-            overflow(format!("date/time field value out of range: \"{text}\""))
-                .with_hint("Perhaps you need a different \"datestyle\" setting.")
-        }
+        Refusal::MonthOrDay => overflow(format!("date/time field value out of range: \"{text}\""))
+            .with_hint("Perhaps you need a different \"datestyle\" setting."),
         Refusal::Displacement => Error::new(
             SqlState::of("22009"),
             format!("time zone displacement out of range: \"{text}\""),
@@ -133,7 +131,9 @@ fn month_named(word: &str) -> Option<i64> {
 
 fn is_weekday(word: &str) -> bool {
     matches!(word, "tues" | "weds" | "wednes" | "thur" | "thurs")
-        || WEEKDAYS.iter().any(|name| word == *name || word == &name[..3])
+        || WEEKDAYS
+            .iter()
+            .any(|name| word == *name || word == &name[..3])
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -184,10 +184,8 @@ fn tokenize(text: &str) -> Outcome<Vec<Token>> {
                         at = run(at, &digits_or(b":."));
                         Kind::Time
                     }
-                    Some(&(separator @ (b'-' | b'/' | b'.'))) => {
-                        let end = run(at, &|b| {
-                            b.is_ascii_alphanumeric() || b == separator
-                        });
+                    Some(&separator @ (b'-' | b'/' | b'.')) => {
+                        let end = run(at, &|b| b.is_ascii_alphanumeric() || b == separator);
                         // A date has two separators, or a name in between; a fraction has one.
                         let body = &text[at + 1..end];
                         let second = body.as_bytes().contains(&separator);
@@ -385,7 +383,11 @@ fn displacement(text: &str) -> Outcome<i32> {
     let number = |part: &str| part.parse::<i32>().map_err(|_| Refusal::Syntax);
     let parts: Vec<&str> = digits.split(':').collect();
     let (hours, minutes, seconds) = match parts[..] {
-        [h] if h.len() > 4 => (number(&h[..h.len() - 4])?, number(&h[h.len() - 4..h.len() - 2])?, number(&h[h.len() - 2..])?),
+        [h] if h.len() > 4 => (
+            number(&h[..h.len() - 4])?,
+            number(&h[h.len() - 4..h.len() - 2])?,
+            number(&h[h.len() - 2..])?,
+        ),
         [h] if h.len() > 2 => (number(&h[..h.len() - 2])?, number(&h[h.len() - 2..])?, 0),
         [h] => (number(h)?, 0, 0),
         [h, m] => (number(h)?, number(m)?, 0),
@@ -593,7 +595,12 @@ impl State {
             return self.set_time((part * DAY as f64).round() as i64);
         }
         let no_date = self.year.is_none() && self.month.is_none();
-        if no_date && matches!(expect, Expect::Date | Expect::Timestamp | Expect::TimestampTz) {
+        if no_date
+            && matches!(
+                expect,
+                Expect::Date | Expect::Timestamp | Expect::TimestampTz
+            )
+        {
             if fraction.len() == 3 && whole.len() >= 3 && whole.len() <= 6 {
                 self.set_year(whole)?;
                 self.day_of_year = fraction.parse().ok();
@@ -608,7 +615,11 @@ impl State {
     fn digits_of_time(&mut self, digits: &str, fraction: &str) -> Outcome<()> {
         let number = |part: &str| part.parse::<i64>().map_err(|_| Refusal::Syntax);
         let (hour, minute, second) = match digits.len() {
-            6 => (number(&digits[..2])?, number(&digits[2..4])?, number(&digits[4..])?),
+            6 => (
+                number(&digits[..2])?,
+                number(&digits[2..4])?,
+                number(&digits[4..])?,
+            ),
             4 if fraction.is_empty() => (number(&digits[..2])?, number(&digits[2..])?, 0),
             2 if self.time.is_none() && fraction.is_empty() && self.half.is_none() => {
                 (number(digits)?, 0, 0)
@@ -626,8 +637,10 @@ impl State {
     /// A sign and digits: a zone, or the second part of a date.
     fn offset(&mut self, text: &str, expect: Expect) -> Outcome<()> {
         let time_known = self.time.is_some()
-            || matches!(expect, Expect::Date | Expect::TimestampTz | Expect::Timestamp)
-                && (self.day.is_some() || self.special.is_some());
+            || matches!(
+                expect,
+                Expect::Date | Expect::TimestampTz | Expect::Timestamp
+            ) && (self.day.is_some() || self.special.is_some());
         if !time_known && self.offset.is_none() && self.zone.is_none() {
             return Err(Refusal::Syntax);
         }

@@ -150,7 +150,9 @@ fn add_calendar(local: i64, interval: &Interval) -> Option<i64> {
     }
     let days = fields.days() + i64::from(interval.days);
     let micros = i128::from(days) * i128::from(DAY) + i128::from(fields.time());
-    i64::try_from(micros).ok().filter(|micros| in_range(*micros))
+    i64::try_from(micros)
+        .ok()
+        .filter(|micros| in_range(*micros))
 }
 
 /// The timestamp plus an interval: months first, then days, then time.
@@ -283,7 +285,11 @@ pub fn from_unix(seconds: f64) -> Result<i64> {
         return Err(overflow("timestamp cannot be NaN"));
     }
     if seconds.is_infinite() {
-        return Ok(if seconds > 0.0 { INFINITY } else { NEGATIVE_INFINITY });
+        return Ok(if seconds > 0.0 {
+            INFINITY
+        } else {
+            NEGATIVE_INFINITY
+        });
     }
     let wrong = || {
         let shown = crate::types::float::general(seconds, 6);
@@ -293,7 +299,9 @@ pub fn from_unix(seconds: f64) -> Result<i64> {
     if micros.abs() > 9.3e18 {
         return Err(wrong());
     }
-    Some(micros as i64).filter(|m| in_range(*m)).ok_or_else(wrong)
+    Some(micros as i64)
+        .filter(|m| in_range(*m))
+        .ok_or_else(wrong)
 }
 
 /// `make_timestamp`.

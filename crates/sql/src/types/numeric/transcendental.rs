@@ -125,9 +125,7 @@ fn exp(number: &Decimal, scale: i32) -> Result<Decimal> {
     let mut term = x.clone();
     let mut n = 2;
     loop {
-        term = term
-            .mul_rounded(&x, work)
-            .div(&small(n), work, true);
+        term = term.mul_rounded(&x, work).div(&small(n), work, true);
         if term.is_zero() {
             break;
         }
@@ -402,7 +400,9 @@ impl Numeric {
                 "a negative number raised to a non-integer power yields a complex result",
             ));
         }
-        let odd = exponent.decimal().is_some_and(|digits| digits.digit(0) % 2 == 1);
+        let odd = exponent
+            .decimal()
+            .is_some_and(|digits| digits.digit(0) % 2 == 1);
         Ok(match self.is_negative() && odd {
             true => Numeric::NEGATIVE_INFINITY,
             false => Numeric::INFINITY,
