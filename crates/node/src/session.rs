@@ -637,3 +637,8 @@ fn split_address(address: &str) -> Option<(String, u16)> {
     let ip = ip.trim_start_matches('[').trim_end_matches(']');
     Some((ip.to_owned(), port.parse().ok()?))
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;
