@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use base::engine::{
-    CatalogVersion, ClusterStatus, Direction, Engine, Isolation, RowBatch, Transaction, TxnOptions,
+    CatalogVersion, ClusterStatus, Direction, Engine, RowBatch, Transaction, TxnOptions,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
@@ -135,9 +135,6 @@ impl KvEngine {
 
 impl Engine for KvEngine {
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
-        if options.isolation == Isolation::Serializable {
-            return Err(Error::unsupported("isolation level SERIALIZABLE"));
-        }
         let term = self.group.leading().ok_or_else(not_leader)?;
         let id = self.next_id(term)?;
         let mut locks = TxnLocks::new(self.locks.clone(), id);
@@ -248,3 +245,6 @@ impl Leader for Arc<Group> {
         Group::commit(self, request)
     }
 }
+
+#[cfg(test)]
+mod tests;

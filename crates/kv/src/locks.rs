@@ -47,6 +47,8 @@ mod deadlock;
 mod modes;
 mod queue;
 #[cfg(test)]
+mod stress;
+#[cfg(test)]
 pub(crate) mod tests;
 
 use std::future::Future;
@@ -199,11 +201,14 @@ impl LockTable {
         if *term.get_or_insert(now) != now {
             return Err(crate::group::term_is_over());
         }
-        let name = match shard.locks.get_key_value(ask.name) {
-            Some((name, _)) => name.clone(),
-            None => Name::from(ask.name),
+        let Some((name, _)) = shard.locks.get_key_value(ask.name) else {
+            let (name, before) = (Name::from(ask.name), Modes::NONE);
+            let lock = Lock::held(owner, ask.mode);
+            shard.locks.insert(name.clone(), lock);
+            return Ok(Requested::Granted { name, before });
         };
-        let lock = shard.locks.entry(name.clone()).or_default();
+        let name = name.clone();
+        let lock = shard.locks.get_mut(&name).expect("it was just found");
         let before = match lock.request(owner, ask.mode) {
             Answer::Covered => return Ok(Requested::Covered),
             Answer::Granted(before) => return Ok(Requested::Granted { name, before }),

@@ -88,6 +88,15 @@ pub(super) struct Lock {
 }
 
 impl Lock {
+    /// A lock that was free until now.
+    pub(super) fn held(owner: TxnId, mode: Mode) -> Lock {
+        let modes = Modes::NONE.with(mode);
+        Lock {
+            first: Some(Holder { owner, modes }),
+            ..Lock::default()
+        }
+    }
+
     /// Whether nobody holds it or waits for it.
     pub(super) fn is_free(&self) -> bool {
         self.first.is_none() && self.others.is_empty() && self.queue.is_empty()

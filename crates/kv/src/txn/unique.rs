@@ -1,8 +1,9 @@
 //! Keys that may be there once: of tables, and of unique indexes.
 
+use base::coro;
 use base::engine::{Direction, IndexDescriptor, Inserted, LockWait, RowBatch, RowLock};
 use base::engine::{TreeDescriptor, TreeKind};
-use base::limits::SCAN_BATCH_ROWS;
+use base::limits::{ROWS_PER_YIELD, SCAN_BATCH_ROWS};
 use base::row::Row;
 use base::{Key, KeyRange, Result, TreeId};
 
@@ -123,8 +124,14 @@ impl<L: Leader> Txn<L> {
         let (limit, direction) = (SCAN_BATCH_ROWS, Direction::Forward);
         let mut rest = Some(KeyRange::all());
         let mut rows = RowBatch::default();
+        let mut since_yield = 0;
         while let Some(range) = rest {
+            if since_yield >= ROWS_PER_YIELD {
+                coro::yield_now()?;
+                since_yield = 0;
+            }
             rest = self.scan_as_of(index.table, &range, direction, now, limit, &mut rows)?;
+            since_yield += rows.len();
             for (key, row) in rows.iter() {
                 let row = Row::parse(row)?;
                 if index.unique {
