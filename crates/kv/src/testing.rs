@@ -22,8 +22,26 @@ use crate::group::Group;
 
 const SYNC: Duration = Duration::from_micros(200);
 const LINK: Duration = Duration::from_micros(100);
+const FROZEN_LINK: Duration = Duration::from_millis(5);
 
 type TaskId = u64;
+
+/// Whether the tasks of one life of a host run.
+#[derive(Debug, Default)]
+struct Life {
+    dead: AtomicBool,
+    frozen: AtomicBool,
+}
+
+impl Life {
+    fn is_over(&self) -> bool {
+        self.dead.load(Ordering::SeqCst)
+    }
+
+    fn is_frozen(&self) -> bool {
+        self.frozen.load(Ordering::SeqCst)
+    }
+}
 
 /// What all hosts share.
 #[derive(Default)]
@@ -41,7 +59,7 @@ struct State {
     /// When the last frame on a link arrives, so that the next arrives later.
     links: BTreeMap<(NodeId, NodeId), Instant>,
     cut: BTreeSet<(NodeId, NodeId)>,
-    started: Vec<(Arc<AtomicBool>, TaskStart)>,
+    started: Vec<(Arc<Life>, TaskStart)>,
     next: u64,
     trace: u64,
 }
@@ -81,7 +99,7 @@ impl Wake for TaskWaker {
 /// The world: an executor and the hosts on it.
 pub struct World {
     shared: Arc<Shared>,
-    tasks: BTreeMap<TaskId, (Arc<AtomicBool>, LocalBoxFuture<'static, ()>)>,
+    tasks: BTreeMap<TaskId, (Arc<Life>, LocalBoxFuture<'static, ()>)>,
     hosts: BTreeMap<NodeId, Arc<Host>>,
     disks: BTreeMap<NodeId, Arc<MemoryDisk>>,
     groups: BTreeMap<NodeId, Arc<Group>>,
@@ -116,7 +134,7 @@ impl World {
             shared: self.shared.clone(),
             node,
             disk: disk.clone(),
-            alive: Arc::new(AtomicBool::new(true)),
+            life: Arc::default(),
             stopped: Mutex::new(None),
             verbose: self.verbose,
         });
@@ -132,11 +150,10 @@ impl World {
     /// Loses a host's memory and what its disk had not synced.
     pub fn crash(&mut self, node: NodeId) {
         if let Some(host) = self.hosts.remove(&node) {
-            host.alive.store(false, Ordering::SeqCst);
+            host.life.dead.store(true, Ordering::SeqCst);
         }
         self.groups.remove(&node);
-        self.tasks
-            .retain(|_, (alive, _)| alive.load(Ordering::SeqCst));
+        self.tasks.retain(|_, (life, _)| !life.is_over());
         self.disks[&node].crash();
     }
 
@@ -145,6 +162,12 @@ impl World {
         self.hosts
             .get(&node)
             .and_then(|host| host.stopped.lock().clone())
+    }
+
+    /// Stops a host for a while, as a signal would; its clock goes on.
+    pub fn freeze(&mut self, node: NodeId, frozen: bool) {
+        let life = &self.hosts[&node].life;
+        life.frozen.store(frozen, Ordering::SeqCst);
     }
 
     /// Cuts or mends all links between two hosts.
@@ -198,14 +221,20 @@ impl World {
 
     /// Adds a task.
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'static) {
-        self.add(Arc::new(AtomicBool::new(true)), Box::pin(future));
+        self.add(Arc::default(), Box::pin(future));
     }
 
-    fn add(&mut self, alive: Arc<AtomicBool>, future: LocalBoxFuture<'static, ()>) {
+    /// Adds a task that dies with its host.
+    pub fn spawn_on(&mut self, node: NodeId, future: impl Future<Output = ()> + 'static) {
+        let life = self.hosts[&node].life.clone();
+        self.add(life, Box::pin(future));
+    }
+
+    fn add(&mut self, life: Arc<Life>, future: LocalBoxFuture<'static, ()>) {
         let mut state = self.shared.state.lock();
         let id = state.number();
         state.ready.insert(id);
-        self.tasks.insert(id, (alive, future));
+        self.tasks.insert(id, (life, future));
     }
 
     /// Lets time pass.
@@ -231,23 +260,30 @@ impl World {
     /// Polls one ready task, or moves time on to what comes next.
     fn step(&mut self, end: Instant) {
         let started = std::mem::take(&mut self.shared.state.lock().started);
-        for (alive, start) in started {
-            if alive.load(Ordering::SeqCst) {
-                self.add(alive, start());
+        for (life, start) in started {
+            if !life.is_over() {
+                self.add(life, start());
             }
         }
         let mut state = self.shared.state.lock();
-        if state.ready.is_empty() {
+        let runs = |id: &&TaskId| {
+            self.tasks
+                .get(*id)
+                .is_none_or(|(life, _)| !life.is_frozen())
+        };
+        let count = state.ready.iter().filter(runs).count();
+        if count == 0 {
             drop(state);
             return self.advance(end);
         }
-        let index = (state.random() % state.ready.len() as u64) as usize;
-        let id = *state.ready.iter().nth(index).expect("below the length");
+        let index = (state.random() % count as u64) as usize;
+        let id = state.ready.iter().filter(runs).nth(index);
+        let id = *id.expect("below the count");
         state.ready.remove(&id);
         let now = state.now.0;
         state.trace = (state.trace ^ id ^ now).wrapping_mul(0x0100_0000_01b3);
         drop(state);
-        let Some((alive, mut future)) = self.tasks.remove(&id) else {
+        let Some((life, mut future)) = self.tasks.remove(&id) else {
             return;
         };
         let waker = Waker::from(Arc::new(TaskWaker {
@@ -255,8 +291,8 @@ impl World {
             id,
         }));
         let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
-        if poll.is_pending() && alive.load(Ordering::SeqCst) {
-            self.tasks.insert(id, (alive, future));
+        if poll.is_pending() && !life.is_over() {
+            self.tasks.insert(id, (life, future));
         }
     }
 
@@ -283,6 +319,18 @@ impl World {
         let Some((from, to, frame)) = state.frames.remove(&next) else {
             return;
         };
+        let frozen = |node| {
+            self.hosts
+                .get(node)
+                .is_some_and(|host| host.life.is_frozen())
+        };
+        if frozen(&to) {
+            // It waits in the socket.
+            let later = state.now.after(FROZEN_LINK);
+            state.links.insert((from, to), later);
+            state.frames.insert((later, next.1), (from, to, frame));
+            return;
+        }
         let down = state.cut.contains(&(from, to));
         drop(state);
         if let Some(group) = self.groups.get(&to).filter(|_| !down) {
@@ -296,7 +344,7 @@ pub struct Host {
     shared: Arc<Shared>,
     node: NodeId,
     disk: Arc<MemoryDisk>,
-    alive: Arc<AtomicBool>,
+    life: Arc<Life>,
     stopped: Mutex<Option<String>>,
     verbose: bool,
 }
@@ -329,7 +377,7 @@ impl Env for Host {
     }
     fn spawn(&self, _reactor: Reactor, _name: &'static str, start: TaskStart) {
         let mut state = self.shared.state.lock();
-        state.started.push((self.alive.clone(), start));
+        state.started.push((self.life.clone(), start));
     }
     fn session_reactors(&self) -> usize {
         1
@@ -351,7 +399,7 @@ impl Env for Host {
     }
     fn stop_node(&self, reason: &str) {
         self.log(Severity::Error, reason);
-        self.alive.store(false, Ordering::SeqCst);
+        self.life.dead.store(true, Ordering::SeqCst);
         self.stopped.lock().get_or_insert(reason.to_owned());
     }
 }
@@ -359,7 +407,7 @@ impl Env for Host {
 impl Transport for Host {
     fn send(&self, to: NodeId, frame: Vec<u8>) {
         let mut state = self.shared.state.lock();
-        if state.cut.contains(&(self.node, to)) || !self.alive.load(Ordering::SeqCst) {
+        if state.cut.contains(&(self.node, to)) || self.life.is_over() {
             return;
         }
         let link = (self.node, to);

@@ -1,157 +1,256 @@
-//! All trees of one group.
-
+//! FAKE
+#![allow(missing_docs)]
+use crate::{CheckpointInfo, Owner};
+use base::codec::{put_bytes, put_varint, Reader};
+use base::engine::{Direction, RowBatch};
+use base::env::{Env, OpenMode};
+use base::sync::Mutex;
+use base::{Error, KeyRange, Lsn, Result, TreeId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base::engine::{Direction, RowBatch};
-use base::env::Env;
-use base::{Error, KeyRange, Lsn, Result, TreeId};
-
-use crate::{CheckpointInfo, Owner};
-
-/// How a store is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// Whose store it is.
     pub owner: Owner,
 }
-
-/// One change of one row, at the LSN of the record it came with.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
-    /// The tree.
     pub tree: TreeId,
-    /// The key.
     pub key: &'a [u8],
-    /// The whole new row, or `None` to delete one that is there.
     pub row: Option<&'a [u8]>,
 }
-
-/// What a point read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Whether there is a row.
     pub exists: bool,
-    /// The LSN of the version that was found, a tombstone's included; zero when there is none.
     pub version: Lsn,
-    /// What showing the result rests on: the version's LSN for a row, else the highest LSN that
-    /// ever changed the leaf, bounded by the snapshot.
     pub owes: Lsn,
 }
-
-/// What a scan found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scanned {
-    /// What is left of the range; none at its end.
     pub rest: Option<KeyRange>,
-    /// For each leaf visited, the highest LSN that ever changed it, bounded by the snapshot; the
-    /// highest of these.
     pub owes: Lsn,
 }
-
-/// All trees of one group.
+type Versions = Vec<(Lsn, Option<Vec<u8>>)>;
+#[derive(Debug, Default)]
+struct S {
+    rows: BTreeMap<(TreeId, Vec<u8>), Versions>,
+    applied: Lsn,
+    ck: Option<(Lsn, Vec<u8>, Vec<u8>)>,
+    written: bool,
+    published: (Lsn, Vec<u8>),
+}
 #[derive(Debug)]
 pub struct Store {
-    _env: Arc<dyn Env>,
+    env: Arc<dyn Env>,
+    pub(crate) dir: String,
+    s: Mutex<S>,
 }
-
-impl Store {
-    /// Opens the store in `dir` as of its last published checkpoint; makes an empty one, at LSN 0,
-    /// where there is none.
-    pub async fn open(env: Arc<dyn Env>, _dir: &str, _options: StoreOptions) -> Result<Arc<Store>> {
-        drop(env);
-        Err(Error::unsupported("store"))
+pub(crate) fn path(dir: &str) -> String {
+    format!("{dir}/ckpt")
+}
+pub(crate) async fn put(env: &dyn Env, dir: &str, bytes: &[u8]) -> Result<()> {
+    let disk = env.disk();
+    let tmp = format!("{dir}/tmp");
+    let f = disk
+        .open(&tmp, OpenMode::Create)
+        .map_err(|e| Error::io("open", e))?;
+    f.set_len(0).unwrap();
+    f.write_at(bytes, 0).unwrap();
+    f.sync().await.map_err(|e| Error::io("sync", e))?;
+    disk.rename(&tmp, &path(dir))
+        .map_err(|e| Error::io("rename", e))?;
+    Ok(())
+}
+pub(crate) fn take(env: &dyn Env, dir: &str) -> Option<Vec<u8>> {
+    let f = env.disk().open(&path(dir), OpenMode::Existing).ok()?;
+    let mut b = vec![0; f.len().unwrap() as usize];
+    f.read_at(&mut b, 0).unwrap();
+    Some(b)
+}
+pub(crate) fn info(bytes: &[u8]) -> CheckpointInfo {
+    let mut r = Reader::new(bytes);
+    CheckpointInfo {
+        lsn: Lsn(r.varint().unwrap()),
+        meta: r.bytes().unwrap().to_vec(),
     }
-
-    /// The last published checkpoint.
+}
+impl Store {
+    pub async fn open(env: Arc<dyn Env>, dir: &str, _o: StoreOptions) -> Result<Arc<Store>> {
+        let mut s = S::default();
+        if let Some(b) = take(&*env, dir) {
+            let i = info(&b);
+            s.published = (i.lsn, i.meta);
+            s.applied = i.lsn;
+            let mut r = Reader::new(&b);
+            r.varint()?;
+            r.bytes()?;
+            while !r.is_empty() {
+                let t = TreeId(r.varint()?);
+                let k = r.bytes()?.to_vec();
+                let v = r.bytes()?.to_vec();
+                s.rows.insert((t, k), vec![(s.applied, Some(v))]);
+            }
+        }
+        Ok(Arc::new(Store {
+            env,
+            dir: dir.into(),
+            s: Mutex::new(s),
+        }))
+    }
+    pub(crate) fn env(&self) -> &Arc<dyn Env> {
+        &self.env
+    }
     pub fn checkpoint(&self) -> CheckpointInfo {
+        let s = self.s.lock();
         CheckpointInfo {
-            lsn: Lsn::ZERO,
-            meta: Vec::new(),
+            lsn: s.published.0,
+            meta: s.published.1.clone(),
         }
     }
-
-    /// The LSN up to which every change has been applied.
     pub fn applied(&self) -> Lsn {
-        Lsn::ZERO
+        self.s.lock().applied
     }
-
-    /// Reads the newest version at or below `at` into `row`, which is cleared first.
-    pub fn get(&self, _tree: TreeId, _key: &[u8], _at: Lsn, _row: &mut Vec<u8>) -> Result<Read> {
-        Err(Error::unsupported("store"))
+    pub fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {
+        row.clear();
+        let s = self.s.lock();
+        let v = s
+            .rows
+            .get(&(tree, key.to_vec()))
+            .and_then(|v| v.iter().rev().find(|v| v.0 <= at));
+        Ok(match v {
+            Some((l, Some(r))) => {
+                row.extend_from_slice(r);
+                Read {
+                    exists: true,
+                    version: *l,
+                    owes: *l,
+                }
+            }
+            Some((l, None)) => Read {
+                exists: false,
+                version: *l,
+                owes: s.applied.min(at),
+            },
+            None => Read {
+                exists: false,
+                version: Lsn::ZERO,
+                owes: s.applied.min(at),
+            },
+        })
     }
-
-    /// Reads rows of a range as of `at` into `batch`, which is cleared first: at most `limit`, and
-    /// fewer when they are large or far between.
     pub fn scan(
         &self,
-        _tree: TreeId,
-        _range: &KeyRange,
-        _direction: Direction,
-        _at: Lsn,
-        _limit: usize,
-        _batch: &mut RowBatch,
+        tree: TreeId,
+        range: &KeyRange,
+        _d: Direction,
+        at: Lsn,
+        limit: usize,
+        batch: &mut RowBatch,
     ) -> Result<Scanned> {
-        Err(Error::unsupported("store"))
+        batch.clear();
+        let s = self.s.lock();
+        for ((t, k), v) in s.rows.range((tree, range.start.clone())..) {
+            if *t != tree || !range.contains(k) {
+                break;
+            }
+            if let Some((_, Some(r))) = v.iter().rev().find(|v| v.0 <= at) {
+                if batch.len() == limit {
+                    return Ok(Scanned {
+                        rest: Some(KeyRange {
+                            start: k.clone(),
+                            end: range.end.clone(),
+                        }),
+                        owes: s.applied,
+                    });
+                }
+                batch.push(k, r);
+            }
+        }
+        Ok(Scanned {
+            rest: None,
+            owes: s.applied.min(at),
+        })
     }
-
-    /// Applies the changes of the record at `lsn`, which completes it.
-    pub fn apply(&self, _lsn: Lsn, _changes: &[Change<'_>]) -> Result<()> {
-        Err(Error::unsupported("store"))
+    pub fn apply(&self, lsn: Lsn, changes: &[Change<'_>]) -> Result<()> {
+        let mut s = self.s.lock();
+        assert_eq!(lsn, s.applied.next());
+        for c in changes {
+            s.rows
+                .entry((c.tree, c.key.to_vec()))
+                .or_default()
+                .push((lsn, c.row.map(<[u8]>::to_vec)));
+        }
+        s.applied = lsn;
+        Ok(())
     }
-
-    /// Makes a tree, as part of the record at `lsn`; `apply` or `advance` completes the record.
     pub fn create_tree(&self, _lsn: Lsn, _tree: TreeId) -> Result<()> {
-        Err(Error::unsupported("store"))
+        Ok(())
     }
-
-    /// Drops a tree, as part of the record at `lsn`; `apply` or `advance` completes the record.
-    pub fn drop_tree(&self, _lsn: Lsn, _tree: TreeId) -> Result<()> {
-        Err(Error::unsupported("store"))
+    pub fn drop_tree(&self, lsn: Lsn, tree: TreeId) -> Result<()> {
+        let mut s = self.s.lock();
+        for ((t, _), v) in s.rows.iter_mut() {
+            if *t == tree {
+                v.push((lsn, None));
+            }
+        }
+        Ok(())
     }
-
-    /// Notes that the entry at `lsn` changes nothing further.
-    pub fn advance(&self, _lsn: Lsn) -> Result<()> {
-        Err(Error::unsupported("store"))
+    pub fn advance(&self, lsn: Lsn) -> Result<()> {
+        self.apply(lsn, &[])
     }
-
-    /// Undoes everything above `to`, newest first. A checkpoint above `to` that is being written
-    /// is discarded.
-    pub fn take_back(&self, _to: Lsn) -> Result<()> {
-        Err(Error::unsupported("store"))
+    pub fn take_back(&self, to: Lsn) -> Result<()> {
+        let mut s = self.s.lock();
+        for v in s.rows.values_mut() {
+            v.retain(|v| v.0 <= to);
+        }
+        s.rows.retain(|_, v| !v.is_empty());
+        if s.ck.as_ref().is_some_and(|c| c.0 > to) {
+            s.ck = None;
+            s.written = false;
+        }
+        s.applied = to;
+        Ok(())
     }
-
-    /// Lets go of what no snapshot at or above `horizon` can see; nothing at or below it will be
-    /// taken back. At most `limit` changes are looked at; false when there is more to do.
-    pub fn release(&self, _horizon: Lsn, _limit: usize) -> Result<bool> {
-        Err(Error::unsupported("store"))
+    pub fn release(&self, _h: Lsn, _l: usize) -> Result<bool> {
+        Ok(true)
     }
-
-    /// Begins a checkpoint of the state at [`Store::applied`], in an instant; returns its LSN.
-    /// `meta` is kept with it.
-    pub fn start_checkpoint(&self, _meta: Vec<u8>) -> Result<Lsn> {
-        Err(Error::unsupported("store"))
+    pub fn start_checkpoint(&self, meta: Vec<u8>) -> Result<Lsn> {
+        let mut s = self.s.lock();
+        let at = s.applied;
+        let mut b = Vec::new();
+        put_varint(&mut b, at.0);
+        put_bytes(&mut b, &meta);
+        for ((t, k), v) in &s.rows {
+            if let Some((_, Some(r))) = v.last() {
+                put_varint(&mut b, t.0);
+                put_bytes(&mut b, k);
+                put_bytes(&mut b, r);
+            }
+        }
+        s.ck = Some((at, meta, b));
+        s.written = false;
+        Ok(at)
     }
-
-    /// Writes the checkpoint's pages, paced, and syncs them. False when it was discarded meanwhile.
     pub async fn write_checkpoint(&self) -> Result<bool> {
-        Err(Error::unsupported("store"))
+        let mut s = self.s.lock();
+        s.written = true;
+        Ok(s.ck.is_some())
     }
-
-    /// Makes the written checkpoint the one that the store is opened at; to be called once its LSN
-    /// is committed. False when it was discarded meanwhile.
     pub async fn publish_checkpoint(&self) -> Result<bool> {
-        Err(Error::unsupported("store"))
+        let Some((lsn, meta, b)) = self.s.lock().ck.take() else {
+            return Ok(false);
+        };
+        put(&*self.env, &self.dir, &b).await?;
+        self.s.lock().published = (lsn, meta);
+        Ok(true)
     }
-
-    /// Gives up the checkpoint that is being written, if there is one.
-    pub fn discard_checkpoint(&self) {}
-
-    /// The LSN of the checkpoint that is being written, and whether it only waits to be published.
+    pub fn discard_checkpoint(&self) {
+        self.s.lock().ck = None;
+    }
     pub fn pending_checkpoint(&self) -> Option<(Lsn, bool)> {
-        None
+        let s = self.s.lock();
+        s.ck.as_ref().map(|c| (c.0, s.written))
     }
-
-    /// Pages changed since the last checkpoint began.
     pub fn dirty_pages(&self) -> usize {
         0
     }

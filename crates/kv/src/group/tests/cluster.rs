@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::engine::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};
 use base::key::KeyKind;
 use base::row::{RowBuilder, RowDelta};
-use base::{Durability, GroupId, Lsn, NodeId, Position, Result, TreeId};
+use base::{Durability, GroupId, NodeId, Position, Result, TreeId};
 
 use crate::apply::for_each_row;
 use crate::config::{GroupConfig, GroupSettings, Member};
@@ -22,8 +22,8 @@ pub const INDEX: TreeId = TreeId(16_385);
 pub struct Cluster {
     pub world: World,
     pub groups: BTreeMap<NodeId, Arc<Group>>,
-    members: Vec<Member>,
-    settings: GroupSettings,
+    pub members: Vec<Member>,
+    pub settings: GroupSettings,
 }
 
 impl Cluster {
@@ -157,7 +157,7 @@ impl Cluster {
     }
 }
 
-fn commit(group: &Arc<Group>, changes: Vec<RowChange>) -> Result<Position> {
+pub fn commit(group: &Arc<Group>, changes: Vec<RowChange>) -> Result<Position> {
     let snapshot = group.snapshot()?;
     let txn = group.next_txn()?;
     group.commit(CommitRequest {
@@ -232,8 +232,4 @@ pub fn assert_index(group: &Group) {
 
 pub fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
-}
-
-pub fn applied(group: &Group) -> Lsn {
-    group.core.lock().applied.lsn
 }
