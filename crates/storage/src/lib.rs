@@ -24,25 +24,32 @@
 //! Every page of a store stays in memory once it was read, and the undo store does not spill. The
 //! interfaces of the page cache and the undo store do not assume either.
 
+mod apply;
+mod cache;
+mod check;
+mod checkpoint;
 mod export;
+mod file;
 pub mod log;
+mod owner;
+mod page;
+mod split;
 mod store;
+mod superblock;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod undo;
 
+pub use check::{check, StoreReport};
 pub use export::{Exporter, Importer};
+pub use owner::Owner;
 pub use store::{Change, Read, Scanned, Store, StoreOptions};
+pub use tree::{SCAN_BYTES_MAX, SCAN_LEAVES_MAX};
 
-use base::{GroupId, Lsn};
-
-/// Whose files these are. Files of another cluster or group are refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Owner {
-    /// The cluster, drawn at random when it was made.
-    pub cluster: u64,
-    /// The group.
-    pub group: GroupId,
-}
+use base::Lsn;
 
 /// What a checkpoint is the state of.
 #[derive(Clone, Debug, PartialEq, Eq)]

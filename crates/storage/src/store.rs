@@ -1,257 +1,273 @@
-//! FAKE
-#![allow(missing_docs)]
-use crate::{CheckpointInfo, Owner};
-use base::codec::{put_bytes, put_varint, Reader};
-use base::engine::{Direction, RowBatch};
-use base::env::{Env, OpenMode};
-use base::sync::Mutex;
-use base::{Error, KeyRange, Lsn, Result, TreeId};
-use std::collections::BTreeMap;
+//! All trees of one group: what they share, and opening them.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use base::{env::Env, GroupId, Lsn, Result, TreeId};
+//! # use storage::{Change, Owner, Store, StoreOptions};
+//! # async fn example(env: Arc<dyn Env>) -> Result<()> {
+//! let owner = Owner { cluster: 7, group: GroupId(1) };
+//! let store = Store::open(env, "g1", StoreOptions { owner }).await?;
+//! let tree = TreeId(20_000);
+//! store.create_tree(Lsn(1), tree)?;
+//! store.apply(Lsn(1), &[Change { tree, key: b"k", row: Some(b"old") }])?;
+//! store.apply(Lsn(2), &[Change { tree, key: b"k", row: Some(b"new") }])?;
+//! let mut row = Vec::new();
+//! assert!(store.get(tree, b"k", Lsn(1), &mut row)?.exists);
+//! assert_eq!(row, b"old");
+//! store.take_back(Lsn(1))?; // another leader's log has no entry 2
+//! store.release(Lsn(1), usize::MAX)?; // no snapshot below 1 is left
+//! store.start_checkpoint(b"whatever the caller needs at its next start".to_vec())?;
+//! store.write_checkpoint().await?;
+//! store.publish_checkpoint().await?; // once LSN 1 is committed
+//! # Ok(()) }
+//! ```
+//!
+//! | in | what |
+//! |---|---|
+//! | [`crate::tree`] | reads |
+//! | [`crate::apply`], [`crate::split`] | the one writer |
+//! | [`crate::checkpoint`] | writing the state at one LSN while both go on |
+//! | [`crate::file`] | the file: superblocks, root record, page map |
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use base::env::Env;
+use base::hash::{HashMap, HashSet};
+use base::sync::{Mutex, RwLock};
+use base::{Error, Lsn, Result, TreeId};
+
+use crate::cache::{Frame, PageCache};
+use crate::checkpoint::Checkpoint;
+use crate::file::{Published, StoreFile};
+use crate::page::{Page, PageId};
+use crate::split::Step;
+use crate::tree::Tree;
+use crate::undo::UndoStore;
+use crate::{CheckpointInfo, Owner};
+
+/// How a store is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
+    /// Whose store it is.
     pub owner: Owner,
 }
+
+/// One change of one row, at the LSN of the record it came with.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
+    /// The tree.
     pub tree: TreeId,
+    /// The key.
     pub key: &'a [u8],
+    /// The whole new row, or `None` to delete one that is there.
     pub row: Option<&'a [u8]>,
 }
+
+/// What a point read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
+    /// Whether there is a row.
     pub exists: bool,
+    /// The LSN of the version that was found, a tombstone's included; zero when there is none.
     pub version: Lsn,
+    /// What showing the result rests on: the version's LSN for a row, else the highest LSN that
+    /// ever changed the leaf, bounded by the snapshot.
     pub owes: Lsn,
 }
+
+/// What a scan found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scanned {
-    pub rest: Option<KeyRange>,
+    /// What is left of the range; none at its end.
+    pub rest: Option<base::KeyRange>,
+    /// For each leaf visited, the highest LSN that ever changed it, bounded by the snapshot; the
+    /// highest of these.
     pub owes: Lsn,
 }
-type Versions = Vec<(Lsn, Option<Vec<u8>>)>;
-#[derive(Debug, Default)]
-struct S {
-    rows: BTreeMap<(TreeId, Vec<u8>), Versions>,
-    applied: Lsn,
-    ck: Option<(Lsn, Vec<u8>, Vec<u8>)>,
-    written: bool,
-    published: (Lsn, Vec<u8>),
+
+/// What happened at an LSN, as far as it may have to be released or taken back.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// A row got a new version.
+    Change(TreeId, Box<[u8]>),
+    /// A tree was made.
+    Created(TreeId),
+    /// A tree was dropped.
+    Dropped(TreeId),
+    /// A leaf had nothing but tombstones when it was written; it is empty since the restart.
+    Vacant(TreeId, Box<[u8]>),
 }
+
+/// What only the writer uses. Its latch comes before those of pages.
 #[derive(Debug)]
+pub(crate) struct Writer {
+    /// Events in the order in which they happened.
+    pub(crate) history: VecDeque<(Lsn, Event)>,
+    /// Nothing at or below this is taken back.
+    pub(crate) released: Lsn,
+    /// Pages changed since the last checkpoint began, each in memory.
+    pub(crate) dirty: HashSet<PageId>,
+    /// Pages that the next checkpoint must not have: given back since the last one began and not
+    /// made again, or part of a long row that is no longer the newest version.
+    pub(crate) freed: HashSet<PageId>,
+    /// Page ids that are free now.
+    pub(crate) free_pages: Vec<PageId>,
+    /// No page has this id or a higher one.
+    pub(crate) next_page: u32,
+    /// Grows with each checkpoint begun.
+    pub(crate) epoch: u64,
+    /// Memory that is used again.
+    pub(crate) path: Vec<Step>,
+}
+
+/// All trees of one group; see the module's text.
 pub struct Store {
-    env: Arc<dyn Env>,
+    pub(crate) env: Arc<dyn Env>,
     pub(crate) dir: String,
-    s: Mutex<S>,
+    pub(crate) owner: Owner,
+    pub(crate) file: StoreFile,
+    pub(crate) cache: PageCache,
+    pub(crate) undo: UndoStore,
+    pub(crate) trees: RwLock<HashMap<TreeId, Arc<Tree>>>,
+    /// The highest LSN at which a tree was made or dropped.
+    directory: AtomicU64,
+    applied: AtomicU64,
+    /// The LSN of the published checkpoint.
+    pub(crate) published_lsn: AtomicU64,
+    pub(crate) writer: Mutex<Writer>,
+    /// The checkpoint that is being written. Its latch comes after those of pages.
+    pub(crate) checkpoint: Mutex<Option<Checkpoint>>,
+    pub(crate) published: Mutex<Published>,
 }
-pub(crate) fn path(dir: &str) -> String {
-    format!("{dir}/ckpt")
-}
-pub(crate) async fn put(env: &dyn Env, dir: &str, bytes: &[u8]) -> Result<()> {
-    let disk = env.disk();
-    let tmp = format!("{dir}/tmp");
-    let f = disk
-        .open(&tmp, OpenMode::Create)
-        .map_err(|e| Error::io("open", e))?;
-    f.set_len(0).unwrap();
-    f.write_at(bytes, 0).unwrap();
-    f.sync().await.map_err(|e| Error::io("sync", e))?;
-    disk.rename(&tmp, &path(dir))
-        .map_err(|e| Error::io("rename", e))?;
-    Ok(())
-}
-pub(crate) fn take(env: &dyn Env, dir: &str) -> Option<Vec<u8>> {
-    let f = env.disk().open(&path(dir), OpenMode::Existing).ok()?;
-    let mut b = vec![0; f.len().unwrap() as usize];
-    f.read_at(&mut b, 0).unwrap();
-    Some(b)
-}
-pub(crate) fn info(bytes: &[u8]) -> CheckpointInfo {
-    let mut r = Reader::new(bytes);
-    CheckpointInfo {
-        lsn: Lsn(r.varint().unwrap()),
-        meta: r.bytes().unwrap().to_vec(),
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Store({} at {})", self.dir, self.applied())
     }
 }
+
 impl Store {
-    pub async fn open(env: Arc<dyn Env>, dir: &str, _o: StoreOptions) -> Result<Arc<Store>> {
-        let mut s = S::default();
-        if let Some(b) = take(&*env, dir) {
-            let i = info(&b);
-            s.published = (i.lsn, i.meta);
-            s.applied = i.lsn;
-            let mut r = Reader::new(&b);
-            r.varint()?;
-            r.bytes()?;
-            while !r.is_empty() {
-                let t = TreeId(r.varint()?);
-                let k = r.bytes()?.to_vec();
-                let v = r.bytes()?.to_vec();
-                s.rows.insert((t, k), vec![(s.applied, Some(v))]);
-            }
-        }
-        Ok(Arc::new(Store {
+    /// Opens the store in `dir` as of its last published checkpoint; makes an empty one, at LSN 0,
+    /// where there is none.
+    ///
+    /// # Errors
+    /// XX001 when the file is damaged; 55000 when it is another's or of another version.
+    pub async fn open(env: Arc<dyn Env>, dir: &str, options: StoreOptions) -> Result<Arc<Store>> {
+        let owner = options.owner;
+        let disk = env.disk();
+        crate::file::prepare(&*disk, dir, owner).await?;
+        let opened = crate::file::open(&*disk, dir, owner)?;
+        opened
+            .file
+            .renew_superblock(&opened.published, owner)
+            .await?;
+        let record = opened.record;
+        let lsn = opened.published.info.lsn;
+        let store = Store {
+            cache: PageCache::new(),
+            undo: UndoStore::default(),
+            trees: RwLock::default(),
+            directory: AtomicU64::new(lsn.0),
+            applied: AtomicU64::new(lsn.0),
+            published_lsn: AtomicU64::new(lsn.0),
+            writer: Mutex::new(Writer {
+                history: VecDeque::new(),
+                released: lsn,
+                dirty: HashSet::default(),
+                freed: HashSet::default(),
+                free_pages: opened.file.free_pages(record.next_page),
+                next_page: record.next_page,
+                epoch: 1,
+                path: Vec::new(),
+            }),
+            checkpoint: Mutex::new(None),
+            published: Mutex::new(opened.published),
+            file: opened.file,
+            dir: dir.to_owned(),
+            owner,
             env,
-            dir: dir.into(),
-            s: Mutex::new(s),
-        }))
-    }
-    pub(crate) fn env(&self) -> &Arc<dyn Env> {
-        &self.env
-    }
-    pub fn checkpoint(&self) -> CheckpointInfo {
-        let s = self.s.lock();
-        CheckpointInfo {
-            lsn: s.published.0,
-            meta: s.published.1.clone(),
-        }
-    }
-    pub fn applied(&self) -> Lsn {
-        self.s.lock().applied
-    }
-    pub fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {
-        row.clear();
-        let s = self.s.lock();
-        let v = s
-            .rows
-            .get(&(tree, key.to_vec()))
-            .and_then(|v| v.iter().rev().find(|v| v.0 <= at));
-        Ok(match v {
-            Some((l, Some(r))) => {
-                row.extend_from_slice(r);
-                Read {
-                    exists: true,
-                    version: *l,
-                    owes: *l,
-                }
-            }
-            Some((l, None)) => Read {
-                exists: false,
-                version: *l,
-                owes: s.applied.min(at),
-            },
-            None => Read {
-                exists: false,
-                version: Lsn::ZERO,
-                owes: s.applied.min(at),
-            },
-        })
-    }
-    pub fn scan(
-        &self,
-        tree: TreeId,
-        range: &KeyRange,
-        _d: Direction,
-        at: Lsn,
-        limit: usize,
-        batch: &mut RowBatch,
-    ) -> Result<Scanned> {
-        batch.clear();
-        let s = self.s.lock();
-        for ((t, k), v) in s.rows.range((tree, range.start.clone())..) {
-            if *t != tree || !range.contains(k) {
-                break;
-            }
-            if let Some((_, Some(r))) = v.iter().rev().find(|v| v.0 <= at) {
-                if batch.len() == limit {
-                    return Ok(Scanned {
-                        rest: Some(KeyRange {
-                            start: k.clone(),
-                            end: range.end.clone(),
-                        }),
-                        owes: s.applied,
-                    });
-                }
-                batch.push(k, r);
-            }
-        }
-        Ok(Scanned {
-            rest: None,
-            owes: s.applied.min(at),
-        })
-    }
-    pub fn apply(&self, lsn: Lsn, changes: &[Change<'_>]) -> Result<()> {
-        let mut s = self.s.lock();
-        assert_eq!(lsn, s.applied.next());
-        for c in changes {
-            s.rows
-                .entry((c.tree, c.key.to_vec()))
-                .or_default()
-                .push((lsn, c.row.map(<[u8]>::to_vec)));
-        }
-        s.applied = lsn;
-        Ok(())
-    }
-    pub fn create_tree(&self, _lsn: Lsn, _tree: TreeId) -> Result<()> {
-        Ok(())
-    }
-    pub fn drop_tree(&self, lsn: Lsn, tree: TreeId) -> Result<()> {
-        let mut s = self.s.lock();
-        for ((t, _), v) in s.rows.iter_mut() {
-            if *t == tree {
-                v.push((lsn, None));
-            }
-        }
-        Ok(())
-    }
-    pub fn advance(&self, lsn: Lsn) -> Result<()> {
-        self.apply(lsn, &[])
-    }
-    pub fn take_back(&self, to: Lsn) -> Result<()> {
-        let mut s = self.s.lock();
-        for v in s.rows.values_mut() {
-            v.retain(|v| v.0 <= to);
-        }
-        s.rows.retain(|_, v| !v.is_empty());
-        if s.ck.as_ref().is_some_and(|c| c.0 > to) {
-            s.ck = None;
-            s.written = false;
-        }
-        s.applied = to;
-        Ok(())
-    }
-    pub fn release(&self, _h: Lsn, _l: usize) -> Result<bool> {
-        Ok(true)
-    }
-    pub fn start_checkpoint(&self, meta: Vec<u8>) -> Result<Lsn> {
-        let mut s = self.s.lock();
-        let at = s.applied;
-        let mut b = Vec::new();
-        put_varint(&mut b, at.0);
-        put_bytes(&mut b, &meta);
-        for ((t, k), v) in &s.rows {
-            if let Some((_, Some(r))) = v.last() {
-                put_varint(&mut b, t.0);
-                put_bytes(&mut b, k);
-                put_bytes(&mut b, r);
-            }
-        }
-        s.ck = Some((at, meta, b));
-        s.written = false;
-        Ok(at)
-    }
-    pub async fn write_checkpoint(&self) -> Result<bool> {
-        let mut s = self.s.lock();
-        s.written = true;
-        Ok(s.ck.is_some())
-    }
-    pub async fn publish_checkpoint(&self) -> Result<bool> {
-        let Some((lsn, meta, b)) = self.s.lock().ck.take() else {
-            return Ok(false);
         };
-        put(&*self.env, &self.dir, &b).await?;
-        self.s.lock().published = (lsn, meta);
-        Ok(true)
+        {
+            let mut writer = store.writer.lock();
+            for tree in &record.trees {
+                let root = store.frame(tree.root)?;
+                let dropped = tree.dropped.then_some(lsn);
+                if tree.dropped {
+                    writer.history.push_back((lsn, Event::Dropped(tree.id)));
+                }
+                let tree = Arc::new(Tree::new(tree.id, root, tree.created, dropped));
+                store.trees.write().insert(tree.id, tree);
+            }
+            for (tree, key) in record.vacant {
+                let event = Event::Vacant(tree, key.into());
+                writer.history.push_back((lsn, event));
+            }
+        }
+        Ok(Arc::new(store))
     }
-    pub fn discard_checkpoint(&self) {
-        self.s.lock().ck = None;
+
+    /// The last published checkpoint.
+    pub fn checkpoint(&self) -> CheckpointInfo {
+        self.published.lock().info.clone()
     }
-    pub fn pending_checkpoint(&self) -> Option<(Lsn, bool)> {
-        let s = self.s.lock();
-        s.ck.as_ref().map(|c| (c.0, s.written))
+
+    /// The LSN of the last published checkpoint.
+    pub fn checkpoint_lsn(&self) -> Lsn {
+        Lsn(self.published_lsn.load(Ordering::Acquire))
     }
+
+    /// The LSN up to which every change has been applied.
+    pub fn applied(&self) -> Lsn {
+        Lsn(self.applied.load(Ordering::Acquire))
+    }
+
+    /// Pages changed since the last checkpoint began.
     pub fn dirty_pages(&self) -> usize {
-        0
+        self.writer.lock().dirty.len()
+    }
+
+    /// Changes that were neither released nor taken back.
+    pub fn unreleased(&self) -> usize {
+        self.writer.lock().history.len()
+    }
+
+    /// Versions that are not the newest of their row.
+    pub fn old_versions(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Whether there is a tree of that id, dropped or not.
+    pub fn has_tree(&self, tree: TreeId) -> bool {
+        self.trees.read().contains_key(&tree)
+    }
+
+    pub(crate) fn set_applied(&self, lsn: Lsn) {
+        self.applied.store(lsn.0, Ordering::Release);
+    }
+
+    pub(crate) fn directory_lsn(&self) -> Lsn {
+        Lsn(self.directory.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn raise_directory(&self, lsn: Lsn) {
+        self.directory.fetch_max(lsn.0, Ordering::AcqRel);
+    }
+
+    pub(crate) fn tree(&self, id: TreeId) -> Option<Arc<Tree>> {
+        self.trees.read().get(&id).cloned()
+    }
+
+    /// A page, from memory or from the file.
+    pub(crate) fn frame(&self, id: PageId) -> Result<Arc<Frame>> {
+        if id == PageId::NONE {
+            return Err(Error::corrupted("a link to no page"));
+        }
+        self.cache.get(id, |id| self.load(id))
+    }
+
+    fn load(&self, id: PageId) -> Result<Page> {
+        self.file.load(id)
     }
 }

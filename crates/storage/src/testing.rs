@@ -359,7 +359,16 @@ impl Env for TestEnv {
     }
 
     fn sleep_until(&self, _deadline: Instant) -> BoxFuture<'static, ()> {
-        Box::pin(async {})
+        // Others get their turn: a test that polls by hand can do things meanwhile.
+        let mut slept = false;
+        Box::pin(std::future::poll_fn(move |cx| {
+            if slept {
+                return Poll::Ready(());
+            }
+            slept = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }))
     }
 
     fn spawn(&self, _reactor: Reactor, _name: &'static str, start: TaskStart) {

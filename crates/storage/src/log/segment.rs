@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 use base::codec::checksum;
 use base::env::{Disk, File, OpenMode};
-use base::{Error, ErrorClass, GroupId, Result, SqlState};
+use base::{Error, GroupId, Result};
 
 use super::frame::{le_u32, le_u64};
-use crate::Owner;
+use crate::owner::{space_error, Owner};
 
 /// Bytes of the header; frames begin here.
 pub(crate) const SEGMENT_HEADER: u64 = 64;
@@ -115,7 +115,7 @@ pub(crate) fn check_header(bytes: &[u8], owner: Owner, sequence: u64) -> Result<
         cluster: le_u64(&bytes[24..32]),
         group: GroupId(le_u32(&bytes[20..24])),
     };
-    check_owner("log", le_u32(&bytes[16..20]), VERSION, found, owner)?;
+    crate::owner::check("log", le_u32(&bytes[16..20]), VERSION, found, owner)?;
     if le_u64(&bytes[32..40]) != sequence {
         return Err(Error::corrupted(format!(
             "log segment {sequence} says that it is segment {}",
@@ -123,51 +123,6 @@ pub(crate) fn check_header(bytes: &[u8], owner: Owner, sequence: u64) -> Result<
         )));
     }
     Ok(Header::Sound(le_u64(&bytes[40..48])))
-}
-
-/// Compares what a file says of itself with what is expected.
-///
-/// # Errors
-/// 55000, fatal for the node.
-pub(crate) fn check_owner(
-    what: &str,
-    version: u32,
-    expected_version: u32,
-    found: Owner,
-    expected: Owner,
-) -> Result<()> {
-    let refuse = |detail: String| {
-        Err(Error::of_class(
-            ErrorClass::Node,
-            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("the {what} files are incompatible with this node"),
-        )
-        .with_detail(detail))
-    };
-    if version != expected_version {
-        return refuse(format!(
-            "They have format version {version}, this program has {expected_version}."
-        ));
-    }
-    if found != expected {
-        return refuse(format!(
-            "They belong to cluster {:016x}, group {}; expected were cluster {:016x}, group {}.",
-            found.cluster, found.group, expected.cluster, expected.group
-        ));
-    }
-    Ok(())
-}
-
-/// Turns a failure to get space into 53100, which the node survives.
-pub(crate) fn space_error(what: &str, cause: std::io::Error) -> Error {
-    if cause.kind() == std::io::ErrorKind::StorageFull {
-        return Error::new(
-            SqlState::DISK_FULL,
-            format!("could not extend {what}: No space left on device"),
-        )
-        .with_hint("Check free disk space.");
-    }
-    Error::io(format_args!("extend {what}"), cause)
 }
 
 /// Makes a segment of which nothing is durable yet, under its own name.

@@ -1,0 +1,595 @@
+//! Changing trees: the one writer.
+//!
+//! The newest version of a row is in its leaf; what it replaces goes to the undo store and is
+//! linked to. Everything done is noted in one queue, in order, which serves from both ends:
+//!
+//! ```text
+//!   release(horizon) ──►  │ 17 a │ 17 b │ 18 a │ … │ 24 c │  ◄── take_back(to)
+//!   oldest first: forget  │      │      │      │   │      │  newest first: put the
+//!   the predecessor                                          predecessor back
+//! ```
+//!
+//! # Invariants
+//! - All changes of one LSN are applied in one call, or with the trees made and dropped just
+//!   before it; readers at lower snapshots go by the versions' LSNs and see none of them.
+//! - One note per key and LSN; the versions of a key that are noted are those in its chain.
+//! - A page is copied for the checkpoint that is being written before its first change
+//!   ([`crate::checkpoint`]). Links to the undo store, and tombstones that are let go, are no
+//!   change: a page on disk has neither.
+//! - The latch of the writer comes before those of pages, and these are taken top-down.
+
+use std::sync::Arc;
+
+use base::{Error, Key, Lsn, Result, TreeId};
+
+use crate::cache::Frame;
+use crate::page::{LeafCell, Page, PageId, PageKind, Value, INLINE_CELL_MAX, PAGE_CONTENT};
+use crate::split::Step;
+use crate::store::{Change, Event, Store, Writer};
+use crate::tree::Tree;
+use crate::undo::{OwnedValue, UndoId, Version};
+
+impl Store {
+    /// Applies the changes of the record at `lsn`, which completes it.
+    ///
+    /// # Errors
+    /// XX001, fatal for the node, when a change makes no sense: a tree or a row that is not there.
+    pub fn apply(&self, lsn: Lsn, changes: &[Change<'_>]) -> Result<()> {
+        let mut writer = self.writer.lock();
+        self.check_new(lsn)?;
+        let mut tree: Option<Arc<Tree>> = None;
+        for change in changes {
+            let tree = match &mut tree {
+                Some(tree) if tree.id == change.tree => tree,
+                other => other.insert(self.tree_to_change(&mut writer, lsn, change.tree)?),
+            };
+            self.change(&mut writer, lsn, tree, change.key, change.row)?;
+        }
+        self.set_applied(lsn);
+        Ok(())
+    }
+
+    /// Notes that the entry at `lsn` changes nothing further.
+    ///
+    /// # Errors
+    /// XX000 when that LSN has been passed.
+    pub fn advance(&self, lsn: Lsn) -> Result<()> {
+        self.apply(lsn, &[])
+    }
+
+    /// Makes a tree, as part of the record at `lsn`; `apply` or `advance` completes the record.
+    ///
+    /// # Errors
+    /// XX001, fatal for the node, when there is one of that id.
+    pub fn create_tree(&self, lsn: Lsn, tree: TreeId) -> Result<()> {
+        let mut writer = self.writer.lock();
+        self.check_new(lsn)?;
+        if self.trees.read().contains_key(&tree) {
+            return Err(Error::corrupted(format!("tree {tree} is made twice")));
+        }
+        self.make_tree(&mut writer, lsn, tree)?;
+        Ok(())
+    }
+
+    /// Drops a tree, as part of the record at `lsn`; `apply` or `advance` completes the record.
+    /// Its pages stay until the drop is released.
+    ///
+    /// # Errors
+    /// XX001, fatal for the node, when there is none of that id.
+    pub fn drop_tree(&self, lsn: Lsn, tree: TreeId) -> Result<()> {
+        let mut writer = self.writer.lock();
+        self.check_new(lsn)?;
+        let found = self.tree(tree).filter(|tree| tree.dropped().is_none());
+        let found = found.ok_or_else(|| Error::corrupted(format!("tree {tree} is not there")))?;
+        found.set_dropped(Some(lsn));
+        self.raise_directory(lsn);
+        writer.history.push_back((lsn, Event::Dropped(tree)));
+        Ok(())
+    }
+
+    /// Undoes everything above `to`, newest first. A checkpoint above `to` that is being written
+    /// is discarded.
+    ///
+    /// # Errors
+    /// XX000 when what lies above `to` was released or is in a published checkpoint.
+    pub fn take_back(&self, to: Lsn) -> Result<()> {
+        let mut writer = self.writer.lock();
+        if to < writer.released || to < self.checkpoint_lsn() {
+            return Err(Error::internal(format!(
+                "cannot take back to {to}: released up to {}, checkpoint at {}",
+                writer.released,
+                self.checkpoint_lsn()
+            )));
+        }
+        self.discard_above(&mut writer, to)?;
+        while writer.history.back().is_some_and(|(lsn, _)| *lsn > to) {
+            let Some((lsn, event)) = writer.history.pop_back() else {
+                break;
+            };
+            match event {
+                Event::Change(tree, key) => {
+                    let tree = self
+                        .tree(tree)
+                        .ok_or_else(|| Error::internal(format!("tree {tree} is gone")))?;
+                    self.undo_change(&mut writer, lsn, &tree, &key)?;
+                }
+                Event::Created(tree) => self.remove_tree(&mut writer, tree)?,
+                Event::Dropped(tree) => {
+                    if let Some(tree) = self.tree(tree) {
+                        tree.set_dropped(None);
+                    }
+                }
+                Event::Vacant(..) => {}
+            }
+        }
+        if self.applied() > to {
+            self.set_applied(to);
+        }
+        Ok(())
+    }
+
+    /// Lets go of what no snapshot at or above `horizon` can see: versions that were superseded at
+    /// or below it, tombstones, dropped trees. Nothing at or below it will be taken back. At most
+    /// `limit` changes are looked at; false when there is more to do.
+    ///
+    /// # Errors
+    /// XX001 or 58030, fatal for the node.
+    pub fn release(&self, horizon: Lsn, limit: usize) -> Result<bool> {
+        let mut writer = self.writer.lock();
+        for _ in 0..limit {
+            if writer.history.front().is_none_or(|(lsn, _)| *lsn > horizon) {
+                writer.released = writer.released.max(horizon.min(self.applied()));
+                return Ok(true);
+            }
+            let Some((lsn, event)) = writer.history.pop_front() else {
+                break;
+            };
+            writer.released = writer.released.max(lsn);
+            match event {
+                Event::Change(tree, key) => {
+                    if let Some(tree) = self.tree(tree) {
+                        self.release_change(&mut writer, lsn, &tree, &key)?;
+                    }
+                }
+                Event::Created(_) => {}
+                Event::Dropped(tree) => self.remove_tree(&mut writer, tree)?,
+                Event::Vacant(tree, key) => {
+                    if let Some(tree) = self.tree(tree) {
+                        self.tidy(&mut writer, &tree, &key)?;
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn check_new(&self, lsn: Lsn) -> Result<()> {
+        if lsn > self.applied() {
+            return Ok(());
+        }
+        Err(Error::internal(format!(
+            "record {lsn} comes after {} was applied",
+            self.applied()
+        )))
+    }
+
+    fn tree_to_change(&self, writer: &mut Writer, lsn: Lsn, id: TreeId) -> Result<Arc<Tree>> {
+        match self.tree(id) {
+            Some(tree) if tree.dropped().is_none() => Ok(tree),
+            None if id < TreeId::FIRST_USER => self.make_tree(writer, lsn, id),
+            _ => Err(Error::corrupted(format!(
+                "record {lsn} changes tree {id}, which is not there"
+            ))),
+        }
+    }
+
+    fn make_tree(&self, writer: &mut Writer, lsn: Lsn, id: TreeId) -> Result<Arc<Tree>> {
+        let (root, mut page) = self.new_page(writer, PageKind::Leaf, id, 0)?;
+        page.raise_lsn(lsn);
+        let root = self.cache.insert(root, page);
+        let tree = Arc::new(Tree::new(id, root, lsn, None));
+        self.trees.write().insert(id, tree.clone());
+        self.raise_directory(lsn);
+        writer.history.push_back((lsn, Event::Created(id)));
+        Ok(tree)
+    }
+
+    fn change(
+        &self,
+        writer: &mut Writer,
+        lsn: Lsn,
+        tree: &Tree,
+        key: &[u8],
+        row: Option<&[u8]>,
+    ) -> Result<()> {
+        let value = self.store_row(writer, tree.id, key, row)?;
+        let mut path = std::mem::take(&mut writer.path);
+        loop {
+            self.descend(tree, key, &mut path)?;
+            let leaf = path[path.len() - 1].frame.clone();
+            let mut page = leaf.latch.write();
+            let found = page.search(key);
+            let mut cell = LeafCell {
+                key,
+                lsn,
+                undo: UndoId::NONE,
+                value,
+            };
+            if !page.fits(cell.len(), found.ok()) {
+                drop(page);
+                self.split(writer, &path, key)?;
+                continue;
+            }
+            self.touch(writer, &mut page);
+            match found {
+                Err(slot) => {
+                    if row.is_none() {
+                        return Err(absent(lsn, tree.id, key));
+                    }
+                    page.insert_leaf(slot, cell);
+                    let event = Event::Change(tree.id, key.into());
+                    writer.history.push_back((lsn, event));
+                }
+                Ok(slot) => {
+                    cell.undo = self.supersede(writer, &page, slot, &cell, tree.id)?;
+                    page.replace_leaf(slot, cell);
+                }
+            }
+            page.raise_lsn(lsn);
+            break;
+        }
+        path.clear();
+        writer.path = path;
+        Ok(())
+    }
+
+    /// Keeps the version that a new one replaces, and returns the link to it.
+    fn supersede(
+        &self,
+        writer: &mut Writer,
+        page: &Page,
+        slot: usize,
+        new: &LeafCell<'_>,
+        tree: TreeId,
+    ) -> Result<UndoId> {
+        let old = page.leaf_cell(slot);
+        if old.lsn > new.lsn {
+            return Err(Error::corrupted(format!(
+                "record {} changes a row of tree {tree} that was changed at {}",
+                new.lsn, old.lsn
+            )));
+        }
+        if new.value == Value::Tombstone && old.value == Value::Tombstone {
+            return Err(absent(new.lsn, tree, new.key));
+        }
+        if old.lsn == new.lsn {
+            // The same record once more: nobody may have seen the version between.
+            if let Value::Overflow { first, .. } = old.value {
+                self.free_chain(writer, first)?;
+            }
+            return Ok(old.undo);
+        }
+        let event = Event::Change(tree, new.key.into());
+        writer.history.push_back((new.lsn, event));
+        if let Value::Overflow { first, .. } = old.value {
+            self.retire_chain(writer, first)?;
+        }
+        Ok(self.undo.put(Version {
+            lsn: old.lsn,
+            value: OwnedValue::of(old.value),
+            previous: old.undo,
+        }))
+    }
+
+    /// Puts a row that is too long for a leaf into overflow pages.
+    fn store_row<'a>(
+        &self,
+        writer: &mut Writer,
+        tree: TreeId,
+        key: &[u8],
+        row: Option<&'a [u8]>,
+    ) -> Result<Value<'a>> {
+        if key.len() > base::limits::KEY_BYTES_MAX {
+            return Err(Error::corrupted(format!(
+                "a key of {} bytes, at most {}",
+                key.len(),
+                base::limits::KEY_BYTES_MAX
+            )));
+        }
+        let Some(row) = row else {
+            return Ok(Value::Tombstone);
+        };
+        let cell = LeafCell {
+            key,
+            lsn: Lsn::ZERO,
+            undo: UndoId::NONE,
+            value: Value::Inline(row),
+        };
+        if cell.len() <= INLINE_CELL_MAX {
+            return Ok(Value::Inline(row));
+        }
+        let len = u32::try_from(row.len())
+            .map_err(|_| Error::corrupted(format!("a row of {} bytes", row.len())))?;
+        let mut first = PageId::NONE;
+        for chunk in row.chunks(PAGE_CONTENT).rev() {
+            let (id, mut page) = self.new_page(writer, PageKind::Overflow, tree, 0)?;
+            page.set_content(chunk);
+            page.set_link(first);
+            self.cache.insert(id, page);
+            first = id;
+        }
+        Ok(Value::Overflow { first, len })
+    }
+
+    fn undo_change(&self, writer: &mut Writer, lsn: Lsn, tree: &Tree, key: &[u8]) -> Result<()> {
+        let mut path = std::mem::take(&mut writer.path);
+        loop {
+            self.descend(tree, key, &mut path)?;
+            let leaf = path[path.len() - 1].frame.clone();
+            let mut page = leaf.latch.write();
+            let slot = page.search(key).ok();
+            let slot = slot.filter(|slot| page.leaf_cell(*slot).lsn == lsn);
+            let slot = slot.ok_or_else(|| {
+                Error::internal(format!(
+                    "version {lsn} of a row of tree {} is gone",
+                    tree.id
+                ))
+            })?;
+            let cell = page.leaf_cell(slot);
+            let (old_value, undo) = (OwnedValue::of(cell.value), cell.undo);
+            if undo == UndoId::NONE {
+                self.touch(writer, &mut page);
+                page.remove(slot);
+            } else {
+                let version = self.undo.with(undo, Version::clone);
+                let restored = LeafCell {
+                    key,
+                    lsn: version.lsn,
+                    undo: version.previous,
+                    value: version.value.as_value(),
+                };
+                if !page.fits(restored.len(), Some(slot)) {
+                    drop(page);
+                    self.split(writer, &path, key)?;
+                    continue;
+                }
+                self.touch(writer, &mut page);
+                page.replace_leaf(slot, restored);
+                if let OwnedValue::Overflow { first, .. } = self.undo.take(undo).value {
+                    self.restore_chain(writer, first)?;
+                }
+            }
+            if let OwnedValue::Overflow { first, .. } = old_value {
+                self.free_chain(writer, first)?;
+            }
+            drop(page);
+            break;
+        }
+        self.shrink(writer, tree, &path)?;
+        path.clear();
+        writer.path = path;
+        Ok(())
+    }
+
+    /// Forgets what came before the version at `lsn`, and the version itself if it is a tombstone.
+    fn release_change(&self, writer: &mut Writer, lsn: Lsn, tree: &Tree, key: &[u8]) -> Result<()> {
+        let mut path = std::mem::take(&mut writer.path);
+        self.descend(tree, key, &mut path)?;
+        let leaf = path[path.len() - 1].frame.clone();
+        let mut page = leaf.latch.write();
+        let mut shrunk = false;
+        if let Ok(slot) = page.search(key) {
+            let cell = page.leaf_cell(slot);
+            let (newest, undo, is_tombstone) =
+                (cell.lsn, cell.undo, cell.value == Value::Tombstone);
+            if newest == lsn {
+                page.set_undo(slot, UndoId::NONE);
+                self.forget(writer, undo)?;
+                if is_tombstone {
+                    page.remove(slot);
+                    shrunk = true;
+                }
+            } else if self.cut_chain(writer, undo, lsn)? {
+                page.set_undo(slot, UndoId::NONE);
+            }
+        }
+        drop(page);
+        if shrunk {
+            self.shrink(writer, tree, &path)?;
+        }
+        path.clear();
+        writer.path = path;
+        Ok(())
+    }
+
+    /// Forgets the versions before the one at `lsn`, and that one too if it is a tombstone; true
+    /// when nothing is left of the chain.
+    fn cut_chain(&self, writer: &mut Writer, head: UndoId, lsn: Lsn) -> Result<bool> {
+        let (mut before, mut at) = (UndoId::NONE, head);
+        while at != UndoId::NONE {
+            let (found, previous, is_tombstone) = self.undo.with(at, |version| {
+                let is_tombstone = version.value == OwnedValue::Tombstone;
+                (version.lsn, version.previous, is_tombstone)
+            });
+            if found == lsn {
+                self.undo.set_previous(at, UndoId::NONE);
+                self.forget(writer, previous)?;
+                if is_tombstone {
+                    if before != UndoId::NONE {
+                        self.undo.set_previous(before, UndoId::NONE);
+                    }
+                    self.undo.take(at);
+                    return Ok(before == UndoId::NONE);
+                }
+                return Ok(false);
+            }
+            (before, at) = (at, previous);
+        }
+        Ok(false)
+    }
+
+    /// Gives a version and all before it back.
+    fn forget(&self, writer: &mut Writer, mut at: UndoId) -> Result<()> {
+        while at != UndoId::NONE {
+            let version = self.undo.take(at);
+            if let OwnedValue::Overflow { first, .. } = version.value {
+                self.free_chain(writer, first)?;
+            }
+            at = version.previous;
+        }
+        Ok(())
+    }
+
+    /// Gives the leaf of a key back if it is empty.
+    fn tidy(&self, writer: &mut Writer, tree: &Tree, key: &[u8]) -> Result<()> {
+        let mut path = Vec::new();
+        self.descend(tree, key, &mut path)?;
+        self.shrink(writer, tree, &path)
+    }
+
+    /// The way from the root to the leaf of a key. Only the writer may rely on it once the latches
+    /// are gone.
+    pub(crate) fn descend(&self, tree: &Tree, key: &[u8], path: &mut Vec<Step>) -> Result<()> {
+        path.clear();
+        let mut frame = tree.root.clone();
+        loop {
+            let page = frame.latch.read();
+            if page.is_leaf() {
+                drop(page);
+                path.push(Step { frame, index: 0 });
+                return Ok(());
+            }
+            let index = page.child_index(key);
+            let child = page.child(index);
+            drop(page);
+            let child = self.frame(child)?;
+            path.push(Step { frame, index });
+            frame = child;
+        }
+    }
+
+    /// Forgets a tree and gives its pages back, with all versions of its rows.
+    fn remove_tree(&self, writer: &mut Writer, id: TreeId) -> Result<()> {
+        let Some(tree) = self.trees.write().remove(&id) else {
+            return Ok(());
+        };
+        self.remove_subtree(writer, &tree.root)
+    }
+
+    fn remove_subtree(&self, writer: &mut Writer, frame: &Arc<Frame>) -> Result<()> {
+        // Emptied from the top: whoever still reads below has passed, and nobody follows.
+        let mut children = Vec::new();
+        {
+            let mut page = frame.latch.write();
+            self.touch(writer, &mut page);
+            if page.is_leaf() {
+                for slot in 0..page.count() {
+                    let cell = page.leaf_cell(slot);
+                    let (undo, value) = (cell.undo, cell.value);
+                    if let Value::Overflow { first, .. } = value {
+                        self.free_chain(writer, first)?;
+                    }
+                    self.forget(writer, undo)?;
+                }
+            } else {
+                children.extend((0..=page.count()).map(|index| page.child(index)));
+            }
+            page.reset(PageKind::Leaf, 0);
+        }
+        self.forget_page(writer, frame.id);
+        for child in children {
+            let child = self.frame(child)?;
+            self.remove_subtree(writer, &child)?;
+        }
+        Ok(())
+    }
+
+    /// To be called before each change of a page: copies it for the checkpoint that is being
+    /// written, and notes that the next one must write it.
+    pub(crate) fn touch(&self, writer: &mut Writer, page: &mut Page) {
+        if page.epoch == writer.epoch {
+            return;
+        }
+        let id = PageId(page.id() as u32);
+        self.copy_for_checkpoint(id, page);
+        page.epoch = writer.epoch;
+        writer.dirty.insert(id);
+    }
+
+    /// A new page, which nobody sees until it is in the cache.
+    pub(crate) fn new_page(
+        &self,
+        writer: &mut Writer,
+        kind: PageKind,
+        tree: TreeId,
+        level: u8,
+    ) -> Result<(PageId, Page)> {
+        let id = match writer.free_pages.pop() {
+            Some(id) => id,
+            None => {
+                let id = PageId(writer.next_page);
+                writer.next_page = writer.next_page.checked_add(1).ok_or_else(|| {
+                    Error::new(base::SqlState::DISK_FULL, "the store has no page left")
+                })?;
+                id
+            }
+        };
+        writer.freed.remove(&id);
+        writer.dirty.insert(id);
+        let mut page = Page::new(kind, u64::from(id.0), tree, level);
+        page.epoch = writer.epoch;
+        Ok((id, page))
+    }
+
+    /// Gives back a page that was touched and that nobody can reach any more.
+    pub(crate) fn forget_page(&self, writer: &mut Writer, id: PageId) {
+        writer.dirty.remove(&id);
+        writer.freed.insert(id);
+        writer.free_pages.push(id);
+        self.cache.remove(id);
+    }
+
+    /// A row's pages are those of an old version now: no later checkpoint has them.
+    fn retire_chain(&self, writer: &mut Writer, first: PageId) -> Result<()> {
+        let mut id = first;
+        while id != PageId::NONE {
+            writer.dirty.remove(&id);
+            writer.freed.insert(id);
+            id = self.frame(id)?.latch.read().link();
+        }
+        Ok(())
+    }
+
+    /// A row's pages are those of the newest version again.
+    fn restore_chain(&self, writer: &mut Writer, first: PageId) -> Result<()> {
+        let mut id = first;
+        while id != PageId::NONE {
+            writer.freed.remove(&id);
+            writer.dirty.insert(id);
+            id = self.frame(id)?.latch.read().link();
+        }
+        Ok(())
+    }
+
+    fn free_chain(&self, writer: &mut Writer, first: PageId) -> Result<()> {
+        let mut id = first;
+        while id != PageId::NONE {
+            let frame = self.frame(id)?;
+            let mut page = frame.latch.write();
+            let next = page.link();
+            self.touch(writer, &mut page);
+            drop(page);
+            self.forget_page(writer, id);
+            id = next;
+        }
+        Ok(())
+    }
+}
+
+fn absent(lsn: Lsn, tree: TreeId, key: &[u8]) -> Error {
+    let key: Key = key.iter().copied().take(32).collect();
+    Error::corrupted(format!(
+        "record {lsn} deletes a row of tree {tree} that is not there"
+    ))
+    .with_detail(format!("Key {key:02x?}."))
+}

@@ -1,0 +1,449 @@
+//! Checkpoints: the state at exactly one LSN, written while reads and writes go on.
+//!
+//! 1. `start_checkpoint`, between two records: the set of changed pages is put aside, and a new
+//!    epoch begins. An instant.
+//! 2. `write_checkpoint` takes page after page out of that set and writes it to a free block.
+//!    Whoever changes a page that is still in the set first leaves a copy of it; copies are written
+//!    before other pages. Then come the changed pieces of the page map and the root record, and a
+//!    sync.
+//! 3. `publish_checkpoint`, once the LSN is committed: the superblock.
+//!
+//! ```text
+//!   epoch      1            │ 2
+//!   changed    a  b  c      │ b' ── the copy of b is taken here
+//!   written                 │    a   b (copy)   c │ map, root record │ superblock
+//!                 start at C┘                                    publish, C committed
+//! ```
+//!
+//! # Invariants
+//! - A page is in the set, or copied, or written, and its content in all three is that at C.
+//! - Blocks that the published superblock leads to are not written.
+//! - A discarded checkpoint leaves its pages among those that the next one writes.
+//!
+//! What goes to disk has no tombstones and no links to the undo store: C is committed when the
+//! superblock names it, and no snapshot outlives the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use base::env;
+use base::{Error, Key, Lsn, Result, TreeId};
+
+use crate::file::MAP_ENTRIES;
+use crate::page::{Page, PageId, PAGE_BYTES};
+use crate::store::{Store, Writer};
+use crate::superblock::{BlockRef, RootRecord, Superblock, TreeRecord};
+use crate::CheckpointInfo;
+
+/// Pages that are written between two pauses.
+const BATCH_PAGES: usize = 32;
+
+/// How long a checkpoint pauses between batches, so that it delays nobody's fsync for long.
+const BATCH_PAUSE: Duration = Duration::from_micros(500);
+
+/// A page's content at the checkpoint's LSN.
+type Copied = (PageId, Page);
+
+/// A checkpoint that is being written.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    /// Tells it from one that was discarded.
+    epoch: u64,
+    lsn: Lsn,
+    /// Pages to write that have not changed since.
+    remaining: BTreeSet<PageId>,
+    /// Pages to write that have.
+    copied: Vec<Copied>,
+    /// All pages to write.
+    pages: Vec<PageId>,
+    /// Pages given back since the last checkpoint.
+    freed: Vec<PageId>,
+    /// Where pages were written.
+    moved: BTreeMap<PageId, BlockRef>,
+    record: RootRecord,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Pages,
+    /// All is durable but the superblock.
+    Written(Written),
+    /// The superblock is being written: too late to discard.
+    Publishing,
+}
+
+#[derive(Debug)]
+struct Written {
+    root: BlockRef,
+    root_blocks: Vec<u32>,
+    map_blocks: Vec<u32>,
+}
+
+impl Store {
+    /// Begins a checkpoint of the state at [`Store::applied`], in an instant; returns its LSN.
+    /// `meta` is kept with it.
+    ///
+    /// # Errors
+    /// XX000 when one is being written already, or in the middle of a record.
+    pub fn start_checkpoint(&self, meta: Vec<u8>) -> Result<Lsn> {
+        let mut writer = self.writer.lock();
+        let lsn = self.applied();
+        if writer
+            .history
+            .back()
+            .is_some_and(|(newest, _)| *newest > lsn)
+        {
+            return Err(Error::internal(format!(
+                "a checkpoint is begun while the record after {lsn} is half applied"
+            )));
+        }
+        let mut trees: Vec<TreeRecord> = self
+            .trees
+            .read()
+            .values()
+            .map(|tree| TreeRecord {
+                id: tree.id,
+                root: tree.root.id,
+                created: tree.created,
+                dropped: tree.dropped().is_some(),
+            })
+            .collect();
+        trees.sort_unstable_by_key(|tree| tree.id);
+        let mut checkpoint = self.checkpoint.lock();
+        if let Some(other) = &*checkpoint {
+            return Err(Error::internal(format!(
+                "a checkpoint at {} is being written",
+                other.lsn
+            )));
+        }
+        let dirty = std::mem::take(&mut writer.dirty);
+        let freed = std::mem::take(&mut writer.freed);
+        let remaining: BTreeSet<PageId> = dirty.into_iter().collect();
+        *checkpoint = Some(Checkpoint {
+            epoch: writer.epoch,
+            lsn,
+            pages: remaining.iter().copied().collect(),
+            remaining,
+            copied: Vec::new(),
+            freed: freed.into_iter().collect(),
+            moved: BTreeMap::new(),
+            record: RootRecord {
+                meta,
+                next_page: writer.next_page,
+                map: Vec::new(),
+                trees,
+                vacant: Vec::new(),
+            },
+            stage: Stage::Pages,
+        });
+        writer.epoch += 1;
+        Ok(lsn)
+    }
+
+    /// Writes the checkpoint's pages, paced, and syncs them. False when it was discarded meanwhile,
+    /// or none was begun.
+    ///
+    /// # Errors
+    /// 53100 when there is no space: the checkpoint is discarded and can be tried again later. Any
+    /// other is fatal for the node.
+    pub async fn write_checkpoint(&self) -> Result<bool> {
+        let Some(epoch) = self.writing() else {
+            return Ok(false);
+        };
+        let result = self.write_pages(epoch).await;
+        let still_there = self.writing() == Some(epoch);
+        if result.is_err() && still_there {
+            self.discard_checkpoint();
+        }
+        result
+    }
+
+    /// Makes the written checkpoint the one that the store is opened at; to be called once its LSN
+    /// is committed. False when it was discarded meanwhile, or is not written.
+    ///
+    /// # Errors
+    /// Any is fatal for the node.
+    pub async fn publish_checkpoint(&self) -> Result<bool> {
+        let (written, superblock) = {
+            let mut checkpoint = self.checkpoint.lock();
+            let Some(checkpoint) = &mut *checkpoint else {
+                return Ok(false);
+            };
+            match std::mem::replace(&mut checkpoint.stage, Stage::Publishing) {
+                Stage::Written(written) => {
+                    let superblock = Superblock {
+                        sequence: self.published.lock().superblock.sequence + 1,
+                        lsn: checkpoint.lsn,
+                        root: written.root,
+                    };
+                    (written, superblock)
+                }
+                other => {
+                    checkpoint.stage = other;
+                    return Ok(false);
+                }
+            }
+        };
+        self.file.write_superblock(&superblock, self.owner).await?;
+        let checkpoint = self.checkpoint.lock().take();
+        let checkpoint = checkpoint.expect("nobody discards what is being published");
+        let mut published = self.published.lock();
+        let next_page = checkpoint.record.next_page;
+        let mut free = self.file.update_map(&checkpoint.changes(), next_page);
+        free.append(&mut published.root_blocks);
+        let kept = &checkpoint.record.map;
+        let replaced = published.record.map.iter().enumerate();
+        free.extend(
+            replaced
+                .filter(|(index, block)| kept.get(*index) != Some(block))
+                .map(|(_, block)| block.location),
+        );
+        published.info = CheckpointInfo {
+            lsn: checkpoint.lsn,
+            meta: checkpoint.record.meta.clone(),
+        };
+        published.superblock = superblock;
+        published.root_blocks = written.root_blocks;
+        published.record = checkpoint.record;
+        self.published_lsn
+            .store(superblock.lsn.0, Ordering::Release);
+        self.file.free_published(free);
+        Ok(true)
+    }
+
+    /// Gives up the checkpoint that is being written, if there is one and its superblock is not
+    /// being written.
+    pub fn discard_checkpoint(&self) {
+        let mut writer = self.writer.lock();
+        let _ = self.discard(&mut writer, |_| true);
+    }
+
+    /// The LSN of the checkpoint that is being written, and whether it only waits to be published.
+    pub fn pending_checkpoint(&self) -> Option<(Lsn, bool)> {
+        let checkpoint = self.checkpoint.lock();
+        let checkpoint = checkpoint.as_ref()?;
+        let written = !matches!(checkpoint.stage, Stage::Pages);
+        Some((checkpoint.lsn, written))
+    }
+
+    /// Gives up a checkpoint of what is taken back.
+    pub(crate) fn discard_above(&self, writer: &mut Writer, to: Lsn) -> Result<()> {
+        self.discard(writer, |lsn| lsn > to)
+    }
+
+    fn discard(&self, writer: &mut Writer, wanted: impl Fn(Lsn) -> bool) -> Result<()> {
+        let mut slot = self.checkpoint.lock();
+        let Some(checkpoint) = slot.take() else {
+            return Ok(());
+        };
+        if !wanted(checkpoint.lsn) {
+            *slot = Some(checkpoint);
+            return Ok(());
+        }
+        if matches!(checkpoint.stage, Stage::Publishing) {
+            let lsn = checkpoint.lsn;
+            *slot = Some(checkpoint);
+            return Err(Error::internal(format!(
+                "checkpoint {lsn} is being published and cannot be taken back"
+            )));
+        }
+        drop(slot);
+        // What it would have written or freed is for the next one to write or free.
+        for id in checkpoint.pages {
+            if !writer.freed.contains(&id) {
+                writer.dirty.insert(id);
+            }
+        }
+        for id in checkpoint.freed {
+            if !writer.dirty.contains(&id) {
+                writer.freed.insert(id);
+            }
+        }
+        let mut blocks: Vec<u32> = checkpoint.moved.values().map(|b| b.location).collect();
+        if let Stage::Written(written) = checkpoint.stage {
+            blocks.extend(written.root_blocks);
+            blocks.extend(written.map_blocks);
+        }
+        self.file.free_unpublished(blocks);
+        Ok(())
+    }
+
+    /// Leaves a copy of a page that is about to change with the checkpoint that has yet to write
+    /// it.
+    pub(crate) fn copy_for_checkpoint(&self, id: PageId, page: &Page) {
+        if let Some(checkpoint) = &mut *self.checkpoint.lock() {
+            if checkpoint.remaining.remove(&id) {
+                checkpoint.copied.push((id, page.clone()));
+            }
+        }
+    }
+
+    fn writing(&self) -> Option<u64> {
+        let checkpoint = self.checkpoint.lock();
+        checkpoint
+            .as_ref()
+            .filter(|checkpoint| matches!(checkpoint.stage, Stage::Pages))
+            .map(|checkpoint| checkpoint.epoch)
+    }
+
+    /// Runs `f` on the checkpoint, unless it was discarded.
+    fn with_checkpoint<R>(&self, epoch: u64, f: impl FnOnce(&mut Checkpoint) -> R) -> Option<R> {
+        let mut checkpoint = self.checkpoint.lock();
+        let checkpoint = checkpoint.as_mut()?;
+        (checkpoint.epoch == epoch).then(|| f(checkpoint))
+    }
+
+    async fn write_pages(&self, epoch: u64) -> Result<bool> {
+        loop {
+            let Some(batch) = self.collect(epoch)? else {
+                return Ok(false);
+            };
+            if batch.is_empty() {
+                break;
+            }
+            if !self.write_batch(epoch, batch)? {
+                return Ok(false);
+            }
+            env::sleep(&*self.env, BATCH_PAUSE).await;
+        }
+        let Some(written) = self.write_record(epoch)? else {
+            return Ok(false);
+        };
+        self.file.sync().await?;
+        let blocks: Vec<u32> = written
+            .root_blocks
+            .iter()
+            .chain(&written.map_blocks)
+            .copied()
+            .collect();
+        let done = self.with_checkpoint(epoch, |c| c.stage = Stage::Written(written));
+        if done.is_none() {
+            self.file.free_unpublished(blocks);
+        }
+        Ok(done.is_some())
+    }
+
+    /// The next pages to write, as of the checkpoint's LSN.
+    fn collect(&self, epoch: u64) -> Result<Option<Vec<Copied>>> {
+        let mut batch = Vec::with_capacity(BATCH_PAGES);
+        while batch.len() < BATCH_PAGES {
+            let next = self.with_checkpoint(epoch, |checkpoint| {
+                if let Some(copied) = checkpoint.copied.pop() {
+                    batch.push(copied);
+                    return None;
+                }
+                let mut after = checkpoint.remaining.iter();
+                after.next().copied().map(Ok).or(Some(Err(())))
+            });
+            let id = match next {
+                None => return Ok(None),
+                Some(None) => continue,
+                Some(Some(Err(()))) => break,
+                Some(Some(Ok(id))) => id,
+            };
+            // The page's latch comes first. If it changed meanwhile, its copy is there.
+            let frame = self.cache.peek(id);
+            let page = frame.as_ref().map(|frame| frame.latch.read());
+            let taken = self.with_checkpoint(epoch, |checkpoint| checkpoint.remaining.remove(&id));
+            match (taken, page) {
+                (Some(true), Some(page)) => batch.push((id, page.clone())),
+                (Some(true), None) => {
+                    return Err(Error::internal(format!(
+                        "page {} was changed and is not in memory",
+                        id.0
+                    )));
+                }
+                _ => {}
+            };
+        }
+        batch.sort_unstable_by_key(|(id, _)| *id);
+        Ok(Some(batch))
+    }
+
+    fn write_batch(&self, epoch: u64, mut batch: Vec<Copied>) -> Result<bool> {
+        let locations = self.file.allocate(batch.len())?;
+        let mut moved = Vec::with_capacity(batch.len());
+        let mut vacant: Vec<(TreeId, Key)> = Vec::new();
+        for ((id, page), location) in batch.iter_mut().zip(&locations) {
+            let (crc, key) = page.seal();
+            let location = *location;
+            moved.push((*id, BlockRef { location, crc }));
+            vacant.extend(key.map(|key| (page.tree(), key)));
+        }
+        let blocks: Vec<(u32, &[u8])> = batch
+            .iter()
+            .zip(&locations)
+            .map(|((_, page), location)| (*location, &page.bytes()[..]))
+            .collect();
+        self.file.write(&blocks)?;
+        let noted = self.with_checkpoint(epoch, |checkpoint| {
+            checkpoint.moved.extend(moved);
+            checkpoint.record.vacant.extend(vacant);
+        });
+        if noted.is_none() {
+            self.file.free_unpublished(locations);
+        }
+        Ok(noted.is_some())
+    }
+
+    /// Writes what leads to the pages.
+    fn write_record(&self, epoch: u64) -> Result<Option<Written>> {
+        let taken = self.with_checkpoint(epoch, |checkpoint| {
+            checkpoint.record.vacant.sort_unstable();
+            (checkpoint.changes(), checkpoint.record.clone())
+        });
+        let Some((changes, mut record)) = taken else {
+            return Ok(None);
+        };
+        record.map.clone_from(&self.published.lock().record.map);
+        let pieces = (record.next_page as usize).div_ceil(MAP_ENTRIES);
+        let known = record.map.len();
+        record.map.resize(pieces.max(known), BlockRef::default());
+        let mut changed: BTreeSet<usize> = (known..pieces).collect();
+        changed.extend(changes.keys().map(|id| id.0 as usize / MAP_ENTRIES));
+        let map_blocks = self.file.allocate(changed.len())?;
+        for (index, location) in changed.into_iter().zip(&map_blocks) {
+            let mut page = self.file.map_page(index, &changes);
+            let (crc, _) = page.seal();
+            let location = *location;
+            self.file.write(&[(location, page.bytes())])?;
+            record.map[index] = BlockRef { location, crc };
+        }
+        let (root, root_blocks) = match self.file.write_record(&record) {
+            Ok(written) => written,
+            Err(error) => {
+                self.file.free_unpublished(map_blocks);
+                return Err(error);
+            }
+        };
+        let noted = self.with_checkpoint(epoch, |checkpoint| checkpoint.record = record);
+        if noted.is_none() {
+            self.file
+                .free_unpublished(root_blocks.into_iter().chain(map_blocks));
+            return Ok(None);
+        }
+        Ok(Some(Written {
+            root,
+            root_blocks,
+            map_blocks,
+        }))
+    }
+}
+
+impl Checkpoint {
+    /// What becomes of the page map.
+    fn changes(&self) -> BTreeMap<PageId, BlockRef> {
+        let mut changes = self.moved.clone();
+        for id in &self.freed {
+            changes.insert(*id, BlockRef::default());
+        }
+        changes
+    }
+}
+
+const _: () = assert!(
+    BATCH_PAGES * PAGE_BYTES <= 1 << 20,
+    "a batch is one short write"
+);

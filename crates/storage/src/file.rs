@@ -1,0 +1,487 @@
+//! A store's file: blocks of 8 KiB, found through the page map.
+//!
+//! Pages have ids that never change while they live; the *page map* says in which block each lies.
+//! A checkpoint writes changed pages to free blocks, then the changed pieces of the map, then a
+//! root record, and at last a superblock: until that is on disk, everything that the last
+//! superblock leads to is as it was. Blocks that the new one no longer leads to are free then,
+//! unless an exporter still reads them.
+//!
+//! The map is in memory, 8 bytes a page: a thousandth of the data.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base::codec::checksum;
+use base::env::{Disk, File, OpenMode};
+use base::sync::{Mutex, RwLock};
+use base::{Error, Lsn, Result, TreeId};
+
+use crate::owner::{space_error, Owner};
+use crate::page::{Page, PageId, PageKind, PAGE_BYTES, PAGE_CONTENT, PAGE_HEADER};
+use crate::superblock::{BlockRef, RootRecord, Superblock, SUPERBLOCKS};
+use crate::CheckpointInfo;
+
+/// Entries of the page map in one block.
+pub(crate) const MAP_ENTRIES: usize = PAGE_CONTENT / 8;
+
+/// The file grows by so many blocks at a time.
+const GROW_BLOCKS: u32 = 128;
+
+/// The file's name in its directory.
+pub(crate) fn name(dir: &str) -> String {
+    format!("{dir}/store")
+}
+
+/// The name under which a file is made before it counts.
+pub(crate) fn temporary_name(dir: &str) -> String {
+    format!("{dir}/store.new")
+}
+
+/// Which blocks are free.
+#[derive(Debug, Default)]
+struct Blocks {
+    free: BTreeSet<u32>,
+    /// No block from here on was ever used.
+    end: u32,
+    /// Blocks that the file has space for.
+    reserved: u32,
+    /// Exporters that read.
+    pins: usize,
+    /// Blocks that are free once nobody reads.
+    deferred: Vec<u32>,
+}
+
+/// The checkpoint that the file is opened at.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
+    pub(crate) info: CheckpointInfo,
+    pub(crate) superblock: Superblock,
+    /// The blocks of the root record.
+    pub(crate) root_blocks: Vec<u32>,
+    pub(crate) record: RootRecord,
+}
+
+/// A store's file.
+pub(crate) struct StoreFile {
+    path: String,
+    file: Arc<dyn File>,
+    /// Where each page of the published checkpoint lies, by id.
+    map: RwLock<Vec<BlockRef>>,
+    blocks: Mutex<Blocks>,
+}
+
+/// What opening a file finds.
+pub(crate) struct Opened {
+    pub(crate) file: StoreFile,
+    pub(crate) published: Published,
+    pub(crate) record: RootRecord,
+}
+
+/// Makes an empty store where there is none, and forgets what was never finished.
+pub(crate) async fn prepare(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<()> {
+    let failed = |e| Error::io(format_args!("create the store in \"{dir}\""), e);
+    disk.create_dir(dir).map_err(failed)?;
+    let names = disk.list(dir).map_err(failed)?;
+    let exists = |path: String| names.iter().any(|n| format!("{dir}/{n}") == path);
+    for unfinished in [temporary_name(dir), crate::export::temporary_name(dir)] {
+        if exists(unfinished.clone()) {
+            disk.remove(&unfinished).map_err(failed)?;
+        }
+    }
+    if exists(name(dir)) {
+        return Ok(());
+    }
+    let file = StoreFile::create(disk, temporary_name(dir))?;
+    let record = RootRecord {
+        next_page: 1,
+        ..RootRecord::default()
+    };
+    let (root, _) = file.write_record(&record)?;
+    let superblock = Superblock {
+        sequence: 0,
+        lsn: Lsn::ZERO,
+        root,
+    };
+    file.sync().await?;
+    file.write_superblock(&superblock, owner).await?;
+    file.put_in_place(disk, dir)
+}
+
+/// Opens the file in `dir`.
+pub(crate) fn open(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Opened> {
+    let path = name(dir);
+    let failed = |e| Error::io(format_args!("open \"{path}\""), e);
+    let file = disk.open(&path, OpenMode::Existing).map_err(failed)?;
+    let reserved = (file.len().map_err(failed)? / PAGE_BYTES as u64) as u32;
+    let file = StoreFile {
+        path,
+        file,
+        map: RwLock::default(),
+        blocks: Mutex::new(Blocks {
+            reserved,
+            ..Blocks::default()
+        }),
+    };
+    let mut newest: Option<Superblock> = None;
+    for location in 0..SUPERBLOCKS.min(reserved) {
+        let bytes = file.read(location)?;
+        let found = Superblock::decode(&bytes[..], owner)?;
+        newest = match (newest, found) {
+            (Some(a), Some(b)) if a.sequence > b.sequence => Some(a),
+            (old, None) => old,
+            (_, new) => new,
+        };
+    }
+    let superblock = newest
+        .ok_or_else(|| Error::corrupted(format!("\"{}\" has no sound superblock", file.path)))?;
+    let (record, root_blocks) = file.read_record(superblock.root)?;
+    file.read_map(&record)?;
+    file.find_free(&record, &root_blocks)?;
+    let published = Published {
+        info: CheckpointInfo {
+            lsn: superblock.lsn,
+            meta: record.meta.clone(),
+        },
+        superblock,
+        root_blocks,
+        record: record.clone(),
+    };
+    Ok(Opened {
+        file,
+        published,
+        record,
+    })
+}
+
+impl std::fmt::Debug for StoreFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StoreFile({})", self.path)
+    }
+}
+
+impl StoreFile {
+    /// A new file without a superblock.
+    pub(crate) fn create(disk: &dyn Disk, path: String) -> Result<StoreFile> {
+        let file = disk
+            .open(&path, OpenMode::CreateNew)
+            .map_err(|e| space_error(&path, e))?;
+        Ok(StoreFile {
+            path,
+            file,
+            map: RwLock::default(),
+            blocks: Mutex::new(Blocks {
+                end: SUPERBLOCKS,
+                ..Blocks::default()
+            }),
+        })
+    }
+
+    /// Gives a file that is wholly durable the name under which it counts.
+    pub(crate) fn put_in_place(&self, disk: &dyn Disk, dir: &str) -> Result<()> {
+        disk.rename(&self.path, &name(dir))
+            .and_then(|()| disk.sync_dir(dir))
+            .map_err(|e| Error::io(format_args!("rename \"{}\"", self.path), e))
+    }
+
+    pub(crate) async fn sync(&self) -> Result<()> {
+        let synced = self.file.sync().await;
+        synced.map_err(|e| Error::io(format_args!("fsync \"{}\"", self.path), e))
+    }
+
+    pub(crate) async fn write_superblock(&self, block: &Superblock, owner: Owner) -> Result<()> {
+        self.write(&[(block.location(), &block.encode(owner))])?;
+        self.sync().await
+    }
+
+    /// Writes the superblock that was found once more: after a failed sync it may be in the
+    /// kernel's memory only, and what it leads to counts from now on.
+    pub(crate) async fn renew_superblock(&self, found: &Published, owner: Owner) -> Result<()> {
+        self.write_superblock(&found.superblock, owner).await
+    }
+
+    fn read(&self, location: u32) -> Result<Box<[u8; PAGE_BYTES]>> {
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        let offset = u64::from(location) * PAGE_BYTES as u64;
+        self.file.read_at(&mut bytes[..], offset).map_err(|e| {
+            Error::io(
+                format_args!("read block {location} of \"{}\"", self.path),
+                e,
+            )
+        })?;
+        Ok(bytes)
+    }
+
+    /// Reads a block and compares its checksum with the one that was noted when it was written.
+    pub(crate) fn read_block(&self, block: BlockRef, id: u64) -> Result<Page> {
+        let bytes = self.read(block.location)?;
+        let crc = checksum(&bytes[4..]);
+        let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        if crc != block.crc || stored != crc {
+            return Err(Error::corrupted(format!(
+                "block {} of \"{}\" (page {id}) has checksum {crc:08x}, expected was {:08x}",
+                block.location, self.path, block.crc
+            )));
+        }
+        Page::from_bytes(bytes, id)
+    }
+
+    /// Writes blocks, those next to one another at once.
+    pub(crate) fn write(&self, blocks: &[(u32, &[u8])]) -> Result<()> {
+        let mut run: Vec<u8> = Vec::new();
+        let mut first = 0;
+        for (index, (location, bytes)) in blocks.iter().enumerate() {
+            if run.is_empty() {
+                first = *location;
+            }
+            run.extend_from_slice(bytes);
+            let next = blocks.get(index + 1).map(|(next, _)| *next);
+            if next != Some(location + 1) {
+                let offset = u64::from(first) * PAGE_BYTES as u64;
+                self.file
+                    .write_at(&run, offset)
+                    .map_err(|e| Error::io(format_args!("write \"{}\"", self.path), e))?;
+                run.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Free blocks, lowest first, taken out of the free ones.
+    ///
+    /// # Errors
+    /// 53100 when the file cannot grow; nothing was taken then.
+    pub(crate) fn allocate(&self, count: usize) -> Result<Vec<u32>> {
+        let mut blocks = self.blocks.lock();
+        let missing = count.saturating_sub(blocks.free.len()) as u64;
+        let needed = u64::from(blocks.end) + missing;
+        if needed > u64::from(blocks.reserved) {
+            let grown = (needed + u64::from(GROW_BLOCKS)).min(u64::from(u32::MAX));
+            if needed > grown {
+                return Err(Error::new(
+                    base::SqlState::DISK_FULL,
+                    "the store has reached its largest size",
+                ));
+            }
+            self.file
+                .set_len(grown * PAGE_BYTES as u64)
+                .map_err(|e| space_error(&self.path, e))?;
+            blocks.reserved = grown as u32;
+        }
+        let mut taken = Vec::with_capacity(count);
+        for _ in 0..count {
+            let block = match blocks.free.pop_first() {
+                Some(block) => block,
+                None => {
+                    blocks.end += 1;
+                    blocks.end - 1
+                }
+            };
+            taken.push(block);
+        }
+        Ok(taken)
+    }
+
+    /// Gives blocks back that no superblock ever led to.
+    pub(crate) fn free_unpublished(&self, freed: impl IntoIterator<Item = u32>) {
+        self.blocks.lock().free.extend(freed);
+    }
+
+    /// Gives blocks back that no superblock leads to any more.
+    pub(crate) fn free_published(&self, freed: Vec<u32>) {
+        let mut blocks = self.blocks.lock();
+        if blocks.pins > 0 {
+            blocks.deferred.extend(freed);
+        } else {
+            blocks.free.extend(freed);
+        }
+    }
+
+    /// Keeps blocks that a superblock leads to now from being used again.
+    pub(crate) fn pin(&self) {
+        self.blocks.lock().pins += 1;
+    }
+
+    /// Ends a [`StoreFile::pin`].
+    pub(crate) fn unpin(&self) {
+        let mut blocks = self.blocks.lock();
+        blocks.pins -= 1;
+        if blocks.pins == 0 {
+            let deferred = std::mem::take(&mut blocks.deferred);
+            blocks.free.extend(deferred);
+        }
+    }
+
+    /// Where every page lies, by id.
+    pub(crate) fn map(&self) -> Vec<BlockRef> {
+        self.map.read().clone()
+    }
+
+    fn place(&self, id: PageId) -> BlockRef {
+        let map = self.map.read();
+        map.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// Reads a page as the published checkpoint has it.
+    pub(crate) fn load(&self, id: PageId) -> Result<Page> {
+        loop {
+            let block = self.place(id);
+            if block.location == 0 {
+                return Err(Error::corrupted(format!("page {} is not there", id.0)));
+            }
+            let page = self.read_block(block, u64::from(id.0));
+            if page.is_ok() || self.place(id) == block {
+                return page;
+            }
+            // The page moved while it was read.
+        }
+    }
+
+    /// Page ids below `next_page` that have no block, in descending order.
+    pub(crate) fn free_pages(&self, next_page: u32) -> Vec<PageId> {
+        let map = self.map.read();
+        let is_free = |id: &u32| {
+            map.get(*id as usize)
+                .is_none_or(|block| block.location == 0)
+        };
+        (1..next_page).rev().filter(is_free).map(PageId).collect()
+    }
+
+    /// The content of one block of the map, with changes that are sorted by id.
+    pub(crate) fn map_page(
+        &self,
+        index: usize,
+        changes: &std::collections::BTreeMap<PageId, BlockRef>,
+    ) -> Page {
+        let mut page = Page::new(PageKind::Map, index as u64, TreeId(0), 0);
+        let first = (index * MAP_ENTRIES) as u32;
+        let map = self.map.read();
+        let mut content = vec![0; PAGE_CONTENT];
+        let mut put = |id: u32, block: BlockRef| {
+            let at = (id - first) as usize * 8;
+            content[at..at + 4].copy_from_slice(&block.location.to_le_bytes());
+            content[at + 4..at + 8].copy_from_slice(&block.crc.to_le_bytes());
+        };
+        for id in first..first + MAP_ENTRIES as u32 {
+            if let Some(block) = map.get(id as usize) {
+                put(id, *block);
+            }
+        }
+        let range = PageId(first)..PageId(first + MAP_ENTRIES as u32);
+        for (id, block) in changes.range(range) {
+            put(id.0, *block);
+        }
+        page.set_content(&content);
+        page
+    }
+
+    /// Takes over where pages lie now; returns the blocks where they lay before.
+    pub(crate) fn update_map(
+        &self,
+        changes: &std::collections::BTreeMap<PageId, BlockRef>,
+        next_page: u32,
+    ) -> Vec<u32> {
+        let mut map = self.map.write();
+        map.resize(next_page as usize, BlockRef::default());
+        let mut old = Vec::new();
+        for (id, block) in changes {
+            let place = &mut map[id.0 as usize];
+            if place.location != 0 {
+                old.push(place.location);
+            }
+            *place = *block;
+        }
+        old
+    }
+
+    fn read_map(&self, record: &RootRecord) -> Result<()> {
+        let mut map = Vec::with_capacity(record.next_page as usize);
+        for (index, block) in record.map.iter().enumerate() {
+            let page = self.read_block(*block, index as u64)?;
+            for entry in 0..MAP_ENTRIES {
+                let at = PAGE_HEADER + entry * 8;
+                map.push(BlockRef {
+                    location: page.u32(at),
+                    crc: page.u32(at + 4),
+                });
+            }
+        }
+        let behind = map.iter().skip(record.next_page as usize);
+        if map.len() < record.next_page as usize && record.next_page > 1
+            || behind.into_iter().any(|block| block.location != 0)
+        {
+            return Err(Error::corrupted(format!(
+                "the page map has {} entries for {} pages",
+                map.len(),
+                record.next_page
+            )));
+        }
+        map.truncate(record.next_page as usize);
+        *self.map.write() = map;
+        Ok(())
+    }
+
+    /// Finds the free blocks; a block that is used twice is corruption.
+    fn find_free(&self, record: &RootRecord, root_blocks: &[u32]) -> Result<()> {
+        let map = self.map.read();
+        let mut blocks = self.blocks.lock();
+        let pages = map.iter().filter(|block| block.location != 0);
+        let used = pages.map(|block| block.location);
+        let used = used.chain(record.map.iter().map(|block| block.location));
+        let mut used: Vec<u32> = used.chain(root_blocks.iter().copied()).collect();
+        used.sort_unstable();
+        if let Some(pair) = used.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::corrupted(format!(
+                "block {} of \"{}\" is used twice",
+                pair[0], self.path
+            )));
+        }
+        let mut next = SUPERBLOCKS;
+        for block in used {
+            if block < SUPERBLOCKS {
+                return Err(Error::corrupted(format!(
+                    "block {block} of \"{}\" is a superblock",
+                    self.path
+                )));
+            }
+            blocks.free.extend(next..block);
+            next = block + 1;
+        }
+        blocks.end = next;
+        Ok(())
+    }
+
+    /// Writes a root record to free blocks; returns its first block and all of them.
+    pub(crate) fn write_record(&self, record: &RootRecord) -> Result<(BlockRef, Vec<u32>)> {
+        let bytes = record.encode();
+        let chunks: Vec<&[u8]> = bytes.chunks(PAGE_CONTENT).collect();
+        let locations = self.allocate(chunks.len())?;
+        let mut next = BlockRef::default();
+        for (index, chunk) in chunks.iter().enumerate().rev() {
+            let mut page = Page::new(PageKind::Root, index as u64, TreeId(0), 0);
+            page.set_content(chunk);
+            page.set_u32(44, next.location);
+            page.set_u32(48, next.crc);
+            let (crc, _) = page.seal();
+            let location = locations[index];
+            self.write(&[(location, page.bytes())])?;
+            next = BlockRef { location, crc };
+        }
+        Ok((next, locations))
+    }
+
+    fn read_record(&self, first: BlockRef) -> Result<(RootRecord, Vec<u32>)> {
+        let mut bytes = Vec::new();
+        let mut locations = Vec::new();
+        let mut block = first;
+        while block.location != 0 {
+            let page = self.read_block(block, locations.len() as u64)?;
+            locations.push(block.location);
+            bytes.extend_from_slice(page.content());
+            block = BlockRef {
+                location: page.u32(44),
+                crc: page.u32(48),
+            };
+        }
+        Ok((RootRecord::decode(&bytes)?, locations))
+    }
+}
