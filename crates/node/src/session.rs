@@ -41,6 +41,7 @@ use base::env::{self, BoxFuture, Env, Instant, Stream};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use pg::frame::violation;
 use pg::output::{outcome_unknown, settled_by, Undone};
+use pg::seam::Sql;
 use pg::session::{Channel, Identity, Session, Turn};
 use pg::startup::{self, CancelKey, FirstPacket, StartupParameters};
 
@@ -155,21 +156,45 @@ impl std::fmt::Debug for SessionContext {
 
 /// Serves one client until its session ends; to be run on a reactor for sessions.
 pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
-    let mut driver = Driver::new(stream, context);
+    let SessionContext {
+        engine,
+        env,
+        startup,
+        following,
+        key,
+        interrupts,
+        client_address,
+        server_address,
+    } = context;
+    let channel = Rc::new(Channel::default());
+    channel.input.borrow_mut().feed(&following);
+    let identity = Identity {
+        startup,
+        key,
+        client: split_address(&client_address),
+        server: split_address(&server_address),
+        interrupts: interrupts.clone(),
+    };
+    let start = (engine.clone(), env.clone(), channel.clone());
+    let starting = coro::run(interrupts.clone(), move || {
+        let (engine, env, channel) = start;
+        Session::start(engine, env, channel, identity)
+    });
+    let mut driver = Driver::new(stream, env, engine, interrupts, channel, starting);
     poll_fn(|cx| driver.poll(cx)).await;
 }
 
-type Starting = coro::Run<Result<Box<Session>>>;
-type Running = coro::Run<(Box<Session>, Turn)>;
+type Starting<S> = coro::Run<Result<Box<Session<S>>>>;
+type Running<S> = coro::Run<(Box<Session<S>>, Turn)>;
 
 /// Where the session's state is.
-enum Work {
+enum Work<S: Sql> {
     /// The startup message is being answered.
-    Starting(Starting),
+    Starting(Starting<S>),
     /// A statement runs and has it.
-    Running(Running),
+    Running(Running<S>),
     /// It idles.
-    Idle(Box<Session>),
+    Idle(Box<Session<S>>),
     /// There is none any more.
     Ended,
 }
@@ -212,13 +237,13 @@ impl Timer {
     }
 }
 
-struct Driver {
+struct Driver<S: Sql> {
     env: Arc<dyn Env>,
     engine: Arc<dyn Engine>,
     stream: Box<dyn Stream>,
     interrupts: Arc<Interrupts>,
     channel: Rc<Channel>,
-    work: Work,
+    work: Work<S>,
     /// Waits for the debt of the first held chunk.
     settling: Option<BoxFuture<'static, Result<()>>>,
     end: End,
@@ -230,32 +255,15 @@ struct Driver {
     end_timer: Timer,
 }
 
-impl Driver {
-    fn new(stream: Box<dyn Stream>, context: SessionContext) -> Driver {
-        let SessionContext {
-            engine,
-            env,
-            startup,
-            following,
-            key,
-            interrupts,
-            client_address,
-            server_address,
-        } = context;
-        let channel = Rc::new(Channel::default());
-        channel.input.borrow_mut().feed(&following);
-        let identity = Identity {
-            startup,
-            key,
-            client: split_address(&client_address),
-            server: split_address(&server_address),
-            interrupts: interrupts.clone(),
-        };
-        let start = (engine.clone(), env.clone(), channel.clone());
-        let starting = coro::run(interrupts.clone(), move || {
-            let (engine, env, channel) = start;
-            Session::start(engine, env, channel, identity)
-        });
+impl<S: Sql> Driver<S> {
+    fn new(
+        stream: Box<dyn Stream>,
+        env: Arc<dyn Env>,
+        engine: Arc<dyn Engine>,
+        interrupts: Arc<Interrupts>,
+        channel: Rc<Channel>,
+        starting: Starting<S>,
+    ) -> Driver<S> {
         Driver {
             idle_since: env.now(),
             env,
@@ -385,7 +393,7 @@ impl Driver {
         }
     }
 
-    fn turn_over(&mut self, session: Box<Session>, turn: Turn) {
+    fn turn_over(&mut self, session: Box<Session<S>>, turn: Turn) {
         self.work = Work::Ended;
         match turn {
             Turn::Idle => self.become_idle(session),
@@ -394,7 +402,7 @@ impl Driver {
         }
     }
 
-    fn become_idle(&mut self, session: Box<Session>) {
+    fn become_idle(&mut self, session: Box<Session<S>>) {
         self.work = Work::Idle(session);
         self.idle_since = self.env.now();
     }
@@ -622,7 +630,7 @@ impl Driver {
 }
 
 /// For how long a session may idle as it is now.
-fn idle_limit(session: &Session) -> Option<Duration> {
+fn idle_limit<S: Sql>(session: &Session<S>) -> Option<Duration> {
     let in_transaction =
         session.in_batch() || session.status() != pg::backend::TransactionStatus::Idle;
     match in_transaction {

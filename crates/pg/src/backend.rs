@@ -341,7 +341,7 @@ impl<'a> DataRow<'a> {
     /// The next column's value, which `write` appends.
     ///
     /// # Errors
-    /// That of `write`; the row must then be given up with [`DataRow::abandon`].
+    /// That of `write`; what was written of the row must then be given up.
     pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         self.missing -= 1;
         let start = self.out.len();
@@ -351,11 +351,6 @@ impl<'a> DataRow<'a> {
         let length = i32::try_from(length).map_err(|_| too_long())?;
         self.out[start..start + 4].copy_from_slice(&length.to_be_bytes());
         Ok(())
-    }
-
-    /// Takes back what was written of the row.
-    pub fn abandon(self) {
-        self.out.truncate(self.start - 1);
     }
 
     /// Completes the row.

@@ -7,6 +7,8 @@
 //! | [`frontend`], [`backend`] | the messages of the two sides, decoded and encoded |
 //! | [`output`] | what a session says, held until its debt is paid |
 //! | [`session`] | the server's side of one connection, driving `sql` |
+//! | [`seam`] | what that needs of `sql` |
+//! | [`script`] | SQL as tests write it |
 //! | [`client`] | the client's side, for workloads and simulations |
 //!
 //! Nothing here reads, writes or keeps time: a driver feeds bytes in and takes them out.
@@ -16,6 +18,8 @@ pub mod client;
 pub mod frame;
 pub mod frontend;
 pub mod output;
+pub mod script;
+pub mod seam;
 pub mod session;
 pub mod startup;
 

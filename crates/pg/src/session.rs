@@ -33,12 +33,13 @@ use base::limits::HELD_OUTPUT_BYTES_MAX;
 use base::sync::Event;
 use base::{Debt, Durability};
 use sql::session as sql;
-use sql::{Executed, Format, Oid, Param, Portal, Prepared, SessionStart};
+use sql::{Executed, Format, Oid, Param, SessionStart};
 
 use crate::backend::{self, Backend, DataRow, Severity, TransactionStatus};
 use crate::frame::{violation, Framer, Message, Side};
 use crate::frontend::{Bind, Formats, Frontend, Parse, Target};
 use crate::output::{Content, Output};
+use crate::seam::Sql;
 use crate::startup::{CancelKey, StartupParameters};
 
 /// Pipelined messages that a session handles before it gives way to others.
@@ -46,6 +47,27 @@ const MESSAGES_PER_YIELD: usize = 64;
 
 /// Parameters of a Bind that need no memory of their own.
 const INLINE_PARAMS: usize = 16;
+
+/// What clients of PostgreSQL 15 expect to be told when they connect, and what they are told of
+/// settings that `sql` does not report itself.
+const REPORTED_DEFAULTS: &[(&str, &str)] = &[
+    ("application_name", ""),
+    ("client_encoding", "UTF8"),
+    ("DateStyle", "ISO, MDY"),
+    ("default_transaction_read_only", "off"),
+    ("in_hot_standby", "off"),
+    ("integer_datetimes", "on"),
+    ("IntervalStyle", "postgres"),
+    ("is_superuser", "on"),
+    ("server_encoding", "UTF8"),
+    ("server_version", SERVER_VERSION),
+    ("session_authorization", "postgres"),
+    ("standard_conforming_strings", "on"),
+    ("TimeZone", "UTC"),
+];
+
+/// Clients read the number in front: to them this is PostgreSQL 15.
+pub const SERVER_VERSION: &str = concat!("15.0 (Quorate ", env!("CARGO_PKG_VERSION"), ")");
 
 /// What a session and its driver share. Both stay on one thread, and no borrow outlives a call.
 #[derive(Debug)]
@@ -114,9 +136,8 @@ pub struct Identity {
 }
 
 /// A portal with the formats that its rows are wanted in.
-#[derive(Debug)]
-struct OpenPortal {
-    portal: Portal,
+struct OpenPortal<S: Sql> {
+    portal: S::Portal,
     formats: RowFormats,
     complete: bool,
 }
@@ -152,24 +173,29 @@ fn format(formats: &Formats<'_>, index: usize) -> Format {
 }
 
 /// One client's session.
-#[derive(Debug)]
-pub struct Session {
-    sql: sql::Session,
+pub struct Session<S: Sql = sql::Session> {
+    sql: S,
     env: Arc<dyn Env>,
     channel: Rc<Channel>,
     interrupts: Arc<Interrupts>,
     message: Message,
-    unnamed_statement: Option<Rc<Prepared>>,
-    unnamed_portal: Option<OpenPortal>,
-    portals: HashMap<String, OpenPortal>,
+    unnamed_statement: Option<Rc<S::Prepared>>,
+    unnamed_portal: Option<OpenPortal<S>>,
+    portals: HashMap<String, OpenPortal<S>>,
     /// An error was answered; everything up to Sync is skipped.
     skipping: bool,
     /// An extended-protocol cycle has begun and awaits its Sync.
     in_batch: bool,
 }
 
+impl<S: Sql> std::fmt::Debug for Session<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Session({:?})", self.status())
+    }
+}
+
 /// Handles every message that has arrived, inside a coroutine.
-pub fn run(mut session: Box<Session>) -> (Box<Session>, Turn) {
+pub fn run<S: Sql>(mut session: Box<Session<S>>) -> (Box<Session<S>>, Turn) {
     let mut handled = 0;
     let turn = loop {
         if !session.channel.has_room() {
@@ -238,7 +264,21 @@ impl Session {
             settings: startup.settings,
         };
         let sql = sql::Session::new(engine, env.clone(), start).map_err(into_fatal)?;
-        let session = Session {
+        let session = Session::with(sql, env, channel, interrupts);
+        session.greet(key, startup.minor, &startup.unknown_options);
+        Ok(Box::new(session))
+    }
+}
+
+impl<S: Sql> Session<S> {
+    /// A session that has not greeted its client.
+    pub fn with(
+        sql: S,
+        env: Arc<dyn Env>,
+        channel: Rc<Channel>,
+        interrupts: Arc<Interrupts>,
+    ) -> Session<S> {
+        Session {
             sql,
             env,
             channel,
@@ -249,12 +289,11 @@ impl Session {
             portals: HashMap::default(),
             skipping: false,
             in_batch: false,
-        };
-        session.greet(key, startup.minor, &startup.unknown_options);
-        Ok(Box::new(session))
+        }
     }
 
-    fn greet(&self, key: CancelKey, minor: u16, unknown_options: &[String]) {
+    /// Tells the client that it is in.
+    pub fn greet(&self, key: CancelKey, minor: u16, unknown_options: &[String]) {
         let mut output = self.channel.output.borrow_mut();
         for (debt, durability) in self.sql.owed() {
             output.owe(debt, *durability);
@@ -265,8 +304,14 @@ impl Session {
                 Backend::NegotiateProtocolVersion(0, names).encode(out);
             }
             Backend::AuthenticationOk.encode(out);
-            for (name, value) in self.sql.reported_settings() {
+            let settings = self.sql.reported_settings();
+            for (name, value) in &settings {
                 Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
+            }
+            for (name, value) in REPORTED_DEFAULTS {
+                if !settings.iter().any(|(known, _)| known == name) {
+                    Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
+                }
             }
             Backend::BackendKeyData(key).encode(out);
         });
@@ -372,7 +417,7 @@ impl Session {
 
     /// Runs one message of the extended protocol; an error is answered once and the rest of the
     /// cycle skipped.
-    fn extended(&mut self, work: impl FnOnce(&mut Session) -> Result<()>) -> Result<()> {
+    fn extended(&mut self, work: impl FnOnce(&mut Session<S>) -> Result<()>) -> Result<()> {
         let begun = std::mem::replace(&mut self.in_batch, true);
         if !begun || self.channel.deadline.get().is_none() {
             self.begin_statement();
@@ -449,9 +494,9 @@ impl Session {
         Ok(())
     }
 
-    fn check_bind(&mut self, bind: &Bind<'_>, prepared: &Prepared) -> Result<()> {
+    fn check_bind(&mut self, bind: &Bind<'_>, prepared: &S::Prepared) -> Result<()> {
         let given = bind.values.count();
-        let wanted = prepared.param_types().len();
+        let wanted = S::param_types(prepared).len();
         let message = if !bind.formats.fits(given) {
             format!(
                 "bind message has {} parameter formats but {given} parameters",
@@ -463,7 +508,7 @@ impl Session {
                 String::from_utf8_lossy(bind.statement)
             )
         } else {
-            let columns = prepared.columns().map_or(0, <[_]>::len);
+            let columns = S::columns(prepared).map_or(0, <[_]>::len);
             if bind.result_formats.fits(columns) {
                 return Ok(());
             }
@@ -479,23 +524,23 @@ impl Session {
         match target {
             Target::Statement(name) => {
                 let prepared = self.statement(name)?;
-                self.check_describable(prepared.columns().is_some())?;
-                let types = prepared.param_types().iter().map(|oid| oid.0);
+                self.check_describable(S::columns(&prepared).is_some())?;
+                let types = S::param_types(&prepared).iter().map(|oid| oid.0);
                 let mut output = self.channel.output.borrow_mut();
                 output.push(Content::Free, |out| {
                     backend::put_parameter_description(out, types);
-                    put_description(out, prepared.columns(), &RowFormats::All(Format::Text));
+                    put_description(out, S::columns(&prepared), &RowFormats::All(Format::Text));
                 });
             }
             Target::Portal(name) => {
                 let portal = self.take_portal(name)?;
-                let prepared = portal.portal.prepared().clone();
+                let prepared = S::prepared_of(&portal.portal).clone();
                 let formats = portal.formats.clone();
                 self.put_portal(name, portal);
-                self.check_describable(prepared.columns().is_some())?;
+                self.check_describable(S::columns(&prepared).is_some())?;
                 let mut output = self.channel.output.borrow_mut();
                 output.push(Content::Free, |out| {
-                    put_description(out, prepared.columns(), &formats);
+                    put_description(out, S::columns(&prepared), &formats);
                 });
             }
         }
@@ -521,8 +566,8 @@ impl Session {
         result
     }
 
-    fn execute_portal(&mut self, open: &mut OpenPortal, rows_max: u32) -> Result<()> {
-        let returns_rows = open.portal.prepared().columns().is_some();
+    fn execute_portal(&mut self, open: &mut OpenPortal<S>, rows_max: u32) -> Result<()> {
+        let returns_rows = S::columns(S::prepared_of(&open.portal)).is_some();
         if open.complete && !returns_rows {
             let message = "portal cannot be run again";
             let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
@@ -649,7 +694,7 @@ impl Session {
         utf8(name).inspect_err(|_| self.sql.fail())
     }
 
-    fn statement(&mut self, name: &[u8]) -> Result<Rc<Prepared>> {
+    fn statement(&mut self, name: &[u8]) -> Result<Rc<S::Prepared>> {
         if name.is_empty() {
             return self.unnamed_statement.clone().ok_or_else(|| {
                 let message = "unnamed prepared statement does not exist";
@@ -661,7 +706,7 @@ impl Session {
     }
 
     /// Takes a portal out; [`Session::put_portal`] puts it back.
-    fn take_portal(&mut self, name: &[u8]) -> Result<OpenPortal> {
+    fn take_portal(&mut self, name: &[u8]) -> Result<OpenPortal<S>> {
         let taken = match name {
             b"" => self.unnamed_portal.take(),
             name => self.name(name).map(|name| self.portals.remove(name))?,
@@ -673,7 +718,7 @@ impl Session {
         })
     }
 
-    fn put_portal(&mut self, name: &[u8], portal: OpenPortal) {
+    fn put_portal(&mut self, name: &[u8], portal: OpenPortal<S>) {
         match std::str::from_utf8(name) {
             Ok("") | Err(_) => self.unnamed_portal = Some(portal),
             Ok(name) => {

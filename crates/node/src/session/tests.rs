@@ -5,6 +5,12 @@ use std::pin::{pin, Pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use base::engine::{CatalogVersion, ClusterStatus, Transaction, TxnOptions};
+use base::limits::HELD_OUTPUT_BYTES_MAX;
+use base::sync::{Event, Mutex};
+use base::{Debt, Durability, NodeId, SequenceId};
+use pg::client::{Client, Reply};
+use pg::script::{Control, Script};
 use pg::startup::{put_cancel, put_ssl_request, put_startup};
 
 use super::world::{ClientEnd, WorldEnv};
@@ -94,4 +100,508 @@ fn a_silent_client_is_given_up() {
     assert!(poll(read.as_mut()).is_pending());
     env.0.pass(Duration::from_secs(1));
     assert!(matches!(poll(read.as_mut()), Poll::Ready(None)));
+}
+
+// ---- Whole sessions over scripted SQL ----
+
+/// An engine that is a gate only.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    moved: Event,
+}
+
+#[derive(Default)]
+struct GateState {
+    /// What has settled at `local`, and at the levels above.
+    local: u64,
+    durable: u64,
+    /// The history was cut: what rests above this never happened.
+    cut: Option<u64>,
+    is_follower: bool,
+}
+
+impl Gate {
+    fn change(&self, change: impl FnOnce(&mut GateState)) {
+        change(&mut self.state.lock());
+        self.moved.notify_all();
+    }
+
+    fn outcome(&self, debt: &Debt, durability: Durability) -> Option<Result<()>> {
+        let state = self.state.lock();
+        let lsn = debt.groups().map(|part| part.position.lsn.0).max();
+        let lsn = lsn.unwrap_or_default();
+        if state.cut.is_some_and(|cut| lsn > cut) {
+            return Some(Err(Error::serialization("it never happened")));
+        }
+        let settled = match durability {
+            Durability::Off => u64::MAX,
+            Durability::Local => state.local,
+            _ => state.durable,
+        };
+        (lsn <= settled).then_some(Ok(()))
+    }
+}
+
+/// The gate behind the trait, shared with the futures that wait for it.
+#[derive(Clone, Default)]
+struct GateEngine(Arc<Gate>);
+
+impl Engine for GateEngine {
+    fn begin(&self, _: TxnOptions) -> Result<Box<dyn Transaction>> {
+        Err(Error::unsupported("a transaction"))
+    }
+    fn advance(&self, _: SequenceId, _: u64) -> Result<(u64, Debt)> {
+        Err(Error::unsupported("a sequence"))
+    }
+    fn catalog_version(&self) -> CatalogVersion {
+        CatalogVersion::default()
+    }
+    fn is_settled(&self, debt: &Debt, durability: Durability) -> bool {
+        matches!(self.0.outcome(debt, durability), Some(Ok(())))
+    }
+    fn settle(&self, debt: Debt, durability: Durability) -> BoxFuture<'static, Result<()>> {
+        let gate = self.0.clone();
+        Box::pin(async move { gate.moved.until(|| gate.outcome(&debt, durability)).await })
+    }
+    fn status(&self) -> ClusterStatus {
+        let leader = if self.0.state.lock().is_follower {
+            2
+        } else {
+            1
+        };
+        ClusterStatus {
+            node: NodeId(1),
+            leader: Some(NodeId(leader)),
+            ..ClusterStatus::default()
+        }
+    }
+}
+
+/// One session with its client, its clock and its gate.
+struct Rig {
+    env: WorldEnv,
+    gate: Arc<Gate>,
+    control: Rc<Control>,
+    interrupts: Arc<Interrupts>,
+    wire: ClientEnd,
+    client: Client,
+    driver: Option<Driver<Script>>,
+    writes: usize,
+}
+
+impl Rig {
+    /// A session that has greeted its client.
+    fn new() -> Rig {
+        let env = WorldEnv::default();
+        let engine = GateEngine::default();
+        let gate = engine.0.clone();
+        let control = Rc::new(Control::default());
+        let interrupts = Arc::new(Interrupts::default());
+        let wire = ClientEnd::default();
+        let channel = Rc::new(Channel::default());
+        let shared_env: Arc<dyn Env> = Arc::new(env.clone());
+        let parts = (control.clone(), shared_env.clone());
+        let start = (channel.clone(), interrupts.clone());
+        let starting = coro::run(interrupts.clone(), move || {
+            let session = Session::with(Script::new(parts.0), parts.1, start.0, start.1);
+            session.greet(CancelKey { pid: 7, secret: 8 }, 0, &[]);
+            Ok(Box::new(session))
+        });
+        let driver = Driver::new(
+            wire.server_end(),
+            shared_env,
+            Arc::new(engine),
+            interrupts.clone(),
+            channel,
+            starting,
+        );
+        let mut rig = Rig {
+            env,
+            gate,
+            control,
+            interrupts,
+            wire,
+            client: Client::new("postgres", "postgres", &[]),
+            driver: Some(driver),
+            writes: 0,
+        };
+        // The startup message was read before the session began.
+        let length = rig.client.outgoing().len();
+        rig.client.sent(length);
+        let greeting = rig.reply();
+        assert!(greeting.error.is_none(), "{greeting:?}");
+        rig
+    }
+
+    /// Lets the session do what it can.
+    fn run(&mut self) {
+        let outgoing = self.client.outgoing().to_vec();
+        self.client.sent(outgoing.len());
+        if !outgoing.is_empty() {
+            self.wire.send(&outgoing);
+        }
+        if let Some(driver) = &mut self.driver {
+            let mut cx = Context::from_waker(Waker::noop());
+            if driver.poll(&mut cx).is_ready() {
+                self.driver = None;
+            }
+        }
+        let (bytes, writes) = self.wire.receive();
+        self.writes += writes;
+        self.client.feed(&bytes);
+    }
+
+    fn poll(&mut self) -> Option<Reply> {
+        self.run();
+        self.client.poll().unwrap()
+    }
+
+    /// The next reply, which must be there.
+    fn reply(&mut self) -> Reply {
+        self.poll().expect("a reply")
+    }
+
+    fn holds(&mut self) {
+        let reply = self.poll();
+        assert!(reply.is_none(), "{reply:?}");
+    }
+
+    fn query(&mut self, text: &str) -> Reply {
+        self.client.query(text);
+        self.reply()
+    }
+
+    fn durable(&self, lsn: u64) {
+        self.gate.change(|state| {
+            state.local = lsn.max(state.local);
+            state.durable = lsn;
+        });
+    }
+
+    fn local(&self, lsn: u64) {
+        self.gate.change(|state| state.local = lsn);
+    }
+
+    fn cut(&self, lsn: u64) {
+        self.gate.change(|state| state.cut = Some(lsn));
+    }
+
+    fn is_over(&self) -> bool {
+        self.driver.is_none() && self.wire.is_closed()
+    }
+
+    /// The session has ended with this error.
+    fn ends_with(&mut self, state: &str) {
+        let reply = self.reply();
+        assert!(reply.is_fatal, "{reply:?}");
+        assert_eq!(reply.state().unwrap().as_str(), state, "{reply:?}");
+        assert!(self.is_over());
+    }
+}
+
+fn state(reply: &Reply) -> String {
+    let state = reply.state();
+    state.map(|state| state.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_query_is_answered_in_one_write() {
+    let mut rig = Rig::new();
+    rig.durable(9);
+    rig.writes = 0;
+    assert_eq!(rig.query("insert 5").results[0].tag, "INSERT 0 1");
+    assert_eq!(rig.writes, 1);
+    rig.client.parse("s", "select 5", &[]);
+    rig.client.execute("s", &[]);
+    rig.client.sync();
+    assert_eq!(rig.reply().results[0].tag, "SELECT 0");
+    assert_eq!(rig.writes, 2);
+}
+
+#[test]
+fn a_commit_is_answered_when_it_is_durable() {
+    let mut rig = Rig::new();
+    rig.client.query("insert 5");
+    rig.holds();
+    rig.local(5);
+    rig.holds();
+    rig.durable(5);
+    assert_eq!(rig.reply().results[0].tag, "INSERT 0 1");
+}
+
+#[test]
+fn pipelined_queries_execute_while_the_first_waits() {
+    let mut rig = Rig::new();
+    rig.client.query("insert 5");
+    rig.holds();
+    rig.client.query("insert 6");
+    rig.client.query("insert 7");
+    rig.holds();
+    assert_eq!(rig.control.executed.get(), 3);
+    rig.durable(6);
+    assert!(rig.reply().error.is_none());
+    assert!(rig.reply().error.is_none());
+    rig.holds();
+    rig.durable(7);
+    assert!(rig.reply().error.is_none());
+}
+
+#[test]
+fn queries_that_come_while_a_statement_waits_follow_it() {
+    let mut rig = Rig::new();
+    rig.client.query("wait");
+    rig.holds();
+    rig.client.query("set a b");
+    rig.holds();
+    rig.control.go_on();
+    assert_eq!(rig.reply().results[0].tag, "WAIT");
+    assert_eq!(rig.reply().results[0].tag, "SET");
+}
+
+#[test]
+fn a_notice_leaves_while_its_statement_goes_on() {
+    let mut rig = Rig::new();
+    rig.client.query("notice hello; +wait");
+    rig.run();
+    assert!(rig.writes > 1, "the notice is out");
+    rig.control.go_on();
+    assert_eq!(rig.reply().notices.len(), 1);
+}
+
+#[test]
+fn a_cancel_ends_the_statement_that_runs() {
+    let mut rig = Rig::new();
+    for statement in ["wait", "spin"] {
+        rig.client.query(statement);
+        rig.holds();
+        rig.interrupts.raise(Interrupt::Cancel);
+        assert_eq!(state(&rig.reply()), "57014");
+    }
+    // One that comes too late concerns nobody.
+    rig.interrupts.raise(Interrupt::Cancel);
+    assert!(rig.query("set a b").error.is_none());
+}
+
+#[test]
+fn a_cancelled_wait_for_a_commit_warns() {
+    let mut rig = Rig::new();
+    rig.client.query("insert 5");
+    rig.holds();
+    rig.local(5);
+    rig.interrupts.raise(Interrupt::Cancel);
+    let reply = rig.reply();
+    assert_eq!(reply.results[0].tag, "INSERT 0 1");
+    assert_eq!(reply.notices[0].1.state(), SqlState::WARNING);
+}
+
+#[test]
+fn a_cancelled_wait_before_the_local_flush_closes() {
+    let mut rig = Rig::new();
+    rig.client.query("insert 5");
+    rig.holds();
+    rig.interrupts.raise(Interrupt::Cancel);
+    rig.ends_with("08007");
+}
+
+#[test]
+fn a_cancelled_wait_for_what_was_read_discards_it() {
+    let mut rig = Rig::new();
+    rig.client.query("select 5");
+    rig.holds();
+    rig.interrupts.raise(Interrupt::Cancel);
+    assert_eq!(state(&rig.reply()), "57014");
+    assert!(rig.query("set a b").error.is_none());
+    assert!(rig.query("begin").error.is_none());
+    rig.client.query("select 5");
+    rig.holds();
+    rig.interrupts.raise(Interrupt::Cancel);
+    let reply = rig.reply();
+    assert_eq!(state(&reply), "57014");
+    assert_eq!(reply.status, pg::backend::TransactionStatus::Failed);
+    assert_eq!(state(&rig.query("set a b")), "25P02");
+}
+
+#[test]
+fn statement_timeout_ends_statements_and_waits_for_reads_only() {
+    let mut rig = Rig::new();
+    let second = Duration::from_secs(1);
+    rig.control.statement_timeout.set(Some(second));
+    for statement in ["wait", "select 5"] {
+        rig.client.query(statement);
+        rig.holds();
+        rig.env.0.pass(second);
+        let reply = rig.reply();
+        assert_eq!(state(&reply), "57014", "{statement}");
+        let error = reply.error.unwrap();
+        assert!(error.message().contains("timeout"), "{error}");
+    }
+    rig.client.query("insert 5");
+    rig.holds();
+    rig.env.0.pass(10 * second);
+    rig.holds();
+    rig.durable(5);
+    assert!(rig.reply().error.is_none());
+}
+
+#[test]
+fn idling_in_a_transaction_ends_the_session() {
+    let mut rig = Rig::new();
+    let second = Duration::from_secs(1);
+    rig.control.idle_timeout.set(Some(second));
+    rig.holds();
+    rig.env.0.pass(5 * second);
+    rig.holds();
+    assert!(rig.query("begin").error.is_none());
+    rig.env.0.pass(second / 2);
+    assert!(rig.query("insert 5").error.is_none());
+    rig.env.0.pass(second / 2);
+    rig.holds();
+    rig.env.0.pass(second / 2);
+    rig.ends_with("25P03");
+}
+
+#[test]
+fn what_never_happened_is_answered_with_40001() {
+    let mut rig = Rig::new();
+    rig.client.query("insert 5");
+    rig.client.query("set a b");
+    rig.holds();
+    rig.cut(4);
+    assert_eq!(state(&rig.reply()), "40001");
+    assert!(rig.reply().error.is_none());
+}
+
+#[test]
+fn a_block_that_read_what_never_happened_fails() {
+    let mut rig = Rig::new();
+    assert!(rig.query("begin").error.is_none());
+    rig.client.query("select 5");
+    rig.holds();
+    rig.cut(4);
+    let reply = rig.reply();
+    assert_eq!(state(&reply), "40001");
+    assert_eq!(reply.status, pg::backend::TransactionStatus::Failed);
+    assert_eq!(state(&rig.query("insert 5")), "25P02");
+}
+
+#[test]
+fn a_running_statement_whose_notice_never_happened_fails() {
+    let mut rig = Rig::new();
+    rig.client
+        .query("commits 5; +notice five; +wait; +notice six");
+    rig.holds();
+    rig.cut(4);
+    let reply = rig.reply();
+    assert_eq!(state(&reply), "40001");
+    assert!(reply.notices.is_empty(), "{reply:?}");
+    assert!(rig.query("set a b").error.is_none());
+}
+
+#[test]
+fn a_session_that_is_told_to_end_waits_for_the_outcome() {
+    let mut rig = Rig::new();
+    rig.client.query("insert 5");
+    rig.holds();
+    rig.interrupts.raise(Interrupt::Terminate);
+    rig.holds();
+    rig.durable(5);
+    assert!(rig.reply().error.is_none());
+    rig.ends_with("57P01");
+
+    let mut rig = Rig::new();
+    rig.client.query("insert 5");
+    rig.holds();
+    rig.interrupts.raise(Interrupt::Terminate);
+    rig.holds();
+    rig.env.0.pass(OUTCOME_WAIT_MAX);
+    rig.ends_with("08007");
+}
+
+#[test]
+fn a_statement_that_runs_when_the_session_must_end_is_interrupted() {
+    let mut rig = Rig::new();
+    rig.client.query("wait");
+    rig.holds();
+    rig.gate.change(|state| state.is_follower = true);
+    rig.interrupts.raise(Interrupt::Terminate);
+    let reply = rig.reply();
+    let error = reply.error.unwrap();
+    assert_eq!(error.state(), SqlState::ADMIN_SHUTDOWN);
+    assert!(error.message().contains("no longer leads"), "{error}");
+    assert!(rig.is_over());
+}
+
+#[test]
+fn a_client_that_is_gone_takes_its_statement_with_it() {
+    let mut rig = Rig::new();
+    rig.client.query("wait");
+    rig.holds();
+    rig.wire.close();
+    rig.run();
+    assert!(rig.is_over());
+    assert_eq!(rig.control.executed.get(), 0);
+}
+
+#[test]
+fn a_client_that_says_goodbye_gets_its_last_query_executed() {
+    let mut rig = Rig::new();
+    rig.durable(5);
+    rig.client.query("insert 5");
+    rig.client.terminate();
+    let outgoing = rig.client.outgoing().to_vec();
+    rig.client.sent(outgoing.len());
+    rig.wire.send(&outgoing);
+    rig.wire.close();
+    assert!(rig.reply().error.is_none());
+    assert!(rig.is_over());
+    assert_eq!(rig.control.executed.get(), 1);
+}
+
+#[test]
+fn a_violation_of_the_protocol_ends_the_session_behind_what_was_asked_before() {
+    let mut rig = Rig::new();
+    rig.client.query("insert 5");
+    rig.run();
+    rig.wire.send(b"?");
+    rig.holds();
+    rig.durable(5);
+    assert!(rig.reply().error.is_none());
+    rig.ends_with("08P01");
+}
+
+#[test]
+fn a_slow_reader_stops_its_statement_and_nobody_else() {
+    let mut rig = Rig::new();
+    rig.wire.take_at_most(Some(0));
+    let notices = vec![format!("notice {}", "x".repeat(100_000)); 30].join("; +");
+    rig.client.query(&notices);
+    rig.holds();
+    assert!(rig.control.executed.get() < 20);
+    let held = rig
+        .driver
+        .as_ref()
+        .unwrap()
+        .channel
+        .output
+        .borrow()
+        .pending();
+    assert!(held < HELD_OUTPUT_BYTES_MAX + 200_000, "{held} bytes held");
+    rig.wire.take_at_most(None);
+    assert_eq!(rig.reply().notices.len(), 30);
+}
+
+#[test]
+fn held_output_stops_the_pipeline_until_the_gate_opens() {
+    let mut rig = Rig::new();
+    let text = format!("commits 5; +notice {}", "x".repeat(100_000));
+    for _ in 0..40 {
+        rig.client.query(&text);
+    }
+    rig.holds();
+    assert!(rig.control.executed.get() < 40);
+    rig.durable(5);
+    for _ in 0..40 {
+        assert!(rig.reply().error.is_none());
+    }
 }

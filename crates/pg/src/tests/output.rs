@@ -1,7 +1,6 @@
 //! The output queue against a gate that is opened by hand.
 //!
-//! Each test tells what a session pushes and what settles, and reads what has left, message by
-//! message: `T` for a tag, `D` for a row, `N` a notice, `E` an error, `Z` the end of a cycle.
+//! Each test tells what a session pushes and what settles, and reads what has left.
 
 use base::error::{Error, SqlState};
 use base::{Debt, Durability, GroupId, Lsn, Position, Term};
@@ -89,40 +88,14 @@ impl Rig {
         self.output.cancel(&error, gate(&settled))
     }
 
-    /// Lets out what may leave and shows it; each write ends with `|`.
+    /// Lets out what may leave and shows it.
     fn leaves(&mut self) -> String {
         let settled = self.settled;
         self.output.open(gate(&settled));
-        let mut framer = Framer::new(Side::Backend);
-        let writable = self.output.writable();
-        if writable.is_empty() {
-            return String::new();
-        }
-        framer.feed(writable);
-        let count = writable.len();
-        self.left.extend_from_slice(writable);
-        self.output.wrote(count);
-        let mut shown = Vec::new();
-        while let Some(frame) = framer.next().unwrap() {
-            shown.push(match Backend::decode(frame.kind, frame.body).unwrap() {
-                Backend::CommandComplete(tag) => String::from_utf8_lossy(tag).into_owned(),
-                Backend::DataRow(values) => {
-                    let value = values.iter().next().flatten().unwrap();
-                    format!("row {}", String::from_utf8_lossy(value))
-                }
-                Backend::NoticeResponse(severity, notice) => {
-                    format!("{} {}", severity.name(), notice.state())
-                }
-                Backend::ErrorResponse(severity, error) => {
-                    format!("{} {}", severity.name(), error.state())
-                }
-                Backend::ReadyForQuery(status) => (status.code() as char).to_string(),
-                Backend::BindComplete => "bound".to_owned(),
-                other => panic!("{other:?}"),
-            });
-        }
-        assert!(framer.buffered().is_empty(), "part of a message left");
-        shown.join(", ")
+        let writable = self.output.writable().to_vec();
+        self.left.extend_from_slice(&writable);
+        self.output.wrote(writable.len());
+        super::transcript(&writable)
     }
 }
 

@@ -1,0 +1,119 @@
+//! What the session state machine needs of SQL: [`sql::session::Session`], or a script in tests
+//! that says what rests on what.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use ::sql::session::{self as sql, Column, Executed, Oid, Param, Sink};
+use base::{Debt, Durability, Result};
+
+/// One client's statements; the methods mean what those of [`sql::Session`] mean.
+#[allow(missing_docs)]
+pub trait Sql: 'static {
+    type Prepared;
+    type Portal;
+
+    fn param_types(prepared: &Self::Prepared) -> &[Oid];
+    fn columns(prepared: &Self::Prepared) -> Option<&[Column]>;
+    fn prepared_of(portal: &Self::Portal) -> &Rc<Self::Prepared>;
+
+    fn simple_query(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()>;
+    fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Rc<Self::Prepared>>;
+    fn keep_prepared(&mut self, name: &str, prepared: Rc<Self::Prepared>) -> Result<()>;
+    fn prepared(&self, name: &str) -> Result<Rc<Self::Prepared>>;
+    fn drop_prepared(&mut self, name: &str);
+    fn bind(&mut self, prepared: &Rc<Self::Prepared>, params: &[Param<'_>])
+        -> Result<Self::Portal>;
+    fn execute(
+        &mut self,
+        portal: &mut Self::Portal,
+        rows_max: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<Executed>;
+    fn sync(&mut self, sink: &mut dyn Sink) -> Result<()>;
+    fn fail(&mut self);
+
+    fn transaction_status(&self) -> sql::TransactionStatus;
+    fn owed(&self) -> &[(Debt, Durability)];
+    fn reported_settings(&self) -> Vec<(&'static str, String)>;
+    fn statement_timeout(&self) -> Option<Duration>;
+    fn idle_in_transaction_timeout(&self) -> Option<Duration>;
+}
+
+impl Sql for sql::Session {
+    type Prepared = sql::Prepared;
+    type Portal = sql::Portal;
+
+    fn param_types(prepared: &sql::Prepared) -> &[Oid] {
+        prepared.param_types()
+    }
+
+    fn columns(prepared: &sql::Prepared) -> Option<&[Column]> {
+        prepared.columns()
+    }
+
+    fn prepared_of(portal: &sql::Portal) -> &Rc<sql::Prepared> {
+        portal.prepared()
+    }
+
+    fn simple_query(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()> {
+        self.simple_query(text, sink)
+    }
+
+    fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Rc<sql::Prepared>> {
+        self.prepare(text, types)
+    }
+
+    fn keep_prepared(&mut self, name: &str, prepared: Rc<sql::Prepared>) -> Result<()> {
+        self.keep_prepared(name, prepared)
+    }
+
+    fn prepared(&self, name: &str) -> Result<Rc<sql::Prepared>> {
+        self.prepared(name)
+    }
+
+    fn drop_prepared(&mut self, name: &str) {
+        self.drop_prepared(name);
+    }
+
+    fn bind(&mut self, prepared: &Rc<sql::Prepared>, params: &[Param<'_>]) -> Result<sql::Portal> {
+        self.bind(prepared, params)
+    }
+
+    fn execute(
+        &mut self,
+        portal: &mut sql::Portal,
+        rows_max: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<Executed> {
+        self.execute(portal, rows_max, sink)
+    }
+
+    fn sync(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        self.sync(sink)
+    }
+
+    fn fail(&mut self) {
+        self.fail();
+    }
+
+    fn transaction_status(&self) -> sql::TransactionStatus {
+        self.transaction_status()
+    }
+
+    fn owed(&self) -> &[(Debt, Durability)] {
+        self.owed()
+    }
+
+    fn reported_settings(&self) -> Vec<(&'static str, String)> {
+        self.reported_settings()
+    }
+
+    fn statement_timeout(&self) -> Option<Duration> {
+        self.statement_timeout()
+    }
+
+    fn idle_in_transaction_timeout(&self) -> Option<Duration> {
+        self.idle_in_transaction_timeout()
+    }
+}
