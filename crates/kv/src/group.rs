@@ -58,6 +58,7 @@ use raft::{SnapshotMeta, Standbys};
 use storage::log::Log;
 use storage::Store;
 
+pub use replay::replay_for_check;
 pub use sequencer::TXN_SEQUENCE;
 
 use crate::config::{GroupConfig, Observer, Transport};
@@ -111,6 +112,8 @@ struct Shared {
     visible: AtomicU64,
     /// Bytes of this leader's records that are not committed.
     uncommitted: AtomicUsize,
+    /// Bytes of this leader's records that were not handed to the log yet.
+    gathered: AtomicUsize,
     /// The group task was woken and has not looked yet.
     woken: AtomicBool,
     /// There was a commit since the group task last looked.

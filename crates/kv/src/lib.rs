@@ -6,12 +6,14 @@
 //! ([`locks`]).
 
 pub mod apply;
+pub mod check;
 pub mod config;
 pub mod engine;
 pub mod frame;
 pub mod gate;
 pub mod group;
 pub mod locks;
+mod overlay;
 pub mod record;
 pub mod registry;
 #[cfg(test)]

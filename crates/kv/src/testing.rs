@@ -142,6 +142,28 @@ impl World {
         host
     }
 
+    /// A host that runs.
+    pub fn host(&self, node: NodeId) -> Arc<Host> {
+        self.hosts[&node].clone()
+    }
+
+    /// The files of a host and their content.
+    pub fn files(&self, node: NodeId) -> BTreeMap<String, Vec<u8>> {
+        let files = self.disks[&node].files.lock();
+        let content = files.iter().map(|(name, file)| {
+            let content = file.content.lock().current.clone();
+            (name.clone(), content)
+        });
+        content.collect()
+    }
+
+    /// Inverts one byte of a file.
+    pub fn damage(&mut self, node: NodeId, path: &str, offset: usize) {
+        let files = self.disks[&node].files.lock();
+        let mut content = files[path].content.lock();
+        content.current[offset] ^= 0xff;
+    }
+
     /// From now on, frames for `node` go to this group.
     pub fn attach(&mut self, node: NodeId, group: Arc<Group>) {
         self.groups.insert(node, group);

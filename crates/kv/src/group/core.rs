@@ -107,8 +107,6 @@ pub struct Core {
     pub(super) synced: u64,
     /// Somebody writes or syncs the log.
     pub(super) writing: bool,
-    /// Records proposed by this leader and not yet handed to the log, in bytes.
-    pub(super) pending_bytes: usize,
     /// Records of this leader that are not committed, with their bytes.
     pub(super) uncommitted: VecDeque<(Lsn, usize)>,
     /// The newest change of membership in the log.
@@ -136,7 +134,6 @@ impl Core {
             owed: 0,
             synced: 0,
             writing: false,
-            pending_bytes: 0,
             uncommitted: VecDeque::new(),
             membership_changed: Lsn::ZERO,
             checkpointing: false,
@@ -160,7 +157,7 @@ impl Group {
 
     fn try_pump(&self, core: &mut Core) -> Result<()> {
         let mut outbox = Outbox::default();
-        core.pending_bytes = 0;
+        self.shared.gathered.store(0, Ordering::SeqCst);
         while let Some(ready) = core.consensus.ready()? {
             self.carry_out(core, ready, &mut outbox)?;
         }

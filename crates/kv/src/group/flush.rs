@@ -119,7 +119,7 @@ impl Group {
         }
         if core.writing {
             // The log writer goes on with it; the followers need not wait for that.
-            if core.pending_bytes > 0 {
+            if self.shared.gathered.load(Ordering::SeqCst) > 0 {
                 self.wake();
             }
             return None;

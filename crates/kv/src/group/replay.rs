@@ -48,6 +48,15 @@ impl GroupConfig {
         }
     }
 
+    /// Checks what is on disk: segments of the log, pages of the checkpoint.
+    pub(crate) fn check_disk(&self, env: &dyn Env) -> Result<(usize, usize)> {
+        let (disk, owner) = (env.disk(), self.owner());
+        let log = storage::log::check(&*disk, &self.log_directory(), owner)?;
+        let visit = &mut |_: base::TreeId, _: &[u8], _: &[u8]| Ok(());
+        let store = storage::check(&*disk, &self.store_directory(), owner, visit)?;
+        Ok((log.segments, store.pages))
+    }
+
     fn log_directory(&self) -> String {
         format!("{}/log", self.directory)
     }
@@ -216,6 +225,20 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
         meta,
         hard_state,
     })
+}
+
+/// Opens a directory and replays its log, for a check.
+///
+/// # Errors
+/// As [`Group::open`].
+pub async fn replay_for_check(
+    env: &Arc<dyn Env>,
+    config: &GroupConfig,
+    registry: &Registry,
+) -> Result<(Arc<Store>, Position)> {
+    let found = find(env, config).await?;
+    let (last, _) = replay(&found, registry)?;
+    Ok((found.store, last))
 }
 
 /// Applies the log above the checkpoint.

@@ -18,6 +18,10 @@ use crate::record;
 /// The sequence from which transaction ids are taken.
 pub const TXN_SEQUENCE: SequenceId = SequenceId(0);
 
+/// Space in the log that commits leave to entries that nobody can refuse, such as those of a new
+/// leader.
+const LOG_BYTES_SPARE: u64 = 64 << 10;
+
 /// Records that nobody waits for gather until they are so many bytes.
 const GATHERED_BYTES_MAX: usize = 128 << 10;
 
@@ -30,12 +34,13 @@ impl Group {
     /// [`term_is_over`], [`not_leader`], an interrupt. Nothing has been logged then.
     pub fn commit(&self, request: CommitRequest) -> Result<Position> {
         self.check_term(request.term)?;
-        self.wait_for_room()?;
         let mut changes = request.changes;
         record::sort(&mut changes);
         drop_orphans(&self.registry, &mut changes)?;
         let derived = derive(&self.store(), &self.registry, &changes).map_err(not_fatal)?;
         let record = record::encode_transaction(request.txn, &changes);
+        self.wait_for_room()?;
+        self.reserve(record.len())?;
         let mut core = self.core.lock();
         self.append(&mut core, request.term, record, derived)
     }
@@ -53,6 +58,16 @@ impl Group {
             let bytes = self.shared.uncommitted.load(Ordering::SeqCst);
             (bytes < UNCOMMITTED_BYTES_MAX || self.leading().is_none()).then_some(())
         }))?)
+    }
+
+    /// Sees to it that the record fits the disk, so that a full one is an error and no broken one.
+    fn reserve(&self, bytes: usize) -> Result<()> {
+        let gathered = self.shared.gathered.load(Ordering::SeqCst);
+        let needed = (bytes + gathered) as u64 + LOG_BYTES_SPARE;
+        if self.log.room() >= needed {
+            return Ok(());
+        }
+        coro::wait(self.log.reserve(needed))?
     }
 
     /// The line itself.
@@ -81,9 +96,9 @@ impl Group {
         self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
         core.uncommitted.push_back((position.lsn, bytes));
         self.shared.uncommitted.fetch_add(bytes, Ordering::SeqCst);
-        core.pending_bytes += bytes;
+        let gathered = self.shared.gathered.fetch_add(bytes, Ordering::SeqCst) + bytes;
         self.shared.committed.store(true, Ordering::Relaxed);
-        if core.pending_bytes > GATHERED_BYTES_MAX || !self.shared.busy.load(Ordering::SeqCst) {
+        if gathered > GATHERED_BYTES_MAX || !self.shared.busy.load(Ordering::SeqCst) {
             self.wake();
         }
         Ok(position)

@@ -278,6 +278,7 @@ impl Chaos {
         self.cluster
             .commit_at(insert("last", "1"), Durability::RemoteApply);
         self.cluster.assert_equal();
+        self.cluster.check();
         let rows = rows(&self.cluster.groups[&NodeId(1)]);
         let oracle = self.oracle.borrow();
         for client in 1..=oracle.next_client {

@@ -10,6 +10,7 @@ use base::row::{RowBuilder, RowDelta};
 use base::{Durability, GroupId, NodeId, Position, Result, TreeId};
 
 use crate::apply::for_each_row;
+use crate::check::{check, CheckReport};
 use crate::config::{GroupConfig, GroupSettings, Member};
 use crate::group::{CommitRequest, Group};
 use crate::record::{Change, RowChange};
@@ -138,6 +139,21 @@ impl Cluster {
             change: Change::Insert(descriptor.to_row()),
         });
         self.commit_at(changes.into(), Durability::On);
+    }
+
+    pub fn try_check(&mut self, node: NodeId) -> Result<CheckReport> {
+        let host = self.world.host(node);
+        let check = check(host, 77, GroupId(1), "g1");
+        self.world.run(check)
+    }
+
+    /// Checks every node's directory, as it is on disk.
+    pub fn check(&mut self) {
+        for node in self.groups.keys().copied().collect::<Vec<_>>() {
+            let report = self.try_check(node).expect("a sound directory");
+            assert_eq!(report.trees[&TABLE], report.trees[&INDEX], "{report:?}");
+            assert!(report.last.lsn >= report.checkpoint, "{report:?}");
+        }
     }
 
     /// Waits until every node that runs shows the same, and checks that it does.

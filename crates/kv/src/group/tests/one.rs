@@ -129,6 +129,38 @@ fn a_change_that_does_not_fit_is_refused_and_the_node_goes_on() {
 }
 
 #[test]
+fn a_check_changes_nothing_and_finds_damage() {
+    let settings = GroupSettings {
+        checkpoint_interval: millis(500),
+        segment_bytes: 64 << 10,
+        ..GroupSettings::default()
+    };
+    let mut cluster = Cluster::with(4, 1, settings);
+    cluster.create_table();
+    cluster.check();
+    for i in 0..50 {
+        cluster.commit_at(insert(&format!("k{i}"), "value"), Durability::On);
+    }
+    cluster.world.pass(millis(1_000));
+    cluster.commit_at(insert("last", "value"), Durability::On);
+    assert!(cluster.groups[&N1].store().checkpoint().lsn > base::Lsn(10));
+    cluster.world.pass(millis(50));
+    let before = cluster.world.files(N1);
+    cluster.check();
+    assert!(cluster.world.files(N1) == before, "a file was changed");
+    let mut found = 0;
+    for (path, content) in before {
+        let used = content.iter().rposition(|byte| *byte != 0).unwrap_or(0);
+        for offset in (0..used).step_by(used / 20 + 1) {
+            cluster.world.damage(N1, &path, offset);
+            found += usize::from(cluster.try_check(N1).is_err());
+            cluster.world.damage(N1, &path, offset);
+        }
+    }
+    assert!(found >= 10, "{found} damages were found");
+}
+
+#[test]
 fn runs_repeat() {
     let trace = |seed| {
         let mut cluster = one(seed);
