@@ -82,6 +82,13 @@ impl Cluster {
         self.world.crash(node);
     }
 
+    /// Cuts a node off from the others, or lets it back.
+    fn cut_off(&mut self, node: NodeId, is_cut: bool) {
+        for other in (1..=self.voters).map(NodeId) {
+            self.world.link(node, other, !is_cut);
+        }
+    }
+
     fn leader(&mut self) -> (NodeId, Node) {
         let nodes = self.nodes.clone();
         self.world.until("a leader", |_| leader(&nodes).is_some());
@@ -348,6 +355,7 @@ async fn client(nodes: Nodes, told: Arc<Mutex<Told>>, name: usize, until: env::I
         let id = format!("{name}-{number}");
         number += 1;
         let random = node.host.random();
+        env::sleep(&*node.host, Duration::from_micros(random % 20_000)).await;
         let below = |shift: u64| (random >> shift) as i64 & 0xff;
         let (from, to, amount) = (below(8) % BALANCES, below(16) % BALANCES, below(24) % 20);
         let noted = id.clone();
@@ -418,12 +426,12 @@ fn check_bank(engine: &KvEngine, told: &Told) {
     assert!(there.is_empty(), "refused and there: {there:?}");
 }
 
-fn bank(seed: u64, voters: u64, crashes: usize) -> Told {
+fn bank(seed: u64, voters: u64, faults: usize) -> Told {
     let mut cluster = Cluster::new(seed, voters);
     cluster.session(|engine| create(engine, BALANCES));
     let told = Arc::new(Mutex::new(Told::default()));
     let end = cluster.world.now().after(Duration::from_millis(200));
-    let end = end.after(Duration::from_secs(2) * crashes as u32);
+    let end = end.after(Duration::from_secs(2) * faults as u32);
     let running = Arc::new(Mutex::new(8));
     for name in 0..8 {
         let (nodes, told, running) = (cluster.nodes.clone(), told.clone(), running.clone());
@@ -432,12 +440,18 @@ fn bank(seed: u64, voters: u64, crashes: usize) -> Told {
             *running.lock() -= 1;
         });
     }
-    for _ in 0..crashes {
+    for fault in 0..faults {
         cluster.world.pass(Duration::from_millis(700));
         let (leader, _) = cluster.leader();
-        cluster.crash(leader);
-        cluster.world.pass(Duration::from_millis(500));
-        cluster.start(leader);
+        if fault % 2 == 0 {
+            cluster.crash(leader);
+            cluster.world.pass(Duration::from_millis(500));
+            cluster.start(leader);
+            continue;
+        }
+        cluster.cut_off(leader, true);
+        cluster.world.pass(Duration::from_secs(1));
+        cluster.cut_off(leader, false);
     }
     cluster.world.until("the clients", |_| *running.lock() == 0);
     let (_, node) = cluster.leader();
@@ -462,7 +476,7 @@ fn transfers_on_one_node_are_all_or_nothing() {
 fn transfers_survive_their_leader() {
     let (mut committed, mut refused) = (0, 0);
     for seed in 0..5 {
-        let told = bank(seed, 3, 3);
+        let told = bank(seed, 3, 4);
         committed += told.committed.len();
         refused += told.refused.len();
     }
