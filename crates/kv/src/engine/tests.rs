@@ -96,9 +96,9 @@ impl Cluster {
     }
 
     /// Runs a session to its end on the leader.
-    fn session<T: 'static>(&mut self, body: impl FnOnce(&KvEngine) -> Result<T> + 'static) -> T {
+    fn session<T: 'static>(&mut self, body: impl FnOnce(&Node) -> Result<T> + 'static) -> T {
         let (_, node) = self.leader();
-        let body = move || body(&node.engine);
+        let body = move || body(&node);
         self.world.session(body).expect("it succeeds")
     }
 }
@@ -113,13 +113,13 @@ fn leader(nodes: &Nodes) -> Option<(NodeId, Node)> {
 /// Starts a session on a node. It dies with the node, and then the reply never comes.
 fn start<T: Send + 'static>(
     node: &Node,
-    body: impl FnOnce(&KvEngine) -> T + Send + 'static,
+    body: impl FnOnce(&Node) -> T + Send + 'static,
 ) -> impl Future<Output = T> {
     let reply = Arc::new((Mutex::new(None), Event::new()));
-    let (slot, engine) = (reply.clone(), node.engine.clone());
+    let (slot, inner) = (reply.clone(), node.clone());
     let session = move || -> env::LocalBoxFuture<'static, ()> {
         Box::pin(coro::run(Arc::default(), move || {
-            let result = body(&engine);
+            let result = body(&inner);
             *slot.0.lock() = Some(result);
             slot.1.notify_all();
         }))
@@ -200,10 +200,20 @@ fn add(txn: &mut dyn Transaction, account: i64, amount: i64) -> Result<()> {
 }
 
 /// Moves an amount between accounts and notes it in the ledger: all of that or nothing.
-fn transfer(engine: &KvEngine, id: &str, from: i64, to: i64, amount: i64) -> Result<()> {
-    let mut txn = begin(engine)?;
+fn transfer(node: &Node, id: &str, from: i64, to: i64, amount: i64) -> Result<()> {
+    let engine = &*node.engine;
+    // Half of the clients run at each isolation level.
+    let isolation = match id.as_bytes()[0] % 2 {
+        0 => Isolation::ReadCommitted,
+        _ => Isolation::RepeatableRead,
+    };
+    let read_only = false;
+    let mut txn = engine.begin(TxnOptions {
+        isolation,
+        read_only,
+    })?;
     add(&mut *txn, from, -amount)?;
-    coro::yield_now()?;
+    coro::wait(env::sleep(&*node.host, Duration::from_millis(1)))?;
     add(&mut *txn, to, amount)?;
     txn.begin_statement()?;
     let row = RowBuilder::new(3)
@@ -234,16 +244,17 @@ fn read_all(engine: &KvEngine, tree: TreeId) -> Result<Vec<(Vec<u8>, Vec<u8>)>> 
 fn a_transaction_is_there_after_a_crash() {
     for seed in 0..10 {
         let mut cluster = Cluster::new(seed, 1);
-        cluster.session(|engine| create(engine, 3));
-        cluster.session(|engine| transfer(engine, "one", 0, 1, 30));
+        cluster.session(|node| create(&node.engine, 3));
+        cluster.session(|node| transfer(node, "one", 0, 1, 30));
         cluster.crash(NodeId(1));
         cluster.start(NodeId(1));
-        let accounts = cluster.session(|engine| read_all(engine, ACCOUNTS));
+        let accounts = cluster.session(|node| read_all(&node.engine, ACCOUNTS));
         let balances: Vec<_> = accounts.iter().map(|(_, row)| value_of(row)).collect();
         assert_eq!(balances, [70, 130, 100]);
-        let moves = cluster.session(|engine| read_all(engine, BY_MOVE));
+        let moves = cluster.session(|node| read_all(&node.engine, BY_MOVE));
         assert_eq!(moves.len(), 1);
-        let again = cluster.session(|engine| {
+        let again = cluster.session(|node| {
+            let engine = &*node.engine;
             let mut txn = begin(engine)?;
             txn.begin_statement()?;
             let row = RowBuilder::new(1).value(b"one").finish();
@@ -256,12 +267,12 @@ fn a_transaction_is_there_after_a_crash() {
 #[test]
 fn who_waits_for_a_lock_goes_on_when_it_is_released() {
     let mut cluster = Cluster::new(5, 1);
-    cluster.session(|engine| create(engine, 1));
+    cluster.session(|node| create(&node.engine, 1));
     let (_, node) = cluster.leader();
     let transfers: Vec<_> = (0..20)
         .map(|id| {
-            start(&node, move |engine| {
-                transfer(engine, &id.to_string(), 0, 0, 1)
+            start(&node, move |node| {
+                transfer(node, &format!("0-{id}"), 0, 0, 1)
             })
         })
         .collect();
@@ -271,15 +282,19 @@ fn who_waits_for_a_lock_goes_on_when_it_is_released() {
         }
     });
     assert!(node.engine.locks().is_empty());
-    assert_eq!(cluster.session(|engine| read_all(engine, LEDGER)).len(), 20);
+    assert_eq!(
+        cluster.session(|node| read_all(&node.engine, LEDGER)).len(),
+        20
+    );
 }
 
 #[test]
 fn a_truncated_table_is_empty_and_writable_at_once() {
     let mut cluster = Cluster::new(6, 1);
-    cluster.session(|engine| create(engine, 5));
+    cluster.session(|node| create(&node.engine, 5));
     const NEW: TreeId = TreeId(20_000);
-    cluster.session(|engine| {
+    cluster.session(|node| {
+        let engine = &*node.engine;
         let mut txn = begin(engine)?;
         txn.begin_statement()?;
         let key = ACCOUNTS.descriptor_key();
@@ -296,10 +311,10 @@ fn a_truncated_table_is_empty_and_writable_at_once() {
         assert!(txn.get(NEW, b"k", &mut Vec::new())?);
         commit(engine, txn)
     });
-    assert_eq!(cluster.session(|engine| read_all(engine, NEW)).len(), 1);
+    assert_eq!(cluster.session(|node| read_all(&node.engine, NEW)).len(), 1);
     cluster.crash(NodeId(1));
     cluster.start(NodeId(1));
-    assert_eq!(cluster.session(|engine| read_all(engine, NEW)).len(), 1);
+    assert_eq!(cluster.session(|node| read_all(&node.engine, NEW)).len(), 1);
 }
 
 #[test]
@@ -359,9 +374,7 @@ async fn client(nodes: Nodes, told: Arc<Mutex<Told>>, name: usize, until: env::I
         let below = |shift: u64| (random >> shift) as i64 & 0xff;
         let (from, to, amount) = (below(8) % BALANCES, below(16) % BALANCES, below(24) % 20);
         let noted = id.clone();
-        let session = start(&node, move |engine| {
-            transfer(engine, &noted, from, to, amount)
-        });
+        let session = start(&node, move |node| transfer(node, &noted, from, to, amount));
         let mut session = std::pin::pin!(session);
         let mut patience = env::sleep(&*node.host, Duration::from_secs(3));
         let outcome = std::future::poll_fn(|cx| match session.as_mut().poll(cx) {
@@ -428,7 +441,7 @@ fn check_bank(engine: &KvEngine, told: &Told) {
 
 fn bank(seed: u64, voters: u64, faults: usize) -> Told {
     let mut cluster = Cluster::new(seed, voters);
-    cluster.session(|engine| create(engine, BALANCES));
+    cluster.session(|node| create(&node.engine, BALANCES));
     let told = Arc::new(Mutex::new(Told::default()));
     let end = cluster.world.now().after(Duration::from_millis(200));
     let end = end.after(Duration::from_secs(2) * faults as u32);
@@ -457,7 +470,7 @@ fn bank(seed: u64, voters: u64, faults: usize) -> Told {
     let (_, node) = cluster.leader();
     let told = std::mem::take(&mut *told.lock());
     // A read that is settled shows what everyone will show.
-    cluster.session(|engine| read_all(engine, ACCOUNTS));
+    cluster.session(|node| read_all(&node.engine, ACCOUNTS));
     check_bank(&node.engine, &told);
     assert!(node.engine.locks().is_empty());
     told
@@ -480,15 +493,15 @@ fn transfers_survive_their_leader() {
         committed += told.committed.len();
         refused += told.refused.len();
     }
-    assert!(committed > 500 && refused > 5, "{committed}, {refused}");
+    assert!(committed > 500 && refused > 100, "{committed}, {refused}");
 }
 
 #[test]
 fn the_same_seed_is_the_same_history() {
     let runs = [0, 1].map(|_| {
         let mut cluster = Cluster::new(11, 3);
-        cluster.session(|engine| create(engine, BALANCES));
-        cluster.session(|engine| transfer(engine, "one", 0, 1, 5));
+        cluster.session(|node| create(&node.engine, BALANCES));
+        cluster.session(|node| transfer(node, "one", 0, 1, 5));
         cluster.world.trace()
     });
     assert_eq!(runs[0], runs[1]);
