@@ -67,7 +67,6 @@ pub fn run_all(program: &Path, dir: &Path, extent: Extent) -> Result<Vec<Cell>> 
         ("Quorate, three nodes", &three.nodes()[three.leader()?]),
     ];
     let script = dir.join("single.sql");
-    #[allow(clippy::disallowed_methods)]
     write_file(&script, "\\set i :i + 1\ninsert into demo(i) values(:i);\n")?;
     let mut cells: Vec<Cell> = systems
         .iter()

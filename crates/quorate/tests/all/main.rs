@@ -3,7 +3,9 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod commands;
 mod fsync;
+mod input;
 mod kill;
 mod layers;
 mod scripts;

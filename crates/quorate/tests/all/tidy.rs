@@ -36,6 +36,7 @@ fn may_touch(path: &str) -> bool {
         || path.contains("/tests/")
         || path.contains("/benches/")
         || path.ends_with("tests.rs")
+        || path.ends_with("stress.rs")
 }
 
 #[test]

@@ -1,0 +1,116 @@
+//! What the commands say when they cannot do what they were asked to.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use lab::host::{free_port, output};
+use lab::quorate::{Cluster, ADDRESSES};
+
+use crate::kill::program;
+
+/// Runs the binary, which must fail, and returns what it says.
+fn failure(arguments: &[&str], dir: &Path) -> String {
+    let mut command = Command::new(program());
+    let output = output(command.args(arguments).arg("--data").arg(dir)).expect("it runs");
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!said.contains("panicked"), "{said}");
+    said
+}
+
+fn assert_says(said: &str, expected: &str) {
+    assert!(
+        said.contains(expected),
+        "{said:?} does not say {expected:?}"
+    );
+}
+
+#[test]
+fn a_directory_of_something_else_is_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for command in ["status", "stop"] {
+        assert_says(&failure(&[command], dir.path()), "no directory of Quorate");
+    }
+    assert_says(&failure(&["start"], dir.path()), "no node's directory");
+}
+
+#[test]
+fn a_damaged_or_foreign_directory_is_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cluster = dir.path().join("cluster.json");
+    fs::write(&cluster, "{\"format\": 1, \"clus").expect("it is written");
+    for command in ["status", "up"] {
+        assert_says(&failure(&[command], dir.path()), "is damaged");
+    }
+    fs::write(&cluster, "{\"format\": 99}").expect("it is written");
+    for command in ["status", "up"] {
+        let said = failure(&[command], dir.path());
+        assert_says(
+            &said,
+            "is of format 99, and this version of Quorate knows format 1",
+        );
+    }
+}
+
+#[test]
+fn bad_options_of_up_are_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let port = free_port(&ADDRESSES).expect("a free port").to_string();
+    let up = |more: &[&str]| failure(&[&["up", "--port", &port], more].concat(), &data);
+    assert_says(&up(&["--nodes", "0"]), "--nodes is a number from 1 to 9");
+    assert_says(&up(&["-c", "max_connections"]), "name=value");
+    assert_says(
+        &up(&["-c", "max_connections=many"]),
+        "invalid value for parameter \"max_connections\": \"many\"",
+    );
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("its number").port();
+    let said = failure(
+        &["up", "--port", &port.to_string()],
+        &dir.path().join("data"),
+    );
+    assert_says(&said, &format!("port {port} of 127.0.0.1 is in use"));
+}
+
+#[test]
+fn a_directory_is_served_by_one_node() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("a node");
+    let pid = cluster.status().expect("a status")[0].pid.expect("it runs");
+    let said = failure(&["start"], &cluster.data().join("n1"));
+    assert_says(&said, &format!("another node (process {pid}) runs on"));
+    let said = failure(&["up"], cluster.data());
+    assert_says(&said, &format!("runs already (process {pid})"));
+    let said = failure(&["check"], cluster.data());
+    assert_says(&said, "runs");
+}
+
+#[test]
+fn a_cluster_keeps_its_nodes_and_its_data() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("a node");
+    let node = &cluster.nodes()[0];
+    node.query("create table kept(i int primary key)")
+        .expect("a table");
+    node.query("insert into kept values (7)").expect("a row");
+    let data = cluster.data().to_owned();
+    drop(cluster);
+
+    assert_says(
+        &failure(&["up", "--nodes", "3"], &data),
+        "has 1 nodes, not 3",
+    );
+    let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("the node again");
+    let kept = cluster.nodes()[0]
+        .query("select i from kept")
+        .expect("a row");
+    assert_eq!(kept, "7");
+}
