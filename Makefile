@@ -7,11 +7,12 @@ export CARGO_TARGET_DIR ?= $(cache)/quorate/target
 # Passed on to `quorate up`, for example: make up ARGS="--nodes 1"
 ARGS ?=
 
-.PHONY: help up build test lint fmt deps deps-build clean
+.PHONY: help up build test expected lint fmt deps deps-build clean
 
 help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
 	@echo "make test    every test, with real clusters and the real psql"
+	@echo "make expected  write tests/sql/*.out anew, from PostgreSQL 15"
 	@echo "make lint    formatting and clippy, without warnings"
 	@echo "make fmt     format the sources"
 	@echo "make deps    install what building and testing need through apt, if it is missing"
@@ -24,6 +25,9 @@ build: deps-build
 
 test: deps
 	cargo test --workspace --locked
+
+expected: deps
+	QUORATE_REWRITE_EXPECTED=1 cargo test --locked -p quorate --test all expected_outputs
 
 lint: deps-build
 	cargo fmt --all --check

@@ -4,11 +4,13 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod commands;
+mod corpus;
 mod fsync;
 mod input;
 mod kill;
 mod layers;
 mod scripts;
+mod shared;
 mod source;
 mod tidy;
 mod writers;

@@ -1,0 +1,44 @@
+-- names: docs docid state size made tags
+create table docs (docid int primary key, state text default 'new', size int default 1 + 2 * 3, made date default '2024-02-29', tags text default upper('none'));
+insert into docs (docid) values (1);
+insert into docs values (2, default, default, default, default);
+insert into docs values (3, null, null, null, null);
+insert into docs (docid, state) values (4, default), (5, 'old');
+update docs set state = default, size = default where docid = 3;
+select * from docs order by docid;
+drop table docs;
+create table docs (docid int default 'x');
+create table docs (docid int default nosuch);
+create table docs (docid int, size int default docid);
+create table docs (docid int default (select 1));
+create table docs (docid int default sum(1));
+create table docs (docid int default 1 default 2);
+create table docs (docid int2 default 70000);
+insert into docs default values;
+insert into docs values (1);
+select * from docs;
+drop table docs;
+create table docs (docid int primary key, made timestamp default clock_timestamp(), size int default 2147483647 + 0);
+insert into docs (docid) select g from generate_series(1, 100) g;
+select count(made) = 100, count(distinct made) > 1, min(made) <= max(made), max(made) - min(made) < interval '1 minute' from docs;
+drop table docs;
+-- Not null, with and without defaults.
+create table docs (docid int not null, state text not null default 'x', size int null);
+insert into docs values (1);
+insert into docs (state) values ('y');
+insert into docs values (2, null);
+insert into docs select null, 'q';
+insert into docs values (3, 'z', null), (4, 'w', 4);
+update docs set docid = null where size = 4;
+select * from docs order by docid;
+drop table docs;
+-- Checks.
+create table docs (docid int check (docid > 0), size int, constraint fits check (size < docid * 10));
+insert into docs values (1, 5), (null, 5), (2, null);
+insert into docs values (0, -1);
+insert into docs values (1, 10);
+update docs set size = 100 where docid = 2;
+select * from docs order by docid;
+drop table docs;
+create table docs (docid int check (nosuch > 0));
+create table docs (docid int check (docid));

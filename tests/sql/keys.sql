@@ -1,0 +1,78 @@
+-- names: seats hall rownum seat guest visits visitor total
+-- Primary keys of one and of several columns.
+create table seats (hall text, rownum int, seat int, guest text, primary key (hall, rownum, seat));
+insert into seats values ('blue', 1, 1, 'ann'), ('blue', 1, 2, 'bob'), ('blue', 2, 1, 'cid'),
+  ('red', 1, 1, 'dan'), ('red', -5, 1, 'eve'), ('', 0, 0, 'nil');
+insert into seats values ('blue', 1, 2, 'zoe');
+insert into seats values ('blue', null, 2, 'zoe');
+insert into seats values (null, 1, 2, 'zoe');
+select * from seats where hall = 'blue' and rownum = 1 and seat = 2;
+select * from seats where hall = 'blue' and rownum = 1 order by seat;
+select * from seats where hall = 'blue' order by rownum, seat;
+select * from seats where hall = 'blue' and rownum > 1;
+select * from seats where hall = 'red' and rownum < 0;
+select * from seats where hall > 'a' and hall < 'c' order by 1, 2, 3;
+select * from seats where rownum = 1 order by hall, seat;
+select guest from seats where seat = 1 and hall = 'red' order by rownum desc;
+select * from seats where hall = 'blue' and rownum in (1, 2) and seat = 1 order by rownum;
+select * from seats order by hall desc, rownum desc, seat desc;
+select guest from seats where (hall, rownum, seat) = ('red', 1, 1);
+select guest from seats where (hall, rownum) > ('blue', 1) order by hall, rownum;
+select count(*) from seats where hall = 'green';
+update seats set seat = 1 where hall = 'blue' and rownum = 1 and seat = 2;
+update seats set seat = 3 where hall = 'blue' and rownum = 1 and seat = 2;
+update seats set hall = 'red' where hall = 'blue' and rownum = 1 and seat = 1;
+delete from seats where hall = 'red' and rownum = -5;
+select * from seats order by hall, rownum, seat;
+insert into seats values ('red', -5, 1, 'again');
+select * from seats where hall = 'red' order by rownum;
+-- The constraint may be named, and a second one may stand beside it.
+create table visits (visitor int constraint visits_first primary key, total int unique);
+insert into visits values (1, 1), (2, null), (3, null);
+insert into visits values (1, 5);
+insert into visits values (4, 1);
+update visits set total = 1 where visitor = 2;
+select * from visits order by visitor;
+-- Conflicts.
+insert into visits values (1, 7) on conflict do nothing;
+insert into visits values (1, 7) on conflict (visitor) do update set total = excluded.total;
+insert into visits values (9, 7) on conflict (total) do update set total = visits.total + 1 returning *;
+insert into visits values (9, 9) on conflict (visitor) do nothing returning *;
+insert into visits values (9, 10) on conflict (visitor) do update set total = 0 where visits.total > 100;
+insert into visits values (20, 20), (20, 21) on conflict (visitor) do update set total = excluded.total;
+insert into visits values (1, 1) on conflict (nosuch) do nothing;
+select * from visits order by visitor;
+drop table seats, visits;
+-- Keys of every type keep their order.
+create table seats (seat int8 primary key);
+insert into seats values (0), (-1), (9223372036854775807), (-9223372036854775808), (256), (-256);
+select seat from seats order by seat;
+select seat from seats where seat < 0 order by seat desc;
+drop table seats;
+create table seats (seat numeric primary key);
+insert into seats values (0), (-1), (1e20), (-1e20), (0.5), (0.50001), (-0.5), (100), (99.999);
+insert into seats values (0.500);
+select seat from seats order by seat;
+select seat from seats where seat = 1e2;
+select seat from seats where seat > 0 and seat <= 100 order by seat;
+drop table seats;
+create table seats (seat float8 primary key);
+insert into seats values (0), ('-infinity'), ('infinity'), ('nan'), (-1.5), (1e-300), (1e300);
+insert into seats values ('-0');
+select seat from seats order by seat;
+drop table seats;
+create table seats (seat text primary key);
+insert into seats values ('a'), (''), ('b'), ('aa'), ('A'), ('é'), ('z'), ('a b'), ('a!');
+select seat from seats order by seat;
+select seat from seats where seat >= 'a' and seat < 'b' order by seat;
+drop table seats;
+create table seats (seat timestamp primary key);
+insert into seats values ('2024-02-29 12:00'), ('1999-12-31 23:59:59.999999'), ('infinity'), ('0044-03-15 BC');
+select seat from seats order by seat;
+select seat from seats where seat > '2000-01-01' order by seat;
+drop table seats;
+create table seats (seat bool, rownum date, primary key (seat, rownum));
+insert into seats values (true, '2020-01-01'), (false, '2021-01-01'), (true, '1970-01-01');
+insert into seats values (true, '2020-01-01');
+select * from seats order by seat, rownum;
+drop table seats;

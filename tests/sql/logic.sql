@@ -1,0 +1,42 @@
+-- names: flags flagid sure maybe
+-- Three-valued logic.
+create table flags (flagid int primary key, sure bool, maybe bool);
+insert into flags values (1, true, true), (2, true, false), (3, true, null), (4, false, true), (5, false, false), (6, false, null), (7, null, true), (8, null, false), (9, null, null);
+select flagid, sure and maybe as "and", sure or maybe as "or", not sure as "not", sure = maybe as "eq", sure <> maybe as "ne" from flags order by flagid;
+select flagid from flags where sure order by flagid;
+select flagid from flags where not sure order by flagid;
+select flagid from flags where sure is null order by flagid;
+select flagid from flags where sure is not true order by flagid;
+select flagid from flags where maybe is unknown order by flagid;
+select flagid from flags where (sure or maybe) is not false order by flagid;
+select flagid, sure is distinct from maybe as d, sure is not distinct from maybe as n from flags order by flagid;
+select sure, maybe, count(*) from flags group by sure, maybe order by sure, maybe;
+select flagid from flags order by sure, maybe desc, flagid;
+select bool_and(sure), bool_or(sure), every(maybe), count(sure) from flags;
+select 't'::bool, 'f'::bool, 'true'::bool, 'FALSE'::bool, 'yes'::bool, 'no'::bool, 'on'::bool, 'off'::bool, '1'::bool, '0'::bool, ' tr '::bool;
+select 'maybe'::bool;
+select ''::bool;
+select 1::bool, 0::bool, 5::bool, true::int, false::int, true::text;
+select 1.5::bool;
+select true > false, true = 't', false < null;
+insert into flags values (10, 'y', 'n'), (11, 1, 0);
+insert into flags values (10, 'y', 'n');
+select * from flags where flagid > 9;
+select true and 1;
+select not 1;
+select flagid from flags where flagid;
+select flagid from flags where 'true';
+select flagid from flags where null;
+-- NULL elsewhere.
+select null = null, null <> null, null is null, 1 = null, null + 1, null || 'x', null and false, null or true, not null;
+select 1 in (1, null), 2 in (1, null), 2 not in (1, null), 1 not in (1, null), null in (1), null in (null);
+select coalesce(null, null, 3), coalesce(null, 'a'), nullif(1, 1), nullif(1, 2), nullif('a', null), nullif(null, 1);
+select greatest(1, null, 3), least(null, null), greatest(null, 2);
+select null between 1 and 2, 1 between null and 2, 3 between null and 2, 1 between 2 and null;
+select count(*), count(null), sum(null::int), max(null::text), avg(null::int) from flags;
+select count(*), sum(flagid), min(flagid), max(flagid), avg(flagid) from flags where false;
+select row(1, null) is null, row(null, null) is null, row(1, 2) is not null, row(1, null) is not null;
+select (1, 2) = (1, 2), (1, 2) < (1, 3), (1, null) = (2, 1), (1, null) = (1, 1);
+select coalesce(1, 'x');
+select nullif(1, 'x');
+drop table flags;
