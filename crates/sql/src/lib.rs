@@ -9,5 +9,6 @@
 pub mod catalog;
 pub mod functions;
 pub mod parser;
+pub mod plpgsql;
 pub mod session;
 pub mod types;
