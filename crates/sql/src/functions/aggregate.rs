@@ -1,8 +1,52 @@
-//! Aggregates as state machines.
+//! Aggregates as state machines: start, step, merge, finish.
+//!
+//! | aggregate | state |
+//! |---|---|
+//! | count | a number |
+//! | sum, avg of integers | a count and a 128-bit sum, so that only the result can overflow |
+//! | sum, avg of numerics | a count and a numeric sum |
+//! | variance family of integers and numerics | count, sum and sum of squares, exact |
+//! | the same of floats | count, sum and squared deviations by Youngs and Cramer's recurrence |
+//! | min, max, bool_and, bool_or, bit_and, … | the value so far |
+//! | string_agg, array_agg | what was collected |
+//!
+//! # What it leaves out
+//! Ordered-set, regression and range aggregates; moving windows.
 
-use base::error::{Error, Result};
+use std::sync::{Arc, OnceLock};
 
-use crate::types::{Datum, EvalContext, TypeId};
+use base::error::{Error, Result, SqlState};
+use base::hash::HashMap;
+
+use super::table_aggregates::AGGREGATES;
+use crate::types::{compare, Array, Datum, EvalContext, Interval, Numeric, TypeId};
+
+/// What an aggregate computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    CountRows,
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    And,
+    Or,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Join,
+    Collect,
+    Deviation(Spread),
+    Variance(Spread),
+}
+
+/// Whether the values are a sample or everything there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    Sample,
+    Population,
+}
 
 /// An aggregate function.
 #[derive(Clone, Copy, Debug)]
@@ -15,19 +59,154 @@ pub struct Aggregate {
     pub arguments: &'static [TypeId],
     /// The declared type of its result.
     pub result: TypeId,
+    pub(crate) kind: Kind,
+}
+
+/// The aggregates of that name.
+pub fn aggregates_named(name: &str) -> &'static [&'static Aggregate] {
+    static NAMED: OnceLock<HashMap<&'static str, Vec<&'static Aggregate>>> = OnceLock::new();
+    let named = NAMED.get_or_init(|| {
+        let mut named: HashMap<_, Vec<_>> = HashMap::default();
+        for aggregate in AGGREGATES {
+            named.entry(aggregate.name).or_default().push(aggregate);
+        }
+        named
+    });
+    named.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// The aggregate of that OID.
+pub fn aggregate_by_oid(oid: u32) -> Option<&'static Aggregate> {
+    AGGREGATES.iter().find(|aggregate| aggregate.oid == oid)
 }
 
 /// The state of one group of one aggregate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Accumulator {
     aggregate: &'static Aggregate,
+    argument: TypeId,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Count(i64),
+    Integers {
+        count: i64,
+        sum: i128,
+    },
+    Numbers {
+        count: i64,
+        sum: Numeric,
+    },
+    Floats {
+        count: f64,
+        sum: f64,
+    },
+    Intervals {
+        count: i64,
+        sum: Interval,
+    },
+    Squares {
+        count: i64,
+        sum: Numeric,
+        squares: Numeric,
+    },
+    Deviations {
+        count: f64,
+        sum: f64,
+        squares: f64,
+    },
+    Value(Datum),
+    Text(Option<String>),
+    Bytes(Option<Vec<u8>>),
+    Elements(Option<Vec<Datum>>),
 }
 
 impl Aggregate {
     /// The state before the first row. `argument_types` are the concrete ones.
     pub fn start(&'static self, argument_types: &[TypeId]) -> Accumulator {
-        let _ = argument_types;
-        Accumulator { aggregate: self }
+        let argument = argument_types.first().copied().unwrap_or(TypeId::NONE);
+        let integer = matches!(argument, TypeId::INT2 | TypeId::INT4 | TypeId::INT8);
+        let float = matches!(argument, TypeId::FLOAT4 | TypeId::FLOAT8);
+        let state = match self.kind {
+            Kind::CountRows | Kind::Count => State::Count(0),
+            Kind::Sum | Kind::Avg if integer => State::Integers { count: 0, sum: 0 },
+            Kind::Sum | Kind::Avg if float => State::Floats {
+                count: 0.0,
+                sum: 0.0,
+            },
+            Kind::Sum | Kind::Avg if argument == TypeId::INTERVAL => State::Intervals {
+                count: 0,
+                sum: Interval::default(),
+            },
+            Kind::Sum | Kind::Avg => State::Numbers {
+                count: 0,
+                sum: Numeric::ZERO,
+            },
+            Kind::Variance(_) | Kind::Deviation(_) if float => State::Deviations {
+                count: 0.0,
+                sum: 0.0,
+                squares: 0.0,
+            },
+            Kind::Variance(_) | Kind::Deviation(_) => State::Squares {
+                count: 0,
+                sum: Numeric::ZERO,
+                squares: Numeric::ZERO,
+            },
+            Kind::Join if argument == TypeId::BYTEA => State::Bytes(None),
+            Kind::Join => State::Text(None),
+            Kind::Collect => State::Elements(None),
+            _ => State::Value(Datum::Null),
+        };
+        Accumulator {
+            aggregate: self,
+            argument,
+            state,
+        }
+    }
+}
+
+fn float_overflow() -> Error {
+    Error::new(
+        SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+        "value out of range: overflow",
+    )
+}
+
+fn integer_overflow() -> Error {
+    Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
+}
+
+fn wrong(value: &Datum) -> Error {
+    Error::internal(format!("an aggregate cannot take {value:?}"))
+}
+
+fn integer(value: &Datum) -> Result<i64> {
+    value.as_i64().ok_or_else(|| wrong(value))
+}
+
+fn float(value: &Datum) -> Result<f64> {
+    match value {
+        Datum::Float8(v) => Ok(*v),
+        Datum::Float4(v) => Ok(f64::from(*v)),
+        _ => Err(wrong(value)),
+    }
+}
+
+fn number(value: &Datum) -> Result<Numeric> {
+    match value {
+        Datum::Numeric(v) => Ok(v.clone()),
+        _ => integer(value).map(Numeric::from),
+    }
+}
+
+/// The sum of floats, an overflow unless an infinity went in.
+fn add_floats(a: f64, b: f64) -> Result<f64> {
+    let sum = a + b;
+    match sum.is_infinite() && a.is_finite() && b.is_finite() {
+        true => Err(float_overflow()),
+        false => Ok(sum),
     }
 }
 
@@ -37,35 +216,326 @@ impl Accumulator {
     ///
     /// # Errors
     /// 22003 on overflow.
-    pub fn step(&mut self, context: &EvalContext, arguments: &[Datum]) -> Result<()> {
-        let _ = (context, arguments);
-        Err(Error::unsupported(format!(
-            "aggregate {}",
-            self.aggregate.name
-        )))
+    pub fn step(&mut self, _context: &EvalContext, arguments: &[Datum]) -> Result<()> {
+        let null = Datum::Null;
+        let value = arguments.first().unwrap_or(&null);
+        if let (Kind::CountRows, State::Count(count)) = (self.aggregate.kind, &mut self.state) {
+            *count += 1;
+            return Ok(());
+        }
+        if let State::Elements(elements) = &mut self.state {
+            elements.get_or_insert_default().push(value.clone());
+            return Ok(());
+        }
+        if value.is_null() {
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Count(count) => *count += 1,
+            State::Integers { count, sum } => {
+                *count += 1;
+                *sum += i128::from(integer(value)?);
+            }
+            State::Numbers { count, sum } => {
+                *count += 1;
+                *sum = sum.add(&number(value)?)?;
+            }
+            State::Floats { count, sum } => {
+                *count += 1.0;
+                *sum = match self.argument {
+                    // sum(real) is computed in real.
+                    TypeId::FLOAT4 if self.aggregate.kind == Kind::Sum => {
+                        let narrow = (*sum as f32) + float(value)? as f32;
+                        if narrow.is_infinite() && sum.is_finite() && float(value)?.is_finite() {
+                            return Err(float_overflow());
+                        }
+                        f64::from(narrow)
+                    }
+                    _ => add_floats(*sum, float(value)?)?,
+                };
+            }
+            State::Intervals { count, sum } => {
+                let Datum::Interval(more) = value else {
+                    return Err(wrong(value));
+                };
+                *count += 1;
+                *sum = sum.add(more)?;
+            }
+            State::Squares {
+                count,
+                sum,
+                squares,
+            } => {
+                let value = number(value)?;
+                *count += 1;
+                *sum = sum.add(&value)?;
+                *squares = squares.add(&value.mul(&value)?)?;
+            }
+            State::Deviations {
+                count,
+                sum,
+                squares,
+            } => deviate(count, sum, squares, float(value)?)?,
+            State::Value(kept) => {
+                let kept_now = std::mem::replace(kept, Datum::Null);
+                *kept = combine(self.aggregate.kind, self.argument, kept_now, value)?;
+            }
+            State::Text(text) => {
+                let separator = arguments.get(1).unwrap_or(&null).as_str();
+                match text {
+                    None => *text = Some(value.as_str().to_owned()),
+                    Some(text) => {
+                        text.push_str(separator);
+                        text.push_str(value.as_str());
+                    }
+                }
+            }
+            State::Bytes(bytes) => {
+                let Datum::Bytea(more) = value else {
+                    return Err(wrong(value));
+                };
+                if let (Some(bytes), Some(Datum::Bytea(separator))) =
+                    (&mut *bytes, arguments.get(1))
+                {
+                    bytes.extend_from_slice(separator);
+                }
+                bytes.get_or_insert_default().extend_from_slice(more);
+            }
+            State::Elements(_) => {}
+        }
+        Ok(())
     }
 
     /// Takes in the state of the same aggregate over other rows, which come after this one's.
+    /// Joined text has no separator where the two meet: ordered aggregates are not merged.
     ///
     /// # Errors
     /// As [`Accumulator::step`].
     pub fn merge(&mut self, other: &Accumulator) -> Result<()> {
-        let _ = other;
-        Err(Error::unsupported(format!(
-            "aggregate {}",
-            self.aggregate.name
-        )))
+        let kind = self.aggregate.kind;
+        match (&mut self.state, &other.state) {
+            (State::Count(a), State::Count(b)) => *a += b,
+            (State::Integers { count, sum }, State::Integers { count: c, sum: s }) => {
+                *count += c;
+                *sum += s;
+            }
+            (State::Numbers { count, sum }, State::Numbers { count: c, sum: s }) => {
+                *count += c;
+                *sum = sum.add(s)?;
+            }
+            (State::Floats { count, sum }, State::Floats { count: c, sum: s }) => {
+                *count += c;
+                *sum = add_floats(*sum, *s)?;
+            }
+            (State::Intervals { count, sum }, State::Intervals { count: c, sum: s }) => {
+                *count += c;
+                *sum = sum.add(s)?;
+            }
+            (
+                State::Squares {
+                    count,
+                    sum,
+                    squares,
+                },
+                State::Squares {
+                    count: c,
+                    sum: s,
+                    squares: q,
+                },
+            ) => {
+                *count += c;
+                *sum = sum.add(s)?;
+                *squares = squares.add(q)?;
+            }
+            (
+                State::Deviations {
+                    count,
+                    sum,
+                    squares,
+                },
+                State::Deviations {
+                    count: c,
+                    sum: s,
+                    squares: q,
+                },
+            ) => merge_deviations((count, sum, squares), (*c, *s, *q))?,
+            (State::Value(a), State::Value(b)) if !b.is_null() => {
+                let kept = std::mem::replace(a, Datum::Null);
+                *a = combine(kind, self.argument, kept, b)?;
+            }
+            (State::Text(a), State::Text(Some(b))) => a.get_or_insert_default().push_str(b),
+            (State::Bytes(a), State::Bytes(Some(b))) => {
+                a.get_or_insert_default().extend_from_slice(b);
+            }
+            (State::Elements(a), State::Elements(Some(b))) => {
+                a.get_or_insert_default().extend_from_slice(b);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The result over the rows taken so far.
     ///
     /// # Errors
     /// As [`Accumulator::step`].
-    pub fn finish(&self, context: &EvalContext) -> Result<Datum> {
-        let _ = context;
-        Err(Error::unsupported(format!(
-            "aggregate {}",
-            self.aggregate.name
-        )))
+    pub fn finish(&self, _context: &EvalContext) -> Result<Datum> {
+        let kind = self.aggregate.kind;
+        Ok(match &self.state {
+            State::Count(count) => Datum::Int8(*count),
+            State::Integers { count: 0, .. }
+            | State::Numbers { count: 0, .. }
+            | State::Intervals { count: 0, .. } => Datum::Null,
+            State::Integers { count, sum } => match (kind, self.argument) {
+                (Kind::Avg, _) => {
+                    let count = Numeric::from(*count);
+                    Datum::Numeric(Numeric::new(*sum, 0).div(&count)?)
+                }
+                (_, TypeId::INT8) => Datum::Numeric(Numeric::new(*sum, 0)),
+                _ => Datum::Int8(i64::try_from(*sum).map_err(|_| integer_overflow())?),
+            },
+            State::Numbers { count, sum } => match kind {
+                Kind::Avg => Datum::Numeric(sum.div(&Numeric::from(*count))?),
+                _ => Datum::Numeric(sum.clone()),
+            },
+            State::Floats { count, sum } => match (kind, self.argument) {
+                _ if *count == 0.0 => Datum::Null,
+                (Kind::Avg, _) => Datum::Float8(sum / count),
+                (_, TypeId::FLOAT4) => Datum::Float4(*sum as f32),
+                _ => Datum::Float8(*sum),
+            },
+            State::Intervals { count, sum } => match kind {
+                Kind::Avg => Datum::Interval(sum.div(*count as f64)?),
+                _ => Datum::Interval(*sum),
+            },
+            State::Squares {
+                count,
+                sum,
+                squares,
+            } => spread_of_numbers(kind, *count, sum, squares)?,
+            State::Deviations { count, squares, .. } => spread_of_floats(kind, *count, *squares),
+            State::Value(value) => value.clone(),
+            State::Text(text) => text.as_ref().map_or(Datum::Null, Datum::text),
+            State::Bytes(bytes) => bytes.as_ref().map_or(Datum::Null, Datum::bytea),
+            State::Elements(elements) => match elements {
+                None => Datum::Null,
+                Some(elements) => {
+                    Datum::Array(Arc::new(Array::of(self.argument, elements.clone())))
+                }
+            },
+        })
     }
+}
+
+/// The value kept after another one.
+fn combine(kind: Kind, argument: TypeId, kept: Datum, value: &Datum) -> Result<Datum> {
+    if kept.is_null() {
+        return Ok(value.clone());
+    }
+    let order = || compare::compare(argument, value, &kept);
+    Ok(match kind {
+        Kind::Min if order().is_lt() => value.clone(),
+        Kind::Max if order().is_gt() => value.clone(),
+        Kind::Min | Kind::Max => kept,
+        Kind::And => Datum::Bool(kept.is_true() && value.is_true()),
+        Kind::Or => Datum::Bool(kept.is_true() || value.is_true()),
+        _ => {
+            let (a, b) = (integer(&kept)?, integer(value)?);
+            let bits = match kind {
+                Kind::BitAnd => a & b,
+                Kind::BitOr => a | b,
+                _ => a ^ b,
+            };
+            match kept {
+                Datum::Int2(_) => Datum::Int2(bits as i16),
+                Datum::Int4(_) => Datum::Int4(bits as i32),
+                _ => Datum::Int8(bits),
+            }
+        }
+    })
+}
+
+/// One more value by Youngs and Cramer's recurrence.
+fn deviate(count: &mut f64, sum: &mut f64, squares: &mut f64, value: f64) -> Result<()> {
+    let before = *sum;
+    *count += 1.0;
+    *sum += value;
+    if *count > 1.0 {
+        let distance = value * *count - *sum;
+        *squares += distance * distance / (*count * (*count - 1.0));
+        if sum.is_infinite() || squares.is_infinite() {
+            if before.is_finite() && value.is_finite() {
+                return Err(float_overflow());
+            }
+            *squares = f64::NAN;
+        }
+    } else if !value.is_finite() {
+        *squares = f64::NAN;
+    }
+    Ok(())
+}
+
+fn merge_deviations(a: (&mut f64, &mut f64, &mut f64), b: (f64, f64, f64)) -> Result<()> {
+    let (count, sum, squares) = a;
+    if b.0 == 0.0 {
+        return Ok(());
+    }
+    if *count == 0.0 {
+        (*count, *sum, *squares) = b;
+        return Ok(());
+    }
+    let distance = *sum / *count - b.1 / b.0;
+    let total = *count + b.0;
+    *squares += b.2 + *count * b.0 * distance * distance / total;
+    *sum = add_floats(*sum, b.1)?;
+    *count = total;
+    Ok(())
+}
+
+/// How many values there must be, and whether the root is taken.
+fn spread_kind(kind: Kind) -> (Spread, bool) {
+    match kind {
+        Kind::Deviation(spread) => (spread, true),
+        Kind::Variance(spread) => (spread, false),
+        _ => (Spread::Population, false),
+    }
+}
+
+fn spread_of_floats(kind: Kind, count: f64, squares: f64) -> Datum {
+    let (spread, root) = spread_kind(kind);
+    let variance = match spread {
+        Spread::Sample if count <= 1.0 => return Datum::Null,
+        Spread::Population if count == 0.0 => return Datum::Null,
+        Spread::Sample => squares / (count - 1.0),
+        Spread::Population => squares / count,
+    };
+    Datum::Float8(if root { variance.sqrt() } else { variance })
+}
+
+fn spread_of_numbers(kind: Kind, count: i64, sum: &Numeric, squares: &Numeric) -> Result<Datum> {
+    let (spread, root) = spread_kind(kind);
+    let least = match spread {
+        Spread::Sample => 2,
+        Spread::Population => 1,
+    };
+    if count < least {
+        return Ok(Datum::Null);
+    }
+    if !sum.is_finite() {
+        return Ok(Datum::Numeric(Numeric::NAN));
+    }
+    let n = Numeric::from(count);
+    let top = n.mul(squares)?.sub(&sum.mul(sum)?)?;
+    if top.is_negative() || top.is_zero() {
+        return Ok(Datum::Numeric(Numeric::ZERO));
+    }
+    let bottom = match spread {
+        Spread::Sample => n.mul(&Numeric::from(count - 1))?,
+        Spread::Population => n.mul(&n)?,
+    };
+    let variance = top.div(&bottom)?;
+    Ok(Datum::Numeric(match root {
+        true => variance.sqrt_to(variance.scale())?,
+        false => variance,
+    }))
 }

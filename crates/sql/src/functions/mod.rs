@@ -22,18 +22,41 @@
 //! made by users are another issue.
 
 pub mod aggregate;
+mod arguments;
+mod arrays;
+mod comparison;
+mod decimal;
+mod floating;
+pub mod hashing;
+mod integer;
+pub mod keywords;
+mod moments;
+pub mod pattern;
 pub mod registry;
 pub mod resolve;
+pub mod strings;
+pub mod system;
+mod table;
+mod table_aggregates;
+mod table_casts;
+mod table_compare;
+mod table_moment;
+mod table_number;
+mod table_operators;
+mod table_string;
+mod table_system;
 
 use base::error::{Error, Result};
 
 use crate::types::{Datum, EvalContext, TypeId};
 
-pub use aggregate::{Accumulator, Aggregate};
-pub use registry::{cast_between, function_by_oid, functions_named, operators_named};
+pub use aggregate::{aggregate_by_oid, aggregates_named, Accumulator, Aggregate};
+pub use registry::{
+    cast_between, function_by_oid, functions_named, operator_by_oid, operators_named,
+};
 pub use resolve::{
-    find_coercion, resolve_aggregate, resolve_function, resolve_operator, select_common_type,
-    CastContext, Coercion, FunctionMatch, OperatorMatch,
+    find_coercion, resolve_aggregate, resolve_function, resolve_operator, resolve_type_function,
+    select_common_type, AggregateMatch, CastContext, Coercion, FunctionMatch, OperatorMatch,
 };
 
 /// What a function is told about the call besides its arguments.

@@ -1,27 +1,84 @@
-//! The tables of functions, operators and casts, and lookup in them by name, OID and types.
+//! Lookup in the tables of functions, operators and casts by name, OID and types.
 
 use std::sync::OnceLock;
 
 use base::hash::HashMap;
 
-use super::{Cast, Function, Operator};
+use super::resolve::Coercion;
+use super::table;
+use super::{Cast, CastMethod, Function, Operator};
 use crate::types::TypeId;
 
 struct Registry {
     by_oid: HashMap<u32, &'static Function>,
     by_name: HashMap<&'static str, Vec<&'static Function>>,
     operators: HashMap<&'static str, Vec<&'static Operator>>,
-    casts: HashMap<(TypeId, TypeId), &'static Cast>,
+    operators_by_oid: HashMap<u32, &'static Operator>,
+    casts: HashMap<(TypeId, TypeId), (&'static Cast, &'static Coercion)>,
 }
 
+/// Built at the first use; what the tables name is leaked, once per process.
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| Registry {
-        by_oid: HashMap::default(),
-        by_name: HashMap::default(),
-        operators: HashMap::default(),
-        casts: HashMap::default(),
-    })
+    REGISTRY.get_or_init(build)
+}
+
+fn build() -> Registry {
+    let mut by_oid = HashMap::default();
+    let mut by_name: HashMap<_, Vec<_>> = HashMap::default();
+    for function in table::all() {
+        let before = by_oid.insert(function.oid, function);
+        assert!(before.is_none(), "function {} is there twice", function.oid);
+        by_name.entry(function.name).or_default().push(function);
+    }
+    by_name
+        .values_mut()
+        .for_each(|named| named.sort_by_key(|f| f.oid));
+    let function = |oid: u32| -> &'static Function {
+        let found = by_oid.get(&oid).copied();
+        found.unwrap_or_else(|| panic!("function {oid} is named in a table and is not there"))
+    };
+    let mut operators: HashMap<_, Vec<&'static Operator>> = HashMap::default();
+    let mut operators_by_oid = HashMap::default();
+    for row in super::table_operators::OPERATORS {
+        let operator: &'static Operator = Box::leak(Box::new(Operator {
+            oid: row.oid,
+            name: row.name,
+            left: row.left,
+            right: row.right,
+            function: function(row.function),
+            commutator: row.commutator,
+            negator: row.negator,
+        }));
+        operators.entry(row.name).or_default().push(operator);
+        operators_by_oid.insert(row.oid, operator);
+    }
+    let mut casts = HashMap::default();
+    for row in super::table_casts::CASTS {
+        let (method, coercion) = match row.how {
+            0 => (CastMethod::Binary, Coercion::Binary),
+            1 => (CastMethod::InOut, Coercion::InOut),
+            oid => (
+                CastMethod::Function(function(oid)),
+                Coercion::Function(function(oid)),
+            ),
+        };
+        let cast: &'static Cast = Box::leak(Box::new(Cast {
+            source: row.source,
+            target: row.target,
+            method,
+            context: row.context,
+        }));
+        let coercion: &'static Coercion = Box::leak(Box::new(coercion));
+        casts.insert((row.source, row.target), (cast, coercion));
+    }
+    Registry {
+        by_oid,
+        by_name,
+        operators,
+        operators_by_oid,
+        casts,
+    }
 }
 
 /// The functions of that name, in order of OID.
@@ -39,7 +96,17 @@ pub fn operators_named(name: &str) -> &'static [&'static Operator] {
     registry().operators.get(name).map_or(&[], Vec::as_slice)
 }
 
+/// The operator of that OID.
+pub fn operator_by_oid(oid: u32) -> Option<&'static Operator> {
+    registry().operators_by_oid.get(&oid).copied()
+}
+
 /// The cast between two types.
 pub fn cast_between(source: TypeId, target: TypeId) -> Option<&'static Cast> {
-    registry().casts.get(&(source, target)).copied()
+    registry().casts.get(&(source, target)).map(|found| found.0)
+}
+
+/// The coercion of the cast between two types.
+pub(crate) fn coercion_between(source: TypeId, target: TypeId) -> Option<&'static Coercion> {
+    registry().casts.get(&(source, target)).map(|found| found.1)
 }

@@ -107,14 +107,6 @@ impl Numeric {
         }
     }
 
-    /// The value times 10^6, rounded, if it is finite and fits: seconds as microseconds.
-    pub(crate) fn to_micros(&self) -> Option<i64> {
-        let mut decimal = self.decimal()?;
-        decimal.round(6);
-        decimal.scale = 6;
-        i64::try_from(decimal.unscaled()?).ok()
-    }
-
     /// The nearest `f64` of a decimal for estimates; infinite when out of range.
     pub(crate) fn estimate(decimal: &Decimal) -> f64 {
         let mut value = 0f64;

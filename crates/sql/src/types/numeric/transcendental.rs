@@ -107,9 +107,6 @@ fn sqrt(number: &Decimal, scale: i32) -> Decimal {
 /// e^x to `scale` digits, rounded.
 fn exp(number: &Decimal, scale: i32) -> Result<Decimal> {
     let value = Numeric::estimate(number);
-    if value > EXP_MAX * 10.0 * 5.1 {
-        return Err(overflow());
-    }
     let digits_before = (value * LOG10_E) as i32;
     if digits_before < -(scale + GUARD) {
         return Ok(Decimal::zero(scale));
@@ -145,7 +142,7 @@ fn round_significant(number: &mut Decimal, digits: i32) {
     if !number.is_zero() {
         let scale = digits - (number.weight + 1) * DIGITS;
         if scale < number.least_scale() {
-            number.round(scale.max(-number.weight * DIGITS));
+            number.round(scale);
         }
         number.scale = number.least_scale();
     }
@@ -250,6 +247,14 @@ impl Numeric {
         };
         let scale = result_scale(weight, number.scale);
         Numeric::from_decimal(sqrt(&number, scale))
+    }
+
+    /// The square root to a scale; the number is finite and not negative.
+    pub(crate) fn sqrt_to(&self, scale: i32) -> Result<Numeric> {
+        match self.decimal() {
+            Some(number) => Numeric::from_decimal(sqrt(&number, scale)),
+            None => Ok(self.clone()),
+        }
     }
 
     /// e to this power.

@@ -1,0 +1,105 @@
+//! Functions of the system that need nothing but their arguments.
+
+use base::error::Result;
+
+use super::arguments::Arguments;
+use super::Call;
+use crate::types::typmod::{format_type, NO_TYPMOD};
+use crate::types::{compare, Datum, Numeric, TypeId};
+
+/// The version of PostgreSQL whose behaviour is meant, as `server_version` shows it.
+pub const SERVER_VERSION: &str = "15.0";
+
+pub(crate) fn version(_: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::text(format!(
+        "PostgreSQL {SERVER_VERSION} (Quorate {}) on {}-{}, 64-bit",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        std::env::consts::OS
+    )))
+}
+
+pub(crate) fn type_of(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    let kind = call.argument_types.first().copied();
+    Ok(Datum::Oid(kind.unwrap_or(TypeId::UNKNOWN).0))
+}
+
+pub(crate) fn type_name(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let Datum::Oid(oid) = args.any(0)? else {
+        return Ok(Datum::Null);
+    };
+    let typmod = match args.any(1)? {
+        Datum::Int4(typmod) => *typmod,
+        // Without a modifier at all, "character" needs no quotes.
+        _ => return Ok(Datum::text(TypeId(*oid).to_string())),
+    };
+    Ok(Datum::text(match typmod {
+        NO_TYPMOD => format_type(TypeId(*oid), NO_TYPMOD),
+        _ => format_type(TypeId(*oid), typmod),
+    }))
+}
+
+pub(crate) fn hash(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let kind = call.argument_types.first().copied();
+    let wide = compare::hash(kind.unwrap_or(TypeId::UNKNOWN), args.any(0)?);
+    Ok(Datum::Int4((wide ^ wide >> 32) as i32))
+}
+
+pub(crate) fn random_uuid(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    let mut uuid = [0; 16];
+    uuid[..8].copy_from_slice(&call.context.clock.random().to_be_bytes());
+    uuid[8..].copy_from_slice(&call.context.clock.random().to_be_bytes());
+    // Version 4, variant 1.
+    uuid[6] = uuid[6] & 0x0f | 0x40;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    Ok(Datum::Uuid(uuid))
+}
+
+pub(crate) fn count_nulls(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(
+        args.iter().filter(|v| v.is_null()).count() as i32
+    ))
+}
+
+pub(crate) fn count_nonnulls(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(
+        args.iter().filter(|v| !v.is_null()).count() as i32
+    ))
+}
+
+/// Bytes between two positions in a log.
+pub(crate) fn lsn_difference(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (a, b) = (args.unsigned8(0)?, args.unsigned8(1)?);
+    Ok(Datum::Numeric(Numeric::new(
+        i128::from(a) - i128::from(b),
+        0,
+    )))
+}
+
+/// A size in bytes with the unit that keeps it short.
+pub(crate) fn size_pretty(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let bytes = args.int(0)?;
+    // Each unit is used below its limit; sizes are rounded half away from zero on the way.
+    let units = [
+        ("bytes", 10 * 1_024, 0u32),
+        ("kB", 20 * 1_024 - 1, 9),
+        ("MB", 20 * 1_024 - 1, 10),
+        ("GB", 20 * 1_024 - 1, 10),
+        ("TB", 20 * 1_024 - 1, 10),
+        ("PB", i64::MAX, 10),
+    ];
+    let mut size = bytes;
+    for (index, (unit, limit, shift)) in units.iter().enumerate() {
+        if *shift > 0 {
+            size /= 1 << shift;
+        }
+        if size.abs() < *limit || index == units.len() - 1 {
+            let shown = match index {
+                0 => size,
+                _ => (size + size.signum()) / 2,
+            };
+            return Ok(Datum::text(format!("{shown} {unit}")));
+        }
+    }
+    Ok(Datum::text(format!("{bytes} bytes")))
+}
