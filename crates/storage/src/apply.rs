@@ -12,7 +12,8 @@
 //! # Invariants
 //! - All changes of one LSN are applied in one call, or with the trees made and dropped just
 //!   before it; readers at lower snapshots go by the versions' LSNs and see none of them.
-//! - One note per key and LSN; the versions of a key that are noted are those in its chain.
+//! - One note per key and LSN. Each tells the version before, which goes when the note is released:
+//!   without a look at the leaf, unless a tombstone has to go too.
 //! - A page is copied for the checkpoint that is being written before its first change
 //!   ([`crate::checkpoint`]). Links to the undo store, and tombstones that are let go, are no
 //!   change: a page on disk has neither.
@@ -107,7 +108,7 @@ impl Store {
                 break;
             };
             match event {
-                Event::Change(tree, key) => {
+                Event::Change { tree, key, .. } => {
                     let tree = self
                         .tree(tree)
                         .ok_or_else(|| Error::internal(format!("tree {tree} is gone")))?;
@@ -136,19 +137,29 @@ impl Store {
     /// XX001 or 58030, fatal for the node.
     pub fn release(&self, horizon: Lsn, limit: usize) -> Result<bool> {
         let mut writer = self.writer.lock();
-        for _ in 0..limit {
-            if writer.history.front().is_none_or(|(lsn, _)| *lsn > horizon) {
+        for done in 0.. {
+            let next = writer.history.front().map(|(lsn, _)| *lsn);
+            if next.is_none_or(|lsn| lsn > horizon) {
                 writer.released = writer.released.max(horizon.min(self.applied()));
                 return Ok(true);
+            }
+            if done == limit {
+                break;
             }
             let Some((lsn, event)) = writer.history.pop_front() else {
                 break;
             };
             writer.released = writer.released.max(lsn);
             match event {
-                Event::Change(tree, key) => {
-                    if let Some(tree) = self.tree(tree) {
-                        self.release_change(&mut writer, lsn, &tree, &key)?;
+                Event::Change {
+                    tree,
+                    key,
+                    previous,
+                    deleted,
+                } => {
+                    self.forget(&mut writer, previous)?;
+                    if let Some(tree) = self.tree(tree).filter(|_| deleted) {
+                        self.release_tombstone(&mut writer, lsn, &tree, &key)?;
                     }
                 }
                 Event::Created(_) => {}
@@ -227,7 +238,12 @@ impl Store {
                         return Err(absent(lsn, tree.id, key));
                     }
                     page.insert_leaf(slot, cell);
-                    let event = Event::Change(tree.id, key.into());
+                    let event = Event::Change {
+                        tree: tree.id,
+                        key: key.into(),
+                        previous: UndoId::NONE,
+                        deleted: false,
+                    };
                     writer.history.push_back((lsn, event));
                 }
                 Ok(slot) => {
@@ -262,23 +278,33 @@ impl Store {
         if new.value == Value::Tombstone && old.value == Value::Tombstone {
             return Err(absent(new.lsn, tree, new.key));
         }
+        let deleted = new.value == Value::Tombstone;
         if old.lsn == new.lsn {
             // The same record once more: nobody may have seen the version between.
             if let Value::Overflow { first, .. } = old.value {
                 self.free_chain(writer, first)?;
             }
+            if deleted {
+                note_deleted(writer, new.lsn, tree, new.key);
+            }
             return Ok(old.undo);
         }
-        let event = Event::Change(tree, new.key.into());
-        writer.history.push_back((new.lsn, event));
         if let Value::Overflow { first, .. } = old.value {
             self.retire_chain(writer, first)?;
         }
-        Ok(self.undo.put(Version {
+        let previous = self.undo.put(Version {
             lsn: old.lsn,
             value: OwnedValue::of(old.value),
             previous: old.undo,
-        }))
+        });
+        let event = Event::Change {
+            tree,
+            key: new.key.into(),
+            previous,
+            deleted,
+        };
+        writer.history.push_back((new.lsn, event));
+        Ok(previous)
     }
 
     /// Puts a row that is too long for a leaf into overflow pages.
@@ -337,26 +363,39 @@ impl Store {
             })?;
             let cell = page.leaf_cell(slot);
             let (old_value, undo) = (OwnedValue::of(cell.value), cell.undo);
-            if undo == UndoId::NONE {
-                self.touch(writer, &mut page);
-                page.remove(slot);
-            } else {
-                let version = self.undo.with(undo, Version::clone);
-                let restored = LeafCell {
-                    key,
-                    lsn: version.lsn,
-                    undo: version.previous,
-                    value: version.value.as_value(),
-                };
-                if !page.fits(restored.len(), Some(slot)) {
-                    drop(page);
-                    self.split(writer, &path, key)?;
-                    continue;
+            match self.undo.with(undo, Version::clone) {
+                None => {
+                    self.touch(writer, &mut page);
+                    page.remove(slot);
                 }
-                self.touch(writer, &mut page);
-                page.replace_leaf(slot, restored);
-                if let OwnedValue::Overflow { first, .. } = self.undo.take(undo).value {
-                    self.restore_chain(writer, first)?;
+                Some(Version {
+                    lsn,
+                    value: OwnedValue::Tombstone,
+                    ..
+                }) if lsn <= writer.released => {
+                    // Nobody would come again to let go of the tombstone.
+                    self.touch(writer, &mut page);
+                    page.remove(slot);
+                    self.undo.take(undo);
+                }
+                Some(version) => {
+                    let restored = LeafCell {
+                        key,
+                        lsn: version.lsn,
+                        undo: version.previous,
+                        value: version.value.as_value(),
+                    };
+                    if !page.fits(restored.len(), Some(slot)) {
+                        drop(page);
+                        self.split(writer, &path, key)?;
+                        continue;
+                    }
+                    self.touch(writer, &mut page);
+                    page.replace_leaf(slot, restored);
+                    self.undo.take(undo);
+                    if let OwnedValue::Overflow { first, .. } = version.value {
+                        self.restore_chain(writer, first)?;
+                    }
                 }
             }
             if let OwnedValue::Overflow { first, .. } = old_value {
@@ -371,30 +410,28 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets what came before the version at `lsn`, and the version itself if it is a tombstone.
-    fn release_change(&self, writer: &mut Writer, lsn: Lsn, tree: &Tree, key: &[u8]) -> Result<()> {
+    /// Lets go of a tombstone, if it is still the newest version.
+    fn release_tombstone(
+        &self,
+        writer: &mut Writer,
+        lsn: Lsn,
+        tree: &Tree,
+        key: &[u8],
+    ) -> Result<()> {
         let mut path = std::mem::take(&mut writer.path);
         self.descend(tree, key, &mut path)?;
         let leaf = path[path.len() - 1].frame.clone();
         let mut page = leaf.latch.write();
-        let mut shrunk = false;
-        if let Ok(slot) = page.search(key) {
-            let cell = page.leaf_cell(slot);
-            let (newest, undo, is_tombstone) =
-                (cell.lsn, cell.undo, cell.value == Value::Tombstone);
-            if newest == lsn {
-                page.set_undo(slot, UndoId::NONE);
-                self.forget(writer, undo)?;
-                if is_tombstone {
-                    page.remove(slot);
-                    shrunk = true;
-                }
-            } else if self.cut_chain(writer, undo, lsn)? {
-                page.set_undo(slot, UndoId::NONE);
-            }
+        let found = page.search(key).ok();
+        let found = found.filter(|slot| {
+            let cell = page.leaf_cell(*slot);
+            cell.lsn == lsn && cell.value == Value::Tombstone
+        });
+        if let Some(slot) = found {
+            page.remove(slot);
         }
         drop(page);
-        if shrunk {
+        if found.is_some() {
             self.shrink(writer, tree, &path)?;
         }
         path.clear();
@@ -402,36 +439,9 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the versions before the one at `lsn`, and that one too if it is a tombstone; true
-    /// when nothing is left of the chain.
-    fn cut_chain(&self, writer: &mut Writer, head: UndoId, lsn: Lsn) -> Result<bool> {
-        let (mut before, mut at) = (UndoId::NONE, head);
-        while at != UndoId::NONE {
-            let (found, previous, is_tombstone) = self.undo.with(at, |version| {
-                let is_tombstone = version.value == OwnedValue::Tombstone;
-                (version.lsn, version.previous, is_tombstone)
-            });
-            if found == lsn {
-                self.undo.set_previous(at, UndoId::NONE);
-                self.forget(writer, previous)?;
-                if is_tombstone {
-                    if before != UndoId::NONE {
-                        self.undo.set_previous(before, UndoId::NONE);
-                    }
-                    self.undo.take(at);
-                    return Ok(before == UndoId::NONE);
-                }
-                return Ok(false);
-            }
-            (before, at) = (at, previous);
-        }
-        Ok(false)
-    }
-
     /// Gives a version and all before it back.
     fn forget(&self, writer: &mut Writer, mut at: UndoId) -> Result<()> {
-        while at != UndoId::NONE {
-            let version = self.undo.take(at);
+        while let Some(version) = self.undo.take(at) {
             if let OwnedValue::Overflow { first, .. } = version.value {
                 self.free_chain(writer, first)?;
             }
@@ -583,6 +593,19 @@ impl Store {
             id = next;
         }
         Ok(())
+    }
+}
+
+/// Notes that a row changed before by the same record is deleted after all.
+fn note_deleted(writer: &mut Writer, at: Lsn, in_tree: TreeId, of_key: &[u8]) {
+    let events = writer.history.iter_mut().rev();
+    for (_, event) in events.take_while(|(lsn, _)| *lsn == at) {
+        match event {
+            Event::Change {
+                tree, key, deleted, ..
+            } if *tree == in_tree && **key == *of_key => *deleted = true,
+            _ => {}
+        }
     }
 }
 

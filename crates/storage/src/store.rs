@@ -44,7 +44,7 @@ use crate::file::{Published, StoreFile};
 use crate::page::{Page, PageId};
 use crate::split::Step;
 use crate::tree::Tree;
-use crate::undo::UndoStore;
+use crate::undo::{UndoId, UndoStore};
 use crate::{CheckpointInfo, Owner};
 
 /// How a store is kept.
@@ -91,7 +91,14 @@ pub struct Scanned {
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// A row got a new version.
-    Change(TreeId, Box<[u8]>),
+    Change {
+        tree: TreeId,
+        key: Box<[u8]>,
+        /// The version before, where there is one.
+        previous: UndoId,
+        /// The new version is a tombstone.
+        deleted: bool,
+    },
     /// A tree was made.
     Created(TreeId),
     /// A tree was dropped.

@@ -116,7 +116,30 @@ fn a_record_may_change_a_key_twice() {
     assert_eq!(value(&store, T, b"a", 1), Some(b"1".to_vec()));
     store.take_back(Lsn(1)).unwrap();
     assert_eq!(value(&store, T, b"a", 2), Some(b"1".to_vec()));
+    store.apply(Lsn(2), &twice).unwrap();
+    store.release(Lsn(2), usize::MAX).unwrap();
+    assert_eq!(store.old_versions(), 0);
+    store.apply(Lsn(3), &[put(T, b"b", b"3")]).unwrap();
+    store.take_back(Lsn(2)).unwrap();
+    assert_eq!(value(&store, T, b"b", 2), None);
     store.check_trees(&mut |_, _, _| Ok(())).unwrap();
+}
+
+/// A row that changes often has a long chain of versions; releasing them one by one must not walk
+/// it each time.
+#[test]
+fn a_hot_row_is_released_in_no_time() {
+    let store = open(&TestEnv::new());
+    store.create_tree(Lsn(1), T).unwrap();
+    for lsn in 1..=50_000u64 {
+        let row = lsn.to_be_bytes();
+        store.apply(Lsn(lsn), &[put(T, b"k", &row)]).unwrap();
+    }
+    assert_eq!(store.old_versions(), 49_999);
+    for lsn in 1..=50_000u64 {
+        assert!(store.release(Lsn(lsn), 2).unwrap());
+    }
+    assert_eq!(store.old_versions(), 0);
 }
 
 #[test]

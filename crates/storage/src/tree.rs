@@ -21,7 +21,7 @@ use base::{Error, Key, KeyRange, Lsn, Result, TreeId};
 use crate::cache::Frame;
 use crate::page::{Page, PageId, PageKind, Value};
 use crate::store::{Read, Scanned, Store};
-use crate::undo::{OwnedValue, UndoId};
+use crate::undo::OwnedValue;
 
 /// Leaves that one call of a scan visits at most; then it returns what is left of the range, so
 /// that a long run of deleted rows does not keep others waiting.
@@ -264,8 +264,8 @@ impl Store {
             return Ok(Some((cell.lsn, exists)));
         }
         let mut undo = cell.undo;
-        while undo != UndoId::NONE {
-            let (lsn, previous, value) = self.undo.with(undo, |version| {
+        loop {
+            let found = self.undo.with(undo, |version| {
                 let value = (version.lsn <= at).then(|| match &version.value {
                     OwnedValue::Inline(bytes) => {
                         row.extend_from_slice(bytes);
@@ -279,6 +279,9 @@ impl Store {
                 });
                 (version.lsn, version.previous, value)
             });
+            let Some((lsn, previous, value)) = found else {
+                break;
+            };
             if let Some(value) = value {
                 let exists = self.read_value(value, row)?;
                 return Ok(Some((lsn, exists)));

@@ -1,8 +1,16 @@
 //! The undo store: versions of rows that are no longer the newest, while somebody may need them.
 //!
-//! A leaf entry links to its predecessor here, and that one to its own. Only the writer changes a
-//! chain, and only under the latch of the leaf whose entry it hangs from, so a reader that holds
-//! that latch can follow it.
+//! A leaf entry links to its predecessor here, and that one to its own. A version goes when its
+//! successor is released; the link to it stays and leads nowhere, because finding who holds it
+//! would cost a walk along the chain: ids are never used again, and whoever follows a dead one
+//! finds nothing.
+//!
+//! ```text
+//!   leaf: k → 24 "c" ──► 19 "b" ──► 17 "a" ──╳        16 was released: what came before is gone
+//! ```
+//!
+//! Readers follow links under the latch of the leaf, and only from versions above their snapshot:
+//! none of those is released.
 //!
 //! It lives in memory. Its users name versions by opaque ids and never hold a reference, so that
 //! old versions may go to disk.
@@ -61,10 +69,41 @@ pub(crate) struct Version {
     pub(crate) previous: UndoId,
 }
 
+/// A place for a version, used by many one after another.
+#[derive(Debug, Default)]
+struct Slot {
+    /// How many versions it has had.
+    generation: u32,
+    version: Option<Version>,
+}
+
 #[derive(Debug, Default)]
 struct Slab {
-    versions: Vec<Option<Version>>,
-    free: Vec<usize>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Slab {
+    fn get(&self, id: UndoId) -> Option<&Version> {
+        let slot = self.slots.get(id.slot())?;
+        let version = slot.version.as_ref()?;
+        (slot.generation == id.generation()).then_some(version)
+    }
+}
+
+impl UndoId {
+    // Generations begin at 1, so no id is zero.
+    fn new(slot: u32, generation: u32) -> UndoId {
+        UndoId(u64::from(generation) << 32 | u64::from(slot))
+    }
+
+    fn slot(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
 }
 
 /// All versions that are no longer the newest.
@@ -77,48 +116,37 @@ impl UndoStore {
     /// Keeps a version.
     pub(crate) fn put(&self, version: Version) -> UndoId {
         let mut slab = self.slab.write();
-        let slot = match slab.free.pop() {
-            Some(slot) => {
-                slab.versions[slot] = Some(version);
-                slot
-            }
-            None => {
-                slab.versions.push(Some(version));
-                slab.versions.len() - 1
-            }
-        };
-        UndoId(slot as u64 + 1)
+        let slot = slab.free.pop().unwrap_or_else(|| {
+            slab.slots.push(Slot::default());
+            (slab.slots.len() - 1) as u32
+        });
+        let place = &mut slab.slots[slot as usize];
+        assert!(
+            place.version.is_none(),
+            "undo slot {slot} is free and has a version"
+        );
+        // A slot would have to be used four billion times while somebody follows a dead link.
+        place.generation = place.generation.wrapping_add(1).max(1);
+        place.version = Some(version);
+        UndoId::new(slot, place.generation)
     }
 
-    /// Looks at a version.
-    pub(crate) fn with<R>(&self, id: UndoId, look: impl FnOnce(&Version) -> R) -> R {
-        let slab = self.slab.read();
-        look(
-            slab.versions[id.0 as usize - 1]
-                .as_ref()
-                .expect("a version that is linked to"),
-        )
+    /// Looks at a version, if it is still there.
+    pub(crate) fn with<R>(&self, id: UndoId, look: impl FnOnce(&Version) -> R) -> Option<R> {
+        self.slab.read().get(id).map(look)
     }
 
-    /// Changes which version comes before.
-    pub(crate) fn set_previous(&self, id: UndoId, previous: UndoId) {
+    /// Gives a version back, if it is still there.
+    pub(crate) fn take(&self, id: UndoId) -> Option<Version> {
         let mut slab = self.slab.write();
-        let version = slab.versions[id.0 as usize - 1].as_mut();
-        version.expect("a version that is linked to").previous = previous;
-    }
-
-    /// Gives a version back.
-    pub(crate) fn take(&self, id: UndoId) -> Version {
-        let mut slab = self.slab.write();
-        let slot = id.0 as usize - 1;
-        let version = slab.versions[slot].take();
-        slab.free.push(slot);
-        version.expect("a version that is linked to")
+        slab.get(id)?;
+        slab.free.push(id.slot() as u32);
+        slab.slots[id.slot()].version.take()
     }
 
     /// How many versions there are.
     pub(crate) fn len(&self) -> usize {
         let slab = self.slab.read();
-        slab.versions.len() - slab.free.len()
+        slab.slots.len() - slab.free.len()
     }
 }

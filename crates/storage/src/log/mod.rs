@@ -14,9 +14,9 @@
 //! another is in flight waits for it first.
 //!
 //! # On disk
-//! A directory of segments ([`segment`]) filled with frames ([`frame`]). Nothing is overwritten in
+//! A directory of segments (`segment`) filled with frames (`frame`). Nothing is overwritten in
 //! place: when a tail is replaced, a frame says so, and the new entries follow. Each batch begins
-//! with a mark that names the file position which was durable before it, so that [`recovery`] can
+//! with a mark that names the file position which was durable before it, so that `recovery` can
 //! tell a torn tail, which is cut, from a broken disk, which stops the node.
 //!
 //! At open, what lies above the last recorded durable position is written anew, into a new segment,
