@@ -77,6 +77,22 @@ fn header(reader: &mut Reader<'_>) -> Result<GroupId> {
     reader.varint_as().map(GroupId)
 }
 
+fn header_of(group: GroupId, more: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16 + more);
+    out.push(FORMAT);
+    put_varint(&mut out, u64::from(group.0));
+    out
+}
+
+/// A frame of so many consensus messages, given their bytes, each with its length in front.
+pub fn encode_consensus(group: GroupId, count: usize, messages: &[u8]) -> Vec<u8> {
+    let mut out = header_of(group, messages.len());
+    out.push(CONSENSUS);
+    put_varint(&mut out, count as u64);
+    out.extend_from_slice(messages);
+    out
+}
+
 fn put_position(out: &mut Vec<u8>, position: Position) {
     put_varint(out, position.term.0);
     put_varint(out, position.lsn.0);
@@ -92,15 +108,14 @@ fn position(reader: &mut Reader<'_>) -> Result<Position> {
 impl Frame {
     /// The bytes.
     pub fn encode(&self, group: GroupId) -> Vec<u8> {
-        let mut out = vec![FORMAT];
-        put_varint(&mut out, u64::from(group.0));
+        let mut out = header_of(group, 0);
         match self {
             Frame::Consensus(messages) => {
-                out.push(CONSENSUS);
-                put_varint(&mut out, messages.len() as u64);
+                let mut bytes = Vec::new();
                 for message in messages {
-                    put_bytes(&mut out, &message.encode());
+                    put_bytes(&mut bytes, &message.encode());
                 }
+                return encode_consensus(group, messages.len(), &bytes);
             }
             Frame::ChunkRequest { checkpoint, index } => {
                 out.push(CHUNK_REQUEST);

@@ -128,6 +128,7 @@ impl World {
             Arc::new(MemoryDisk {
                 shared: self.shared.clone(),
                 files: Mutex::default(),
+                broken: Arc::default(),
             })
         });
         let host = Arc::new(Host {
@@ -155,6 +156,12 @@ impl World {
             (name.clone(), content)
         });
         content.collect()
+    }
+
+    /// From now on, syncs of this host fail.
+    pub fn break_disk(&mut self, node: NodeId) {
+        let disk = &self.disks[&node];
+        disk.broken.store(true, Ordering::SeqCst);
     }
 
     /// Inverts one byte of a file.
@@ -444,6 +451,7 @@ impl Transport for Host {
 struct MemoryDisk {
     shared: Arc<Shared>,
     files: Mutex<BTreeMap<String, Arc<MemoryFile>>>,
+    broken: Arc<AtomicBool>,
 }
 
 impl MemoryDisk {
@@ -477,6 +485,7 @@ impl Write {
 
 struct MemoryFile {
     shared: Arc<Shared>,
+    broken: Arc<AtomicBool>,
     content: Mutex<Content>,
 }
 
@@ -517,6 +526,7 @@ impl Disk for MemoryDisk {
             (None, _) => {
                 let file = Arc::new(MemoryFile {
                     shared: self.shared.clone(),
+                    broken: self.broken.clone(),
                     content: Mutex::default(),
                 });
                 files.insert(path.to_owned(), file.clone());
@@ -605,6 +615,9 @@ impl File for MemoryFile {
             }
             if done_at.is_some_and(|at| state.now < at) {
                 return Poll::Pending;
+            }
+            if self.broken.load(Ordering::SeqCst) {
+                return Poll::Ready(Err(ErrorKind::Other.into()));
             }
             let mut content = self.content.lock();
             let content = &mut *content;

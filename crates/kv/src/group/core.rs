@@ -158,15 +158,24 @@ impl Group {
     fn try_pump(&self, core: &mut Core) -> Result<()> {
         let mut outbox = Outbox::default();
         self.shared.gathered.store(0, Ordering::SeqCst);
-        while let Some(ready) = core.consensus.ready()? {
-            self.carry_out(core, ready, &mut outbox)?;
+        loop {
+            while let Some(ready) = core.consensus.ready()? {
+                self.carry_out(core, ready, &mut outbox)?;
+            }
+            outbox.send(&*self.transport, self.config.group);
+            // The flush begins before the rest is done: acknowledging it waits for no apply.
+            if core.owed > core.synced && !core.writing {
+                self.log_work.notify_all();
+            }
+            let count = self.apply_queued(core)?;
+            // The consensus takes new entries for ones that are not applied yet; a leader has
+            // applied its own before.
+            core.consensus.applied(core.applied);
+            // What a follower has applied, the leader may want to hear.
+            if count == 0 || core.consensus.is_leader() {
+                break;
+            }
         }
-        outbox.send(&*self.transport, self.config.group);
-        // The flush begins before the rest is done: acknowledging it waits for no apply.
-        if core.owed > core.synced && !core.writing {
-            self.log_work.notify_all();
-        }
-        self.apply_queued(core)?;
         self.announce(core)
     }
 
@@ -285,7 +294,7 @@ impl Group {
     }
 
     /// Applies what was appended: everything on a leader, some of it elsewhere.
-    pub(super) fn apply_queued(&self, core: &mut Core) -> Result<()> {
+    fn apply_queued(&self, core: &mut Core) -> Result<usize> {
         let most = match core.consensus.is_leader() {
             true => usize::MAX,
             false => APPLIED_PER_TURN_MAX,
@@ -302,12 +311,11 @@ impl Group {
             self.wake();
         }
         if count > 0 {
-            core.consensus.applied(core.applied);
             self.shared
                 .visible
                 .store(core.applied.lsn.0, Ordering::SeqCst);
         }
-        Ok(())
+        Ok(count)
     }
 
     fn apply_entry(&self, core: &mut Core, entry: &Entry) -> Result<()> {

@@ -140,7 +140,7 @@ impl Group {
 
     /// The claim, if there is something to flush and nobody has it.
     fn claim(self: &Arc<Self>, core: &mut Core) -> Option<Claim> {
-        if core.writing || core.failed || core.owed <= core.synced {
+        if core.writing || core.failed || core.deaf || core.owed <= core.synced {
             return None;
         }
         core.writing = true;

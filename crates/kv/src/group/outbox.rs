@@ -6,7 +6,10 @@ use base::{GroupId, NodeId};
 use raft::{Envelope, Message};
 
 use crate::config::Transport;
-use crate::frame::Frame;
+use crate::frame::encode_consensus;
+
+/// A frame is closed when it has so many bytes; only one message alone may make it longer.
+const FRAME_BYTES: usize = 2 << 20;
 
 /// Messages of one turn, by receiver.
 #[derive(Debug, Default)]
@@ -22,9 +25,19 @@ impl Outbox {
     }
 
     /// Hands everything to the transport.
-    pub fn send(self, transport: &dyn Transport, group: GroupId) {
-        for (to, messages) in self.messages {
-            transport.send(to, Frame::Consensus(messages).encode(group));
+    pub fn send(&mut self, transport: &dyn Transport, group: GroupId) {
+        for (to, messages) in std::mem::take(&mut self.messages) {
+            let (mut bytes, mut count) = (Vec::new(), 0);
+            for message in messages {
+                let message = message.encode();
+                if count > 0 && bytes.len() + message.len() > FRAME_BYTES {
+                    transport.send(to, encode_consensus(group, count, &bytes));
+                    (bytes, count) = (Vec::new(), 0);
+                }
+                base::codec::put_bytes(&mut bytes, &message);
+                count += 1;
+            }
+            transport.send(to, encode_consensus(group, count, &bytes));
         }
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering;
 
 use base::limits::UNCOMMITTED_BYTES_MAX;
-use base::{coro, Debt, Error, Position, Result, SequenceId, Term, Timestamp, TxnId};
+use base::{coro, Debt, Error, Position, Result, SequenceId, SqlState, Term, Timestamp, TxnId};
 
 use super::core::Core;
 use super::{not_leader, term_is_over, CommitRequest, Group};
@@ -18,6 +18,9 @@ use crate::record;
 /// The sequence from which transaction ids are taken.
 pub const TXN_SEQUENCE: SequenceId = SequenceId(0);
 
+/// A transaction whose record is longer gets 54000: a message between nodes carries it whole.
+pub const RECORD_BYTES_MAX: usize = 32 << 20;
+
 /// Space in the log that commits leave to entries that nobody can refuse, such as those of a new
 /// leader.
 const LOG_BYTES_SPARE: u64 = 64 << 10;
@@ -25,13 +28,16 @@ const LOG_BYTES_SPARE: u64 = 64 << 10;
 /// Records that nobody waits for gather until they are so many bytes.
 const GATHERED_BYTES_MAX: usize = 128 << 10;
 
+const _: () = assert!(RECORD_BYTES_MAX < UNCOMMITTED_BYTES_MAX);
+
 impl Group {
     /// Logs, applies and makes visible a transaction whose locks are all held. Waits (inside a
     /// coroutine) only before anything is logged, while too much is uncommitted. On return the
     /// caller releases its locks; the outcome rests on the position.
     ///
     /// # Errors
-    /// [`term_is_over`], [`not_leader`], an interrupt. Nothing has been logged then.
+    /// [`term_is_over`], [`not_leader`], an interrupt; 54000 when it is too large; 53100 when the
+    /// disk is full. Nothing has been logged then.
     pub fn commit(&self, request: CommitRequest) -> Result<Position> {
         self.check_term(request.term)?;
         let mut changes = request.changes;
@@ -39,6 +45,13 @@ impl Group {
         drop_orphans(&self.registry, &mut changes)?;
         let derived = derive(&self.store(), &self.registry, &changes).map_err(not_fatal)?;
         let record = record::encode_transaction(request.txn, &changes);
+        if record.len() > RECORD_BYTES_MAX {
+            return Err(Error::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                format!("transaction of {} bytes is too large", record.len()),
+            )
+            .with_detail(format!("The maximum is {RECORD_BYTES_MAX} bytes.")));
+        }
         self.wait_for_room()?;
         self.reserve(record.len())?;
         let mut core = self.core.lock();
@@ -157,7 +170,7 @@ fn check_leads(core: &Core, term: Term) -> Result<()> {
 /// not the disk's: nothing has been logged, and the node goes on.
 fn not_fatal(error: Error) -> Error {
     match error.state() {
-        base::SqlState::DATA_CORRUPTED => Error::internal(error.message()),
+        SqlState::DATA_CORRUPTED => Error::internal(error.message()),
         _ => error,
     }
 }

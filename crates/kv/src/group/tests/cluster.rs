@@ -39,20 +39,31 @@ impl Cluster {
 
     /// Starts so many voters with these settings.
     pub fn with(seed: u64, voters: u64, settings: GroupSettings) -> Cluster {
-        let members = (1..=voters).map(|id| Member {
-            node: NodeId(id),
+        Cluster::of(seed, (1..=voters).map(|id| (id, true)).collect(), settings)
+    }
+
+    /// Starts one voter and a learner.
+    pub fn learning(seed: u64) -> Cluster {
+        Cluster::of(seed, vec![(1, true), (2, false)], GroupSettings::default())
+    }
+
+    fn of(seed: u64, nodes: Vec<(u64, bool)>, settings: GroupSettings) -> Cluster {
+        let member = |(id, voter): &(u64, bool)| Member {
+            node: NodeId(*id),
             name: format!("n{id}").into(),
             peer_address: "".into(),
             sql_address: "".into(),
-            voter: true,
-        });
+            voter: *voter,
+        };
         let mut cluster = Cluster {
             world: World::new(seed),
             groups: BTreeMap::new(),
-            members: members.collect(),
+            members: nodes.iter().map(member).collect(),
             settings,
         };
-        (1..=voters).for_each(|id| cluster.start(NodeId(id)));
+        for (id, _) in nodes {
+            cluster.start(NodeId(id));
+        }
         cluster
     }
 

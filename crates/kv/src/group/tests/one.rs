@@ -18,7 +18,8 @@ fn what_is_committed_is_there_after_a_crash() {
     for seed in 0..20 {
         let mut cluster = one(seed);
         for i in 0..20 {
-            cluster.commit_at(insert(&format!("k{i}"), "a"), Durability::Local);
+            let level = Durability::ALL[1 + i % 4];
+            cluster.commit_at(insert(&format!("k{i}"), "a"), level);
         }
         cluster.commit_at(update("k3", "a", "b"), Durability::On);
         cluster.commit_at(delete("k4"), Durability::On);

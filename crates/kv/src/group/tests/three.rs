@@ -1,13 +1,31 @@
-//! Three voters.
+//! Three voters, or one and a learner.
 
-use base::{Durability, NodeId};
+use std::sync::Arc;
 
-use super::cluster::{insert, rows, Cluster};
+use base::{Durability, NodeId, Position, SqlState};
+
+use super::cluster::{commit, insert, millis, rows, Cluster};
+use crate::config::GroupSettings;
+use crate::group::Group;
+
+const NODES: [NodeId; 3] = [NodeId(1), NodeId(2), NodeId(3)];
 
 fn three(seed: u64) -> Cluster {
     let mut cluster = Cluster::new(seed, 3);
     cluster.create_table();
     cluster
+}
+
+fn isolate(cluster: &mut Cluster, node: NodeId, up: bool) {
+    for other in NODES.into_iter().filter(|other| *other != node) {
+        cluster.world.link(node, other, up);
+    }
+}
+
+/// Commits on a node without waiting for anything.
+fn commit_on(cluster: &mut Cluster, group: &Arc<Group>, key: &str) -> base::Result<Position> {
+    let (group, changes) = (group.clone(), insert(key, "a"));
+    cluster.world.session(move || commit(&group, changes))
 }
 
 #[test]
@@ -19,7 +37,210 @@ fn all_replicas_show_the_same() {
             cluster.commit_at(insert(&format!("k{i:02}"), "a"), level);
         }
         cluster.assert_equal();
-        let node = NodeId(2);
-        assert_eq!(rows(&cluster.groups[&node]).len(), 30);
+        assert_eq!(rows(&cluster.groups[&NodeId(2)]).len(), 30);
     }
+}
+
+#[test]
+fn a_new_leader_takes_the_tail_of_the_old_one_back() {
+    let mut cluster = three(1);
+    let (old, group) = cluster.leader();
+    cluster.commit_at(insert("kept", "a"), Durability::On);
+    isolate(&mut cluster, old, false);
+    let position = commit_on(&mut cluster, &group, "lost").expect("it still leads");
+    let settle = group.settle(position, Durability::On);
+    assert!(
+        rows(&group).contains_key("lost"),
+        "visible before it is settled"
+    );
+    cluster.groups.remove(&old);
+    let (new, _) = cluster.leader();
+    assert_ne!(new, old);
+    cluster.commit_at(insert("new", "a"), Durability::On);
+    // The old leader has stepped down by itself, and serves nobody.
+    cluster.world.pass(millis(1_000));
+    let error = commit_on(&mut cluster, &group, "late").expect_err("it leads no more");
+    assert_eq!(error.state(), SqlState::ADMIN_SHUTDOWN);
+    isolate(&mut cluster, old, true);
+    let error = cluster.world.run(settle).expect_err("it was taken back");
+    assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE);
+    cluster.groups.insert(old, group);
+    cluster.assert_equal();
+    let keys: Vec<_> = rows(&cluster.groups[&old]).into_keys().collect();
+    assert_eq!(keys, ["kept", "new"]);
+}
+
+#[test]
+fn a_wait_survives_the_loss_of_leadership() {
+    let mut cluster = three(2);
+    let (old, group) = cluster.leader();
+    let position = commit_on(&mut cluster, &group, "k").expect("it leads");
+    let mut settle = group.settle(position, Durability::On);
+    // The record leaves with the first poll; then the answers are cut off.
+    let waker = std::task::Waker::noop();
+    let poll = settle
+        .as_mut()
+        .poll(&mut std::task::Context::from_waker(waker));
+    assert!(poll.is_pending());
+    cluster.world.pass(std::time::Duration::from_micros(160));
+    isolate(&mut cluster, old, false);
+    cluster.groups.remove(&old);
+    cluster.leader();
+    cluster.world.pass(millis(1_000));
+    assert_eq!(group.leading(), None);
+    isolate(&mut cluster, old, true);
+    let outcome = cluster.world.run(settle);
+    cluster.groups.insert(old, group.clone());
+    cluster.assert_equal();
+    assert_eq!(outcome.is_ok(), rows(&group).contains_key("k"));
+}
+
+#[test]
+fn a_far_follower_gets_a_checkpoint() {
+    let settings = GroupSettings {
+        segment_bytes: 8 << 10,
+        checkpoint_log_bytes: 16_000,
+        kept_log_bytes: 4_000,
+        absent_log_bytes_max: 8_000,
+        ..GroupSettings::default()
+    };
+    let mut cluster = Cluster::with(6, 3, settings);
+    cluster.create_table();
+    let (leader, _) = cluster.leader();
+    let away = NODES
+        .into_iter()
+        .find(|node| *node != leader)
+        .expect("another");
+    cluster.crash(away);
+    for i in 0..600 {
+        let value = "a value that makes the log grow";
+        cluster.commit_at(insert(&format!("k{i:04}"), value), Durability::On);
+        if i % 10 == 0 {
+            cluster.world.pass(millis(20));
+        }
+    }
+    cluster.start(away);
+    cluster.assert_equal();
+    assert!(cluster.groups[&away].store().checkpoint().lsn > base::Lsn(300));
+    // It is a full member again.
+    cluster.crash(leader);
+    cluster.commit_at(insert("after", "a"), Durability::On);
+    cluster.crash(away);
+    cluster.start(leader);
+    cluster.start(away);
+    cluster.assert_equal();
+    cluster.check();
+}
+
+#[test]
+fn named_standbys_are_waited_for() {
+    let mut settings = GroupSettings::default();
+    settings.synchronous_standby_names = "ANY 2 (n1, n2, n3)".into();
+    let mut cluster = Cluster::with(3, 3, settings);
+    cluster.create_table();
+    let (leader, group) = cluster.leader();
+    cluster.commit_at(insert("both", "a"), Durability::RemoteApply);
+    let away: Vec<_> = NODES.into_iter().filter(|node| *node != leader).collect();
+    // The leader's own name counts as one: one further standby is enough.
+    cluster.world.freeze(away[0], true);
+    cluster.commit_at(insert("one", "a"), Durability::On);
+    cluster.world.freeze(away[0], false);
+    cluster.world.pass(millis(500));
+
+    let mut settings = GroupSettings::default();
+    settings.synchronous_standby_names = "ANY 3 (n1, n2, n3)".into();
+    let mut cluster = Cluster::with(4, 3, settings);
+    cluster.create_table();
+    let (leader, _) = cluster.leader();
+    let away = NODES
+        .into_iter()
+        .find(|node| *node != leader)
+        .expect("another");
+    cluster.world.freeze(away, true);
+    let position = cluster.commit_at(insert("k", "a"), Durability::Local);
+    cluster.world.pass(millis(1_000));
+    let group_of_leader = cluster.groups[&leader].clone();
+    assert!(group_of_leader.gate.commit() >= position.lsn, "committed");
+    assert!(
+        !group_of_leader.is_settled(position, Durability::On),
+        "and not settled"
+    );
+    cluster.world.freeze(away, false);
+    cluster.world.pass(millis(1_000));
+    assert!(group_of_leader.is_settled(position, Durability::On));
+    drop(group);
+}
+
+#[test]
+fn a_learner_follows_and_never_leads() {
+    let mut cluster = Cluster::learning(5);
+    cluster.create_table();
+    for i in 0..20 {
+        cluster.commit_at(insert(&format!("k{i:02}"), "a"), Durability::On);
+    }
+    cluster.assert_equal();
+    let learner = cluster.groups[&NodeId(2)].clone();
+    let status = cluster.groups[&NodeId(1)].status();
+    assert_eq!(status.leader, Some(NodeId(1)));
+    assert!(
+        !status.replicas[1].voter && status.replicas[1].connected,
+        "{status:?}"
+    );
+    cluster.crash(NodeId(1));
+    cluster.world.pass(millis(3_000));
+    assert_eq!(learner.leading(), None);
+    assert_eq!(rows(&learner).len(), 20);
+}
+
+#[test]
+fn the_status_has_true_figures() {
+    let mut cluster = three(7);
+    for i in 0..10 {
+        cluster.commit_at(insert(&format!("k{i:02}"), "a"), Durability::RemoteApply);
+        cluster.world.pass(millis(10));
+    }
+    cluster.assert_equal();
+    cluster.world.pass(millis(200));
+    let (leader, group) = cluster.leader();
+    let status = group.status();
+    assert_eq!(status.leader, Some(leader));
+    for replica in &status.replicas {
+        let marks = [
+            replica.sent,
+            replica.received,
+            replica.flushed,
+            replica.applied,
+        ];
+        assert_eq!(marks, [status.commit; 4], "{replica:?}");
+        assert!(replica.connected, "{replica:?}");
+        if replica.node != leader {
+            let lag = replica.flush_lag.expect("a lag was measured");
+            assert!(lag < millis(10), "{replica:?}");
+            assert!(replica.connected_since.is_some(), "{replica:?}");
+        }
+    }
+    cluster
+        .world
+        .freeze(NODES.into_iter().find(|n| *n != leader).expect("one"), true);
+    cluster.world.pass(millis(1_000));
+    let away = cluster.groups[&leader].status();
+    assert_eq!(away.replicas.iter().filter(|r| !r.connected).count(), 1);
+}
+
+#[test]
+fn a_broken_disk_stops_its_node_and_no_other() {
+    let mut cluster = three(8);
+    let (leader, group) = cluster.leader();
+    cluster.world.break_disk(leader);
+    let position = commit_on(&mut cluster, &group, "k").expect("it leads");
+    let _ = cluster.world.run(group.settle(position, Durability::Local));
+    cluster
+        .world
+        .until("the node to stop", |world| world.stopped(leader).is_some());
+    let error = cluster.world.run(group.settle(position, Durability::Local));
+    let error = error.expect_err("it was never flushed");
+    assert_eq!(error.state(), SqlState::TRANSACTION_RESOLUTION_UNKNOWN);
+    drop(group);
+    cluster.groups.remove(&leader);
+    cluster.commit_at(insert("on", "a"), Durability::On);
 }
