@@ -30,6 +30,7 @@
 mod catchup;
 mod checkpoints;
 mod core;
+mod digest;
 mod driver;
 mod flush;
 mod lag;
@@ -58,6 +59,7 @@ use raft::{SnapshotMeta, Standbys};
 use storage::log::Log;
 use storage::Store;
 
+pub use digest::Digest;
 pub use replay::replay_for_check;
 pub use sequencer::TXN_SEQUENCE;
 
