@@ -243,6 +243,15 @@ impl Node {
     }
 }
 
+/// Checks the files of a node that does not run. Nothing is changed.
+///
+/// # Errors
+/// What is not sound, in words.
+pub async fn check(env: Arc<dyn Env>, config: &NodeConfig) -> Result<kv::check::CheckReport> {
+    let cluster = config.cluster.short();
+    kv::check::check(env, cluster, base::ids::FIRST_GROUP, GROUP_DIRECTORY).await
+}
+
 fn listen(env: &dyn Env, address: &str) -> Result<Box<dyn Listener>> {
     env.net().listen(address).map_err(|error| {
         let message = format!("could not listen on {address}: {error}");

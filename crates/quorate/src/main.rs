@@ -1,10 +1,11 @@
-//! `quorate`: starts, stops and watches clusters and their nodes.
+//! `quorate`: starts, stops, watches and checks clusters and their nodes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+mod check;
 mod layout;
 mod start;
 mod status;
@@ -35,6 +36,8 @@ enum Command {
     Stop(DataDir),
     /// Show the nodes of a cluster
     Status(status::Options),
+    /// Check the files of a node, or of all nodes of a cluster, while they are stopped
+    Check(check::Options),
 }
 
 /// Which directory a command is about.
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Start(options) => start::run(&options),
         Command::Stop(options) => stop::run(&options.data),
         Command::Status(options) => status::run(&options),
+        Command::Check(options) => check::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

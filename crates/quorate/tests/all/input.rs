@@ -67,10 +67,14 @@ fn nonsense_at_the_clients_port() {
             String::from_utf8_lossy(&answer)
         );
     }
-    // A client that goes in the middle of a message, or of a transaction.
-    let _ = answer(&address, &session(b"Q\0\0\x10\0select"));
-    let began = answer(&address, &session(b"Q\0\0\0\x0abegin\0"));
-    assert!(contains(&began, "BEGIN") || began.is_empty());
+    // Clients that go in the middle of a message, or of a transaction.
+    for bytes in [
+        session(b"Q\0\0\x10\0select"),
+        session(b"Q\0\0\0\x0abegin\0"),
+    ] {
+        let mut stream = TcpStream::connect(&address).expect("a connection");
+        stream.write_all(&bytes).expect("it is sent");
+    }
     assert_eq!(node.query("select 1").expect("an answer"), "1");
     assert_eq!(cluster.status().expect("a status")[0].pid, pid);
 }
