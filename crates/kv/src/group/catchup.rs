@@ -57,15 +57,20 @@ struct Export {
 }
 
 impl Group {
-    /// The consensus offers a checkpoint.
-    pub(super) fn begin_fetch(&self, offer: SnapshotOffer) {
+    /// The consensus offers a checkpoint. False when an earlier one is just being put in place.
+    ///
+    /// # Errors
+    /// 58030 when the directory cannot be written.
+    pub(super) fn begin_fetch(&self, offer: SnapshotOffer) -> Result<bool> {
         let position = offer.meta.position;
         let mut fetch = self.catchup.fetch.lock();
-        let same = fetch.as_ref().is_some_and(|fetch| {
-            fetch.offer.meta.position == position && fetch.offer.from == offer.from
-        });
-        if same {
-            return;
+        if let Some(fetch) = &*fetch {
+            if fetch.offer.meta.position == position && fetch.offer.from == offer.from {
+                return Ok(true);
+            }
+            if fetch.importer.is_none() {
+                return Ok(false);
+            }
         }
         let message = format!(
             "fetching checkpoint {} from node {}",
@@ -73,23 +78,19 @@ impl Group {
         );
         self.env.log(Severity::Info, &message);
         let directory = self.config.store_directory();
-        match Importer::start(self.env.clone(), &directory, self.config.owner()) {
-            Ok(importer) => {
-                let from = offer.from;
-                *fetch = Some(Fetch {
-                    offer,
-                    importer: Some(importer),
-                    next: 0,
-                    asked_at: self.env.now(),
-                    requests: 1,
-                });
-                self.ask(from, position, 0);
-            }
-            Err(error) => {
-                *fetch = None;
-                self.env.stop_node(&error.to_string());
-            }
-        }
+        // What was begun before is let go of before its place is taken.
+        *fetch = None;
+        let importer = Importer::start(self.env.clone(), &directory, self.config.owner())?;
+        let from = offer.from;
+        *fetch = Some(Fetch {
+            offer,
+            importer: Some(importer),
+            next: 0,
+            asked_at: self.env.now(),
+            requests: 1,
+        });
+        self.ask(from, position, 0);
+        Ok(true)
     }
 
     fn ask(&self, from: NodeId, checkpoint: Position, index: u64) {

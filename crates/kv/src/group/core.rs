@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use base::env::Severity;
+use base::env::{Instant, Severity};
 use base::{Durability, Error, Lsn, Position, Result, Term, Timestamp};
 use raft::watermarks::{self, View};
 use raft::{Consensus, Entry, EntryKind, LogView, Ready, Role, SnapshotMeta, State};
@@ -210,7 +210,10 @@ impl Group {
             }
         }
         if let Some(offer) = ready.offer {
-            self.begin_fetch(offer);
+            let position = offer.meta.position;
+            if !self.begin_fetch(offer)? {
+                core.consensus.snapshot_failed(position);
+            }
         }
         Ok(())
     }
@@ -401,10 +404,11 @@ impl Group {
         Durability::ALL.map(|level| watermarks::satisfied(level, &view, &self.standbys))
     }
 
-    /// Followers report what they received and applied at once only while somebody waits for that.
-    pub(super) fn tend_eagerness(&self, core: &mut Core, now: base::env::Instant) {
-        core.consensus
-            .want_eager_watermarks(self.gate.wants_eager(), now);
+    /// Followers report what they received and applied at once while somebody waits for that, and
+    /// when there is little to report; else with their next acknowledgement.
+    pub(super) fn tend_eagerness(&self, core: &mut Core, busy: bool, now: Instant) {
+        let eager = self.gate.wants_eager() || !busy;
+        core.consensus.want_eager_watermarks(eager, now);
     }
 
     /// The node cannot go on.

@@ -64,7 +64,7 @@ impl Group {
             return often;
         }
         core.consensus.tick(now);
-        self.tend_eagerness(&mut core, now);
+        self.tend_eagerness(&mut core, busy, now);
         self.pump(&mut core);
         let tick = core.consensus.next_tick();
         match busy {

@@ -8,7 +8,9 @@
 use std::sync::atomic::Ordering;
 
 use base::limits::UNCOMMITTED_BYTES_MAX;
-use base::{coro, Debt, Error, Position, Result, SequenceId, SqlState, Term, Timestamp, TxnId};
+use base::{
+    coro, Debt, Durability, Error, Position, Result, SequenceId, SqlState, Term, Timestamp, TxnId,
+};
 
 use super::core::Core;
 use super::{not_leader, term_is_over, CommitRequest, Group};
@@ -21,6 +23,9 @@ pub const TXN_SEQUENCE: SequenceId = SequenceId(0);
 /// A transaction whose record is longer gets 54000: a message between nodes carries it whole.
 pub const RECORD_BYTES_MAX: usize = 32 << 20;
 
+/// Bytes that are not committed at which commits at `off` wait before they append.
+pub const UNFLUSHED_BYTES_MAX: usize = 8 << 20;
+
 /// Space in the log that commits leave to entries that nobody can refuse, such as those of a new
 /// leader.
 const LOG_BYTES_SPARE: u64 = 64 << 10;
@@ -29,6 +34,7 @@ const LOG_BYTES_SPARE: u64 = 64 << 10;
 const GATHERED_BYTES_MAX: usize = 128 << 10;
 
 const _: () = assert!(RECORD_BYTES_MAX < UNCOMMITTED_BYTES_MAX);
+const _: () = assert!(GATHERED_BYTES_MAX < UNFLUSHED_BYTES_MAX);
 
 impl Group {
     /// Logs, applies and makes visible a transaction whose locks are all held. Waits (inside a
@@ -52,15 +58,20 @@ impl Group {
             )
             .with_detail(format!("The maximum is {RECORD_BYTES_MAX} bytes.")));
         }
-        self.wait_for_room()?;
+        self.wait_for_room(request.durability)?;
         self.reserve(record.len())?;
         let mut core = self.core.lock();
         self.append(&mut core, request.term, record, derived)
     }
 
-    /// Waits while too much is uncommitted.
-    fn wait_for_room(&self) -> Result<()> {
-        if self.shared.uncommitted.load(Ordering::SeqCst) < UNCOMMITTED_BYTES_MAX {
+    /// Waits while too much is uncommitted. Who never waits for a flush waits here the sooner, so
+    /// that it delays nobody's small commit by a long write.
+    fn wait_for_room(&self, durability: Durability) -> Result<()> {
+        let most = match durability {
+            Durability::Off => UNFLUSHED_BYTES_MAX,
+            _ => UNCOMMITTED_BYTES_MAX,
+        };
+        if self.shared.uncommitted.load(Ordering::SeqCst) < most {
             return Ok(());
         }
         {
@@ -69,7 +80,7 @@ impl Group {
         }
         Ok(coro::wait(self.room.until(|| {
             let bytes = self.shared.uncommitted.load(Ordering::SeqCst);
-            (bytes < UNCOMMITTED_BYTES_MAX || self.leading().is_none()).then_some(())
+            (bytes < most || self.leading().is_none()).then_some(())
         }))?)
     }
 
