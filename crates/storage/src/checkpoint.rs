@@ -28,6 +28,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::env;
+use base::hash::HashSet;
 use base::{Error, Key, Lsn, Result, TreeId};
 
 use crate::file::MAP_ENTRIES;
@@ -52,13 +53,15 @@ pub(crate) struct Checkpoint {
     epoch: u64,
     lsn: Lsn,
     /// Pages to write that have not changed since.
-    remaining: BTreeSet<PageId>,
-    /// Pages to write that have.
+    remaining: HashSet<PageId>,
+    /// The order in which they are written, last one first, once that has begun.
+    order: Option<Vec<PageId>>,
+    /// Pages to write that have changed since.
     copied: Vec<Copied>,
-    /// All pages to write.
-    pages: Vec<PageId>,
-    /// Pages given back since the last checkpoint.
-    freed: Vec<PageId>,
+    /// Pages that are being written now.
+    in_flight: Vec<PageId>,
+    /// Pages that it must not have.
+    freed: HashSet<PageId>,
     /// Where pages were written.
     moved: BTreeMap<PageId, BlockRef>,
     record: RootRecord,
@@ -118,16 +121,14 @@ impl Store {
                 other.lsn
             )));
         }
-        let dirty = std::mem::take(&mut writer.dirty);
-        let freed = std::mem::take(&mut writer.freed);
-        let remaining: BTreeSet<PageId> = dirty.into_iter().collect();
         *checkpoint = Some(Checkpoint {
             epoch: writer.epoch,
             lsn,
-            pages: remaining.iter().copied().collect(),
-            remaining,
+            remaining: std::mem::take(&mut writer.dirty),
+            order: None,
             copied: Vec::new(),
-            freed: freed.into_iter().collect(),
+            in_flight: Vec::new(),
+            freed: std::mem::take(&mut writer.freed),
             moved: BTreeMap::new(),
             record: RootRecord {
                 meta,
@@ -251,14 +252,14 @@ impl Store {
         }
         drop(slot);
         // What it would have written or freed is for the next one to write or free.
-        for id in checkpoint.pages {
+        for id in checkpoint.pages() {
             if !writer.freed.contains(&id) {
                 writer.dirty.insert(id);
             }
         }
-        for id in checkpoint.freed {
-            if !writer.dirty.contains(&id) {
-                writer.freed.insert(id);
+        for id in &checkpoint.freed {
+            if !writer.dirty.contains(id) {
+                writer.freed.insert(*id);
             }
         }
         let mut blocks: Vec<u32> = checkpoint.moved.values().map(|b| b.location).collect();
@@ -330,23 +331,25 @@ impl Store {
         let mut batch = Vec::with_capacity(BATCH_PAGES);
         while batch.len() < BATCH_PAGES {
             let next = self.with_checkpoint(epoch, |checkpoint| {
-                if let Some(copied) = checkpoint.copied.pop() {
-                    batch.push(copied);
-                    return None;
+                let next = checkpoint.next();
+                if let Next::Copied((id, _)) = &next {
+                    checkpoint.in_flight.push(*id);
                 }
-                let mut after = checkpoint.remaining.iter();
-                after.next().copied().map(Ok).or(Some(Err(())))
+                next
             });
             let id = match next {
                 None => return Ok(None),
-                Some(None) => continue,
-                Some(Some(Err(()))) => break,
-                Some(Some(Ok(id))) => id,
+                Some(Next::Nothing) => break,
+                Some(Next::Copied(copied)) => {
+                    batch.push(copied);
+                    continue;
+                }
+                Some(Next::Page(id)) => id,
             };
             // The page's latch comes first. If it changed meanwhile, its copy is there.
             let frame = self.cache.peek(id);
             let page = frame.as_ref().map(|frame| frame.latch.read());
-            let taken = self.with_checkpoint(epoch, |checkpoint| checkpoint.remaining.remove(&id));
+            let taken = self.with_checkpoint(epoch, |checkpoint| checkpoint.take(id));
             match (taken, page) {
                 (Some(true), Some(page)) => batch.push((id, page.clone())),
                 (Some(true), None) => {
@@ -380,6 +383,7 @@ impl Store {
         self.file.write(&blocks)?;
         let noted = self.with_checkpoint(epoch, |checkpoint| {
             checkpoint.moved.extend(moved);
+            checkpoint.in_flight.clear();
             checkpoint.record.vacant.extend(vacant);
         });
         if noted.is_none() {
@@ -432,7 +436,49 @@ impl Store {
     }
 }
 
+/// What is to be written next.
+enum Next {
+    Nothing,
+    Copied(Copied),
+    /// A page that has not changed since, or did just now and is copied.
+    Page(PageId),
+}
+
 impl Checkpoint {
+    fn next(&mut self) -> Next {
+        if let Some(copied) = self.copied.pop() {
+            return Next::Copied(copied);
+        }
+        let order = self.order.get_or_insert_with(|| {
+            let mut order: Vec<PageId> = self.remaining.iter().copied().collect();
+            order.sort_unstable_by(|a, b| b.cmp(a));
+            order
+        });
+        while let Some(id) = order.pop() {
+            if self.remaining.contains(&id) {
+                return Next::Page(id);
+            }
+        }
+        Next::Nothing
+    }
+
+    /// Takes a page that has not changed since; false if it has.
+    fn take(&mut self, id: PageId) -> bool {
+        let taken = self.remaining.remove(&id);
+        if taken {
+            self.in_flight.push(id);
+        }
+        taken
+    }
+
+    /// All pages that it has written or would have.
+    fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        let copied = self.copied.iter().map(|(id, _)| id);
+        let waiting = self.remaining.iter().chain(copied);
+        let begun = self.in_flight.iter().chain(self.moved.keys());
+        waiting.chain(begun).copied()
+    }
+
     /// What becomes of the page map.
     fn changes(&self) -> BTreeMap<PageId, BlockRef> {
         let mut changes = self.moved.clone();

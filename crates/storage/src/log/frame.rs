@@ -21,6 +21,9 @@ use base::{Error, Lsn, Position, Result, Term};
 /// Bytes before the payload.
 pub(crate) const HEADER: usize = 40;
 
+/// Bytes of a mark's payload.
+pub(crate) const MARK_PAYLOAD: usize = 16;
+
 /// Frames begin at multiples of this.
 pub(crate) const ALIGN: usize = 8;
 
@@ -119,7 +122,7 @@ pub(crate) fn put_frame(out: &mut Vec<u8>, frame: Frame, payload: &[u8]) {
 
 /// Appends a mark.
 pub(crate) fn put_mark(out: &mut Vec<u8>, serial: u64, last: Position, durable: FilePosition) {
-    let mut payload = Vec::with_capacity(16);
+    let mut payload = Vec::with_capacity(MARK_PAYLOAD);
     put_file_position(&mut payload, durable);
     let frame = Frame {
         kind: FrameKind::Mark,
@@ -148,6 +151,12 @@ pub(crate) fn put_start(out: &mut Vec<u8>, serial: u64, last: Position, start: &
 fn put_file_position(out: &mut Vec<u8>, position: FilePosition) {
     out.extend_from_slice(&position.sequence.to_le_bytes());
     out.extend_from_slice(&position.offset.to_le_bytes());
+}
+
+/// How long the payload after a header is, if it may be one.
+pub(crate) fn payload_len(header: &[u8]) -> Option<usize> {
+    let len = le_u32(header.get(4..HEADER)?) as usize;
+    (len <= PAYLOAD_MAX).then_some(len)
 }
 
 /// The frame that `bytes` begin with, and its payload; none if there is none that is sound.

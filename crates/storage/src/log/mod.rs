@@ -44,7 +44,7 @@ use std::sync::{Arc, Weak};
 
 use base::env::{Env, Reactor};
 use base::sync::{Event, Mutex, RwLock};
-use base::{Error, Lsn, Position, Result, SqlState, Term};
+use base::{Error, ErrorClass, Lsn, Position, Result, SqlState, Term};
 
 use crate::Owner;
 use frame::{FilePosition, Frame, FrameKind, Start, PAYLOAD_MAX};
@@ -301,6 +301,8 @@ impl Log {
         let places = match self.lay_out(&mut writer, &batch) {
             Ok(places) => places,
             Err(error) => {
+                // Part of the batch may be there: even a full disk is final here.
+                let error = Error::of_class(ErrorClass::Node, error.state(), error.message());
                 writer.failed = Some(error.clone());
                 return Err(error);
             }

@@ -17,7 +17,8 @@ use base::env::{Disk, OpenMode};
 use base::{Error, Result};
 
 use super::frame::{
-    frame_len, parse_durable, parse_frame, parse_start, FilePosition, Frame, FrameKind, ALIGN,
+    frame_len, parse_durable, parse_frame, parse_start, payload_len, FilePosition, Frame,
+    FrameKind, ALIGN, HEADER, MARK_PAYLOAD,
 };
 use super::segment::{self, Header, Segment, SEGMENT_HEADER};
 use crate::Owner;
@@ -48,12 +49,17 @@ pub(crate) struct Scan {
     pub(crate) next_sequence: u64,
 }
 
-/// One segment as it was read.
+/// One segment, and what its first bytes say.
 struct Loaded {
     segment: Segment,
-    bytes: Vec<u8>,
-    /// Its start frame, if that is sound.
+    /// What its start frame says, if that is sound.
     from: Option<FilePosition>,
+}
+
+impl Loaded {
+    fn read(&self, offset: u64, len: u64) -> Result<Vec<u8>> {
+        read(&self.segment, offset, len)
+    }
 }
 
 /// Reads the log in `dir` and changes nothing.
@@ -146,12 +152,16 @@ fn load(disk: &dyn Disk, dir: &str, owner: Owner, sequence: u64) -> Result<Loade
     let path = segment::name(dir, sequence);
     let failed = |e| Error::io(format_args!("read \"{path}\""), e);
     let file = disk.open(&path, OpenMode::Existing).map_err(failed)?;
-    let len = file.len().map_err(failed)?;
-    let mut bytes = vec![0; len as usize];
-    file.read_at(&mut bytes, 0).map_err(failed)?;
-    let header = segment::check_header(&bytes, owner, sequence)?;
-    let first = bytes.get(SEGMENT_HEADER as usize..).and_then(parse_frame);
-    let from = match (header, first) {
+    let bytes = file.len().map_err(failed)?;
+    let segment = Segment {
+        sequence,
+        bytes,
+        file,
+    };
+    let header = read(&segment, 0, bytes.min(SEGMENT_HEADER))?;
+    let header = segment::check_header(&header, owner, sequence)?;
+    let start = read_start(&segment)?;
+    let from = match (header, parse_frame(&start)) {
         (Header::Sound(_), Some((frame, payload))) if frame.kind == FrameKind::Start => {
             Some(parse_start(payload)?.from)
         }
@@ -160,28 +170,40 @@ fn load(disk: &dyn Disk, dir: &str, owner: Owner, sequence: u64) -> Result<Loade
         }
         _ => None,
     };
-    let segment = Segment {
-        sequence,
-        bytes: len,
-        file,
-    };
-    Ok(Loaded {
-        segment,
-        bytes,
-        from,
-    })
+    Ok(Loaded { segment, from })
+}
+
+/// The bytes of the first frame, as far as they are there.
+fn read_start(segment: &Segment) -> Result<Vec<u8>> {
+    let behind = segment.bytes.saturating_sub(SEGMENT_HEADER);
+    let head = read(segment, SEGMENT_HEADER, behind.min(HEADER as u64))?;
+    match payload_len(&head) {
+        Some(len) => read(segment, SEGMENT_HEADER, behind.min((HEADER + len) as u64)),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn read(segment: &Segment, offset: u64, len: u64) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; len as usize];
+    let sequence = segment.sequence;
+    segment
+        .file
+        .read_at(&mut bytes, offset)
+        .map_err(|e| Error::io(format_args!("read log segment {sequence}"), e))?;
+    Ok(bytes)
 }
 
 /// Reads sound frames from the beginning of a segment up to `bound`, and returns where they end.
 fn read_frames(loaded: &Loaded, bound: Option<u64>, scan: &mut Scan) -> Result<u64> {
     let mut offset = SEGMENT_HEADER as usize;
     let bound = bound.unwrap_or(u64::MAX);
+    let bytes = loaded.read(0, loaded.segment.bytes)?;
     let mut serial = scan
         .frames
         .last()
         .map(|last| last.frame.serial + u64::from(last.frame.kind.takes_serial()));
     while (offset as u64) < bound {
-        let Some((frame, payload)) = loaded.bytes.get(offset..).and_then(parse_frame) else {
+        let Some((frame, payload)) = bytes.get(offset..).and_then(parse_frame) else {
             break;
         };
         if serial.is_some_and(|serial| serial != frame.serial) {
@@ -204,19 +226,28 @@ fn read_frames(loaded: &Loaded, bound: Option<u64>, scan: &mut Scan) -> Result<u
     Ok(offset as u64)
 }
 
+fn claimed(claims: bool, bytes: &[u8]) -> Option<(Frame, &[u8])> {
+    claims.then(|| parse_frame(bytes)).flatten()
+}
+
 /// The highest durable position that any sound frame claims, in the first segment behind `offset`
 /// and anywhere in the others.
 fn highest_claim(loaded: &[Loaded], offset: u64) -> Result<Option<FilePosition>> {
     let mut highest = None;
     let mut from = offset as usize;
     for loaded in loaded {
+        let bytes = loaded.read(0, loaded.segment.bytes)?;
         let mut at = from;
-        while at + super::frame::HEADER <= loaded.bytes.len() {
-            let kind = loaded.bytes[at + 32];
-            if kind == FrameKind::Mark as u8 || kind == FrameKind::Start as u8 {
-                if let Some((frame, payload)) = parse_frame(&loaded.bytes[at..]) {
-                    highest = highest.max(parse_durable(frame, payload)?);
+        while at + HEADER <= bytes.len() {
+            // A start begins a segment, and nothing else is one; a mark has one length.
+            let claims = match bytes[at + 32] {
+                kind if kind == FrameKind::Mark as u8 => {
+                    payload_len(&bytes[at..]) == Some(MARK_PAYLOAD)
                 }
+                kind => kind == FrameKind::Start as u8 && at as u64 == SEGMENT_HEADER,
+            };
+            if let Some((frame, payload)) = claimed(claims, &bytes[at..]) {
+                highest = highest.max(parse_durable(frame, payload)?);
             }
             at += ALIGN;
         }
