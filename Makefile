@@ -13,6 +13,7 @@ help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
 	@echo "make test    every test, with real clusters and the real psql"
 	@echo "make expected  write tests/sql/*.out anew, from PostgreSQL 15"
+	@echo "make soak    the simulator for an hour (SOAK_SECONDS=...); results go to docs/TESTING.md"
 	@echo "make lint    formatting and clippy, without warnings"
 	@echo "make fmt     format the sources"
 	@echo "make deps    install what building and testing need through apt, if it is missing"
@@ -28,6 +29,9 @@ test: deps
 
 expected: deps
 	QUORATE_REWRITE_EXPECTED=1 cargo test --locked -p quorate --test all expected_outputs
+
+soak: build
+	@scripts/soak.sh
 
 lint: deps-build
 	cargo fmt --all --check

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 mod check;
 mod layout;
+mod sim;
 mod start;
 mod status;
 mod stop;
@@ -38,6 +39,8 @@ enum Command {
     Status(status::Options),
     /// Check the files of a node, or of all nodes of a cluster, while they are stopped
     Check(check::Options),
+    /// Run whole clusters in simulated worlds, and judge what they do
+    Sim(sim::Options),
 }
 
 /// Which directory a command is about.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Stop(options) => stop::run(&options.data),
         Command::Status(options) => status::run(&options),
         Command::Check(options) => check::run(&options),
+        Command::Sim(options) => sim::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -112,6 +112,8 @@ fn a_cluster_keeps_its_nodes_and_its_data() {
         &failure(&["up", "--nodes", "3"], &data),
         "has 1 nodes, not 3",
     );
+    let checked = run(Command::new(program()).arg("check").arg(&data)).expect("it is sound");
+    assert_says(&checked, "n1: sound");
     let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("the node again");
     let kept = cluster.nodes()[0]
         .query("select i from kept")

@@ -8,6 +8,7 @@ use lab::host::{run, wait_for, Endpoint, PATIENCE};
 use lab::quorate::Cluster;
 
 use crate::kill::program;
+use crate::shared::one_node;
 
 /// What a server sends until it closes, after it was sent some bytes.
 fn answer(address: &str, bytes: &[u8]) -> Vec<u8> {
@@ -40,15 +41,9 @@ fn session(following: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn one_node(settings: &[&str]) -> (Cluster, tempfile::TempDir) {
-    let dir = tempfile::tempdir().expect("a directory");
-    let cluster = Cluster::start(program(), dir.path(), 1, settings).expect("a node");
-    (cluster, dir)
-}
-
 #[test]
 fn nonsense_at_the_clients_port() {
-    let (cluster, _dir) = one_node(&[]);
+    let cluster = one_node();
     let node = &cluster.nodes()[0];
     let address = address(node);
     let pid = cluster.status().expect("a status")[0].pid;
@@ -81,8 +76,8 @@ fn nonsense_at_the_clients_port() {
 
 #[test]
 fn statements_of_any_size() {
-    let (cluster, dir) = one_node(&[]);
-    let node = &cluster.nodes()[0];
+    let node = &one_node().nodes()[0];
+    let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("statement.sql");
     let say = |text: &str| {
         std::fs::write(&file, text).expect("the file is written");
@@ -104,7 +99,7 @@ fn statements_of_any_size() {
 
 #[test]
 fn nonsense_at_the_nodes_port() {
-    let (cluster, _dir) = one_node(&[]);
+    let cluster = one_node();
     let node = &cluster.nodes()[0];
     let layout = std::fs::read_to_string(cluster.data().join("cluster.json")).expect("a layout");
     let layout: serde_json::Value = serde_json::from_str(&layout).expect("JSON");
@@ -135,7 +130,9 @@ fn nonsense_at_the_nodes_port() {
 
 #[test]
 fn too_many_clients() {
-    let (cluster, _dir) = one_node(&["max_connections=3"]);
+    let dir = tempfile::tempdir().expect("a directory");
+    let settings = ["max_connections=3"];
+    let cluster = Cluster::start(program(), dir.path(), 1, &settings).expect("a node");
     let address = address(&cluster.nodes()[0]);
     // The sessions of the start's own questions end in their own time.
     let mut held = Vec::new();
@@ -163,7 +160,7 @@ fn too_many_clients() {
 
 #[test]
 fn roles_and_databases_that_do_not_exist() {
-    let (cluster, _dir) = one_node(&[]);
+    let cluster = one_node();
     let node = &cluster.nodes()[0];
     let says = |arguments: &[&str], expected: &str| {
         let mut command = std::process::Command::new("psql");
