@@ -7,13 +7,14 @@ export CARGO_TARGET_DIR ?= $(cache)/quorate/target
 # Passed on to `quorate up`, for example: make up ARGS="--nodes 1"
 ARGS ?=
 
-.PHONY: help up build test expected lint fmt deps deps-build clean
+.PHONY: help up build test performance expected lint fmt deps deps-build clean
 
 help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
 	@echo "make test    every test, with real clusters and the real psql"
 	@echo "make expected  write tests/sql/*.out anew, from PostgreSQL 15"
 	@echo "make soak    the simulator for an hour (SOAK_SECONDS=...); results go to docs/TESTING.md"
+	@echo "make performance  measure beside PostgreSQL, into docs/PERFORMANCE.md"
 	@echo "make lint    formatting and clippy, without warnings"
 	@echo "make fmt     format the sources"
 	@echo "make deps    install what building and testing need through apt, if it is missing"
@@ -23,6 +24,9 @@ up: build
 
 build: deps-build
 	cargo build --release --locked -p quorate
+
+performance: deps build
+	"$(CARGO_TARGET_DIR)/release/quorate" lab commit-loop --document docs/PERFORMANCE.md
 
 test: deps
 	cargo test --workspace --locked

@@ -218,3 +218,32 @@ impl Endpoint {
         )
     }
 }
+
+/// A directory of its own below the system's temporary one, removed when this value is dropped.
+#[derive(Debug)]
+pub struct ScratchDir(std::path::PathBuf);
+
+impl ScratchDir {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Makes a directory that other users may enter, since PostgreSQL does not run as root.
+///
+/// # Errors
+/// It cannot be made.
+pub fn scratch_dir(name: &str) -> Result<ScratchDir> {
+    use std::os::unix::fs::PermissionsExt;
+    let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&path)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(ScratchDir(path))
+}

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 mod check;
+mod lab;
 mod layout;
 mod sim;
 mod start;
@@ -39,6 +40,8 @@ enum Command {
     Status(status::Options),
     /// Check the files of a node, or of all nodes of a cluster, while they are stopped
     Check(check::Options),
+    /// Measure Quorate beside PostgreSQL, on this machine
+    Lab(lab::Options),
     /// Run whole clusters in simulated worlds, and judge what they do
     Sim(sim::Options),
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Stop(options) => stop::run(&options.data),
         Command::Status(options) => status::run(&options),
         Command::Check(options) => check::run(&options),
+        Command::Lab(options) => lab::run(&options),
         Command::Sim(options) => sim::run(&options),
     };
     match done {
