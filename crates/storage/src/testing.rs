@@ -25,6 +25,19 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     panic!("a future never ends");
 }
 
+/// Gives others their turn: a test that polls by hand can do things meanwhile.
+fn pause() -> BoxFuture<'static, ()> {
+    let mut paused = false;
+    Box::pin(std::future::poll_fn(move |cx| {
+        if paused {
+            return Poll::Ready(());
+        }
+        paused = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }))
+}
+
 /// A small generator with a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
@@ -305,9 +318,13 @@ impl File for MemFile {
             {
                 return Err(io::Error::other("injected"));
             }
+            // What is written while it is under way need not be durable when it ends.
+            let count = self.content.lock().unsynced.len();
+            pause().await;
             let mut content = self.content.lock();
-            let unsynced = std::mem::take(&mut content.unsynced);
-            for change in &unsynced {
+            let count = count.min(content.unsynced.len());
+            let synced: Vec<Change> = content.unsynced.drain(..count).collect();
+            for change in &synced {
                 apply(&mut content.durable, change, None);
             }
             Ok(())
@@ -359,16 +376,7 @@ impl Env for TestEnv {
     }
 
     fn sleep_until(&self, _deadline: Instant) -> BoxFuture<'static, ()> {
-        // Others get their turn: a test that polls by hand can do things meanwhile.
-        let mut slept = false;
-        Box::pin(std::future::poll_fn(move |cx| {
-            if slept {
-                return Poll::Ready(());
-            }
-            slept = true;
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }))
+        pause()
     }
 
     fn spawn(&self, _reactor: Reactor, _name: &'static str, start: TaskStart) {

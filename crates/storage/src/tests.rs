@@ -199,6 +199,43 @@ fn deleted_rows_leave_no_pages_behind() {
     assert!(report.pages < 25, "{}", report.pages);
 }
 
+/// The absence of rows owes the LSN at which they went, also when their leaf has gone too.
+#[test]
+fn absence_owes_the_leaf_that_went() {
+    for first_goes in [true, false] {
+        let store = open(&TestEnv::new());
+        store.create_tree(Lsn(1), T).unwrap();
+        for n in 0..2_000u64 {
+            let row = [1; 100];
+            store
+                .apply(Lsn(n + 1), &[put(T, &n.to_be_bytes(), &row)])
+                .unwrap();
+        }
+        let pages = store.check_trees(&mut |_, _, _| Ok(())).unwrap().pages;
+        let gone = if first_goes { 0..150 } else { 1_000..1_150u64 };
+        let keys: Vec<[u8; 8]> = gone.map(u64::to_be_bytes).collect();
+        let changes: Vec<Change<'_>> = keys.iter().map(|key| delete(T, key)).collect();
+        store.apply(Lsn(5_000), &changes).unwrap();
+        store.release(Lsn(5_000), usize::MAX).unwrap();
+        let report = store.check_trees(&mut |_, _, _| Ok(())).unwrap();
+        assert!(report.pages < pages, "{} {pages}", report.pages);
+        let mut row = Vec::new();
+        for key in &keys {
+            let read = store.get(T, key, Lsn(6_000), &mut row).unwrap();
+            assert_eq!((read.exists, read.owes), (false, Lsn(5_000)));
+        }
+        let mut batch = RowBatch::default();
+        let range = KeyRange {
+            start: keys[0].to_vec(),
+            end: Some(keys[149].to_vec()),
+        };
+        let scanned = store
+            .scan(T, &range, Direction::Forward, Lsn(6_000), 10, &mut batch)
+            .unwrap();
+        assert_eq!((batch.len(), scanned.owes), (0, Lsn(5_000)));
+    }
+}
+
 #[test]
 fn growing_keys_fill_their_pages() {
     let store = open(&TestEnv::new());

@@ -1,6 +1,8 @@
 use super::*;
 use crate::testing::{block_on, Random, TestEnv};
 use base::{ErrorClass, GroupId};
+use std::future::Future;
+use std::task::{Context, Waker};
 
 const OWNER: Owner = Owner {
     cluster: 7,
@@ -220,9 +222,24 @@ fn crash_loop(seed: u64) {
                 written = states.len() - 1;
             }
             8..=9 => {
-                block_on(log.sync()).unwrap();
-                states.drain(..written);
-                written = 0;
+                let synced = written;
+                let mut sync = Box::pin(log.sync());
+                let mut cx = Context::from_waker(Waker::noop());
+                if sync.as_mut().poll(&mut cx).is_pending() {
+                    // What is written now is not made durable by this sync.
+                    if random.one_in(2) {
+                        append_some(&log, &mut states, &mut random, &mut term);
+                        log.write().unwrap();
+                        written = states.len() - 1;
+                    }
+                    if random.one_in(5) {
+                        drop(sync);
+                        continue;
+                    }
+                    block_on(sync).unwrap();
+                }
+                states.drain(..synced);
+                written -= synced;
                 let durable = &states[0];
                 let last = durable.entries.last().map_or(durable.base, |e| e.lsn.0);
                 assert!(log.durable().lsn.0 <= last, "seed {seed} step {step}");
