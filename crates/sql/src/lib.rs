@@ -6,9 +6,12 @@
 //! A statement goes through [`parser`] (text to tree), [`bind`] (names and types, giving a
 //! [`plan`]) and [`exec`] (rows); what it may name is in [`catalog`].
 
+pub mod bind;
 pub mod catalog;
+pub mod exec;
 pub mod functions;
 pub mod parser;
+pub mod plan;
 pub mod plpgsql;
 pub mod session;
 pub mod types;

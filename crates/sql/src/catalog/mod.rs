@@ -293,3 +293,37 @@ impl Catalog {
         self.roles.iter().find(|role| role.oid == oid)
     }
 }
+
+impl Catalog {
+    /// A catalog of nothing, at a version that no engine has.
+    pub fn none() -> Arc<Catalog> {
+        let version = CatalogVersion {
+            generation: u64::MAX,
+            lsn: base::Lsn::MAX,
+        };
+        let database = Database {
+            oid: 0,
+            name: String::new(),
+            owner: 0,
+        };
+        let (databases, roles, schemas, tables) = (vec![], vec![], vec![], vec![]);
+        Arc::new(Catalog::new(
+            version,
+            Debt::NONE,
+            database,
+            databases,
+            roles,
+            schemas,
+            tables,
+        ))
+    }
+
+    /// The schema and the name of the table or index of that oid.
+    pub fn relation_name(&self, oid: u32) -> Option<(u32, &str)> {
+        if let Some(table) = self.table_by_oid(oid) {
+            return Some((table.schema, &table.name));
+        }
+        let (table, index) = self.index_by_oid(oid)?;
+        Some((table.schema, &index.name))
+    }
+}

@@ -6,7 +6,7 @@ use base::engine::{
 };
 use base::key::{put_key_column, KeyKind, KeyRange};
 use base::row::{Row, RowBuilder};
-use base::{Debt, Error, Key, Result, SequenceId, SqlState, TreeId};
+use base::{Error, Key, Result, SequenceId, SqlState, TreeId};
 
 use super::{descriptor, Catalog, Database, Index, Role, Schema, Table, FIRST_USER_OID};
 use crate::types;
@@ -348,6 +348,19 @@ pub fn load(
     )))
 }
 
+/// Whether a role is there, and the catalog of a database if there is one.
+pub fn load_for(
+    txn: &mut dyn Transaction,
+    version: CatalogVersion,
+    role: &str,
+    database: &str,
+) -> Result<(bool, Option<Catalog>)> {
+    let key = name_key(NameClass::Role, 0, 0, role)?;
+    let mut row = Vec::new();
+    let known = txn.get(NAMES, &key, &mut row)?;
+    Ok((known, load(txn, version, database)?))
+}
+
 fn scan(
     txn: &mut dyn Transaction,
     tree: TreeId,
@@ -430,9 +443,4 @@ pub fn bootstrap(txn: &mut dyn Transaction, engine: &dyn Engine, user: &str) -> 
         }
     }
     Ok(())
-}
-
-/// What a fresh transaction owes is part of what it shows.
-pub fn debt_of(txn: &dyn Transaction) -> Debt {
-    txn.debt().clone()
 }

@@ -34,6 +34,8 @@ pub struct Statement {
     index: usize,
     start: usize,
     end: usize,
+    /// The steps from the outermost node to a statement inside it.
+    path: Vec<fn(&NodeEnum) -> Option<&NodeEnum>>,
 }
 
 /// A parse tree, which is dropped where there is room for it.
@@ -59,8 +61,27 @@ impl Statement {
         self.text[self.start..self.end].trim()
     }
 
+    /// The statement that stands inside this one (of EXPLAIN, of PREPARE).
+    pub fn inner(&self, find: fn(&NodeEnum) -> Option<&NodeEnum>) -> Option<Statement> {
+        find(self.node())?;
+        let mut path = self.path.clone();
+        path.push(find);
+        Some(Statement {
+            path,
+            ..self.clone()
+        })
+    }
+
     /// The statement's node.
     pub fn node(&self) -> &NodeEnum {
+        let outermost = self.outermost();
+        self.path
+            .iter()
+            .try_fold(outermost, |node, find| find(node))
+            .expect("`inner` has tried every step")
+    }
+
+    fn outermost(&self) -> &NodeEnum {
         self.tree.0[self.index]
             .stmt
             .as_ref()
@@ -99,9 +120,46 @@ pub fn parse(text: &str) -> Result<Vec<Statement>> {
             index,
             start,
             end,
+            path: Vec::new(),
         });
     }
     Ok(statements)
+}
+
+/// An expression as SQL text, to be kept in the catalog.
+///
+/// # Errors
+/// XX000 when it cannot be written.
+pub fn deparse_expression(node: &protobuf::Node) -> Result<String> {
+    let text = large_stack(|| {
+        let target = protobuf::ResTarget {
+            val: Some(Box::new(node.clone())),
+            ..Default::default()
+        };
+        let select = protobuf::SelectStmt {
+            target_list: vec![protobuf::Node {
+                node: Some(NodeEnum::ResTarget(Box::new(target))),
+            }],
+            limit_option: protobuf::LimitOption::Default as i32,
+            op: protobuf::SetOperation::SetopNone as i32,
+            ..Default::default()
+        };
+        let statement = protobuf::RawStmt {
+            stmt: Some(Box::new(protobuf::Node {
+                node: Some(NodeEnum::SelectStmt(Box::new(select))),
+            })),
+            ..Default::default()
+        };
+        let result = protobuf::ParseResult {
+            stmts: vec![statement],
+            ..Default::default()
+        };
+        pg_query::deparse(&result, Default::default())
+    });
+    let text = text.map_err(|error| Error::internal(format!("an expression: {error}")))?;
+    text.strip_prefix("SELECT ")
+        .map(str::to_owned)
+        .ok_or_else(|| Error::internal("an expression that is no target"))
 }
 
 /// A token of PostgreSQL's scanner.

@@ -27,18 +27,38 @@
 //! Before anything is given to the sink, [`Sink::owe`] tells it what the following output rests
 //! on; an error that a method returns rests on [`Session::owed`].
 
+mod ddl;
+mod explain;
+mod plan;
+mod plpgsql;
+mod run;
 mod settings;
+mod shared;
 mod sink;
+mod transaction;
+mod utility;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::coro::Interrupts;
-use base::engine::Engine;
+use base::engine::{Engine, TxnOptions};
 use base::env::Env;
-use base::{Debt, Durability, Error, Result};
+use base::{Debt, Durability, Error, Result, SqlState};
 
+use crate::catalog::{store, Catalog};
+use crate::parser;
+use crate::plan::Row;
+use crate::types::{self, Datum, EvalContext, TypeId};
+
+use settings::Settings;
+use transaction::{Open, Owed, State};
+
+pub(crate) use plan::quote;
+pub use plan::Prepared;
+pub use settings::SERVER_VERSION;
+pub use shared::Shared;
 pub use sink::{
     Column, CommandTag, Format, Notice, NoticeSeverity, Oid, Param, RowView, Sink,
     TransactionStatus,
@@ -65,34 +85,21 @@ pub struct SessionStart {
     pub settings: Vec<(String, String)>,
 }
 
-/// A statement that is parsed and planned; used again for as long as the session lives.
-#[derive(Debug)]
-pub struct Prepared {
-    param_types: Vec<Oid>,
-    columns: Option<Vec<Column>>,
-}
-
-impl Prepared {
-    /// The types of the parameters, `$1` first.
-    pub fn param_types(&self) -> &[Oid] {
-        &self.param_types
-    }
-
-    /// The columns of the rows it returns; none when it returns no rows.
-    pub fn columns(&self) -> Option<&[Column]> {
-        self.columns.as_deref()
-    }
-
-    /// Whether the text held no statement.
-    pub fn is_empty(&self) -> bool {
-        true
-    }
-}
-
 /// A prepared statement with its parameters, perhaps half executed.
 #[derive(Debug)]
 pub struct Portal {
     prepared: Rc<Prepared>,
+    params: Vec<Datum>,
+    progress: Progress,
+}
+
+/// How far a portal has come.
+#[derive(Debug)]
+enum Progress {
+    Fresh,
+    /// Rows that were computed and not yet asked for, their types, the tag at the end.
+    Rows(std::vec::IntoIter<Row>, Vec<TypeId>, CommandTag),
+    Done,
 }
 
 impl Portal {
@@ -113,17 +120,27 @@ pub enum Executed {
 
 /// One client's session.
 pub struct Session {
-    engine: Arc<dyn Engine>,
-    env: Arc<dyn Env>,
-    start: SessionStart,
-    owed: Vec<(Debt, Durability)>,
+    shared: Shared,
+    eval: EvalContext,
+    /// The generation of the settings that `eval` was made with.
+    eval_generation: u64,
+    open: Option<Open>,
+    state: State,
+    owed: Owed,
+    /// Whether the message at work has begun: its debt is collected until the next one begins.
+    in_message: bool,
+    catalog: Arc<Catalog>,
 }
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Session({} at {})", self.start.user, self.start.database)
+        let start = &self.shared.start;
+        write!(f, "Session({} at {})", start.user, start.database)
     }
 }
+
+/// Settings of the startup message that are no settings.
+const STARTUP_WORDS: [&str; 4] = ["user", "database", "replication", "options"];
 
 impl Session {
     /// Begins a session: looks up the role and the database, takes the settings.
@@ -131,27 +148,105 @@ impl Session {
     /// # Errors
     /// 28000 and 3D000 for a role or a database that does not exist; what the settings give.
     pub fn new(engine: Arc<dyn Engine>, env: Arc<dyn Env>, start: SessionStart) -> Result<Session> {
-        let _ = (&engine, &env);
-        Ok(Session {
-            engine,
-            env,
-            start,
-            owed: Vec::new(),
-        })
+        let version = engine.catalog_version();
+        let mut txn = engine.begin(TxnOptions::default())?;
+        txn.begin_statement()?;
+        // The role is checked before the database, as PostgreSQL does.
+        let (role_known, catalog) =
+            store::load_for(txn.as_mut(), version, &start.user, &start.database)?;
+        drop(txn);
+        if !role_known {
+            return Err(Error::new(
+                SqlState::INVALID_AUTHORIZATION,
+                format!("role \"{}\" does not exist", start.user),
+            ));
+        }
+        let catalog = Arc::new(catalog.ok_or_else(|| missing_database(&start.database))?);
+        let mut settings = Settings::new(&start.user);
+        settings.fix(
+            "synchronous_standby_names",
+            &engine.status().synchronous_standby_names,
+        );
+        for (name, value) in startup_settings(&start.settings) {
+            settings.set_start(&name, &value)?;
+        }
+        settings.take_reports();
+        let clock = Arc::new(types::context::EnvClock(env.clone()));
+        let mut session = Session {
+            eval: EvalContext::new(clock),
+            eval_generation: u64::MAX,
+            shared: Shared::new(engine, env, start, settings),
+            open: None,
+            state: State::None,
+            owed: Owed::default(),
+            in_message: false,
+            catalog,
+        };
+        session.refresh_eval();
+        Ok(session)
     }
 
     /// Runs one message of the simple protocol: every statement in turn, in one implicit
     /// transaction where they stand outside a block. The sink gets descriptions, rows and tags;
     /// an empty text gives [`Sink::empty_query`].
     pub fn simple_query(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()> {
-        let _ = (text, sink, &self.engine, &self.env);
-        Err(Error::unsupported("a statement"))
+        self.begin_message();
+        let outcome = self.simple_query_inner(text, sink);
+        if outcome.is_err() {
+            self.failed();
+        }
+        self.in_message = false;
+        outcome
+    }
+
+    fn simple_query_inner(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()> {
+        let statements = parser::parse(text)?;
+        if statements.is_empty() {
+            self.tell(sink)?;
+            return sink.empty_query();
+        }
+        let last = statements.len() - 1;
+        for (number, statement) in statements.into_iter().enumerate() {
+            let alone = last == 0;
+            let prepared = self.prepare_statement(statement, &[], false)?;
+            if let Some(columns) = prepared.columns() {
+                self.owe_catalog();
+                self.tell(sink)?;
+                sink.row_description(columns)?;
+            }
+            let tag = self.run_prepared(&prepared, &[], sink, alone)?;
+            if number == last && self.state == State::Implicit {
+                self.commit(sink)?;
+            }
+            self.tell(sink)?;
+            sink.command_complete(&tag)?;
+        }
+        Ok(())
     }
 
     /// Parses and plans at most one statement. Parameter types of 0, or missing ones, are inferred.
     pub fn prepare(&mut self, text: &str, param_types: &[Oid]) -> Result<Rc<Prepared>> {
-        let _ = (text, param_types);
-        Err(Error::unsupported("a statement"))
+        self.begin_message();
+        let outcome = self.prepare_inner(text, param_types);
+        if outcome.is_err() {
+            self.failed();
+        }
+        outcome
+    }
+
+    fn prepare_inner(&mut self, text: &str, param_types: &[Oid]) -> Result<Rc<Prepared>> {
+        let mut statements = parser::parse(text)?;
+        let given: Vec<_> = param_types.iter().map(|oid| TypeId(oid.0)).collect();
+        let Some(statement) = statements.pop() else {
+            return Ok(Rc::new(Prepared::empty(given)));
+        };
+        if !statements.is_empty() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "cannot insert multiple commands into a prepared statement",
+            ));
+        }
+        self.prepare_statement(statement, &given, true)
     }
 
     /// Keeps a prepared statement under a name, which SQL's EXECUTE knows too.
@@ -159,7 +254,13 @@ impl Session {
     /// # Errors
     /// 42P05 when there is one of that name.
     pub fn keep_prepared(&mut self, name: &str, prepared: Rc<Prepared>) -> Result<()> {
-        let _ = (name, prepared);
+        if self.shared.statements.contains_key(name) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_PREPARED_STATEMENT,
+                format!("prepared statement \"{name}\" already exists"),
+            ));
+        }
+        self.shared.statements.insert(name.to_owned(), prepared);
         Ok(())
     }
 
@@ -168,23 +269,70 @@ impl Session {
     /// # Errors
     /// 26000 when there is none.
     pub fn prepared(&self, name: &str) -> Result<Rc<Prepared>> {
-        Err(Error::new(
-            base::SqlState::INVALID_SQL_STATEMENT_NAME,
-            format!("prepared statement \"{name}\" does not exist"),
-        ))
+        self.shared.statements.get(name).cloned().ok_or_else(|| {
+            Error::new(
+                SqlState::INVALID_SQL_STATEMENT_NAME,
+                format!("prepared statement \"{name}\" does not exist"),
+            )
+        })
     }
 
     /// Forgets a prepared statement, if there is one of that name.
     pub fn drop_prepared(&mut self, name: &str) {
-        let _ = name;
+        self.shared.statements.remove(name);
     }
 
     /// Gives a prepared statement its parameters.
     pub fn bind(&mut self, prepared: &Rc<Prepared>, params: &[Param<'_>]) -> Result<Portal> {
-        let _ = params;
+        self.begin_message();
+        let outcome = self.bind_inner(prepared, params);
+        if outcome.is_err() {
+            self.failed();
+        }
+        outcome
+    }
+
+    fn bind_inner(&mut self, prepared: &Rc<Prepared>, params: &[Param<'_>]) -> Result<Portal> {
+        self.check_not_failed(prepared)?;
+        let types = prepared.param_type_ids();
+        if params.len() != types.len() {
+            return Err(Error::new(
+                SqlState::PROTOCOL_VIOLATION,
+                format!(
+                    "bind message supplies {} parameters, but prepared statement requires {}",
+                    params.len(),
+                    types.len()
+                ),
+            ));
+        }
+        let params = params
+            .iter()
+            .zip(types)
+            .map(|(param, ty)| self.read_param(param, ty))
+            .collect::<Result<_>>()?;
         Ok(Portal {
             prepared: prepared.clone(),
+            params,
+            progress: Progress::Fresh,
         })
+    }
+
+    fn read_param(&self, param: &Param<'_>, ty: TypeId) -> Result<Datum> {
+        let Some(bytes) = param.value else {
+            return Ok(Datum::Null);
+        };
+        match param.format {
+            Format::Binary => types::receive(ty, types::NO_TYPMOD, bytes),
+            Format::Text => {
+                let text = std::str::from_utf8(bytes).map_err(|_| {
+                    Error::new(
+                        SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+                        "invalid byte sequence for encoding \"UTF8\"",
+                    )
+                })?;
+                types::input(&self.eval, ty, types::NO_TYPMOD, text)
+            }
+        }
     }
 
     /// Executes a portal, to its end or until it has given `max_rows` rows (0: to its end). The
@@ -195,57 +343,127 @@ impl Session {
         max_rows: u64,
         sink: &mut dyn Sink,
     ) -> Result<Executed> {
-        let _ = (portal, max_rows, sink);
-        Ok(Executed::Complete(None))
+        self.begin_message();
+        let outcome = self.execute_inner(portal, max_rows, sink);
+        if outcome.is_err() {
+            portal.progress = Progress::Done;
+            self.failed();
+        }
+        outcome
     }
 
     /// Ends the implicit transaction, if there is one: commits it, or gives it up after an error.
     /// To be called at Sync; [`Session::simple_query`] does it itself.
     pub fn sync(&mut self, sink: &mut dyn Sink) -> Result<()> {
-        let _ = sink;
-        Ok(())
+        let outcome = match self.state {
+            State::Implicit => self.commit(sink).and_then(|()| self.tell(sink)),
+            _ => self.tell(sink),
+        };
+        self.in_message = false;
+        outcome
     }
 
     /// Takes an error into account that the protocol layer found itself (a malformed message):
     /// the implicit transaction is rolled back, or the block is in the failed state.
-    pub fn fail(&mut self) {}
+    pub fn fail(&mut self) {
+        self.failed();
+    }
 
     /// What ReadyForQuery shows.
     pub fn transaction_status(&self) -> TransactionStatus {
-        TransactionStatus::Idle
+        self.status()
     }
 
     /// What the output of the current message rests on until now, by level: an error that is shown
     /// waits for this, unless its class is [`base::ErrorClass::Engine`].
     pub fn owed(&self) -> &[(Debt, Durability)] {
-        &self.owed
+        self.owed.levels()
     }
 
     /// The value of a setting as SHOW prints it.
     pub fn setting(&self, name: &str) -> Option<String> {
-        let _ = name;
-        None
+        self.shared.settings.show(name).ok().map(|shown| shown.1)
     }
 
     /// The settings that ParameterStatus reports at the start of a session, with their values.
     pub fn reported_settings(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
+        self.shared.settings.reported()
     }
 
     /// The level of `synchronous_commit` in force.
     pub fn durability(&self) -> Durability {
-        Durability::On
+        self.shared.settings.parsed().durability
     }
 
     /// Time after which the statement that begins now is to be interrupted.
     pub fn statement_timeout(&self) -> Option<Duration> {
-        None
+        some_time(self.shared.settings.parsed().statement_timeout)
     }
 
     /// Time after which a session that idles in a transaction is to be ended.
     pub fn idle_in_transaction_timeout(&self) -> Option<Duration> {
-        None
+        some_time(self.shared.settings.parsed().idle_in_transaction_timeout)
     }
+
+    /// A message begins: unless it goes on with one that has no end yet, its output owes nothing.
+    fn begin_message(&mut self) {
+        if !self.in_message {
+            self.in_message = true;
+            self.owed.clear();
+            self.eval.statement_start = self.shared.env.wall_clock().0;
+        }
+        self.refresh_eval();
+    }
+
+    /// Takes over what has changed in the settings.
+    fn refresh_eval(&mut self) {
+        let generation = self.shared.settings.generation();
+        if self.eval_generation == generation {
+            return;
+        }
+        self.eval_generation = generation;
+        let parsed = self.shared.settings.parsed();
+        self.eval.time_zone = parsed.time_zone.clone();
+        self.eval.interval_style = parsed.interval_style;
+        self.eval.extra_float_digits = parsed.extra_float_digits;
+        self.eval.bytea_escape = parsed.bytea_escape;
+        self.refresh_names();
+    }
+}
+
+fn some_time(time: Duration) -> Option<Duration> {
+    (!time.is_zero()).then_some(time)
+}
+
+fn missing_database(name: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_CATALOG_NAME,
+        format!("database \"{name}\" does not exist"),
+    )
+}
+
+/// The settings of a startup message, `options` (`-c name=value`) taken apart.
+fn startup_settings(given: &[(String, String)]) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for (name, value) in given {
+        if name == "options" {
+            let words: Vec<_> = value.split_whitespace().collect();
+            let mut words = words.into_iter();
+            while let Some(word) = words.next() {
+                let pair = match word.strip_prefix("-c") {
+                    Some("") => words.next(),
+                    Some(pair) => Some(pair),
+                    None => word.strip_prefix("--"),
+                };
+                if let Some((name, value)) = pair.and_then(|pair| pair.split_once('=')) {
+                    out.push((name.replace('-', "_"), value.to_owned()));
+                }
+            }
+        } else if !STARTUP_WORDS.contains(&name.as_str()) && !name.starts_with("_pq_.") {
+            out.push((name.clone(), value.clone()));
+        }
+    }
+    out
 }
 
 /// First start of a cluster: writes the catalog's first rows, in one ordinary transaction, and
@@ -253,6 +471,11 @@ impl Session {
 ///
 /// The database and role `postgres` and those of `user` will exist.
 pub fn bootstrap(engine: &dyn Engine, env: &dyn Env, user: &str) -> Result<Debt> {
-    let _ = (engine, env, user);
-    Ok(Debt::NONE)
+    let _ = env;
+    let mut txn = engine.begin(TxnOptions::default())?;
+    txn.begin_statement()?;
+    store::bootstrap(txn.as_mut(), engine, user)?;
+    let mut debt = txn.debt().clone();
+    debt.merge(&txn.commit(Durability::On)?);
+    Ok(debt)
 }

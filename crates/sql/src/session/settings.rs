@@ -1,1 +1,702 @@
-//! Settings.
+//! Settings: what there is, what is taken, and how a rollback takes it back.
+//!
+//! A setting has a session value and a current one. SET changes both, SET LOCAL the current one;
+//! the end of a transaction makes the current one the session's again, and a rollback restores
+//! both to what they were. [`Settings::mark`] names a point to return to, for savepoints.
+//!
+//! Source: PostgreSQL 15 manual, chapter 20 and SET.
+
+use std::time::Duration;
+
+use base::engine::Isolation;
+use base::{Durability, Error, Result, SqlState};
+
+use super::NoticeSeverity;
+use crate::types::{IntervalStyle, Zone};
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Text,
+    Bool,
+    /// Milliseconds, with units.
+    Time,
+    Int(i64, i64),
+    Enum(&'static [&'static str]),
+    Zone,
+    DateStyle,
+    /// `synchronous_commit`: names and booleans.
+    Level,
+    /// Cannot be changed by a session.
+    Fixed,
+}
+
+/// A setting that exists.
+#[derive(Debug)]
+struct Definition {
+    /// As SHOW ALL and error messages write it.
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    /// Whether ParameterStatus reports it.
+    reported: bool,
+    description: &'static str,
+}
+
+const fn define(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    description: &'static str,
+) -> Definition {
+    Definition {
+        name,
+        kind,
+        default,
+        reported: false,
+        description,
+    }
+}
+
+const fn reported(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    description: &'static str,
+) -> Definition {
+    Definition {
+        name,
+        kind,
+        default,
+        reported: true,
+        description,
+    }
+}
+
+const ISOLATIONS: &[&str] = &[
+    "serializable",
+    "repeatable read",
+    "read committed",
+    "read uncommitted",
+];
+const MESSAGES: &[&str] = &[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
+];
+const INT_MAX: i64 = i32::MAX as i64;
+
+/// All settings, by name regardless of case.
+const DEFINITIONS: &[Definition] = &[
+    reported("application_name", Kind::Text, "", "Sets the application name to be reported in statistics and logs."),
+    define("bytea_output", Kind::Enum(&["escape", "hex"]), "hex", "Sets the output format for bytea."),
+    define("check_function_bodies", Kind::Bool, "on", "Check routine bodies during CREATE FUNCTION and CREATE PROCEDURE."),
+    reported("client_encoding", Kind::Text, "UTF8", "Sets the client's character set encoding."),
+    define("client_min_messages", Kind::Enum(MESSAGES), "notice", "Sets the message levels that are sent to the client."),
+    reported("DateStyle", Kind::DateStyle, "ISO, MDY", "Sets the display format for date and time values."),
+    define("deadlock_timeout", Kind::Time, "1s", "Sets the time to wait on a lock before checking for deadlock."),
+    define("default_tablespace", Kind::Text, "", "Sets the default tablespace to create tables and indexes in."),
+    define("default_table_access_method", Kind::Text, "heap", "Sets the default table access method for new tables."),
+    define("default_transaction_deferrable", Kind::Bool, "off", "Sets the default deferrable status of new transactions."),
+    define("default_transaction_isolation", Kind::Enum(ISOLATIONS), "read committed", "Sets the transaction isolation level of each new transaction."),
+    reported("default_transaction_read_only", Kind::Bool, "off", "Sets the default read-only status of new transactions."),
+    define("escape_string_warning", Kind::Bool, "on", "Warn about backslash escapes in ordinary string literals."),
+    define("extra_float_digits", Kind::Int(-15, 3), "1", "Sets the number of digits displayed for floating-point values."),
+    define("idle_in_transaction_session_timeout", Kind::Time, "0", "Sets the maximum allowed idle time between queries, when in a transaction."),
+    define("idle_session_timeout", Kind::Time, "0", "Sets the maximum allowed idle time between queries, when not in a transaction."),
+    reported("in_hot_standby", Kind::Fixed, "off", "Shows whether hot standby is currently active."),
+    reported("integer_datetimes", Kind::Fixed, "on", "Shows whether datetimes are integer based."),
+    reported("IntervalStyle", Kind::Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), "postgres", "Sets the display format for interval values."),
+    reported("is_superuser", Kind::Fixed, "on", "Shows whether the current user is a superuser."),
+    define("lc_collate", Kind::Fixed, "C", "Shows the collation order locale."),
+    define("lc_ctype", Kind::Fixed, "C.UTF-8", "Shows the character classification and case conversion locale."),
+    define("lc_messages", Kind::Text, "C.UTF-8", "Sets the language in which messages are displayed."),
+    define("lc_monetary", Kind::Text, "C.UTF-8", "Sets the locale for formatting monetary amounts."),
+    define("lc_numeric", Kind::Text, "C.UTF-8", "Sets the locale for formatting numbers."),
+    define("lc_time", Kind::Text, "C.UTF-8", "Sets the locale for formatting date and time values."),
+    define("lock_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any wait for a lock."),
+    define("maintenance_work_mem", Kind::Text, "64MB", "Sets the maximum memory to be used for maintenance operations."),
+    define("max_connections", Kind::Fixed, "1000", "Sets the maximum number of concurrent connections."),
+    define("max_identifier_length", Kind::Fixed, "63", "Shows the maximum identifier length."),
+    define("quorate.follower_reads", Kind::Bool, "off", "Lets read-only transactions read on the node they are connected to."),
+    define("random_page_cost", Kind::Text, "4", "Accepted for compatibility."),
+    define("row_security", Kind::Bool, "on", "Enable row security."),
+    define("search_path", Kind::Text, "\"$user\", public", "Sets the schema search order for names that are not schema-qualified."),
+    reported("server_encoding", Kind::Fixed, "UTF8", "Shows the server (database) character set encoding."),
+    reported("server_version", Kind::Fixed, SERVER_VERSION, "Shows the server version."),
+    define("server_version_num", Kind::Fixed, "150000", "Shows the server version as an integer."),
+    reported("session_authorization", Kind::Fixed, "", "Sets the session user name."),
+    reported("standard_conforming_strings", Kind::Bool, "on", "Causes '...' strings to treat backslashes literally."),
+    define("statement_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any statement."),
+    define("synchronize_seqscans", Kind::Bool, "on", "Enable synchronized sequential scans."),
+    define("synchronous_commit", Kind::Level, "on", "Sets the current transaction's synchronization level."),
+    define("synchronous_standby_names", Kind::Fixed, "", "Number of synchronous standbys and list of names of potential synchronous ones."),
+    reported("TimeZone", Kind::Zone, "UTC", "Sets the time zone for displaying and interpreting time stamps."),
+    define("transaction_deferrable", Kind::Bool, "off", "Whether to defer a read-only serializable transaction until it can be executed with no possible serialization failures."),
+    define("transaction_isolation", Kind::Enum(ISOLATIONS), "read committed", "Sets the current transaction's isolation level."),
+    define("transaction_read_only", Kind::Bool, "off", "Sets the current transaction's read-only status."),
+    define("wal_compression", Kind::Fixed, "off", "Accepted for compatibility."),
+    define("wal_level", Kind::Fixed, "replica", "Sets the level of information written to the WAL."),
+    define("work_mem", Kind::Text, "4MB", "Sets the maximum memory to be used for query workspaces."),
+    define("xmloption", Kind::Enum(&["content", "document"]), "content", "Sets whether XML data is to be considered as documents or content fragments."),
+];
+
+/// What `version()` and `server_version` say.
+pub const SERVER_VERSION: &str = concat!("15.0 (Quorate ", env!("CARGO_PKG_VERSION"), ")");
+
+/// The values that statements look at all the time, parsed.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// `synchronous_commit`.
+    pub durability: Durability,
+    /// `statement_timeout`.
+    pub statement_timeout: Duration,
+    /// `lock_timeout`.
+    pub lock_timeout: Duration,
+    /// `idle_in_transaction_session_timeout`.
+    pub idle_in_transaction_timeout: Duration,
+    /// `default_transaction_isolation`.
+    pub default_isolation: Isolation,
+    /// `default_transaction_read_only`.
+    pub default_read_only: bool,
+    /// `client_min_messages`.
+    pub min_messages: Option<NoticeSeverity>,
+    /// `TimeZone`.
+    pub time_zone: Zone,
+    /// `IntervalStyle`.
+    pub interval_style: IntervalStyle,
+    /// `extra_float_digits`.
+    pub extra_float_digits: i32,
+    /// `bytea_output` is `escape`.
+    pub bytea_escape: bool,
+    /// `search_path`, taken apart.
+    pub search_path: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Value {
+    /// What RESET goes back to.
+    start: String,
+    session: String,
+    current: String,
+}
+
+struct Change {
+    setting: usize,
+    session: String,
+    current: String,
+}
+
+/// The settings of one session.
+pub struct Settings {
+    values: Vec<Value>,
+    /// What settings of other software's namespaces (`a.b`) were set to.
+    custom: Vec<(String, String)>,
+    journal: Vec<Change>,
+    parsed: Parsed,
+    /// Reported settings that have changed since [`Settings::take_reports`].
+    changed: Vec<usize>,
+    generation: u64,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Settings({})", self.values.len())
+    }
+}
+
+fn find(name: &str) -> Option<usize> {
+    let found = |definition: &Definition| definition.name.eq_ignore_ascii_case(name);
+    DEFINITIONS.iter().position(found)
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(
+        SqlState::UNDEFINED_OBJECT,
+        format!("unrecognized configuration parameter \"{name}\""),
+    )
+}
+
+impl Settings {
+    /// The defaults.
+    pub fn new(user: &str) -> Settings {
+        let values = DEFINITIONS
+            .iter()
+            .map(|definition| {
+                let value = match definition.name {
+                    "session_authorization" => user,
+                    _ => definition.default,
+                };
+                Value {
+                    start: value.to_owned(),
+                    session: value.to_owned(),
+                    current: value.to_owned(),
+                }
+            })
+            .collect();
+        let mut settings = Settings {
+            values,
+            custom: Vec::new(),
+            journal: Vec::new(),
+            parsed: Parsed {
+                durability: Durability::On,
+                statement_timeout: Duration::ZERO,
+                lock_timeout: Duration::ZERO,
+                idle_in_transaction_timeout: Duration::ZERO,
+                default_isolation: Isolation::ReadCommitted,
+                default_read_only: false,
+                min_messages: Some(NoticeSeverity::Notice),
+                time_zone: Zone::utc(),
+                interval_style: IntervalStyle::Postgres,
+                extra_float_digits: 1,
+                bytea_escape: false,
+                search_path: Vec::new(),
+            },
+            changed: Vec::new(),
+            generation: 0,
+        };
+        settings.parse();
+        settings
+    }
+
+    /// The values that statements look at all the time.
+    pub fn parsed(&self) -> &Parsed {
+        &self.parsed
+    }
+
+    /// Changes with every change of a setting.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Makes a value the one that the session begins with (startup message, configuration).
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn set_start(&mut self, name: &str, value: &str) -> Result<()> {
+        self.set(name, Some(value), false)?;
+        if let Some(setting) = find(name) {
+            let value = &mut self.values[setting];
+            value.start = value.current.clone();
+        }
+        self.journal.clear();
+        Ok(())
+    }
+
+    /// Fixes what a session cannot change (configuration of the cluster).
+    pub fn fix(&mut self, name: &str, value: &str) {
+        if let Some(setting) = find(name) {
+            let kept = &mut self.values[setting];
+            if kept.current != value {
+                kept.start = value.to_owned();
+                kept.session = value.to_owned();
+                kept.current = value.to_owned();
+            }
+        }
+    }
+
+    /// The current value; with its name as it is written.
+    ///
+    /// # Errors
+    /// 42704.
+    pub fn show(&self, name: &str) -> Result<(String, String)> {
+        if let Some(setting) = find(name) {
+            let definition = &DEFINITIONS[setting];
+            let value = &self.values[setting].current;
+            return Ok((definition.name.to_owned(), shown(definition, value)));
+        }
+        match self
+            .custom
+            .iter()
+            .find(|custom| custom.0.eq_ignore_ascii_case(name))
+        {
+            Some(custom) => Ok(custom.clone()),
+            None => Err(unknown(name)),
+        }
+    }
+
+    /// Every setting: name, value, description.
+    pub fn show_all(&self) -> Vec<(&'static str, String, &'static str)> {
+        let mut all: Vec<_> = DEFINITIONS
+            .iter()
+            .zip(&self.values)
+            .map(|(definition, value)| {
+                let shown = shown(definition, &value.current);
+                (definition.name, shown, definition.description)
+            })
+            .collect();
+        all.sort_by_key(|entry| entry.0.to_ascii_lowercase());
+        all
+    }
+
+    /// The settings that ParameterStatus reports.
+    pub fn reported(&self) -> Vec<(&'static str, String)> {
+        let reported = DEFINITIONS
+            .iter()
+            .zip(&self.values)
+            .filter(|pair| pair.0.reported);
+        reported
+            .map(|(definition, value)| (definition.name, shown(definition, &value.current)))
+            .collect()
+    }
+
+    /// The reported settings that have changed since the last call.
+    pub fn take_reports(&mut self) -> Vec<(&'static str, String)> {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+            .into_iter()
+            .map(|setting| {
+                let definition = &DEFINITIONS[setting];
+                (
+                    definition.name,
+                    shown(definition, &self.values[setting].current),
+                )
+            })
+            .collect()
+    }
+
+    /// Changes a setting; no value resets it.
+    ///
+    /// # Errors
+    /// 42704, 22023, 55P02.
+    pub fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
+        let Some(setting) = find(name) else {
+            return self.set_custom(name, value);
+        };
+        let definition = &DEFINITIONS[setting];
+        let value = match value {
+            Some(value) => checked(definition, value)?,
+            None => self.values[setting].start.clone(),
+        };
+        self.assign(setting, value, local);
+        Ok(())
+    }
+
+    /// Resets everything.
+    pub fn reset_all(&mut self) {
+        for setting in 0..self.values.len() {
+            let start = self.values[setting].start.clone();
+            if self.values[setting].current != start
+                && !DEFINITIONS[setting].name.starts_with("transaction_")
+            {
+                self.assign(setting, start, false);
+            }
+        }
+    }
+
+    fn set_custom(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        if !name.contains('.') || name.to_ascii_lowercase().starts_with("quorate.") {
+            return Err(unknown(name));
+        }
+        self.custom
+            .retain(|custom| !custom.0.eq_ignore_ascii_case(name));
+        if let Some(value) = value {
+            self.custom.push((name.to_owned(), value.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, setting: usize, new: String, local: bool) {
+        let value = &mut self.values[setting];
+        self.journal.push(Change {
+            setting,
+            session: value.session.clone(),
+            current: value.current.clone(),
+        });
+        if !local {
+            value.session.clone_from(&new);
+        }
+        if value.current != new {
+            value.current = new;
+            self.touched(setting);
+        }
+    }
+
+    fn touched(&mut self, setting: usize) {
+        self.generation += 1;
+        if DEFINITIONS[setting].reported {
+            self.changed.push(setting);
+        }
+        self.parse();
+    }
+
+    /// A point to which [`Settings::roll_back_to`] can return.
+    pub fn mark(&self) -> usize {
+        self.journal.len()
+    }
+
+    /// Takes back the changes since a point.
+    pub fn roll_back_to(&mut self, mark: usize) {
+        while self.journal.len() > mark {
+            let Some(change) = self.journal.pop() else {
+                return;
+            };
+            let value = &mut self.values[change.setting];
+            value.session = change.session;
+            if value.current != change.current {
+                value.current = change.current;
+                self.touched(change.setting);
+            }
+        }
+    }
+
+    /// The transaction has committed: SET stays, SET LOCAL ends.
+    pub fn end_transaction(&mut self) {
+        if self.journal.is_empty() {
+            return;
+        }
+        for change in std::mem::take(&mut self.journal) {
+            let value = &mut self.values[change.setting];
+            if value.current != value.session {
+                value.current.clone_from(&value.session);
+                self.touched(change.setting);
+            }
+        }
+    }
+
+    fn parse(&mut self) {
+        let text = |name: &str| {
+            let setting = find(name);
+            setting.map_or("", |setting| self.values[setting].current.as_str())
+        };
+        let time = |name: &str| {
+            let millis = milliseconds(text(name)).unwrap_or(0);
+            Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+        };
+        self.parsed = Parsed {
+            durability: Durability::parse(text("synchronous_commit")).unwrap_or_default(),
+            statement_timeout: time("statement_timeout"),
+            lock_timeout: time("lock_timeout"),
+            idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
+            default_isolation: isolation(text("default_transaction_isolation")),
+            default_read_only: text("default_transaction_read_only") == "on",
+            min_messages: match text("client_min_messages") {
+                "error" => None,
+                "warning" => Some(NoticeSeverity::Warning),
+                "notice" => Some(NoticeSeverity::Notice),
+                "log" => Some(NoticeSeverity::Log),
+                _ => Some(NoticeSeverity::Debug),
+            },
+            time_zone: Zone::from_setting(text("TimeZone")).unwrap_or_else(|_| Zone::utc()),
+            interval_style: match text("IntervalStyle") {
+                "postgres_verbose" => IntervalStyle::PostgresVerbose,
+                "sql_standard" => IntervalStyle::SqlStandard,
+                "iso_8601" => IntervalStyle::Iso8601,
+                _ => IntervalStyle::Postgres,
+            },
+            extra_float_digits: text("extra_float_digits").parse().unwrap_or(1),
+            bytea_escape: text("bytea_output") == "escape",
+            search_path: split_path(text("search_path")),
+        };
+    }
+}
+
+/// The isolation level of that name.
+pub fn isolation(name: &str) -> Isolation {
+    match name {
+        "serializable" => Isolation::Serializable,
+        "repeatable read" => Isolation::RepeatableRead,
+        _ => Isolation::ReadCommitted,
+    }
+}
+
+fn shown(definition: &Definition, value: &str) -> String {
+    match definition.kind {
+        Kind::Time => match milliseconds(value) {
+            Some(0) | None => "0".to_owned(),
+            Some(millis) => with_unit(millis),
+        },
+        _ => value.to_owned(),
+    }
+}
+
+fn with_unit(millis: i64) -> String {
+    for (unit, factor) in [
+        ("d", 86_400_000),
+        ("h", 3_600_000),
+        ("min", 60_000),
+        ("s", 1_000),
+    ] {
+        if millis % factor == 0 {
+            return format!("{}{unit}", millis / factor);
+        }
+    }
+    format!("{millis}ms")
+}
+
+fn milliseconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+' && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    let factor = match text[end..].trim() {
+        "" | "ms" => 1.0,
+        "us" => 0.001,
+        "s" => 1_000.0,
+        "min" => 60_000.0,
+        "h" => 3_600_000.0,
+        "d" => 86_400_000.0,
+        _ => return None,
+    };
+    let millis = (number * factor).round();
+    (millis.abs() <= INT_MAX as f64).then_some(millis as i64)
+}
+
+fn invalid(name: &str, value: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        format!("invalid value for parameter \"{name}\": \"{value}\""),
+    )
+}
+
+fn parse_bool(value: &str) -> Option<bool> {
+    let value = value.trim().to_ascii_lowercase();
+    let is = |word: &str| !value.is_empty() && word.starts_with(&value);
+    if is("true") || is("yes") || value == "on" || value == "1" {
+        return Some(true);
+    }
+    let off = value == "of" || value == "off" || value == "0";
+    (is("false") || is("no") || off).then_some(false)
+}
+
+/// The value as it is kept.
+fn checked(definition: &Definition, value: &str) -> Result<String> {
+    let name = definition.name;
+    match definition.kind {
+        Kind::Fixed => Err(Error::new(
+            SqlState::CANT_CHANGE_RUNTIME_PARAM,
+            format!("parameter \"{name}\" cannot be changed"),
+        )),
+        Kind::Text if name == "client_encoding" => {
+            let plain = value.to_ascii_uppercase().replace(['-', '_', '\''], "");
+            match plain.as_str() {
+                "UTF8" | "UNICODE" => Ok("UTF8".to_owned()),
+                "SQLASCII" => Ok("SQL_ASCII".to_owned()),
+                _ => Err(invalid(name, value)),
+            }
+        }
+        Kind::Text => Ok(value.to_owned()),
+        Kind::Bool => match parse_bool(value) {
+            Some(true) => Ok("on".to_owned()),
+            Some(false) => Ok("off".to_owned()),
+            None => Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("parameter \"{name}\" requires a Boolean value"),
+            )),
+        },
+        Kind::Time => match milliseconds(value) {
+            None => Err(invalid(name, value)),
+            Some(millis) if millis < 0 => Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!(
+                    "{millis} ms is outside the valid range for parameter \"{name}\" \
+                     (0 ms .. 2147483647 ms)"
+                ),
+            )),
+            Some(millis) => Ok(format!("{millis}ms")),
+        },
+        Kind::Int(low, high) => match value.trim().parse::<i64>() {
+            Err(_) => Err(invalid(name, value)),
+            Ok(number) if number < low || number > high => Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!(
+                    "{number} is outside the valid range for parameter \"{name}\" ({low} .. {high})"
+                ),
+            )),
+            Ok(number) => Ok(number.to_string()),
+        },
+        Kind::Enum(values) => {
+            let lower = value.to_ascii_lowercase();
+            match values.iter().find(|known| **known == lower) {
+                Some(known) => Ok((*known).to_owned()),
+                None => Err(invalid(name, value)
+                    .with_hint(format!("Available values: {}.", values.join(", ")))),
+            }
+        }
+        Kind::Level => match Durability::parse(value) {
+            Some(level) => Ok(level.name().to_owned()),
+            None => Err(invalid(name, value)
+                .with_hint("Available values: local, remote_write, remote_apply, on, off.")),
+        },
+        Kind::Zone => match Zone::from_setting(value) {
+            Ok(zone) => Ok(zone.name().to_owned()),
+            Err(_) => Err(invalid(name, value)),
+        },
+        Kind::DateStyle => date_style(name, value),
+    }
+}
+
+/// Only ISO output is there; the order of fields is kept for input.
+fn date_style(name: &str, value: &str) -> Result<String> {
+    let mut order = "MDY";
+    for word in value.split(',') {
+        match word.trim().to_ascii_uppercase().as_str() {
+            "ISO" => {}
+            "MDY" | "US" | "NONEURO" | "NONEUROPEAN" => order = "MDY",
+            "DMY" | "EURO" | "EUROPEAN" => order = "DMY",
+            "YMD" => order = "YMD",
+            "SQL" | "POSTGRES" | "GERMAN" => {
+                return Err(Error::unsupported("a DateStyle other than ISO"))
+            }
+            _ => return Err(invalid(name, value)),
+        }
+    }
+    Ok(format!("ISO, {order}"))
+}
+
+/// The names of a list of identifiers, quoted or not.
+fn split_path(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (name, after) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let end = quoted.find('"').unwrap_or(quoted.len());
+                let after = quoted.get(end + 1..).unwrap_or("");
+                (quoted[..end].to_owned(), after)
+            }
+            None => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                (rest[..end].trim().to_lowercase(), &rest[end..])
+            }
+        };
+        if !name.is_empty() {
+            names.push(name);
+        }
+        rest = after.trim_start().trim_start_matches(',').trim_start();
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollback_takes_settings_back() {
+        let mut settings = Settings::new("u");
+        settings.set("lock_timeout", Some("5s"), false).unwrap();
+        settings.end_transaction();
+        settings.set("lock_timeout", Some("1min"), true).unwrap();
+        assert_eq!(settings.show("LOCK_TIMEOUT").unwrap().1, "1min");
+        settings.end_transaction();
+        assert_eq!(settings.show("lock_timeout").unwrap().1, "5s");
+        let mark = settings.mark();
+        settings
+            .set("synchronous_commit", Some("off"), false)
+            .unwrap();
+        assert_eq!(settings.parsed().durability, Durability::Off);
+        settings.roll_back_to(mark);
+        assert_eq!(settings.parsed().durability, Durability::On);
+    }
+
+    #[test]
+    fn values_are_checked() {
+        let mut settings = Settings::new("u");
+        assert!(settings.set("lock_timeout", Some("-1"), false).is_err());
+        assert!(settings.set("nonsense", Some("1"), false).is_err());
+        assert!(settings.set("server_version", Some("1"), false).is_err());
+        assert_eq!(split_path("\"$user\", Public"), ["$user", "public"]);
+    }
+}

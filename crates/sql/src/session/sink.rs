@@ -2,6 +2,8 @@
 
 use base::{Debt, Durability, Error, Result};
 
+use crate::types::{self, Datum, EvalContext, TypeId};
+
 /// The number of a catalog row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Oid(pub u32);
@@ -126,7 +128,9 @@ pub struct Notice {
 
 /// One row, to be written in the formats that the client asked for.
 pub struct RowView<'a> {
-    columns: &'a [Option<&'a [u8]>],
+    pub(super) values: &'a [Datum],
+    pub(super) types: &'a [TypeId],
+    pub(super) context: &'a EvalContext,
 }
 
 impl std::fmt::Debug for RowView<'_> {
@@ -138,17 +142,17 @@ impl std::fmt::Debug for RowView<'_> {
 impl RowView<'_> {
     /// How many columns it has.
     pub fn len(&self) -> usize {
-        self.columns.len()
+        self.values.len()
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.columns.is_empty()
+        self.values.is_empty()
     }
 
     /// Whether a column is NULL.
     pub fn is_null(&self, column: usize) -> bool {
-        self.columns[column].is_none()
+        self.values[column].is_null()
     }
 
     /// Appends a column, which is not NULL, in a format.
@@ -156,9 +160,16 @@ impl RowView<'_> {
     /// # Errors
     /// 42883 when the type has no such format.
     pub fn put(&self, column: usize, format: Format, out: &mut Vec<u8>) -> Result<()> {
-        let _ = format;
-        out.extend_from_slice(self.columns[column].unwrap_or_default());
-        Ok(())
+        let (value, ty) = (&self.values[column], self.types[column]);
+        match format {
+            Format::Binary => types::send(ty, value, out),
+            Format::Text => {
+                let mut text = String::new();
+                types::text::write(self.context, ty, value, &mut text)?;
+                out.extend_from_slice(text.as_bytes());
+                Ok(())
+            }
+        }
     }
 }
 

@@ -1,0 +1,364 @@
+//! Names and types: parse trees into plans.
+//!
+//! A [`Binder`] works on one statement with one [`Catalog`]. It never waits, and it runs on the
+//! thread's own stack ([`crate::parser::large_stack`]), because expressions may be deep.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`scope`] | which column a name means |
+//! | [`expr`], [`call`] | expressions |
+//! | [`coerce`] | changes of type |
+//! | [`types`] | type names |
+//! | [`from`] | FROM: tables, joins, functions, subqueries |
+//! | [`select`], [`group`] | SELECT |
+//! | [`access`] | which keys a condition leaves |
+//! | [`write`] | INSERT, UPDATE, DELETE |
+//!
+//! # What it leaves out
+//! Choosing among plans by cost: a condition on leading key columns is used where there is one,
+//! joins run in the order they are written.
+
+pub mod access;
+pub mod call;
+pub mod coerce;
+pub mod expr;
+pub mod from;
+pub mod group;
+pub mod scope;
+pub mod select;
+pub mod types;
+pub mod write;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::TableLock;
+use base::{Error, Result, SqlState, TreeId};
+use pg_query::protobuf::{Node, RangeVar};
+
+use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
+use crate::parser::{char_position, NodeEnum};
+use crate::plan::Plan;
+use crate::types::{EvalContext, TypeId};
+
+/// Expressions may be nested this deep; further is 54001. The thread's stack has room for it.
+pub const EXPRESSION_DEPTH_MAX: usize = 5_000;
+
+/// A name that PL/pgSQL knows and its place among the parameters.
+pub trait Variables {
+    /// The variable that a name, perhaps qualified by its block's label, means.
+    fn find(&self, names: &[&str]) -> Option<(usize, TypeId, i32)>;
+}
+
+/// What binding needs besides the statement.
+#[derive(Clone, Copy)]
+pub struct BindContext<'a> {
+    /// The catalog.
+    pub catalog: &'a Arc<Catalog>,
+    /// The schemas that are searched for names, in order.
+    pub search_path: &'a [u32],
+    /// For the text of constants.
+    pub eval: &'a EvalContext,
+    /// The statement's text, which locations refer to.
+    pub text: &'a str,
+    /// PL/pgSQL's variables; parameters are theirs then.
+    pub variables: Option<&'a dyn Variables>,
+}
+
+/// A column that a statement returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: TypeId,
+    /// The type's modifier.
+    pub typmod: i32,
+    /// The table and the number of the column that it is, or zeros.
+    pub origin: (u32, i16),
+}
+
+/// A bound statement.
+#[derive(Debug)]
+pub struct Bound {
+    /// Its rows.
+    pub plan: Rc<Plan>,
+    /// Its columns.
+    pub columns: Vec<OutputColumn>,
+    /// The tables it names, and how they are to be locked.
+    pub locks: Vec<(TreeId, TableLock)>,
+    /// Whether it writes.
+    pub writes: bool,
+}
+
+/// Binds one statement.
+pub struct Binder<'a> {
+    cx: BindContext<'a>,
+    /// The types of the parameters; [`TypeId::UNKNOWN`] where it is not yet known.
+    params: Vec<TypeId>,
+    /// Whether further parameters may be met.
+    open_params: bool,
+    locks: Vec<(TreeId, TableLock)>,
+    ctes: Vec<from::Cte>,
+    depth: usize,
+    query_depth: usize,
+    subqueries: usize,
+}
+
+impl<'a> Binder<'a> {
+    /// A binder that knows these parameter types (0 or UNKNOWN: to be inferred).
+    pub fn new(cx: BindContext<'a>, params: Vec<TypeId>, open_params: bool) -> Binder<'a> {
+        let params = params
+            .into_iter()
+            .map(|ty| if ty.0 == 0 { TypeId::UNKNOWN } else { ty })
+            .collect();
+        Binder {
+            cx,
+            params,
+            open_params,
+            locks: Vec::new(),
+            ctes: Vec::new(),
+            depth: 0,
+            query_depth: 0,
+            subqueries: 0,
+        }
+    }
+
+    /// Binds SELECT, VALUES, INSERT, UPDATE or DELETE.
+    ///
+    /// # Errors
+    /// What is wrong with it, with a position.
+    pub fn statement(&mut self, node: &NodeEnum) -> Result<Bound> {
+        let (plan, columns, writes) = match node {
+            NodeEnum::SelectStmt(select) => {
+                let query = self.select(select, None)?;
+                (query.plan, query.columns, false)
+            }
+            NodeEnum::InsertStmt(insert) => self.insert(insert)?,
+            NodeEnum::UpdateStmt(update) => self.update(update)?,
+            NodeEnum::DeleteStmt(delete) => self.delete(delete)?,
+            _ => return Err(Error::internal("no statement with rows")),
+        };
+        Ok(Bound {
+            plan: Rc::new(plan),
+            columns,
+            locks: std::mem::take(&mut self.locks),
+            writes,
+        })
+    }
+
+    /// The types of the parameters, once the statement is bound.
+    ///
+    /// # Errors
+    /// 42P18 for one whose type nothing says.
+    pub fn finish_params(&self) -> Result<Vec<TypeId>> {
+        match self.params.iter().position(|ty| *ty == TypeId::UNKNOWN) {
+            None => Ok(self.params.clone()),
+            Some(place) => Err(Error::new(
+                SqlState::INDETERMINATE_DATATYPE,
+                format!("could not determine data type of parameter ${}", place + 1),
+            )),
+        }
+    }
+
+    /// An error at a location of the statement.
+    fn error(&self, state: SqlState, message: impl Into<String>, location: i32) -> Error {
+        self.place(Error::new(state, message), location)
+    }
+
+    /// The same error with a position, unless it has one.
+    fn place(&self, error: Error, location: i32) -> Error {
+        match char_position(self.cx.text, location) {
+            Some(position) if error.fields().position.is_none() => error.at(position),
+            _ => error,
+        }
+    }
+
+    fn unsupported(&self, feature: &str, location: i32) -> Error {
+        self.place(Error::unsupported(feature), location)
+    }
+
+    /// Counts a level of nesting while `f` runs.
+    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= EXPRESSION_DEPTH_MAX {
+            return Err(Error::new(
+                SqlState::STATEMENT_TOO_COMPLEX,
+                "stack depth limit exceeded",
+            )
+            .with_hint("Write the statement with less nesting."));
+        }
+        self.depth += 1;
+        let outcome = f(self);
+        self.depth -= 1;
+        outcome
+    }
+
+    /// The table that a FROM item or the target of a statement names.
+    fn table(&mut self, range: &RangeVar, lock: TableLock) -> Result<Arc<Table>> {
+        let table = find_table(&self.cx, range)?;
+        if table.kind == RelationKind::Table {
+            self.lock(table.tree, lock);
+        }
+        Ok(table)
+    }
+
+    fn lock(&mut self, tree: TreeId, mode: TableLock) {
+        match self.locks.iter_mut().find(|lock| lock.0 == tree) {
+            Some(lock) => lock.1 = lock.1.max(mode),
+            None => self.locks.push((tree, mode)),
+        }
+    }
+}
+
+/// The table that a name means.
+///
+/// # Errors
+/// 42P01, 3F000, 42809 with a position.
+pub fn find_table(cx: &BindContext<'_>, range: &RangeVar) -> Result<Arc<Table>> {
+    let place = |error: Error| match char_position(cx.text, range.location) {
+        Some(position) => error.at(position),
+        None => error,
+    };
+    match find_relation(cx, range)? {
+        Some(RelationRef::Table(at)) => Ok(cx.catalog.tables[at].clone()),
+        Some(RelationRef::Index(..)) => Err(place(
+            Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("cannot open relation \"{}\"", range.relname),
+            )
+            .with_detail("This operation is not supported for indexes."),
+        )),
+        None => Err(place(Error::new(
+            SqlState::UNDEFINED_TABLE,
+            format!("relation \"{}\" does not exist", qualified(range)),
+        ))),
+    }
+}
+
+/// The name as error messages show it.
+pub fn qualified(range: &RangeVar) -> String {
+    match range.schemaname.as_str() {
+        "" => range.relname.clone(),
+        schema => format!("{schema}.{}", range.relname),
+    }
+}
+
+/// What a name means, if anything.
+///
+/// # Errors
+/// 0A000 for a name in another database.
+pub fn find_relation(cx: &BindContext<'_>, range: &RangeVar) -> Result<Option<RelationRef>> {
+    if !range.catalogname.is_empty() && range.catalogname != cx.catalog.database.name {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!(
+                "cross-database references are not implemented: \"{}.{}.{}\"",
+                range.catalogname, range.schemaname, range.relname
+            ),
+        ));
+    }
+    if !range.schemaname.is_empty() {
+        let schema = cx.catalog.schema(&range.schemaname);
+        return Ok(schema.and_then(|schema| cx.catalog.relation(schema.oid, &range.relname)));
+    }
+    let implicit = (!cx.search_path.contains(&PG_CATALOG)).then_some(PG_CATALOG);
+    Ok(implicit
+        .into_iter()
+        .chain(cx.search_path.iter().copied())
+        .find_map(|schema| cx.catalog.relation(schema, &range.relname)))
+}
+
+/// The node inside a node.
+fn inner(node: &Node) -> Result<&NodeEnum> {
+    node.node
+        .as_ref()
+        .ok_or_else(|| Error::internal("a parse tree with an empty node"))
+}
+
+/// The node inside an optional box.
+fn boxed(node: &Option<Box<Node>>) -> Result<&NodeEnum> {
+    inner(
+        node.as_deref()
+            .ok_or_else(|| Error::internal("a parse tree without an expected node"))?,
+    )
+}
+
+/// The strings of a list of String nodes.
+fn strings(nodes: &[Node]) -> Vec<&str> {
+    nodes
+        .iter()
+        .filter_map(|node| match &node.node {
+            Some(NodeEnum::String(string)) => Some(string.sval.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What a lone expression becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scratch {
+    /// A value of its own type.
+    Any,
+    /// A value of a type, as if assigned.
+    As(TypeId),
+}
+
+impl Binder<'_> {
+    /// Binds an expression that stands in no query.
+    ///
+    /// # Errors
+    /// As [`Binder::statement`].
+    pub fn lone_expression(&mut self, node: &Node, wanted: Scratch) -> Result<crate::plan::Expr> {
+        let place = expr::Place::plain("this expression");
+        let expr = self.node(node, &scope::Scope::default(), place)?;
+        match wanted {
+            Scratch::Any => self.settle(expr),
+            Scratch::As(ty) => {
+                let (from, location) = (expr.ty, expr.location.0);
+                let context = crate::functions::CastContext::Assignment;
+                match self.try_coerce(expr, ty, -1, context)? {
+                    Ok(expr) => Ok(expr),
+                    Err(_) => Err(self.error(
+                        SqlState::DATATYPE_MISMATCH,
+                        format!("a value of type {from} cannot be coerced to type {ty}"),
+                        location,
+                    )),
+                }
+            }
+        }
+    }
+
+    /// Binds the defaults and CHECKs of a table.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check_table(&mut self, table: &Arc<Table>) -> Result<()> {
+        for column in &table.columns {
+            let Some(text) = &column.default else {
+                continue;
+            };
+            let bound = self.stored(text, &scope::Scope::default(), "DEFAULT expressions")?;
+            let from = bound.ty;
+            let context = crate::functions::CastContext::Assignment;
+            if self
+                .try_coerce(bound, column.type_id, column.typmod, context)?
+                .is_err()
+            {
+                return Err(Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "column \"{}\" is of type {} but default expression is of type {from}",
+                        column.name, column.type_id
+                    ),
+                )
+                .with_hint("You will need to rewrite or cast the expression."));
+            }
+        }
+        let scope = write::target_scope(table, &table.name);
+        for check in &table.checks {
+            let bound = self.stored(&check.condition, &scope, "check constraints")?;
+            self.condition(bound, "CHECK")?;
+        }
+        Ok(())
+    }
+}

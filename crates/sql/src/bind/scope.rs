@@ -1,0 +1,377 @@
+//! Which column a name means.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+
+use super::{Binder, OutputColumn};
+use crate::catalog::Table;
+use crate::plan::{Expr, ExprKind, Location, Needed};
+use crate::types::{TypeId, NO_TYPMOD};
+
+/// A column that can be named.
+#[derive(Clone, Debug)]
+pub struct ScopeColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: TypeId,
+    /// The type's modifier.
+    pub typmod: i32,
+    /// Its table's oid and its number there, or zeros.
+    pub origin: (u32, i16),
+    /// Whether a merged column of JOIN USING hides it from unqualified names and `*`.
+    pub hidden: bool,
+}
+
+/// An item of FROM.
+#[derive(Clone, Debug)]
+pub struct ScopeTable {
+    /// The name by which its columns are qualified.
+    pub alias: String,
+    /// The table, if it is one.
+    pub table: Option<Arc<Table>>,
+    /// Its columns.
+    pub columns: Vec<ScopeColumn>,
+    /// Where they begin in the row.
+    pub start: usize,
+    /// Which of them are looked at.
+    pub needed: Option<Needed>,
+    /// Whether only qualified names find it.
+    pub qualified_only: bool,
+}
+
+/// The columns of one query level.
+#[derive(Debug, Default)]
+pub struct Scope<'s> {
+    /// The enclosing query's.
+    pub parent: Option<&'s Scope<'s>>,
+    /// The items of FROM.
+    pub tables: Vec<ScopeTable>,
+    /// Merged columns of JOIN USING, by name.
+    pub merged: Vec<(String, Expr)>,
+    /// Whether a name was found in an enclosing query.
+    pub escapes: Cell<bool>,
+}
+
+/// Where a name was found.
+struct Found {
+    expr: Expr,
+    origin: (u32, i16),
+}
+
+impl<'s> Scope<'s> {
+    /// A scope without tables inside another.
+    pub fn inside(parent: Option<&'s Scope<'s>>) -> Scope<'s> {
+        Scope {
+            parent,
+            ..Scope::default()
+        }
+    }
+
+    /// How many columns its rows have, hidden keys included.
+    fn column_expr(&self, table: &ScopeTable, place: usize, location: i32) -> Expr {
+        if let Some(needed) = &table.needed {
+            if let Some(flag) = needed.borrow_mut().get_mut(place) {
+                *flag = true;
+            }
+        }
+        let column = &table.columns[place];
+        Expr {
+            kind: ExprKind::Column(table.start + place),
+            ty: column.ty,
+            typmod: column.typmod,
+            location: Location(location),
+        }
+    }
+
+    /// The name, with its item's, of the column at a place of the row.
+    pub fn name_of(&self, index: usize) -> String {
+        for table in &self.tables {
+            if let Some(column) = index
+                .checked_sub(table.start)
+                .and_then(|at| table.columns.get(at))
+            {
+                return format!("{}.{}", table.alias, column.name);
+            }
+        }
+        "?".to_owned()
+    }
+
+    /// The item that holds the column at a place of the row, with its place there.
+    pub fn table_at(&self, index: usize) -> Option<(&ScopeTable, usize)> {
+        self.tables.iter().find_map(|table| {
+            let at = index.checked_sub(table.start)?;
+            (at < table.columns.len()).then_some((table, at))
+        })
+    }
+}
+
+impl Binder<'_> {
+    /// A column, a variable, or an error.
+    pub(super) fn column(
+        &mut self,
+        names: &[&str],
+        scope: &Scope<'_>,
+        location: i32,
+    ) -> Result<(Expr, (u32, i16))> {
+        let found = self.find_column(names, scope, location)?;
+        let variable = self.cx.variables.and_then(|known| known.find(names));
+        match (found, variable) {
+            (Some(_), Some(_)) => Err(self
+                .error(
+                    SqlState::AMBIGUOUS_COLUMN,
+                    format!("column reference \"{}\" is ambiguous", names.join(".")),
+                    location,
+                )
+                .with_detail("It could refer to either a PL/pgSQL variable or a table column.")),
+            (Some(found), None) => Ok((found.expr, found.origin)),
+            (None, Some((place, ty, typmod))) => {
+                let expr = Expr {
+                    kind: ExprKind::Param(place),
+                    ty,
+                    typmod,
+                    location: Location(location),
+                };
+                Ok((expr, (0, 0)))
+            }
+            (None, None) => Err(self.missing_column(names, scope, location)),
+        }
+    }
+
+    fn find_column(
+        &self,
+        names: &[&str],
+        scope: &Scope<'_>,
+        location: i32,
+    ) -> Result<Option<Found>> {
+        let mut depth = 0;
+        let mut level = scope;
+        loop {
+            if let Some(mut found) = self.find_in(names, level, location)? {
+                if depth > 0 {
+                    if let ExprKind::Column(index) = found.expr.kind {
+                        found.expr.kind = ExprKind::Outer(depth, index);
+                    }
+                    // Every level between here and there looks outside.
+                    let mut inner = scope;
+                    while !std::ptr::eq(inner, level) {
+                        inner.escapes.set(true);
+                        inner = inner.parent.expect("the level found is above");
+                    }
+                }
+                return Ok(Some(found));
+            }
+            match level.parent {
+                Some(parent) => level = parent,
+                None => return Ok(None),
+            }
+            depth += 1;
+        }
+    }
+
+    fn find_in(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Result<Option<Found>> {
+        let (qualifier, name) = match names {
+            [name] => (None, *name),
+            [table, name] => (Some((None, *table)), *name),
+            [schema, table, name] => (Some((Some(*schema), *table)), *name),
+            _ => return Ok(None),
+        };
+        if qualifier.is_none() {
+            if let Some((_, expr)) = scope.merged.iter().find(|merged| merged.0 == name) {
+                for place in columns_of(expr) {
+                    if let Some((table, at)) = scope.table_at(place) {
+                        scope.column_expr(table, at, location);
+                    }
+                }
+                let mut expr = expr.clone();
+                expr.location = Location(location);
+                return Ok(Some(Found {
+                    expr,
+                    origin: (0, 0),
+                }));
+            }
+        }
+        let mut found = None;
+        for table in &scope.tables {
+            let visible = match qualifier {
+                None => !table.qualified_only,
+                Some((None, alias)) => table.alias == alias,
+                Some((Some(schema), alias)) => {
+                    let own = table
+                        .table
+                        .as_ref()
+                        .and_then(|own| self.cx.catalog.schema_by_oid(own.schema));
+                    table.alias == alias && own.is_some_and(|own| own.name == schema)
+                }
+            };
+            if !visible {
+                continue;
+            }
+            for (place, column) in table.columns.iter().enumerate() {
+                if column.name != name || (column.hidden && qualifier.is_none()) {
+                    continue;
+                }
+                if found.is_some() {
+                    return Err(self.error(
+                        SqlState::AMBIGUOUS_COLUMN,
+                        format!("column reference \"{name}\" is ambiguous"),
+                        location,
+                    ));
+                }
+                found = Some((table, place));
+            }
+        }
+        Ok(found.map(|(table, place)| Found {
+            expr: scope.column_expr(table, place, location),
+            origin: table.columns[place].origin,
+        }))
+    }
+
+    fn missing_column(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Error {
+        let [qualifier @ .., name] = names else {
+            return Error::internal("a column without a name");
+        };
+        let Some(alias) = qualifier.last() else {
+            return self.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{name}\" does not exist"),
+                location,
+            );
+        };
+        let levels = std::iter::successors(Some(scope), |scope| scope.parent);
+        let known = levels
+            .flat_map(|scope| &scope.tables)
+            .any(|table| table.alias == *alias);
+        if known {
+            return self.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column {} does not exist", names.join(".")),
+                location,
+            );
+        }
+        self.error(
+            SqlState::UNDEFINED_TABLE,
+            format!("missing FROM-clause entry for table \"{alias}\""),
+            location,
+        )
+    }
+
+    /// The columns that `*` or `t.*` means.
+    pub(super) fn star(
+        &self,
+        alias: Option<&str>,
+        scope: &Scope<'_>,
+        location: i32,
+    ) -> Result<Vec<(Expr, OutputColumn)>> {
+        let mut out = Vec::new();
+        let Some(alias) = alias else {
+            for (name, expr) in &scope.merged {
+                for place in columns_of(expr) {
+                    if let Some((table, at)) = scope.table_at(place) {
+                        scope.column_expr(table, at, location);
+                    }
+                }
+                out.push((expr.clone(), output(name, expr, (0, 0))));
+            }
+            for table in scope.tables.iter().filter(|table| !table.qualified_only) {
+                push_columns(scope, table, false, location, &mut out);
+            }
+            if scope.tables.is_empty() {
+                return Err(self.error(
+                    SqlState::SYNTAX_ERROR,
+                    "SELECT * with no tables specified is not valid",
+                    location,
+                ));
+            }
+            return Ok(out);
+        };
+        let Some(table) = scope.tables.iter().find(|table| table.alias == alias) else {
+            return Err(self.error(
+                SqlState::UNDEFINED_TABLE,
+                format!("missing FROM-clause entry for table \"{alias}\""),
+                location,
+            ));
+        };
+        push_columns(scope, table, true, location, &mut out);
+        Ok(out)
+    }
+}
+
+fn push_columns(
+    scope: &Scope<'_>,
+    table: &ScopeTable,
+    hidden_too: bool,
+    location: i32,
+    out: &mut Vec<(Expr, OutputColumn)>,
+) {
+    for (place, column) in table.columns.iter().enumerate() {
+        if column.name.is_empty() || (column.hidden && !hidden_too) {
+            continue;
+        }
+        let expr = scope.column_expr(table, place, location);
+        let described = output(&column.name, &expr, column.origin);
+        out.push((expr, described));
+    }
+}
+
+fn output(name: &str, expr: &Expr, origin: (u32, i16)) -> OutputColumn {
+    OutputColumn {
+        name: name.to_owned(),
+        ty: expr.ty,
+        typmod: expr.typmod,
+        origin,
+    }
+}
+
+fn columns_of(expr: &Expr) -> Vec<usize> {
+    let mut places = Vec::new();
+    expr.visit(&mut |part| {
+        if let ExprKind::Column(place) = part.kind {
+            places.push(place);
+        }
+    });
+    places
+}
+
+/// The columns of a table as a FROM item shows them: dropped ones have no name.
+pub fn table_columns(table: &Table) -> Vec<ScopeColumn> {
+    table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(place, column)| ScopeColumn {
+            name: match column.dropped {
+                true => String::new(),
+                false => column.name.clone(),
+            },
+            ty: column.type_id,
+            typmod: column.typmod,
+            origin: (table.oid, place as i16 + 1),
+            hidden: false,
+        })
+        .collect()
+}
+
+/// A column that comes from a query.
+pub fn query_column(column: &OutputColumn) -> ScopeColumn {
+    ScopeColumn {
+        name: column.name.clone(),
+        ty: column.ty,
+        typmod: column.typmod,
+        origin: column.origin,
+        hidden: false,
+    }
+}
+
+/// A column that a function gives.
+pub fn plain_column(name: &str, ty: TypeId) -> ScopeColumn {
+    ScopeColumn {
+        name: name.to_owned(),
+        ty,
+        typmod: NO_TYPMOD,
+        origin: (0, 0),
+        hidden: false,
+    }
+}

@@ -1,0 +1,875 @@
+//! SELECT, VALUES, and UNION and its kin.
+
+use std::rc::Rc;
+
+use base::engine::{LockWait, RowLock};
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    LockClauseStrength, LockWaitPolicy, LockingClause, Node, SelectStmt, SetOperation as SetOp,
+    SortBy, SortByDir, SortByNulls, SubLinkType,
+};
+
+use super::expr::Place;
+use super::from::{conjuncts, filtered};
+use super::group::{settle_places, Grouping};
+use super::scope::Scope;
+use super::{boxed, inner, strings, Binder, OutputColumn};
+use crate::catalog::RelationKind;
+use crate::exec::program::compile;
+use crate::parser::NodeEnum;
+use crate::plan::{Expr, ExprKind, LockRows, Plan, SetColumn, SetOperation, SortKey};
+use crate::types::{Datum, TypeId};
+
+/// A bound query.
+pub struct Query {
+    /// Its rows.
+    pub plan: Plan,
+    /// Its columns.
+    pub columns: Vec<OutputColumn>,
+    /// Whether it looks at rows of enclosing queries.
+    pub escapes: bool,
+}
+
+/// Queries may be nested this deep, UNION included; further is 54001. A statement runs them on its
+/// own, smaller stack.
+pub const QUERY_DEPTH_MAX: usize = 300;
+
+/// ORDER BY over something: the value, descending, NULLs first.
+type Order = (Expr, bool, bool);
+
+impl Binder<'_> {
+    /// Binds a query inside the scope of another.
+    pub(super) fn subquery(
+        &mut self,
+        select: &SelectStmt,
+        scope: &Scope<'_>,
+    ) -> Result<(Query, bool)> {
+        let query = self.select(select, Some(scope))?;
+        let correlated = query.escapes;
+        Ok((query, correlated))
+    }
+
+    /// Binds a query.
+    pub(super) fn select(
+        &mut self,
+        select: &SelectStmt,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<Query> {
+        if self.query_depth >= QUERY_DEPTH_MAX {
+            return Err(Error::new(
+                SqlState::STATEMENT_TOO_COMPLEX,
+                "stack depth limit exceeded",
+            ));
+        }
+        self.query_depth += 1;
+        let bound = self.deeper(|binder| {
+            let before = binder.with_clause(select.with_clause.as_ref(), parent)?;
+            let query = match SetOp::try_from(select.op) {
+                Ok(SetOp::SetopNone) | Ok(SetOp::Undefined) | Err(_) => {
+                    if select.values_lists.is_empty() {
+                        binder.simple_select(select, parent)
+                    } else {
+                        binder.values(select, parent)
+                    }
+                }
+                Ok(operation) => binder.set_operation(select, operation, parent),
+            };
+            binder.forget_ctes(before);
+            query
+        });
+        self.query_depth -= 1;
+        bound
+    }
+
+    fn simple_select(&mut self, select: &SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
+        if select.into_clause.is_some() {
+            return Err(Error::unsupported("SELECT INTO"));
+        }
+        if !select.window_clause.is_empty() {
+            return Err(Error::unsupported("WINDOW"));
+        }
+        let mut scope = Scope::inside(parent);
+        let locking = !select.locking_clause.is_empty();
+        let mut next = 0;
+        let source = self.from_clause(&select.from_clause, &mut scope, locking, &mut next)?;
+        let condition = self.where_clause(&select.where_clause, &scope)?;
+        let targets = self.targets(&select.target_list, &scope)?;
+        let mut columns: Vec<_> = targets.iter().map(|target| target.1.clone()).collect();
+        let mut exprs: Vec<_> = targets.into_iter().map(|target| target.0).collect();
+        let mut order = self.order_by(&select.sort_clause, &scope, &mut exprs, &columns)?;
+        let grouping = self.grouping(select, &scope, &mut exprs, &columns)?;
+        let having = match &select.having_clause {
+            None => None,
+            Some(node) => {
+                let having = self.expr(inner(node)?, &scope, Place::grouped("HAVING"))?;
+                Some(self.condition(having, "HAVING")?)
+            }
+        };
+        for (expr, column) in exprs.iter_mut().zip(&mut columns) {
+            let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
+            *expr = self.settle(taken)?;
+            column.ty = expr.ty;
+            column.typmod = expr.typmod;
+        }
+        let conditions = conjuncts(condition.clone());
+        let mut plan = match source {
+            None => filtered(Plan::Values(vec![Vec::new()]), conditions),
+            Some(source) => self.build(source, conditions)?,
+        };
+        let is_aggregate =
+            |expr: &Expr| expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_)));
+        let grouped = grouping.is_some()
+            || having.is_some()
+            || exprs.iter().any(is_aggregate)
+            || order.iter().any(|key| is_aggregate(&key.0));
+        if grouped {
+            let groups = grouping.unwrap_or_default();
+            plan = self.group(plan, groups, &mut exprs, &mut order, having, &scope)?;
+        }
+        if locking {
+            if grouped || !select.distinct_clause.is_empty() {
+                let what = if grouped {
+                    "GROUP BY clause or aggregate functions"
+                } else {
+                    "DISTINCT clause"
+                };
+                return Err(Error::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("FOR UPDATE is not allowed with {what}"),
+                ));
+            }
+            return self.finish_locking(select, plan, exprs, order, columns, condition, &scope);
+        }
+        let plan = self.project(select, plan, exprs, order, columns.len(), &scope)?;
+        Ok(Query {
+            plan,
+            columns,
+            escapes: scope.escapes.get(),
+        })
+    }
+
+    pub(super) fn where_clause(
+        &mut self,
+        node: &Option<Box<Node>>,
+        scope: &Scope<'_>,
+    ) -> Result<Option<Expr>> {
+        match node {
+            None => Ok(None),
+            Some(node) => {
+                let condition = self.expr(inner(node)?, scope, Place::plain("WHERE"))?;
+                self.condition(condition, "WHERE").map(Some)
+            }
+        }
+    }
+
+    /// The target list: expressions and what they are called.
+    pub(super) fn targets(
+        &mut self,
+        nodes: &[Node],
+        scope: &Scope<'_>,
+    ) -> Result<Vec<(Expr, OutputColumn)>> {
+        let mut out = Vec::new();
+        for node in nodes {
+            let NodeEnum::ResTarget(target) = inner(node)? else {
+                continue;
+            };
+            let value = boxed(&target.val)?;
+            if let NodeEnum::ColumnRef(column) = value {
+                let last = column.fields.last().and_then(|field| field.node.as_ref());
+                if matches!(last, Some(NodeEnum::AStar(_))) {
+                    let names = strings(&column.fields);
+                    out.extend(self.star(names.last().copied(), scope, column.location)?);
+                    continue;
+                }
+            }
+            let (expr, origin) = match value {
+                NodeEnum::ColumnRef(column)
+                    if strings(&column.fields).len() == column.fields.len() =>
+                {
+                    self.column(&strings(&column.fields), scope, column.location)?
+                }
+                _ => (self.expr(value, scope, Place::TARGETS)?, (0, 0)),
+            };
+            let name = match target.name.as_str() {
+                "" => column_name(value),
+                name => name.to_owned(),
+            };
+            let column = OutputColumn {
+                name,
+                ty: expr.ty,
+                typmod: expr.typmod,
+                origin,
+            };
+            out.push((expr, column));
+        }
+        Ok(out)
+    }
+
+    /// ORDER BY: an output column by name or number, or an expression over the input.
+    fn order_by(
+        &mut self,
+        nodes: &[Node],
+        scope: &Scope<'_>,
+        exprs: &mut [Expr],
+        columns: &[OutputColumn],
+    ) -> Result<Vec<Order>> {
+        let mut order = Vec::new();
+        for node in nodes {
+            let NodeEnum::SortBy(sort) = inner(node)? else {
+                continue;
+            };
+            if sort.sortby_dir == SortByDir::SortbyUsing as i32 {
+                return Err(self.unsupported("ORDER BY … USING", sort.location));
+            }
+            let node = boxed(&sort.node)?;
+            let value = match self.output_column(node, exprs, columns, "ORDER BY", true)? {
+                Some(place) => exprs[place].clone(),
+                None => self.expr(node, scope, Place::grouped("ORDER BY"))?,
+            };
+            let value = self.settle(value)?;
+            let (descending, nulls_first) = sort_order(sort);
+            order.push((value, descending, nulls_first));
+        }
+        Ok(order)
+    }
+
+    /// The output column that a name or a number in ORDER BY, GROUP BY or DISTINCT ON means.
+    fn output_column(
+        &self,
+        node: &NodeEnum,
+        exprs: &[Expr],
+        columns: &[OutputColumn],
+        clause: &str,
+        by_name: bool,
+    ) -> Result<Option<usize>> {
+        use pg_query::protobuf::a_const::Val;
+        match node {
+            NodeEnum::ColumnRef(column) if by_name => {
+                let [name] = strings(&column.fields)[..] else {
+                    return Ok(None);
+                };
+                let mut found: Option<usize> = None;
+                for (place, output) in columns.iter().enumerate() {
+                    if output.name != name || column.fields.len() != 1 {
+                        continue;
+                    }
+                    if found.is_some_and(|other| exprs[other] != exprs[place]) {
+                        return Err(self.error(
+                            SqlState::AMBIGUOUS_COLUMN,
+                            format!("{clause} \"{name}\" is ambiguous"),
+                            column.location,
+                        ));
+                    }
+                    found = found.or(Some(place));
+                }
+                Ok(found)
+            }
+            NodeEnum::AConst(constant) => {
+                let number = match &constant.val {
+                    Some(Val::Ival(number)) => number.ival,
+                    None if !constant.isnull => 0,
+                    _ => {
+                        return Err(self.error(
+                            SqlState::SYNTAX_ERROR,
+                            format!("non-integer constant in {clause}"),
+                            constant.location,
+                        ))
+                    }
+                };
+                let place = usize::try_from(number)
+                    .ok()
+                    .and_then(|number| number.checked_sub(1));
+                match place.filter(|place| *place < columns.len()) {
+                    Some(place) => Ok(Some(place)),
+                    None => Err(self.error(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        format!("{clause} position {number} is not in select list"),
+                        constant.location,
+                    )),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// GROUP BY: an input column, or an output column by name or number, or an expression.
+    fn grouping(
+        &mut self,
+        select: &SelectStmt,
+        scope: &Scope<'_>,
+        exprs: &mut [Expr],
+        columns: &[OutputColumn],
+    ) -> Result<Option<Grouping>> {
+        if select.group_clause.is_empty() {
+            return Ok(None);
+        }
+        let mut grouping = Grouping::default();
+        for node in &select.group_clause {
+            let node = inner(node)?;
+            if let NodeEnum::GroupingSet(set) = node {
+                return Err(self.unsupported("GROUPING SETS", set.location));
+            }
+            let is_name = matches!(node, NodeEnum::ColumnRef(_));
+            let input = match is_name {
+                true => self.expr(node, scope, Place::plain("GROUP BY")),
+                false => Err(Error::internal("no name")),
+            };
+            let expr = match input {
+                Ok(expr) => expr,
+                Err(missing) => {
+                    match self.output_column(node, exprs, columns, "GROUP BY", true)? {
+                        Some(place) => {
+                            let taken = exprs[place].clone();
+                            exprs[place] = self.settle(taken)?;
+                            exprs[place].clone()
+                        }
+                        None if is_name => return Err(missing),
+                        None => self.expr(node, scope, Place::plain("GROUP BY"))?,
+                    }
+                }
+            };
+            if expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_))) {
+                return Err(self.error(
+                    SqlState::GROUPING_ERROR,
+                    "aggregate functions are not allowed in GROUP BY",
+                    expr.location.0,
+                ));
+            }
+            let expr = self.settle(expr)?;
+            if !grouping.groups.contains(&expr) {
+                grouping.groups.push(expr);
+            }
+        }
+        Ok(Some(grouping))
+    }
+
+    fn group(
+        &mut self,
+        input: Plan,
+        mut grouping: Grouping,
+        exprs: &mut [Expr],
+        order: &mut [Order],
+        having: Option<Expr>,
+        scope: &Scope<'_>,
+    ) -> Result<Plan> {
+        let plain = grouping.groups.is_empty();
+        let mut having = match having {
+            Some(having) => Some(self.regroup(having, &mut grouping, scope)?),
+            None => None,
+        };
+        let all = exprs
+            .iter_mut()
+            .chain(order.iter_mut().map(|key| &mut key.0));
+        for expr in all {
+            let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
+            *expr = self.regroup(taken, &mut grouping, scope)?;
+        }
+        let groups = grouping.groups.len();
+        let all = exprs
+            .iter_mut()
+            .chain(order.iter_mut().map(|key| &mut key.0));
+        all.chain(&mut having)
+            .for_each(|expr| settle_places(expr, groups));
+        let plan = grouping.plan(input, plain);
+        Ok(match having {
+            None => plan,
+            Some(having) => Plan::Filter(Rc::new(plan), compile(&having)),
+        })
+    }
+
+    /// Projects, removes duplicates, sorts, limits.
+    fn project(
+        &mut self,
+        select: &SelectStmt,
+        input: Plan,
+        mut exprs: Vec<Expr>,
+        order: Vec<Order>,
+        width: usize,
+        scope: &Scope<'_>,
+    ) -> Result<Plan> {
+        let distinct = !select.distinct_clause.is_empty();
+        let on: Vec<_> = select
+            .distinct_clause
+            .iter()
+            .filter(|node| node.node.is_some())
+            .collect();
+        // What is sorted by stands in the projected row, behind the output if need be.
+        let mut keys = Vec::new();
+        for (value, descending, nulls_first) in order {
+            let place = exprs.iter().position(|expr| *expr == value);
+            let place = match place {
+                Some(place) => place,
+                None if distinct && on.is_empty() => {
+                    return Err(self.error(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                        value.location.0,
+                    ))
+                }
+                None => {
+                    exprs.push(value.clone());
+                    exprs.len() - 1
+                }
+            };
+            keys.push(SortKey {
+                value: compile(&Expr::new(ExprKind::Column(place), value.ty, -1)),
+                ty: value.ty,
+                descending,
+                nulls_first,
+            });
+        }
+        let mut distinct_on = Vec::new();
+        for node in &on {
+            let expr = self.node(node, scope, Place::plain("DISTINCT ON"))?;
+            let place = exprs
+                .iter()
+                .position(|known| *known == expr)
+                .unwrap_or(exprs.len());
+            distinct_on.push((place, expr.ty));
+            if place == exprs.len() {
+                exprs.push(expr);
+            }
+        }
+        let full = exprs.len();
+        let types: Vec<_> = exprs.iter().map(|expr| expr.ty).collect();
+        let mut plan = projection(input, &exprs);
+        if distinct && on.is_empty() {
+            let columns = types[..width].iter().copied().enumerate().collect();
+            plan = Plan::Distinct(Rc::new(plan), columns);
+        }
+        if !keys.is_empty() {
+            plan = Plan::Sort(Rc::new(plan), keys);
+        }
+        if !distinct_on.is_empty() {
+            plan = Plan::Distinct(Rc::new(plan), distinct_on);
+        }
+        plan = self.limit(select, plan)?;
+        if full > width {
+            plan = Plan::Trim(Rc::new(plan), width);
+        }
+        Ok(plan)
+    }
+
+    fn limit(&mut self, select: &SelectStmt, plan: Plan) -> Result<Plan> {
+        if select.limit_option == pg_query::protobuf::LimitOption::WithTies as i32 {
+            return Err(Error::unsupported("FETCH FIRST … WITH TIES"));
+        }
+        let nothing = Scope::default();
+        let mut bound = |node: &Option<Box<Node>>, clause: &'static str| -> Result<_> {
+            let Some(node) = node else {
+                return Ok(None);
+            };
+            let expr = self.expr(inner(node)?, &nothing, Place::plain(clause))?;
+            let (from, location) = (expr.ty, expr.location.0);
+            let context = crate::functions::CastContext::Assignment;
+            match self.try_coerce(expr, TypeId::INT8, -1, context)? {
+                Ok(expr) => Ok(Some(compile(&expr))),
+                Err(_) => Err(self.error(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!("argument of {clause} must be type bigint, not type {from}"),
+                    location,
+                )),
+            }
+        };
+        let limit = bound(&select.limit_count, "LIMIT")?;
+        let offset = bound(&select.limit_offset, "OFFSET")?;
+        if limit.is_none() && offset.is_none() {
+            return Ok(plan);
+        }
+        Ok(Plan::Limit(Rc::new(plan), limit, offset))
+    }
+
+    /// FOR UPDATE: sorts, locks and limits the input's rows, then projects them.
+    #[allow(clippy::too_many_arguments)]
+    fn finish_locking(
+        &mut self,
+        select: &SelectStmt,
+        input: Plan,
+        exprs: Vec<Expr>,
+        order: Vec<Order>,
+        columns: Vec<OutputColumn>,
+        condition: Option<Expr>,
+        scope: &Scope<'_>,
+    ) -> Result<Query> {
+        let mut plan = input;
+        if !order.is_empty() {
+            let keys = order
+                .into_iter()
+                .map(|(value, descending, nulls_first)| SortKey {
+                    value: compile(&value),
+                    ty: value.ty,
+                    descending,
+                    nulls_first,
+                });
+            plan = Plan::Sort(Rc::new(plan), keys.collect());
+        }
+        let mut locks = Vec::new();
+        for node in &select.locking_clause {
+            let NodeEnum::LockingClause(clause) = inner(node)? else {
+                continue;
+            };
+            self.locking_clause(clause, condition.as_ref(), scope, &mut locks)?;
+        }
+        plan = Plan::Lock(Rc::new(plan), locks);
+        plan = self.limit(select, plan)?;
+        Ok(Query {
+            plan: projection(plan, &exprs),
+            columns,
+            escapes: scope.escapes.get(),
+        })
+    }
+
+    fn locking_clause(
+        &mut self,
+        clause: &LockingClause,
+        condition: Option<&Expr>,
+        scope: &Scope<'_>,
+        locks: &mut Vec<LockRows>,
+    ) -> Result<()> {
+        let strength = match LockClauseStrength::try_from(clause.strength) {
+            Ok(LockClauseStrength::LcsForkeyshare) => RowLock::KeyShare,
+            Ok(LockClauseStrength::LcsForshare) => RowLock::Share,
+            Ok(LockClauseStrength::LcsFornokeyupdate) => RowLock::NoKeyUpdate,
+            _ => RowLock::Update,
+        };
+        let wait = match LockWaitPolicy::try_from(clause.wait_policy) {
+            Ok(LockWaitPolicy::LockWaitSkip) => LockWait::Skip,
+            Ok(LockWaitPolicy::LockWaitError) => LockWait::NoWait,
+            _ => LockWait::Block,
+        };
+        let mut named = Vec::new();
+        for node in &clause.locked_rels {
+            let NodeEnum::RangeVar(range) = inner(node)? else {
+                continue;
+            };
+            if !scope
+                .tables
+                .iter()
+                .any(|table| table.alias == range.relname)
+            {
+                return Err(self.error(
+                    SqlState::UNDEFINED_TABLE,
+                    format!(
+                        "relation \"{}\" in FOR UPDATE clause not found in FROM clause",
+                        range.relname
+                    ),
+                    range.location,
+                ));
+            }
+            named.push(range.relname.as_str());
+        }
+        for item in &scope.tables {
+            let Some(table) = &item.table else {
+                continue;
+            };
+            let wanted = named.is_empty() || named.contains(&item.alias.as_str());
+            if wanted && table.kind == RelationKind::Table {
+                locks.push(LockRows {
+                    table: table.clone(),
+                    start: item.start,
+                    strength,
+                    wait,
+                    recheck: condition.map(compile),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, select: &SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
+        let scope = Scope::inside(parent);
+        let mut rows = Vec::new();
+        for node in &select.values_lists {
+            let NodeEnum::List(list) = inner(node)? else {
+                continue;
+            };
+            rows.push(self.nodes(&list.items, &scope, Place::plain("VALUES"))?);
+        }
+        let width = rows.first().map_or(0, Vec::len);
+        if let Some(row) = rows.iter().find(|row| row.len() != width) {
+            let location = row.first().map_or(-1, |expr| expr.location.0);
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "VALUES lists must all be the same length",
+                location,
+            ));
+        }
+        let mut columns = Vec::new();
+        let mut unified: Vec<Vec<Expr>> = Vec::new();
+        for place in 0..width {
+            let column: Vec<_> = rows.iter().map(|row| row[place].clone()).collect();
+            let (column, ty) = match column.as_slice() {
+                [only] => {
+                    let only = self.settle(only.clone())?;
+                    let ty = only.ty;
+                    (vec![only], ty)
+                }
+                _ => self.unify(column, "VALUES")?,
+            };
+            let typmod = column.first().map_or(-1, |first| first.typmod);
+            let same = column.iter().all(|expr| expr.typmod == typmod);
+            columns.push(OutputColumn {
+                name: format!("column{}", place + 1),
+                ty,
+                typmod: if same { typmod } else { -1 },
+                origin: (0, 0),
+            });
+            unified.push(column);
+        }
+        let count = rows.len();
+        let rows = (0..count)
+            .map(|row| unified.iter().map(|column| compile(&column[row])).collect())
+            .collect();
+        let plan = Plan::Values(rows);
+        let plan = self.finish_output(select, plan, &columns)?;
+        Ok(Query {
+            plan,
+            columns,
+            escapes: scope.escapes.get(),
+        })
+    }
+
+    /// ORDER BY and LIMIT where only output columns can be named.
+    fn finish_output(
+        &mut self,
+        select: &SelectStmt,
+        mut plan: Plan,
+        columns: &[OutputColumn],
+    ) -> Result<Plan> {
+        let exprs: Vec<_> = columns
+            .iter()
+            .enumerate()
+            .map(|(place, column)| Expr::new(ExprKind::Column(place), column.ty, -1))
+            .collect();
+        let mut keys = Vec::new();
+        for node in &select.sort_clause {
+            let NodeEnum::SortBy(sort) = inner(node)? else {
+                continue;
+            };
+            let node = boxed(&sort.node)?;
+            let Some(place) = self.output_column(node, &exprs, columns, "ORDER BY", true)? else {
+                if let NodeEnum::ColumnRef(column) = node {
+                    let names = strings(&column.fields);
+                    return Err(self.error(
+                        SqlState::UNDEFINED_COLUMN,
+                        format!("column \"{}\" does not exist", names.join(".")),
+                        column.location,
+                    ));
+                }
+                return Err(self
+                    .error(
+                        SqlState::FEATURE_NOT_SUPPORTED,
+                        "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+                        sort.location,
+                    )
+                    .with_detail(
+                        "Only result column names can be used, not expressions or functions.",
+                    )
+                    .with_hint(
+                        "Add the expression/function to every SELECT, or move the UNION into a \
+                         FROM clause.",
+                    ));
+            };
+            let (descending, nulls_first) = sort_order(sort);
+            keys.push(SortKey {
+                value: compile(&exprs[place]),
+                ty: exprs[place].ty,
+                descending,
+                nulls_first,
+            });
+        }
+        if !keys.is_empty() {
+            plan = Plan::Sort(Rc::new(plan), keys);
+        }
+        self.limit(select, plan)
+    }
+
+    fn set_operation(
+        &mut self,
+        select: &SelectStmt,
+        operation: SetOp,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<Query> {
+        let (operation, name) = match operation {
+            SetOp::SetopUnion => (SetOperation::Union, "UNION"),
+            SetOp::SetopIntersect => (SetOperation::Intersect, "INTERSECT"),
+            _ => (SetOperation::Except, "EXCEPT"),
+        };
+        let side = |side: &Option<Box<SelectStmt>>| {
+            side.clone()
+                .ok_or_else(|| Error::internal("a set operation without a side"))
+        };
+        let left = self.select(&*side(&select.larg)?, parent)?;
+        let right = self.select(&*side(&select.rarg)?, parent)?;
+        if left.columns.len() != right.columns.len() {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                format!("each {name} query must have the same number of columns"),
+                -1,
+            ));
+        }
+        let mut columns = left.columns.clone();
+        let mut types = Vec::new();
+        let (mut left_plan, mut right_plan) = (left.plan, right.plan);
+        for (place, column) in columns.iter_mut().enumerate() {
+            let other = &right.columns[place];
+            let pair = [column.ty, other.ty];
+            let ty = crate::functions::select_common_type(&pair, name)?;
+            if column.typmod != other.typmod || column.ty != other.ty {
+                column.typmod = -1;
+            }
+            left_plan = self.coerce_nth(left_plan, &left.columns, place, ty)?;
+            right_plan = self.coerce_nth(right_plan, &right.columns, place, ty)?;
+            column.ty = ty;
+            column.origin = (0, 0);
+            types.push(ty);
+        }
+        let (left_plan, right_plan) = (Rc::new(left_plan), Rc::new(right_plan));
+        let plan = Plan::SetOperation(operation, select.all, left_plan, right_plan, types);
+        let plan = self.finish_output(select, plan, &columns)?;
+        Ok(Query {
+            plan,
+            columns,
+            escapes: left.escapes || right.escapes,
+        })
+    }
+
+    fn coerce_nth(
+        &mut self,
+        plan: Plan,
+        columns: &[OutputColumn],
+        place: usize,
+        ty: TypeId,
+    ) -> Result<Plan> {
+        if columns[place].ty == ty {
+            return Ok(plan);
+        }
+        let mut exprs = Vec::new();
+        for (other, column) in columns.iter().enumerate() {
+            let expr = Expr::new(ExprKind::Column(other), column.ty, -1);
+            exprs.push(match other == place {
+                true => self.coerce_argument(expr, ty)?,
+                false => expr,
+            });
+        }
+        Ok(projection(plan, &exprs))
+    }
+
+    /// The only column of a plan in another type.
+    pub(super) fn coerce_column(&mut self, plan: Plan, from: TypeId, to: TypeId) -> Result<Plan> {
+        if from == to {
+            return Ok(plan);
+        }
+        let column = Expr::new(ExprKind::Column(0), from, -1);
+        let column = self.coerce_argument(column, to)?;
+        Ok(projection(plan, &[column]))
+    }
+}
+
+/// The plan's rows with other columns.
+pub(super) fn projection(input: Plan, exprs: &[Expr]) -> Plan {
+    let is_set = |expr: &Expr| matches!(expr.kind, ExprKind::SetCall(..));
+    if !exprs.iter().any(is_set) {
+        return Plan::Project(Rc::new(input), exprs.iter().map(compile).collect());
+    }
+    let columns = exprs
+        .iter()
+        .map(|expr| match &expr.kind {
+            ExprKind::SetCall(function, args, types) => SetColumn::Set(
+                *function,
+                args.iter().map(compile).collect(),
+                types.clone(),
+                expr.ty,
+            ),
+            _ => SetColumn::One(compile(expr)),
+        })
+        .collect();
+    Plan::ProjectSet(Rc::new(input), columns)
+}
+
+/// Descending, NULLs first.
+pub(super) fn sort_order(sort: &SortBy) -> (bool, bool) {
+    let descending = sort.sortby_dir == SortByDir::SortbyDesc as i32;
+    let nulls_first = match SortByNulls::try_from(sort.sortby_nulls) {
+        Ok(SortByNulls::SortbyNullsFirst) => true,
+        Ok(SortByNulls::SortbyNullsLast) => false,
+        _ => descending,
+    };
+    (descending, nulls_first)
+}
+
+/// The name that PostgreSQL gives to a column without one.
+pub(super) fn column_name(node: &NodeEnum) -> String {
+    figure_name(node).unwrap_or_else(|| "?column?".to_owned())
+}
+
+fn figure_name(node: &NodeEnum) -> Option<String> {
+    use pg_query::protobuf::AExprKind;
+    let of = |node: &Option<Box<Node>>| figure_name(node.as_ref()?.node.as_ref()?);
+    let fixed = |name: &str| Some(name.to_owned());
+    match node {
+        NodeEnum::ColumnRef(column) => strings(&column.fields)
+            .last()
+            .map(|name| (*name).to_owned()),
+        NodeEnum::FuncCall(call) => strings(&call.funcname)
+            .last()
+            .map(|name| (*name).to_owned()),
+        NodeEnum::AIndirection(indirection) => of(&indirection.arg),
+        NodeEnum::TypeCast(cast) => of(&cast.arg).or_else(|| {
+            let name = cast.type_name.as_ref()?;
+            strings(&name.names).last().map(|name| (*name).to_owned())
+        }),
+        NodeEnum::CollateClause(collate) => of(&collate.arg),
+        NodeEnum::CaseExpr(case) => of(&case.defresult).or_else(|| fixed("case")),
+        NodeEnum::AArrayExpr(_) => fixed("array"),
+        NodeEnum::RowExpr(_) => fixed("row"),
+        NodeEnum::CoalesceExpr(_) => fixed("coalesce"),
+        NodeEnum::MinMaxExpr(extreme) => match extreme.op {
+            op if op == pg_query::protobuf::MinMaxOp::IsGreatest as i32 => fixed("greatest"),
+            _ => fixed("least"),
+        },
+        NodeEnum::AExpr(expr) if expr.kind == AExprKind::AexprNullif as i32 => fixed("nullif"),
+        NodeEnum::SqlvalueFunction(function) => fixed(value_function_name(function.op)),
+        NodeEnum::SubLink(link) => match SubLinkType::try_from(link.sub_link_type) {
+            Ok(SubLinkType::ExistsSublink) => fixed("exists"),
+            Ok(SubLinkType::ArraySublink) => fixed("array"),
+            Ok(SubLinkType::ExprSublink) => {
+                let Some(NodeEnum::SelectStmt(select)) =
+                    link.subselect.as_ref().and_then(|node| node.node.as_ref())
+                else {
+                    return None;
+                };
+                match select
+                    .target_list
+                    .first()
+                    .and_then(|node| node.node.as_ref())
+                {
+                    Some(NodeEnum::ResTarget(target)) if !target.name.is_empty() => {
+                        Some(target.name.clone())
+                    }
+                    Some(NodeEnum::ResTarget(target)) => of(&target.val),
+                    _ => None,
+                }
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn value_function_name(op: i32) -> &'static str {
+    use pg_query::protobuf::SqlValueFunctionOp as Op;
+    match Op::try_from(op).unwrap_or(Op::SqlvalueFunctionOpUndefined) {
+        Op::SvfopCurrentDate => "current_date",
+        Op::SvfopCurrentTime | Op::SvfopCurrentTimeN => "current_time",
+        Op::SvfopCurrentTimestamp | Op::SvfopCurrentTimestampN => "current_timestamp",
+        Op::SvfopLocaltime | Op::SvfopLocaltimeN => "localtime",
+        Op::SvfopLocaltimestamp | Op::SvfopLocaltimestampN => "localtimestamp",
+        Op::SvfopCurrentRole => "current_role",
+        Op::SvfopUser => "user",
+        Op::SvfopSessionUser => "session_user",
+        Op::SvfopCurrentCatalog => "current_catalog",
+        Op::SvfopCurrentSchema => "current_schema",
+        _ => "current_user",
+    }
+}

@@ -1,0 +1,529 @@
+//! INSERT, UPDATE, DELETE.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::TableLock;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    DeleteStmt, InsertStmt, Node, OnConflictAction, OnConflictClause, RangeVar, ReturningClause,
+    UpdateStmt,
+};
+
+use super::expr::Place;
+use super::from::conjuncts;
+use super::scope::{table_columns, Scope, ScopeTable};
+use super::select::projection;
+use super::{boxed, inner, qualified, Binder, OutputColumn};
+use crate::catalog::{RelationKind, Table};
+use crate::exec::program::{compile, Program};
+use crate::parser::{self, NodeEnum};
+use crate::plan::{Conflict, Delete, Expr, ExprKind, Insert, Plan, Target, Update};
+use crate::types::{Datum, TypeId};
+
+type Written = (Plan, Vec<OutputColumn>, bool);
+
+impl Binder<'_> {
+    fn target_table(&mut self, range: Option<&RangeVar>, verb: &str) -> Result<Arc<Table>> {
+        let range = range.ok_or_else(|| Error::internal("a statement without its table"))?;
+        let table = self.table(range, TableLock::RowExclusive)?;
+        if table.kind == RelationKind::System {
+            return Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!(
+                    "permission denied: \"{}\" is a system catalog",
+                    qualified(range)
+                ),
+            )
+            .with_hint(format!("{verb} is done by DDL there.")));
+        }
+        Ok(table)
+    }
+
+    pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {
+        let before = self.with_clause(insert.with_clause.as_ref(), None)?;
+        let table = self.target_table(insert.relation.as_ref(), "INSERT")?;
+        let places = self.insert_columns(insert, &table)?;
+        let input = self.insert_input(insert, &table, &places)?;
+        let alias = insert
+            .relation
+            .as_ref()
+            .and_then(|range| range.alias.as_ref());
+        let name = alias.map_or(table.name.as_str(), |alias| alias.aliasname.as_str());
+        let conflict = match &insert.on_conflict_clause {
+            None => None,
+            Some(clause) => Some(self.on_conflict(clause, &table, name)?),
+        };
+        let scope = target_scope(&table, name);
+        let (returning, columns) = self.returning(insert.returning_clause.as_ref(), &scope)?;
+        self.forget_ctes(before);
+        let insert = Insert {
+            target: self.target(table, returning)?,
+            input: Rc::new(input),
+            conflict,
+        };
+        Ok((Plan::Insert(Box::new(insert)), columns, true))
+    }
+
+    fn target(&mut self, table: Arc<Table>, returning: Option<Vec<Program>>) -> Result<Target> {
+        let scope = target_scope(&table, &table.name);
+        let mut checks = Vec::new();
+        for check in &table.checks {
+            let condition = self.stored(&check.condition, &scope, "CHECK")?;
+            let condition = self.condition(condition, "CHECK")?;
+            checks.push((check.name.clone(), compile(&condition)));
+        }
+        Ok(Target {
+            table,
+            checks,
+            returning,
+        })
+    }
+
+    /// An expression that the catalog keeps as text.
+    pub(super) fn stored(
+        &mut self,
+        text: &str,
+        scope: &Scope<'_>,
+        clause: &'static str,
+    ) -> Result<Expr> {
+        let statements = parser::parse(&format!("SELECT {text}"))?;
+        let target = match statements.first().map(|statement| statement.node()) {
+            Some(NodeEnum::SelectStmt(select)) => select.target_list.first(),
+            _ => None,
+        };
+        let Some(Some(NodeEnum::ResTarget(target))) = target.map(|node| node.node.as_ref()) else {
+            return Err(Error::internal("a stored expression that is none"));
+        };
+        let variables = self.cx.variables.take();
+        let bound = self.expr(boxed(&target.val)?, scope, Place::plain(clause));
+        self.cx.variables = variables;
+        bound
+    }
+
+    /// The places of the columns that values are given for.
+    fn insert_columns(&mut self, insert: &InsertStmt, table: &Table) -> Result<Vec<usize>> {
+        if insert.cols.is_empty() {
+            let shown = table.columns.iter().enumerate();
+            return Ok(shown
+                .filter(|(_, column)| !column.dropped)
+                .map(|(at, _)| at)
+                .collect());
+        }
+        let mut places = Vec::new();
+        for node in &insert.cols {
+            let NodeEnum::ResTarget(target) = inner(node)? else {
+                continue;
+            };
+            let place = self.target_column(table, &target.name, target.location)?;
+            if places.contains(&place) {
+                return Err(self.error(
+                    SqlState::DUPLICATE_COLUMN,
+                    format!("column \"{}\" specified more than once", target.name),
+                    target.location,
+                ));
+            }
+            places.push(place);
+        }
+        Ok(places)
+    }
+
+    fn target_column(&self, table: &Table, name: &str, location: i32) -> Result<usize> {
+        table.column(name).ok_or_else(|| {
+            self.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!(
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    table.name
+                ),
+                location,
+            )
+        })
+    }
+
+    /// The default of a column; NULL without one.
+    fn default(&mut self, table: &Table, place: usize) -> Result<Expr> {
+        let column = &table.columns[place];
+        let expr = match &column.default {
+            None => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
+            Some(text) => self.stored(text, &Scope::default(), "DEFAULT")?,
+        };
+        let (ty, typmod) = (column.type_id, column.typmod);
+        self.assign(expr, ty, typmod, &column.name)
+    }
+
+    /// A plan of rows as wide as the table's.
+    fn insert_input(
+        &mut self,
+        insert: &InsertStmt,
+        table: &Table,
+        places: &[usize],
+    ) -> Result<Plan> {
+        let Some(source) = &insert.select_stmt else {
+            let row = self.complete(table, &[], Vec::new())?;
+            return Ok(Plan::Values(vec![row.iter().map(compile).collect()]));
+        };
+        let NodeEnum::SelectStmt(select) = inner(source)? else {
+            return Err(Error::internal("INSERT from no query"));
+        };
+        let plain_values = !select.values_lists.is_empty()
+            && select.sort_clause.is_empty()
+            && select.limit_count.is_none()
+            && select.limit_offset.is_none()
+            && select.with_clause.is_none();
+        if plain_values {
+            return self.insert_values(&select.values_lists, table, places);
+        }
+        let query = self.select(select, None)?;
+        self.check_count(query.columns.len(), places.len(), -1, -1)?;
+        let mut given = Vec::new();
+        for (at, (column, place)) in query.columns.iter().zip(places).enumerate() {
+            let mut expr = Expr::new(ExprKind::Column(at), column.ty, -1);
+            expr.typmod = column.typmod;
+            let target = &table.columns[*place];
+            given.push(self.assign(expr, target.type_id, target.typmod, &target.name)?);
+        }
+        let row = self.complete(table, &places[..given.len()], given)?;
+        Ok(projection(query.plan, &row))
+    }
+
+    fn insert_values(&mut self, lists: &[Node], table: &Table, places: &[usize]) -> Result<Plan> {
+        let scope = Scope::default();
+        let mut rows = Vec::with_capacity(lists.len());
+        let mut width = None;
+        for node in lists {
+            let NodeEnum::List(list) = inner(node)? else {
+                continue;
+            };
+            let count = list.items.len();
+            if *width.get_or_insert(count) != count {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    "VALUES lists must all be the same length",
+                ));
+            }
+            let mut given = Vec::with_capacity(count);
+            for (item, place) in list.items.iter().zip(places) {
+                let item = inner(item)?;
+                let column = &table.columns[*place];
+                let (ty, typmod) = (column.type_id, column.typmod);
+                let value = match item {
+                    NodeEnum::SetToDefault(_) => self.default(table, *place)?,
+                    item => {
+                        let value = self.expr(item, &scope, Place::plain("VALUES"))?;
+                        self.assign(value, ty, typmod, &column.name)?
+                    }
+                };
+                given.push(value);
+            }
+            if count > places.len() {
+                let extra = self.node(&list.items[places.len()], &scope, Place::plain("VALUES"))?;
+                self.check_count(count, places.len(), extra.location.0, -1)?;
+            }
+            self.check_count(count, places.len(), -1, -1)?;
+            let row = self.complete(table, &places[..given.len()], given)?;
+            rows.push(row.iter().map(compile).collect());
+        }
+        Ok(Plan::Values(rows))
+    }
+
+    fn check_count(&self, given: usize, targets: usize, at: i32, missing_at: i32) -> Result<()> {
+        match given.cmp(&targets) {
+            std::cmp::Ordering::Greater => Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "INSERT has more expressions than target columns",
+                at,
+            )),
+            _ => {
+                let _ = missing_at;
+                Ok(())
+            }
+        }
+    }
+
+    /// A whole row: the values given, and defaults for the rest.
+    fn complete(&mut self, table: &Table, places: &[usize], given: Vec<Expr>) -> Result<Vec<Expr>> {
+        let mut given: Vec<_> = given.into_iter().map(Some).collect();
+        let mut row = Vec::with_capacity(table.columns.len());
+        for place in 0..table.columns.len() {
+            let value = places
+                .iter()
+                .position(|known| *known == place)
+                .and_then(|at| given[at].take());
+            row.push(match value {
+                Some(value) => value,
+                None if table.columns[place].dropped => {
+                    Expr::constant(Datum::Null, table.columns[place].type_id, -1)
+                }
+                None => self.default(table, place)?,
+            });
+        }
+        Ok(row)
+    }
+
+    fn on_conflict(
+        &mut self,
+        clause: &OnConflictClause,
+        table: &Arc<Table>,
+        name: &str,
+    ) -> Result<Conflict> {
+        let index = self.arbiter(clause, table)?;
+        if clause.action == OnConflictAction::OnconflictNothing as i32 {
+            return Ok(Conflict {
+                index,
+                set: None,
+                condition: None,
+            });
+        }
+        if index.is_none() {
+            return Err(self
+                .error(
+                    SqlState::SYNTAX_ERROR,
+                    "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+                    clause.location,
+                )
+                .with_hint("For example, ON CONFLICT (column_name)."));
+        }
+        let mut scope = target_scope(table, name);
+        scope.tables.push(ScopeTable {
+            alias: "excluded".to_owned(),
+            table: None,
+            columns: table_columns(table),
+            start: table.columns.len(),
+            needed: None,
+            qualified_only: true,
+        });
+        let set = self.assignments(&clause.target_list, table, &scope)?;
+        let condition = self.where_clause(&clause.where_clause, &scope)?;
+        Ok(Conflict {
+            index,
+            set: Some(set),
+            condition: condition.as_ref().map(compile),
+        })
+    }
+
+    /// The index that ON CONFLICT means.
+    fn arbiter(&mut self, clause: &OnConflictClause, table: &Table) -> Result<Option<usize>> {
+        let Some(infer) = &clause.infer else {
+            return Ok(None);
+        };
+        if !infer.conname.is_empty() {
+            let found = table
+                .indexes
+                .iter()
+                .position(|index| index.name == infer.conname && index.constraint != 0);
+            return match found {
+                Some(place) => Ok(Some(place)),
+                None => Err(Error::new(
+                    SqlState::UNDEFINED_OBJECT,
+                    format!(
+                        "constraint \"{}\" for table \"{}\" does not exist",
+                        infer.conname, table.name
+                    ),
+                )),
+            };
+        }
+        let mut columns = Vec::new();
+        for node in &infer.index_elems {
+            let NodeEnum::IndexElem(element) = inner(node)? else {
+                continue;
+            };
+            if element.name.is_empty() {
+                return Err(self.unsupported("an expression in ON CONFLICT", infer.location));
+            }
+            let place = table.column(&element.name).ok_or_else(|| {
+                self.error(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("column \"{}\" does not exist", element.name),
+                    infer.location,
+                )
+            })?;
+            if !columns.contains(&place) {
+                columns.push(place);
+            }
+        }
+        let fits = |index: &crate::catalog::Index| {
+            index.unique
+                && index.columns.len() == columns.len()
+                && index
+                    .columns
+                    .iter()
+                    .all(|column| columns.contains(&column.column))
+        };
+        match table.indexes.iter().position(fits) {
+            Some(place) => Ok(Some(place)),
+            None => Err(Error::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                "there is no unique or exclusion constraint matching the ON CONFLICT \
+                 specification",
+            )),
+        }
+    }
+
+    /// SET.
+    fn assignments(
+        &mut self,
+        targets: &[Node],
+        table: &Table,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<(usize, Program)>> {
+        let mut set: Vec<(usize, Program)> = Vec::new();
+        for node in targets {
+            let NodeEnum::ResTarget(target) = inner(node)? else {
+                continue;
+            };
+            let place = self.target_column(table, &target.name, target.location)?;
+            if !target.indirection.is_empty() {
+                return Err(self.unsupported("assigning a part of a column", target.location));
+            }
+            if set.iter().any(|known| known.0 == place) {
+                return Err(self.error(
+                    SqlState::SYNTAX_ERROR,
+                    format!("multiple assignments to same column \"{}\"", target.name),
+                    target.location,
+                ));
+            }
+            let column = &table.columns[place];
+            let (ty, typmod) = (column.type_id, column.typmod);
+            let value = match boxed(&target.val)? {
+                NodeEnum::SetToDefault(_) => self.default(table, place)?,
+                NodeEnum::MultiAssignRef(multi) => {
+                    let NodeEnum::RowExpr(row) = boxed(&multi.source)? else {
+                        return Err(self.unsupported("SET (…) = (SELECT …)", target.location));
+                    };
+                    if row.args.len() as i32 != multi.ncolumns {
+                        return Err(self.error(
+                            SqlState::SYNTAX_ERROR,
+                            "number of columns does not match number of values",
+                            target.location,
+                        ));
+                    }
+                    let item = usize::try_from(multi.colno - 1)
+                        .ok()
+                        .and_then(|at| row.args.get(at));
+                    let item = item.ok_or_else(|| Error::internal("SET of no column"))?;
+                    match inner(item)? {
+                        NodeEnum::SetToDefault(_) => self.default(table, place)?,
+                        item => self.expr(item, scope, Place::plain("UPDATE"))?,
+                    }
+                }
+                value => self.expr(value, scope, Place::plain("UPDATE"))?,
+            };
+            let value = self.assign(value, ty, typmod, &column.name)?;
+            set.push((place, compile(&value)));
+        }
+        Ok(set)
+    }
+
+    pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
+        let before = self.with_clause(update.with_clause.as_ref(), None)?;
+        let table = self.target_table(update.relation.as_ref(), "UPDATE")?;
+        let alias = update
+            .relation
+            .as_ref()
+            .and_then(|range| range.alias.as_ref());
+        let (input, scope, condition) =
+            self.target_rows(&table, alias, &update.from_clause, &update.where_clause)?;
+        let set = self.assignments(&update.target_list, &table, &scope)?;
+        let (returning, columns) = self.returning(update.returning_clause.as_ref(), &scope)?;
+        self.forget_ctes(before);
+        let key_changes = table
+            .indexes
+            .iter()
+            .filter(|index| index.unique)
+            .any(|index| {
+                let mut indexed = index.columns.iter();
+                indexed.any(|column| set.iter().any(|(place, _)| *place == column.column))
+            });
+        let update = Update {
+            target: self.target(table, returning)?,
+            input: Rc::new(input),
+            set,
+            recheck: condition.as_ref().map(compile),
+            key_changes,
+        };
+        Ok((Plan::Update(Box::new(update)), columns, true))
+    }
+
+    pub(super) fn delete(&mut self, delete: &DeleteStmt) -> Result<Written> {
+        let before = self.with_clause(delete.with_clause.as_ref(), None)?;
+        let table = self.target_table(delete.relation.as_ref(), "DELETE")?;
+        let alias = delete
+            .relation
+            .as_ref()
+            .and_then(|range| range.alias.as_ref());
+        let (input, scope, condition) =
+            self.target_rows(&table, alias, &delete.using_clause, &delete.where_clause)?;
+        let (returning, columns) = self.returning(delete.returning_clause.as_ref(), &scope)?;
+        self.forget_ctes(before);
+        let delete = Delete {
+            target: self.target(table, returning)?,
+            input: Rc::new(input),
+            recheck: condition.as_ref().map(compile),
+        };
+        Ok((Plan::Delete(Box::new(delete)), columns, true))
+    }
+
+    /// The rows that an UPDATE or DELETE works on: the target's columns and key come first.
+    #[allow(clippy::type_complexity)]
+    fn target_rows(
+        &mut self,
+        table: &Arc<Table>,
+        alias: Option<&pg_query::protobuf::Alias>,
+        from: &[Node],
+        condition: &Option<Box<Node>>,
+    ) -> Result<(Plan, Scope<'static>, Option<Expr>)> {
+        let mut scope = Scope::default();
+        let mut next = 0;
+        let mut source = self.scan(table.clone(), alias, &mut scope, true, &mut next)?;
+        if let Some(others) = self.from_clause(from, &mut scope, false, &mut next)? {
+            source = super::from::cross(source, others);
+        }
+        let condition = self.where_clause(condition, &scope)?;
+        let plan = self.build(source, conjuncts(condition.clone()))?;
+        Ok((plan, scope, condition))
+    }
+
+    fn returning(
+        &mut self,
+        clause: Option<&ReturningClause>,
+        scope: &Scope<'_>,
+    ) -> Result<(Option<Vec<Program>>, Vec<OutputColumn>)> {
+        let Some(clause) = clause else {
+            return Ok((None, Vec::new()));
+        };
+        let mut programs = Vec::new();
+        let mut columns = Vec::new();
+        for (expr, mut column) in self.targets(&clause.exprs, scope)? {
+            let expr = self.settle(expr)?;
+            let refused = expr
+                .any(&|part| matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::SetCall(..)));
+            if refused {
+                return Err(self.error(
+                    SqlState::GROUPING_ERROR,
+                    "aggregate functions are not allowed in RETURNING",
+                    expr.location.0,
+                ));
+            }
+            column.ty = expr.ty;
+            programs.push(compile(&expr));
+            columns.push(column);
+        }
+        Ok((Some(programs), columns))
+    }
+}
+
+/// The scope in which a table's own columns are named.
+pub(super) fn target_scope(table: &Arc<Table>, name: &str) -> Scope<'static> {
+    Scope {
+        tables: vec![ScopeTable {
+            alias: name.to_owned(),
+            table: Some(table.clone()),
+            columns: table_columns(table),
+            start: 0,
+            needed: None,
+            qualified_only: false,
+        }],
+        ..Scope::default()
+    }
+}

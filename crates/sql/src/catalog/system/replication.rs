@@ -1,0 +1,280 @@
+//! What the cluster does: standbys, slots, sessions.
+
+use std::time::Duration;
+
+use base::engine::{ClusterStatus, ReplicaStatus};
+use base::Result;
+
+use super::SystemTable;
+use crate::catalog::Catalog;
+use crate::exec::Exec;
+use crate::plan::Row;
+use crate::types::{Datum, Interval};
+
+pub(super) const REPLICATION: SystemTable = SystemTable {
+    oid: 12_254,
+    name: "pg_stat_replication",
+    columns: "pid int4, usesysid oid, usename name, application_name text, client_addr inet, \
+              client_hostname text, client_port int4, backend_start timestamptz, \
+              backend_xmin xid, state text, sent_lsn pg_lsn, write_lsn pg_lsn, \
+              flush_lsn pg_lsn, replay_lsn pg_lsn, write_lag interval, flush_lag interval, \
+              replay_lag interval, sync_priority int4, sync_state text, reply_time timestamptz",
+    rows: replication,
+};
+
+pub(super) const SLOTS: SystemTable = SystemTable {
+    oid: 12_275,
+    name: "pg_replication_slots",
+    columns: "slot_name name, plugin name, slot_type text, datoid oid, database name, \
+              temporary bool, active bool, active_pid int4, xmin xid, catalog_xmin xid, \
+              restart_lsn pg_lsn, confirmed_flush_lsn pg_lsn, wal_status text, \
+              safe_wal_size int8, two_phase bool",
+    rows: slots,
+};
+
+pub(super) const ACTIVITY: SystemTable = SystemTable {
+    oid: 12_250,
+    name: "pg_stat_activity",
+    columns: "datid oid, datname name, pid int4, leader_pid int4, usesysid oid, usename name, \
+              application_name text, client_addr inet, client_hostname text, \
+              client_port int4, backend_start timestamptz, xact_start timestamptz, \
+              query_start timestamptz, state_change timestamptz, wait_event_type text, \
+              wait_event text, state text, backend_xid xid, backend_xmin xid, query_id int8, \
+              query text, backend_type text",
+    rows: activity,
+};
+
+fn text_or_null(text: Option<&str>) -> Datum {
+    text.map_or(Datum::Null, Datum::text)
+}
+
+fn lag(lag: Option<Duration>) -> Datum {
+    let micros = lag.and_then(|lag| i64::try_from(lag.as_micros()).ok());
+    micros.map_or(Datum::Null, |micros| {
+        Datum::Interval(Interval {
+            months: 0,
+            days: 0,
+            micros,
+        })
+    })
+}
+
+fn time(time: Option<base::Timestamp>) -> Datum {
+    time.map_or(Datum::Null, |time| Datum::TimestampTz(time.0))
+}
+
+/// How `synchronous_standby_names` and the group's votes see a standby: priority and state.
+fn sync_state(status: &ClusterStatus, replica: &ReplicaStatus) -> (i32, &'static str) {
+    let text = status.synchronous_standby_names.trim();
+    let voters = status
+        .replicas
+        .iter()
+        .filter(|replica| replica.voter)
+        .count();
+    if text.is_empty() {
+        // Without names the majority decides; a voter is one of its candidates.
+        return match replica.voter && voters > 1 {
+            true => (1, "quorum"),
+            false => (0, "async"),
+        };
+    }
+    let (any, count, names) = split_names(text);
+    let matches = |name: &str| name == "*" || name == &*replica.name;
+    let Some(place) = names.iter().position(|name| matches(name)) else {
+        return match replica.voter && voters > 1 {
+            true => (1, "quorum"),
+            false => (0, "async"),
+        };
+    };
+    if any {
+        return (1, "quorum");
+    }
+    // FIRST n: the first n names that are connected are synchronous, the others stand by.
+    let before = status
+        .replicas
+        .iter()
+        .filter(|other| other.connected && other.node != status.node)
+        .filter(|other| {
+            let other_place = names
+                .iter()
+                .position(|name| name == "*" || *name == *other.name);
+            other_place.is_some_and(|at| (at, other.node) < (place, replica.node))
+        })
+        .count();
+    let state = if before < count { "sync" } else { "potential" };
+    (i32::try_from(place + 1).unwrap_or(i32::MAX), state)
+}
+
+/// Whether it is ANY, how many are asked for, and the names.
+fn split_names(text: &str) -> (bool, usize, Vec<String>) {
+    let lower = text.to_ascii_lowercase();
+    let any = lower.starts_with("any");
+    let list = |text: &str| {
+        let names = text
+            .split(',')
+            .map(|name| name.trim().trim_matches('"').to_owned());
+        names.filter(|name| !name.is_empty()).collect()
+    };
+    match (text.find('('), text.rfind(')')) {
+        (Some(open), Some(close)) if open < close => {
+            let count = text[..open].split_whitespace().last();
+            let count = count.and_then(|word| word.parse().ok()).unwrap_or(1);
+            (any, count, list(&text[open + 1..close]))
+        }
+        _ => (false, 1, list(text)),
+    }
+}
+
+/// A number for a node's process that is the same each time it is asked for.
+fn pid(replica: &ReplicaStatus) -> Datum {
+    Datum::Int4(i32::try_from(replica.node.0).unwrap_or(i32::MAX))
+}
+
+fn host_and_port(address: &str) -> (Datum, Datum) {
+    match address.rsplit_once(':') {
+        Some((host, port)) => (
+            Datum::text(host),
+            port.parse().map_or(Datum::Null, Datum::Int4),
+        ),
+        None => (Datum::Null, Datum::Null),
+    }
+}
+
+fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let status = cx.session.engine.status();
+    let owner = catalog.role_by_oid(super::SUPERUSER);
+    let mut rows = Vec::new();
+    for replica in &status.replicas {
+        if replica.node == status.node || !replica.connected {
+            continue;
+        }
+        let (host, port) = host_and_port(&replica.peer_address);
+        let (priority, state) = sync_state(&status, replica);
+        let behind = replica.received < replica.sent && replica.write_lag.is_none();
+        rows.push(vec![
+            pid(replica),
+            Datum::Oid(super::SUPERUSER),
+            text_or_null(owner.map(|role| role.name.as_str())),
+            Datum::text(&*replica.name),
+            host,
+            Datum::Null,
+            port,
+            time(replica.connected_since),
+            Datum::Null,
+            Datum::text(if behind { "catchup" } else { "streaming" }),
+            Datum::Unsigned8(replica.sent.0),
+            Datum::Unsigned8(replica.received.0),
+            Datum::Unsigned8(replica.flushed.0),
+            Datum::Unsigned8(replica.applied.0),
+            lag(replica.write_lag),
+            lag(replica.flush_lag),
+            lag(replica.replay_lag),
+            Datum::Int4(priority),
+            Datum::text(state),
+            time(replica.reported_at),
+        ]);
+    }
+    Ok(rows)
+}
+
+fn slots(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let status = cx.session.engine.status();
+    let others = status
+        .replicas
+        .iter()
+        .filter(|replica| replica.node != status.node);
+    Ok(others
+        .map(|replica| {
+            vec![
+                Datum::text(&*replica.name),
+                Datum::Null,
+                Datum::text("physical"),
+                Datum::Null,
+                Datum::Null,
+                Datum::Bool(false),
+                Datum::Bool(replica.connected),
+                if replica.connected {
+                    pid(replica)
+                } else {
+                    Datum::Null
+                },
+                Datum::Null,
+                Datum::Null,
+                Datum::Unsigned8(replica.flushed.0),
+                Datum::Null,
+                Datum::text("reserved"),
+                Datum::Null,
+                Datum::Bool(false),
+            ]
+        })
+        .collect())
+}
+
+/// This session; what others do is known to the node, not to SQL.
+fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let start = &cx.session.start;
+    let role = catalog.role(&start.user);
+    let now = Datum::TimestampTz(cx.context.statement_start);
+    let application = cx.session.settings.show("application_name")?.1;
+    Ok(vec![vec![
+        Datum::Oid(catalog.database.oid),
+        Datum::text(&catalog.database.name),
+        Datum::Int4(start.backend_pid),
+        Datum::Null,
+        role.map_or(Datum::Null, |role| Datum::Oid(role.oid)),
+        Datum::text(&start.user),
+        Datum::text(application),
+        text_or_null(start.client_address.as_deref()),
+        Datum::Null,
+        start
+            .client_port
+            .map_or(Datum::Null, |port| Datum::Int4(i32::from(port))),
+        Datum::Null,
+        Datum::TimestampTz(cx.context.transaction_start),
+        now.clone(),
+        now,
+        Datum::Null,
+        Datum::Null,
+        Datum::text("active"),
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        Datum::text("client backend"),
+    ]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::NodeId;
+    use std::sync::Arc;
+
+    fn status(names: &str) -> ClusterStatus {
+        let replicas = (1..=3).map(|node| ReplicaStatus {
+            node: NodeId(node),
+            name: Arc::from(format!("n{node}")),
+            voter: true,
+            connected: true,
+            ..ReplicaStatus::default()
+        });
+        ClusterStatus {
+            node: NodeId(1),
+            synchronous_standby_names: Arc::from(names),
+            replicas: replicas.collect(),
+            ..ClusterStatus::default()
+        }
+    }
+
+    #[test]
+    fn standbys_are_seen_as_postgresql_sees_them() {
+        let states = |names: &str| {
+            let status = status(names);
+            [1, 2].map(|place| sync_state(&status, &status.replicas[place]))
+        };
+        assert_eq!(states(""), [(1, "quorum"), (1, "quorum")]);
+        assert_eq!(states("ANY 1 (n2, n3)"), [(1, "quorum"), (1, "quorum")]);
+        assert_eq!(states("FIRST 1 (n3, n2)"), [(2, "potential"), (1, "sync")]);
+        assert_eq!(states("*"), [(1, "sync"), (1, "potential")]);
+    }
+}

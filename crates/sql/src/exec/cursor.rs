@@ -1,0 +1,666 @@
+//! The plain cursors: scans, filters, projections, limits, sets.
+
+use std::rc::Rc;
+
+use base::engine::{Direction, RowBatch};
+use base::key::successor;
+use base::limits::SCAN_BATCH_ROWS;
+use base::{coro, Error, Key, KeyRange, Result, SqlState};
+
+use super::group::{GroupCursor, Groups};
+use super::join::JoinCursor;
+use super::program::Program;
+use super::sort::SortCursor;
+use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
+use super::{collect, rows, Exec};
+use crate::catalog::{system, Table};
+use crate::functions::{Body, Call, Rows};
+use crate::plan::{Plan, Row, Scan, SetColumn, SetOperation};
+use crate::types::{Datum, TypeId};
+
+/// Gives rows, one at a time.
+pub trait Cursor {
+    /// The next row.
+    ///
+    /// # Errors
+    /// What computing it raises; the cursor is not used after that.
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>>;
+}
+
+/// A cursor over the rows of a plan.
+pub fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
+    match plan {
+        Plan::Values(rows) => Box::new(ValuesCursor { rows, at: 0 }),
+        Plan::Scan(scan) => Box::new(ScanCursor::new(scan)),
+        Plan::System(table, catalog) => {
+            Box::new(Later::new(move |cx| system::rows(table, catalog, cx)))
+        }
+        Plan::Function {
+            function,
+            args,
+            types,
+            result,
+            ordinality,
+        } => Box::new(FunctionCursor {
+            set: SetCall {
+                function: function.0,
+                args,
+                types,
+                result: *result,
+            },
+            ordinality: *ordinality,
+            rows: None,
+            number: 0,
+        }),
+        Plan::Filter(input, condition) => Box::new(FilterCursor {
+            input: open(input),
+            condition,
+        }),
+        Plan::Project(input, columns) => Box::new(ProjectCursor {
+            input: open(input),
+            columns,
+        }),
+        Plan::ProjectSet(input, columns) => Box::new(ProjectSetCursor {
+            input: open(input),
+            columns,
+            row: Vec::new(),
+            sets: Vec::new(),
+        }),
+        Plan::Join(join) => Box::new(JoinCursor::new(join)),
+        Plan::Aggregate { .. } => Box::new(GroupCursor::new(plan)),
+        Plan::Sort(input, keys) => Box::new(SortCursor::new(input, keys)),
+        Plan::Distinct(input, columns) => Box::new(DistinctCursor {
+            input: open(input),
+            columns,
+            seen: Groups::new(columns.iter().map(|column| column.1).collect()),
+        }),
+        Plan::Trim(input, width) => Box::new(TrimCursor {
+            input: open(input),
+            width: *width,
+        }),
+        Plan::Limit(input, limit, offset) => Box::new(LimitCursor {
+            input: open(input),
+            limit: limit.as_ref(),
+            offset: offset.as_ref(),
+            left: None,
+        }),
+        Plan::SetOperation(operation, all, left, right, types) => {
+            let (operation, all) = (*operation, *all);
+            if operation == SetOperation::Union && all {
+                return Box::new(AppendCursor {
+                    inputs: vec![open(right), open(left)],
+                });
+            }
+            Box::new(Later::new(move |cx| {
+                set_operation(operation, all, left, right, types, cx)
+            }))
+        }
+        Plan::Shared(number, plan) => Box::new(SharedCursor {
+            number: *number,
+            plan,
+            at: 0,
+        }),
+        Plan::Lock(input, tables) => Box::new(LockCursor::new(input, tables)),
+        Plan::Insert(insert) => Box::new(InsertCursor::new(insert)),
+        Plan::Update(update) => Box::new(UpdateCursor::new(update)),
+        Plan::Delete(delete) => Box::new(DeleteCursor::new(delete)),
+    }
+}
+
+struct ValuesCursor<'p> {
+    rows: &'p [Vec<Program>],
+    at: usize,
+}
+
+impl Cursor for ValuesCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let Some(row) = self.rows.get(self.at) else {
+            return Ok(None);
+        };
+        self.at += 1;
+        cx.tick()?;
+        row.iter()
+            .map(|value| value.eval(cx, &[]))
+            .collect::<Result<_>>()
+            .map(Some)
+    }
+}
+
+/// Rows that are computed all at once when the first is asked for.
+struct Later<F> {
+    compute: Option<F>,
+    rows: std::vec::IntoIter<Row>,
+}
+
+impl<F: FnOnce(&mut Exec<'_>) -> Result<Vec<Row>>> Later<F> {
+    fn new(compute: F) -> Later<F> {
+        Later {
+            compute: Some(compute),
+            rows: Vec::new().into_iter(),
+        }
+    }
+}
+
+impl<F: FnOnce(&mut Exec<'_>) -> Result<Vec<Row>>> Cursor for Later<F> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if let Some(compute) = self.compute.take() {
+            self.rows = compute(cx)?.into_iter();
+        }
+        Ok(self.rows.next())
+    }
+}
+
+struct ScanCursor<'p> {
+    scan: &'p Scan,
+    started: bool,
+    rest: Option<KeyRange>,
+    batch: RowBatch,
+    at: usize,
+    row: Vec<u8>,
+    /// How many rows the next batch asks for; grows, so that LIMIT 1 reads little.
+    ask: usize,
+}
+
+impl<'p> ScanCursor<'p> {
+    fn new(scan: &'p Scan) -> ScanCursor<'p> {
+        ScanCursor {
+            scan,
+            started: false,
+            rest: None,
+            batch: RowBatch::default(),
+            at: 0,
+            row: Vec::new(),
+            ask: 16,
+        }
+    }
+
+    /// Where to look; a full key is looked up at once.
+    fn start(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        let scan = self.scan;
+        let Some(range) = key_range(scan, cx)? else {
+            return Ok(());
+        };
+        let whole_key = scan.index.is_none()
+            && scan
+                .by_index()
+                .is_some_and(|index| index.columns.len() == scan.access.equal.len());
+        if !whole_key {
+            self.rest = Some(range);
+            return Ok(());
+        }
+        if cx.txn.get(scan.table.tree, &range.start, &mut self.row)? {
+            self.batch.push(&range.start, &self.row);
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
+        let Some(range) = self.rest.take() else {
+            return Ok(false);
+        };
+        let tree = match self.scan.index {
+            Some(place) => self.scan.table.indexes[place].tree,
+            None => self.scan.table.tree,
+        };
+        let direction = match self.scan.backward {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        };
+        self.rest = cx
+            .txn
+            .scan(tree, &range, direction, self.ask, &mut self.batch)?;
+        self.ask = (self.ask * 2).min(SCAN_BATCH_ROWS);
+        self.at = 0;
+        Ok(true)
+    }
+
+    fn decode(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let scan = self.scan;
+        let (key, bytes) = self.batch.get(self.at);
+        self.at += 1;
+        let Some(place) = scan.index else {
+            return rows::decode(
+                &scan.table,
+                &scan.needed.borrow(),
+                bytes,
+                key,
+                scan.with_key,
+            )
+            .map(Some);
+        };
+        let row_key = rows::row_key_of_entry(&scan.table, &scan.table.indexes[place], key)?;
+        if !cx.txn.get(scan.table.tree, row_key, &mut self.row)? {
+            return Ok(None);
+        }
+        rows::decode(
+            &scan.table,
+            &scan.needed.borrow(),
+            &self.row,
+            row_key,
+            scan.with_key,
+        )
+        .map(Some)
+    }
+}
+
+impl Cursor for ScanCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if !self.started {
+            self.started = true;
+            self.start(cx)?;
+        }
+        loop {
+            while self.at >= self.batch.len() {
+                if !self.fill(cx)? {
+                    return Ok(None);
+                }
+            }
+            cx.tick()?;
+            let Some(row) = self.decode(cx)? else {
+                continue;
+            };
+            match &self.scan.filter {
+                Some(filter) if !filter.test(cx, &row)? => {}
+                _ => return Ok(Some(row)),
+            }
+        }
+    }
+}
+
+/// The keys that a scan's conditions leave; none when no key can meet them.
+fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
+    let Some(index) = scan.by_index() else {
+        return Ok(Some(KeyRange::all()));
+    };
+    let access = &scan.access;
+    let mut prefix = Key::new();
+    let mut columns = index.columns.iter();
+    for value in &access.equal {
+        let value = value.eval(cx, &[])?;
+        let column = columns.next().expect("no more values than columns");
+        if !put(&scan.table, column, &value, &mut prefix)? {
+            return Ok(None);
+        }
+    }
+    let mut range = KeyRange::prefix(&prefix);
+    if prefix.is_empty() {
+        range = KeyRange::all();
+    }
+    let Some(column) = columns.next() else {
+        return Ok(Some(range));
+    };
+    let descending = column.descending;
+    for (bound, is_low) in [(&access.low, true), (&access.high, false)] {
+        let Some((value, inclusive)) = bound else {
+            continue;
+        };
+        let value = value.eval(cx, &[])?;
+        let mut key = prefix.clone();
+        match rows::fit_key(&scan.table.columns[column.column], &value) {
+            rows::KeyFit::Value(value) => {
+                rows::put_key_value(&scan.table, column, &value, &mut key)?;
+            }
+            rows::KeyFit::Null => return Ok(None),
+            // Every value of the column lies on one side of the bound.
+            rows::KeyFit::Above if is_low => return Ok(None),
+            rows::KeyFit::Below if !is_low => return Ok(None),
+            _ => continue,
+        }
+        if is_low != descending {
+            range.start = if *inclusive {
+                key
+            } else {
+                successor(&key).unwrap_or(key)
+            };
+        } else {
+            range.end = if *inclusive {
+                successor(&key)
+            } else {
+                Some(key)
+            };
+        }
+    }
+    if access.high.is_none() && !descending {
+        // NULLs are last in a key and meet no condition.
+        if access.low.is_some() {
+            let mut nulls = prefix.clone();
+            rows::put_key_value(&scan.table, column, &Datum::Null, &mut nulls)?;
+            range.end = Some(nulls);
+        }
+    }
+    if range.end.as_ref().is_some_and(|end| *end <= range.start) {
+        return Ok(None);
+    }
+    Ok(Some(range))
+}
+
+fn put(
+    table: &Table,
+    column: &crate::catalog::IndexedColumn,
+    value: &Datum,
+    key: &mut Key,
+) -> Result<bool> {
+    match rows::fit_key(&table.columns[column.column], value) {
+        rows::KeyFit::Value(value) => {
+            rows::put_key_value(table, column, &value, key)?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// A call of a set-returning function.
+struct SetCall<'p> {
+    function: &'static crate::functions::Function,
+    args: &'p [Program],
+    types: &'p Rc<[TypeId]>,
+    result: TypeId,
+}
+
+impl SetCall<'_> {
+    fn start(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<Rows> {
+        let args = self
+            .args
+            .iter()
+            .map(|arg| arg.eval(cx, row))
+            .collect::<Result<Vec<_>>>()?;
+        if self.function.strict && args.iter().any(Datum::is_null) {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let call = Call {
+            context: cx.context,
+            argument_types: self.types,
+            result: self.result,
+        };
+        match self.function.body {
+            Body::Set(set) => set(&call, &args),
+            Body::Native(native) => {
+                let value = native(&call, &args);
+                Ok(Box::new(std::iter::once(value)))
+            }
+            Body::Session => {
+                let value = super::session_functions::call(cx, self.function, &args);
+                Ok(Box::new(std::iter::once(value)))
+            }
+        }
+    }
+}
+
+struct FunctionCursor<'p> {
+    set: SetCall<'p>,
+    ordinality: bool,
+    rows: Option<Rows>,
+    number: i64,
+}
+
+impl Cursor for FunctionCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if self.rows.is_none() {
+            self.rows = Some(self.set.start(cx, &[])?);
+        }
+        cx.tick()?;
+        let Some(value) = self.rows.as_mut().and_then(Iterator::next) else {
+            return Ok(None);
+        };
+        let mut row = match value? {
+            Datum::Record(record) if self.set.result == TypeId::RECORD => record.values.clone(),
+            value => vec![value],
+        };
+        if self.ordinality {
+            self.number += 1;
+            row.push(Datum::Int8(self.number));
+        }
+        Ok(Some(row))
+    }
+}
+
+struct FilterCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    condition: &'p Program,
+}
+
+impl Cursor for FilterCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        while let Some(row) = self.input.next(cx)? {
+            if self.condition.test(cx, &row)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+struct ProjectCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    columns: &'p [Program],
+}
+
+impl Cursor for ProjectCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let Some(row) = self.input.next(cx)? else {
+            return Ok(None);
+        };
+        let mut out = Vec::with_capacity(self.columns.len());
+        for column in self.columns {
+            out.push(column.eval(cx, &row)?);
+        }
+        Ok(Some(out))
+    }
+}
+
+struct ProjectSetCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    columns: &'p [SetColumn],
+    row: Row,
+    /// The sets of the current input row, in the order of their columns; empty between rows.
+    sets: Vec<Rows>,
+}
+
+impl Cursor for ProjectSetCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        loop {
+            if self.sets.is_empty() {
+                let Some(row) = self.input.next(cx)? else {
+                    return Ok(None);
+                };
+                self.row = row;
+                for column in self.columns {
+                    if let SetColumn::Set(function, args, types, result) = column {
+                        let call = SetCall {
+                            function: function.0,
+                            args,
+                            types,
+                            result: *result,
+                        };
+                        self.sets.push(call.start(cx, &self.row)?);
+                    }
+                }
+            }
+            cx.tick()?;
+            // Sets go on in step; one that has ended gives NULL until all have.
+            let values = self
+                .sets
+                .iter_mut()
+                .map(|set| set.next().transpose())
+                .collect::<Result<Vec<_>>>()?;
+            if values.iter().all(Option::is_none) {
+                self.sets.clear();
+                continue;
+            }
+            let mut values = values.into_iter();
+            let mut out = Vec::with_capacity(self.columns.len());
+            for column in self.columns {
+                out.push(match column {
+                    SetColumn::One(program) => program.eval(cx, &self.row)?,
+                    SetColumn::Set(..) => values.next().flatten().unwrap_or(Datum::Null),
+                });
+            }
+            return Ok(Some(out));
+        }
+    }
+}
+
+struct DistinctCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    columns: &'p [(usize, TypeId)],
+    seen: Groups,
+}
+
+impl Cursor for DistinctCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        while let Some(row) = self.input.next(cx)? {
+            let values: Row = self
+                .columns
+                .iter()
+                .map(|(place, _)| row[*place].clone())
+                .collect();
+            if self.seen.find_or_add(values).1 {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+struct TrimCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    width: usize,
+}
+
+impl Cursor for TrimCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let mut row = self.input.next(cx)?;
+        if let Some(row) = &mut row {
+            row.truncate(self.width);
+        }
+        Ok(row)
+    }
+}
+
+struct LimitCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    limit: Option<&'p Program>,
+    offset: Option<&'p Program>,
+    left: Option<u64>,
+}
+
+impl LimitCursor<'_> {
+    fn start(&mut self, cx: &mut Exec<'_>) -> Result<u64> {
+        let limit = match self.limit {
+            Some(limit) => count(limit, cx, "LIMIT", "2201W")?,
+            None => None,
+        };
+        let offset = match self.offset {
+            Some(offset) => count(offset, cx, "OFFSET", "2201X")?,
+            None => None,
+        };
+        let limit = limit.unwrap_or(u64::MAX);
+        if limit > 0 {
+            for _ in 0..offset.unwrap_or(0) {
+                if self.input.next(cx)?.is_none() {
+                    return Ok(0);
+                }
+            }
+        }
+        Ok(limit)
+    }
+}
+
+fn count(program: &Program, cx: &mut Exec<'_>, what: &str, state: &str) -> Result<Option<u64>> {
+    match program.eval(cx, &[])?.as_i64() {
+        None => Ok(None),
+        Some(value) => u64::try_from(value)
+            .map(Some)
+            .map_err(|_| Error::new(SqlState::of(state), format!("{what} must not be negative"))),
+    }
+}
+
+impl Cursor for LimitCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let left = match self.left {
+            Some(left) => left,
+            None => self.start(cx)?,
+        };
+        self.left = Some(left.saturating_sub(1));
+        match left {
+            0 => Ok(None),
+            _ => self.input.next(cx),
+        }
+    }
+}
+
+struct AppendCursor<'p> {
+    /// What is left, the next last.
+    inputs: Vec<Box<dyn Cursor + 'p>>,
+}
+
+impl Cursor for AppendCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        while let Some(input) = self.inputs.last_mut() {
+            if let Some(row) = input.next(cx)? {
+                return Ok(Some(row));
+            }
+            self.inputs.pop();
+        }
+        Ok(None)
+    }
+}
+
+/// UNION, INTERSECT and EXCEPT: counts the equal rows of both sides.
+fn set_operation(
+    operation: SetOperation,
+    all: bool,
+    left: &Plan,
+    right: &Plan,
+    types: &[TypeId],
+    cx: &mut Exec<'_>,
+) -> Result<Vec<Row>> {
+    let mut groups = Groups::new(types.to_vec());
+    let mut counts: Vec<(usize, usize)> = Vec::new();
+    for (side, plan) in [left, right].into_iter().enumerate() {
+        for row in collect(plan, cx)? {
+            let (group, new) = groups.find_or_add(row);
+            if new {
+                counts.push((0, 0));
+            }
+            match side {
+                0 => counts[group].0 += 1,
+                _ => counts[group].1 += 1,
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for (row, (left, right)) in groups.into_keys().into_iter().zip(counts) {
+        let copies = match (operation, all) {
+            (SetOperation::Union, _) => 1,
+            (SetOperation::Intersect, true) => left.min(right),
+            (SetOperation::Intersect, false) => usize::from(left > 0 && right > 0),
+            (SetOperation::Except, true) => left.saturating_sub(right),
+            (SetOperation::Except, false) => usize::from(left > 0 && right == 0),
+        };
+        out.extend(std::iter::repeat_n(row, copies));
+    }
+    Ok(out)
+}
+
+struct SharedCursor<'p> {
+    number: usize,
+    plan: &'p Plan,
+    at: usize,
+}
+
+impl Cursor for SharedCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let rows = match cx.shared.get(&self.number) {
+            Some(rows) => rows.clone(),
+            None => {
+                coro::check_depth()?;
+                let rows = Rc::new(collect(self.plan, cx)?);
+                cx.shared.insert(self.number, rows.clone());
+                rows
+            }
+        };
+        self.at += 1;
+        Ok(rows.get(self.at - 1).cloned())
+    }
+}

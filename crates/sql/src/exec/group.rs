@@ -1,0 +1,194 @@
+//! GROUP BY and aggregates, DISTINCT and whatever else asks for equal rows.
+
+use base::hash::HashMap;
+use base::Result;
+
+use super::cursor::{open, Cursor};
+use super::sort::sort_rows;
+use super::Exec;
+use crate::functions::Accumulator;
+use crate::plan::{AggregatePlan, Plan, Row};
+use crate::types::{self, Datum, TypeId};
+
+/// Distinct rows, numbered in the order they were first seen. NULLs are equal here.
+#[derive(Debug)]
+pub struct Groups {
+    types: Vec<TypeId>,
+    by_hash: HashMap<u64, Vec<usize>>,
+    keys: Vec<Row>,
+}
+
+impl Groups {
+    /// None yet, of columns of these types.
+    pub fn new(types: Vec<TypeId>) -> Groups {
+        Groups {
+            types,
+            by_hash: HashMap::default(),
+            keys: Vec::new(),
+        }
+    }
+
+    /// The number of a row, and whether it is new.
+    pub fn find_or_add(&mut self, row: Row) -> (usize, bool) {
+        let hash = hash_row(&self.types, &row);
+        let known = self.by_hash.entry(hash).or_default();
+        let found = known.iter().find(|group| {
+            let key = &self.keys[**group];
+            let mut columns = self.types.iter().zip(key.iter().zip(&row));
+            columns.all(|(ty, (a, b))| types::equal(*ty, a, b))
+        });
+        if let Some(group) = found {
+            return (*group, false);
+        }
+        known.push(self.keys.len());
+        self.keys.push(row);
+        (self.keys.len() - 1, true)
+    }
+
+    /// The rows, in order.
+    pub fn into_keys(self) -> Vec<Row> {
+        self.keys
+    }
+}
+
+/// A hash of a row that agrees with the equality of its columns.
+pub fn hash_row(types: &[TypeId], row: &[Datum]) -> u64 {
+    types.iter().zip(row).fold(0, |hash: u64, (ty, value)| {
+        hash.rotate_left(5).wrapping_mul(0x517c_c1b7_2722_0a95) ^ types::hash(*ty, value)
+    })
+}
+
+/// One aggregate within one group.
+struct State {
+    accumulator: Accumulator,
+    /// With DISTINCT or ORDER BY, the arguments wait here until the end.
+    seen: Option<Groups>,
+    waiting: Vec<Row>,
+}
+
+impl State {
+    fn new(plan: &AggregatePlan) -> State {
+        State {
+            accumulator: plan.aggregate.start(&plan.types),
+            seen: plan.distinct.then(|| Groups::new(plan.types.clone())),
+            waiting: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, plan: &AggregatePlan, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
+        if let Some(filter) = &plan.filter {
+            if !filter.test(cx, row)? {
+                return Ok(());
+            }
+        }
+        let mut args = Vec::with_capacity(plan.args.len());
+        for arg in &plan.args {
+            args.push(arg.eval(cx, row)?);
+        }
+        if let Some(seen) = &mut self.seen {
+            if !seen.find_or_add(args.clone()).1 {
+                return Ok(());
+            }
+        }
+        if plan.order.is_empty() && !plan.distinct {
+            return self.accumulator.step(cx.context, &args);
+        }
+        for key in &plan.order {
+            args.push(key.value.eval(cx, row)?);
+        }
+        self.waiting.push(args);
+        Ok(())
+    }
+
+    fn finish(mut self, plan: &AggregatePlan, cx: &mut Exec<'_>) -> Result<Datum> {
+        let width = plan.args.len();
+        let order: Vec<_> = plan
+            .order
+            .iter()
+            .enumerate()
+            .map(|(place, key)| (width + place, key.ty, key.descending, key.nulls_first))
+            .collect();
+        let by_value: Vec<_> = plan
+            .types
+            .iter()
+            .enumerate()
+            .map(|(place, ty)| (place, *ty, false, false))
+            .collect();
+        let order = if order.is_empty() { by_value } else { order };
+        sort_rows(&mut self.waiting, &order);
+        for row in &self.waiting {
+            self.accumulator.step(cx.context, &row[..width])?;
+        }
+        self.accumulator.finish(cx.context)
+    }
+}
+
+/// The rows of a [`Plan::Aggregate`].
+pub struct GroupCursor<'p> {
+    plan: &'p Plan,
+    rows: Option<std::vec::IntoIter<Row>>,
+}
+
+impl<'p> GroupCursor<'p> {
+    /// A cursor over such a plan.
+    pub fn new(plan: &'p Plan) -> GroupCursor<'p> {
+        GroupCursor { plan, rows: None }
+    }
+
+    fn compute(&self, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+        let Plan::Aggregate {
+            input,
+            groups,
+            aggregates,
+            plain,
+        } = self.plan
+        else {
+            return Ok(Vec::new());
+        };
+        let mut known = Groups::new(groups.iter().map(|group| group.1).collect());
+        let mut states: Vec<Vec<State>> = Vec::new();
+        let fresh = || aggregates.iter().map(State::new).collect::<Vec<_>>();
+        if *plain {
+            known.find_or_add(Vec::new());
+            states.push(fresh());
+        }
+        let mut input = open(input);
+        while let Some(row) = input.next(cx)? {
+            cx.tick()?;
+            let group = match *plain {
+                true => 0,
+                false => {
+                    let mut key = Vec::with_capacity(groups.len());
+                    for (value, _) in groups {
+                        key.push(value.eval(cx, &row)?);
+                    }
+                    let (group, new) = known.find_or_add(key);
+                    if new {
+                        states.push(fresh());
+                    }
+                    group
+                }
+            };
+            for (state, plan) in states[group].iter_mut().zip(aggregates) {
+                state.step(plan, cx, &row)?;
+            }
+        }
+        let mut out = Vec::with_capacity(states.len());
+        for (mut row, states) in known.into_keys().into_iter().zip(states) {
+            for (state, plan) in states.into_iter().zip(aggregates) {
+                row.push(state.finish(plan, cx)?);
+            }
+            out.push(row);
+        }
+        Ok(out)
+    }
+}
+
+impl Cursor for GroupCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if self.rows.is_none() {
+            self.rows = Some(self.compute(cx)?.into_iter());
+        }
+        Ok(self.rows.as_mut().and_then(Iterator::next))
+    }
+}

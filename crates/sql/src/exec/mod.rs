@@ -1,0 +1,131 @@
+//! Runs plans: each node a cursor that gives one row at a time.
+//!
+//! [`Exec`] is what a running statement knows: its transaction, parameters, the rows of enclosing
+//! queries, and the session for the functions that ask it. Waits happen inside the transaction's
+//! methods, so everything here is straight-line code.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`program`] | expressions |
+//! | [`cursor`] | scans, filters, projections, limits, sets |
+//! | [`join`], [`group`], [`sort`] | what must see many rows at once |
+//! | [`write`] | INSERT, UPDATE, DELETE, row locks |
+//! | [`rows`] | rows and keys as bytes |
+//! | [`subquery`] | queries inside expressions |
+//! | [`session_functions`] | functions that ask the session or the catalog |
+
+pub mod cursor;
+pub mod group;
+pub mod join;
+pub mod program;
+pub mod rows;
+pub mod session_functions;
+pub mod sort;
+pub mod subquery;
+pub mod write;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::Transaction;
+use base::hash::HashMap;
+use base::limits::ROWS_PER_YIELD;
+use base::{coro, Error, Result};
+
+use crate::catalog::Catalog;
+use crate::plan::{Plan, Row};
+use crate::session::Shared;
+use crate::types::{Datum, EvalContext};
+
+pub use cursor::{open, Cursor};
+
+/// A running statement.
+pub struct Exec<'a> {
+    /// Its transaction.
+    pub txn: &'a mut dyn Transaction,
+    /// Its session.
+    pub session: &'a mut Shared,
+    /// The catalog that its plan was made with.
+    pub catalog: &'a Arc<Catalog>,
+    /// Instants and settings.
+    pub context: &'a EvalContext,
+    /// The parameters.
+    pub params: &'a [Datum],
+    /// Rows of enclosing queries, the innermost last.
+    pub outer: Vec<Row>,
+    /// The rows that a writing node has written.
+    pub written: u64,
+    stack: Vec<Datum>,
+    cases: Vec<Datum>,
+    values: HashMap<usize, Datum>,
+    shared: HashMap<usize, Rc<Vec<Row>>>,
+    ticks: usize,
+}
+
+impl<'a> Exec<'a> {
+    /// A statement that begins.
+    pub fn new(
+        txn: &'a mut dyn Transaction,
+        session: &'a mut Shared,
+        catalog: &'a Arc<Catalog>,
+        context: &'a EvalContext,
+        params: &'a [Datum],
+    ) -> Exec<'a> {
+        Exec {
+            txn,
+            session,
+            catalog,
+            context,
+            params,
+            outer: Vec::new(),
+            written: 0,
+            stack: Vec::new(),
+            cases: Vec::new(),
+            values: HashMap::default(),
+            shared: HashMap::default(),
+            ticks: 0,
+        }
+    }
+
+    /// Counts a row; gives way to others now and then.
+    ///
+    /// # Errors
+    /// The pending interrupt.
+    pub fn tick(&mut self) -> Result<()> {
+        self.ticks += 1;
+        if self.ticks.is_multiple_of(ROWS_PER_YIELD) && coro::inside() {
+            coro::yield_now()?;
+        }
+        Ok(())
+    }
+
+    fn param(&self, index: usize) -> Result<Datum> {
+        self.params
+            .get(index)
+            .cloned()
+            .ok_or_else(|| Error::internal(format!("parameter ${} has no value", index + 1)))
+    }
+
+    fn pop(&mut self) -> Datum {
+        self.stack.pop().unwrap_or(Datum::Null)
+    }
+
+    fn pop_many(&mut self, count: usize) -> Vec<Datum> {
+        let start = self.stack.len() - count;
+        self.stack.split_off(start)
+    }
+}
+
+/// All rows of a plan.
+///
+/// # Errors
+/// What running it raises.
+pub fn collect(plan: &Plan, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    coro::check_depth()?;
+    let mut cursor = open(plan);
+    let mut rows = Vec::new();
+    while let Some(row) = cursor.next(cx)? {
+        rows.push(row);
+    }
+    Ok(rows)
+}

@@ -1,0 +1,204 @@
+//! Rows and keys as bytes.
+//!
+//! The key of a row is its primary key; a table without one numbers its rows (8 bytes,
+//! big-endian), which nobody sees. An entry of a secondary index is the index's columns followed by
+//! the row's key ([`base::engine::IndexDescriptor`]).
+
+use base::codec::Reader;
+use base::key::{put_key_column, KeyKind};
+use base::row::RowBuilder;
+use base::{Error, Key, Result};
+
+use crate::catalog::store::no_order;
+use crate::catalog::{Column, Index, IndexedColumn, Table};
+use crate::plan::Row;
+use crate::types::{self, Datum, TypeId};
+
+/// The values of a stored row; columns that are not needed are NULL. The key follows them if asked
+/// for.
+///
+/// # Errors
+/// XX001 when it is no row of the table.
+pub fn decode(
+    table: &Table,
+    needed: &[bool],
+    bytes: &[u8],
+    key: &[u8],
+    with_key: bool,
+) -> Result<Row> {
+    let width = table.columns.len();
+    let mut row = Vec::with_capacity(width + usize::from(with_key));
+    let mut reader = Reader::new(bytes);
+    let stored: usize = reader.varint_as()?;
+    for place in 0..width {
+        if place >= stored {
+            row.push(Datum::Null);
+            continue;
+        }
+        let value = match reader.varint_as::<usize>()? {
+            0 => None,
+            len => Some(reader.take(len - 1)?),
+        };
+        let column = &table.columns[place];
+        row.push(match value {
+            Some(bytes) if needed.get(place).copied().unwrap_or(true) => {
+                types::decode_column(column.type_id, column.typmod, bytes)?
+            }
+            _ => Datum::Null,
+        });
+    }
+    if with_key {
+        row.push(Datum::bytea(key));
+    }
+    Ok(row)
+}
+
+/// The bytes of a row.
+///
+/// # Errors
+/// 0A000 for a type that cannot be stored.
+pub fn encode(table: &Table, row: &[Datum]) -> Result<Vec<u8>> {
+    let mut builder = RowBuilder::new(table.columns.len());
+    let mut bytes = Vec::new();
+    for (column, value) in table.columns.iter().zip(row) {
+        if value.is_null() {
+            builder.push(None);
+            continue;
+        }
+        bytes.clear();
+        types::encode_column(column.type_id, value, &mut bytes)?;
+        builder.push(Some(&bytes));
+    }
+    Ok(builder.finish())
+}
+
+/// The key under which an index has a row: its columns alone.
+///
+/// # Errors
+/// 54000 when it is too long.
+pub fn index_key(table: &Table, index: &Index, row: &[Datum]) -> Result<Key> {
+    let mut key = Key::new();
+    for column in &index.columns {
+        put_key_value(table, column, &row[column.column], &mut key)?;
+    }
+    Ok(key)
+}
+
+/// Appends one column to a key.
+///
+/// # Errors
+/// 42704 for a type without an order; 54000 when the key is too long.
+pub fn put_key_value(
+    table: &Table,
+    column: &IndexedColumn,
+    value: &Datum,
+    key: &mut Key,
+) -> Result<()> {
+    let type_id = table.columns[column.column].type_id;
+    let kind = types::key_kind(type_id).ok_or_else(|| no_order(type_id))?;
+    if value.is_null() {
+        return put_key_column(key, kind, column.descending, None);
+    }
+    let mut bytes = Vec::new();
+    types::encode_column(type_id, value, &mut bytes)?;
+    put_key_column(key, kind, column.descending, Some(&bytes))
+}
+
+/// The key of the row that an entry of a secondary index points to.
+///
+/// # Errors
+/// XX001 when the entry is malformed.
+pub fn row_key_of_entry<'k>(table: &Table, index: &Index, entry: &'k [u8]) -> Result<&'k [u8]> {
+    let mut rest = entry;
+    for column in &index.columns {
+        let type_id = table.columns[column.column].type_id;
+        let kind = types::key_kind(type_id).ok_or_else(|| no_order(type_id))?;
+        rest = skip_column(rest, kind, type_id, column.descending)?;
+    }
+    Ok(rest)
+}
+
+/// What follows one column of a key.
+fn skip_column(key: &[u8], kind: KeyKind, type_id: TypeId, descending: bool) -> Result<&[u8]> {
+    let flip = if descending { 0xff } else { 0 };
+    let at = |place: usize| key.get(place).map(|byte| byte ^ flip).ok_or_else(short);
+    const NULL: u8 = 2;
+    if at(0)? == NULL {
+        return Ok(&key[1..]);
+    }
+    let end = match kind {
+        KeyKind::Fixed | KeyKind::Int => 1 + usize::try_from(type_id.len()).map_err(|_| short())?,
+        KeyKind::Float => 9,
+        KeyKind::Interval => 17,
+        KeyKind::Bytes => {
+            let mut place = 1;
+            loop {
+                match (at(place)?, at(place + 1)?) {
+                    (0, 0) => break place + 2,
+                    (0, _) => place += 2,
+                    _ => place += 1,
+                }
+            }
+        }
+        KeyKind::Numeric => {
+            use base::key::numeric_class::{NEGATIVE, POSITIVE};
+            let class = at(1)?;
+            match class {
+                NEGATIVE | POSITIVE => {
+                    let inverted = if class == NEGATIVE { 0xff } else { 0 };
+                    let mut place = 4;
+                    while at(place)? ^ inverted != 0 {
+                        place += 2;
+                    }
+                    place + 1
+                }
+                _ => 2,
+            }
+        }
+    };
+    key.get(end..).ok_or_else(short)
+}
+
+fn short() -> Error {
+    Error::corrupted("an index entry is too short for its columns")
+}
+
+/// A value of another integer type, as a bound on a key column.
+#[derive(Clone, Debug)]
+pub enum KeyFit {
+    /// As a value of the column.
+    Value(Datum),
+    /// It is NULL, which no key equals.
+    Null,
+    /// It lies above every value of the column.
+    Above,
+    /// It lies below every value of the column.
+    Below,
+}
+
+/// Makes a value fit a key column: integers of other widths are converted.
+pub fn fit_key(column: &Column, value: &Datum) -> KeyFit {
+    if value.is_null() {
+        return KeyFit::Null;
+    }
+    let (low, high) = match column.type_id {
+        TypeId::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        TypeId::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        TypeId::INT8 => (i64::MIN, i64::MAX),
+        _ => return KeyFit::Value(value.clone()),
+    };
+    let Some(number) = value.as_i64() else {
+        return KeyFit::Value(value.clone());
+    };
+    if number > high {
+        return KeyFit::Above;
+    }
+    if number < low {
+        return KeyFit::Below;
+    }
+    KeyFit::Value(match column.type_id {
+        TypeId::INT2 => Datum::Int2(number as i16),
+        TypeId::INT4 => Datum::Int4(number as i32),
+        _ => Datum::Int8(number),
+    })
+}

@@ -1,0 +1,487 @@
+//! INSERT, UPDATE, DELETE and row locks.
+//!
+//! UPDATE and DELETE scan with the statement's snapshot, then lock each row. At READ COMMITTED a
+//! row that was changed meanwhile is looked at again: if its newest version still meets the
+//! condition, it is that version that is changed (PostgreSQL 15 manual, section 13.2.1). A row that
+//! a join gives twice is changed once: to the second lock it is gone.
+
+use base::engine::{Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock};
+use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
+
+use super::cursor::{open, Cursor};
+use super::program::Program;
+use super::{rows, Exec};
+use crate::catalog::{Index, Table};
+use crate::plan::{Conflict, Delete, Insert, LockRows, Plan, Row, Target, Update};
+use crate::types::{self, Datum};
+
+/// The rows that a writing node returns: none without RETURNING, but all are written.
+fn returned(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<Option<Row>> {
+    match &target.returning {
+        None => Ok(None),
+        Some(columns) => columns
+            .iter()
+            .map(|column| column.eval(cx, row))
+            .collect::<Result<_>>()
+            .map(Some),
+    }
+}
+
+/// Checks a new row against NOT NULL and CHECK.
+fn check_row(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+    let table = &target.table;
+    for (column, value) in table.columns.iter().zip(row) {
+        if column.not_null && value.is_null() && !column.dropped {
+            let mut error = Error::new(
+                SqlState::NOT_NULL_VIOLATION,
+                format!(
+                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+                    column.name, table.name
+                ),
+            )
+            .with_detail(failing_row(table, row, cx));
+            error.fields_mut().column = Some(column.name.clone());
+            return Err(about(error, table, cx));
+        }
+    }
+    for (name, condition) in &target.checks {
+        // NULL is no violation.
+        if condition.eval(cx, row)? == Datum::Bool(false) {
+            let mut error = Error::new(
+                SqlState::CHECK_VIOLATION,
+                format!(
+                    "new row for relation \"{}\" violates check constraint \"{name}\"",
+                    table.name
+                ),
+            )
+            .with_detail(failing_row(table, row, cx));
+            error.fields_mut().constraint = Some(name.clone());
+            return Err(about(error, table, cx));
+        }
+    }
+    Ok(())
+}
+
+fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
+    let schema = cx.catalog.schema_by_oid(table.schema);
+    error.fields_mut().schema = schema.map(|schema| schema.name.clone());
+    error.fields_mut().table = Some(table.name.clone());
+    error
+}
+
+fn failing_row(table: &Table, row: &[Datum], cx: &Exec<'_>) -> String {
+    const VALUE_CHARS_MAX: usize = 64;
+    let values: Vec<_> = table
+        .columns
+        .iter()
+        .zip(row)
+        .filter(|(column, _)| !column.dropped)
+        .map(|(column, value)| match value {
+            Datum::Null => "null".to_owned(),
+            value => {
+                let text = types::output(cx.context, column.type_id, value).unwrap_or_default();
+                match text.char_indices().nth(VALUE_CHARS_MAX) {
+                    Some((end, _)) => format!("{}...", &text[..end]),
+                    None => text,
+                }
+            }
+        })
+        .collect();
+    format!("Failing row contains ({}).", values.join(", "))
+}
+
+/// 23505 for a row whose key in an index is taken.
+fn duplicate_key(table: &Table, index: &Index, row: &[Datum], cx: &Exec<'_>) -> Error {
+    let names: Vec<_> = index
+        .columns
+        .iter()
+        .map(|column| table.columns[column.column].name.as_str())
+        .collect();
+    let values: Vec<_> = index
+        .columns
+        .iter()
+        .map(|column| match &row[column.column] {
+            Datum::Null => "null".to_owned(),
+            value => types::output(cx.context, table.columns[column.column].type_id, value)
+                .unwrap_or_default(),
+        })
+        .collect();
+    let mut error = Error::new(
+        SqlState::UNIQUE_VIOLATION,
+        format!(
+            "duplicate key value violates unique constraint \"{}\"",
+            index.name
+        ),
+    )
+    .with_detail(format!(
+        "Key ({})=({}) already exists.",
+        names.join(", "),
+        values.join(", ")
+    ));
+    error.fields_mut().constraint = Some(index.name.clone());
+    about(error, table, cx)
+}
+
+/// The key for a new row.
+fn new_key(table: &Table, row: &[Datum], cx: &mut Exec<'_>) -> Result<Key> {
+    match table.primary_key() {
+        Some(index) => rows::index_key(table, index, row),
+        None => {
+            let number = cx.session.next_number(SequenceId(u64::from(table.oid)))?;
+            Ok(number.to_be_bytes().to_vec())
+        }
+    }
+}
+
+fn index_of<'t>(table: &'t Table, tree: TreeId) -> Result<&'t Index> {
+    table
+        .index_of_tree(tree)
+        .ok_or_else(|| Error::internal(format!("tree {tree} is no index of {}", table.name)))
+}
+
+/// The rows that an INSERT returns.
+pub struct InsertCursor<'p> {
+    insert: &'p Insert,
+    input: Box<dyn Cursor + 'p>,
+}
+
+impl<'p> InsertCursor<'p> {
+    /// A cursor over what such an INSERT returns.
+    pub fn new(insert: &'p Insert) -> InsertCursor<'p> {
+        InsertCursor {
+            insert,
+            input: open(&insert.input),
+        }
+    }
+
+    /// Inserts a row or does what ON CONFLICT says; none when nothing was written.
+    fn write(&mut self, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let target = &self.insert.target;
+        let table = &target.table;
+        check_row(target, &row, cx)?;
+        let key = new_key(table, &row, cx)?;
+        let bytes = rows::encode(table, &row)?;
+        loop {
+            let tree = match cx.txn.insert(table.tree, &key, &bytes)? {
+                Inserted::Done => return Ok(Some(row)),
+                Inserted::Duplicate(tree) => tree,
+            };
+            let index = index_of(table, tree)?;
+            let conflict = self.insert.conflict.as_ref().filter(|conflict| {
+                conflict
+                    .index
+                    .is_none_or(|place| table.indexes[place].oid == index.oid)
+            });
+            let Some(conflict) = conflict else {
+                return Err(duplicate_key(table, index, &row, cx));
+            };
+            if conflict.set.is_none() {
+                return Ok(None);
+            }
+            match self.update(conflict, index, &row, cx)? {
+                Upserted::Again => {}
+                Upserted::Skipped => return Ok(None),
+                Upserted::Row(row) => return Ok(Some(row)),
+            }
+        }
+    }
+
+    fn update(
+        &mut self,
+        conflict: &Conflict,
+        index: &Index,
+        row: &[Datum],
+        cx: &mut Exec<'_>,
+    ) -> Result<Upserted> {
+        let target = &self.insert.target;
+        let table = &target.table;
+        let Some(key) = existing_key(table, index, row, cx)? else {
+            // It came after the snapshot: look again with a newer one.
+            if cx.txn.isolation() != Isolation::ReadCommitted {
+                return Err(Error::serialization(
+                    "could not serialize access due to concurrent update",
+                ));
+            }
+            cx.txn.begin_statement()?;
+            return Ok(Upserted::Again);
+        };
+        if cx.txn.is_written_by_command(table.tree, &key) {
+            return Err(Error::new(
+                SqlState::CARDINALITY_VIOLATION,
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            )
+            .with_hint(
+                "Ensure that no rows proposed for insertion within the same command have \
+                 duplicate constrained values.",
+            ));
+        }
+        let mut bytes = Vec::new();
+        let tree = table.tree;
+        match cx
+            .txn
+            .lock_row(tree, &key, RowLock::Update, LockWait::Block, &mut bytes)?
+        {
+            LockedRow::Gone | LockedRow::Skipped => return Ok(Upserted::Again),
+            LockedRow::Changed => {}
+            LockedRow::Unchanged => {
+                if !cx.txn.get(tree, &key, &mut bytes)? {
+                    return Ok(Upserted::Again);
+                }
+            }
+        }
+        let old = rows::decode(table, &[], &bytes, &key, false)?;
+        let width = old.len();
+        let mut both = old;
+        both.extend_from_slice(row);
+        if let Some(condition) = &conflict.condition {
+            if !condition.test(cx, &both)? {
+                return Ok(Upserted::Skipped);
+            }
+        }
+        let mut new = both[..width].to_vec();
+        for (place, value) in conflict.set.iter().flatten() {
+            new[*place] = value.eval(cx, &both)?;
+        }
+        check_row(target, &new, cx)?;
+        replace(table, &key, &both[..width], &new, cx)?;
+        Ok(Upserted::Row(new))
+    }
+}
+
+enum Upserted {
+    /// The row in the way is gone: try the insert again.
+    Again,
+    /// WHERE was not met.
+    Skipped,
+    /// The row as it is now.
+    Row(Row),
+}
+
+/// The key of the row that has `row`'s values in a unique index.
+fn existing_key(
+    table: &Table,
+    index: &Index,
+    row: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<Option<Key>> {
+    let key = rows::index_key(table, index, row)?;
+    if index.primary {
+        return Ok(Some(key));
+    }
+    let mut batch = RowBatch::default();
+    let range = KeyRange::prefix(&key);
+    cx.txn
+        .scan(index.tree, &range, Direction::Forward, 1, &mut batch)?;
+    if batch.is_empty() {
+        return Ok(None);
+    }
+    rows::row_key_of_entry(table, index, batch.get(0).0).map(|key| Some(key.to_vec()))
+}
+
+/// Puts a new row in the place of a locked one.
+fn replace(
+    table: &Table,
+    key: &[u8],
+    old: &[Datum],
+    new: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    let bytes = rows::encode(table, new)?;
+    let new_key = match table.primary_key() {
+        Some(index) if index.columns.iter().any(|c| old[c.column] != new[c.column]) => {
+            rows::index_key(table, index, new)?
+        }
+        _ => key.to_vec(),
+    };
+    let outcome = if new_key == key {
+        cx.txn.update(table.tree, key, &bytes)?
+    } else {
+        cx.txn.delete(table.tree, key)?;
+        cx.txn.insert(table.tree, &new_key, &bytes)?
+    };
+    match outcome {
+        Inserted::Done => Ok(()),
+        Inserted::Duplicate(tree) => Err(duplicate_key(table, index_of(table, tree)?, new, cx)),
+    }
+}
+
+impl Cursor for InsertCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        while let Some(row) = self.input.next(cx)? {
+            let Some(row) = self.write(row, cx)? else {
+                continue;
+            };
+            cx.written += 1;
+            if let Some(row) = returned(&self.insert.target, &row, cx)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Locks the row under `row`'s key, which stands after the table's columns, which begin at
+/// `start`. A row that changed meanwhile is put in its place if it still meets the condition.
+fn lock(
+    table: &Table,
+    start: usize,
+    row: &mut Row,
+    strength: RowLock,
+    wait: LockWait,
+    recheck: Option<&Program>,
+    cx: &mut Exec<'_>,
+) -> Result<Option<Key>> {
+    let width = table.columns.len();
+    let Datum::Bytea(key) = &row[start + width] else {
+        // The empty side of an outer join has no row to lock.
+        return Ok(None);
+    };
+    let key = key.to_vec();
+    let mut newest = Vec::new();
+    match cx
+        .txn
+        .lock_row(table.tree, &key, strength, wait, &mut newest)?
+    {
+        LockedRow::Unchanged => Ok(Some(key)),
+        LockedRow::Gone | LockedRow::Skipped => Ok(None),
+        LockedRow::Changed => {
+            let values = rows::decode(table, &[], &newest, &key, false)?;
+            for (place, value) in values.into_iter().enumerate() {
+                row[start + place] = value;
+            }
+            match recheck {
+                Some(condition) if !condition.test(cx, row)? => Ok(None),
+                _ => Ok(Some(key)),
+            }
+        }
+    }
+}
+
+/// The rows that an UPDATE returns.
+pub struct UpdateCursor<'p> {
+    update: &'p Update,
+    input: Box<dyn Cursor + 'p>,
+}
+
+impl<'p> UpdateCursor<'p> {
+    /// A cursor over what such an UPDATE returns.
+    pub fn new(update: &'p Update) -> UpdateCursor<'p> {
+        UpdateCursor {
+            update,
+            input: open(&update.input),
+        }
+    }
+
+    fn write(&mut self, mut row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let update = self.update;
+        let table = &update.target.table;
+        let strength = match update.key_changes {
+            true => RowLock::Update,
+            false => RowLock::NoKeyUpdate,
+        };
+        let recheck = update.recheck.as_ref();
+        let Some(key) = lock(table, 0, &mut row, strength, LockWait::Block, recheck, cx)? else {
+            return Ok(None);
+        };
+        let width = table.columns.len();
+        let mut new = row[..width].to_vec();
+        for (place, value) in &update.set {
+            new[*place] = value.eval(cx, &row)?;
+        }
+        check_row(&update.target, &new, cx)?;
+        replace(table, &key, &row[..width], &new, cx)?;
+        row[..width].clone_from_slice(&new);
+        Ok(Some(row))
+    }
+}
+
+impl Cursor for UpdateCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        while let Some(row) = self.input.next(cx)? {
+            let Some(row) = self.write(row, cx)? else {
+                continue;
+            };
+            cx.written += 1;
+            if let Some(row) = returned(&self.update.target, &row, cx)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The rows that a DELETE returns.
+pub struct DeleteCursor<'p> {
+    delete: &'p Delete,
+    input: Box<dyn Cursor + 'p>,
+}
+
+impl<'p> DeleteCursor<'p> {
+    /// A cursor over what such a DELETE returns.
+    pub fn new(delete: &'p Delete) -> DeleteCursor<'p> {
+        DeleteCursor {
+            delete,
+            input: open(&delete.input),
+        }
+    }
+}
+
+impl Cursor for DeleteCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        while let Some(mut row) = self.input.next(cx)? {
+            let table = &self.delete.target.table;
+            let recheck = self.delete.recheck.as_ref();
+            let wait = LockWait::Block;
+            let Some(key) = lock(table, 0, &mut row, RowLock::Update, wait, recheck, cx)? else {
+                continue;
+            };
+            cx.txn.delete(table.tree, &key)?;
+            cx.written += 1;
+            if let Some(row) = returned(&self.delete.target, &row, cx)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The rows of a [`Plan::Lock`].
+pub struct LockCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    tables: &'p [LockRows],
+}
+
+impl<'p> LockCursor<'p> {
+    /// A cursor over such a plan.
+    pub fn new(input: &'p Plan, tables: &'p [LockRows]) -> LockCursor<'p> {
+        LockCursor {
+            input: open(input),
+            tables,
+        }
+    }
+}
+
+impl Cursor for LockCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        'rows: while let Some(mut row) = self.input.next(cx)? {
+            for lock_rows in self.tables {
+                let LockRows {
+                    table,
+                    start,
+                    strength,
+                    wait,
+                    recheck,
+                } = lock_rows;
+                if row[*start + table.columns.len()].is_null() {
+                    continue;
+                }
+                let recheck = recheck.as_ref();
+                if lock(table, *start, &mut row, *strength, *wait, recheck, cx)?.is_none() {
+                    continue 'rows;
+                }
+            }
+            return Ok(Some(row));
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,565 @@
+//! What a statement means, bound to names and types: plans of rows and expressions over them.
+//!
+//! The binder ([`crate::bind`]) makes [`Expr`] trees, which are easy to look into (keys, groups,
+//! types), and compiles each to a flat [`Program`] when its place is settled; the executor
+//! ([`crate::exec`]) runs a tree of [`Plan`] nodes. A row is a vector of values; expressions name
+//! columns by their place in it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::{LockWait, RowLock};
+
+use crate::catalog::{Catalog, Index, Table};
+use crate::exec::program::Program;
+use crate::functions::{Aggregate, Coercion, Function};
+use crate::types::{Datum, TypeId};
+
+/// A row in memory.
+pub type Row = Vec<Datum>;
+
+/// A location in the statement's text, in bytes; all are equal, so that expressions are compared
+/// by meaning. Negative: unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct Location(pub i32);
+
+impl PartialEq for Location {
+    fn eq(&self, _: &Location) -> bool {
+        true
+    }
+}
+
+/// A function, compared by identity.
+#[derive(Clone, Copy, Debug)]
+pub struct Func(pub &'static Function);
+
+impl PartialEq for Func {
+    fn eq(&self, other: &Func) -> bool {
+        self.0.oid == other.0.oid
+    }
+}
+
+/// An aggregate, compared by identity.
+#[derive(Clone, Copy, Debug)]
+pub struct Agg(pub &'static Aggregate);
+
+impl PartialEq for Agg {
+    fn eq(&self, other: &Agg) -> bool {
+        self.0.oid == other.0.oid
+    }
+}
+
+/// How a value changes its type; the types at both ends decide it, so all are equal.
+#[derive(Clone, Copy, Debug)]
+pub struct How(pub Coercion);
+
+impl PartialEq for How {
+    fn eq(&self, _: &How) -> bool {
+        true
+    }
+}
+
+/// An expression with its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Its type.
+    pub ty: TypeId,
+    /// The type's modifier, or -1.
+    pub typmod: i32,
+    /// Where it stands.
+    pub location: Location,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// A value.
+    Const(Datum),
+    /// A column of the row.
+    Column(usize),
+    /// A column of the row of an enclosing query, so many levels up (from 1).
+    Outer(usize, usize),
+    /// A parameter, from 0.
+    Param(usize),
+    /// A function's result. The types are those of the arguments as passed.
+    Call(Func, Vec<Expr>, Rc<[TypeId]>),
+    /// A set-returning function's rows; only at the top of a target list.
+    SetCall(Func, Vec<Expr>, Rc<[TypeId]>),
+    /// A value of another type.
+    Coerce(Box<Expr>, How),
+    /// The same value, made to fit the modifier; whether explicitly.
+    Fit(Box<Expr>, bool),
+    /// All are true.
+    And(Vec<Expr>),
+    /// One is true.
+    Or(Vec<Expr>),
+    /// It is false.
+    Not(Box<Expr>),
+    /// The first result whose condition is true, or the last.
+    Case(Vec<(Expr, Expr)>, Box<Expr>),
+    /// What `CASE x` compares with, inside its conditions.
+    CaseValue(Box<Expr>, Box<Expr>),
+    /// The value of the innermost `CaseValue`.
+    CaseInput,
+    /// The first that is not NULL.
+    Coalesce(Vec<Expr>),
+    /// The greatest (true) or the least.
+    Extreme(Vec<Expr>, bool),
+    /// NULL when the comparison holds, else the first operand.
+    NullIf(Box<Expr>, Func, Vec<Expr>, Rc<[TypeId]>),
+    /// Is it NULL (true), or is it not?
+    IsNull(Box<Expr>, bool),
+    /// Is it that truth value (none: unknown)? The second flag negates.
+    IsTruth(Box<Expr>, Option<bool>, bool),
+    /// IS DISTINCT FROM (true) or NOT; the function is the equality.
+    Distinct(Box<Expr>, Box<Expr>, Func, Rc<[TypeId]>, bool),
+    /// ANY (false) or ALL (true) elements of an array compare so with the value.
+    AnyArray(Box<Expr>, Box<Expr>, Func, Rc<[TypeId]>, bool),
+    /// An array of these elements.
+    Array(Vec<Expr>, TypeId),
+    /// A row value.
+    Record(Vec<Expr>),
+    /// A subquery.
+    Sub(Rc<SubQuery>, Option<Box<Expr>>),
+    /// An aggregate, before its place in the aggregation's row is known.
+    Aggregate(Box<AggregateCall>),
+    /// An element of an array.
+    Subscript(Box<Expr>, Box<Expr>),
+}
+
+/// A call of an aggregate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateCall {
+    /// Which.
+    pub aggregate: Agg,
+    /// Its arguments.
+    pub args: Vec<Expr>,
+    /// Their types.
+    pub types: Vec<TypeId>,
+    /// Whether equal arguments count once.
+    pub distinct: bool,
+    /// FILTER.
+    pub filter: Option<Expr>,
+    /// ORDER BY: expression, descending, NULLs first.
+    pub order: Vec<(Expr, bool, bool)>,
+}
+
+/// What a subquery in an expression gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SubKind {
+    /// Its only value.
+    Scalar,
+    /// Whether there is a row.
+    Exists,
+    /// Whether the value compares so with any of its rows (true: with all).
+    Any(Func, bool),
+    /// Its rows as an array.
+    Array(TypeId),
+}
+
+/// A subquery in an expression.
+#[derive(Debug)]
+pub struct SubQuery {
+    /// What it gives.
+    pub kind: SubKind,
+    /// Its rows.
+    pub plan: Rc<Plan>,
+    /// The types of the comparison's operands.
+    pub types: Rc<[TypeId]>,
+    /// Whether it looks at rows of enclosing queries; if not, its value is computed once.
+    pub correlated: bool,
+    /// Its number within the statement.
+    pub number: usize,
+}
+
+impl PartialEq for SubQuery {
+    fn eq(&self, other: &SubQuery) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// Where rows of a table are looked for.
+#[derive(Debug, Default)]
+pub struct Access {
+    /// The leading key columns that must equal these values.
+    pub equal: Vec<Program>,
+    /// The next key column must be above: the value, and whether it may be equal.
+    pub low: Option<(Program, bool)>,
+    /// The next key column must be below.
+    pub high: Option<(Program, bool)>,
+}
+
+/// Which columns of a table a plan looks at; shared with the binder, which finds out.
+pub type Needed = Rc<RefCell<Vec<bool>>>;
+
+/// A scan of a table, by its own order or through an index.
+#[derive(Debug)]
+pub struct Scan {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The place of the secondary index among the table's indexes; none: the table itself.
+    pub index: Option<usize>,
+    /// Where to look.
+    pub access: Access,
+    /// The columns that are decoded.
+    pub needed: Needed,
+    /// What a row must meet.
+    pub filter: Option<Program>,
+    /// Whether the row's key follows its columns.
+    pub with_key: bool,
+    /// Whether it goes from large keys to small ones.
+    pub backward: bool,
+}
+
+impl Scan {
+    /// The index that it goes by: the primary key, a secondary index, or none.
+    pub fn by_index(&self) -> Option<&Index> {
+        match self.index {
+            Some(place) => self.table.indexes.get(place),
+            None => self.table.primary_key(),
+        }
+    }
+}
+
+/// How two inputs are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+}
+
+/// A join.
+#[derive(Debug)]
+pub struct Join {
+    /// How.
+    pub kind: JoinKind,
+    /// The left input.
+    pub left: Rc<Plan>,
+    /// How many columns it has.
+    pub left_width: usize,
+    /// The right input.
+    pub right: Rc<Plan>,
+    /// How many columns it has.
+    pub right_width: usize,
+    /// Values of the left and the right row that must be equal, with their type.
+    pub hash: Vec<(Program, Program, TypeId)>,
+    /// What a pair must meet besides.
+    pub condition: Option<Program>,
+    /// Whether the right input looks at the left row.
+    pub lateral: bool,
+}
+
+/// One aggregate of an aggregation.
+#[derive(Debug)]
+pub struct AggregatePlan {
+    /// Which.
+    pub aggregate: &'static Aggregate,
+    /// Its arguments.
+    pub args: Vec<Program>,
+    /// Their types.
+    pub types: Vec<TypeId>,
+    /// Whether equal arguments count once.
+    pub distinct: bool,
+    /// FILTER.
+    pub filter: Option<Program>,
+    /// ORDER BY.
+    pub order: Vec<SortKey>,
+}
+
+/// One key of a sort.
+#[derive(Debug)]
+pub struct SortKey {
+    /// The value.
+    pub value: Program,
+    /// Its type.
+    pub ty: TypeId,
+    /// Whether large values come first.
+    pub descending: bool,
+    /// Whether NULLs come first.
+    pub nulls_first: bool,
+}
+
+/// How two inputs with the same columns are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum SetOperation {
+    Union,
+    Intersect,
+    Except,
+}
+
+/// Rows, and how they come about.
+#[derive(Debug)]
+pub enum Plan {
+    /// Rows that are computed.
+    Values(Vec<Vec<Program>>),
+    /// Rows of a table.
+    Scan(Scan),
+    /// Rows of a table of `pg_catalog`.
+    System(Arc<Table>, Arc<Catalog>),
+    /// Rows of a set-returning function.
+    Function {
+        /// Which.
+        function: Func,
+        /// Its arguments.
+        args: Vec<Program>,
+        /// Their types.
+        types: Rc<[TypeId]>,
+        /// The type of its rows.
+        result: TypeId,
+        /// WITH ORDINALITY.
+        ordinality: bool,
+    },
+    /// The rows that meet a condition.
+    Filter(Rc<Plan>, Program),
+    /// Other columns.
+    Project(Rc<Plan>, Vec<Program>),
+    /// Other columns, some of which are sets.
+    ProjectSet(Rc<Plan>, Vec<SetColumn>),
+    /// Pairs of rows.
+    Join(Box<Join>),
+    /// One row a group: the groups' values, then the aggregates.
+    Aggregate {
+        /// What is grouped.
+        input: Rc<Plan>,
+        /// The groups' values and their types.
+        groups: Vec<(Program, TypeId)>,
+        /// The aggregates.
+        aggregates: Vec<AggregatePlan>,
+        /// Whether there is a row even without input.
+        plain: bool,
+    },
+    /// In order.
+    Sort(Rc<Plan>, Vec<SortKey>),
+    /// Only the first row of those that agree in these columns. The input need not be sorted.
+    Distinct(Rc<Plan>, Vec<(usize, TypeId)>),
+    /// The first columns only.
+    Trim(Rc<Plan>, usize),
+    /// At most so many rows, after skipping some.
+    Limit(Rc<Plan>, Option<Program>, Option<Program>),
+    /// UNION, INTERSECT, EXCEPT; whether ALL.
+    SetOperation(SetOperation, bool, Rc<Plan>, Rc<Plan>, Vec<TypeId>),
+    /// Rows of a WITH query, which runs once.
+    Shared(usize, Rc<Plan>),
+    /// FOR UPDATE and its kin: locks the row whose key stands in that column.
+    Lock(Rc<Plan>, Vec<LockRows>),
+    /// INSERT.
+    Insert(Box<Insert>),
+    /// UPDATE.
+    Update(Box<Update>),
+    /// DELETE.
+    Delete(Box<Delete>),
+}
+
+/// A column of a [`Plan::ProjectSet`].
+#[derive(Debug)]
+pub enum SetColumn {
+    /// One value a row.
+    One(Program),
+    /// A set-returning function with its arguments, their types, its result.
+    Set(Func, Vec<Program>, Rc<[TypeId]>, TypeId),
+}
+
+/// What a [`Plan::Lock`] does for one table.
+#[derive(Debug)]
+pub struct LockRows {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Where its columns begin in the row; the key stands after them.
+    pub start: usize,
+    /// How strongly.
+    pub strength: RowLock,
+    /// When it is held by another.
+    pub wait: LockWait,
+    /// The condition to check again.
+    pub recheck: Option<Program>,
+}
+
+/// What writing a table must see to.
+#[derive(Debug)]
+pub struct Target {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Its CHECK constraints: name and condition over the new row.
+    pub checks: Vec<(String, Program)>,
+    /// What is returned of each row.
+    pub returning: Option<Vec<Program>>,
+}
+
+/// INSERT.
+#[derive(Debug)]
+pub struct Insert {
+    /// The table.
+    pub target: Target,
+    /// The rows, as wide as the table's own.
+    pub input: Rc<Plan>,
+    /// ON CONFLICT.
+    pub conflict: Option<Conflict>,
+}
+
+/// ON CONFLICT.
+#[derive(Debug)]
+pub struct Conflict {
+    /// The index that may conflict, by its place; none: any.
+    pub index: Option<usize>,
+    /// DO UPDATE: column and value, over the old row followed by the excluded one; none: DO
+    /// NOTHING.
+    pub set: Option<Vec<(usize, Program)>>,
+    /// Its WHERE.
+    pub condition: Option<Program>,
+}
+
+/// UPDATE.
+#[derive(Debug)]
+pub struct Update {
+    /// The table.
+    pub target: Target,
+    /// Rows: the table's columns, the key, then those of FROM.
+    pub input: Rc<Plan>,
+    /// Column and value.
+    pub set: Vec<(usize, Program)>,
+    /// The condition, checked again on a row that was changed meanwhile.
+    pub recheck: Option<Program>,
+    /// Whether columns of a key change.
+    pub key_changes: bool,
+}
+
+/// DELETE.
+#[derive(Debug)]
+pub struct Delete {
+    /// The table.
+    pub target: Target,
+    /// Rows: the table's columns, the key, then those of USING.
+    pub input: Rc<Plan>,
+    /// The condition, checked again on a row that was changed meanwhile.
+    pub recheck: Option<Program>,
+}
+
+impl Expr {
+    /// The expressions it is made of.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Const(_)
+            | ExprKind::Column(_)
+            | ExprKind::Outer(..)
+            | ExprKind::Param(_)
+            | ExprKind::CaseInput => Vec::new(),
+            ExprKind::Call(_, args, _)
+            | ExprKind::SetCall(_, args, _)
+            | ExprKind::And(args)
+            | ExprKind::Or(args)
+            | ExprKind::Coalesce(args)
+            | ExprKind::Extreme(args, _)
+            | ExprKind::Array(args, _)
+            | ExprKind::Record(args) => args.iter().collect(),
+            ExprKind::Coerce(arg, _)
+            | ExprKind::Fit(arg, _)
+            | ExprKind::Not(arg)
+            | ExprKind::IsNull(arg, _)
+            | ExprKind::IsTruth(arg, _, _) => vec![arg],
+            ExprKind::Case(whens, otherwise) => whens
+                .iter()
+                .flat_map(|(condition, result)| [condition, result])
+                .chain([&**otherwise])
+                .collect(),
+            ExprKind::CaseValue(a, b)
+            | ExprKind::Distinct(a, b, _, _, _)
+            | ExprKind::AnyArray(a, b, _, _, _)
+            | ExprKind::Subscript(a, b) => vec![a, b],
+            ExprKind::NullIf(first, _, args, _) => std::iter::once(&**first).chain(args).collect(),
+            ExprKind::Sub(_, test) => test.iter().map(|test| &**test).collect(),
+            ExprKind::Aggregate(call) => call
+                .args
+                .iter()
+                .chain(&call.filter)
+                .chain(call.order.iter().map(|key| &key.0))
+                .collect(),
+        }
+    }
+
+    /// The expressions it is made of, to be changed.
+    pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.kind {
+            ExprKind::Const(_)
+            | ExprKind::Column(_)
+            | ExprKind::Outer(..)
+            | ExprKind::Param(_)
+            | ExprKind::CaseInput => Vec::new(),
+            ExprKind::Call(_, args, _)
+            | ExprKind::SetCall(_, args, _)
+            | ExprKind::And(args)
+            | ExprKind::Or(args)
+            | ExprKind::Coalesce(args)
+            | ExprKind::Extreme(args, _)
+            | ExprKind::Array(args, _)
+            | ExprKind::Record(args) => args.iter_mut().collect(),
+            ExprKind::Coerce(arg, _)
+            | ExprKind::Fit(arg, _)
+            | ExprKind::Not(arg)
+            | ExprKind::IsNull(arg, _)
+            | ExprKind::IsTruth(arg, _, _) => vec![arg],
+            ExprKind::Case(whens, otherwise) => whens
+                .iter_mut()
+                .flat_map(|(condition, result)| [condition, result])
+                .chain([&mut **otherwise])
+                .collect(),
+            ExprKind::CaseValue(a, b)
+            | ExprKind::Distinct(a, b, _, _, _)
+            | ExprKind::AnyArray(a, b, _, _, _)
+            | ExprKind::Subscript(a, b) => vec![a, b],
+            ExprKind::NullIf(first, _, args, _) => {
+                std::iter::once(&mut **first).chain(args).collect()
+            }
+            ExprKind::Sub(_, test) => test.iter_mut().map(|test| &mut **test).collect(),
+            ExprKind::Aggregate(call) => {
+                let AggregateCall {
+                    args,
+                    filter,
+                    order,
+                    ..
+                } = &mut **call;
+                args.iter_mut()
+                    .chain(filter)
+                    .chain(order.iter_mut().map(|key| &mut key.0))
+                    .collect()
+            }
+        }
+    }
+
+    /// Shows `f` the expression and all its parts.
+    pub fn visit(&self, f: &mut dyn FnMut(&Expr)) {
+        f(self);
+        for part in self.parts() {
+            part.visit(f);
+        }
+    }
+
+    /// Whether the expression or one of its parts is so.
+    pub fn any(&self, f: &dyn Fn(&Expr) -> bool) -> bool {
+        f(self) || self.parts().into_iter().any(|part| part.any(f))
+    }
+
+    /// Moves the columns it names by so many places to the left.
+    pub fn shift(&mut self, by: usize) {
+        if let ExprKind::Column(place) = &mut self.kind {
+            *place -= by;
+        }
+        for part in self.parts_mut() {
+            part.shift(by);
+        }
+    }
+
+    /// Without the conversions around it that change nothing.
+    pub fn bare(&self) -> &Expr {
+        match &self.kind {
+            ExprKind::Coerce(inner, How(Coercion::Binary)) => inner.bare(),
+            _ => self,
+        }
+    }
+}

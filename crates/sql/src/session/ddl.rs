@@ -1,0 +1,1071 @@
+//! DDL: writes of the catalog, as transactional as any other.
+
+use std::sync::Arc;
+
+use base::engine::{Direction, Inserted, LockWait, RowBatch, TableLock};
+use base::{Error, KeyRange, Result, SequenceId, SqlState};
+use pg_query::protobuf::{
+    ColumnDef, ConstrType, Constraint, CreateStmt, DropBehavior, DropStmt, IndexStmt, Node,
+    ObjectType, RangeVar, SortByDir, SortByNulls, TruncateStmt,
+};
+
+use super::utility::tag;
+use super::{CommandTag, NoticeSeverity, Session, Sink};
+use crate::bind::{self, BindContext, Binder, Scratch};
+use crate::catalog::store::{self, duplicate_relation};
+use crate::catalog::{
+    Catalog, Check, Column, Index, IndexedColumn, RelationKind, RelationRef, Schema, Table,
+    INFORMATION_SCHEMA, PG_CATALOG,
+};
+use crate::exec::program::compile;
+use crate::exec::{rows, Exec};
+use crate::parser::{self, NodeEnum, Statement};
+use crate::types::{self, Datum, TypeId};
+
+/// Names are cut at this length, as PostgreSQL's are.
+const NAME_BYTES_MAX: usize = 63;
+
+impl Session {
+    /// Carries out a DDL statement.
+    pub(super) fn ddl(
+        &mut self,
+        statement: &Statement,
+        sink: &mut dyn Sink,
+        alone: bool,
+    ) -> Result<CommandTag> {
+        let node = statement.node();
+        if let Some(feature) = unsupported_name(node) {
+            return Err(Error::unsupported(feature));
+        }
+        self.start_ddl(node)?;
+        let text = statement.text();
+        let done = match node {
+            NodeEnum::CreateStmt(create) => self.create_table(text, create, sink)?,
+            NodeEnum::DropStmt(drop) => self.drop(drop, sink)?,
+            NodeEnum::TruncateStmt(truncate) => self.truncate(text, truncate)?,
+            NodeEnum::IndexStmt(index) => self.create_index(text, index, sink)?,
+            NodeEnum::CreateSchemaStmt(create) => {
+                self.create_schema(&create.schemaname, create.if_not_exists, sink)?
+            }
+            NodeEnum::CreatedbStmt(create) => {
+                self.require_no_block("CREATE DATABASE", alone)?;
+                self.create_database(&create.dbname)?
+            }
+            _ => return Err(Error::unsupported("this statement")),
+        };
+        self.changed_catalog();
+        Ok(done)
+    }
+
+    fn start_ddl(&mut self, node: &NodeEnum) -> Result<()> {
+        self.ensure_open()?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        if open.read_only {
+            let verb = match node {
+                NodeEnum::CreateStmt(_) => "CREATE TABLE",
+                NodeEnum::TruncateStmt(_) => "TRUNCATE TABLE",
+                NodeEnum::DropStmt(_) => "DROP TABLE",
+                _ => "this command",
+            };
+            return Err(Error::new(
+                SqlState::READ_ONLY_SQL_TRANSACTION,
+                format!("cannot execute {verb} in a read-only transaction"),
+            ));
+        }
+        open.begun = true;
+        open.txn.begin_statement()
+    }
+
+    fn changed_catalog(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.catalog_changed = true;
+            open.own_catalog = None;
+        }
+    }
+
+    /// The table that a name means, now.
+    pub(super) fn find_table(&mut self, text: &str, range: &RangeVar) -> Result<Arc<Table>> {
+        let catalog = self.current_catalog()?;
+        let search_path = self.search_path(&catalog);
+        let cx = BindContext {
+            catalog: &catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text,
+            variables: None,
+        };
+        let table = bind::find_table(&cx, range)?;
+        if table.kind == RelationKind::System {
+            return Err(system_table(&table.name));
+        }
+        Ok(table)
+    }
+
+    /// The table that a name means once it is locked against everyone.
+    fn lock_table(&mut self, text: &str, range: &RangeVar) -> Result<Arc<Table>> {
+        loop {
+            let table = self.find_table(text, range)?;
+            self.lock_exclusively(&table)?;
+            let again = self.find_table(text, range)?;
+            if again.tree == table.tree && again.oid == table.oid {
+                return Ok(again);
+            }
+        }
+    }
+
+    fn lock_exclusively(&mut self, table: &Table) -> Result<()> {
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        open.txn
+            .lock_table(table.tree, TableLock::AccessExclusive, LockWait::Block)?;
+        open.txn.begin_statement()
+    }
+
+    /// The schema in which something is made.
+    fn creation_schema(&self, catalog: &Catalog, named: &str) -> Result<u32> {
+        if named.is_empty() {
+            let path = self.search_path(catalog);
+            return path.first().copied().ok_or_else(|| {
+                Error::new(
+                    SqlState::INVALID_SCHEMA_NAME,
+                    "no schema has been selected to create in",
+                )
+            });
+        }
+        let schema = catalog.schema(named).ok_or_else(|| {
+            Error::new(
+                SqlState::INVALID_SCHEMA_NAME,
+                format!("schema \"{named}\" does not exist"),
+            )
+        })?;
+        if schema.oid == PG_CATALOG {
+            return Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                "permission denied for schema pg_catalog",
+            ));
+        }
+        Ok(schema.oid)
+    }
+
+    fn new_oid(&self) -> Result<u32> {
+        store::new_oid(self.shared.engine.as_ref())
+    }
+
+    fn create_table(
+        &mut self,
+        text: &str,
+        create: &CreateStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        refuse_table_options(create)?;
+        let range = create
+            .relation
+            .as_ref()
+            .ok_or_else(|| Error::internal("a table without a name"))?;
+        let catalog = self.current_catalog()?;
+        let schema = self.creation_schema(&catalog, &range.schemaname)?;
+        let name = cut_name(&range.relname);
+        if catalog.relation(schema, &name).is_some() {
+            if !create.if_not_exists {
+                return Err(duplicate_relation(&name));
+            }
+            let message = format!("relation \"{name}\" already exists, skipping");
+            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            return Ok(tag("CREATE TABLE"));
+        }
+        let oid = self.new_oid()?;
+        let mut table = Table {
+            oid,
+            schema,
+            name,
+            owner: self.own_role(&catalog),
+            kind: RelationKind::Table,
+            tree: store::new_tree(self.shared.engine.as_ref())?,
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+        };
+        let mut constraints = Vec::new();
+        for element in &create.table_elts {
+            match &element.node {
+                Some(NodeEnum::ColumnDef(column)) => {
+                    self.add_column(text, &catalog, column, &mut table, &mut constraints)?;
+                }
+                Some(NodeEnum::Constraint(constraint)) => {
+                    constraints.push(((**constraint).clone(), None));
+                }
+                _ => return Err(Error::unsupported("LIKE in CREATE TABLE")),
+            }
+        }
+        let first =
+            |kind: &(Constraint, Option<usize>)| kind.0.contype != ConstrType::ConstrPrimary as i32;
+        constraints.sort_by_key(first);
+        for (constraint, column) in &constraints {
+            self.add_constraint(text, &catalog, constraint, *column, &mut table)?;
+        }
+        self.bind_stored(&catalog, &Arc::new(table.clone()))?;
+        let database = catalog.database.oid;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        store::insert_table(open.txn.as_mut(), database, &table)?;
+        Ok(tag("CREATE TABLE"))
+    }
+
+    fn own_role(&self, catalog: &Catalog) -> u32 {
+        catalog
+            .role(&self.shared.start.user)
+            .map_or(crate::catalog::SUPERUSER, |role| role.oid)
+    }
+
+    fn add_column(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        column: &ColumnDef,
+        table: &mut Table,
+        constraints: &mut Vec<(Constraint, Option<usize>)>,
+    ) -> Result<()> {
+        let name = cut_name(&column.colname);
+        if table.column(&name).is_some() {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        if table.columns.len() >= base::limits::COLUMNS_MAX {
+            return Err(Error::new(
+                SqlState::TOO_MANY_COLUMNS,
+                format!(
+                    "tables can have at most {} columns",
+                    base::limits::COLUMNS_MAX
+                ),
+            ));
+        }
+        let search_path = self.search_path(catalog);
+        let cx = BindContext {
+            catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text,
+            variables: None,
+        };
+        let type_name = column
+            .type_name
+            .as_ref()
+            .ok_or_else(|| Error::internal("a column without a type"))?;
+        if let Some(NodeEnum::String(last)) = type_name.names.last().and_then(|n| n.node.as_ref()) {
+            let serial = [
+                "serial",
+                "serial4",
+                "serial8",
+                "bigserial",
+                "serial2",
+                "smallserial",
+            ];
+            if type_name.names.len() == 1 && serial.contains(&last.sval.as_str()) {
+                return Err(Error::unsupported(format!("type {}", last.sval)));
+            }
+        }
+        let (type_id, typmod) = bind::types::resolve(&cx, type_name)?;
+        if type_id.category() == types::Category::Pseudo || type_id == TypeId::UNKNOWN {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                format!("column \"{name}\" has pseudo-type {type_id}"),
+            ));
+        }
+        let place = table.columns.len();
+        let mut made = Column {
+            name,
+            type_id,
+            typmod,
+            not_null: column.is_not_null,
+            default: None,
+            dropped: false,
+        };
+        for node in &column.constraints {
+            let Some(NodeEnum::Constraint(constraint)) = &node.node else {
+                continue;
+            };
+            match ConstrType::try_from(constraint.contype) {
+                Ok(ConstrType::ConstrNotnull) => made.not_null = true,
+                Ok(ConstrType::ConstrNull) => {}
+                Ok(ConstrType::ConstrDefault) => {
+                    let default = constraint
+                        .raw_expr
+                        .as_ref()
+                        .ok_or_else(|| Error::internal("an empty default"))?;
+                    made.default = Some(parser::deparse_expression(default)?);
+                }
+                _ => constraints.push(((**constraint).clone(), Some(place))),
+            }
+        }
+        table.columns.push(made);
+        Ok(())
+    }
+
+    fn add_constraint(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        constraint: &Constraint,
+        column: Option<usize>,
+        table: &mut Table,
+    ) -> Result<()> {
+        match ConstrType::try_from(constraint.contype) {
+            Ok(ConstrType::ConstrPrimary | ConstrType::ConstrUnique) => {
+                self.add_key(text, catalog, constraint, column, table)
+            }
+            Ok(ConstrType::ConstrCheck) => {
+                let condition = constraint
+                    .raw_expr
+                    .as_ref()
+                    .ok_or_else(|| Error::internal("an empty CHECK"))?;
+                let named = column.map_or("", |place| table.columns[place].name.as_str());
+                let known: Vec<_> = table
+                    .checks
+                    .iter()
+                    .map(|check| check.name.clone())
+                    .collect();
+                let name = match constraint.conname.as_str() {
+                    "" => choose_name(&table.name, named, "check", |name| {
+                        known.iter().any(|other| other == name)
+                    }),
+                    name => cut_name(name),
+                };
+                table.checks.push(Check {
+                    oid: self.new_oid()?,
+                    name,
+                    condition: parser::deparse_expression(condition)?,
+                });
+                Ok(())
+            }
+            Ok(ConstrType::ConstrForeign) => Err(Error::unsupported("FOREIGN KEY")),
+            Ok(ConstrType::ConstrIdentity) => Err(Error::unsupported("GENERATED AS IDENTITY")),
+            Ok(ConstrType::ConstrGenerated) => Err(Error::unsupported("a generated column")),
+            Ok(ConstrType::ConstrExclusion) => Err(Error::unsupported("EXCLUDE")),
+            Ok(ConstrType::ConstrAttrNotDeferrable | ConstrType::ConstrAttrImmediate) => Ok(()),
+            _ => Err(Error::unsupported("a deferrable constraint")),
+        }
+    }
+
+    /// PRIMARY KEY or UNIQUE.
+    fn add_key(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        constraint: &Constraint,
+        column: Option<usize>,
+        table: &mut Table,
+    ) -> Result<()> {
+        if constraint.deferrable {
+            return Err(Error::unsupported("a deferrable constraint"));
+        }
+        let primary = constraint.contype == ConstrType::ConstrPrimary as i32;
+        let place_error = |error: Error| match parser::char_position(text, constraint.location) {
+            Some(position) => error.at(position),
+            None => error,
+        };
+        if primary && table.primary_key().is_some() {
+            return Err(place_error(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                format!(
+                    "multiple primary keys for table \"{}\" are not allowed",
+                    table.name
+                ),
+            )));
+        }
+        let mut columns = Vec::new();
+        columns.extend(column);
+        for node in &constraint.keys {
+            let Some(NodeEnum::String(name)) = &node.node else {
+                continue;
+            };
+            let place = table.column(&name.sval).ok_or_else(|| {
+                place_error(Error::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("column \"{}\" named in key does not exist", name.sval),
+                ))
+            })?;
+            if columns.contains(&place) {
+                let kind = if primary { "primary key" } else { "unique" };
+                return Err(place_error(Error::new(
+                    SqlState::DUPLICATE_COLUMN,
+                    format!(
+                        "column \"{}\" appears twice in {kind} constraint",
+                        name.sval
+                    ),
+                )));
+            }
+            columns.push(place);
+        }
+        if primary {
+            for place in &columns {
+                table.columns[*place].not_null = true;
+            }
+        }
+        let suffix = if primary { "pkey" } else { "key" };
+        let names: Vec<_> = columns
+            .iter()
+            .map(|at| table.columns[*at].name.as_str())
+            .collect();
+        let middle = if primary {
+            String::new()
+        } else {
+            names.join("_")
+        };
+        let taken = |name: &str| {
+            catalog.relation(table.schema, name).is_some()
+                || table.indexes.iter().any(|index| index.name == name)
+                || table.name == name
+        };
+        let name = match constraint.conname.as_str() {
+            "" => choose_name(&table.name, &middle, suffix, taken),
+            name => cut_name(name),
+        };
+        if !constraint.conname.is_empty() && catalog.relation(table.schema, &name).is_some() {
+            return Err(duplicate_relation(&name));
+        }
+        let tree = match primary {
+            true => table.tree,
+            false => store::new_tree(self.shared.engine.as_ref())?,
+        };
+        let index = Index {
+            oid: self.new_oid()?,
+            name,
+            primary,
+            unique: true,
+            constraint: self.new_oid()?,
+            tree,
+            columns: columns
+                .into_iter()
+                .map(|column| IndexedColumn {
+                    column,
+                    descending: false,
+                })
+                .collect(),
+        };
+        store::index_descriptor(table, &index)?;
+        match primary {
+            true => table.indexes.insert(0, index),
+            false => table.indexes.push(index),
+        }
+        Ok(())
+    }
+
+    /// Binds the defaults and CHECKs of a table, for the errors in them.
+    fn bind_stored(&self, catalog: &Arc<Catalog>, table: &Arc<Table>) -> Result<()> {
+        let search_path = self.search_path(catalog);
+        let cx = BindContext {
+            catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text: "",
+            variables: None,
+        };
+        parser::large_stack(|| Binder::new(cx, Vec::new(), false).check_table(table))
+    }
+
+    fn drop(&mut self, drop: &DropStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
+        let (kind, name) = match ObjectType::try_from(drop.remove_type) {
+            Ok(ObjectType::ObjectTable) => ("table", "DROP TABLE"),
+            Ok(ObjectType::ObjectIndex) => ("index", "DROP INDEX"),
+            Ok(ObjectType::ObjectSchema) => ("schema", "DROP SCHEMA"),
+            _ => return Err(Error::unsupported("DROP of this kind of object")),
+        };
+        for object in &drop.objects {
+            let names = match &object.node {
+                Some(NodeEnum::List(list)) => texts(&list.items),
+                Some(NodeEnum::String(name)) => vec![name.sval.clone()],
+                _ => Vec::new(),
+            };
+            let dropped = match kind {
+                "table" => self.drop_table(&names)?,
+                "index" => self.drop_index(&names)?,
+                _ => self.drop_schema(&names, drop.behavior)?,
+            };
+            if dropped {
+                self.changed_catalog();
+                continue;
+            }
+            let shown = names.join(".");
+            if !drop.missing_ok {
+                let state = match kind {
+                    "schema" => SqlState::INVALID_SCHEMA_NAME,
+                    "index" => SqlState::UNDEFINED_OBJECT,
+                    _ => SqlState::UNDEFINED_TABLE,
+                };
+                return Err(Error::new(
+                    state,
+                    format!("{kind} \"{shown}\" does not exist"),
+                ));
+            }
+            let message = format!("{kind} \"{shown}\" does not exist, skipping");
+            let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+        }
+        Ok(tag(name))
+    }
+
+    /// What a name means, and where the catalog has it.
+    fn find_named(&mut self, names: &[String]) -> Result<Option<(Arc<Catalog>, RelationRef)>> {
+        let catalog = self.current_catalog()?;
+        let search_path = self.search_path(&catalog);
+        let cx = BindContext {
+            catalog: &catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text: "",
+            variables: None,
+        };
+        let range = RangeVar {
+            relname: names.last().cloned().unwrap_or_default(),
+            schemaname: match names {
+                [.., schema, _] => schema.clone(),
+                _ => String::new(),
+            },
+            ..RangeVar::default()
+        };
+        let found = bind::find_relation(&cx, &range)?;
+        Ok(found.map(|found| (catalog.clone(), found)))
+    }
+
+    fn drop_table(&mut self, names: &[String]) -> Result<bool> {
+        loop {
+            let Some((catalog, found)) = self.find_named(names)? else {
+                return Ok(false);
+            };
+            let RelationRef::Table(place) = found else {
+                return Err(Error::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("\"{}\" is not a table", names.join(".")),
+                )
+                .with_hint("Use DROP INDEX to remove an index."));
+            };
+            let table = catalog.tables[place].clone();
+            if table.kind == RelationKind::System {
+                return Err(system_table(&table.name));
+            }
+            self.lock_exclusively(&table)?;
+            let again = self.find_named(names)?;
+            let same = again.is_some_and(|(catalog, found)| match found {
+                RelationRef::Table(place) => catalog.tables[place].tree == table.tree,
+                RelationRef::Index(..) => false,
+            });
+            if !same {
+                continue;
+            }
+            if let Some(open) = &mut self.open {
+                store::drop_table(open.txn.as_mut(), catalog.database.oid, &table)?;
+            }
+            return Ok(true);
+        }
+    }
+
+    fn drop_index(&mut self, names: &[String]) -> Result<bool> {
+        let Some((catalog, found)) = self.find_named(names)? else {
+            return Ok(false);
+        };
+        let RelationRef::Index(place, at) = found else {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not an index", names.join(".")),
+            )
+            .with_hint("Use DROP TABLE to remove a table."));
+        };
+        let mut table = (*catalog.tables[place]).clone();
+        let index = table.indexes.remove(at);
+        if index.constraint != 0 {
+            return Err(Error::new(
+                SqlState::of("2BP01"),
+                format!(
+                    "cannot drop index {0} because constraint {0} on table {1} requires it",
+                    index.name, table.name
+                ),
+            )
+            .with_hint(format!(
+                "You can drop constraint {} on table {} instead.",
+                index.name, table.name
+            )));
+        }
+        self.lock_exclusively(&table)?;
+        let database = catalog.database.oid;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let txn = open.txn.as_mut();
+        let class = store::NameClass::Relation;
+        store::free_name(txn, class, database, table.schema, &index.name)?;
+        store::drop_tree(txn, index.tree)?;
+        store::update_table(txn, database, &table)?;
+        Ok(true)
+    }
+
+    fn truncate(&mut self, text: &str, truncate: &TruncateStmt) -> Result<CommandTag> {
+        for node in &truncate.relations {
+            let Some(NodeEnum::RangeVar(range)) = &node.node else {
+                continue;
+            };
+            let old = self.lock_table(text, range)?;
+            let new = self.with_new_trees(&old)?;
+            let database = self.current_catalog()?.database.oid;
+            let Some(open) = &mut self.open else {
+                return Err(Error::internal("nothing is open"));
+            };
+            store::create_trees(open.txn.as_mut(), &new)?;
+            store::update_table(open.txn.as_mut(), database, &new)?;
+            store::drop_trees(open.txn.as_mut(), &old)?;
+            self.changed_catalog();
+        }
+        Ok(tag("TRUNCATE TABLE"))
+    }
+
+    /// The same table over new, empty trees.
+    fn with_new_trees(&self, table: &Table) -> Result<Table> {
+        let engine = self.shared.engine.as_ref();
+        let mut new = table.clone();
+        new.tree = store::new_tree(engine)?;
+        for index in &mut new.indexes {
+            index.tree = match index.primary {
+                true => new.tree,
+                false => store::new_tree(engine)?,
+            };
+        }
+        Ok(new)
+    }
+
+    fn create_index(
+        &mut self,
+        text: &str,
+        create: &IndexStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        refuse_index_options(create)?;
+        let range = create
+            .relation
+            .as_ref()
+            .ok_or_else(|| Error::internal("an index without a table"))?;
+        let old = self.lock_table(text, range)?;
+        let catalog = self.current_catalog()?;
+        let mut columns = Vec::new();
+        for node in &create.index_params {
+            columns.push(indexed_column(node, &old)?);
+        }
+        let names: Vec<_> = columns
+            .iter()
+            .map(|column| old.columns[column.column].name.as_str())
+            .collect();
+        let taken = |name: &str| catalog.relation(old.schema, name).is_some();
+        let name = match create.idxname.as_str() {
+            "" => choose_name(&old.name, &names.join("_"), "idx", taken),
+            name => cut_name(name),
+        };
+        if taken(&name) {
+            if !create.if_not_exists {
+                return Err(duplicate_relation(&name));
+            }
+            let message = format!("relation \"{name}\" already exists, skipping");
+            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            return Ok(tag("CREATE INDEX"));
+        }
+        let mut new = self.with_new_trees(&old)?;
+        let index = Index {
+            oid: self.new_oid()?,
+            name,
+            primary: false,
+            unique: create.unique,
+            constraint: 0,
+            tree: store::new_tree(self.shared.engine.as_ref())?,
+            columns,
+        };
+        store::index_descriptor(&new, &index)?;
+        let database = catalog.database.oid;
+        if let Some(open) = &mut self.open {
+            let class = store::NameClass::Relation;
+            let (schema, oid) = (new.schema, index.oid);
+            let txn = open.txn.as_mut();
+            if !store::claim_name(txn, class, database, schema, &index.name, oid)? {
+                return Err(duplicate_relation(&index.name));
+            }
+        }
+        new.indexes.push(index);
+        self.rewrite(database, &old, &new)?;
+        Ok(tag("CREATE INDEX"))
+    }
+
+    /// Copies the rows of a table into new trees, and puts those in the place of the old ones.
+    fn rewrite(&mut self, database: u32, old: &Table, new: &Table) -> Result<()> {
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let txn = open.txn.as_mut();
+        store::create_trees(txn, new)?;
+        store::update_table(txn, database, new)?;
+        let mut batch = RowBatch::default();
+        let mut rest = Some(KeyRange::all());
+        while let Some(range) = rest {
+            rest = txn.scan(old.tree, &range, Direction::Forward, usize::MAX, &mut batch)?;
+            for (key, bytes) in batch.iter() {
+                let row = rows::decode(old, &[], bytes, key, false)?;
+                let key = match new.primary_key() {
+                    Some(index) => rows::index_key(new, index, &row)?,
+                    None if old.primary_key().is_none() => key.to_vec(),
+                    None => {
+                        let number = self.shared.next_number(SequenceId(u64::from(new.oid)))?;
+                        number.to_be_bytes().to_vec()
+                    }
+                };
+                let bytes = rows::encode(new, &row)?;
+                if let Inserted::Duplicate(tree) = txn.insert(new.tree, &key, &bytes)? {
+                    return Err(duplicated(new, tree, &row, &self.eval));
+                }
+            }
+        }
+        store::drop_trees(txn, old)
+    }
+
+    fn create_schema(
+        &mut self,
+        name: &str,
+        if_not_exists: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        if name.starts_with("pg_") {
+            return Err(Error::new(
+                SqlState::of("42939"),
+                format!("unacceptable schema name \"{name}\""),
+            )
+            .with_detail("The prefix \"pg_\" is reserved for system schemas."));
+        }
+        let schema = Schema {
+            oid: self.new_oid()?,
+            name: cut_name(name),
+            owner: self.own_role(&catalog),
+        };
+        let exists = catalog.schema(&schema.name).is_some();
+        let message = format!("schema \"{}\" already exists", schema.name);
+        if exists && if_not_exists {
+            let body = Error::new(SqlState::DUPLICATE_SCHEMA, format!("{message}, skipping"));
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            return Ok(tag("CREATE SCHEMA"));
+        }
+        let inserted = match &mut self.open {
+            Some(open) if !exists => {
+                store::insert_schema(open.txn.as_mut(), catalog.database.oid, &schema)?
+            }
+            _ => false,
+        };
+        match inserted {
+            true => Ok(tag("CREATE SCHEMA")),
+            false => Err(Error::new(SqlState::DUPLICATE_SCHEMA, message)),
+        }
+    }
+
+    fn drop_schema(&mut self, names: &[String], behavior: i32) -> Result<bool> {
+        let catalog = self.current_catalog()?;
+        let name = names.last().map_or("", String::as_str);
+        let Some(schema) = catalog.schema(name).cloned() else {
+            return Ok(false);
+        };
+        if schema.oid == PG_CATALOG || schema.oid == INFORMATION_SCHEMA {
+            return Err(Error::new(
+                SqlState::of("2BP01"),
+                format!("cannot drop schema {name} because it is required by the database system"),
+            ));
+        }
+        let tables: Vec<_> = catalog
+            .tables
+            .iter()
+            .filter(|table| table.schema == schema.oid)
+            .cloned()
+            .collect();
+        let cascade = behavior == DropBehavior::DropCascade as i32;
+        if let (Some(table), false) = (tables.first(), cascade) {
+            return Err(Error::new(
+                SqlState::of("2BP01"),
+                format!("cannot drop schema {name} because other objects depend on it"),
+            )
+            .with_detail(format!(
+                "table {name}.{} depends on schema {name}",
+                table.name
+            ))
+            .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        for table in &tables {
+            self.drop_table(&[name.to_owned(), table.name.clone()])?;
+            self.changed_catalog();
+        }
+        if let Some(open) = &mut self.open {
+            store::drop_schema(open.txn.as_mut(), catalog.database.oid, &schema)?;
+        }
+        Ok(true)
+    }
+
+    fn create_database(&mut self, name: &str) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let database = crate::catalog::Database {
+            oid: self.new_oid()?,
+            name: cut_name(name),
+            owner: self.own_role(&catalog),
+        };
+        let inserted = match &mut self.open {
+            Some(open) => store::insert_database(open.txn.as_mut(), &database)?,
+            None => false,
+        };
+        match inserted {
+            true => Ok(tag("CREATE DATABASE")),
+            false => Err(Error::new(
+                SqlState::DUPLICATE_DATABASE,
+                format!("database \"{}\" already exists", database.name),
+            )),
+        }
+    }
+
+    /// The value of an expression without columns, as a type.
+    pub(super) fn evaluate(&mut self, text: &str, node: &Node, ty: TypeId) -> Result<Datum> {
+        self.ensure_open()?;
+        let catalog = self.current_catalog()?;
+        let search_path = self.search_path(&catalog);
+        let cx = BindContext {
+            catalog: &catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text,
+            variables: None,
+        };
+        let program = parser::large_stack(|| {
+            let mut binder = Binder::new(cx, Vec::new(), false);
+            binder
+                .lone_expression(node, Scratch::As(ty))
+                .map(|expr| compile(&expr))
+        })?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        open.txn.begin_statement()?;
+        let txn = open.txn.as_mut();
+        let mut cx = Exec::new(txn, &mut self.shared, &catalog, &self.eval, &[]);
+        program.eval(&mut cx, &[])
+    }
+}
+
+fn texts(nodes: &[Node]) -> Vec<String> {
+    nodes
+        .iter()
+        .filter_map(|node| match &node.node {
+            Some(NodeEnum::String(text)) => Some(text.sval.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn system_table(name: &str) -> Error {
+    Error::new(
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        format!("permission denied: \"{name}\" is a system catalog"),
+    )
+}
+
+/// A name cut to its longest length, at a character.
+fn cut_name(name: &str) -> String {
+    let mut end = name.len().min(NAME_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name[..end].to_owned()
+}
+
+/// `table_columns_suffix`, cut and numbered until it is free.
+fn choose_name(table: &str, columns: &str, suffix: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut number = 0;
+    loop {
+        let numbered = match number {
+            0 => suffix.to_owned(),
+            number => format!("{suffix}{number}"),
+        };
+        let name = make_name(table, columns, &numbered);
+        if !taken(&name) {
+            return name;
+        }
+        number += 1;
+    }
+}
+
+/// PostgreSQL's makeObjectName: the longer part is shortened first.
+fn make_name(table: &str, columns: &str, suffix: &str) -> String {
+    let (mut first, mut second) = (table.len(), columns.len());
+    let separators = 1 + usize::from(!columns.is_empty());
+    let room = NAME_BYTES_MAX.saturating_sub(suffix.len() + separators);
+    while first + second > room {
+        if first > second {
+            first -= 1;
+        } else {
+            second -= 1;
+        }
+    }
+    let part = |text: &str, mut end: usize| {
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text[..end].to_owned()
+    };
+    match columns.is_empty() {
+        true => format!("{}_{suffix}", part(table, first)),
+        false => format!("{}_{}_{suffix}", part(table, first), part(columns, second)),
+    }
+}
+
+fn indexed_column(node: &Node, table: &Table) -> Result<IndexedColumn> {
+    let Some(NodeEnum::IndexElem(element)) = &node.node else {
+        return Err(Error::internal("an index of no element"));
+    };
+    if element.name.is_empty() {
+        return Err(Error::unsupported("an index on an expression"));
+    }
+    let column = table.column(&element.name).ok_or_else(|| {
+        Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{}\" does not exist", element.name),
+        )
+    })?;
+    let descending = element.ordering == SortByDir::SortbyDesc as i32;
+    // An inverted column has its NULLs first, as PostgreSQL's default is.
+    let nulls_first = match SortByNulls::try_from(element.nulls_ordering) {
+        Ok(SortByNulls::SortbyNullsFirst) => true,
+        Ok(SortByNulls::SortbyNullsLast) => false,
+        _ => descending,
+    };
+    if nulls_first != descending {
+        return Err(Error::unsupported("this order of NULLs in an index"));
+    }
+    Ok(IndexedColumn { column, descending })
+}
+
+/// 23505 for rows that a new unique index finds equal.
+fn duplicated(
+    table: &Table,
+    tree: base::TreeId,
+    row: &[Datum],
+    eval: &types::EvalContext,
+) -> Error {
+    let Some(index) = table.index_of_tree(tree) else {
+        return Error::internal("a duplicate in no index");
+    };
+    let names: Vec<_> = index
+        .columns
+        .iter()
+        .map(|column| table.columns[column.column].name.as_str())
+        .collect();
+    let values: Vec<_> = index
+        .columns
+        .iter()
+        .map(|column| {
+            let ty = table.columns[column.column].type_id;
+            match &row[column.column] {
+                Datum::Null => "null".to_owned(),
+                value => types::output(eval, ty, value).unwrap_or_default(),
+            }
+        })
+        .collect();
+    let mut error = Error::new(
+        SqlState::UNIQUE_VIOLATION,
+        format!("could not create unique index \"{}\"", index.name),
+    )
+    .with_detail(format!(
+        "Key ({})=({}) is duplicated.",
+        names.join(", "),
+        values.join(", ")
+    ));
+    error.fields_mut().table = Some(table.name.clone());
+    error.fields_mut().constraint = Some(index.name.clone());
+    error
+}
+
+fn refuse_table_options(create: &CreateStmt) -> Result<()> {
+    let temporary = create
+        .relation
+        .as_ref()
+        .is_some_and(|range| range.relpersistence == "t");
+    let refused = [
+        (temporary, "a temporary table"),
+        (!create.inh_relations.is_empty(), "INHERITS"),
+        (
+            create.partspec.is_some() || create.partbound.is_some(),
+            "PARTITION BY",
+        ),
+        (create.of_typename.is_some(), "CREATE TABLE OF"),
+        (!create.tablespacename.is_empty(), "TABLESPACE"),
+    ];
+    match refused.into_iter().find(|refused| refused.0) {
+        Some((_, feature)) => Err(Error::unsupported(feature)),
+        None => Ok(()),
+    }
+}
+
+fn refuse_index_options(create: &IndexStmt) -> Result<()> {
+    let method = create.access_method.as_str();
+    let refused = [
+        (!matches!(method, "" | "btree"), "an index other than btree"),
+        (create.where_clause.is_some(), "a partial index"),
+        (!create.index_including_params.is_empty(), "INCLUDE"),
+        (create.nulls_not_distinct, "NULLS NOT DISTINCT"),
+    ];
+    match refused.into_iter().find(|refused| refused.0) {
+        Some((_, feature)) => Err(Error::unsupported(feature)),
+        None => Ok(()),
+    }
+}
+
+/// What is parsed and not there, by name.
+fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
+    Some(match node {
+        NodeEnum::CreateStmt(_)
+        | NodeEnum::DropStmt(_)
+        | NodeEnum::TruncateStmt(_)
+        | NodeEnum::IndexStmt(_)
+        | NodeEnum::CreateSchemaStmt(_)
+        | NodeEnum::CreatedbStmt(_) => return None,
+        NodeEnum::CopyStmt(_) => "COPY",
+        NodeEnum::AlterTableStmt(_) => "ALTER TABLE",
+        NodeEnum::RenameStmt(_) => "ALTER … RENAME",
+        NodeEnum::ViewStmt(_) => "CREATE VIEW",
+        NodeEnum::CreateSeqStmt(_) => "CREATE SEQUENCE",
+        NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
+        NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
+        NodeEnum::CallStmt(_) => "CALL",
+        NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
+        NodeEnum::CreateTableAsStmt(_) => "CREATE TABLE AS",
+        NodeEnum::CreateRoleStmt(_) => "CREATE ROLE",
+        NodeEnum::AlterRoleStmt(_) => "ALTER ROLE",
+        NodeEnum::DropRoleStmt(_) => "DROP ROLE",
+        NodeEnum::GrantStmt(_) | NodeEnum::GrantRoleStmt(_) => "GRANT",
+        NodeEnum::DropdbStmt(_) => "DROP DATABASE",
+        NodeEnum::AlterDatabaseStmt(_) | NodeEnum::AlterDatabaseSetStmt(_) => "ALTER DATABASE",
+        NodeEnum::AlterSystemStmt(_) => "ALTER SYSTEM",
+        NodeEnum::DeclareCursorStmt(_) => "DECLARE CURSOR",
+        NodeEnum::FetchStmt(_) => "FETCH",
+        NodeEnum::ClosePortalStmt(_) => "CLOSE",
+        NodeEnum::ListenStmt(_) => "LISTEN",
+        NodeEnum::NotifyStmt(_) => "NOTIFY",
+        NodeEnum::UnlistenStmt(_) => "UNLISTEN",
+        NodeEnum::MergeStmt(_) => "MERGE",
+        NodeEnum::ReindexStmt(_) => "REINDEX",
+        NodeEnum::ClusterStmt(_) => "CLUSTER",
+        NodeEnum::CommentStmt(_) => "COMMENT",
+        NodeEnum::CompositeTypeStmt(_) => "CREATE TYPE",
+        NodeEnum::CreateEnumStmt(_) => "CREATE TYPE",
+        NodeEnum::CreateDomainStmt(_) => "CREATE DOMAIN",
+        NodeEnum::CreateExtensionStmt(_) => "CREATE EXTENSION",
+        NodeEnum::RefreshMatViewStmt(_) => "REFRESH MATERIALIZED VIEW",
+        NodeEnum::RuleStmt(_) => "CREATE RULE",
+        NodeEnum::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
+        NodeEnum::LoadStmt(_) => "LOAD",
+        _ => "this statement",
+    })
+}

@@ -1,0 +1,124 @@
+//! EXPLAIN in its plain form: the nodes of a plan, without costs.
+
+use base::{Error, Result};
+use pg_query::protobuf::ExplainStmt;
+
+use super::utility::node_of;
+use super::Session;
+use crate::parser::{NodeEnum, Statement};
+use crate::plan::{JoinKind, Plan, Scan, SetOperation};
+use crate::types::Datum;
+
+impl Session {
+    /// The lines that EXPLAIN shows.
+    pub(super) fn explain(
+        &mut self,
+        statement: &Statement,
+        explain: &ExplainStmt,
+        params: &[Datum],
+    ) -> Result<Vec<String>> {
+        let _ = params;
+        for option in &explain.options {
+            if let Some(NodeEnum::DefElem(option)) = &option.node {
+                if option.defname == "analyze" {
+                    return Err(Error::unsupported("EXPLAIN ANALYZE"));
+                }
+            }
+        }
+        let inner = statement.inner(|node| match node {
+            NodeEnum::ExplainStmt(explain) => node_of(&explain.query),
+            _ => None,
+        });
+        let inner = inner.ok_or_else(|| Error::internal("EXPLAIN of nothing"))?;
+        let (planned, _) = self.plan(&inner, &[], false, None)?;
+        let Some(bound) = &planned.bound else {
+            return Ok(vec!["Utility Statement".to_owned()]);
+        };
+        let mut lines = Vec::new();
+        describe(&bound.plan, 0, &mut lines);
+        Ok(lines)
+    }
+}
+
+fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
+    let (name, inputs): (String, Vec<&Plan>) = match plan {
+        Plan::Values(rows) if rows.len() == 1 => ("Result".to_owned(), vec![]),
+        Plan::Values(_) => ("Values Scan on \"*VALUES*\"".to_owned(), vec![]),
+        Plan::Scan(scan) => (scan_name(scan), vec![]),
+        Plan::System(table, _) => (format!("Seq Scan on {}", table.name), vec![]),
+        Plan::Function { function, .. } => {
+            (format!("Function Scan on {}", function.0.name), vec![])
+        }
+        // These change no rows' number or order; PostgreSQL shows none of them either.
+        Plan::Project(input, _) | Plan::Trim(input, _) => return describe(input, depth, lines),
+        Plan::Filter(input, _) if matches!(**input, Plan::Values(_)) => {
+            ("Result".to_owned(), vec![])
+        }
+        Plan::Filter(input, _) => ("Filter".to_owned(), vec![&**input]),
+        Plan::ProjectSet(input, _) => ("ProjectSet".to_owned(), vec![&**input]),
+        Plan::Join(join) => {
+            let method = if join.hash.is_empty() {
+                "Nested Loop"
+            } else {
+                "Hash"
+            };
+            let kind = match join.kind {
+                JoinKind::Inner if join.hash.is_empty() => "",
+                JoinKind::Inner => " Join",
+                JoinKind::Left => " Left Join",
+                JoinKind::Right => " Right Join",
+                JoinKind::Full => " Full Join",
+            };
+            (format!("{method}{kind}"), vec![&*join.left, &*join.right])
+        }
+        Plan::Aggregate { input, plain, .. } => {
+            let name = if *plain { "Aggregate" } else { "HashAggregate" };
+            (name.to_owned(), vec![&**input])
+        }
+        Plan::Sort(input, _) => ("Sort".to_owned(), vec![&**input]),
+        Plan::Distinct(input, _) => ("Unique".to_owned(), vec![&**input]),
+        Plan::Limit(input, _, _) => ("Limit".to_owned(), vec![&**input]),
+        Plan::SetOperation(operation, all, left, right, _) => {
+            let name = match (operation, all) {
+                (SetOperation::Union, true) => "Append",
+                (SetOperation::Union, false) => "HashAggregate",
+                (SetOperation::Intersect, _) => "HashSetOp Intersect",
+                (SetOperation::Except, _) => "HashSetOp Except",
+            };
+            (name.to_owned(), vec![&**left, &**right])
+        }
+        Plan::Shared(_, input) => ("CTE Scan".to_owned(), vec![&**input]),
+        Plan::Lock(input, _) => ("LockRows".to_owned(), vec![&**input]),
+        Plan::Insert(insert) => (
+            format!("Insert on {}", insert.target.table.name),
+            vec![&*insert.input],
+        ),
+        Plan::Update(update) => (
+            format!("Update on {}", update.target.table.name),
+            vec![&*update.input],
+        ),
+        Plan::Delete(delete) => (
+            format!("Delete on {}", delete.target.table.name),
+            vec![&*delete.input],
+        ),
+    };
+    let line = match depth {
+        0 => name,
+        depth => format!("{}->  {name}", " ".repeat(depth * 6 - 4)),
+    };
+    lines.push(line);
+    for input in inputs {
+        describe(input, depth + 1, lines);
+    }
+}
+
+fn scan_name(scan: &Scan) -> String {
+    let keyed =
+        !scan.access.equal.is_empty() || scan.access.low.is_some() || scan.access.high.is_some();
+    match scan.by_index() {
+        Some(index) if keyed || scan.index.is_some() => {
+            format!("Index Scan using {} on {}", index.name, scan.table.name)
+        }
+        _ => format!("Seq Scan on {}", scan.table.name),
+    }
+}

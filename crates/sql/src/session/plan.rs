@@ -1,0 +1,452 @@
+//! Prepared statements, the catalog they were planned with, and when both must be made anew.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::TxnOptions;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::TransactionStmtKind;
+
+use super::transaction::State;
+use super::{missing_database, Column, Oid, Session};
+use crate::bind::{BindContext, Binder, Bound, OutputColumn, Variables};
+use crate::catalog::{store, Catalog, RelationRef};
+use crate::parser::{self, NodeEnum, Statement};
+use crate::types::{Datum, NameLookup, TypeId};
+
+/// A statement that is parsed and planned; used again for as long as the session lives.
+#[derive(Debug)]
+pub struct Prepared {
+    /// None: the text held no statement.
+    statement: Option<Statement>,
+    /// The parameter types that were given, or inferred when it was first planned.
+    params: Vec<TypeId>,
+    param_oids: Vec<Oid>,
+    columns: Option<Vec<Column>>,
+    planned: RefCell<Rc<Planned>>,
+}
+
+/// A plan, and what it holds for.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// The catalog it was made with.
+    pub catalog: Arc<Catalog>,
+    /// Made inside a transaction that had changed the catalog; not to be used again.
+    pub own: bool,
+    /// The search path it was made with.
+    pub search_path: Vec<String>,
+    /// The columns of its rows, if it returns rows.
+    pub columns: Option<Vec<Column>>,
+    /// Their types.
+    pub types: Vec<TypeId>,
+    /// What it does; none: a utility statement, which is carried out from its tree.
+    pub bound: Option<Bound>,
+}
+
+impl Prepared {
+    pub(super) fn empty(params: Vec<TypeId>) -> Prepared {
+        Prepared {
+            statement: None,
+            param_oids: oids(&params),
+            columns: None,
+            params,
+            planned: RefCell::new(Rc::new(Planned {
+                catalog: Catalog::none(),
+                own: true,
+                search_path: Vec::new(),
+                columns: None,
+                types: Vec::new(),
+                bound: None,
+            })),
+        }
+    }
+
+    /// The types of the parameters, `$1` first.
+    pub fn param_types(&self) -> &[Oid] {
+        &self.param_oids
+    }
+
+    /// The columns of the rows it returns; none when it returns no rows.
+    pub fn columns(&self) -> Option<&[Column]> {
+        self.columns.as_deref()
+    }
+
+    /// Whether the text held no statement.
+    pub fn is_empty(&self) -> bool {
+        self.statement.is_none()
+    }
+
+    pub(super) fn param_type_ids(&self) -> Vec<TypeId> {
+        self.params.clone()
+    }
+
+    pub(super) fn statement(&self) -> Option<&Statement> {
+        self.statement.as_ref()
+    }
+}
+
+/// Names of catalog objects for `regclass` and its kin.
+struct Names {
+    catalog: Arc<Catalog>,
+    search_path: Vec<u32>,
+}
+
+impl NameLookup for Names {
+    fn name_of(&self, kind: TypeId, oid: u32) -> Option<String> {
+        match kind {
+            TypeId::REGCLASS => {
+                let (schema, name) = self.catalog.relation_name(oid)?;
+                let visible =
+                    schema == crate::catalog::PG_CATALOG || self.search_path.contains(&schema);
+                let quoted = quote(name);
+                match (visible, self.catalog.schema_by_oid(schema)) {
+                    (false, Some(schema)) => Some(format!("{}.{quoted}", quote(&schema.name))),
+                    _ => Some(quoted),
+                }
+            }
+            TypeId::REGNAMESPACE => self
+                .catalog
+                .schema_by_oid(oid)
+                .map(|schema| quote(&schema.name)),
+            TypeId::REGROLE => self.catalog.role_by_oid(oid).map(|role| quote(&role.name)),
+            TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
+            TypeId::REGPROC | TypeId::REGPROCEDURE => {
+                crate::functions::function_by_oid(oid).map(|function| function.name.to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    fn oid_of(&self, kind: TypeId, name: &str) -> Result<Option<u32>> {
+        let parts = split_name(name);
+        let last = parts.last().cloned().unwrap_or_default();
+        Ok(match kind {
+            TypeId::REGCLASS => {
+                let found = match parts.as_slice() {
+                    [name] => std::iter::once(crate::catalog::PG_CATALOG)
+                        .chain(self.search_path.iter().copied())
+                        .find_map(|schema| self.catalog.relation(schema, name)),
+                    [schema, name] => {
+                        let schema = self.catalog.schema(schema);
+                        schema.and_then(|schema| self.catalog.relation(schema.oid, name))
+                    }
+                    _ => None,
+                };
+                found.map(|found| match found {
+                    RelationRef::Table(table) => self.catalog.tables[table].oid,
+                    RelationRef::Index(table, index) => {
+                        self.catalog.tables[table].indexes[index].oid
+                    }
+                })
+            }
+            TypeId::REGNAMESPACE => self.catalog.schema(&last).map(|schema| schema.oid),
+            TypeId::REGROLE => self.catalog.role(&last).map(|role| role.oid),
+            TypeId::REGTYPE => type_named(name).map(|ty| ty.0),
+            _ => crate::functions::functions_named(&last)
+                .first()
+                .map(|function| function.oid),
+        })
+    }
+}
+
+/// The type that a text names as SQL does.
+fn type_named(name: &str) -> Option<TypeId> {
+    let plain = name.trim().to_lowercase();
+    if let Some(element) = plain.strip_suffix("[]") {
+        return type_named(element)?.array_of();
+    }
+    TypeId::by_name(&plain).or_else(|| {
+        let known = crate::types::type_id::TYPES
+            .iter()
+            .find(|info| info.sql_name == plain);
+        known.map(|info| info.id)
+    })
+}
+
+/// The name as an identifier, quoted where it must be.
+pub(crate) fn quote(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    match plain {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+/// The parts of a qualified name.
+fn split_name(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = text.trim().chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = parts.last_mut().expect("there is always one");
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                last.push('"');
+            }
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c if quoted => last.push(c),
+            c => last.extend(c.to_lowercase()),
+        }
+    }
+    parts
+}
+
+impl Session {
+    /// The catalog as the open transaction sees it, or the newest one.
+    pub(super) fn current_catalog(&mut self) -> Result<Arc<Catalog>> {
+        if let Some(open) = self.open.as_mut().filter(|open| open.catalog_changed) {
+            if let Some(own) = &open.own_catalog {
+                return Ok(own.clone());
+            }
+            open.txn.begin_statement()?;
+            let name = &self.catalog.database.name;
+            let version = self.shared.engine.catalog_version();
+            let loaded = store::load(open.txn.as_mut(), version, name)?;
+            let own = Arc::new(loaded.ok_or_else(|| missing_database(name))?);
+            open.own_catalog = Some(own.clone());
+            self.use_names(&own);
+            return Ok(own);
+        }
+        let version = self.shared.engine.catalog_version();
+        if self.catalog.version == version {
+            return Ok(self.catalog.clone());
+        }
+        // Read by a transaction of its own: the open one may have an older snapshot.
+        let mut txn = self.shared.engine.begin(TxnOptions::default())?;
+        txn.begin_statement()?;
+        let name = &self.catalog.database.name;
+        let loaded = store::load(txn.as_mut(), version, name)?;
+        self.catalog = Arc::new(loaded.ok_or_else(|| missing_database(name))?);
+        let catalog = self.catalog.clone();
+        self.use_names(&catalog);
+        Ok(catalog)
+    }
+
+    /// What is shown now rests on the catalog.
+    pub(super) fn owe_catalog(&mut self) {
+        let debt = self.catalog.debt.clone();
+        self.owed
+            .add(&debt, self.shared.settings.parsed().durability);
+    }
+
+    pub(super) fn refresh_names(&mut self) {
+        let catalog = self.catalog.clone();
+        self.use_names(&catalog);
+    }
+
+    fn use_names(&mut self, catalog: &Arc<Catalog>) {
+        self.eval.names = Some(Arc::new(Names {
+            catalog: catalog.clone(),
+            search_path: self.search_path(catalog),
+        }));
+    }
+
+    /// The schemas of `search_path` that exist.
+    pub(super) fn search_path(&self, catalog: &Catalog) -> Vec<u32> {
+        let names = &self.shared.settings.parsed().search_path;
+        names
+            .iter()
+            .filter_map(|name| match name.as_str() {
+                "$user" => catalog.schema(&self.shared.start.user),
+                name => catalog.schema(name),
+            })
+            .map(|schema| schema.oid)
+            .collect()
+    }
+
+    /// 25P02 in a failed block, but for what ends it.
+    pub(super) fn check_not_failed(&self, prepared: &Prepared) -> Result<()> {
+        match prepared.statement() {
+            Some(statement) => self.check_allowed(statement.node()),
+            None => Ok(()),
+        }
+    }
+
+    fn check_allowed(&self, node: &NodeEnum) -> Result<()> {
+        if self.state != State::Failed || ends_failure(node) {
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState::IN_FAILED_SQL_TRANSACTION,
+            "current transaction is aborted, commands ignored until end of transaction block",
+        ))
+    }
+
+    /// Plans a statement.
+    pub(super) fn prepare_statement(
+        &mut self,
+        statement: Statement,
+        given: &[TypeId],
+        open_params: bool,
+    ) -> Result<Rc<Prepared>> {
+        self.check_allowed(statement.node())?;
+        let (planned, params) = self.plan(&statement, given, open_params, None)?;
+        Ok(Rc::new(Prepared {
+            statement: Some(statement),
+            param_oids: oids(&params),
+            columns: planned.columns.clone(),
+            params,
+            planned: RefCell::new(Rc::new(planned)),
+        }))
+    }
+
+    /// The plan of a prepared statement as the catalog is now.
+    ///
+    /// # Errors
+    /// 0A000 when its columns would change.
+    pub(super) fn current_plan(&mut self, prepared: &Prepared) -> Result<Rc<Planned>> {
+        let planned = prepared.planned.borrow().clone();
+        let Some(statement) = prepared.statement() else {
+            return Ok(planned);
+        };
+        if planned.bound.is_none() || self.holds(&planned) {
+            return Ok(planned);
+        }
+        let (anew, _) = self.plan(statement, &prepared.params, false, None)?;
+        if anew.types != planned.types {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cached plan must not change result type",
+            ));
+        }
+        let anew = Rc::new(anew);
+        *prepared.planned.borrow_mut() = anew.clone();
+        Ok(anew)
+    }
+
+    /// Whether a plan holds now.
+    pub(super) fn holds(&self, planned: &Planned) -> bool {
+        match self.open.as_ref().filter(|open| open.catalog_changed) {
+            Some(open) => {
+                let own = open.own_catalog.as_ref();
+                own.is_some_and(|own| Arc::ptr_eq(own, &planned.catalog))
+            }
+            None => {
+                !planned.own
+                    && planned.catalog.version == self.shared.engine.catalog_version()
+                    && planned.search_path == self.shared.settings.parsed().search_path
+            }
+        }
+    }
+
+    /// Binds a statement; also the types of its parameters.
+    pub(super) fn plan(
+        &mut self,
+        statement: &Statement,
+        given: &[TypeId],
+        open_params: bool,
+        variables: Option<&dyn Variables>,
+    ) -> Result<(Planned, Vec<TypeId>)> {
+        let catalog = self.current_catalog()?;
+        let search_path = self.search_path(&catalog);
+        let names = self.shared.settings.parsed().search_path.clone();
+        let own = self.open.as_ref().is_some_and(|open| open.catalog_changed);
+        let node = statement.node();
+        let with_rows = matches!(
+            node,
+            NodeEnum::SelectStmt(_)
+                | NodeEnum::InsertStmt(_)
+                | NodeEnum::UpdateStmt(_)
+                | NodeEnum::DeleteStmt(_)
+        );
+        if !with_rows {
+            let columns = self.utility_columns(node)?;
+            let types = columns
+                .iter()
+                .flatten()
+                .map(|column| TypeId(column.type_oid.0))
+                .collect();
+            let planned = Planned {
+                catalog,
+                own,
+                search_path: names,
+                columns,
+                types,
+                bound: None,
+            };
+            return Ok((planned, given.to_vec()));
+        }
+        let cx = BindContext {
+            catalog: &catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text: statement.text(),
+            variables,
+        };
+        let (bound, params) = parser::large_stack(|| {
+            let mut binder = Binder::new(cx, given.to_vec(), open_params);
+            let bound = binder.statement(node)?;
+            Ok::<_, Error>((bound, binder.finish_params()?))
+        })?;
+        let returns_rows = !bound.columns.is_empty() || matches!(node, NodeEnum::SelectStmt(_));
+        let planned = Planned {
+            own,
+            columns: returns_rows.then(|| describe(&bound.columns)),
+            types: bound.columns.iter().map(|column| column.ty).collect(),
+            bound: Some(bound),
+            search_path: names,
+            catalog,
+        };
+        Ok((planned, params))
+    }
+}
+
+/// Whether a statement may be given in a failed block.
+fn ends_failure(node: &NodeEnum) -> bool {
+    let NodeEnum::TransactionStmt(transaction) = node else {
+        return false;
+    };
+    matches!(
+        TransactionStmtKind::try_from(transaction.kind),
+        Ok(TransactionStmtKind::TransStmtCommit
+            | TransactionStmtKind::TransStmtRollback
+            | TransactionStmtKind::TransStmtRollbackTo)
+    )
+}
+
+fn oids(types: &[TypeId]) -> Vec<Oid> {
+    types.iter().map(|ty| Oid(ty.0)).collect()
+}
+
+/// The row description of a query's columns.
+pub(super) fn describe(columns: &[OutputColumn]) -> Vec<Column> {
+    columns
+        .iter()
+        .map(|column| Column {
+            name: column.name.clone(),
+            table: Oid(column.origin.0),
+            number: column.origin.1,
+            type_oid: Oid(column.ty.0),
+            type_len: column.ty.len(),
+            type_mod: column.typmod,
+        })
+        .collect()
+}
+
+/// A column of text, for statements like SHOW.
+pub(super) fn text_column(name: &str) -> Column {
+    typed_column(name, TypeId::TEXT)
+}
+
+/// A column of a type.
+pub(super) fn typed_column(name: &str, ty: TypeId) -> Column {
+    Column {
+        name: name.to_owned(),
+        table: Oid(0),
+        number: 0,
+        type_oid: Oid(ty.0),
+        type_len: ty.len(),
+        type_mod: -1,
+    }
+}
+
+/// Rows of text.
+pub(super) fn text_row(values: &[&str]) -> Vec<Datum> {
+    values.iter().map(Datum::text).collect()
+}

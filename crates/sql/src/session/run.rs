@@ -1,0 +1,268 @@
+//! Runs planned statements: locks, snapshot, rows.
+
+use std::rc::Rc;
+
+use base::engine::LockWait;
+use base::{Debt, Error, Result, SqlState};
+
+use super::plan::Planned;
+use super::sink::RowView;
+use super::transaction::State;
+use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
+use crate::exec::{self, Exec};
+use crate::parser::NodeEnum;
+use crate::plan::{Plan, Row};
+use crate::types::{Datum, TypeId};
+
+/// How often a statement is planned anew because the catalog changed while it waited for locks.
+const REPLANS_MAX: usize = 100;
+
+/// Where rows go.
+pub(super) enum Output<'o> {
+    /// To the client.
+    Sink(&'o mut dyn Sink),
+    /// Into memory, at most so many.
+    Rows(&'o mut Vec<Row>, usize),
+    /// Nowhere.
+    Nothing,
+}
+
+impl Session {
+    /// Runs a prepared statement to its end. `alone` says that it is the only one of its message.
+    pub(super) fn run_prepared(
+        &mut self,
+        prepared: &Prepared,
+        params: &[Datum],
+        sink: &mut dyn Sink,
+        alone: bool,
+    ) -> Result<CommandTag> {
+        self.check_not_failed(prepared)?;
+        let Some(statement) = prepared.statement() else {
+            return Err(Error::internal("an empty statement is run"));
+        };
+        self.refresh_eval();
+        let planned = self.current_plan(prepared)?;
+        if planned.bound.is_none() {
+            return self.utility(statement, params, sink, alone);
+        }
+        self.run_planned(prepared, planned, params, &mut Output::Sink(sink))
+    }
+
+    fn run_planned(
+        &mut self,
+        prepared: &Prepared,
+        planned: Rc<Planned>,
+        params: &[Datum],
+        output: &mut Output<'_>,
+    ) -> Result<CommandTag> {
+        let planned = self.settle_plan(planned, |session| session.current_plan(prepared))?;
+        let rows = self.run_plan(&planned, params, output)?;
+        let node = prepared.statement().map(|statement| statement.node());
+        Ok(tag_of(node, rows))
+    }
+
+    /// Takes the locks of a plan, and plans anew until nothing changed on the way.
+    pub(super) fn settle_plan(
+        &mut self,
+        mut planned: Rc<Planned>,
+        mut anew: impl FnMut(&mut Session) -> Result<Rc<Planned>>,
+    ) -> Result<Rc<Planned>> {
+        self.ensure_open()?;
+        for _ in 0..REPLANS_MAX {
+            let Some(bound) = &planned.bound else {
+                return Ok(planned);
+            };
+            let Some(open) = &mut self.open else {
+                return Err(Error::internal("nothing is open"));
+            };
+            if bound.writes && open.read_only {
+                let verb = verb_of(&bound.plan);
+                return Err(Error::new(
+                    SqlState::READ_ONLY_SQL_TRANSACTION,
+                    format!("cannot execute {verb} in a read-only transaction"),
+                ));
+            }
+            for (tree, mode) in &bound.locks {
+                open.txn.lock_table(*tree, *mode, LockWait::Block)?;
+            }
+            if self.holds(&planned) {
+                return Ok(planned);
+            }
+            planned = anew(self)?;
+        }
+        Err(Error::serialization(
+            "could not serialize access: the catalog keeps changing",
+        ))
+    }
+
+    /// Runs a plan whose locks are taken; returns how many rows it gave or wrote.
+    pub(super) fn run_plan(
+        &mut self,
+        planned: &Planned,
+        params: &[Datum],
+        output: &mut Output<'_>,
+    ) -> Result<u64> {
+        let Some(bound) = &planned.bound else {
+            return Err(Error::internal("a statement without a plan"));
+        };
+        self.owed.add(
+            &planned.catalog.debt,
+            self.shared.settings.parsed().durability,
+        );
+        let durability = self.shared.settings.parsed().durability;
+        if let Output::Sink(sink) = output {
+            self.tell(*sink)?;
+        }
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        open.begun = true;
+        open.txn.begin_statement()?;
+        let mut told = Debt::NONE;
+        let mut cx = Exec::new(
+            open.txn.as_mut(),
+            &mut self.shared,
+            &planned.catalog,
+            &self.eval,
+            params,
+        );
+        let mut cursor = exec::open(&bound.plan);
+        let mut given = 0;
+        while let Some(row) = cursor.next(&mut cx)? {
+            given += 1;
+            match output {
+                Output::Nothing => {}
+                Output::Rows(rows, most) => {
+                    rows.push(row);
+                    if rows.len() >= *most {
+                        break;
+                    }
+                }
+                Output::Sink(sink) => {
+                    if *cx.txn.debt() != told {
+                        told = cx.txn.debt().clone();
+                        sink.owe(&told, durability);
+                    }
+                    sink.row(&RowView {
+                        values: &row,
+                        types: &planned.types,
+                        context: cx.context,
+                    })?;
+                }
+            }
+        }
+        Ok(if bound.writes { cx.written } else { given })
+    }
+
+    pub(super) fn execute_inner(
+        &mut self,
+        portal: &mut Portal,
+        max_rows: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<Executed> {
+        let prepared = portal.prepared.clone();
+        if prepared.is_empty() {
+            portal.progress = Progress::Done;
+            return Ok(Executed::Complete(None));
+        }
+        if matches!(portal.progress, Progress::Fresh) {
+            let planned = self.current_plan(&prepared)?;
+            self.check_not_failed(&prepared)?;
+            if max_rows == 0 || planned.bound.is_none() {
+                portal.progress = Progress::Done;
+                let tag = self.run_prepared(&prepared, &portal.params, sink, false)?;
+                self.tell(sink)?;
+                return Ok(Executed::Complete(Some(tag)));
+            }
+            let types = planned.types.clone();
+            let mut rows = Vec::new();
+            let mut output = Output::Rows(&mut rows, usize::MAX);
+            let tag = self.run_planned(&prepared, planned, &portal.params, &mut output)?;
+            portal.progress = Progress::Rows(rows.into_iter(), types, tag);
+        }
+        self.tell(sink)?;
+        self.next_rows(portal, max_rows, sink)
+    }
+
+    /// Gives rows of a portal that were computed before.
+    fn next_rows(
+        &mut self,
+        portal: &mut Portal,
+        max_rows: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<Executed> {
+        let Progress::Rows(rows, types, tag) = &mut portal.progress else {
+            return Ok(Executed::Complete(Some(CommandTag {
+                name: "SELECT",
+                rows: Some(0),
+            })));
+        };
+        let mut given = 0;
+        while max_rows == 0 || given < max_rows {
+            let Some(row) = rows.next() else {
+                let tag = *tag;
+                portal.progress = Progress::Done;
+                return Ok(Executed::Complete(Some(tag)));
+            };
+            given += 1;
+            sink.row(&RowView {
+                values: &row,
+                types,
+                context: &self.eval,
+            })?;
+        }
+        Ok(Executed::Suspended)
+    }
+
+    /// Gives rows that a utility statement made.
+    pub(super) fn give_rows(
+        &mut self,
+        rows: &[Row],
+        types: &[TypeId],
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        self.tell(sink)?;
+        for row in rows {
+            sink.row(&RowView {
+                values: row,
+                types,
+                context: &self.eval,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a statement that must not stand in a block may run.
+    pub(super) fn require_no_block(&self, what: &str, alone: bool) -> Result<()> {
+        if self.state == State::Block || !alone {
+            return Err(Error::new(
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                format!("{what} cannot run inside a transaction block"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn verb_of(plan: &Plan) -> &'static str {
+    match plan {
+        Plan::Insert(_) => "INSERT",
+        Plan::Update(_) => "UPDATE",
+        Plan::Delete(_) => "DELETE",
+        _ => "SELECT",
+    }
+}
+
+/// The tag of a statement with rows.
+pub(super) fn tag_of(node: Option<&NodeEnum>, rows: u64) -> CommandTag {
+    let name = match node {
+        Some(NodeEnum::InsertStmt(_)) => "INSERT",
+        Some(NodeEnum::UpdateStmt(_)) => "UPDATE",
+        Some(NodeEnum::DeleteStmt(_)) => "DELETE",
+        _ => "SELECT",
+    };
+    CommandTag {
+        name,
+        rows: Some(rows),
+    }
+}

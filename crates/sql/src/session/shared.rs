@@ -1,0 +1,74 @@
+//! What a session's running statement and the session itself both know.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::Engine;
+use base::env::Env;
+use base::hash::HashMap;
+use base::{Result, SequenceId};
+
+use super::settings::Settings;
+use super::{Prepared, SessionStart};
+
+/// Hidden row numbers are taken from the engine so many at a time, at most.
+const NUMBERS_AT_ONCE_MAX: u64 = 1_024;
+
+/// What a session's running statement and the session itself both know.
+pub struct Shared {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) start: SessionStart,
+    pub(crate) settings: Settings,
+    pub(crate) statements: HashMap<String, Rc<Prepared>>,
+    numbers: HashMap<SequenceId, Numbers>,
+    /// The last values that nextval gave here, by sequence; the last of all.
+    pub(crate) sequence_values: HashMap<u32, i64>,
+    pub(crate) last_sequence: Option<u32>,
+}
+
+/// Numbers of a counter that are taken and not yet given.
+struct Numbers {
+    next: u64,
+    end: u64,
+    /// How many to take next time: twice as many as last time.
+    ask: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        engine: Arc<dyn Engine>,
+        env: Arc<dyn Env>,
+        start: SessionStart,
+        settings: Settings,
+    ) -> Shared {
+        Shared {
+            engine,
+            env,
+            start,
+            settings,
+            statements: HashMap::default(),
+            numbers: HashMap::default(),
+            sequence_values: HashMap::default(),
+            last_sequence: None,
+        }
+    }
+
+    /// The next number of a counter, for keys that nobody sees.
+    pub(crate) fn next_number(&mut self, sequence: SequenceId) -> Result<u64> {
+        let numbers = self.numbers.entry(sequence).or_insert(Numbers {
+            next: 0,
+            end: 0,
+            ask: 1,
+        });
+        if numbers.next == numbers.end {
+            // The row's own debt covers that of its number: both are in one log.
+            let (first, _) = self.engine.advance(sequence, numbers.ask)?;
+            numbers.next = first;
+            numbers.end = first + numbers.ask;
+            numbers.ask = (numbers.ask * 2).min(NUMBERS_AT_ONCE_MAX);
+        }
+        numbers.next += 1;
+        Ok(numbers.next - 1)
+    }
+}

@@ -1,0 +1,256 @@
+//! Transactions: blocks, savepoints, commit, and what the output owes.
+//!
+//! | state | what a statement does | what an error does |
+//! |---|---|---|
+//! | `None` | begins an implicit transaction | nothing is open |
+//! | `Implicit` | runs in it; the end of the message commits | rolls it back |
+//! | `Block` | runs in it | the block has failed |
+//! | `Failed` | 25P02, but for what ends the block or goes back to a savepoint | nothing changes |
+
+use base::engine::{Isolation, Savepoint, Transaction, TxnOptions};
+use base::{Debt, Durability, Error, Result, SqlState};
+
+use super::{Session, Sink, TransactionStatus};
+use crate::catalog::Catalog;
+use std::sync::Arc;
+
+/// Where the session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing is open.
+    None,
+    /// A transaction that ends with the message.
+    Implicit,
+    /// BEGIN was given.
+    Block,
+    /// BEGIN was given, and a statement has failed.
+    Failed,
+}
+
+/// A transaction that is open.
+pub(super) struct Open {
+    pub txn: Box<dyn Transaction>,
+    pub read_only: bool,
+    /// Whether it has run a statement: its isolation level is settled then.
+    pub begun: bool,
+    /// Whether it has changed the catalog, and the catalog as it sees it since.
+    pub catalog_changed: bool,
+    pub own_catalog: Option<Arc<Catalog>>,
+    pub savepoints: Vec<Named>,
+}
+
+/// A savepoint.
+pub(super) struct Named {
+    pub name: String,
+    pub savepoint: Savepoint,
+    pub settings: usize,
+    pub catalog_changed: bool,
+}
+
+/// What the current message's output rests on: commits, each at its own level, and reads of ended
+/// transactions at theirs.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    levels: Vec<(Debt, Durability)>,
+}
+
+impl Owed {
+    pub(super) fn add(&mut self, debt: &Debt, durability: Durability) {
+        if debt.is_none() {
+            return;
+        }
+        match self.levels.iter_mut().find(|level| level.1 == durability) {
+            Some(level) => level.0.merge(debt),
+            None => self.levels.push((debt.clone(), durability)),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.levels.clear();
+    }
+
+    pub(super) fn levels(&self) -> &[(Debt, Durability)] {
+        &self.levels
+    }
+
+    fn tell(&self, sink: &mut dyn Sink) {
+        for (debt, level) in &self.levels {
+            sink.owe(debt, *level);
+        }
+    }
+}
+
+impl Session {
+    /// The open transaction; begins one if there is none.
+    pub(super) fn ensure_open(&mut self) -> Result<()> {
+        if self.open.is_some() {
+            return Ok(());
+        }
+        let parsed = self.shared.settings.parsed();
+        let options = TxnOptions {
+            isolation: parsed.default_isolation,
+            read_only: parsed.default_read_only,
+        };
+        self.begin(options)?;
+        if self.state == State::None {
+            self.state = State::Implicit;
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin(&mut self, options: TxnOptions) -> Result<()> {
+        if options.isolation == Isolation::Serializable {
+            return Err(Error::unsupported("ISOLATION LEVEL SERIALIZABLE"));
+        }
+        let mut txn = self.shared.engine.begin(options)?;
+        txn.set_lock_timeout(self.shared.settings.parsed().lock_timeout);
+        self.open = Some(Open {
+            txn,
+            read_only: options.read_only,
+            begun: false,
+            catalog_changed: false,
+            own_catalog: None,
+            savepoints: Vec::new(),
+        });
+        let now = self.shared.env.wall_clock().0;
+        self.eval.transaction_start = now;
+        Ok(())
+    }
+
+    /// Commits what is open. After an error nothing is open.
+    pub(super) fn commit(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        let Some(open) = self.open.take() else {
+            self.state = State::None;
+            self.shared.settings.end_transaction();
+            return Ok(());
+        };
+        self.state = State::None;
+        let durability = self.shared.settings.parsed().durability;
+        self.owed.add(open.txn.debt(), durability);
+        match open.txn.commit(durability) {
+            Ok(debt) => {
+                sink.committed();
+                self.owed.add(&debt, durability);
+                self.shared.settings.end_transaction();
+                Ok(())
+            }
+            Err(error) => {
+                self.shared.settings.roll_back_to(0);
+                Err(error)
+            }
+        }
+    }
+
+    /// Rolls back what is open.
+    pub(super) fn roll_back(&mut self) {
+        if let Some(open) = self.open.take() {
+            let durability = self.shared.settings.parsed().durability;
+            self.owed.add(open.txn.debt(), durability);
+        }
+        self.state = State::None;
+        self.shared.settings.roll_back_to(0);
+        self.shared.settings.end_transaction();
+    }
+
+    /// An error: the implicit transaction is rolled back, a block fails.
+    pub(super) fn failed(&mut self) {
+        match self.state {
+            State::None | State::Implicit => self.roll_back(),
+            State::Block => {
+                self.state = State::Failed;
+                let Some(open) = &mut self.open else {
+                    return;
+                };
+                let durability = self.shared.settings.parsed().durability;
+                self.owed.add(open.txn.debt(), durability);
+                // Without a savepoint to go back to, the locks may go at once.
+                if open.savepoints.is_empty() {
+                    self.open = None;
+                    self.shared.settings.roll_back_to(0);
+                }
+            }
+            State::Failed => {}
+        }
+    }
+
+    pub(super) fn status(&self) -> TransactionStatus {
+        match self.state {
+            State::None | State::Implicit => TransactionStatus::Idle,
+            State::Block => TransactionStatus::InBlock,
+            State::Failed => TransactionStatus::Failed,
+        }
+    }
+
+    /// Tells the sink what everything from here on rests on, and what settings have changed.
+    pub(super) fn tell(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        self.owed.tell(sink);
+        if let Some(open) = &self.open {
+            let debt = open.txn.debt();
+            if !debt.is_none() {
+                sink.owe(debt, self.shared.settings.parsed().durability);
+            }
+        }
+        for (name, value) in self.shared.settings.take_reports() {
+            sink.parameter_status(name, &value)?;
+        }
+        Ok(())
+    }
+
+    /// SAVEPOINT.
+    pub(super) fn make_savepoint(&mut self, name: &str) -> Result<()> {
+        self.ensure_open()?;
+        let settings = self.shared.settings.mark();
+        let open = self
+            .open
+            .as_mut()
+            .ok_or_else(|| Error::internal("nothing is open"))?;
+        let savepoint = open.txn.savepoint();
+        open.savepoints.push(Named {
+            name: name.to_owned(),
+            savepoint,
+            settings,
+            catalog_changed: open.catalog_changed,
+        });
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let found = self
+            .open
+            .as_ref()
+            .and_then(|open| open.savepoints.iter().rposition(|known| known.name == name));
+        found.ok_or_else(|| {
+            Error::new(
+                SqlState::INVALID_SAVEPOINT,
+                format!("savepoint \"{name}\" does not exist"),
+            )
+        })
+    }
+
+    /// RELEASE SAVEPOINT.
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        let place = self.find_savepoint(name)?;
+        if let Some(open) = &mut self.open {
+            open.txn.release(open.savepoints[place].savepoint);
+            open.savepoints.truncate(place);
+        }
+        Ok(())
+    }
+
+    /// ROLLBACK TO SAVEPOINT; the savepoint stays.
+    pub(super) fn roll_back_to_savepoint(&mut self, name: &str) -> Result<()> {
+        let place = self.find_savepoint(name)?;
+        if let Some(open) = &mut self.open {
+            let named = &open.savepoints[place];
+            open.txn.rollback_to(named.savepoint);
+            open.catalog_changed = named.catalog_changed;
+            open.own_catalog = None;
+            self.shared.settings.roll_back_to(named.settings);
+            open.savepoints.truncate(place + 1);
+        }
+        if self.state == State::Failed {
+            self.state = State::Block;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,575 @@
+//! Statements that are carried out from their trees: transactions, settings, DDL, DO, ….
+
+use base::engine::{Isolation, LockWait, TableLock, TxnOptions};
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::a_const::Val;
+use pg_query::protobuf::{
+    DefElem, DiscardMode, ExecuteStmt, LockStmt, Node, PrepareStmt, TransactionStmt,
+    TransactionStmtKind, VariableSetKind, VariableSetStmt,
+};
+
+use super::plan::{text_column, text_row};
+use super::settings::isolation;
+use super::transaction::State;
+use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
+use crate::bind::{self, BindContext};
+use crate::parser::{NodeEnum, Statement};
+use crate::types::{Datum, TypeId};
+
+/// A tag without a number.
+pub(super) fn tag(name: &'static str) -> CommandTag {
+    CommandTag { name, rows: None }
+}
+
+/// A node inside an optional box.
+pub(super) fn node_of(node: &Option<Box<Node>>) -> Option<&NodeEnum> {
+    node.as_ref().and_then(|node| node.node.as_ref())
+}
+
+impl Session {
+    /// The columns of the rows that a utility statement returns, if it returns rows.
+    pub(super) fn utility_columns(&mut self, node: &NodeEnum) -> Result<Option<Vec<Column>>> {
+        Ok(match node {
+            NodeEnum::VariableShowStmt(show) if show.name == "all" => {
+                Some(["name", "setting", "description"].map(text_column).to_vec())
+            }
+            NodeEnum::VariableShowStmt(show) => {
+                let name = self.shared.settings.show(&show.name)?.0;
+                Some(vec![text_column(&name)])
+            }
+            NodeEnum::ExplainStmt(_) => Some(vec![text_column("QUERY PLAN")]),
+            NodeEnum::ExecuteStmt(execute) => self
+                .prepared(&execute.name)?
+                .columns()
+                .map(<[Column]>::to_vec),
+            _ => None,
+        })
+    }
+
+    /// Carries out a utility statement.
+    pub(super) fn utility(
+        &mut self,
+        statement: &Statement,
+        params: &[Datum],
+        sink: &mut dyn Sink,
+        alone: bool,
+    ) -> Result<CommandTag> {
+        let node = statement.node();
+        match node {
+            NodeEnum::TransactionStmt(transaction) => self.transaction(transaction, sink, alone),
+            NodeEnum::VariableSetStmt(set) => self.set_statement(set, sink),
+            NodeEnum::VariableShowStmt(show) => self.show(&show.name, sink),
+            NodeEnum::ExplainStmt(explain) => {
+                let lines = self.explain(statement, explain, params)?;
+                let rows: Vec<_> = lines.iter().map(|line| text_row(&[line])).collect();
+                self.give_rows(&rows, &[TypeId::TEXT], sink)?;
+                Ok(tag("EXPLAIN"))
+            }
+            NodeEnum::DoStmt(block) => self.do_block(block, sink),
+            NodeEnum::PrepareStmt(prepare) => self.prepare_sql(statement, prepare),
+            NodeEnum::ExecuteStmt(execute) => self.execute_sql(statement, execute, sink),
+            NodeEnum::DeallocateStmt(deallocate) => {
+                if deallocate.name.is_empty() {
+                    self.shared.statements.clear();
+                    return Ok(tag("DEALLOCATE ALL"));
+                }
+                self.prepared(&deallocate.name)?;
+                self.drop_prepared(&deallocate.name);
+                Ok(tag("DEALLOCATE"))
+            }
+            NodeEnum::DiscardStmt(discard) => self.discard(discard.target, alone),
+            NodeEnum::LockStmt(lock) => self.lock_statement(statement, lock),
+            NodeEnum::VacuumStmt(vacuum) => {
+                if !vacuum.is_vacuumcmd {
+                    return Ok(tag("ANALYZE"));
+                }
+                // There is nothing to clean up (DESIGN, P7).
+                self.require_no_block("VACUUM", alone)?;
+                Ok(tag("VACUUM"))
+            }
+            NodeEnum::CheckPointStmt(_) => Ok(tag("CHECKPOINT")),
+            _ => self.ddl(statement, sink, alone),
+        }
+    }
+
+    /// Shows a message to the client if `client_min_messages` lets it through.
+    pub(super) fn notice(
+        &mut self,
+        severity: NoticeSeverity,
+        body: Error,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let wanted = match self.shared.settings.parsed().min_messages {
+            None => false,
+            // INFO is always sent.
+            Some(least) => severity == NoticeSeverity::Info || severity >= least,
+        };
+        if !wanted {
+            return Ok(());
+        }
+        self.tell(sink)?;
+        sink.notice(&Notice { severity, body })
+    }
+
+    fn warn(&mut self, state: SqlState, message: &str, sink: &mut dyn Sink) -> Result<()> {
+        self.notice(NoticeSeverity::Warning, Error::new(state, message), sink)
+    }
+
+    fn transaction(
+        &mut self,
+        transaction: &TransactionStmt,
+        sink: &mut dyn Sink,
+        alone: bool,
+    ) -> Result<CommandTag> {
+        use TransactionStmtKind as Kind;
+        let kind = Kind::try_from(transaction.kind).unwrap_or(Kind::Undefined);
+        match kind {
+            Kind::TransStmtBegin | Kind::TransStmtStart => {
+                self.begin_block(&transaction.options, sink)?;
+                let start = kind == Kind::TransStmtStart;
+                Ok(tag(if start { "START TRANSACTION" } else { "BEGIN" }))
+            }
+            Kind::TransStmtCommit => {
+                let outcome = match self.state {
+                    State::Block => {
+                        self.commit(sink)?;
+                        "COMMIT"
+                    }
+                    State::Failed => {
+                        self.roll_back();
+                        "ROLLBACK"
+                    }
+                    State::None | State::Implicit => {
+                        self.no_transaction(sink)?;
+                        self.commit(sink)?;
+                        "COMMIT"
+                    }
+                };
+                self.chain(transaction, outcome)
+            }
+            Kind::TransStmtRollback => {
+                if matches!(self.state, State::None | State::Implicit) {
+                    self.no_transaction(sink)?;
+                }
+                self.roll_back();
+                self.chain(transaction, "ROLLBACK")
+            }
+            Kind::TransStmtSavepoint => {
+                self.require_block("SAVEPOINT", alone)?;
+                self.make_savepoint(&transaction.savepoint_name)?;
+                Ok(tag("SAVEPOINT"))
+            }
+            Kind::TransStmtRelease => {
+                self.require_block("RELEASE SAVEPOINT", alone)?;
+                self.release_savepoint(&transaction.savepoint_name)?;
+                Ok(tag("RELEASE"))
+            }
+            Kind::TransStmtRollbackTo => {
+                self.require_block("ROLLBACK TO SAVEPOINT", alone)?;
+                self.roll_back_to_savepoint(&transaction.savepoint_name)?;
+                Ok(tag("ROLLBACK"))
+            }
+            _ => Err(Error::unsupported("PREPARE TRANSACTION")),
+        }
+    }
+
+    fn no_transaction(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        let state = SqlState::NO_ACTIVE_SQL_TRANSACTION;
+        self.warn(state, "there is no transaction in progress", sink)
+    }
+
+    /// AND CHAIN begins the next block at once.
+    fn chain(&mut self, transaction: &TransactionStmt, name: &'static str) -> Result<CommandTag> {
+        if transaction.chain {
+            return Err(Error::unsupported("AND CHAIN"));
+        }
+        Ok(tag(name))
+    }
+
+    fn require_block(&self, what: &str, alone: bool) -> Result<()> {
+        let inside = matches!(self.state, State::Block | State::Failed);
+        if inside || (!alone && self.state == State::Implicit) {
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState::NO_ACTIVE_SQL_TRANSACTION,
+            format!("{what} can only be used in transaction blocks"),
+        ))
+    }
+
+    fn begin_block(&mut self, options: &[Node], sink: &mut dyn Sink) -> Result<()> {
+        match self.state {
+            State::Block => {
+                let state = SqlState::ACTIVE_SQL_TRANSACTION;
+                self.warn(state, "there is already a transaction in progress", sink)?;
+            }
+            // The statements before BEGIN in the same message become part of the block.
+            State::Implicit if self.open.is_some() => self.state = State::Block,
+            _ => {
+                let parsed = self.shared.settings.parsed();
+                let mut wanted = TxnOptions {
+                    isolation: parsed.default_isolation,
+                    read_only: parsed.default_read_only,
+                };
+                for (name, value) in transaction_options(options) {
+                    match name {
+                        "transaction_isolation" => wanted.isolation = isolation(&value),
+                        "transaction_read_only" => wanted.read_only = value == "on",
+                        _ => {}
+                    }
+                }
+                self.begin(wanted)?;
+                self.state = State::Block;
+            }
+        }
+        for (name, value) in transaction_options(options) {
+            self.shared.settings.set(name, Some(&value), true)?;
+        }
+        Ok(())
+    }
+
+    fn set_statement(&mut self, set: &VariableSetStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
+        let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
+        match kind {
+            VariableSetKind::VarSetValue => {
+                if set.is_local && self.state == State::None {
+                    let state = SqlState::NO_ACTIVE_SQL_TRANSACTION;
+                    self.warn(
+                        state,
+                        "SET LOCAL can only be used in transaction blocks",
+                        sink,
+                    )?;
+                }
+                let value = setting_value(&set.name, &set.args)?;
+                self.apply_setting(&set.name, Some(&value), set.is_local)?;
+                Ok(tag("SET"))
+            }
+            VariableSetKind::VarSetDefault => {
+                self.apply_setting(&set.name, None, set.is_local)?;
+                Ok(tag("SET"))
+            }
+            VariableSetKind::VarReset => {
+                self.apply_setting(&set.name, None, false)?;
+                Ok(tag("RESET"))
+            }
+            VariableSetKind::VarResetAll => {
+                self.shared.settings.reset_all();
+                self.settings_changed();
+                Ok(tag("RESET"))
+            }
+            VariableSetKind::VarSetMulti => self.set_transaction(set, sink),
+            _ => Err(Error::unsupported("SET … FROM CURRENT")),
+        }
+    }
+
+    /// Changes a setting; an implicit transaction takes it along.
+    fn apply_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
+        match name {
+            "transaction_isolation" => {
+                let level = value.unwrap_or("read committed");
+                self.set_isolation(isolation(&level.to_ascii_lowercase()))?;
+            }
+            "role" | "session_authorization" => {
+                return Err(Error::unsupported("SET ROLE"));
+            }
+            _ => {}
+        }
+        self.shared.settings.set(name, value, local)?;
+        if self.state == State::None {
+            // Nothing is open: the statement is its own transaction.
+            self.shared.settings.end_transaction();
+        }
+        self.settings_changed();
+        Ok(())
+    }
+
+    pub(super) fn settings_changed(&mut self) {
+        self.refresh_eval();
+        let timeout = self.shared.settings.parsed().lock_timeout;
+        if let Some(open) = &mut self.open {
+            open.txn.set_lock_timeout(timeout);
+        }
+    }
+
+    /// SET TRANSACTION and SET SESSION CHARACTERISTICS.
+    fn set_transaction(
+        &mut self,
+        set: &VariableSetStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let session = set.name == "SESSION CHARACTERISTICS";
+        if set.name == "TRANSACTION SNAPSHOT" {
+            return Err(Error::unsupported("SET TRANSACTION SNAPSHOT"));
+        }
+        if !session && self.state == State::None {
+            let state = SqlState::NO_ACTIVE_SQL_TRANSACTION;
+            self.warn(
+                state,
+                "SET TRANSACTION can only be used in transaction blocks",
+                sink,
+            )?;
+        }
+        for (name, value) in transaction_options(&set.args) {
+            if session {
+                self.apply_setting(&format!("default_{name}"), Some(&value), false)?;
+                continue;
+            }
+            if name == "transaction_isolation" {
+                self.set_isolation(isolation(&value))?;
+            }
+            if name == "transaction_read_only" {
+                if let Some(open) = &mut self.open {
+                    if open.begun && open.read_only && value == "off" {
+                        return Err(Error::new(
+                            SqlState::ACTIVE_SQL_TRANSACTION,
+                            "transaction read-write mode must be set before any query",
+                        ));
+                    }
+                    open.read_only = value == "on";
+                }
+            }
+            self.shared.settings.set(name, Some(&value), true)?;
+        }
+        if self.state == State::None {
+            self.shared.settings.end_transaction();
+        }
+        Ok(tag("SET"))
+    }
+
+    /// Changes the level of a transaction that has run nothing yet.
+    fn set_isolation(&mut self, level: Isolation) -> Result<()> {
+        let Some(open) = &self.open else {
+            return match level {
+                Isolation::Serializable => Err(Error::unsupported("ISOLATION LEVEL SERIALIZABLE")),
+                _ => Ok(()),
+            };
+        };
+        if open.txn.isolation() == level {
+            return Ok(());
+        }
+        if open.begun {
+            return Err(Error::new(
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+            ));
+        }
+        let read_only = open.read_only;
+        self.begin(TxnOptions {
+            isolation: level,
+            read_only,
+        })
+    }
+
+    fn show(&mut self, name: &str, sink: &mut dyn Sink) -> Result<CommandTag> {
+        if name == "all" {
+            let all = self.shared.settings.show_all();
+            let rows: Vec<_> = all
+                .iter()
+                .map(|(name, value, description)| text_row(&[name, value, description]))
+                .collect();
+            self.give_rows(&rows, &[TypeId::TEXT; 3], sink)?;
+            return Ok(tag("SHOW"));
+        }
+        let value = match name {
+            "transaction_isolation" => match &self.open {
+                Some(open) => match open.txn.isolation() {
+                    Isolation::ReadCommitted => self.shared.settings.show(name)?.1,
+                    Isolation::RepeatableRead => "repeatable read".to_owned(),
+                    Isolation::Serializable => "serializable".to_owned(),
+                },
+                None => {
+                    self.shared
+                        .settings
+                        .show("default_transaction_isolation")?
+                        .1
+                }
+            },
+            name => self.shared.settings.show(name)?.1,
+        };
+        self.give_rows(&[text_row(&[&value])], &[TypeId::TEXT], sink)?;
+        Ok(tag("SHOW"))
+    }
+
+    fn prepare_sql(&mut self, statement: &Statement, prepare: &PrepareStmt) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let search_path = self.search_path(&catalog);
+        let cx = BindContext {
+            catalog: &catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text: statement.text(),
+            variables: None,
+        };
+        let mut types = Vec::new();
+        for node in &prepare.argtypes {
+            if let Some(NodeEnum::TypeName(name)) = &node.node {
+                types.push(bind::types::resolve(&cx, name)?.0);
+            }
+        }
+        let inner = statement.inner(|node| match node {
+            NodeEnum::PrepareStmt(prepare) => node_of(&prepare.query),
+            _ => None,
+        });
+        let inner = inner.ok_or_else(|| Error::internal("PREPARE of nothing"))?;
+        let prepared = self.prepare_statement(inner, &types, true)?;
+        self.keep_prepared(&prepare.name, prepared)?;
+        Ok(tag("PREPARE"))
+    }
+
+    fn execute_sql(
+        &mut self,
+        statement: &Statement,
+        execute: &ExecuteStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let prepared = self.prepared(&execute.name)?;
+        let types = prepared.param_type_ids();
+        if types.len() != execute.params.len() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!(
+                    "wrong number of parameters for prepared statement \"{}\"",
+                    execute.name
+                ),
+            )
+            .with_detail(format!(
+                "Expected {} parameters but got {}.",
+                types.len(),
+                execute.params.len()
+            )));
+        }
+        let mut params = Vec::with_capacity(types.len());
+        for (node, ty) in execute.params.iter().zip(types) {
+            params.push(self.evaluate(statement.text(), node, ty)?);
+        }
+        self.run_prepared(&prepared, &params, sink, false)
+    }
+
+    fn discard(&mut self, target: i32, alone: bool) -> Result<CommandTag> {
+        Ok(match DiscardMode::try_from(target) {
+            Ok(DiscardMode::DiscardAll) => {
+                self.require_no_block("DISCARD ALL", alone)?;
+                self.shared.statements.clear();
+                self.shared.settings.reset_all();
+                self.shared.settings.end_transaction();
+                self.settings_changed();
+                tag("DISCARD ALL")
+            }
+            Ok(DiscardMode::DiscardPlans) => tag("DISCARD PLANS"),
+            Ok(DiscardMode::DiscardSequences) => tag("DISCARD SEQUENCES"),
+            _ => tag("DISCARD TEMP"),
+        })
+    }
+
+    fn lock_statement(&mut self, statement: &Statement, lock: &LockStmt) -> Result<CommandTag> {
+        if self.state != State::Block {
+            return Err(Error::new(
+                SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                "LOCK TABLE can only be used in transaction blocks",
+            ));
+        }
+        let mode = [
+            TableLock::AccessShare,
+            TableLock::RowShare,
+            TableLock::RowExclusive,
+            TableLock::ShareUpdateExclusive,
+            TableLock::Share,
+            TableLock::ShareRowExclusive,
+            TableLock::Exclusive,
+            TableLock::AccessExclusive,
+        ]
+        .get(usize::try_from(lock.mode - 1).unwrap_or(usize::MAX))
+        .copied()
+        .ok_or_else(|| Error::internal(format!("lock mode {}", lock.mode)))?;
+        let wait = if lock.nowait {
+            LockWait::NoWait
+        } else {
+            LockWait::Block
+        };
+        for node in &lock.relations {
+            let Some(NodeEnum::RangeVar(range)) = &node.node else {
+                continue;
+            };
+            let table = self.find_table(statement.text(), range)?;
+            if let Some(open) = &mut self.open {
+                open.txn.lock_table(table.tree, mode, wait)?;
+            }
+        }
+        Ok(tag("LOCK TABLE"))
+    }
+}
+
+/// The options of BEGIN and SET TRANSACTION: setting and value.
+fn transaction_options(options: &[Node]) -> Vec<(&'static str, String)> {
+    let mut out = Vec::new();
+    for node in options {
+        let Some(NodeEnum::DefElem(option)) = &node.node else {
+            continue;
+        };
+        match option.defname.as_str() {
+            "transaction_isolation" => out.push(("transaction_isolation", option_text(option))),
+            "transaction_read_only" => out.push(("transaction_read_only", option_flag(option))),
+            "transaction_deferrable" => out.push(("transaction_deferrable", option_flag(option))),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The text of an option's argument.
+pub(super) fn option_text(option: &DefElem) -> String {
+    match node_of(&option.arg) {
+        Some(NodeEnum::AConst(constant)) => match &constant.val {
+            Some(Val::Sval(text)) => text.sval.clone(),
+            Some(Val::Ival(number)) => number.ival.to_string(),
+            Some(Val::Fval(number)) => number.fval.clone(),
+            Some(Val::Boolval(value)) => value.boolval.to_string(),
+            _ => "0".to_owned(),
+        },
+        Some(NodeEnum::String(text)) => text.sval.clone(),
+        Some(NodeEnum::Integer(number)) => number.ival.to_string(),
+        Some(NodeEnum::Boolean(value)) => value.boolval.to_string(),
+        Some(NodeEnum::TypeName(name)) => {
+            let last = name.names.last().and_then(|node| node.node.as_ref());
+            match last {
+                Some(NodeEnum::String(text)) => text.sval.clone(),
+                _ => String::new(),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+fn option_flag(option: &DefElem) -> String {
+    match option_text(option).as_str() {
+        "0" | "false" | "off" => "off".to_owned(),
+        _ => "on".to_owned(),
+    }
+}
+
+/// The value that SET gives, as text.
+fn setting_value(name: &str, args: &[Node]) -> Result<String> {
+    let mut parts = Vec::new();
+    for node in args {
+        let text = match &node.node {
+            Some(NodeEnum::AConst(constant)) => match &constant.val {
+                Some(Val::Sval(text)) => text.sval.clone(),
+                Some(Val::Ival(number)) => number.ival.to_string(),
+                Some(Val::Fval(number)) => number.fval.clone(),
+                Some(Val::Boolval(value)) => value.boolval.to_string(),
+                _ => "0".to_owned(),
+            },
+            // SET TIME ZONE INTERVAL '…'.
+            Some(NodeEnum::TypeCast(_)) => {
+                return Err(Error::unsupported("SET TIME ZONE with an interval"))
+            }
+            _ => return Err(Error::internal("SET to no constant")),
+        };
+        parts.push(text);
+    }
+    if name == "search_path" {
+        let quoted: Vec<_> = parts.iter().map(|part| super::plan::quote(part)).collect();
+        return Ok(quoted.join(", "));
+    }
+    Ok(parts.join(", "))
+}
