@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use base::coro;
 use base::engine::Engine;
-use base::env::{sleep, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream};
+use base::env::{sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream};
 use base::sync::Event;
 use base::{Durability, Error, NodeId, Result, SqlState};
 use kv::engine::KvEngine;
@@ -35,7 +35,7 @@ use crate::peers::{answer, greet, read_hello, Peers};
 use crate::session::{self, SessionContext};
 use crate::sessions::{fatal, lives_on, Sessions};
 use crate::splice::splice;
-use crate::wait::timeout;
+use crate::wait::{either, timeout, Either};
 use crate::wire::{Answer, Hello, Incoming, Purpose};
 
 /// A client waits so long for a leader; then it gets 57P03.
@@ -330,7 +330,7 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
         Purpose::Session {
             client,
             server,
-            received,
+            packet,
         } => {
             if node.group.leading().is_none() {
                 return answer(&mut *stream, &Answer::NotLeader).await;
@@ -339,7 +339,8 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
                 stream,
                 from: client,
                 server,
-                received,
+                packet,
+                following: incoming.into_rest(),
             };
             node.task(node.next_reactor(), "session", |node| {
                 Box::pin(serve_passed_on(node, client))
@@ -351,27 +352,30 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
 
 /// Serves a client that another node has passed on.
 async fn serve_passed_on(node: Arc<Node>, mut client: Client) {
-    let Ok(Some((FirstPacket::Startup(startup), length))) = pg::startup::decode(&client.received)
-    else {
+    let decoded = pg::startup::decode(&client.packet);
+    let Ok(Some((FirstPacket::Startup(startup), _))) = decoded else {
         let refusal = Answer::Refused("a session without its startup packet".to_owned());
         let _ = answer(&mut *client.stream, &refusal).await;
         return;
     };
     if answer(&mut *client.stream, &Answer::Welcome).await.is_ok() {
-        serve(node, client, startup, length).await;
+        serve(node, client, startup).await;
     }
 }
 
 // ---- Clients ----
 
-/// A client and what it has sent, from its startup packet on.
+/// A client that has said who it is.
 struct Client {
     stream: Box<dyn Stream>,
     /// Where it comes from, `ip:port`.
     from: String,
     /// Where it was accepted, `ip:port`.
     server: String,
-    received: Vec<u8>,
+    /// Its startup packet.
+    packet: Vec<u8>,
+    /// What came after it.
+    following: Vec<u8>,
 }
 
 fn welcome_client(node: &Arc<Node>, connection: Connection) {
@@ -385,14 +389,14 @@ fn welcome_client(node: &Arc<Node>, connection: Connection) {
             match info.packet {
                 FirstPacket::Cancel(key) => cancel(&node, key).await,
                 FirstPacket::Startup(startup) => {
-                    let startup_length = info.bytes.len();
                     let client = Client {
                         stream,
                         from,
                         server: node.member.sql_address.to_string(),
-                        received: [info.bytes, info.following].concat(),
+                        packet: info.bytes,
+                        following: info.following,
                     };
-                    serve_or_pass_on(node, client, startup, startup_length).await;
+                    serve_or_pass_on(node, client, startup).await;
                 }
                 FirstPacket::Encryption => {}
             }
@@ -419,38 +423,53 @@ async fn cancel(node: &Node, key: CancelKey) {
 }
 
 /// Serves a client here if this node leads, passes it on if another does, and otherwise waits.
-async fn serve_or_pass_on(
-    node: Arc<Node>,
-    mut client: Client,
-    startup: StartupParameters,
-    startup_length: usize,
-) {
+async fn serve_or_pass_on(node: Arc<Node>, mut client: Client, startup: StartupParameters) {
     let deadline = node.env.now().after(LEADER_WAIT_MAX);
     loop {
         if node.group.leading().is_some() {
-            return serve(node, client, startup, startup_length).await;
+            return serve(node, client, startup).await;
         }
-        let leader = node
-            .group
-            .leader()
-            .filter(|leader| *leader != node.config.node);
-        if let Some(leader) = leader.and_then(|leader| node.member_of(leader)) {
-            let purpose = Purpose::Session {
-                client: client.from.clone(),
-                server: client.server.clone(),
-                received: client.received.clone(),
-            };
-            let hello = node.hello(leader.node, purpose);
-            if let Ok((mut there, first)) = greet(&*node.env, &leader.peer_address, &hello).await {
-                // Either side may go at any time; the other learns of it by the close.
-                let _ = splice(&mut *client.stream, &mut *there, &first).await;
-                return;
-            }
+        if let Some((there, first)) = reach_leader(&node, &client).await {
+            return pass_on(client, there, &first).await;
         }
         if node.env.now() >= deadline {
             return session::refuse(&mut *client.stream, &*node.env, &no_leader()).await;
         }
         sleep(&*node.env, LEADER_LOOK).await;
+    }
+}
+
+/// Tries to have the leader take a client, for as long as it is the leader.
+///
+/// Only the startup packet goes with the Hello: a try that is given up has executed nothing.
+async fn reach_leader(node: &Node, client: &Client) -> Option<(Box<dyn Stream>, Vec<u8>)> {
+    let leader = node.group.leader()?;
+    if leader == node.config.node {
+        return None;
+    }
+    let purpose = Purpose::Session {
+        client: client.from.clone(),
+        server: client.server.clone(),
+        packet: client.packet.clone(),
+    };
+    let hello = node.hello(leader, purpose);
+    let address = &node.member_of(leader)?.peer_address;
+    let replaced = async {
+        while node.group.leader() == Some(leader) {
+            sleep(&*node.env, LEADER_LOOK).await;
+        }
+    };
+    match either(greet(&*node.env, address, &hello), replaced).await {
+        Either::First(greeted) => greeted.ok(),
+        Either::Second(()) => None,
+    }
+}
+
+/// Carries a client's bytes to the leader, and the answers back. Either side may go at any time;
+/// the other learns of it by the close.
+async fn pass_on(mut client: Client, mut there: Box<dyn Stream>, first: &[u8]) {
+    if write_all(&mut *there, &client.following).await.is_ok() {
+        let _ = splice(&mut *client.stream, &mut *there, first).await;
     }
 }
 
@@ -463,12 +482,7 @@ fn no_leader() -> Error {
 }
 
 /// Serves a client on this node, once the catalog is there.
-async fn serve(
-    node: Arc<Node>,
-    mut client: Client,
-    mut startup: StartupParameters,
-    startup_length: usize,
-) {
+async fn serve(node: Arc<Node>, mut client: Client, mut startup: StartupParameters) {
     let is_ready = || node.is_ready.load(Ordering::Acquire).then_some(());
     let ready = node.ready.until(is_ready);
     let place = match timeout(&*node.env, LEADER_WAIT_MAX, ready).await {
@@ -486,7 +500,7 @@ async fn serve(
         engine: node.engine.clone(),
         env: node.env.clone(),
         startup,
-        following: client.received.split_off(startup_length),
+        following: client.following,
         key: place.key(),
         interrupts: place.interrupts().clone(),
         client_address: client.from,

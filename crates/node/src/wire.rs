@@ -102,8 +102,8 @@ pub enum Purpose {
         client: String,
         /// Where the client was accepted, `ip:port`.
         server: String,
-        /// Everything the client has sent so far, from its startup packet on.
-        received: Vec<u8>,
+        /// The client's startup packet; what it sends after it comes after the welcome.
+        packet: Vec<u8>,
     },
     /// A client's CancelRequest is passed on.
     Cancel {
@@ -142,12 +142,12 @@ impl Hello {
             Purpose::Session {
                 client,
                 server,
-                received,
+                packet,
             } => {
                 out.push(SESSION);
                 put_bytes(&mut out, client.as_bytes());
                 put_bytes(&mut out, server.as_bytes());
-                put_bytes(&mut out, received);
+                put_bytes(&mut out, packet);
             }
             Purpose::Cancel { pid, secret } => {
                 out.push(CANCEL);
@@ -180,7 +180,7 @@ impl Hello {
             SESSION => Purpose::Session {
                 client: reader.str()?.to_owned(),
                 server: reader.str()?.to_owned(),
-                received: reader.bytes()?.to_vec(),
+                packet: reader.bytes()?.to_vec(),
             },
             CANCEL => Purpose::Cancel {
                 pid: i32::from_be_bytes(array(&mut reader)?),
@@ -373,7 +373,7 @@ mod tests {
             Purpose::Session {
                 client: "127.0.0.1:4711".to_owned(),
                 server: "127.0.0.2:5433".to_owned(),
-                received: vec![0, 1, 2],
+                packet: vec![0, 1, 2],
             },
             Purpose::Cancel { pid: 7, secret: -9 },
         ];
