@@ -129,6 +129,7 @@ impl World {
                 shared: self.shared.clone(),
                 files: Mutex::default(),
                 broken: Arc::default(),
+                full: Arc::default(),
             })
         });
         let host = Arc::new(Host {
@@ -162,6 +163,11 @@ impl World {
     pub fn break_disk(&mut self, node: NodeId) {
         let disk = &self.disks[&node];
         disk.broken.store(true, Ordering::SeqCst);
+    }
+
+    /// Makes this host's disk full, or frees space.
+    pub fn fill_disk(&mut self, node: NodeId, full: bool) {
+        self.disks[&node].full.store(full, Ordering::SeqCst);
     }
 
     /// Inverts one byte of a file.
@@ -452,6 +458,7 @@ struct MemoryDisk {
     shared: Arc<Shared>,
     files: Mutex<BTreeMap<String, Arc<MemoryFile>>>,
     broken: Arc<AtomicBool>,
+    full: Arc<AtomicBool>,
 }
 
 impl MemoryDisk {
@@ -486,6 +493,7 @@ impl Write {
 struct MemoryFile {
     shared: Arc<Shared>,
     broken: Arc<AtomicBool>,
+    full: Arc<AtomicBool>,
     content: Mutex<Content>,
 }
 
@@ -509,10 +517,18 @@ impl MemoryFile {
         content.current = content.durable.clone();
     }
 
-    fn change(&self, write: Write) {
+    fn change(&self, write: Write) -> io::Result<()> {
         let mut content = self.content.lock();
+        let end = match &write {
+            Write::Len(len) => *len,
+            Write::Bytes(offset, bytes) => offset + bytes.len(),
+        };
+        if end > content.current.len() && self.full.load(Ordering::SeqCst) {
+            return Err(ErrorKind::StorageFull.into());
+        }
         write.apply(&mut content.current);
         content.pending.push(write);
+        Ok(())
     }
 }
 
@@ -527,6 +543,7 @@ impl Disk for MemoryDisk {
                 let file = Arc::new(MemoryFile {
                     shared: self.shared.clone(),
                     broken: self.broken.clone(),
+                    full: self.full.clone(),
                     content: Mutex::default(),
                 });
                 files.insert(path.to_owned(), file.clone());
@@ -589,15 +606,13 @@ impl File for MemoryFile {
         Ok(())
     }
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.change(Write::Bytes(offset as usize, bytes.to_vec()));
-        Ok(())
+        self.change(Write::Bytes(offset as usize, bytes.to_vec()))
     }
     fn len(&self) -> io::Result<u64> {
         Ok(self.content.lock().current.len() as u64)
     }
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.change(Write::Len(len as usize));
-        Ok(())
+        self.change(Write::Len(len as usize))
     }
     fn sync(&self) -> BoxFuture<'_, io::Result<()>> {
         let (shared, mut done_at) = (self.shared.clone(), None);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use base::env::{sleep, Instant, LocalBoxFuture, Reactor, Severity};
 use base::hash::HashMap;
 use base::sync::Mutex;
-use base::{ErrorClass, NodeId, Position, Result};
+use base::{ErrorClass, NodeId, Position, Result, SqlState};
 use raft::SnapshotOffer;
 use storage::{Exporter, Importer, Store};
 
@@ -57,7 +57,8 @@ struct Export {
 }
 
 impl Group {
-    /// The consensus offers a checkpoint. False when an earlier one is just being put in place.
+    /// The consensus offers a checkpoint. False when it cannot be fetched now: the disk is full, or
+    /// an earlier one is just being put in place.
     ///
     /// # Errors
     /// 58030 when the directory cannot be written.
@@ -80,7 +81,15 @@ impl Group {
         let directory = self.config.store_directory();
         // What was begun before is let go of before its place is taken.
         *fetch = None;
-        let importer = Importer::start(self.env.clone(), &directory, self.config.owner())?;
+        let owner = self.config.owner();
+        let importer = match Importer::start(self.env.clone(), &directory, owner) {
+            Ok(importer) => importer,
+            Err(error) if error.state() == SqlState::DISK_FULL => {
+                self.env.log(Severity::Warning, error.message());
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
         let from = offer.from;
         *fetch = Some(Fetch {
             offer,
@@ -192,7 +201,7 @@ impl Group {
             drop(slot);
             let message = format!("chunk {index} of checkpoint {}: {error}", checkpoint.lsn);
             self.env.log(Severity::Error, &message);
-            if error.state() == base::SqlState::IO_ERROR && error.class() == ErrorClass::Node {
+            if error.state() == SqlState::IO_ERROR && error.class() == ErrorClass::Node {
                 return self.fail(&mut self.core.lock(), &error);
             }
             return self.give_up(from, checkpoint);

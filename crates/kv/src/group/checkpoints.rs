@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{sleep, Instant, Severity};
-use base::{Lsn, Result};
+use base::{Lsn, Result, SqlState};
 use raft::SnapshotMeta;
 
 use super::core::Core;
@@ -24,6 +24,9 @@ use super::Group;
 
 /// How often it is asked whether a checkpoint is due.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// A checkpoint for which there was no space is tried again after this.
+const FULL_DISK_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often it is asked whether a written checkpoint is committed.
 const COMMIT_LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -39,10 +42,15 @@ impl Group {
             }
             last_at = self.env.now();
             let result = self.checkpoint_now().await;
-            let mut core = self.core.lock();
-            core.checkpointing = false;
-            if let Err(error) = result {
-                self.fail(&mut core, &error);
+            self.core.lock().checkpointing = false;
+            match result {
+                Ok(_) => {}
+                Err(error) if error.state() == SqlState::DISK_FULL => {
+                    let message = format!("no checkpoint: {}", error.message());
+                    self.env.log(Severity::Warning, &message);
+                    sleep(&*self.env, FULL_DISK_PAUSE).await;
+                }
+                Err(error) => self.fail(&mut self.core.lock(), &error),
             }
         }
     }

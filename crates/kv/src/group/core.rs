@@ -79,12 +79,12 @@ pub(super) fn to_raft(entry: LogEntry) -> Result<Entry> {
     })
 }
 
-fn to_log(entry: &Entry) -> LogEntry {
+fn to_log(entry: Entry) -> LogEntry {
     LogEntry {
         term: entry.term,
         lsn: entry.lsn,
         kind: entry.kind.code(),
-        data: entry.data.clone(),
+        data: entry.data,
     }
 }
 
@@ -194,20 +194,21 @@ impl Group {
         if let Some(first) = first.filter(|first| *first <= self.log.last().lsn) {
             self.cut(core, first.prev())?;
         }
-        let entries = ready.entries.iter().map(to_log).collect();
-        let hard_state = ready.hard_state.map(|state| state.encode());
-        self.log.append(entries, hard_state.as_deref())?;
-        core.consensus.advance(ready.number);
-        if ready.must_sync {
-            core.owed = ready.number;
-        }
+        let mut entries = Vec::with_capacity(ready.entries.len());
         for entry in ready.entries {
             if entry.kind == EntryKind::ConfChange {
                 core.membership_changed = entry.lsn;
             }
             if entry.lsn > core.applied.lsn {
-                core.queue.push_back(entry);
+                core.queue.push_back(entry.clone());
             }
+            entries.push(to_log(entry));
+        }
+        let hard_state = ready.hard_state.map(|state| state.encode());
+        self.log.append(entries, hard_state.as_deref())?;
+        core.consensus.advance(ready.number);
+        if ready.must_sync {
+            core.owed = ready.number;
         }
         if let Some(offer) = ready.offer {
             let position = offer.meta.position;

@@ -162,6 +162,39 @@ fn a_check_changes_nothing_and_finds_damage() {
 }
 
 #[test]
+fn a_full_disk_is_an_error_and_no_broken_one() {
+    let settings = GroupSettings {
+        checkpoint_log_bytes: 100_000,
+        segment_bytes: 256 << 10,
+        ..GroupSettings::default()
+    };
+    let mut cluster = Cluster::with(4, 1, settings);
+    cluster.create_table();
+    cluster.world.fill_disk(N1, true);
+    let value = "x".repeat(1_000);
+    let mut error = None;
+    for i in 0..2_000 {
+        match cluster.commit(insert(&format!("k{i:04}"), &value)) {
+            Ok(_) => cluster.world.pass(millis(2)),
+            Err(full) => {
+                error = Some(full);
+                break;
+            }
+        }
+    }
+    let error = error.expect("the disk is full");
+    assert_eq!(error.state(), SqlState::DISK_FULL);
+    cluster.world.pass(millis(10_000));
+    assert_eq!(cluster.world.stopped(N1), None);
+    cluster.world.fill_disk(N1, false);
+    cluster.commit_at(insert("later", &value), Durability::On);
+    cluster.world.pass(millis(10_000));
+    let group = &cluster.groups[&N1];
+    assert!(group.store().checkpoint().lsn > base::Lsn(10));
+    assert_index(group);
+}
+
+#[test]
 fn runs_repeat() {
     let trace = |seed| {
         let mut cluster = one(seed);
