@@ -3,4 +3,5 @@
 mod chaos;
 mod cluster;
 mod one;
+mod schema;
 mod three;

@@ -152,6 +152,13 @@ impl Cluster {
         self.commit_at(changes.into(), Durability::On);
     }
 
+    /// Checks every node's directory, whatever tables there are.
+    pub fn check_sound(&mut self) {
+        for node in self.groups.keys().copied().collect::<Vec<_>>() {
+            self.try_check(node).expect("a sound directory");
+        }
+    }
+
     pub fn try_check(&mut self, node: NodeId) -> Result<CheckReport> {
         let host = self.world.host(node);
         let check = check(host, 77, GroupId(1), "g1");
