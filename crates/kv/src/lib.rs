@@ -24,4 +24,5 @@ pub mod write_set;
 pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport};
 pub use engine::KvEngine;
 pub use group::{CommitRequest, Group, Snapshot};
+pub use raft::planted;
 pub use record::{Change, RowChange};

@@ -55,6 +55,7 @@ use base::{
     CommandId, Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, Term, TreeId,
     TxnId,
 };
+use raft::planted::{is_planted, Bug};
 use storage::{Read, Scanned};
 
 use crate::group::CommitRequest;
@@ -401,7 +402,9 @@ impl<L: Leader> Transaction for Txn<L> {
         let view = self.view()?;
         let at = view.position();
         let read = view.get(tree, key, at.lsn, row)?;
-        self.owe(at.term, read.owes);
+        if read.exists || !is_planted(Bug::AbsenceUngated) {
+            self.owe(at.term, read.owes);
+        }
         Ok(read.exists)
     }
 

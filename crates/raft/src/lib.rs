@@ -32,6 +32,7 @@ mod adapter;
 mod consensus;
 pub mod lease;
 mod message;
+pub mod planted;
 pub mod standby_names;
 mod status;
 mod types;

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use base::env::{Instant, Severity};
 use base::{Durability, Error, Lsn, Position, Result, Term, Timestamp};
+use raft::planted::{is_planted, Bug};
 use raft::watermarks::{self, View};
 use raft::{Consensus, Entry, EntryKind, LogView, Ready, Role, SnapshotMeta, State};
 use storage::log::{Log, LogEntry};
@@ -248,7 +249,9 @@ impl Group {
             .log(Severity::Info, &format!("log cut to {to} in term {term}"));
         core.queue.retain(|entry| entry.lsn <= to);
         if core.applied.lsn > to {
-            self.take_back_trees(to)?;
+            if !is_planted(Bug::TailKept) {
+                self.take_back_trees(to)?;
+            }
             let before = self.log.term(to);
             let before = before.ok_or_else(|| Error::internal(format!("no term at {to}")))?;
             core.applied = Position {

@@ -5,6 +5,7 @@
 //! watermark counts.
 
 use super::*;
+use crate::planted::{is_planted, Bug};
 
 impl<L: LogView> Consensus<L> {
     pub(super) fn assert_advanced(&self) {
@@ -159,7 +160,7 @@ impl<L: LogView> Consensus<L> {
         );
         let length = self.config.election_timeout - self.config.drift_max;
         self.rounds = Some(Rounds::new(self.term(), length));
-        self.peers.clear();
+        self.forget_peers();
         self.ticks_to_heartbeat = TICKS_PER_HEARTBEAT;
         self.begin_round(now);
     }
@@ -167,7 +168,7 @@ impl<L: LogView> Consensus<L> {
     /// A leader that steps down counted on its own vote too, so it keeps it until its lease ends,
     /// unless it gave the lease up.
     fn end_leading(&mut self, rounds: &Rounds, now: Instant) {
-        self.peers.clear();
+        self.forget_peers();
         self.proposed = false;
         if let Some(lease) = rounds.lease(self.config.node, &self.membership) {
             let longest = now.after(self.config.election_timeout);
@@ -250,6 +251,13 @@ impl<L: LogView> Consensus<L> {
 
     // ---- watermarks ----
 
+    /// What was reported in one term says nothing in another.
+    fn forget_peers(&mut self) {
+        if !is_planted(Bug::StaleWatermark) {
+            self.peers.clear();
+        }
+    }
+
     /// Only what was reported in this leader's own term counts.
     pub(super) fn take_watermarks(
         &mut self,
@@ -259,7 +267,8 @@ impl<L: LogView> Consensus<L> {
         applied: Lsn,
     ) {
         let last = self.last();
-        if term != self.term() || !self.is_leader() || received > last || applied > last {
+        let current = term == self.term() || is_planted(Bug::StaleWatermark);
+        if !current || !self.is_leader() || received > last || applied > last {
             return;
         }
         let peer = self.peers.entry(from).or_default();
@@ -413,7 +422,7 @@ impl<L: LogView> Consensus<L> {
 /// Whether a replica ever took part in its group. One that did not has promised nothing: it
 /// answers nothing before its term is on disk.
 pub(super) fn has_taken_part(state: &HardState) -> bool {
-    state.term > Term(0)
+    state.term > Term(0) && !is_planted(Bug::VoteAfterRestart)
 }
 
 /// Refuses what no crash leaves behind, and raises the commit index to the checkpoint's.

@@ -1,0 +1,107 @@
+//! Bugs on purpose, with which the simulator shows that it would find such bugs.
+//!
+//! Each is one decision of this crate or of the group's driver, taken wrongly. They exist only in
+//! builds with the feature `planted-bugs`, which no released binary has; without it
+//! [`is_planted`] is a constant false. With it, one build holds them all, and the one to show is
+//! chosen at run time, for the thread that asks: the simulator runs a whole world on one thread.
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Entries count as flushed once they are written.
+    AckBeforeFlush,
+    /// A leader's lease is that it leads, as far as the consensus library knows.
+    LeaseByLibrary,
+    /// A voter that restarted votes and campaigns at once.
+    VoteAfterRestart,
+    /// Watermarks that were reported in an older term go on counting.
+    StaleWatermark,
+    /// A read that finds no row owes nothing.
+    AbsenceUngated,
+    /// The trees keep the tail that another leader's log replaces.
+    TailKept,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Bug; 6] = [
+        Bug::AckBeforeFlush,
+        Bug::LeaseByLibrary,
+        Bug::VoteAfterRestart,
+        Bug::StaleWatermark,
+        Bug::AbsenceUngated,
+        Bug::TailKept,
+    ];
+
+    /// Its name on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bug::AckBeforeFlush => "ack-before-flush",
+            Bug::LeaseByLibrary => "lease-by-library",
+            Bug::VoteAfterRestart => "vote-after-restart",
+            Bug::StaleWatermark => "stale-watermark",
+            Bug::AbsenceUngated => "absence-ungated",
+            Bug::TailKept => "tail-kept",
+        }
+    }
+
+    /// The bug of that name.
+    pub fn parse(name: &str) -> Option<Bug> {
+        Bug::ALL.into_iter().find(|bug| bug.name() == name)
+    }
+}
+
+/// Whether this build can show bugs at all.
+pub const AVAILABLE: bool = cfg!(feature = "planted-bugs");
+
+#[cfg(feature = "planted-bugs")]
+mod chosen {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static CHOSEN: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    /// From now on this thread shows this bug, or none.
+    pub fn plant(bug: Option<Bug>) {
+        CHOSEN.set(bug);
+    }
+
+    /// Whether this thread shows that bug.
+    pub fn is_planted(bug: Bug) -> bool {
+        CHOSEN.get() == Some(bug)
+    }
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+mod chosen {
+    use super::Bug;
+
+    /// This build has no bugs to show.
+    pub fn plant(bug: Option<Bug>) {
+        assert_eq!(bug, None, "this build lacks the feature planted-bugs");
+    }
+
+    /// Never.
+    #[inline(always)]
+    pub const fn is_planted(_bug: Bug) -> bool {
+        false
+    }
+}
+
+pub use chosen::{is_planted, plant};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bug_has_a_name_of_its_own() {
+        for bug in Bug::ALL {
+            assert_eq!(Bug::parse(bug.name()), Some(bug));
+        }
+        assert_eq!(Bug::parse("none"), None);
+    }
+}
