@@ -42,7 +42,7 @@ use crate::record::{Body, Record};
 const APPLIED_PER_TURN_MAX: usize = 256;
 
 /// Changes that one turn lets go of, when their versions are not needed any more.
-const RELEASED_PER_TURN_MAX: usize = 512;
+const RELEASED_PER_TURN_MAX: usize = 256;
 
 /// The log as the consensus reads it.
 #[derive(Debug)]
