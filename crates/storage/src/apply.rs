@@ -23,7 +23,6 @@ use std::sync::Arc;
 
 use base::{Error, Key, Lsn, Result, TreeId};
 
-use crate::cache::Frame;
 use crate::page::{LeafCell, Page, PageId, PageKind, Value, INLINE_CELL_MAX, PAGE_CONTENT};
 use crate::split::Step;
 use crate::store::{Change, Event, Store, Writer};
@@ -114,7 +113,7 @@ impl Store {
                         .ok_or_else(|| Error::internal(format!("tree {tree} is gone")))?;
                     self.undo_change(&mut writer, lsn, &tree, &key)?;
                 }
-                Event::Created(tree) => self.remove_tree(&mut writer, tree)?,
+                Event::Created(tree) => self.remove_tree(&mut writer, tree),
                 Event::Dropped(tree) => {
                     if let Some(tree) = self.tree(tree) {
                         tree.set_dropped(None);
@@ -131,13 +130,21 @@ impl Store {
 
     /// Lets go of what no snapshot at or above `horizon` can see: versions that were superseded at
     /// or below it, tombstones, dropped trees. Nothing at or below it will be taken back. At most
-    /// `limit` changes are looked at; false when there is more to do.
+    /// `limit` changes, or pages of dropped trees, are looked at; false when there is more to do.
     ///
     /// # Errors
     /// XX001 or 58030, fatal for the node.
     pub fn release(&self, horizon: Lsn, limit: usize) -> Result<bool> {
         let mut writer = self.writer.lock();
         for done in 0.. {
+            if let Some((tree, page)) = writer.doomed.pop() {
+                if done == limit {
+                    writer.doomed.push((tree, page));
+                    break;
+                }
+                self.remove_page(&mut writer, tree, page)?;
+                continue;
+            }
             let next = writer.history.front().map(|(lsn, _)| *lsn);
             if next.is_none_or(|lsn| lsn > horizon) {
                 writer.released = writer.released.max(horizon.min(self.applied()));
@@ -163,7 +170,7 @@ impl Store {
                     }
                 }
                 Event::Created(_) => {}
-                Event::Dropped(tree) => self.remove_tree(&mut writer, tree)?,
+                Event::Dropped(tree) => self.remove_tree(&mut writer, tree),
                 Event::Vacant(tree, key) => {
                     if let Some(tree) = self.tree(tree) {
                         self.tidy(&mut writer, &tree, &key)?;
@@ -478,39 +485,36 @@ impl Store {
         }
     }
 
-    /// Forgets a tree and gives its pages back, with all versions of its rows.
-    fn remove_tree(&self, writer: &mut Writer, id: TreeId) -> Result<()> {
-        let Some(tree) = self.trees.write().remove(&id) else {
-            return Ok(());
-        };
-        self.remove_subtree(writer, &tree.root)
+    /// Forgets a tree. Its pages are given back bit by bit, as others are released.
+    fn remove_tree(&self, writer: &mut Writer, id: TreeId) {
+        if let Some(tree) = self.trees.write().remove(&id) {
+            writer.doomed.push((id, tree.root.id));
+        }
     }
 
-    fn remove_subtree(&self, writer: &mut Writer, frame: &Arc<Frame>) -> Result<()> {
+    /// Gives back a page of a tree that is gone, with all versions of its rows; its children are
+    /// next.
+    fn remove_page(&self, writer: &mut Writer, tree: TreeId, id: PageId) -> Result<()> {
         // Emptied from the top: whoever still reads below has passed, and nobody follows.
-        let mut children = Vec::new();
-        {
-            let mut page = frame.latch.write();
-            self.touch(writer, &mut page);
-            if page.is_leaf() {
-                for slot in 0..page.count() {
-                    let cell = page.leaf_cell(slot);
-                    let (undo, value) = (cell.undo, cell.value);
-                    if let Value::Overflow { first, .. } = value {
-                        self.free_chain(writer, first)?;
-                    }
-                    self.forget(writer, undo)?;
+        let frame = self.frame(id)?;
+        let mut page = frame.latch.write();
+        self.touch(writer, &mut page);
+        if page.is_leaf() {
+            for slot in 0..page.count() {
+                let cell = page.leaf_cell(slot);
+                let (undo, value) = (cell.undo, cell.value);
+                if let Value::Overflow { first, .. } = value {
+                    self.free_chain(writer, first)?;
                 }
-            } else {
-                children.extend((0..=page.count()).map(|index| page.child(index)));
+                self.forget(writer, undo)?;
             }
-            page.reset(PageKind::Leaf, 0);
+        } else {
+            let children = (0..=page.count()).map(|index| (tree, page.child(index)));
+            writer.doomed.extend(children);
         }
-        self.forget_page(writer, frame.id);
-        for child in children {
-            let child = self.frame(child)?;
-            self.remove_subtree(writer, &child)?;
-        }
+        page.reset(PageKind::Leaf, 0);
+        drop(page);
+        self.forget_page(writer, id);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base::env::Disk;
 use base::hash::HashSet;
-use base::{Error, Key, Lsn, Result, TreeId};
+use base::{Error, Key, Result, TreeId};
 
 use crate::file::{self, StoreFile};
 use crate::owner::Owner;
@@ -46,11 +46,13 @@ pub fn check(
     let mut walk = Walk::new(&source, visit);
     let mut trees = BTreeMap::new();
     for tree in &opened.record.trees {
+        walk.silent = tree.dropped;
         let rows = walk.tree(tree.id, tree.root)?;
         if !tree.dropped {
             trees.insert(tree.id, rows);
         }
     }
+    walk.doomed(&opened.record.doomed)?;
     let pages = walk.seen.len();
     let map = file.map();
     let mapped = map.iter().enumerate().filter(|(_, b)| b.location != 0);
@@ -80,11 +82,13 @@ impl Store {
         let mut walk = Walk::new(&source, visit);
         let mut trees = BTreeMap::new();
         for tree in found {
+            walk.silent = tree.dropped().is_some();
             let rows = walk.tree(tree.id, tree.root.id)?;
             if tree.dropped().is_none() {
                 trees.insert(tree.id, rows);
             }
         }
+        walk.doomed(&writer.doomed)?;
         let free: HashSet<PageId> = writer.free_pages.iter().copied().collect();
         let pages = walk.seen.len();
         if free.len() != writer.free_pages.len() {
@@ -122,7 +126,8 @@ struct Walk<'a, 'v> {
     visit: &'a mut Visitor<'v>,
     seen: HashSet<PageId>,
     rows: u64,
-    lsn_max: Lsn,
+    /// Whether rows are not shown: the tree was dropped.
+    silent: bool,
 }
 
 impl<'a, 'v> Walk<'a, 'v> {
@@ -132,7 +137,7 @@ impl<'a, 'v> Walk<'a, 'v> {
             visit,
             seen: HashSet::default(),
             rows: 0,
-            lsn_max: Lsn::ZERO,
+            silent: false,
         }
     }
 
@@ -211,16 +216,31 @@ impl<'a, 'v> Walk<'a, 'v> {
                     cell.lsn
                 )));
             }
-            self.lsn_max = self.lsn_max.max(cell.lsn);
             match cell.value {
                 Value::Tombstone => continue,
-                Value::Inline(row) => (self.visit)(tree, cell.key, row)?,
+                Value::Inline(row) => self.show(tree, cell.key, row)?,
                 Value::Overflow { first, len } => {
                     let row = self.chain(tree, first, len)?;
-                    (self.visit)(tree, cell.key, &row)?;
+                    self.show(tree, cell.key, &row)?;
                 }
             }
             self.rows += 1;
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<()> {
+        if self.silent {
+            return Ok(());
+        }
+        (self.visit)(tree, key, row)
+    }
+
+    /// What is left of trees that are gone.
+    fn doomed(&mut self, doomed: &[(TreeId, PageId)]) -> Result<()> {
+        self.silent = true;
+        for (tree, page) in doomed {
+            self.tree(*tree, *page)?;
         }
         Ok(())
     }

@@ -40,6 +40,10 @@ use crate::CheckpointInfo;
 /// Pages that are written between two pauses.
 const BATCH_PAGES: usize = 32;
 
+/// Batches between two syncs: a checkpoint that leaves everything to one sync at its end would hold
+/// up those of the log meanwhile.
+const SYNC_BATCHES: usize = 8;
+
 /// How long a checkpoint pauses between batches, so that it delays nobody's fsync for long.
 const BATCH_PAUSE: Duration = Duration::from_micros(500);
 
@@ -135,6 +139,7 @@ impl Store {
                 next_page: writer.next_page,
                 map: Vec::new(),
                 trees,
+                doomed: writer.doomed.clone(),
                 vacant: Vec::new(),
             },
             stage: Stage::Pages,
@@ -297,7 +302,7 @@ impl Store {
     }
 
     async fn write_pages(&self, epoch: u64) -> Result<bool> {
-        loop {
+        for batches in 1.. {
             let Some(batch) = self.collect(epoch)? else {
                 return Ok(false);
             };
@@ -306,6 +311,9 @@ impl Store {
             }
             if !self.write_batch(epoch, batch)? {
                 return Ok(false);
+            }
+            if batches % SYNC_BATCHES == 0 {
+                self.file.sync().await?;
             }
             env::sleep(&*self.env, BATCH_PAUSE).await;
         }

@@ -119,6 +119,8 @@ pub(crate) struct Writer {
     /// Pages that the next checkpoint must not have: given back since the last one began and not
     /// made again, or part of a long row that is no longer the newest version.
     pub(crate) freed: HashSet<PageId>,
+    /// Pages of trees that are gone, each the top of what is to be given back bit by bit.
+    pub(crate) doomed: Vec<(TreeId, PageId)>,
     /// Page ids that are free now.
     pub(crate) free_pages: Vec<PageId>,
     /// No page has this id or a higher one.
@@ -184,6 +186,7 @@ impl Store {
                 released: lsn,
                 dirty: HashSet::default(),
                 freed: HashSet::default(),
+                doomed: record.doomed.clone(),
                 free_pages: opened.file.free_pages(record.next_page),
                 next_page: record.next_page,
                 epoch: 1,

@@ -121,6 +121,8 @@ pub(crate) struct RootRecord {
     /// The blocks of the page map.
     pub(crate) map: Vec<BlockRef>,
     pub(crate) trees: Vec<TreeRecord>,
+    /// Pages of trees that are gone, as in [`crate::store::Writer::doomed`].
+    pub(crate) doomed: Vec<(TreeId, PageId)>,
     /// Leaves that are empty but for what nobody needs any more, by a key that belongs there.
     pub(crate) vacant: Vec<(TreeId, Key)>,
 }
@@ -141,6 +143,11 @@ impl RootRecord {
             put_varint(&mut out, u64::from(tree.root.0));
             put_varint(&mut out, tree.created.0);
             out.push(u8::from(tree.dropped));
+        }
+        put_varint(&mut out, self.doomed.len() as u64);
+        for (tree, page) in &self.doomed {
+            put_varint(&mut out, tree.0);
+            put_varint(&mut out, u64::from(page.0));
         }
         put_varint(&mut out, self.vacant.len() as u64);
         for (tree, key) in &self.vacant {
@@ -170,6 +177,10 @@ impl RootRecord {
                 created: Lsn(reader.varint()?),
                 dropped: reader.u8()? != 0,
             });
+        }
+        for _ in 0..reader.varint()? {
+            let tree = TreeId(reader.varint()?);
+            record.doomed.push((tree, PageId(reader.varint_as()?)));
         }
         for _ in 0..reader.varint()? {
             let tree = TreeId(reader.varint()?);

@@ -164,6 +164,40 @@ fn long_rows_come_back_and_their_pages_too() {
 }
 
 #[test]
+fn a_dropped_tree_goes_bit_by_bit() {
+    let env = TestEnv::new();
+    let store = open(&env);
+    store.create_tree(Lsn(1), T).unwrap();
+    for n in 0..5_000u64 {
+        let row = vec![1; if n % 100 == 0 { 20_000 } else { 50 }];
+        store
+            .apply(Lsn(n + 1), &[put(T, &n.to_be_bytes(), &row)])
+            .unwrap();
+    }
+    checkpoint(&store);
+    store.drop_tree(Lsn(6_000), T).unwrap();
+    store.advance(Lsn(6_000)).unwrap();
+    assert_eq!(
+        value(&store, T, &[0; 8], 5_999).map(|row| row.len()),
+        Some(20_000)
+    );
+    assert_eq!(value(&store, T, &[0; 8], 6_000), None);
+    assert!(!store.release(Lsn(6_000), 5_020).unwrap());
+    assert!(!store.has_tree(T));
+    checkpoint(&store);
+    let none = &mut |_, _: &[u8], _: &[u8]| panic!("a row of a dropped tree is shown");
+    check(&*env.disk, "g1", OWNER, none).unwrap();
+    // What is left goes after the restart.
+    let store = open(&env.restart());
+    let mut rounds = 0;
+    while !store.release(Lsn(6_000), 10).unwrap() {
+        rounds += 1;
+    }
+    assert!(rounds > 2, "{rounds}");
+    assert_eq!(store.check_trees(none).unwrap().pages, 0);
+}
+
+#[test]
 fn deleted_rows_leave_no_pages_behind() {
     let env = TestEnv::new();
     let store = open(&env);

@@ -191,6 +191,7 @@ impl Log {
             sequence,
             options.segment_bytes.max(needed),
             &content,
+            None,
         )
         .await?;
         let superseded = |s: &&Segment| s.sequence > scan.durable.sequence;
@@ -500,7 +501,10 @@ impl Log {
         let bytes = self.options.segment_bytes.max(payload + writer_overhead(0));
         let disk = self.env.disk();
         let owner = self.options.owner;
-        let spare = segment::create_durable(&*disk, &self.dir, owner, sequence, bytes, &[]).await?;
+        // Whoever waits for room is in a hurry.
+        let paced = (payload == 0).then_some(&*self.env);
+        let spare =
+            segment::create_durable(&*disk, &self.dir, owner, sequence, bytes, &[], paced).await?;
         let mut writer = self.writer.lock();
         if sequence < writer.current.sequence {
             // The log had to go on without it.

@@ -15,9 +15,10 @@
 //! | 48–63 | zero |
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::codec::checksum;
-use base::env::{Disk, File, OpenMode};
+use base::env::{Disk, Env, File, OpenMode};
 use base::{Error, GroupId, Result};
 
 use super::frame::{le_u32, le_u64};
@@ -31,6 +32,9 @@ const VERSION: u32 = 1;
 
 /// New segments are filled with zeros in pieces of this size.
 const ZERO_BYTES: usize = 1 << 20;
+
+/// The pause after each piece, where there is no hurry: it must not hold up the log's own syncs.
+const ZERO_PAUSE: Duration = Duration::from_millis(2);
 
 /// One segment file.
 pub(crate) struct Segment {
@@ -147,7 +151,8 @@ pub(crate) fn create(
     })
 }
 
-/// Makes a segment that is durable, with `content` after the header and zeros after that.
+/// Makes a segment that is durable, with `content` after the header and zeros after that; in no
+/// hurry if it is `paced`.
 pub(crate) async fn create_durable(
     disk: &dyn Disk,
     dir: &str,
@@ -155,6 +160,7 @@ pub(crate) async fn create_durable(
     sequence: u64,
     bytes: u64,
     content: &[u8],
+    paced: Option<&dyn Env>,
 ) -> Result<Segment> {
     let temporary = temporary_name(dir, sequence);
     let _ = disk.remove(&temporary);
@@ -175,6 +181,9 @@ pub(crate) async fn create_durable(
             .map_err(|e| space_error(&temporary, e))?;
         file.sync().await.map_err(failed)?;
         offset += len;
+        if let Some(env) = paced {
+            base::env::sleep(env, ZERO_PAUSE).await;
+        }
     }
     file.sync().await.map_err(failed)?;
     let path = name(dir, sequence);
