@@ -51,22 +51,12 @@ impl NodeConfig {
         })
     }
 
-    /// Reads the settings.
+    /// The settings, read.
     ///
     /// # Errors
-    /// 22023 for a value that a setting cannot have.
+    /// As [`NodeSettings::read`].
     pub fn settings(&self) -> Result<NodeSettings> {
-        let mut settings = NodeSettings {
-            max_connections: MAX_CONNECTIONS,
-            group: GroupSettings::default(),
-            session: Vec::new(),
-        };
-        for (name, value) in &self.settings {
-            settings
-                .set(name, value)
-                .map_err(|expected| bad_value(name, value, expected))?;
-        }
-        Ok(settings)
+        NodeSettings::read(&self.settings)
     }
 }
 
@@ -80,6 +70,23 @@ fn bad_value(name: &str, value: &str, expected: &str) -> Error {
 }
 
 impl NodeSettings {
+    /// Reads settings.
+    ///
+    /// # Errors
+    /// 22023 for a value that a setting cannot have.
+    pub fn read(settings: &BTreeMap<String, String>) -> Result<NodeSettings> {
+        let mut read = NodeSettings {
+            max_connections: MAX_CONNECTIONS,
+            group: GroupSettings::default(),
+            session: Vec::new(),
+        };
+        for (name, value) in settings {
+            read.set(name, value)
+                .map_err(|expected| bad_value(name, value, expected))?;
+        }
+        Ok(read)
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
         let group = &mut self.group;
         match name {
@@ -145,14 +152,7 @@ mod tests {
     use super::*;
 
     fn read(name: &str, value: &str) -> Result<NodeSettings> {
-        NodeConfig {
-            cluster: ClusterId(1),
-            node: NodeId(1),
-            members: Vec::new(),
-            user: "ann".to_owned(),
-            settings: [(name.to_owned(), value.to_owned())].into(),
-        }
-        .settings()
+        NodeSettings::read(&[(name.to_owned(), value.to_owned())].into())
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use node::config::NodeSettings;
 use node::real::host;
 use node::wire::ClusterId;
 
@@ -93,6 +94,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 /// Makes or updates the directory.
 fn prepare(options: &Options) -> Result<Cluster, Failure> {
     let settings: BTreeMap<String, String> = options.settings.iter().cloned().collect();
+    // Said here, once, and not in every node's log.
+    NodeSettings::read(&settings).map_err(|error| error.message().to_owned())?;
     let old = layout::read_cluster(&options.data)?;
     let count = match (&old, options.nodes) {
         (None, asked) => asked.unwrap_or(3),
@@ -129,12 +132,6 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
         nodes,
     };
     layout::write(&options.data, &cluster, &host::user(), &settings)?;
-    // A setting that no node takes is said here, once, and not in every node's log.
-    for node in &cluster.nodes {
-        let file = layout::read_node(&layout::node_dir(&options.data, node))?;
-        let checked = file.config()?.settings();
-        checked.map_err(|error| error.message().to_owned())?;
-    }
     Ok(cluster)
 }
 
