@@ -7,6 +7,8 @@ use super::integer::{division_by_zero, narrow};
 use super::Call;
 use crate::types::{Datum, Numeric, TypeId};
 
+const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
+
 fn overflow() -> Error {
     Error::new(
         SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
@@ -105,10 +107,10 @@ unary! {
     floor(a) a.floor();
     round(a) a.round_ties_even();
     trunc(a) a.trunc();
-    sign(a) if a > 0.0 { 1.0 } else if a < 0.0 { -1.0 } else { a * 0.0 };
+    sign(a) if a > 0.0 { 1.0 } else if a < 0.0 { -1.0 } else { 0.0 };
     cbrt(a) a.cbrt();
-    degrees(a) finite(a * (180.0 / std::f64::consts::PI), &[a])?;
-    radians(a) a * (std::f64::consts::PI / 180.0);
+    degrees(a) finite(a / RADIANS_PER_DEGREE, &[a])?;
+    radians(a) a * RADIANS_PER_DEGREE;
     sqrt(a) match a < 0.0 {
         true => return Err(domain("2201F", "cannot take square root of a negative number")),
         false => a.sqrt(),
@@ -188,7 +190,7 @@ pub(crate) fn power(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
             "zero raised to a negative power is undefined",
         ));
     }
-    if base < 0.0 && base.is_finite() && exponent.is_finite() && exponent.fract() != 0.0 {
+    if base < 0.0 && exponent.is_finite() && exponent.fract() != 0.0 {
         return Err(domain(
             "2201F",
             "a negative number raised to a non-integer power yields a complex result",

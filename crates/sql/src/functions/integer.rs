@@ -95,6 +95,16 @@ pub(crate) fn to_oid(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     }
 }
 
+/// The OID with the bits of an integer.
+pub(crate) fn bits_to_oid(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Oid(args.int(0)? as u32))
+}
+
+/// The integer with the bits of an OID.
+pub(crate) fn oid_to_bits(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(args.int(0)? as i32))
+}
+
 fn bits(kind: TypeId) -> u32 {
     match kind {
         TypeId::INT2 => 16,

@@ -6,8 +6,29 @@ use base::hash::HashMap;
 
 use super::resolve::Coercion;
 use super::table;
-use super::{Cast, CastMethod, Function, Operator};
+use super::{integer, Body, Cast, CastMethod, Function, Native, Operator, Volatility};
 use crate::types::TypeId;
+
+/// Between integers and OIDs PostgreSQL keeps the bits; here the two are kept apart.
+static INTEGER_TO_OID: Function = bits_to("oid", TypeId::INT4, TypeId::OID, integer::bits_to_oid);
+static OID_TO_INTEGER: Function = bits_to("int4", TypeId::OID, TypeId::INT4, integer::oid_to_bits);
+
+const fn bits_to(name: &'static str, from: TypeId, to: TypeId, body: Native) -> Function {
+    Function {
+        oid: 0,
+        name,
+        arguments: match from {
+            TypeId::OID => &[TypeId::OID],
+            _ => &[TypeId::INT4],
+        },
+        variadic: false,
+        defaults: 0,
+        result: to,
+        volatility: Volatility::Immutable,
+        strict: true,
+        body: Body::Native(body),
+    }
+}
 
 struct Registry {
     by_oid: HashMap<u32, &'static Function>,
@@ -58,6 +79,14 @@ fn build() -> Registry {
         let (method, coercion) = match row.how {
             0 => (CastMethod::Binary, Coercion::Binary),
             1 => (CastMethod::InOut, Coercion::InOut),
+            2 => (
+                CastMethod::Function(&INTEGER_TO_OID),
+                Coercion::Function(&INTEGER_TO_OID),
+            ),
+            3 => (
+                CastMethod::Function(&OID_TO_INTEGER),
+                Coercion::Function(&OID_TO_INTEGER),
+            ),
             oid => (
                 CastMethod::Function(function(oid)),
                 Coercion::Function(function(oid)),

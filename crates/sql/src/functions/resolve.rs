@@ -125,11 +125,23 @@ fn array_of(inner: &'static Coercion) -> &'static Coercion {
 
 /// Whether arguments of these types may stand for parameters of those, unasked.
 fn can_coerce(sources: &[TypeId], targets: &[TypeId]) -> bool {
-    sources.iter().zip(targets).all(|(source, target)| {
-        target.is_polymorphic()
-            || *source == TypeId::UNKNOWN
-            || coercion(*source, *target, CastContext::Implicit).is_some()
-    })
+    let each = sources.iter().zip(targets).all(|(source, target)| {
+        let array = source.array_element().is_some();
+        match *target {
+            _ if *source == TypeId::UNKNOWN => true,
+            TypeId::ANYARRAY | TypeId::ANYCOMPATIBLEARRAY => array,
+            TypeId::ANYNONARRAY | TypeId::ANYCOMPATIBLENONARRAY => !array,
+            TypeId::ANYELEMENT | TypeId::ANYCOMPATIBLE => true,
+            target => coercion(*source, target, CastContext::Implicit).is_some(),
+        }
+    });
+    each && agree(sources, targets)
+}
+
+/// Whether the polymorphic parameters can be made concrete together.
+fn agree(sources: &[TypeId], targets: &[TypeId]) -> bool {
+    let polymorphic = targets.iter().any(|kind| kind.is_polymorphic());
+    !polymorphic || concrete(sources, targets, TypeId::NONE).is_some()
 }
 
 /// One way to read a call: what is called, and the parameter types spread over the arguments.
@@ -250,12 +262,11 @@ fn concrete(
 ) -> Option<(Vec<TypeId>, TypeId)> {
     let polymorphic = declared.iter().any(|kind| kind.is_polymorphic());
     if !polymorphic && !result.is_polymorphic() {
+        // "any" takes what it gets.
         let types = declared.iter().zip(given);
-        // "any" takes what it gets, a literal without a type as text.
-        let types = types.map(|(declared, given)| match (*declared, *given) {
-            (TypeId::ANY, TypeId::UNKNOWN) => TypeId::TEXT,
-            (TypeId::ANY, given) => given,
-            (declared, _) => declared,
+        let types = types.map(|(declared, given)| match *declared {
+            TypeId::ANY => *given,
+            declared => declared,
         });
         return Some((types.collect(), result));
     }
@@ -285,7 +296,7 @@ fn concrete(
     }
     let common = match compatible.is_empty() {
         true => Some(TypeId::TEXT),
-        false => select_common_type(&compatible, "").ok(),
+        false => Some(select_common_type(&compatible, "").ok()?),
     };
     let replace = |kind: TypeId| match kind {
         TypeId::ANYELEMENT | TypeId::ANYNONARRAY => element,
@@ -294,11 +305,15 @@ fn concrete(
         TypeId::ANYCOMPATIBLEARRAY => common.and_then(TypeId::array_of),
         other => Some(other),
     };
-    let types = declared
-        .iter()
-        .map(|kind| replace(*kind))
-        .collect::<Option<Vec<_>>>()?;
-    Some((types, replace(result)?))
+    let types = declared.iter().map(|kind| replace(*kind));
+    // Where only literals without a type are given, the element type stays open.
+    let open = element.is_none() && given.iter().all(|kind| *kind == TypeId::UNKNOWN);
+    match (types.collect::<Option<Vec<_>>>(), result) {
+        (Some(types), TypeId::NONE) => Some((types, result)),
+        (Some(types), result) => Some((types, replace(result)?)),
+        (None, TypeId::NONE) if open => Some((declared.to_vec(), result)),
+        (None, _) => None,
+    }
 }
 
 fn indeterminate() -> Error {
@@ -501,8 +516,10 @@ fn choose<T: Copy>(
 /// # Errors
 /// 42883 "function foo(integer) does not exist", 42725 "function foo(unknown) is not unique".
 pub fn resolve_function(name: &str, arguments: &[TypeId]) -> Result<FunctionMatch> {
+    // A name as it was written, with its schema, is for the messages.
+    let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let mut candidates: Vec<(Candidate<&'static Function>, TypeId)> = Vec::new();
-    for function in functions_named(name) {
+    for function in functions_named(plain) {
         let defaults = usize::from(function.defaults);
         let spread = spread(
             function.arguments,

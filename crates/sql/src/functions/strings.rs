@@ -39,8 +39,17 @@ fn as_text(call: &Call<'_>, args: &[Datum], index: usize) -> Result<String> {
     types::output(call.context, kind, args.any(index)?)
 }
 
+/// Any value cast to text, which differs from its text form where the cast is a function.
+fn cast_to_text(call: &Call<'_>, args: &[Datum], index: usize) -> Result<String> {
+    match (args.any(index)?, call.argument_types.get(index)) {
+        (Datum::Bool(value), _) => Ok(value.to_string()),
+        (Datum::Text(text), Some(&TypeId::BPCHAR)) => Ok(text.trim_end_matches(' ').to_owned()),
+        _ => as_text(call, args, index),
+    }
+}
+
 pub(crate) fn concatenate(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let (a, b) = (as_text(call, args, 0)?, as_text(call, args, 1)?);
+    let (a, b) = (cast_to_text(call, args, 0)?, cast_to_text(call, args, 1)?);
     put(a + &b)
 }
 
@@ -55,14 +64,10 @@ pub(crate) fn concat(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let mut out = String::new();
     for (index, value) in args.iter().enumerate() {
         if !value.is_null() {
-            out.push_str(&concat_form(call, args, index)?);
+            out.push_str(&as_text(call, args, index)?);
         }
     }
     put(out)
-}
-
-fn concat_form(call: &Call<'_>, args: &[Datum], index: usize) -> Result<String> {
-    as_text(call, args, index)
 }
 
 pub(crate) fn concat_ws(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -72,7 +77,7 @@ pub(crate) fn concat_ws(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let mut parts = Vec::new();
     for (index, value) in args.iter().enumerate().skip(1) {
         if !value.is_null() {
-            parts.push(concat_form(call, args, index)?);
+            parts.push(as_text(call, args, index)?);
         }
     }
     put(parts.join(args.text(0)?))
@@ -371,7 +376,10 @@ pub(crate) fn chr(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let code = args.int4(0)?;
     let limit = |message: String| Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
     if code < 0 {
-        return Err(limit("character number must be positive".to_owned()));
+        return Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            "character number must be positive",
+        ));
     }
     if code == 0 {
         return Err(limit("null character not permitted".to_owned()));
@@ -429,7 +437,7 @@ pub(crate) fn quote_ident(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 pub(crate) fn quote_literal(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    put(quote_string(&as_text(call, args, 0)?))
+    put(quote_string(&cast_to_text(call, args, 0)?))
 }
 
 pub(crate) fn quote_nullable(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {

@@ -6,7 +6,8 @@
 //! Rust function, or `set` and one, or `session` (see [`Body`](super::Body)).
 //!
 //! An operator is `oid "name" left right function "commutator" "negator";`, a cast `source target
-//! how "context";` where `how` is a function's OID, 0 for the same bits or 1 for the text form.
+//! how "context";` where `how` is a function's OID, 0 for the same bits, 1 for the text form, 2 and 3
+//! for the same bits between an integer and an OID.
 
 use super::resolve::CastContext;
 use super::{Function, Volatility};

@@ -57,7 +57,8 @@ pub fn write_f64(value: f64, extra_float_digits: i32, out: &mut String) {
         return;
     }
     if extra_float_digits > 0 {
-        lay_out(&format!("{value:e}"), FIXED_DIGITS_F64, out);
+        let digits = shortest(value, |text| text.parse() == Ok(value), 52);
+        lay_out(&digits, FIXED_DIGITS_F64, out);
     } else {
         let digits = (15 + extra_float_digits).max(1);
         rounded(value, digits, out);
@@ -70,7 +71,9 @@ pub fn write_f32(value: f32, extra_float_digits: i32, out: &mut String) {
         return;
     }
     if extra_float_digits > 0 {
-        lay_out(&format!("{value:e}"), FIXED_DIGITS_F32, out);
+        let wide = f64::from(value);
+        let digits = shortest(wide, |text| text.parse() == Ok(value), 23);
+        lay_out(&digits, FIXED_DIGITS_F32, out);
     } else {
         let digits = (6 + extra_float_digits).max(1);
         rounded(f64::from(value), digits, out);
@@ -84,6 +87,58 @@ pub fn general(value: f64, digits: i32) -> String {
         rounded(value, digits, &mut out);
     }
     out
+}
+
+/// The fewest digits that lie strictly between the midpoints to the neighbouring numbers (so that
+/// a reader need not break ties to even); of those the nearest, ties to even.
+///
+/// `same` says whether a text reads as the number itself; `bits` is the width of its mantissa.
+fn shortest(value: f64, same: impl Fn(&str) -> bool, bits: u32) -> String {
+    let mut digits = 0;
+    loop {
+        let text = format!("{value:.digits$e}");
+        if digits >= 17 || (same(&text) && !is_midpoint(&text, value, bits)) {
+            return trimmed(&text);
+        }
+        digits += 1;
+    }
+}
+
+fn trimmed(text: &str) -> String {
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if mantissa.contains('.') => {
+            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+            format!("{mantissa}e{exponent}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Whether a text lies exactly between the number and a neighbour. With so few digits only large
+/// integers can.
+fn is_midpoint(text: &str, value: f64, bits: u32) -> bool {
+    let magnitude = value.abs();
+    if magnitude < 2f64.powi(bits as i32 + 1) || magnitude >= 2f64.powi(126) {
+        return false;
+    }
+    let Some((mantissa, exponent)) = text.trim_start_matches('-').split_once('e') else {
+        return false;
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits: u128 = format!("{whole}{fraction}").parse().unwrap_or(0);
+    let exponent = exponent.parse::<i32>().unwrap_or(0) - fraction.len() as i32;
+    let Some(shown) = u32::try_from(exponent)
+        .ok()
+        .and_then(|exponent| digits.checked_mul(10u128.checked_pow(exponent)?))
+    else {
+        return false;
+    };
+    let exact = magnitude as u128;
+    let step = 1u128 << (127 - exact.leading_zeros() - bits);
+    let distance = shown.abs_diff(exact);
+    // Below a power of two numbers lie twice as close.
+    let closer = exact.is_power_of_two() && shown < exact;
+    distance * 2 == if closer { step / 2 } else { step }
 }
 
 fn special(value: f64, out: &mut String) -> bool {

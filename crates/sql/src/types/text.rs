@@ -194,14 +194,31 @@ pub(crate) fn parse_integer(kind: TypeId, text: &str) -> Result<i64> {
     Ok(if negative { -magnitude } else { magnitude } as i64)
 }
 
-/// As C's `strtoul` reads it: nonsense is 0.
+/// As C's `strtoul` reads it: signs, hexadecimal after `0x`, octal after `0`; nonsense is 0.
 fn parse_unsigned(text: &str) -> u64 {
-    let digits: String = text
-        .trim_start_matches(is_space)
+    let body = text.trim_start_matches(is_space);
+    let (negative, body) = match body.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, body.strip_prefix('+').unwrap_or(body)),
+    };
+    let (radix, body) = match body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
+        Some(rest) => (16, rest),
+        None if body.starts_with('0') => (8, body),
+        None => (10, body),
+    };
+    let value = body
         .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    digits.parse().unwrap_or(0)
+        .map_while(|c| c.to_digit(radix))
+        .try_fold(0u64, |value, digit| {
+            value
+                .checked_mul(u64::from(radix))?
+                .checked_add(u64::from(digit))
+        });
+    match value {
+        None => u64::MAX,
+        Some(value) if negative => value.wrapping_neg(),
+        Some(value) => value,
+    }
 }
 
 fn parse_oid(context: &EvalContext, kind: TypeId, text: &str) -> Result<u32> {
@@ -348,7 +365,12 @@ fn parse_bytea(text: &str) -> Result<Vec<u8>> {
             let octal = bytes.get(at + 1..at + 4).filter(|d| {
                 (b'0'..=b'3').contains(&d[0]) && d.iter().all(|b| (b'0'..=b'7').contains(b))
             });
-            let digits = octal.ok_or_else(|| invalid(TypeId::BYTEA, text))?;
+            let digits = octal.ok_or_else(|| {
+                Error::new(
+                    SqlState::INVALID_TEXT_REPRESENTATION,
+                    "invalid input syntax for type bytea",
+                )
+            })?;
             out.push(
                 digits
                     .iter()

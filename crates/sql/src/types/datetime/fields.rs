@@ -65,16 +65,18 @@ fn field_named(name: &str) -> Option<Field> {
     })
 }
 
+fn unknown(name: &str, kind: TypeId) -> Error {
+    Error::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        format!(
+            "unit \"{}\" not recognized for type {kind}",
+            name.to_ascii_lowercase()
+        ),
+    )
+}
+
 fn known(name: &str, kind: TypeId) -> Result<Field> {
-    field_named(name).ok_or_else(|| {
-        Error::new(
-            SqlState::INVALID_PARAMETER_VALUE,
-            format!(
-                "unit \"{}\" not recognized for type {kind}",
-                name.to_ascii_lowercase()
-            ),
-        )
-    })
+    field_named(name).ok_or_else(|| unknown(name, kind))
 }
 
 fn unsupported(name: &str, kind: TypeId) -> Error {
@@ -360,15 +362,12 @@ fn truncated_century(year: i64, years: i64) -> i64 {
 fn truncatable(name: &str, kind: TypeId) -> Result<Field> {
     let field = known(name, kind)?;
     match field {
-        Field::IsoYear
-        | Field::Dow
-        | Field::IsoDow
-        | Field::Doy
-        | Field::Julian
-        | Field::Epoch
-        | Field::Timezone
-        | Field::TimezoneHour
-        | Field::TimezoneMinute => Err(unsupported(name, kind)),
+        Field::IsoYear | Field::Dow | Field::IsoDow | Field::Doy | Field::Julian | Field::Epoch => {
+            Err(unknown(name, kind))
+        }
+        Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute => {
+            Err(unsupported(name, kind))
+        }
         _ => Ok(field),
     }
 }

@@ -40,12 +40,12 @@ fn scale_named(word: &str) -> Option<Scale> {
 enum Refusal {
     Syntax,
     Overflow,
-    Field,
 }
 
 /// Sums of what has been read; wider than an interval, so that only the end checks.
 #[derive(Default)]
 struct Sum {
+    years: i64,
     months: i64,
     days: i64,
     micros: i64,
@@ -74,7 +74,7 @@ impl Sum {
                 self.add_days(fraction * 30.0)?;
             }
             Scale::Years(unit) => {
-                self.months = bounded(self.months, product(unit * 12)?)?;
+                self.years = bounded(self.years, product(unit)?)?;
                 let more = (fraction * unit as f64 * 12.0).round_ties_even() as i64;
                 self.months = bounded(self.months, more)?;
             }
@@ -110,6 +110,7 @@ impl Sum {
     }
 
     fn negate(&mut self) -> std::result::Result<(), Refusal> {
+        self.years = -self.years;
         self.months = -self.months;
         self.days = -self.days;
         self.micros = self.micros.checked_neg().ok_or(Refusal::Overflow)?;
@@ -131,9 +132,6 @@ pub(crate) fn parse(text: &str, typmod: i32) -> Result<Interval> {
             SqlState::INTERVAL_FIELD_OVERFLOW,
             format!("interval field value out of range: \"{text}\""),
         ),
-        Refusal::Field => {
-            super::overflow(format!("date/time field value out of range: \"{text}\""))
-        }
     };
     let sum = match text.trim_start().strip_prefix('P') {
         Some(body) => parse_iso(body.trim_end()).map_err(refused)?,
@@ -141,7 +139,7 @@ pub(crate) fn parse(text: &str, typmod: i32) -> Result<Interval> {
     };
     let narrow = |part: i64| i32::try_from(part).map_err(|_| out_of_range());
     Ok(Interval {
-        months: narrow(sum.months)?,
+        months: narrow(sum.years * 12 + sum.months)?,
         days: narrow(sum.days)?,
         micros: sum.micros,
     })
@@ -221,6 +219,46 @@ fn tokenize(text: &str) -> std::result::Result<Vec<Token>, Refusal> {
     Ok(tokens)
 }
 
+/// The units that have been given: none may come twice. Seconds with a fraction stand for
+/// milliseconds and microseconds too, a time of day for everything below a day.
+#[derive(Default)]
+struct Seen(u32);
+
+impl Seen {
+    const SECONDS: u32 = 0b111;
+    const CLOCK: u32 = 0b1_1111;
+
+    fn mark(&mut self, scale: Scale, fraction: Option<&str>) -> std::result::Result<(), Refusal> {
+        self.set(match scale {
+            Scale::Micros(1) => 1,
+            Scale::Micros(1_000) => 1 << 1,
+            Scale::Micros(SECOND) if fraction_of(fraction) != 0.0 => Seen::SECONDS,
+            Scale::Micros(SECOND) => 1 << 2,
+            Scale::Micros(MINUTE) => 1 << 3,
+            Scale::Micros(_) => 1 << 4,
+            Scale::Days(1) => 1 << 5,
+            Scale::Days(_) => 1 << 6,
+            Scale::Months(_) => 1 << 7,
+            Scale::Years(1) => 1 << 8,
+            Scale::Years(10) => 1 << 9,
+            Scale::Years(100) => 1 << 10,
+            Scale::Years(_) => 1 << 11,
+        })
+    }
+
+    fn mark_clock(&mut self) -> std::result::Result<(), Refusal> {
+        self.set(Seen::CLOCK)
+    }
+
+    fn set(&mut self, bits: u32) -> std::result::Result<(), Refusal> {
+        if self.0 & bits != 0 {
+            return Err(Refusal::Syntax);
+        }
+        self.0 |= bits;
+        Ok(())
+    }
+}
+
 fn fraction_of(digits: Option<&str>) -> f64 {
     match digits {
         None | Some("") => 0.0,
@@ -235,14 +273,13 @@ fn parse_words(text: &str, typmod: i32) -> std::result::Result<Sum, Refusal> {
     }
     let mut sum = Sum::default();
     let mut pending: Option<(bool, &str, Option<&str>)> = None;
-    let mut fields = 0;
-    let mut add_number =
+    let mut seen = Seen::default();
+    let add_number =
         |sum: &mut Sum, (negative, digits, fraction): (bool, &str, Option<&str>), scale| {
             let whole: i64 = match digits {
                 "" => 0,
-                digits => digits.parse().map_err(|_| Refusal::Field)?,
+                digits => digits.parse().map_err(|_| Refusal::Overflow)?,
             };
-            fields += 1;
             let part = fraction_of(fraction);
             match negative {
                 true => sum.add(scale, -whole, -part),
@@ -271,6 +308,7 @@ fn parse_words(text: &str, typmod: i32) -> std::result::Result<Sum, Refusal> {
                     return Err(Refusal::Syntax);
                 }
                 if let Some(number) = pending.take() {
+                    seen.mark(bare, number.2)?;
                     add_number(&mut sum, number, bare)?;
                 }
                 sum.negate()?;
@@ -278,13 +316,16 @@ fn parse_words(text: &str, typmod: i32) -> std::result::Result<Sum, Refusal> {
             Token::Word(word) => {
                 let scale = scale_named(word).ok_or(Refusal::Syntax)?;
                 let number = pending.take().ok_or(Refusal::Syntax)?;
+                seen.mark(scale, number.2)?;
                 add_number(&mut sum, number, scale)?;
             }
             Token::Clock(negative, clock) => {
                 // A number before a time, without a unit, counts days.
                 if let Some(number) = pending.take() {
+                    seen.mark(Scale::Days(1), None)?;
                     add_number(&mut sum, number, Scale::Days(1))?;
                 }
+                seen.mark_clock()?;
                 let micros = clock_micros(clock, typmod)?;
                 sum.add_micros(if *negative { -micros } else { micros })?;
             }
@@ -292,11 +333,12 @@ fn parse_words(text: &str, typmod: i32) -> std::result::Result<Sum, Refusal> {
                 if pending.is_some() {
                     return Err(Refusal::Syntax);
                 }
-                let years: i64 = years.parse().map_err(|_| Refusal::Field)?;
-                let months: i64 = months.parse().map_err(|_| Refusal::Field)?;
+                let years: i64 = years.parse().map_err(|_| Refusal::Overflow)?;
+                let months: i64 = months.parse().map_err(|_| Refusal::Overflow)?;
                 if !(0..12).contains(&months) {
-                    return Err(Refusal::Field);
+                    return Err(Refusal::Overflow);
                 }
+                seen.mark(Scale::Months(1), None)?;
                 let sign = if *negative { -1 } else { 1 };
                 sum.add(Scale::Years(1), sign * years, 0.0)?;
                 sum.add(Scale::Months(1), sign * months, 0.0)?;
@@ -304,6 +346,7 @@ fn parse_words(text: &str, typmod: i32) -> std::result::Result<Sum, Refusal> {
         }
     }
     if let Some(number) = pending.take() {
+        seen.mark(bare, number.2)?;
         add_number(&mut sum, number, bare)?;
     }
     Ok(sum)
@@ -315,7 +358,7 @@ fn clock_micros(text: &str, typmod: i32) -> std::result::Result<i64, Refusal> {
     let number = |part: &str| -> std::result::Result<i64, Refusal> {
         match part {
             "" => Err(Refusal::Syntax),
-            digits => digits.parse().map_err(|_| Refusal::Field),
+            digits => digits.parse().map_err(|_| Refusal::Overflow),
         }
     };
     let (hours, minutes, seconds) = match parts[..] {
@@ -330,7 +373,7 @@ fn clock_micros(text: &str, typmod: i32) -> std::result::Result<i64, Refusal> {
     }
     let second = number(second)?;
     if !(0..60).contains(&minutes) || !(0..=60).contains(&second) {
-        return Err(Refusal::Field);
+        return Err(Refusal::Overflow);
     }
     hours
         .checked_mul(HOUR)

@@ -296,11 +296,9 @@ fn read(context: &EvalContext, expect: Expect, text: &str) -> Outcome<Parsed> {
     if tokens.is_empty() {
         return Err(Refusal::Syntax);
     }
-    let mut rest = tokens.iter().peekable();
-    while let Some(token) = rest.next() {
-        let next_is_time = rest.peek().is_some_and(|next| next.kind == Kind::Time);
+    for token in &tokens {
         match token.kind {
-            Kind::Word => state.word(token, next_is_time)?,
+            Kind::Word => state.word(token)?,
             Kind::Date => state.date(&token.text)?,
             Kind::Time => state.set_time(clock(&token.text)?)?,
             Kind::Offset => state.offset(&token.text, expect)?,
@@ -436,7 +434,7 @@ impl State {
         }
     }
 
-    fn word(&mut self, token: &Token, next_is_time: bool) -> Outcome<()> {
+    fn word(&mut self, token: &Token) -> Outcome<()> {
         let word = token.text.as_str();
         if let Some(month) = month_named(word) {
             return self.set_month(month);
@@ -462,12 +460,12 @@ impl State {
             "infinity" | "+infinity" => self.set_special("infinity")?,
             "-infinity" => self.set_special("-infinity")?,
             _ if is_weekday(word) => {}
-            _ => return self.zone_word(word, next_is_time),
+            _ => return self.zone_word(word),
         }
         Ok(())
     }
 
-    fn zone_word(&mut self, word: &str, _next_is_time: bool) -> Outcome<()> {
+    fn zone_word(&mut self, word: &str) -> Outcome<()> {
         if self.offset.is_some() || self.zone.is_some() {
             return Err(Refusal::Syntax);
         }
@@ -553,8 +551,9 @@ impl State {
         }
         let time_only = matches!(expect, Expect::Time | Expect::TimeTz);
         let have_date = self.year.is_some() && self.month.is_some() && self.day.is_some();
-        if std::mem::take(&mut self.time_next) || have_date || (time_only && self.month.is_none()) {
-            return self.digits_of_time(text, "");
+        let after_mark = std::mem::take(&mut self.time_next);
+        if after_mark || have_date || (time_only && self.month.is_none()) {
+            return self.digits_of_time(text, "", after_mark);
         }
         if text.len() >= 6 && self.year.is_none() && self.month.is_none() && self.day.is_none() {
             // yyyymmdd or yymmdd
@@ -608,11 +607,11 @@ impl State {
             }
             return Err(Refusal::Syntax);
         }
-        self.digits_of_time(whole, fraction)
+        self.digits_of_time(whole, fraction, false)
     }
 
-    /// `hhmmss`, `hhmm`, `hh` with a fraction.
-    fn digits_of_time(&mut self, digits: &str, fraction: &str) -> Outcome<()> {
+    /// `hhmmss`, `hhmm`, and `hh` after a `T`.
+    fn digits_of_time(&mut self, digits: &str, fraction: &str, after_mark: bool) -> Outcome<()> {
         let number = |part: &str| part.parse::<i64>().map_err(|_| Refusal::Syntax);
         let (hour, minute, second) = match digits.len() {
             6 => (
@@ -621,10 +620,7 @@ impl State {
                 number(&digits[4..])?,
             ),
             4 if fraction.is_empty() => (number(&digits[..2])?, number(&digits[2..])?, 0),
-            2 if self.time.is_none() && fraction.is_empty() && self.half.is_none() => {
-                (number(digits)?, 0, 0)
-            }
-            1 => (number(digits)?, 0, 0),
+            2 if after_mark && fraction.is_empty() => (number(digits)?, 0, 0),
             _ => return Err(Refusal::Syntax),
         };
         if hour > 24 || minute > 59 || second > 60 {
@@ -684,9 +680,8 @@ impl State {
             (None, offset) => offset,
             (Some(zone), None) => {
                 if time_type && !has_date {
-                    let now = zone.to_local(context.transaction_start);
-                    let at = now.div_euclid(DAY) * DAY + time;
-                    Some(zone.offset_of_local(at))
+                    // The offset of a zone with rules depends on a date.
+                    return Err(Refusal::Syntax);
                 } else {
                     let local = fields.timestamp().unwrap_or(i64::MAX / 2);
                     Some(zone.offset_of_local(local))

@@ -103,7 +103,9 @@ impl Decimal {
         let groups = (self.scale + DIGITS - 1) / DIGITS;
         let mut value = 0i128;
         let mut weight = self.weight.max(0);
-        while weight > -groups {
+        // All whole digits; the last one after the point may be partial.
+        let whole = 1 - groups.max(1);
+        while weight >= whole {
             value = value
                 .checked_mul(i128::from(BASE))?
                 .checked_add(i128::from(self.digit(weight)))?;
