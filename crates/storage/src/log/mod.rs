@@ -194,11 +194,7 @@ impl Log {
             None,
         )
         .await?;
-        let superseded = |s: &&Segment| s.sequence > scan.durable.sequence;
-        let superseded = scan.chain.iter().filter(superseded).map(|s| s.sequence);
-        for stale in scan.stale.iter().copied().chain(superseded) {
-            remove(&*disk, dir, stale)?;
-        }
+        remove_stale(&*disk, dir, &scan)?;
         let state = rewritten.state(&scan, sequence);
         let recovered = LogRecovered {
             hard_state: rewritten.hard_state.clone(),
@@ -217,19 +213,7 @@ impl Log {
             .map(|segment| (segment.sequence, Arc::new(segment)))
             .collect();
         segments.insert(sequence, current.clone());
-        let writer = Writer {
-            offset: needed,
-            spares: Vec::new(),
-            next_sequence: sequence + 1,
-            unsynced: Vec::new(),
-            names_unsynced: false,
-            durable,
-            marked: durable,
-            last: state.last(),
-            hard_state: rewritten.hard_state,
-            failed: None,
-            current,
-        };
+        let writer = Writer::new(current, durable, state.last(), rewritten.hard_state);
         let log = Arc::new_cyclic(|me| Log {
             me: me.clone(),
             env,
@@ -616,6 +600,28 @@ impl Log {
 }
 
 impl Writer {
+    /// Goes on in a segment that is durable up to `durable`.
+    fn new(
+        current: Arc<Segment>,
+        durable: FilePosition,
+        last: Position,
+        hard_state: Vec<u8>,
+    ) -> Writer {
+        Writer {
+            offset: durable.offset,
+            spares: Vec::new(),
+            next_sequence: durable.sequence + 1,
+            unsynced: Vec::new(),
+            names_unsynced: false,
+            durable,
+            marked: durable,
+            last,
+            hard_state,
+            failed: None,
+            current,
+        }
+    }
+
     fn end(&self) -> FilePosition {
         FilePosition {
             sequence: self.current.sequence,
@@ -669,6 +675,16 @@ fn remove(disk: &dyn base::env::Disk, dir: &str, sequence: u64) -> Result<()> {
     disk.remove(&path)
         .and_then(|()| disk.sync_dir(dir))
         .map_err(|e| Error::io(format_args!("remove \"{path}\""), e))
+}
+
+/// Removes the segments that count no more once what is above the durable point was written anew.
+fn remove_stale(disk: &dyn base::env::Disk, dir: &str, scan: &recovery::Scan) -> Result<()> {
+    let superseded = |s: &&Segment| s.sequence > scan.durable.sequence;
+    let superseded = scan.chain.iter().filter(superseded).map(|s| s.sequence);
+    for stale in scan.stale.iter().copied().chain(superseded) {
+        remove(disk, dir, stale)?;
+    }
+    Ok(())
 }
 
 /// One sync; dropped before its end, it leaves what it did not sync to the next.

@@ -81,57 +81,7 @@ pub(crate) fn scan(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Scan> {
         durable: FilePosition::default(),
         next_sequence,
     };
-    if let Some(first) = loaded.first() {
-        if first.from.is_none() {
-            return Err(corrupted(first.segment.sequence, SEGMENT_HEADER));
-        }
-    }
-    let mut counted = 0;
-    let mut at = (!loaded.is_empty()).then_some(0);
-    let mut kept = vec![false; loaded.len()];
-    while let Some(index) = at {
-        kept[index] = true;
-        let sequence = loaded[index].segment.sequence;
-        let next = loaded.iter().rposition(|other| {
-            other.segment.sequence > sequence
-                && other.from.is_some_and(|from| from.sequence == sequence)
-        });
-        let bound = next.and_then(|next| loaded[next].from).map(|f| f.offset);
-        let end = read_frames(&loaded[index], bound, &mut scan)?;
-        if index == 0 {
-            // Earlier segments were only removed once this one's start was durable.
-            let after_start = scan.frames.get(1).map_or(end, |frame| frame.at.offset);
-            scan.durable = scan.durable.max(FilePosition {
-                sequence,
-                offset: after_start,
-            });
-        }
-        counted = end;
-        if bound == Some(end) {
-            at = next;
-            continue;
-        }
-        let unsound = FilePosition {
-            sequence,
-            offset: end,
-        };
-        let claim = highest_claim(&loaded[index..], end)?;
-        if claim.max(Some(scan.durable)) > Some(unsound) {
-            return Err(corrupted(sequence, end));
-        }
-        at = None;
-    }
-    if let Some(last) = kept.iter().rposition(|kept| *kept) {
-        let end = FilePosition {
-            sequence: loaded[last].segment.sequence,
-            offset: counted,
-        };
-        assert!(
-            scan.durable <= end,
-            "durable up to {:?}, the log ends at {end:?}",
-            scan.durable
-        );
-    }
+    let kept = follow(&loaded, &mut scan)?;
     for (loaded, kept) in loaded.into_iter().zip(kept) {
         if kept {
             scan.chain.push(loaded.segment);
@@ -140,6 +90,52 @@ pub(crate) fn scan(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Scan> {
         }
     }
     Ok(scan)
+}
+
+/// Reads the frames of the chain, and tells which segments are part of it.
+fn follow(loaded: &[Loaded], scan: &mut Scan) -> Result<Vec<bool>> {
+    let mut kept = vec![false; loaded.len()];
+    let mut at = match loaded.first() {
+        Some(first) if first.from.is_none() => {
+            return Err(corrupted(first.segment.sequence, SEGMENT_HEADER));
+        }
+        first => first.map(|_| 0),
+    };
+    let mut last = FilePosition::default();
+    while let Some(index) = at {
+        kept[index] = true;
+        let sequence = loaded[index].segment.sequence;
+        let next = loaded.iter().rposition(|other| {
+            other.segment.sequence > sequence
+                && other.from.is_some_and(|from| from.sequence == sequence)
+        });
+        let bound = next.and_then(|next| loaded[next].from).map(|f| f.offset);
+        let offset = read_frames(&loaded[index], bound, scan)?;
+        last = FilePosition { sequence, offset };
+        if index == 0 {
+            // Earlier segments were only removed once this one's start was durable.
+            let after_start = scan.frames.get(1).map_or(offset, |frame| frame.at.offset);
+            scan.durable = scan.durable.max(FilePosition {
+                sequence,
+                offset: after_start,
+            });
+        }
+        if bound == Some(offset) {
+            at = next;
+            continue;
+        }
+        let claim = highest_claim(&loaded[index..], offset)?;
+        if claim.max(Some(scan.durable)) > Some(last) {
+            return Err(corrupted(sequence, offset));
+        }
+        at = None;
+    }
+    assert!(
+        scan.durable <= last,
+        "durable up to {:?}, the log ends at {last:?}",
+        scan.durable
+    );
+    Ok(kept)
 }
 
 fn corrupted(sequence: u64, offset: u64) -> Error {
