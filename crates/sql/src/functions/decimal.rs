@@ -123,7 +123,8 @@ pub(crate) fn width_bucket(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         .sub(low)?
         .abs()
         .mul(&Numeric::from(i64::from(count)))?;
-    let bucket = part.div_truncated(&high.sub(low)?.abs())?;
+    // The quotient is rounded before it is cut, so the last bucket may be the one past it.
+    let bucket = part.div(&high.sub(low)?.abs())?.floor()?;
     narrow(TypeId::INT4, Some(bucket.to_integer("integer")? + 1))
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn date_part(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         value => value,
     };
     match fields::extract(call.context, args.text(0)?, value)? {
-        Datum::Numeric(number) => number.to_f64().map(Datum::Float8),
+        Datum::Numeric(number) => number.quotient_f64().map(Datum::Float8),
         other => Ok(other),
     }
 }

@@ -228,7 +228,7 @@ fn parse_oid(context: &EvalContext, kind: TypeId, text: &str) -> Result<u32> {
     if kind != TypeId::OID && !number {
         return match body {
             "-" => Ok(0),
-            _ if kind == TypeId::REGTYPE && context.names.is_none() => TypeId::by_name(body)
+            _ if kind == TypeId::REGTYPE && context.names.is_none() => TypeId::by_sql_name(body)
                 .map(|found| found.0)
                 .ok_or_else(|| invalid(kind, text)),
             _ => context.oid_of(kind, text),

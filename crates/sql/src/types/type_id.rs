@@ -163,6 +163,15 @@ impl TypeId {
         (element.array.0 != 0).then_some(element.array)
     }
 
+    /// The type that `format_type` or `typname` calls so, also with `[]` for arrays.
+    pub fn by_sql_name(name: &str) -> Option<TypeId> {
+        if let Some(element) = name.strip_suffix("[]") {
+            return TypeId::by_sql_name(element)?.array_of();
+        }
+        let named = TYPES.iter().find(|info| info.sql_name == name);
+        named.map(|info| info.id).or_else(|| TypeId::by_name(name))
+    }
+
     /// `typname`.
     pub fn name(self) -> String {
         match self.info() {

@@ -221,14 +221,14 @@ fn operator(context: &EvalContext, expr: &pg_query::protobuf::AExpr) -> Result<V
         return Err(beyond("such an operator"));
     }
     let name = expr.name.last().map_or("", string);
-    let right = node(context, expr.rexpr.as_deref())?;
-    let mut values = vec![right];
+    let mut values = Vec::new();
     let mut left_kind = TypeId::NONE;
     if let Some(left) = expr.lexpr.as_deref() {
         let left = node(context, Some(left))?;
         left_kind = left.0;
-        values.insert(0, left);
+        values.push(left);
     }
+    values.push(node(context, expr.rexpr.as_deref())?);
     // The grammar makes a negative constant of a minus before a number.
     let right_kind = values[values.len() - 1].0;
     if name == "-" && left_kind == TypeId::NONE {
@@ -283,7 +283,9 @@ fn arguments(context: &EvalContext, values: Vec<Value>, wanted: &[TypeId]) -> Re
 }
 
 fn function(context: &EvalContext, written: &pg_query::protobuf::FuncCall) -> Result<Value> {
-    let name = written.funcname.last().map_or("", string);
+    let name: Vec<&str> = written.funcname.iter().map(string).collect();
+    let name = name.join(".");
+    let name = name.as_str();
     let values = written
         .args
         .iter()

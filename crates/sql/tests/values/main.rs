@@ -182,7 +182,11 @@ fn values_come_back() {
                 text,
                 "{question}"
             );
-            let back = types::input(&context, kind, NO_TYPMOD, &text).unwrap();
+            // Rounding may bring a timestamp just out of range.
+            let Ok(back) = types::input(&context, kind, NO_TYPMOD, &text) else {
+                assert!(text.starts_with("294277-01-01"), "{question}: {text}");
+                continue;
+            };
             assert!(types::equal(kind, &back, &value), "{question}: {text}");
         }
         match seen.iter_mut().find(|(known, _)| *known == kind) {

@@ -144,8 +144,8 @@ impl Zone {
         })
     }
 
-    /// What `SET timezone` and `AT TIME ZONE` take: an IANA name, an abbreviation, or a POSIX
-    /// specification such as `EST5EDT` or `UTC+3` (which lies *west*).
+    /// What `AT TIME ZONE` takes: an abbreviation, an IANA name, or a POSIX specification such as
+    /// `EST5EDT` or `UTC+3` (which lies *west*).
     ///
     /// # Errors
     /// 22023 `time zone "…" not recognized`.
@@ -157,12 +157,10 @@ impl Zone {
             )
         };
         if let Some((seconds, _)) = abbreviation(name) {
-            if Zone::named(name).is_none() {
-                return Ok(Zone {
-                    name: name.to_owned(),
-                    rules: Rules::Fixed(seconds),
-                });
-            }
+            return Ok(Zone {
+                name: name.to_owned(),
+                rules: Rules::Fixed(seconds),
+            });
         }
         if let Some(zone) = Zone::named(name) {
             return Ok(zone);
@@ -180,7 +178,8 @@ impl Zone {
         })
     }
 
-    /// What `SET timezone` takes besides names: hours east, perhaps with a fraction.
+    /// What `SET timezone` takes: hours east, perhaps with a fraction, or a name; IANA names go
+    /// before abbreviations.
     ///
     /// # Errors
     /// 22023 `invalid value for parameter "TimeZone": "…"`.
@@ -189,6 +188,9 @@ impl Zone {
             if hours.abs() < 16.0 {
                 return Ok(Zone::fixed((hours * 3_600.0).round() as i32));
             }
+        }
+        if let Some(zone) = Zone::named(text) {
+            return Ok(zone);
         }
         Zone::parse(text).map_err(|_| {
             Error::new(

@@ -59,6 +59,15 @@ impl Numeric {
         }
     }
 
+    /// The unscaled value and the power of ten divided as binary numbers, which is how
+    /// `date_part` computes; beyond 2^53 it may differ from the nearest number.
+    pub(crate) fn quotient_f64(&self) -> Result<f64> {
+        match &self.0 {
+            Repr::Small { value, scale } => Ok(*value as f64 / 10f64.powi(i32::from(*scale))),
+            _ => self.to_f64(),
+        }
+    }
+
     /// The nearest `real`.
     ///
     /// # Errors

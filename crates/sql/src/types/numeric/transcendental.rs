@@ -308,11 +308,17 @@ impl Numeric {
         if base.is_nan() || number.is_nan() {
             return Ok(Numeric::NAN);
         }
-        if base.is_negative() || number.is_negative() {
+        let special = !base.is_finite() || !number.is_finite();
+        if special && (base.is_negative() || number.is_negative()) {
             return Err(logarithm_of_negative());
         }
-        if base.is_zero() || number.is_zero() {
-            return Err(logarithm_of_zero());
+        for operand in [base, number] {
+            if operand.is_negative() {
+                return Err(logarithm_of_negative());
+            }
+            if operand.is_zero() {
+                return Err(logarithm_of_zero());
+            }
         }
         let (Some(base_digits), Some(digits)) = (base.decimal(), number.decimal()) else {
             return Ok(match (base.is_finite(), number.is_finite()) {
@@ -395,15 +401,15 @@ impl Numeric {
                 (false, false) => Numeric::ZERO,
             });
         }
-        if exponent.is_negative() {
-            return Ok(Numeric::ZERO);
-        }
         let integer = exponent.min_scale() == 0;
         if self.is_negative() && !integer {
             return Err(Error::new(
                 SqlState::of("2201F"),
                 "a negative number raised to a non-integer power yields a complex result",
             ));
+        }
+        if exponent.is_negative() {
+            return Ok(Numeric::ZERO);
         }
         let odd = exponent
             .decimal()
