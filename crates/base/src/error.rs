@@ -159,6 +159,10 @@ pub struct ErrorFields {
     pub position: Option<u32>,
     /// CONTEXT: where in a function or DO block.
     pub context: Option<String>,
+    /// QUERY: the statement that a function or DO block made, if that is what failed.
+    pub internal_query: Option<String>,
+    /// Character position in it, from 1.
+    pub internal_position: Option<u32>,
     /// The schema, table, column, data type and constraint that the error is about.
     pub schema: Option<String>,
     /// See `schema`.

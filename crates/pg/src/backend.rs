@@ -390,10 +390,15 @@ fn put_error_fields(out: &mut Vec<u8>, severity: Severity, error: &Error) {
     put(b'M', error.message());
     let fields = error.fields();
     let position = fields.position.map(|position| position.to_string());
+    let internal_position = fields
+        .internal_position
+        .map(|position| position.to_string());
     let optional = [
         (b'D', &fields.detail),
         (b'H', &fields.hint),
         (b'P', &position),
+        (b'p', &internal_position),
+        (b'q', &fields.internal_query),
         (b'W', &fields.context),
         (b's', &fields.schema),
         (b't', &fields.table),
@@ -435,6 +440,8 @@ fn read_error(reader: &mut BodyReader<'_>) -> Result<(Severity, Error)> {
             b'D' => fields.detail = Some(text),
             b'H' => fields.hint = Some(text),
             b'P' => fields.position = text.parse().ok(),
+            b'p' => fields.internal_position = text.parse().ok(),
+            b'q' => fields.internal_query = Some(text),
             b'W' => fields.context = Some(text),
             b's' => fields.schema = Some(text),
             b't' => fields.table = Some(text),

@@ -47,7 +47,10 @@ pub const EXPRESSION_DEPTH_MAX: usize = 5_000;
 /// A name that PL/pgSQL knows and its place among the parameters.
 pub trait Variables {
     /// The variable that a name, perhaps qualified by its block's label, means.
-    fn find(&self, names: &[&str]) -> Option<(usize, TypeId, i32)>;
+    ///
+    /// # Errors
+    /// 42703, 55000 for a field that a record does not have.
+    fn find(&self, names: &[&str]) -> Result<Option<(usize, TypeId, i32)>>;
 }
 
 /// What binding needs besides the statement.

@@ -117,7 +117,10 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<(Expr, (u32, i16))> {
         let found = self.find_column(names, scope, location)?;
-        let variable = self.cx.variables.and_then(|known| known.find(names));
+        let variable = match (self.cx.variables, &found) {
+            (Some(known), _) => known.find(names)?,
+            (None, _) => None,
+        };
         match (found, variable) {
             (Some(_), Some(_)) => Err(self
                 .error(

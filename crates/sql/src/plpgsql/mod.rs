@@ -5,6 +5,7 @@
 //! with their places, and go to SQL's parser when the block is prepared.
 
 pub mod ast;
+pub mod conditions;
 pub mod parse;
 
 #[cfg(test)]

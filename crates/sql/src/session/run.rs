@@ -23,8 +23,6 @@ pub(super) enum Output<'o> {
     Sink(&'o mut dyn Sink),
     /// Into memory, at most so many.
     Rows(&'o mut Vec<Row>, usize),
-    /// Nowhere.
-    Nothing,
 }
 
 impl Session {
@@ -131,7 +129,6 @@ impl Session {
         while let Some(row) = cursor.next(&mut cx)? {
             given += 1;
             match output {
-                Output::Nothing => {}
                 Output::Rows(rows, most) => {
                     rows.push(row);
                     if rows.len() >= *most {
@@ -170,7 +167,7 @@ impl Session {
             self.check_not_failed(&prepared)?;
             if max_rows == 0 || planned.bound.is_none() {
                 portal.progress = Progress::Done;
-                let tag = self.run_prepared(&prepared, &portal.params, sink, false)?;
+                let tag = self.run_prepared(&prepared, &portal.params, sink, true)?;
                 self.tell(sink)?;
                 return Ok(Executed::Complete(Some(tag)));
             }

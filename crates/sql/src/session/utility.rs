@@ -65,7 +65,7 @@ impl Session {
                 self.give_rows(&rows, &[TypeId::TEXT], sink)?;
                 Ok(tag("EXPLAIN"))
             }
-            NodeEnum::DoStmt(block) => self.do_block(block, sink),
+            NodeEnum::DoStmt(block) => self.do_block(statement.text(), block, sink, alone),
             NodeEnum::PrepareStmt(prepare) => self.prepare_sql(statement, prepare),
             NodeEnum::ExecuteStmt(execute) => self.execute_sql(statement, execute, sink),
             NodeEnum::DeallocateStmt(deallocate) => {

@@ -1,0 +1,81 @@
+//! DO: runs blocks of PL/pgSQL.
+//!
+//! A block's tree ([`crate::plpgsql::ast`]) is first compiled ([`compile`]): variables get places,
+//! and every piece of SQL becomes a [`piece::Piece`] that is planned when it is first needed and
+//! keeps its plan. Pieces see variables as parameters. [`run`] then carries the statements out.
+//!
+//! COMMIT and ROLLBACK end the session's own transaction, so a block may run in many; they only
+//! add to what the output owes (DESIGN, section 3, step 7).
+
+mod compile;
+mod piece;
+mod raise;
+mod run;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::DoStmt;
+
+use super::transaction::State;
+use super::utility::{option_text, tag};
+use super::{CommandTag, Session, Sink};
+use crate::parser::{char_position, NodeEnum};
+use crate::plpgsql::parse::parse;
+
+impl Session {
+    /// Runs a DO block. It may end transactions where it is alone and in no block.
+    pub(super) fn do_block(
+        &mut self,
+        text: &str,
+        block: &DoStmt,
+        sink: &mut dyn Sink,
+        alone: bool,
+    ) -> Result<CommandTag> {
+        let mut body = None;
+        for node in &block.args {
+            let Some(NodeEnum::DefElem(option)) = &node.node else {
+                continue;
+            };
+            match option.defname.as_str() {
+                "as" => body = Some((option_text(option), option.location)),
+                "language" if option_text(option) != "plpgsql" => {
+                    return Err(Error::new(
+                        SqlState::UNDEFINED_OBJECT,
+                        format!("language \"{}\" does not exist", option_text(option)),
+                    ))
+                }
+                _ => {}
+            }
+        }
+        let Some((body, location)) = body else {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "no inline code specified",
+            ));
+        };
+        // Where the body begins in the statement, for errors of the compiler.
+        let start = body_start(text, location);
+        let placed = |error: Error| match error.fields().position {
+            Some(position) => error.at(position + start),
+            None => error,
+        };
+        let tree = parse(&body).map_err(placed)?;
+        let code = self.compile_block(&body, &tree).map_err(placed)?;
+        let atomic = self.state == State::Block || !alone;
+        self.run_block(code, atomic, sink)?;
+        Ok(tag("DO"))
+    }
+}
+
+/// How many characters stand before the body of a block in its statement.
+fn body_start(text: &str, location: i32) -> u32 {
+    let before = char_position(text, location).unwrap_or(1) - 1;
+    let rest = usize::try_from(location).ok().and_then(|at| text.get(at..));
+    let quote = match rest {
+        Some(rest) if rest.starts_with('$') => rest[1..]
+            .find('$')
+            .map_or(1, |end| rest[..end + 2].chars().count()),
+        Some(rest) if rest.starts_with(['e', 'E']) => 2,
+        _ => 1,
+    };
+    before + u32::try_from(quote).unwrap_or(0)
+}

@@ -1,0 +1,405 @@
+//! Pieces of SQL inside a block: expressions, assignments, statements.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use base::{Error, Result, SqlState};
+
+use super::super::plan::Planned;
+use super::super::Session;
+use crate::bind::Variables;
+use crate::exec::program::Program;
+use crate::exec::Exec;
+use crate::parser::{self, Statement};
+use crate::plan::Plan;
+use crate::types::{Datum, Record, TypeId};
+
+/// What a piece is; errors name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// An expression.
+    Expression,
+    /// The value of an assignment.
+    Assignment,
+    /// A statement.
+    Statement,
+}
+
+/// A piece of SQL and, once it was needed, its plan.
+#[derive(Debug)]
+pub struct Piece {
+    pub kind: PieceKind,
+    /// What is parsed.
+    pub text: String,
+    /// What errors show; the parsed text lies in it.
+    pub shown: String,
+    /// By how many characters a position in `text` is more than one in `shown`.
+    pub shift: i64,
+    pub names: Rc<Names>,
+    pub planned: RefCell<Option<Rc<Compiled>>>,
+}
+
+/// A planned piece.
+#[derive(Debug)]
+pub struct Compiled {
+    pub statement: Statement,
+    pub planned: Rc<Planned>,
+    /// The variables it looks at.
+    params: Vec<Source>,
+    /// The shapes of the records among them.
+    shapes: Vec<(usize, Option<Rc<Shape>>)>,
+    /// Whether the whole piece is one expression that looks at no table.
+    simple: bool,
+}
+
+/// Where a parameter's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Slot(usize),
+    Field(usize, usize),
+}
+
+/// The columns of a record.
+#[derive(Debug, PartialEq)]
+pub struct Shape {
+    pub columns: Vec<(String, TypeId)>,
+}
+
+/// The names that can be seen from a place.
+#[derive(Debug, Default)]
+pub struct Names {
+    pub parent: Option<Rc<Names>>,
+    pub label: Option<String>,
+    pub variables: Vec<(String, usize)>,
+}
+
+impl Names {
+    fn levels(&self) -> impl Iterator<Item = &Names> {
+        std::iter::successors(Some(self), |names| names.parent.as_deref())
+    }
+
+    fn own(&self, name: &str) -> Option<usize> {
+        let found = self
+            .variables
+            .iter()
+            .rev()
+            .find(|variable| variable.0 == name);
+        found.map(|variable| variable.1)
+    }
+
+    /// The variable of that name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.levels().find_map(|names| names.own(name))
+    }
+
+    /// The variable of that name in the block of that label.
+    pub fn find_in(&self, label: &str, name: &str) -> Option<usize> {
+        let block = self
+            .levels()
+            .find(|names| names.label.as_deref() == Some(label))?;
+        block.own(name)
+    }
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    pub name: String,
+    pub ty: TypeId,
+    pub typmod: i32,
+    pub not_null: bool,
+    pub constant: bool,
+    /// Whether it is a record, whose shape comes with its value.
+    pub is_record: bool,
+    pub value: Datum,
+    pub shape: Option<Rc<Shape>>,
+}
+
+/// The variables as the binder sees them.
+struct View<'v> {
+    names: &'v Names,
+    slots: &'v [Slot],
+    used: RefCell<Vec<Source>>,
+}
+
+impl View<'_> {
+    fn take(&self, source: Source, ty: TypeId, typmod: i32) -> (usize, TypeId, i32) {
+        let mut used = self.used.borrow_mut();
+        let place = used.iter().position(|known| *known == source);
+        let place = place.unwrap_or_else(|| {
+            used.push(source);
+            used.len() - 1
+        });
+        (place, ty, typmod)
+    }
+
+    fn field(&self, slot: usize, field: &str) -> Result<Option<(usize, TypeId, i32)>> {
+        let record = &self.slots[slot];
+        if !record.is_record {
+            return Ok(None);
+        }
+        let Some(shape) = &record.shape else {
+            return Err(unassigned(&record.name));
+        };
+        let place = shape.columns.iter().position(|column| column.0 == field);
+        match place {
+            Some(place) => {
+                let ty = shape.columns[place].1;
+                Ok(Some(self.take(Source::Field(slot, place), ty, -1)))
+            }
+            None => Err(Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("record \"{}\" has no field \"{field}\"", record.name),
+            )),
+        }
+    }
+}
+
+/// 55000 for a record without a value.
+pub fn unassigned(name: &str) -> Error {
+    Error::new(
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("record \"{name}\" is not assigned yet"),
+    )
+    .with_detail("The tuple structure of a not-yet-assigned record is indeterminate.")
+}
+
+impl Variables for View<'_> {
+    fn find(&self, names: &[&str]) -> Result<Option<(usize, TypeId, i32)>> {
+        let whole = |slot: usize| {
+            let variable = &self.slots[slot];
+            self.take(Source::Slot(slot), variable.ty, variable.typmod)
+        };
+        match names {
+            [name] => Ok(self.names.find(name).map(whole)),
+            [first, second] => {
+                if let Some(slot) = self.names.find_in(first, second) {
+                    return Ok(Some(whole(slot)));
+                }
+                match self.names.find(first) {
+                    Some(slot) => self.field(slot, second),
+                    None => Ok(None),
+                }
+            }
+            [label, record, field] => match self.names.find_in(label, record) {
+                Some(slot) => self.field(slot, field),
+                None => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Piece {
+    /// An error of its planning or of its running, with the place in the block's text.
+    pub fn explain(&self, mut error: Error) -> Error {
+        let fields = error.fields_mut();
+        if fields.internal_query.is_some() {
+            return error;
+        }
+        if let Some(position) = fields.position.take() {
+            fields.internal_query = Some(self.shown.clone());
+            let shifted = i64::from(position) - self.shift;
+            fields.internal_position = u32::try_from(shifted).ok().filter(|at| *at > 0);
+            return error;
+        }
+        let what = match self.kind {
+            PieceKind::Expression => "SQL expression",
+            PieceKind::Assignment => "PL/pgSQL assignment",
+            PieceKind::Statement => "SQL statement",
+        };
+        add_context(&mut error, &format!("{what} \"{}\"", self.shown));
+        error
+    }
+}
+
+/// Adds a line to the CONTEXT of an error.
+pub fn add_context(error: &mut Error, line: &str) {
+    let context = &mut error.fields_mut().context;
+    match context {
+        Some(context) => {
+            context.push('\n');
+            context.push_str(line);
+        }
+        None => *context = Some(line.to_owned()),
+    }
+}
+
+impl Session {
+    /// The plan of a piece as catalog and records are now.
+    pub(super) fn compiled(&mut self, piece: &Piece, slots: &[Slot]) -> Result<Rc<Compiled>> {
+        if let Some(compiled) = &*piece.planned.borrow() {
+            let shaped = compiled
+                .shapes
+                .iter()
+                .all(|(slot, shape)| slots[*slot].shape == *shape);
+            if shaped && (compiled.planned.bound.is_none() || self.holds(&compiled.planned)) {
+                return Ok(compiled.clone());
+            }
+        }
+        let compiled = Rc::new(
+            self.compile_piece(piece, slots)
+                .map_err(|e| piece.explain(e))?,
+        );
+        *piece.planned.borrow_mut() = Some(compiled.clone());
+        Ok(compiled)
+    }
+
+    fn compile_piece(&mut self, piece: &Piece, slots: &[Slot]) -> Result<Compiled> {
+        let mut statements = parser::parse(&piece.text)?;
+        let statement = match (statements.pop(), statements.is_empty()) {
+            (Some(statement), true) => statement,
+            _ => {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    "syntax error at end of input",
+                ))
+            }
+        };
+        let view = View {
+            names: &piece.names,
+            slots,
+            used: RefCell::new(Vec::new()),
+        };
+        let (planned, _) = self.plan(&statement, &[], false, Some(&view))?;
+        let params = view.used.into_inner();
+        let shapes = params
+            .iter()
+            .filter_map(|source| match source {
+                Source::Field(slot, _) => Some((*slot, slots[*slot].shape.clone())),
+                Source::Slot(slot) if slots[*slot].is_record => {
+                    Some((*slot, slots[*slot].shape.clone()))
+                }
+                Source::Slot(_) => None,
+            })
+            .collect();
+        let simple = piece.kind != PieceKind::Statement && lone_program(&planned).is_some();
+        Ok(Compiled {
+            statement,
+            planned: Rc::new(planned),
+            params,
+            shapes,
+            simple,
+        })
+    }
+
+    /// The value of a piece that is an expression, with its type.
+    pub(super) fn value_of(&mut self, piece: &Piece, slots: &[Slot]) -> Result<(Datum, TypeId)> {
+        let compiled = self.compiled(piece, slots)?;
+        let params = compiled.values(slots);
+        if compiled.simple {
+            let value = self.simple_value(&compiled, &params);
+            // What has no variable in it fails when it is planned, to PostgreSQL.
+            let value = match params.is_empty() {
+                true => value.map_err(|error| piece.explain(error)),
+                false => value,
+            };
+            return Ok((value?, compiled.planned.types[0]));
+        }
+        let mut rows = Vec::new();
+        self.run_piece(piece, slots, &mut rows, 2)
+            .map_err(|error| piece.explain(error))?;
+        let mut rows = rows.into_iter();
+        let (first, second) = (rows.next(), rows.next());
+        if second.is_some() {
+            let mut error = Error::new(
+                SqlState::CARDINALITY_VIOLATION,
+                "query returned more than one row",
+            );
+            add_context(&mut error, &format!("query: {}", piece.shown));
+            return Err(error);
+        }
+        let types = &compiled.planned.types;
+        if types.len() != 1 {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("query returned {} columns", types.len()),
+            ));
+        }
+        let value = first
+            .and_then(|row| row.into_iter().next())
+            .unwrap_or(Datum::Null);
+        Ok((value, types[0]))
+    }
+
+    fn simple_value(&mut self, compiled: &Compiled, params: &[Datum]) -> Result<Datum> {
+        let Some(program) = lone_program(&compiled.planned) else {
+            return Err(Error::internal("an expression without a program"));
+        };
+        self.ensure_open()?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let txn = open.txn.as_mut();
+        let catalog = &compiled.planned.catalog;
+        let mut cx = Exec::new(txn, &mut self.shared, catalog, &self.eval, params);
+        program.eval(&mut cx, &[])
+    }
+
+    /// Runs a piece that has rows; at most `most` are kept. Returns how many it gave or wrote.
+    pub(super) fn run_piece(
+        &mut self,
+        piece: &Piece,
+        slots: &[Slot],
+        rows: &mut Vec<crate::plan::Row>,
+        most: usize,
+    ) -> Result<(u64, Rc<Planned>)> {
+        let compiled = self.compiled(piece, slots)?;
+        let mut latest = compiled.clone();
+        let planned = self.settle_plan(compiled.planned.clone(), |session| {
+            latest = session.compiled(piece, slots)?;
+            Ok(latest.planned.clone())
+        })?;
+        let params = latest.values(slots);
+        let mut output = super::super::run::Output::Rows(rows, most);
+        let count = self.run_plan(&planned, &params, &mut output)?;
+        Ok((count, planned))
+    }
+}
+
+impl Compiled {
+    /// The values of its parameters.
+    pub fn values(&self, slots: &[Slot]) -> Vec<Datum> {
+        let value = |source: &Source| match source {
+            Source::Slot(slot) => slots[*slot].value.clone(),
+            Source::Field(slot, field) => match &slots[*slot].value {
+                Datum::Record(record) => record.values[*field].clone(),
+                _ => Datum::Null,
+            },
+        };
+        self.params.iter().map(value).collect()
+    }
+}
+
+/// The only expression of a query without a table.
+fn lone_program(planned: &Planned) -> Option<&Program> {
+    let bound = planned.bound.as_ref()?;
+    if !bound.locks.is_empty() || bound.writes {
+        return None;
+    }
+    match &*bound.plan {
+        Plan::Project(input, columns) => match (&**input, columns.as_slice()) {
+            (Plan::Values(rows), [only]) if rows.len() == 1 && rows[0].is_empty() => Some(only),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A row as the value of a record.
+pub fn record_of(planned: &Planned, row: Vec<Datum>) -> (Datum, Rc<Shape>) {
+    let names = planned
+        .columns
+        .iter()
+        .flatten()
+        .map(|column| column.name.clone());
+    let columns = names.zip(planned.types.iter().copied()).collect();
+    let record = Record {
+        types: planned.types.clone(),
+        values: row,
+    };
+    (
+        Datum::Record(std::sync::Arc::new(record)),
+        Rc::new(Shape { columns }),
+    )
+}

@@ -1,0 +1,941 @@
+//! Carries out compiled blocks.
+
+use std::rc::Rc;
+
+use base::engine::{Savepoint, TxnOptions};
+use base::limits::ROWS_PER_YIELD;
+use base::{coro, Error, ErrorClass, Result, SqlState};
+use pg_query::protobuf::TransactionStmtKind;
+
+use super::super::plan::Planned;
+use super::super::run::Output;
+use super::super::transaction::State;
+use super::super::{Prepared, Session, Sink};
+use super::compile::{BlockCode, Code, IntoCode, Step, StepKind};
+use super::piece::{add_context, record_of, unassigned, Compiled, Piece, PieceKind, Slot};
+use crate::functions::{find_coercion, CastContext, Coercion};
+use crate::parser::{self, NodeEnum};
+use crate::plan::{Expr, ExprKind, How, Location, Row};
+use crate::plpgsql::ast::Condition;
+use crate::plpgsql::conditions;
+use crate::types::{self, Datum, TypeId};
+
+/// How a statement ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Flow {
+    /// The next one follows.
+    Next,
+    /// EXIT: of the innermost loop, or of what has that label.
+    Exit(Option<String>),
+    /// CONTINUE.
+    Continue(Option<String>),
+    /// RETURN.
+    Return,
+}
+
+/// A block that runs.
+pub(super) struct Frame<'f> {
+    pub slots: Vec<Slot>,
+    pub sink: &'f mut dyn Sink,
+    found: usize,
+    /// Whether transactions must not end here.
+    atomic: bool,
+    /// How many blocks with handlers it is in.
+    guarded: usize,
+    rows: u64,
+    ticks: usize,
+    /// The errors being handled, the innermost last.
+    pub errors: Vec<Error>,
+}
+
+impl Session {
+    /// Runs a compiled block.
+    pub(super) fn run_block(
+        &mut self,
+        code: Code,
+        atomic: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let Code { body, slots, found } = code;
+        let mut frame = Frame {
+            slots,
+            sink,
+            found,
+            atomic,
+            guarded: 0,
+            rows: 0,
+            ticks: 0,
+            errors: Vec::new(),
+        };
+        self.ensure_open()?;
+        self.block(&body, &mut frame).map(|_| ())
+    }
+
+    fn block(&mut self, block: &BlockCode, frame: &mut Frame<'_>) -> Result<Flow> {
+        coro::check_depth()?;
+        let flow = match block.handlers.is_empty() {
+            true => self.block_body(block, frame)?,
+            false => self.guarded_block(block, frame)?,
+        };
+        Ok(match flow {
+            Flow::Exit(Some(label)) if block.label.as_ref() == Some(&label) => Flow::Next,
+            flow => flow,
+        })
+    }
+
+    fn block_body(&mut self, block: &BlockCode, frame: &mut Frame<'_>) -> Result<Flow> {
+        for (slot, default, line) in &block.declarations {
+            let outcome = match default {
+                Some(default) => {
+                    let value = self.value_of(default, &frame.slots);
+                    value.and_then(|(value, ty)| self.store(frame, *slot, value, ty))
+                }
+                None => {
+                    frame.slots[*slot].value = Datum::Null;
+                    frame.slots[*slot].shape = None;
+                    Ok(())
+                }
+            };
+            outcome.map_err(|mut error| {
+                let place = "during statement block local variable initialization";
+                let line = format!("PL/pgSQL function inline_code_block line {line} {place}");
+                // The literal itself was refused when it was planned.
+                if let Some(piece) = default {
+                    drop_piece_context(&mut error, piece);
+                }
+                add_context(&mut error, &line);
+                error
+            })?;
+        }
+        self.steps(&block.body, frame)
+    }
+
+    fn guarded_block(&mut self, block: &BlockCode, frame: &mut Frame<'_>) -> Result<Flow> {
+        self.ensure_open()?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let savepoint = open.txn.savepoint();
+        let catalog_changed = open.catalog_changed;
+        let settings = self.shared.settings.mark();
+        frame.guarded += 1;
+        let outcome = self.block_body(block, frame);
+        frame.guarded -= 1;
+        let error = match outcome {
+            Ok(flow) => {
+                if let Some(open) = &mut self.open {
+                    open.txn.release(savepoint);
+                }
+                return Ok(flow);
+            }
+            Err(error) => error,
+        };
+        let handler = block.handlers.iter().find(|handler| {
+            handler
+                .conditions
+                .iter()
+                .any(|condition| catches(condition, &error))
+        });
+        let Some(handler) = handler else {
+            return Err(error);
+        };
+        self.undo_to(savepoint, settings, catalog_changed);
+        let (state, message) = block.error_slots;
+        let outer = (
+            frame.slots[state].value.clone(),
+            frame.slots[message].value.clone(),
+        );
+        frame.slots[state].value = Datum::text(error.state().as_str());
+        frame.slots[message].value = Datum::text(error.message());
+        frame.errors.push(error);
+        let flow = self.steps(&handler.body, frame);
+        frame.errors.pop();
+        (frame.slots[state].value, frame.slots[message].value) = outer;
+        flow
+    }
+
+    fn undo_to(&mut self, savepoint: Savepoint, settings: usize, catalog_changed: bool) {
+        if let Some(open) = &mut self.open {
+            open.txn.rollback_to(savepoint);
+            open.txn.release(savepoint);
+            open.catalog_changed = catalog_changed;
+            open.own_catalog = None;
+        }
+        self.shared.settings.roll_back_to(settings);
+        self.settings_changed();
+    }
+
+    fn steps(&mut self, steps: &[Step], frame: &mut Frame<'_>) -> Result<Flow> {
+        for step in steps {
+            let flow = self.step(step, frame)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn step(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<Flow> {
+        // Statements with others inside: those name their own lines.
+        let outcome = match &step.kind {
+            StepKind::Block(block) => return self.block(block, frame),
+            StepKind::If(branches, otherwise) => match self.first_true(branches, frame) {
+                Ok(Some(body)) => return self.steps(body, frame),
+                Ok(None) => return self.steps(otherwise, frame),
+                Err(error) => Err(error),
+            },
+            StepKind::Case(branches, otherwise) => match self.first_true(branches, frame) {
+                Ok(Some(body)) => return self.steps(body, frame),
+                Ok(None) => match otherwise {
+                    Some(body) => return self.steps(body, frame),
+                    None => Err(case_not_found()),
+                },
+                Err(error) => Err(error),
+            },
+            StepKind::SimpleCase(slot, operand, branches, otherwise) => {
+                let found = self
+                    .value_of(operand, &frame.slots)
+                    .and_then(|(value, ty)| {
+                        frame.slots[*slot].value = value;
+                        frame.slots[*slot].ty = if ty == TypeId::UNKNOWN {
+                            TypeId::TEXT
+                        } else {
+                            ty
+                        };
+                        self.first_true(branches, frame)
+                    });
+                match found {
+                    Ok(Some(body)) => return self.steps(body, frame),
+                    Ok(None) => match otherwise {
+                        Some(body) => return self.steps(body, frame),
+                        None => Err(case_not_found()),
+                    },
+                    Err(error) => Err(error),
+                }
+            }
+            StepKind::Forever(label, body) => {
+                return loop {
+                    self.tick(frame)?;
+                    if let Some(flow) = self.turn(label.as_ref(), body, frame)? {
+                        break Ok(flow);
+                    }
+                }
+            }
+            StepKind::While(label, condition, body) => {
+                return loop {
+                    self.tick(frame)?;
+                    match self.is_true(condition, frame) {
+                        Ok(true) => {}
+                        Ok(false) => break Ok(Flow::Next),
+                        Err(error) => break Err(at_line(error, step)),
+                    }
+                    if let Some(flow) = self.turn(label.as_ref(), body, frame)? {
+                        break Ok(flow);
+                    }
+                }
+            }
+            StepKind::Integers { .. } => return self.integers(step, frame),
+            StepKind::Rows {
+                label,
+                targets,
+                query,
+                body,
+            } => {
+                let mut rows = Vec::new();
+                match self.run_piece(query, &frame.slots, &mut rows, usize::MAX) {
+                    Ok((_, planned)) => {
+                        let label = label.as_ref();
+                        return self.each_row(step, label, targets, &planned, rows, body, frame);
+                    }
+                    Err(error) => Err(query.explain(error)),
+                }
+            }
+            StepKind::DynamicRows {
+                label,
+                targets,
+                query,
+                using,
+                body,
+            } => {
+                let mut rows = Vec::new();
+                match self.dynamic(query, using, &mut rows, usize::MAX, frame) {
+                    Ok((_, Some(planned))) => {
+                        let label = label.as_ref();
+                        return self.each_row(step, label, targets, &planned, rows, body, frame);
+                    }
+                    Ok((_, None)) => Err(Error::new(
+                        SqlState::INVALID_CURSOR_STATE,
+                        "cannot open non-SELECT query as cursor",
+                    )),
+                    Err(error) => Err(error),
+                }
+            }
+            StepKind::Leave { next, label, when } => {
+                let leave = match when {
+                    Some(when) => self.is_true(when, frame),
+                    None => Ok(true),
+                };
+                leave.map(|leave| match (leave, next) {
+                    (false, _) => Flow::Next,
+                    (true, true) => Flow::Continue(label.clone()),
+                    (true, false) => Flow::Exit(label.clone()),
+                })
+            }
+            StepKind::Return => Ok(Flow::Return),
+            _ => self.plain_step(step, frame).map(|()| Flow::Next),
+        };
+        outcome.map_err(|error| at_line(error, step))
+    }
+
+    /// Statements without others inside.
+    fn plain_step(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<()> {
+        match &step.kind {
+            StepKind::Assign(slot, field, piece) => {
+                let (value, ty) = self.value_of(piece, &frame.slots)?;
+                match field {
+                    None => {
+                        let literal = ty == TypeId::UNKNOWN || frame_is_constant(piece);
+                        self.store(frame, *slot, value, ty)
+                            .map_err(|error| match literal {
+                                true => piece.explain(error),
+                                false => error,
+                            })
+                    }
+                    Some(field) => self.store_field(frame, *slot, field, value, ty),
+                }
+            }
+            StepKind::Raise(raise, arguments, options) => {
+                self.raise(raise, arguments, options, frame)
+            }
+            StepKind::Assert(condition, message) => self.assert(condition, message.as_ref(), frame),
+            StepKind::Perform(query) => {
+                let mut rows = Vec::new();
+                let (count, _) = self
+                    .run_piece(query, &frame.slots, &mut rows, usize::MAX)
+                    .map_err(|error| query.explain(error))?;
+                frame.set_rows(count);
+                Ok(())
+            }
+            StepKind::Sql(piece, into) => self.sql(piece, into.as_ref(), frame),
+            StepKind::Execute(query, into, using) => {
+                let most = rows_wanted(into.as_ref());
+                let mut rows = Vec::new();
+                let (count, planned) = self.dynamic(query, using, &mut rows, most, frame)?;
+                frame.rows = count;
+                match (into, planned) {
+                    (Some(into), Some(planned)) => self.fill(into, &planned, rows, frame),
+                    (Some(_), None) => Err(Error::new(
+                        SqlState::SYNTAX_ERROR,
+                        "INTO used with a command that cannot return data",
+                    )),
+                    (None, _) => Ok(()),
+                }
+            }
+            StepKind::Diagnostics(stacked, items) => self.diagnostics(*stacked, items, frame),
+            StepKind::EndTransaction(commit, chain) => self.end_transaction(*commit, *chain, frame),
+            _ => Ok(()),
+        }
+    }
+
+    fn tick(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        frame.ticks += 1;
+        if frame.ticks.is_multiple_of(ROWS_PER_YIELD) && coro::inside() {
+            coro::yield_now()?;
+        }
+        Ok(())
+    }
+
+    /// One turn of a loop; some flow when the loop ends with it.
+    fn turn(
+        &mut self,
+        label: Option<&String>,
+        body: &[Step],
+        frame: &mut Frame<'_>,
+    ) -> Result<Option<Flow>> {
+        Ok(match self.steps(body, frame)? {
+            Flow::Next | Flow::Continue(None) => None,
+            Flow::Exit(None) => Some(Flow::Next),
+            Flow::Continue(Some(name)) if label == Some(&name) => None,
+            Flow::Exit(Some(name)) if label == Some(&name) => Some(Flow::Next),
+            flow => Some(flow),
+        })
+    }
+
+    fn is_true(&mut self, condition: &Piece, frame: &Frame<'_>) -> Result<bool> {
+        let (value, ty) = self.value_of(condition, &frame.slots)?;
+        match value {
+            Datum::Bool(value) => Ok(value),
+            Datum::Null => Ok(false),
+            value => self
+                .convert(value, ty, TypeId::BOOL, -1)
+                .map(|value| value.is_true()),
+        }
+    }
+
+    fn first_true<'s>(
+        &mut self,
+        branches: &'s [(Piece, Vec<Step>)],
+        frame: &Frame<'_>,
+    ) -> Result<Option<&'s [Step]>> {
+        for (condition, body) in branches {
+            if self.is_true(condition, frame)? {
+                return Ok(Some(body));
+            }
+        }
+        Ok(None)
+    }
+
+    fn integers(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<Flow> {
+        let StepKind::Integers {
+            label,
+            slot,
+            reverse,
+            first,
+            last,
+            step: by,
+            body,
+        } = &step.kind
+        else {
+            return Err(Error::internal("no loop over integers"));
+        };
+        let mut bound = |piece: &Piece, what: &str| -> Result<i32> {
+            let (value, ty) = self.value_of(piece, &frame.slots)?;
+            match self.convert(value, ty, TypeId::INT4, -1)? {
+                Datum::Int4(value) => Ok(value),
+                _ => Err(Error::new(
+                    SqlState::of("22004"),
+                    format!("{what} of FOR loop cannot be null"),
+                )),
+            }
+        };
+        let bounds = bound(first, "lower bound").and_then(|first| {
+            let last = bound(last, "upper bound")?;
+            let by = match by {
+                Some(by) => bound(by, "BY value")?,
+                None => 1,
+            };
+            if by <= 0 {
+                return Err(Error::new(
+                    SqlState::INVALID_PARAMETER_VALUE,
+                    "BY value of FOR loop must be greater than zero",
+                ));
+            }
+            Ok((first, last, by))
+        });
+        let (first, last, by) = bounds.map_err(|error| at_line(error, step))?;
+        let by = if *reverse { -by } else { by };
+        let mut value = first;
+        let mut any = false;
+        let flow = loop {
+            let over = if *reverse { value < last } else { value > last };
+            if over {
+                break Flow::Next;
+            }
+            any = true;
+            self.tick(frame)?;
+            frame.slots[*slot].value = Datum::Int4(value);
+            if let Some(flow) = self.turn(label.as_ref(), body, frame)? {
+                break flow;
+            }
+            match value.checked_add(by) {
+                Some(next) => value = next,
+                None => break Flow::Next,
+            }
+        };
+        frame.slots[frame.found].value = Datum::Bool(any);
+        Ok(flow)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn each_row(
+        &mut self,
+        step: &Step,
+        label: Option<&String>,
+        targets: &[usize],
+        planned: &Planned,
+        rows: Vec<Row>,
+        body: &[Step],
+        frame: &mut Frame<'_>,
+    ) -> Result<Flow> {
+        let any = !rows.is_empty();
+        let mut flow = Flow::Next;
+        for row in rows {
+            self.tick(frame)?;
+            self.fill_row(targets, planned, row, frame)
+                .map_err(|error| at_line(error, step))?;
+            if let Some(end) = self.turn(label, body, frame)? {
+                flow = end;
+                break;
+            }
+        }
+        frame.slots[frame.found].value = Datum::Bool(any);
+        Ok(flow)
+    }
+
+    /// Puts a row into variables, or into one record.
+    fn fill_row(
+        &mut self,
+        targets: &[usize],
+        planned: &Planned,
+        row: Row,
+        frame: &mut Frame<'_>,
+    ) -> Result<()> {
+        if let [only] = targets {
+            if frame.slots[*only].is_record {
+                let (value, shape) = record_of(planned, row);
+                frame.slots[*only].value = value;
+                frame.slots[*only].shape = Some(shape);
+                return Ok(());
+            }
+        }
+        let mut values = row.into_iter().zip(planned.types.iter().copied());
+        for target in targets {
+            let (value, ty) = values.next().unwrap_or((Datum::Null, TypeId::TEXT));
+            self.store(frame, *target, value, ty)?;
+        }
+        Ok(())
+    }
+
+    /// What INTO does with the rows of a statement.
+    fn fill(
+        &mut self,
+        into: &IntoCode,
+        planned: &Planned,
+        rows: Vec<Row>,
+        frame: &mut Frame<'_>,
+    ) -> Result<()> {
+        if into.strict && rows.is_empty() {
+            return Err(Error::new(SqlState::of("P0002"), "query returned no rows"));
+        }
+        if into.strict && rows.len() > 1 {
+            return Err(
+                Error::new(SqlState::of("P0003"), "query returned more than one row")
+                    .with_hint("Make sure the query returns a single row, or use LIMIT 1."),
+            );
+        }
+        let row = rows.into_iter().next();
+        let row = row.unwrap_or_else(|| vec![Datum::Null; planned.types.len()]);
+        self.fill_row(&into.targets, planned, row, frame)
+    }
+
+    fn sql(&mut self, piece: &Piece, into: Option<&IntoCode>, frame: &mut Frame<'_>) -> Result<()> {
+        let compiled = self.compiled(piece, &frame.slots)?;
+        if compiled.planned.bound.is_none() {
+            return self.sql_utility(piece, &compiled, frame);
+        }
+        let select = matches!(compiled.statement.node(), NodeEnum::SelectStmt(_));
+        if into.is_none() && compiled.planned.columns.is_some() {
+            let error = Error::new(
+                SqlState::SYNTAX_ERROR,
+                "query has no destination for result data",
+            );
+            return Err(match select {
+                true => error.with_hint(
+                    "If you want to discard the results of a SELECT, use PERFORM instead.",
+                ),
+                false => error,
+            });
+        }
+        let most = if select {
+            rows_wanted(into)
+        } else {
+            usize::MAX
+        };
+        let mut rows = Vec::new();
+        let (count, planned) = self
+            .run_piece(piece, &frame.slots, &mut rows, most)
+            .map_err(|error| piece.explain(error))?;
+        frame.set_rows(count);
+        match into {
+            Some(into) => self.fill(into, &planned, rows, frame),
+            None => Ok(()),
+        }
+    }
+
+    fn sql_utility(
+        &mut self,
+        piece: &Piece,
+        compiled: &Rc<Compiled>,
+        frame: &mut Frame<'_>,
+    ) -> Result<()> {
+        if matches!(compiled.statement.node(), NodeEnum::TransactionStmt(_)) {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "unsupported transaction command in PL/pgSQL",
+            ));
+        }
+        self.ensure_open()?;
+        self.utility(&compiled.statement, &[], frame.sink, false)
+            .map(|_| ())
+            .map_err(|error| piece.explain(error))
+    }
+
+    /// EXECUTE: runs a text; with rows, also what describes them.
+    fn dynamic(
+        &mut self,
+        query: &Piece,
+        using: &[Piece],
+        rows: &mut Vec<Row>,
+        most: usize,
+        frame: &mut Frame<'_>,
+    ) -> Result<(u64, Option<Rc<Planned>>)> {
+        let (text, ty) = self.value_of(query, &frame.slots)?;
+        if text.is_null() {
+            return Err(Error::new(
+                SqlState::of("22004"),
+                "query string argument of EXECUTE is null",
+            ));
+        }
+        let text = self
+            .convert(text, ty, TypeId::TEXT, -1)?
+            .as_str()
+            .to_owned();
+        let mut params = Vec::new();
+        let mut types = Vec::new();
+        for piece in using {
+            let (value, ty) = self.value_of(piece, &frame.slots)?;
+            params.push(value);
+            types.push(if ty == TypeId::UNKNOWN {
+                TypeId::TEXT
+            } else {
+                ty
+            });
+        }
+        let shown = Piece {
+            kind: PieceKind::Statement,
+            shown: text.clone(),
+            text: text.clone(),
+            shift: 0,
+            names: Rc::default(),
+            planned: std::cell::RefCell::default(),
+        };
+        let mut statements = parser::parse(&text).map_err(|error| shown.explain(error))?;
+        let Some(statement) = statements.pop() else {
+            return Ok((0, None));
+        };
+        if let NodeEnum::TransactionStmt(transaction) = statement.node() {
+            let kind = TransactionStmtKind::try_from(transaction.kind);
+            debug_assert!(kind.is_ok(), "{kind:?}");
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "EXECUTE of transaction commands is not implemented",
+            ));
+        }
+        if !statements.is_empty() {
+            return Err(Error::unsupported("EXECUTE of several commands"));
+        }
+        let outcome = self.dynamic_statement(statement, &params, &types, rows, most, frame);
+        outcome.map_err(|error| shown.explain(error))
+    }
+
+    fn dynamic_statement(
+        &mut self,
+        statement: parser::Statement,
+        params: &[Datum],
+        types: &[TypeId],
+        rows: &mut Vec<Row>,
+        most: usize,
+        frame: &mut Frame<'_>,
+    ) -> Result<(u64, Option<Rc<Planned>>)> {
+        let prepared: Rc<Prepared> = self.prepare_statement(statement, types, false)?;
+        let planned = self.current_plan(&prepared)?;
+        if planned.bound.is_none() {
+            if let Some(statement) = prepared.statement() {
+                self.ensure_open()?;
+                self.utility(statement, params, frame.sink, false)?;
+            }
+            return Ok((0, None));
+        }
+        let planned = self.settle_plan(planned, |session| session.current_plan(&prepared))?;
+        let count = self.run_plan(&planned, params, &mut Output::Rows(rows, most))?;
+        let described = planned.columns.is_some().then(|| planned.clone());
+        Ok((count, described))
+    }
+
+    fn end_transaction(&mut self, commit: bool, chain: bool, frame: &mut Frame<'_>) -> Result<()> {
+        let verb = if commit { "commit" } else { "roll back" };
+        if frame.atomic {
+            return Err(Error::new(
+                SqlState::INVALID_TRANSACTION_TERMINATION,
+                "invalid transaction termination",
+            ));
+        }
+        if frame.guarded > 0 {
+            return Err(Error::new(
+                SqlState::INVALID_TRANSACTION_TERMINATION,
+                format!("cannot {verb} while a subtransaction is active"),
+            ));
+        }
+        let options = self.open.as_ref().map(|open| TxnOptions {
+            isolation: open.txn.isolation(),
+            read_only: open.read_only,
+        });
+        match commit {
+            true => self.commit(frame.sink)?,
+            false => self.roll_back(),
+        }
+        self.settings_changed();
+        match options.filter(|_| chain) {
+            Some(options) => {
+                self.begin(options)?;
+                self.state = State::Implicit;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn diagnostics(
+        &mut self,
+        stacked: bool,
+        items: &[(usize, String)],
+        frame: &mut Frame<'_>,
+    ) -> Result<()> {
+        for (slot, item) in items {
+            let (value, ty) = match (stacked, item.as_str()) {
+                (false, "ROW_COUNT") => (Datum::Int8(frame.rows as i64), TypeId::INT8),
+                (false, "PG_CONTEXT") => (Datum::text(""), TypeId::TEXT),
+                (true, item) => {
+                    let Some(error) = frame.errors.last() else {
+                        return Err(Error::new(
+                            SqlState::of("0Z002"),
+                            "GET STACKED DIAGNOSTICS cannot be used outside an exception handler",
+                        ));
+                    };
+                    (Datum::text(stacked_item(error, item)), TypeId::TEXT)
+                }
+                _ => return Err(Error::unsupported(format!("diagnostics item {item}"))),
+            };
+            self.store(frame, *slot, value, ty)?;
+        }
+        Ok(())
+    }
+
+    /// Assigns to a variable.
+    pub(super) fn store(
+        &mut self,
+        frame: &mut Frame<'_>,
+        slot: usize,
+        value: Datum,
+        ty: TypeId,
+    ) -> Result<()> {
+        let target = &frame.slots[slot];
+        if target.is_record {
+            return self.store_record(frame, slot, value);
+        }
+        let (wanted, typmod) = (target.ty, target.typmod);
+        let value = match ty == wanted && typmod == types::NO_TYPMOD {
+            true => value,
+            false => self.convert(value, ty, wanted, typmod)?,
+        };
+        let target = &mut frame.slots[slot];
+        if target.not_null && value.is_null() {
+            return Err(Error::new(
+                SqlState::of("22004"),
+                format!(
+                    "null value cannot be assigned to variable \"{}\" declared NOT NULL",
+                    target.name
+                ),
+            ));
+        }
+        target.value = value;
+        Ok(())
+    }
+
+    fn store_record(&mut self, frame: &mut Frame<'_>, slot: usize, value: Datum) -> Result<()> {
+        let target = &mut frame.slots[slot];
+        match value {
+            Datum::Null => {
+                target.value = Datum::Null;
+                Ok(())
+            }
+            Datum::Record(record) => {
+                let names = (1..=record.types.len()).map(|number| format!("f{number}"));
+                let columns = names.zip(record.types.iter().copied()).collect();
+                target.shape = Some(Rc::new(super::piece::Shape { columns }));
+                target.value = Datum::Record(record);
+                Ok(())
+            }
+            _ => Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                "cannot assign non-composite value to a record variable",
+            )),
+        }
+    }
+
+    fn store_field(
+        &mut self,
+        frame: &mut Frame<'_>,
+        slot: usize,
+        field: &str,
+        value: Datum,
+        ty: TypeId,
+    ) -> Result<()> {
+        let target = &frame.slots[slot];
+        let Some(shape) = target.shape.clone() else {
+            return Err(unassigned(&target.name));
+        };
+        let Some(place) = shape.columns.iter().position(|column| column.0 == field) else {
+            return Err(Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("record \"{}\" has no field \"{field}\"", target.name),
+            ));
+        };
+        let value = self.convert(value, ty, shape.columns[place].1, -1)?;
+        if let Datum::Record(record) = &frame.slots[slot].value {
+            let mut record = (**record).clone();
+            record.values[place] = value;
+            frame.slots[slot].value = Datum::Record(std::sync::Arc::new(record));
+        }
+        Ok(())
+    }
+
+    /// A value of another type, as an assignment makes it; through its text where no cast does.
+    pub(super) fn convert(
+        &mut self,
+        value: Datum,
+        from: TypeId,
+        to: TypeId,
+        typmod: i32,
+    ) -> Result<Datum> {
+        if from == to && typmod == types::NO_TYPMOD {
+            return Ok(value);
+        }
+        let how = match from == to {
+            true => Coercion::Binary,
+            false => find_coercion(from, to, CastContext::Explicit).unwrap_or(Coercion::InOut),
+        };
+        let given = Expr::new(ExprKind::Param(0), from, -1);
+        let mut expr = Expr {
+            kind: ExprKind::Coerce(Box::new(given), How(how)),
+            ty: to,
+            typmod: types::NO_TYPMOD,
+            location: Location(-1),
+        };
+        if typmod != types::NO_TYPMOD {
+            expr = Expr {
+                kind: ExprKind::Fit(Box::new(expr), false),
+                ty: to,
+                typmod,
+                location: Location(-1),
+            };
+        }
+        let program = crate::exec::program::compile(&expr);
+        self.ensure_open()?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let catalog = self.catalog.clone();
+        let params = [value];
+        let txn = open.txn.as_mut();
+        let mut cx = crate::exec::Exec::new(txn, &mut self.shared, &catalog, &self.eval, &params);
+        program.eval(&mut cx, &[])
+    }
+}
+
+impl Frame<'_> {
+    fn set_rows(&mut self, rows: u64) {
+        self.rows = rows;
+        self.slots[self.found].value = Datum::Bool(rows > 0);
+    }
+}
+
+/// How many rows of a SELECT with INTO are needed.
+fn rows_wanted(into: Option<&IntoCode>) -> usize {
+    match into {
+        Some(into) if into.strict => 2,
+        Some(_) => 1,
+        None => usize::MAX,
+    }
+}
+
+/// Whether an assignment's value names no variable.
+fn frame_is_constant(piece: &Piece) -> bool {
+    let compiled = piece.planned.borrow();
+    compiled
+        .as_ref()
+        .is_some_and(|compiled| compiled.values(&[]).is_empty())
+}
+
+/// Takes back the line that a piece has added to an error.
+fn drop_piece_context(error: &mut Error, piece: &Piece) {
+    let line = format!("SQL expression \"{}\"", piece.shown);
+    let context = &mut error.fields_mut().context;
+    if context.as_deref() == Some(line.as_str()) {
+        *context = None;
+    }
+}
+
+fn case_not_found() -> Error {
+    Error::new(SqlState::of("20000"), "case not found")
+        .with_hint("CASE statement is missing ELSE part.")
+}
+
+fn catches(condition: &Condition, error: &Error) -> bool {
+    // What ends the session or the node cannot be caught.
+    if matches!(error.class(), ErrorClass::Session | ErrorClass::Node) {
+        return false;
+    }
+    let state = error.state();
+    match condition {
+        Condition::Others => state != SqlState::QUERY_CANCELED && state != SqlState::of("P0004"),
+        Condition::Named(name) => {
+            conditions::states(name).any(|condition| conditions::matches(condition, state))
+        }
+        Condition::State(text) => match <[u8; 5]>::try_from(text.as_bytes()) {
+            Ok(code) => conditions::matches(SqlState(code), state),
+            Err(_) => false,
+        },
+    }
+}
+
+fn stacked_item(error: &Error, item: &str) -> String {
+    let fields = error.fields();
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    match item {
+        "RETURNED_SQLSTATE" => error.state().as_str().to_owned(),
+        "MESSAGE_TEXT" => error.message().to_owned(),
+        "PG_EXCEPTION_DETAIL" => text(&fields.detail),
+        "PG_EXCEPTION_HINT" => text(&fields.hint),
+        "PG_EXCEPTION_CONTEXT" => text(&fields.context),
+        "COLUMN_NAME" => text(&fields.column),
+        "CONSTRAINT_NAME" => text(&fields.constraint),
+        "PG_DATATYPE_NAME" => text(&fields.datatype),
+        "TABLE_NAME" => text(&fields.table),
+        "SCHEMA_NAME" => text(&fields.schema),
+        _ => String::new(),
+    }
+}
+
+/// The error with the line and the kind of the statement that it comes from.
+fn at_line(mut error: Error, step: &Step) -> Error {
+    let what = match &step.kind {
+        StepKind::Block(_) => "statement block",
+        StepKind::Assign(..) => "assignment",
+        StepKind::If(..) => "IF",
+        StepKind::Case(..) | StepKind::SimpleCase(..) => "CASE",
+        StepKind::Forever(..) => "LOOP",
+        StepKind::While(..) => "WHILE",
+        StepKind::Integers { .. } => "FOR with integer loop variable",
+        StepKind::Rows { .. } => "FOR over SELECT rows",
+        StepKind::DynamicRows { .. } => "FOR over EXECUTE statement",
+        StepKind::Leave { next: true, .. } => "CONTINUE",
+        StepKind::Leave { .. } => "EXIT",
+        StepKind::Return => "RETURN",
+        StepKind::Raise(..) => "RAISE",
+        StepKind::Assert(..) => "ASSERT",
+        StepKind::Perform(_) => "PERFORM",
+        StepKind::Sql(..) => "SQL statement",
+        StepKind::Execute(..) => "EXECUTE",
+        StepKind::Diagnostics(..) => "GET DIAGNOSTICS",
+        StepKind::Null => "NULL",
+        StepKind::EndTransaction(true, _) => "COMMIT",
+        StepKind::EndTransaction(false, _) => "ROLLBACK",
+    };
+    let line = format!(
+        "PL/pgSQL function inline_code_block line {} at {what}",
+        step.line
+    );
+    add_context(&mut error, &line);
+    error
+}
