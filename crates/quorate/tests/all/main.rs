@@ -5,6 +5,7 @@
 
 mod commands;
 mod corpus;
+mod damage;
 mod fsync;
 mod input;
 mod kill;

@@ -57,6 +57,7 @@ scenarios! {
     drop_waits_for_a_writer
     a_do_block_commits_for_everybody
     parameters_and_transactions_of_a_driver
+    mistakes_in_the_protocol_are_errors_and_no_more
 }
 
 /// A table of one row, (1, 0), and two sessions.
@@ -722,6 +723,73 @@ fn parameters_and_transactions_of_a_driver(stage: &Stage) {
         assert_eq!(read(2), [1, 2]);
         assert_eq!(read(2), [3, 4]);
         assert_eq!(read(0), [5]);
+    }
+}
+
+/// Extended messages that go wrong, and the SQLSTATE that each must have.
+const MISTAKES: [(&str, &[(u8, &[u8])], &str); 10] = [
+    ("a syntax error", &[(b'P', b"\0selec\0\0\0")], "42601"),
+    (
+        "two statements",
+        &[(b'P', b"\0select 1; select 2\0\0\0")],
+        "42601",
+    ),
+    (
+        "parameters of any type",
+        &[(b'P', b"\0select $1 + $2\0\0\0")],
+        "42725",
+    ),
+    (
+        "no such statement",
+        &[(b'B', b"\0nosuch\0\0\0\0\0\0\0")],
+        "26000",
+    ),
+    ("no such portal", &[(b'E', b"nosuch\0\0\0\0\0")], "34000"),
+    ("nothing to describe", &[(b'D', b"Snosuch\0")], "26000"),
+    (
+        "too few parameters",
+        &[
+            (b'P', b"\0select $1::int\0\0\0"),
+            (b'B', b"\0\0\0\0\0\0\0\0"),
+        ],
+        "08P01",
+    ),
+    (
+        "a bad text",
+        &[
+            (b'P', b"\0select $1::int\0\0\0"),
+            (b'B', b"\0\0\0\0\0\x01\0\0\0\x01x\0\0"),
+        ],
+        "22P02",
+    ),
+    (
+        "a short binary",
+        &[
+            (b'P', b"\0select $1::int\0\0\0"),
+            (b'B', b"\0\0\0\x01\0\x01\0\x01\0\0\0\x01x\0\0"),
+        ],
+        "08P01",
+    ),
+    ("no UTF-8", &[(b'P', b"\0select '\xff'\0\0\0")], "22021"),
+];
+
+fn mistakes_in_the_protocol_are_errors_and_no_more(stage: &Stage) {
+    for node in stage.nodes() {
+        let mut session = Raw::connect(node);
+        for (what, messages, state) in MISTAKES {
+            for (kind, body) in messages {
+                session.send(Some(*kind), body);
+            }
+            // Up to Sync nothing more is done.
+            session.send(Some(b'P'), b"\0select 1\0\0\0");
+            session.send(Some(b'S'), b"");
+            let error = session.until(b'E');
+            assert!(error.contains(&format!("C{state}\0")), "{what}: {error:?}");
+            assert_eq!(session.until(b'Z'), "I", "{what}");
+            session.query("select 1");
+            assert!(session.until(b'D').ends_with('1'), "{what}");
+            session.until(b'Z');
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! then stops the server and removes its directory.
 
 use std::path::Path;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
 use lab::host::Endpoint;
@@ -22,11 +22,11 @@ for _ in $(seq 150); do kill -0 "$2" 2>/dev/null || break; sleep 0.1; done
 kill -KILL "$2" 2>/dev/null
 rm -rf "$3""#;
 
-/// The ends of the guards' pipes, held until the process ends.
-static GUARDS: Mutex<Vec<ChildStdin>> = Mutex::new(Vec::new());
+/// The guards, with the ends of their pipes, held until the process ends.
+static GUARDS: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 fn guard(signal: &str, pid: u32, dir: &Path) {
-    let mut shell = Command::new("sh")
+    let shell = Command::new("sh")
         .args(["-c", GUARD, "guard", signal, &pid.to_string()])
         .arg(dir)
         .stdin(Stdio::piped())
@@ -34,8 +34,7 @@ fn guard(signal: &str, pid: u32, dir: &Path) {
         .stderr(Stdio::null())
         .spawn()
         .expect("a shell");
-    let pipe = shell.stdin.take().expect("its standard input");
-    GUARDS.lock().expect("no test panics here").push(pipe);
+    GUARDS.lock().expect("no test panics here").push(shell);
 }
 
 fn start(nodes: usize) -> Cluster {
