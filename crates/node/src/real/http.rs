@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
-use base::env::{Env, Reactor, Severity};
+use base::env::{Env, Severity};
 use serde_json::Value;
 
 use super::net::bind;
@@ -21,7 +21,8 @@ pub trait Pages: Send + Sync + 'static {
     fn status(&self) -> Value;
 }
 
-/// Serves the pages from the background reactor until the process ends.
+/// Serves the pages until the process ends, from a thread of its own: a checkpoint that syncs must
+/// not make a node look silent, and who asks too often must not slow the node down.
 ///
 /// # Errors
 /// When the address cannot be listened on.
@@ -34,19 +35,22 @@ pub fn serve(env: &Arc<dyn Env>, address: &str, pages: Arc<dyn Pages>) -> io::Re
         .route("/health", get(health))
         .route("/status", get(status))
         .with_state(pages);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let log = env.clone();
-    let start: base::env::TaskStart = Box::new(move || {
-        Box::pin(async move {
-            let served = match tokio::net::TcpListener::from_std(listener) {
-                Ok(listener) => axum::serve(listener, routes).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = served {
-                log.log(Severity::Warning, &format!("no status page: {error}"));
-            }
-        })
-    });
-    env.spawn(Reactor::Background, "http", start);
+    let serve = async move {
+        let served = match tokio::net::TcpListener::from_std(listener) {
+            Ok(listener) => axum::serve(listener, routes).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = served {
+            log.log(Severity::Warning, &format!("no status page: {error}"));
+        }
+    };
+    std::thread::Builder::new()
+        .name("http".to_owned())
+        .spawn(move || runtime.block_on(serve))?;
     Ok(())
 }
 

@@ -5,8 +5,8 @@
 //!
 //! # Threads
 //! A node has one thread per session reactor, one for its group (Raft, peers, timers), one for its
-//! log, which may block in fdatasync, and one for background work. Each runs one tokio
-//! current-thread runtime; tasks never move between them. The threads of sessions have a large
+//! log, which may block in fdatasync, one for background work, and one for its status page. Each
+//! runs one tokio current-thread runtime; tasks never move between them. The threads of sessions have a large
 //! stack, because the SQL parser recurses on it.
 //!
 //! # When code panics
