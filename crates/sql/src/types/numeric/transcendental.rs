@@ -88,8 +88,11 @@ fn sqrt(number: &Decimal, scale: i32) -> Decimal {
     let digits = work + (root.weight + 1) * DIGITS;
     let mut good = 14;
     loop {
-        let quotient = number.div(&root, work, true);
-        root = root.add(&quotient).mul_rounded(&half, work);
+        // No more digits than this step can make right.
+        let right = good * 2 + GUARD - (root.weight + 1) * DIGITS;
+        let step = work.min(right);
+        let quotient = number.div(&root, step, true);
+        root = root.add(&quotient).mul_rounded(&half, step);
         if good >= digits {
             break;
         }
