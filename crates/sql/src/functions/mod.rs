@@ -45,6 +45,7 @@ mod table_number;
 mod table_operators;
 mod table_string;
 mod table_system;
+mod to_char;
 
 use base::error::{Error, Result};
 

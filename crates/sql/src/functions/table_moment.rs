@@ -64,6 +64,8 @@ functions! {
     1748 "time_mi_interval" (TIME INTERVAL) TIME "i" moments::time_minus;
     1749 "timetz_pl_interval" (TIMETZ INTERVAL) TIMETZ "i" moments::timetz_plus;
     1750 "timetz_mi_interval" (TIMETZ INTERVAL) TIMETZ "i" moments::timetz_minus;
+    1768 "to_char" (INTERVAL TEXT) TEXT "s" to_char::of_interval;
+    1770 "to_char" (TIMESTAMPTZ TEXT) TEXT "s" to_char::of_timestamptz;
     1848 "interval_pl_time" (INTERVAL TIME) TIME "i" moments::interval_plus_time;
     2019 "time" (TIMESTAMPTZ) TIME "s" moments::timestamptz_to_time;
     2020 "date_trunc" (TEXT TIMESTAMP) TIMESTAMP "i" moments::trunc_timestamp;
@@ -83,6 +85,7 @@ functions! {
     2046 "time" (TIMETZ) TIME "i" moments::timetz_to_time;
     2047 "timetz" (TIME) TIMETZ "s" moments::time_to_timetz;
     2048 "isfinite" (TIMESTAMP) BOOL "i" moments::is_finite;
+    2049 "to_char" (TIMESTAMP TEXT) TEXT "s" to_char::of_timestamp;
     2058 "age" (TIMESTAMP TIMESTAMP) INTERVAL "i" moments::age_timestamp;
     2059 "age" (TIMESTAMP) INTERVAL "s" moments::age_of_timestamp;
     2069 "timezone" (TEXT TIMESTAMP) TIMESTAMPTZ "i" moments::at_zone_timestamp;

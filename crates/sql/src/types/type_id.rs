@@ -195,6 +195,7 @@ impl TypeId {
     }
 
     /// `typlen`.
+    #[allow(clippy::len_without_is_empty)]
     pub fn len(self) -> i16 {
         self.info().map_or(-1, |info| info.len)
     }

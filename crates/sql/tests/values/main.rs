@@ -76,7 +76,7 @@ macro_rules! expressions {
     };
 }
 
-expressions! { basics numeric_random interval_random moments texts floats resolution }
+expressions! { basics numeric_random interval_random moments texts floats formats resolution }
 
 /// `name`, the type of the values, and the values between spaces (`-` for NULL).
 fn aggregate(context: &EvalContext, question: &str) -> String {

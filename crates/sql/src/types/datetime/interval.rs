@@ -31,7 +31,7 @@ pub(crate) fn out_of_range() -> Error {
 }
 
 fn to_i32(value: f64) -> Result<i32> {
-    if value.is_nan() || value >= 2_147_483_648.0 || value < -2_147_483_648.0 {
+    if !(-2_147_483_648.0..2_147_483_648.0).contains(&value) {
         return Err(out_of_range());
     }
     Ok(value as i32)

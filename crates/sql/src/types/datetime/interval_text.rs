@@ -601,7 +601,7 @@ fn write_standard(value: &Interval, out: &mut String) {
     let negative = numbers.iter().any(|n| *n < 0);
     let positive = numbers.iter().any(|n| *n > 0);
     let (has_months, has_rest) = (value.months != 0, value.days != 0 || value.micros != 0);
-    let standard = !(negative && positive) && !(has_months && has_rest);
+    let mixed = (negative && positive) || (has_months && has_rest);
     let parts = Parts::of(value);
     let sign = |value: i64| if value < 0 { '-' } else { '+' };
     let clock = |parts: &Parts| {
@@ -614,7 +614,7 @@ fn write_standard(value: &Interval, out: &mut String) {
     };
     if !negative && !positive {
         out.push('0');
-    } else if !standard {
+    } else if mixed {
         out.push_str(&format!(
             "{}{}-{} {}{} {}{}",
             sign(i64::from(value.months)),

@@ -1,0 +1,597 @@
+//! `to_char` for moments, intervals and numbers.
+//!
+//! A template is cut into patterns (`YYYY`, `HH24`, `9`), quoted text and other characters, which
+//! stand for themselves.
+//!
+//! # What it leaves out
+//! Locale patterns (`TM`, `L`, `G`, `D` mean the C locale's), Roman numerals, `EEEE`, `V`, and the
+//! opposite direction (`to_date`, `to_number`, `to_timestamp` of text).
+
+use base::error::{Error, Result, SqlState};
+
+use super::arguments::Arguments;
+use super::Call;
+use crate::types::datetime::calendar::{days_from_civil, iso_week, weekday, Fields, JULIAN_EPOCH};
+use crate::types::datetime::{timestamp, zone, HOUR, MINUTE, SECOND};
+use crate::types::{Datum, Interval, Numeric};
+
+/// Digits that a number's template may have.
+const TEMPLATE_DIGITS_MAX: usize = 2_000;
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+const DAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
+
+/// Patterns, longer ones before those that they begin with.
+const PATTERNS: &[&str] = &[
+    "A.D.", "B.C.", "A.M.", "P.M.", "a.d.", "b.c.", "a.m.", "p.m.", "MONTH", "Month", "month",
+    "Y,YYY", "SSSSS", "SSSS", "IYYY", "YYYY", "HH24", "HH12", "IDDD", "DAY", "Day", "day", "MON",
+    "Mon", "mon", "DDD", "IYY", "YYY", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "TZH", "TZM",
+    "AD", "BC", "AM", "PM", "ad", "bc", "am", "pm", "CC", "DD", "DY", "Dy", "dy", "HH", "ID", "IW",
+    "IY", "MI", "MM", "MS", "OF", "RM", "rm", "SS", "TZ", "tz", "US", "WW", "YY", "D", "I", "J",
+    "Q", "W", "Y",
+];
+
+enum Part<'a> {
+    Literal(&'a str),
+    Pattern {
+        name: &'static str,
+        fill: bool,
+        ordinal: Option<bool>,
+    },
+}
+
+fn parts(template: &str) -> Vec<Part<'_>> {
+    let mut found = Vec::new();
+    let mut rest = template;
+    while !rest.is_empty() {
+        if let Some(body) = rest.strip_prefix('"') {
+            let end = body.find('"').unwrap_or(body.len());
+            found.push(Part::Literal(&body[..end]));
+            rest = body.get(end + 1..).unwrap_or("");
+            continue;
+        }
+        let (fill, body) = match rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
+            Some(body) => (false, body),
+            None => (true, rest),
+        };
+        // Patterns without case of their own are taken in any case.
+        let name = PATTERNS.iter().find(|name| {
+            body.starts_with(**name)
+                || (has_no_case(name)
+                    && body
+                        .get(..name.len())
+                        .is_some_and(|head| head.eq_ignore_ascii_case(name)))
+        });
+        if let Some(name) = name {
+            rest = &body[name.len()..];
+            let ordinal = match rest.get(..2) {
+                Some("TH") => Some(true),
+                Some("th") => Some(false),
+                _ => None,
+            };
+            if ordinal.is_some() {
+                rest = &rest[2..];
+            }
+            found.push(Part::Pattern {
+                name,
+                fill,
+                ordinal,
+            });
+            continue;
+        }
+        let len = rest.chars().next().map_or(1, char::len_utf8);
+        found.push(Part::Literal(&rest[..len]));
+        rest = &rest[len..];
+    }
+    found
+}
+
+fn has_no_case(name: &str) -> bool {
+    !matches!(
+        name.to_ascii_lowercase().as_str(),
+        "month" | "mon" | "day" | "dy" | "ad" | "bc" | "am" | "pm" | "tz" | "rm"
+    ) && !name.contains('.')
+}
+
+/// What a template may show: fields, and the zone of an instant.
+struct Shown {
+    fields: Fields,
+    /// Whether there is a calendar date (an interval has none).
+    dated: bool,
+    offset: Option<i32>,
+    zone: String,
+}
+
+fn cased(name: &str, pattern: &str) -> String {
+    let first = pattern.chars().next().is_some_and(char::is_uppercase);
+    let second = pattern.chars().nth(1).is_some_and(char::is_uppercase);
+    match (first, second) {
+        (true, true) => name.to_uppercase(),
+        (true, false) => name.to_owned(),
+        _ => name.to_lowercase(),
+    }
+}
+
+fn ordinal_suffix(number: &str, upper: bool) -> &'static str {
+    let teen = number.len() > 1 && number.as_bytes()[number.len() - 2] == b'1';
+    let index = match (teen, number.as_bytes().last()) {
+        (false, Some(b'1')) => 0,
+        (false, Some(b'2')) => 1,
+        (false, Some(b'3')) => 2,
+        _ => 3,
+    };
+    match upper {
+        true => ["ST", "ND", "RD", "TH"][index],
+        false => ["st", "nd", "rd", "th"][index],
+    }
+}
+
+fn padded(value: i64, width: usize, fill: bool) -> String {
+    let sign = if value < 0 { "-" } else { "" };
+    let digits = value.unsigned_abs();
+    match fill {
+        true => format!("{sign}{digits:0width$}"),
+        false => format!("{sign}{digits}"),
+    }
+}
+
+fn named(names: &[&str], index: i64, pattern: &str, fill: bool) -> String {
+    let name = names.get(index as usize).copied().unwrap_or("");
+    let text = cased(name, pattern);
+    // All full names are blank-padded to the longest.
+    match fill {
+        true => format!("{text:<9}"),
+        false => text,
+    }
+}
+
+fn calendar_part(shown: &Shown, name: &str, fill: bool) -> String {
+    let f = &shown.fields;
+    let year = match (shown.dated, f.year) {
+        (true, year) if year <= 0 => 1 - year,
+        (_, year) => year,
+    };
+    let days = f.days();
+    let iso = iso_week(days);
+    let iso_year = if iso.0 <= 0 { 1 - iso.0 } else { iso.0 };
+    let of_year = days - days_from_civil(f.year, 1, 1) + 1;
+    let modulo = |value: i64, width: u32| padded(value % 10i64.pow(width), width as usize, fill);
+    match name {
+        "YYYY" => padded(year, 4, fill),
+        "YYY" => modulo(year, 3),
+        "YY" => modulo(year, 2),
+        "Y" => modulo(year, 1),
+        "Y,YYY" => format!("{},{:03}", year / 1_000, year % 1_000),
+        "IYYY" => padded(iso_year, 4, fill),
+        "IYY" => modulo(iso_year, 3),
+        "IY" => modulo(iso_year, 2),
+        "I" => modulo(iso_year, 1),
+        "MM" => padded(f.month, 2, fill),
+        "MONTH" | "Month" | "month" => named(&MONTHS, f.month - 1, name, fill),
+        "MON" | "Mon" | "mon" => cased(&MONTHS[((f.month - 1).clamp(0, 11)) as usize][..3], name),
+        "RM" | "rm" => {
+            const ROMAN: [&str; 12] = [
+                "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
+            ];
+            let text = ROMAN[((f.month - 1).clamp(0, 11)) as usize];
+            let text = if name == "rm" {
+                text.to_lowercase()
+            } else {
+                text.to_owned()
+            };
+            if fill {
+                format!("{text:<4}")
+            } else {
+                text
+            }
+        }
+        "DD" if fill => format!("{:02}", f.day),
+        "DD" => f.day.to_string(),
+        "DDD" if shown.dated => padded(of_year, 3, fill),
+        "DDD" => padded(f.day, 3, fill),
+        "IDDD" => {
+            let monday = days - (weekday(days) + 6) % 7;
+            let of_iso_year = (iso.1 - 1) * 7 + (days - monday) + 1;
+            padded(of_iso_year, 3, fill)
+        }
+        "DAY" | "Day" | "day" => named(&DAYS, weekday(days), name, fill),
+        "DY" | "Dy" | "dy" => cased(&DAYS[weekday(days) as usize][..3], name),
+        "D" => (weekday(days) + 1).to_string(),
+        "ID" => ((weekday(days) + 6) % 7 + 1).to_string(),
+        "WW" => padded((of_year - 1) / 7 + 1, 2, fill),
+        "IW" => padded(iso.1, 2, fill),
+        "W" => ((f.day - 1) / 7 + 1).to_string(),
+        "Q" => match f.month {
+            0 => String::new(),
+            month => ((month - 1) / 3 + 1).to_string(),
+        },
+        "CC" => {
+            let century = match f.year > 0 {
+                true => (f.year - 1) / 100 + 1,
+                false => f.year / 100 - 1,
+            };
+            padded(century, 2, fill)
+        }
+        "J" => (days + JULIAN_EPOCH).to_string(),
+        "AD" | "BC" | "ad" | "bc" | "A.D." | "B.C." | "a.d." | "b.c." => {
+            let era = if f.year <= 0 { "BC" } else { "AD" };
+            dotted(era, name)
+        }
+        _ => String::new(),
+    }
+}
+
+fn dotted(text: &str, pattern: &str) -> String {
+    let text = match pattern.starts_with(char::is_uppercase) {
+        true => text.to_owned(),
+        false => text.to_lowercase(),
+    };
+    match pattern.contains('.') {
+        true => text.chars().flat_map(|c| [c, '.']).collect(),
+        false => text,
+    }
+}
+
+fn clock_part(shown: &Shown, name: &str, fill: bool) -> Option<String> {
+    let f = &shown.fields;
+    let fraction = |digits: u32| {
+        let value = f.micros / 10i64.pow(6 - digits);
+        format!("{value:0width$}", width = digits as usize)
+    };
+    let (hour12, afternoon) = ((f.hour % 12), f.hour % 24 >= 12);
+    let zone = shown.offset.unwrap_or(0);
+    Some(match name {
+        "HH24" => padded(f.hour, 2, fill),
+        "HH" | "HH12" => padded(if hour12 == 0 { 12 } else { hour12 }, 2, fill),
+        "MI" => padded(f.minute, 2, fill),
+        "SS" => padded(f.second, 2, fill),
+        "SSSS" | "SSSSS" => (f.time() / SECOND).to_string(),
+        "MS" => fraction(3),
+        "US" => fraction(6),
+        "FF1" => fraction(1),
+        "FF2" => fraction(2),
+        "FF3" => fraction(3),
+        "FF4" => fraction(4),
+        "FF5" => fraction(5),
+        "FF6" => fraction(6),
+        "AM" | "PM" | "am" | "pm" | "A.M." | "P.M." | "a.m." | "p.m." => {
+            dotted(if afternoon { "PM" } else { "AM" }, name)
+        }
+        "TZ" => shown.zone.to_uppercase(),
+        "tz" => shown.zone.to_lowercase(),
+        "OF" => {
+            let mut out = String::new();
+            zone::write_offset(zone, &mut out);
+            out
+        }
+        "TZH" => format!(
+            "{}{:02}",
+            if zone < 0 { '-' } else { '+' },
+            zone.abs() / 3_600
+        ),
+        "TZM" => format!("{:02}", zone.abs() / 60 % 60),
+        _ => return None,
+    })
+}
+
+fn format_moment(shown: &Shown, template: &str) -> String {
+    let mut out = String::new();
+    for part in parts(template) {
+        match part {
+            Part::Literal(text) => out.push_str(text),
+            Part::Pattern {
+                name,
+                fill,
+                ordinal,
+            } => {
+                let text = clock_part(shown, name, fill)
+                    .unwrap_or_else(|| calendar_part(shown, name, fill));
+                out.push_str(&text);
+                if let (Some(upper), Some(b'0'..=b'9')) = (ordinal, text.bytes().last()) {
+                    out.push_str(ordinal_suffix(&text, upper));
+                }
+            }
+        }
+    }
+    out
+}
+
+pub(crate) fn of_timestamp(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (at, template) = (args.timestamp(0)?, args.text(1)?);
+    if template.is_empty() || !timestamp::is_finite(at) {
+        return Ok(Datum::Null);
+    }
+    let shown = Shown {
+        fields: Fields::of(at),
+        dated: true,
+        offset: None,
+        zone: String::new(),
+    };
+    Ok(Datum::text(format_moment(&shown, template)))
+}
+
+pub(crate) fn of_timestamptz(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (at, template) = (args.timestamptz(0)?, args.text(1)?);
+    if template.is_empty() || !timestamp::is_finite(at) {
+        return Ok(Datum::Null);
+    }
+    let zone = &call.context.time_zone;
+    let shown = Shown {
+        fields: Fields::of(zone.to_local(at)),
+        dated: true,
+        offset: Some(zone.offset_at(at)),
+        zone: zone.abbreviation_at(at),
+    };
+    Ok(Datum::text(format_moment(&shown, template)))
+}
+
+pub(crate) fn of_interval(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (interval, template): (Interval, &str) = (args.interval(0)?, args.text(1)?);
+    if template.is_empty() {
+        return Ok(Datum::Null);
+    }
+    let shown = Shown {
+        fields: Fields {
+            year: i64::from(interval.months / 12),
+            month: i64::from(interval.months % 12),
+            day: i64::from(interval.days),
+            hour: interval.micros / HOUR,
+            minute: interval.micros / MINUTE % 60,
+            second: interval.micros / SECOND % 60,
+            micros: interval.micros % SECOND,
+        },
+        dated: false,
+        offset: None,
+        zone: String::new(),
+    };
+    Ok(Datum::text(format_moment(&shown, template)))
+}
+
+/// A number's template taken apart.
+#[derive(Default)]
+struct NumberTemplate {
+    /// Digit positions before and after the point: whether each is a `0`.
+    before: Vec<bool>,
+    after: Vec<bool>,
+    fill: bool,
+    sign_first: bool,
+    sign_last: bool,
+    minus_last: bool,
+    minus_first: bool,
+    brackets: bool,
+    point: bool,
+    /// What stands where: digits, group separators and literal text, in order.
+    items: Vec<Item>,
+}
+
+enum Item {
+    Digit,
+    Group,
+    Point,
+    Literal(char),
+}
+
+fn unsupported(pattern: &str) -> Error {
+    Error::unsupported(format!("the pattern \"{pattern}\" in to_char of numbers"))
+}
+
+fn number_template(text: &str) -> Result<NumberTemplate> {
+    let mut t = NumberTemplate {
+        fill: true,
+        ..NumberTemplate::default()
+    };
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let two = rest.get(..2).unwrap_or("").to_ascii_uppercase();
+        let digits_seen = !t.before.is_empty() || !t.after.is_empty();
+        match two.as_str() {
+            "FM" => t.fill = false,
+            "MI" if digits_seen => t.minus_last = true,
+            "MI" => t.minus_first = true,
+            "PR" => t.brackets = true,
+            "PL" | "SG" | "RN" | "TH" => return Err(unsupported(&two)),
+            _ => {
+                rest = &rest[c.len_utf8()..];
+                match c.to_ascii_uppercase() {
+                    '9' | '0' => {
+                        let side = if t.point { &mut t.after } else { &mut t.before };
+                        side.push(c == '0');
+                        t.items.push(Item::Digit);
+                    }
+                    '.' | 'D' if t.point => {
+                        return Err(Error::new(
+                            SqlState::SYNTAX_ERROR,
+                            "multiple decimal points",
+                        ))
+                    }
+                    '.' | 'D' => {
+                        t.point = true;
+                        t.items.push(Item::Point);
+                    }
+                    ',' | 'G' => t.items.push(Item::Group),
+                    'S' if digits_seen => t.sign_last = true,
+                    'S' => t.sign_first = true,
+                    'V' | 'E' | 'L' => return Err(unsupported(&c.to_string())),
+                    '"' => {
+                        let end = rest.find('"').unwrap_or(rest.len());
+                        t.items.extend(rest[..end].chars().map(Item::Literal));
+                        rest = rest.get(end + 1..).unwrap_or("");
+                    }
+                    _ => t.items.push(Item::Literal(c)),
+                }
+                continue;
+            }
+        }
+        rest = &rest[2..];
+    }
+    if t.before.len() + t.after.len() > TEMPLATE_DIGITS_MAX {
+        return Err(Error::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            "the template has too many digits",
+        ));
+    }
+    Ok(t)
+}
+
+fn format_number(number: &Numeric, text: &str) -> Result<String> {
+    let t = number_template(text)?;
+    let rounded = number.round(t.after.len() as i32)?;
+    let negative = rounded.is_negative();
+    let digits = rounded.abs().to_string();
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    let overflow = !number.is_finite() || whole.trim_start_matches('0').len() > t.before.len();
+    let whole = match t.point && whole == "0" && !t.after.is_empty() {
+        true => "",
+        false => whole,
+    };
+    let last_zero = t
+        .after
+        .iter()
+        .rposition(|zero| *zero)
+        .map_or(0, |at| at + 1);
+    // Trailing zeros that FM drops: those of `9` positions.
+    let shown_fraction = match t.fill {
+        true => fraction.len(),
+        false => fraction.trim_end_matches('0').len().max(last_zero),
+    };
+    // Something must be left of a zero.
+    let whole = match shown_fraction == 0 && whole.is_empty() {
+        true => "0",
+        false => whole,
+    };
+    // The first position that shows a digit: the number's first, or the first `0`.
+    let first_digit = t.before.len().saturating_sub(whole.len());
+    let first_zero = t
+        .before
+        .iter()
+        .position(|zero| *zero)
+        .unwrap_or(t.before.len());
+    let start = match overflow {
+        true => 0,
+        false => first_digit.min(first_zero),
+    };
+    let mut body = String::new();
+    if t.minus_first {
+        body.push_str(mark(negative, "-", t.fill));
+    }
+    let mut signed = false;
+    let sign = sign_text(&t, negative);
+    let (mut position, mut in_fraction) = (0, 0);
+    for item in &t.items {
+        match item {
+            Item::Literal(c) => body.push(*c),
+            Item::Point => {
+                put_sign(&mut body, &mut signed, sign);
+                body.push('.');
+            }
+            Item::Group if position > start => body.push(','),
+            Item::Group => {
+                if t.fill {
+                    body.push(' ');
+                }
+            }
+            Item::Digit if position < t.before.len() => {
+                if position >= start {
+                    put_sign(&mut body, &mut signed, sign);
+                    body.push(match (overflow, position.checked_sub(first_digit)) {
+                        (true, _) => '#',
+                        (_, Some(at)) => char::from(whole.as_bytes()[at]),
+                        _ => '0',
+                    });
+                } else if t.fill {
+                    body.push(' ');
+                }
+                position += 1;
+            }
+            Item::Digit => {
+                put_sign(&mut body, &mut signed, sign);
+                if overflow {
+                    body.push('#');
+                } else if in_fraction < shown_fraction {
+                    body.push(char::from(fraction.as_bytes()[in_fraction]));
+                }
+                in_fraction += 1;
+            }
+        }
+    }
+    put_sign(&mut body, &mut signed, sign);
+    if t.brackets {
+        body.push_str(mark(negative, ">", t.fill));
+    }
+    if t.minus_last {
+        body.push_str(mark(negative, "-", t.fill));
+    }
+    if t.sign_last {
+        body.push(if negative { '-' } else { '+' });
+    }
+    Ok(body)
+}
+
+/// What stands directly before the first digit.
+fn sign_text(t: &NumberTemplate, negative: bool) -> &'static str {
+    let blank = if t.fill { " " } else { "" };
+    match (negative, t.brackets) {
+        _ if t.minus_last || t.minus_first || t.sign_last => "",
+        (true, true) => "<",
+        (true, false) => "-",
+        (false, _) if t.sign_first => "+",
+        (false, _) => blank,
+    }
+}
+
+/// A mark of negative numbers, in the place of which others have a blank.
+fn mark(negative: bool, sign: &'static str, fill: bool) -> &'static str {
+    match (negative, fill) {
+        (true, _) => sign,
+        (false, true) => " ",
+        (false, false) => "",
+    }
+}
+
+fn put_sign(body: &mut String, signed: &mut bool, sign: &str) {
+    if !*signed {
+        body.push_str(sign);
+        *signed = true;
+    }
+}
+
+/// A float as its template shows it, rounded in binary rather than in decimal.
+fn from_float(value: f64, template: &str) -> Result<Numeric> {
+    if !value.is_finite() {
+        return Numeric::from_f64(value);
+    }
+    let decimals = number_template(template)?.after.len();
+    Numeric::parse(&format!("{value:.decimals$}"))
+}
+
+pub(crate) fn of_number(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let number = match args.any(0)? {
+        Datum::Numeric(number) => number.clone(),
+        Datum::Float8(value) => from_float(*value, args.text(1)?)?,
+        Datum::Float4(value) => from_float(f64::from(*value), args.text(1)?)?,
+        _ => Numeric::from(args.int(0)?),
+    };
+    Ok(Datum::text(format_number(&number, args.text(1)?)?))
+}
