@@ -7,6 +7,12 @@
 //! ```
 //! Everything that clients send and are told passes through one [`Oracle`], which is outside of
 //! the system under test and keeps the first thing that is wrong.
+//!
+//! # What is promised to whom
+//! A client works at one level of `synchronous_commit`. At the world's *surviving* level or above,
+//! whatever it is told must hold for good: its writes are never lost, and what it read, or read to
+//! be absent, never vanishes. Below that level a client writes without any such promise, and its
+//! reads are not judged; but what others read of its writes is.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,22 +24,29 @@ use base::sync::Mutex;
 use base::{Durability, SqlState};
 
 use crate::client::{Answer, Client, Failure};
-use crate::register::{Register, WriteNumber};
+use crate::register::{Read, Register, WriteNumber};
 
 /// Accounts of the bank, and what each holds at first.
 pub const ACCOUNTS: u64 = 8;
 const OPENING_BALANCE: u64 = 100;
 
-/// How long a client waits for an answer before it gives its connection up.
-const PATIENCE: Duration = Duration::from_secs(8);
-
 /// How long it waits before it connects anew.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(30);
+
+/// Registers that one read of a range asks for.
+const RANGE_KEYS: u64 = 6;
+
+/// How long the last reads wait for an answer.
+const LAST_READ_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the clients have been promised, and what was wrong.
 #[derive(Debug, Default)]
 pub struct Oracle {
     registers: BTreeMap<u64, Register>,
+    /// The registers that clients write at present.
+    owned: BTreeMap<usize, u64>,
+    /// The weakest level whose promises this world's faults never break.
+    surviving: Durability,
     /// Commits acknowledged.
     pub commits: u64,
     /// Reads answered.
@@ -46,9 +59,18 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    fn new_key(&mut self) -> u64 {
+    /// An oracle for a world whose faults never break the promises of this level.
+    pub fn new(surviving: Durability) -> Oracle {
+        Oracle {
+            surviving,
+            ..Oracle::default()
+        }
+    }
+
+    fn new_key(&mut self, owner: usize) -> u64 {
         self.next_key += 1;
         self.registers.insert(self.next_key, Register::default());
+        self.owned.insert(owner, self.next_key);
         self.next_key
     }
 
@@ -60,9 +82,33 @@ impl Oracle {
         self.violation.get_or_insert(what);
     }
 
-    /// All keys that were ever written.
-    pub fn keys(&self) -> Vec<u64> {
-        self.registers.keys().copied().collect()
+    fn begin_reads(&self, keys: std::ops::Range<u64>) -> Vec<(u64, Read)> {
+        let registers = self.registers.range(keys);
+        registers
+            .map(|(key, register)| (*key, register.begin_read()))
+            .collect()
+    }
+
+    /// Judges reads by an answer with rows of key and value.
+    fn end_reads(&mut self, reads: Vec<(u64, Read)>, answer: &Answer, who: &str) {
+        let mut seen: BTreeMap<u64, WriteNumber> = BTreeMap::new();
+        for row in &answer.rows {
+            let mut numbers = row.iter().map(|value| value.as_deref()?.parse().ok());
+            match (numbers.next().flatten(), numbers.next().flatten()) {
+                (Some(key), Some(value)) => {
+                    if seen.insert(key, value as WriteNumber).is_some() {
+                        self.blame(format!("{who}: register {key} came twice"));
+                    }
+                }
+                _ => self.blame(format!("{who}: register and value came as {row:?}")),
+            }
+        }
+        for (key, read) in reads {
+            let value = seen.remove(&key);
+            if let Err(wrong) = self.register(key).end_read(read, value) {
+                self.blame(format!("{who}: register {key}: {wrong}"));
+            }
+        }
     }
 }
 
@@ -78,21 +124,34 @@ pub fn opening() -> String {
     format!("insert into bank values {}", accounts.join(", "))
 }
 
+/// How a client behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// The level of its session.
+    pub level: Durability,
+    /// How long it waits for an answer before it gives its connection up.
+    pub patience: Duration,
+    /// How long it rests between operations, on average.
+    pub pace: Duration,
+}
+
 /// One client's part.
 pub struct Worker {
     env: Arc<dyn Env>,
     oracle: Arc<Mutex<Oracle>>,
     addresses: Rc<[String]>,
-    /// The level of its writes; its reads are always at `on`.
-    durability: Durability,
+    number: usize,
+    manner: Manner,
     client: Option<Client>,
     /// Its register, and the newest write of it that is known to have happened.
     own: Option<(u64, Option<WriteNumber>)>,
+    /// Whether what it is told is judged.
+    judged: bool,
 }
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Worker({:?})", self.durability)
+        write!(f, "Worker({}, {:?})", self.number, self.manner)
     }
 }
 
@@ -102,15 +161,19 @@ impl Worker {
         env: Arc<dyn Env>,
         oracle: Arc<Mutex<Oracle>>,
         addresses: &[String],
-        durability: Durability,
+        number: usize,
+        manner: Manner,
     ) -> Worker {
+        let judged = manner.level >= oracle.lock().surviving;
         Worker {
             env,
             oracle,
             addresses: addresses.into(),
-            durability,
+            number,
+            manner,
             client: None,
             own: None,
+            judged,
         }
     }
 
@@ -121,19 +184,31 @@ impl Worker {
                 sleep(&*self.env, RECONNECT_PAUSE).await;
                 continue;
             }
-            match self.env.random() % 10 {
-                0..=4 => self.write().await,
-                5..=7 => self.read().await,
-                8 => self.transfer().await,
+            match self.env.random() % 16 {
+                0..=6 => self.write().await,
+                7..=11 => self.read().await,
+                12 => self.read_range().await,
+                13..=14 => self.transfer().await,
                 _ => self.sum().await,
             }
+            let nanos = self.manner.pace.as_nanos() as u64;
+            let rest = self.env.random() % (2 * nanos).max(1);
+            sleep(&*self.env, Duration::from_nanos(rest)).await;
         }
     }
 
     async fn connect(&mut self) -> bool {
         let pick = self.env.random() as usize % self.addresses.len();
-        let client = Client::connect(&*self.env, &self.addresses[pick], PATIENCE).await;
+        let address = &self.addresses[pick];
+        let client = Client::connect(&*self.env, address, self.manner.patience).await;
         self.client = client.ok();
+        if self.client.is_none() {
+            return false;
+        }
+        let set = format!("set synchronous_commit = '{}'", self.manner.level.name());
+        if self.query(&set).await.is_err() {
+            self.client = None;
+        }
         self.client.is_some()
     }
 
@@ -141,7 +216,7 @@ impl Worker {
         let Some(client) = &mut self.client else {
             return Err(Failure::Refused(base::Error::internal("not connected")));
         };
-        let result = client.query(&*self.env, sql, PATIENCE).await;
+        let result = client.query(&*self.env, sql, self.manner.patience).await;
         if let Err(Failure::Broken(_)) = &result {
             self.client = None;
             self.oracle.lock().unknown += 1;
@@ -153,21 +228,31 @@ impl Worker {
     async fn write(&mut self) {
         let (key, present) = match self.own {
             Some((key, last)) => (key, last),
-            None => (self.oracle.lock().new_key(), None),
+            None => (self.oracle.lock().new_key(self.number), None),
         };
         self.own = Some((key, present));
-        let delete = present.is_some() && self.env.random() % 4 == 0;
+        let delete = present.is_some() && self.env.random() % 3 == 0;
         let number = self.oracle.lock().register(key).write(!delete);
-        let change = match present {
-            None => format!("insert into register values ({key}, {number})"),
-            Some(_) if delete => format!("delete from register where k = {key}"),
-            Some(_) => format!("update register set v = {number} where k = {key}"),
+        let (change, expected) = match present {
+            None => (
+                format!("insert into register values ({key}, {number})"),
+                "INSERT 0 1",
+            ),
+            Some(_) if delete => (format!("delete from register where k = {key}"), "DELETE 1"),
+            Some(_) => (
+                format!("update register set v = {number} where k = {key}"),
+                "UPDATE 1",
+            ),
         };
-        let result = self.write_at_level(&change).await;
+        let result = self.query(&change).await;
         let mut oracle = self.oracle.lock();
         match result {
-            Ok(()) => {
-                if self.durability >= Durability::On {
+            Ok(answer) => {
+                if answer.tag != expected {
+                    let tag = answer.tag;
+                    oracle.blame(format!("register {key}: {change} was answered with {tag}"));
+                }
+                if self.judged {
                     oracle.register(key).acknowledged(number);
                 }
                 oracle.commits += 1;
@@ -177,65 +262,80 @@ impl Worker {
                 oracle.register(key).refused(number);
             }
             Err(Failure::Refused(error)) => {
-                oracle.blame(format!("register {key}, write {number}: {error:?}"));
+                oracle.blame(format!("register {key}: {change}: {error:?}"));
             }
             Err(Failure::Broken(_)) => self.own = None,
         }
         // What a weaker level has acknowledged may be gone, and then the state is not known.
-        if self.durability < Durability::On {
+        if !self.judged {
             self.own = None;
         }
     }
 
-    /// Sends a change whose own reply is at the client's level.
-    async fn write_at_level(&mut self, change: &str) -> Result<(), Failure> {
-        let level = self.durability.name();
-        let set = format!("set synchronous_commit = '{level}'");
-        for statement in [&set, change, "reset synchronous_commit"] {
-            self.query(statement).await?;
+    /// A register that somebody writes now, or any.
+    fn pick(&self) -> Option<u64> {
+        let oracle = self.oracle.lock();
+        if oracle.next_key == 0 {
+            return None;
         }
-        Ok(())
+        let owned: Vec<u64> = oracle.owned.values().copied().collect();
+        match self.env.random() % 4 {
+            0 => Some(self.env.random() % oracle.next_key + 1),
+            _ => Some(owned[self.env.random() as usize % owned.len()]),
+        }
     }
 
     /// Reads any register, and has the oracle judge what came.
     async fn read(&mut self) {
-        let (key, read) = {
-            let mut oracle = self.oracle.lock();
-            if oracle.next_key == 0 {
-                return;
-            }
-            let key = self.env.random() % oracle.next_key + 1;
-            (key, oracle.register(key).begin_read())
-        };
-        let sql = format!("select v from register where k = {key}");
-        let Ok(answer) = self.query(&sql).await else {
+        let Some(key) = self.pick() else {
             return;
         };
-        let seen = answer.value().and_then(|value| value.parse().ok());
+        let sql = format!("select k, v from register where k = {key}");
+        self.judge_read(key..key + 1, &sql).await;
+    }
+
+    /// Reads some registers whose keys are neighbours.
+    async fn read_range(&mut self) {
+        let Some(key) = self.pick() else {
+            return;
+        };
+        let low = key.saturating_sub(RANGE_KEYS / 2);
+        let high = low + RANGE_KEYS;
+        let sql = format!("select k, v from register where k >= {low} and k < {high}");
+        self.judge_read(low..high, &sql).await;
+    }
+
+    async fn judge_read(&mut self, keys: std::ops::Range<u64>, sql: &str) {
+        let reads = self.oracle.lock().begin_reads(keys);
+        let Ok(answer) = self.query(sql).await else {
+            return;
+        };
         let mut oracle = self.oracle.lock();
         oracle.reads += 1;
-        if let Err(wrong) = oracle.register(key).end_read(read, seen) {
-            oracle.blame(format!("register {key}: {wrong}"));
+        if self.judged {
+            oracle.end_reads(reads, &answer, self.manner.level.name());
         }
     }
 
     async fn transfer(&mut self) {
         let (from, to) = (self.env.random() % ACCOUNTS, self.env.random() % ACCOUNTS);
-        let sql = format!(
-            "begin; update bank set balance = balance - 1 where id = {from}; \
-             update bank set balance = balance + 1 where id = {to}; commit"
-        );
-        let mut failed = false;
-        for statement in sql.split("; ") {
+        let begin = match self.env.random() % 2 {
+            0 => "begin",
+            _ => "begin isolation level repeatable read",
+        };
+        let withdraw = format!("update bank set balance = balance - 1 where id = {from}");
+        let deposit = format!("update bank set balance = balance + 1 where id = {to}");
+        for statement in [begin, &withdraw, &deposit, "commit"] {
             match self.query(statement).await {
                 Ok(_) => {}
-                Err(Failure::Refused(_)) => failed = true,
+                Err(Failure::Refused(_)) => {
+                    let _ = self.query("rollback").await;
+                    return;
+                }
                 Err(Failure::Broken(_)) => return,
             }
         }
-        if !failed {
-            self.oracle.lock().commits += 1;
-        }
+        self.oracle.lock().commits += 1;
     }
 
     async fn sum(&mut self) {
@@ -262,24 +362,17 @@ fn never_happened(state: SqlState) -> bool {
     .contains(&state)
 }
 
-/// Reads every register once more and lets the oracle judge; for the end of a run.
+/// Reads every register once more, at `on`, and lets the oracle judge; for the end of a run.
 ///
 /// # Errors
 /// A query fails.
 pub async fn read_all(env: &dyn Env, address: &str, oracle: &Mutex<Oracle>) -> Result<(), Failure> {
-    let mut client = Client::connect(env, address, PATIENCE)
+    let mut client = Client::connect(env, address, LAST_READ_PATIENCE)
         .await
         .map_err(Failure::Broken)?;
-    let keys = oracle.lock().keys();
-    for key in keys {
-        let read = oracle.lock().register(key).begin_read();
-        let sql = format!("select v from register where k = {key}");
-        let answer = client.query(env, &sql, PATIENCE).await?;
-        let seen = answer.value().and_then(|value| value.parse().ok());
-        let mut oracle = oracle.lock();
-        if let Err(wrong) = oracle.register(key).end_read(read, seen) {
-            oracle.blame(format!("register {key}, at the end: {wrong}"));
-        }
-    }
+    let reads = oracle.lock().begin_reads(0..u64::MAX);
+    let sql = "select k, v from register";
+    let answer = client.query(env, sql, LAST_READ_PATIENCE).await?;
+    oracle.lock().end_reads(reads, &answer, "at the end");
     Ok(())
 }

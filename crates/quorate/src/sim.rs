@@ -1,120 +1,71 @@
-//! `quorate sim`: whole clusters in simulated worlds, each decided by its seed.
+//! `quorate sim`: runs whole clusters in simulated worlds, one seed after the other.
 
 use std::time::Duration;
 
-use ::sim::scenario::{self, Config, Faults, Outcome};
+use ::sim::scenario::Config;
+use ::sim::series::{command, line, run_seed, Totals};
 
 use crate::Failure;
 
-/// Every so many seeds one runs twice, and both courses must be the same.
-const REPEAT_EVERY: u64 = 10;
-
+/// Which worlds to run.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// The first seed
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// The first seed; everything follows from it
+    #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many seeds, one after another
-    #[arg(long, value_name = "M", default_value_t = 1)]
+    /// How many seeds, one after the other
+    #[arg(long, default_value_t = 1)]
     runs: u64,
-    /// Nodes of each cluster
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    nodes: usize,
+    /// How many nodes each world has
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9))]
+    nodes: u8,
     /// Virtual seconds of faults in each run
-    #[arg(long, value_name = "S", default_value_t = 20)]
+    #[arg(long, value_name = "S", default_value_t = ::sim::scenario::FAULTS_FOR.as_secs())]
     seconds: u64,
+    /// A bug that the nodes have on purpose; needs a build with the feature planted-bugs
+    #[arg(long, value_name = "NAME")]
+    bug: Option<String>,
     /// Print what the nodes log
     #[arg(long)]
     verbose: bool,
 }
 
-/// What all runs have shown together.
-#[derive(Default)]
-struct Total {
-    faults: Faults,
-    failovers: u64,
-    commits: u64,
-    reads: u64,
-    failed: Vec<u64>,
-}
-
-/// Runs the seeds.
+/// Runs them, prints a line for each and the sums, and fails at the end if anything was wrong.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    if !(1..=crate::layout::NODES_MAX).contains(&options.nodes) {
-        return Err(format!(
-            "--nodes is a number from 1 to {}",
-            crate::layout::NODES_MAX
-        ));
-    }
-    let mut total = Total::default();
+    let bug = options.bug.as_deref().map(parse_bug).transpose()?;
+    let mut totals = Totals::default();
+    let mut first_wrong = None;
     for seed in (options.seed..).take(usize::try_from(options.runs).unwrap_or(usize::MAX)) {
         let config = Config {
-            seed,
-            nodes: options.nodes,
-            faults: Duration::from_secs(options.seconds),
             verbose: options.verbose,
+            bug,
+            faults: Duration::from_secs(options.seconds),
+            ..Config::new(seed, usize::from(options.nodes))
         };
-        let outcome = scenario::run(config);
-        let mut violation = outcome.violation.clone();
-        if violation.is_none() && seed % REPEAT_EVERY == 0 {
-            let again = scenario::run(config);
-            if again.trace != outcome.trace {
-                violation = Some(format!(
-                    "it does not repeat itself: traces {:016x} and {:016x}",
-                    outcome.trace, again.trace
-                ));
-            }
+        let outcome = run_seed(config);
+        println!("{}", line(&outcome));
+        if outcome.violation.is_some() {
+            first_wrong.get_or_insert_with(|| command(&config));
         }
-        report(&outcome, violation.as_deref());
-        total.add(&outcome, violation.is_some());
+        totals.add(&outcome);
     }
-    total.report(options.runs);
-    match total.failed.first() {
-        None => Ok(()),
-        Some(seed) => Err(format!(
-            "{} of {} seeds failed; replay the first with: quorate sim --seed {seed} --nodes {} \
-             --seconds {} --verbose",
-            total.failed.len(),
-            options.runs,
-            options.nodes,
-            options.seconds,
-        )),
+    print!("{}", totals.report());
+    for (seed, violation) in &totals.violations {
+        println!("seed {seed}: {violation}");
     }
+    first_wrong.map_or(Ok(()), |command| {
+        Err(format!("something was wrong; to see it again: {command}"))
+    })
 }
 
-fn report(outcome: &Outcome, violation: Option<&str>) {
-    println!(
-        "seed {}: {} commits, {} reads, {} failovers, trace {:016x}: {}",
-        outcome.seed,
-        outcome.commits,
-        outcome.reads,
-        outcome.failovers,
-        outcome.trace,
-        violation.unwrap_or("sound"),
-    );
-}
-
-impl Total {
-    fn add(&mut self, outcome: &Outcome, has_failed: bool) {
-        self.faults.add(&outcome.faults);
-        self.failovers += outcome.failovers;
-        self.commits += outcome.commits;
-        self.reads += outcome.reads;
-        if has_failed {
-            self.failed.push(outcome.seed);
+fn parse_bug(name: &str) -> Result<::sim::Bug, Failure> {
+    let known = || ::sim::Bug::ALL.map(::sim::Bug::name).join(", ");
+    let bug = ::sim::Bug::parse(name);
+    let bug = bug.ok_or_else(|| format!("no bug is called {name}; there are {}", known()))?;
+    match ::sim::CAN_PLANT_BUGS {
+        true => Ok(bug),
+        false => {
+            Err("this build has no planted bugs: build it with --features planted-bugs".into())
         }
-    }
-
-    fn report(&self, runs: u64) {
-        println!(
-            "{runs} seeds: {} commits, {} reads, {} failovers",
-            self.commits, self.reads, self.failovers
-        );
-        let kinds = self.faults.kinds();
-        let kinds: Vec<_> = kinds
-            .iter()
-            .map(|(name, count)| format!("{count} {name}"))
-            .collect();
-        println!("faults: {}", kinds.join(", "));
     }
 }

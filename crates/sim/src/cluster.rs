@@ -121,9 +121,9 @@ impl Cluster {
         env.spawn(Reactor::Group, "start", Box::new(move || Box::pin(body)));
     }
 
-    /// Kills a node with its host.
-    pub fn crash(&mut self, node: usize) {
-        self.world.crash(self.hosts[node]);
+    /// Kills a node, with its host if that loses power.
+    pub fn crash(&mut self, node: usize, loses_power: bool) {
+        self.world.crash(self.hosts[node], loses_power);
         self.forget(node);
     }
 

@@ -42,8 +42,9 @@ impl Env for SimEnv {
     }
 
     fn wall_clock(&self) -> Timestamp {
-        let micros = self.shared.state().now / 1_000;
-        Timestamp(WALL_CLOCK_START_MICROS + micros as i64)
+        let state = self.shared.state();
+        let micros = (state.now / 1_000) as i64 + state.hosts[self.host.0].wall_error;
+        Timestamp(WALL_CLOCK_START_MICROS + micros)
     }
 
     fn random(&self) -> u64 {

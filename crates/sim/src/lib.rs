@@ -2,21 +2,27 @@
 //!
 //! [`world::World`] is the world: hosts with clocks, disks and a network, all driven by one seed. A
 //! node runs in it unchanged, because it reaches everything through [`base::env::Env`].
-//! [`cluster`] starts nodes on hosts, and [`scenario`] puts them under a workload and faults.
+//! [`cluster`] starts nodes on hosts, [`scenario`] puts them under a workload and [`faults`], and
+//! [`series`] runs many seeds and adds up what they have shown.
 //!
 //! ```no_run
 //! use sim::scenario::{run, Config};
-//! let outcome = run(Config { seed: 1, nodes: 3, faults: std::time::Duration::from_secs(20), verbose: false });
+//! let outcome = run(Config::new(1, 3));
 //! assert_eq!(outcome.violation, None);
 //! ```
 
 pub mod cluster;
+pub mod faults;
 pub mod scenario;
+pub mod series;
 pub mod world;
 
 mod disk;
 mod env;
 mod net;
+mod watch;
+
+pub use kv::planted::{Bug, AVAILABLE as CAN_PLANT_BUGS};
 
 #[cfg(test)]
 mod tests;

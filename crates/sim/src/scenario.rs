@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! set up ── workload ───────────────────────────────────────────── read all, compare replicas
-//!               │ crash, freeze, cut, slow disk, all by chance │ heal │ all must converge │
+//!               │ faults by chance ([`crate::faults`]) │ heal │ all must converge │
 //! ```
 //! The safety phase looks for anything false; the liveness phase demands that the healed cluster
 //! settles and that every replica holds the same.
 
+use std::any::Any;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +16,13 @@ use std::time::Duration;
 use base::env::{sleep, Reactor};
 use base::sync::Mutex;
 use base::Durability;
+use kv::planted::{self, Bug};
 use lab::client::Client;
-use lab::registers::{self, Oracle, Worker};
+use lab::registers::{self, Manner, Oracle, Worker};
 
 use crate::cluster::Cluster;
-use crate::world::HostId;
+use crate::faults::{Counts, Injector};
+use crate::watch::Watch;
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -31,55 +35,40 @@ pub struct Config {
     pub faults: Duration,
     /// Whether the nodes' logs are printed.
     pub verbose: bool,
+    /// The bug that the nodes have on purpose, in builds that know any.
+    pub bug: Option<Bug>,
 }
 
-/// How often each fault was injected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
-    /// The leader was killed, with lost and torn writes.
-    pub leader_crashes: u64,
-    /// Another node was killed.
-    pub follower_crashes: u64,
-    /// All nodes were killed at once.
-    pub total_crashes: u64,
-    /// A node was frozen and woke.
-    pub freezes: u64,
-    /// A node was cut off in both directions.
-    pub partitions: u64,
-    /// A node was cut off in one direction.
-    pub one_way_cuts: u64,
-    /// A disk was slow.
-    pub slow_disks: u64,
-}
-
-impl Faults {
-    /// The kinds by name, for reports and floors.
-    pub fn kinds(&self) -> [(&'static str, u64); 7] {
-        [
-            ("leader crashes", self.leader_crashes),
-            ("follower crashes", self.follower_crashes),
-            ("total crashes", self.total_crashes),
-            ("freezes", self.freezes),
-            ("partitions", self.partitions),
-            ("one-way cuts", self.one_way_cuts),
-            ("slow disks", self.slow_disks),
-        ]
+impl Config {
+    /// The usual run of a seed.
+    pub fn new(seed: u64, nodes: usize) -> Config {
+        Config {
+            seed,
+            nodes,
+            faults: FAULTS_FOR,
+            verbose: false,
+            bug: None,
+        }
     }
 
-    /// Adds the counts of another run.
-    pub fn add(&mut self, other: &Faults) {
-        self.leader_crashes += other.leader_crashes;
-        self.follower_crashes += other.follower_crashes;
-        self.total_crashes += other.total_crashes;
-        self.freezes += other.freezes;
-        self.partitions += other.partitions;
-        self.one_way_cuts += other.one_way_cuts;
-        self.slow_disks += other.slow_disks;
+    /// Whether a node that dies keeps what it wrote without a sync, because only its process dies.
+    /// So it is in every third seed.
+    pub fn power_holds(&self) -> bool {
+        self.seed % 3 == 0
+    }
+
+    /// The weakest level that survives every fault of this run.
+    fn surviving(&self) -> Durability {
+        match (self.nodes, self.power_holds()) {
+            (1, _) => Durability::Local,
+            (_, true) => Durability::RemoteWrite,
+            (_, false) => Durability::On,
+        }
     }
 }
 
 /// What a run has shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
@@ -87,8 +76,10 @@ pub struct Outcome {
     pub violation: Option<String>,
     /// The course of the run as one number.
     pub trace: u64,
+    /// Events of the run.
+    pub events: u64,
     /// Faults injected.
-    pub faults: Faults,
+    pub faults: Counts,
     /// Changes of leader.
     pub failovers: u64,
     /// Commits acknowledged.
@@ -97,16 +88,30 @@ pub struct Outcome {
     pub reads: u64,
 }
 
-/// The levels at which the clients write, one client each.
-const CLIENT_LEVELS: [Durability; 7] = [
+/// Faults go on for so long in the usual run.
+pub const FAULTS_FOR: Duration = Duration::from_secs(6);
+
+/// The levels at which the clients work, one client each.
+const CLIENT_LEVELS: [Durability; 8] = [
     Durability::On,
     Durability::On,
     Durability::On,
     Durability::RemoteApply,
     Durability::RemoteWrite,
+    Durability::RemoteWrite,
     Durability::Local,
     Durability::Off,
 ];
+
+/// Some clients give up sooner than others, and find new leaders sooner.
+const CLIENT_PATIENCE: [Duration; 3] = [
+    Duration::from_secs(6),
+    Duration::from_millis(700),
+    Duration::from_millis(250),
+];
+
+/// How long clients rest between operations, on average.
+const CLIENT_PACE: Duration = Duration::from_millis(12);
 
 /// A healed cluster must settle within this.
 const CONVERGE_MAX: Duration = Duration::from_secs(60);
@@ -114,26 +119,33 @@ const CONVERGE_MAX: Duration = Duration::from_secs(60);
 /// A new cluster must have its tables within this.
 const SETUP_MAX: Duration = Duration::from_secs(60);
 
-/// A slow disk's sync takes about this.
-const SLOW_DISK: Duration = Duration::from_millis(30);
+/// How often the figures of leaders are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A sound disk's sync takes about this.
-const SOUND_DISK: Duration = Duration::from_micros(100);
-
-/// Runs one scenario to its end.
+/// Runs one scenario to its end. A panic of a node is a violation too.
 pub fn run(config: Config) -> Outcome {
+    planted::plant(config.bug);
     let mut run = Run::new(config);
-    let violation = run.whole().err();
-    let oracle = run.oracle.lock();
-    Outcome {
-        seed: config.seed,
-        violation,
-        trace: run.cluster.world.trace_hash(),
-        faults: run.faults,
-        failovers: run.failovers,
-        commits: oracle.commits,
-        reads: oracle.reads,
-    }
+    let ended = catch_unwind(AssertUnwindSafe(|| run.whole()));
+    planted::plant(None);
+    let violation = match ended {
+        Ok(result) => result.err(),
+        Err(panic) => {
+            let outcome = run.outcome(Some(format!("panic: {}", panic_message(&*panic))));
+            // What panicked cannot be trusted to be taken down in order.
+            std::mem::forget(run);
+            return outcome;
+        }
+    };
+    run.outcome(violation)
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a message")
 }
 
 struct Run {
@@ -141,7 +153,8 @@ struct Run {
     cluster: Cluster,
     oracle: Arc<Mutex<Oracle>>,
     stop: Arc<AtomicBool>,
-    faults: Faults,
+    injector: Injector,
+    watch: Watch,
     failovers: u64,
     last_leader: Option<(usize, u64)>,
 }
@@ -160,11 +173,26 @@ impl Run {
         Run {
             config,
             cluster,
-            oracle: Arc::default(),
+            oracle: Arc::new(Mutex::new(Oracle::new(config.surviving()))),
             stop: Arc::default(),
-            faults: Faults::default(),
+            injector: Injector::new(config.nodes, config.power_holds()),
+            watch: Watch::default(),
             failovers: 0,
             last_leader: None,
+        }
+    }
+
+    fn outcome(&self, violation: Option<String>) -> Outcome {
+        let oracle = self.oracle.lock();
+        Outcome {
+            seed: self.config.seed,
+            violation,
+            trace: self.cluster.world.trace_hash(),
+            events: self.cluster.world.events(),
+            faults: self.injector.counts,
+            failovers: self.failovers,
+            commits: oracle.commits,
+            reads: oracle.reads,
         }
     }
 
@@ -174,13 +202,14 @@ impl Run {
         }
         self.set_up()?;
         self.start_workers();
+        self.pass(100, 500)?;
         let end = self.cluster.world.elapsed() + self.config.faults;
         while self.cluster.world.elapsed() < end {
-            self.pass(200, 1_200)?;
-            self.fault()?;
+            self.injector.inject(&mut self.cluster);
+            self.pass(20, 700)?;
         }
-        self.heal();
-        self.pass(1_000, 2_000)?;
+        self.injector.undo_all(&mut self.cluster);
+        self.pass(500, 1_500)?;
         self.stop.store(true, Ordering::SeqCst);
         if !self.cluster.converge(CONVERGE_MAX) {
             return Err(format!(
@@ -197,21 +226,26 @@ impl Run {
             .cluster
             .world
             .draw(|chance| chance.between(low_ms * 1_000_000, high_ms * 1_000_000));
-        let slice = Duration::from_millis(50);
         let mut left = Duration::from_nanos(nanos);
         while !left.is_zero() {
-            self.cluster.world.run_for(left.min(slice));
-            left = left.saturating_sub(slice);
+            self.cluster.world.run_for(left.min(LOOK_EVERY));
+            left = left.saturating_sub(LOOK_EVERY);
+            self.injector.undo_due(&mut self.cluster);
             self.watch_leader();
+            self.look()?;
         }
-        self.look()
+        Ok(())
     }
 
-    fn look(&self) -> Result<(), String> {
+    fn look(&mut self) -> Result<(), String> {
         if let Some(violation) = &self.oracle.lock().violation {
             return Err(violation.clone());
         }
-        self.cluster.stopped().map_or(Ok(()), Err)
+        if let Some(stopped) = self.cluster.stopped() {
+            return Err(stopped);
+        }
+        let wrong = self.watch.look(&self.cluster, &self.injector.lost_power);
+        wrong.map_or(Ok(()), Err)
     }
 
     fn watch_leader(&mut self) {
@@ -282,7 +316,12 @@ impl Run {
 
     fn start_workers(&mut self) {
         let addresses = self.cluster.addresses();
-        for (number, durability) in CLIENT_LEVELS.into_iter().enumerate() {
+        for (number, level) in CLIENT_LEVELS.into_iter().enumerate() {
+            let manner = Manner {
+                level,
+                patience: CLIENT_PATIENCE[number % CLIENT_PATIENCE.len()],
+                pace: CLIENT_PACE,
+            };
             let env = self.cluster.world.env(self.cluster.client_host());
             let (oracle, stop) = (self.oracle.clone(), self.stop.clone());
             let (task_env, addresses) = (env.clone(), addresses.clone());
@@ -290,107 +329,10 @@ impl Run {
                 Reactor::Session(number),
                 "worker",
                 Box::new(move || {
-                    let worker = Worker::new(task_env, oracle, &addresses, durability);
+                    let worker = Worker::new(task_env, oracle, &addresses, number, manner);
                     Box::pin(worker.run(move || stop.load(Ordering::SeqCst)))
                 }),
             );
-        }
-    }
-
-    /// Injects one fault and, after a while, takes it back.
-    fn fault(&mut self) -> Result<(), String> {
-        let nodes = self.cluster.len() as u64;
-        let (kind, node) = self
-            .cluster
-            .world
-            .draw(|chance| (chance.below(14), chance.below(nodes) as usize));
-        match kind {
-            0..=3 => {
-                let leader = self.cluster.leader().map_or(node, |(leader, _)| leader);
-                self.faults.leader_crashes += 1;
-                self.crash_and_restart(&[leader])
-            }
-            4..=5 => {
-                let leader = self.cluster.leader().map(|(leader, _)| leader);
-                let follower = match leader {
-                    Some(leader) if leader == node => (node + 1) % self.cluster.len(),
-                    _ => node,
-                };
-                self.faults.follower_crashes += 1;
-                self.crash_and_restart(&[follower])
-            }
-            6 => {
-                self.faults.total_crashes += 1;
-                let all: Vec<usize> = (0..self.cluster.len()).collect();
-                self.crash_and_restart(&all)
-            }
-            7..=8 => {
-                self.faults.freezes += 1;
-                self.cluster.world.pause(self.cluster.host(node), true);
-                self.pass(50, 3_000)?;
-                self.cluster.world.pause(self.cluster.host(node), false);
-                Ok(())
-            }
-            9..=10 => {
-                self.faults.partitions += 1;
-                self.cut(node, true, true, true);
-                self.pass(100, 4_000)?;
-                self.cut(node, true, true, false);
-                Ok(())
-            }
-            11..=12 => {
-                self.faults.one_way_cuts += 1;
-                let inward = kind == 11;
-                self.cut(node, inward, !inward, true);
-                self.pass(100, 3_000)?;
-                self.cut(node, inward, !inward, false);
-                Ok(())
-            }
-            _ => {
-                self.faults.slow_disks += 1;
-                let host = self.cluster.host(node);
-                self.cluster.world.set_disk_delay(host, SLOW_DISK);
-                self.pass(200, 2_000)?;
-                self.cluster.world.set_disk_delay(host, SOUND_DISK);
-                Ok(())
-            }
-        }
-    }
-
-    fn crash_and_restart(&mut self, nodes: &[usize]) -> Result<(), String> {
-        for node in nodes {
-            self.cluster.crash(*node);
-        }
-        self.pass(10, 2_500)?;
-        for node in nodes {
-            self.cluster.restart(*node);
-        }
-        Ok(())
-    }
-
-    /// Cuts the ways between a node and the others, to it, from it, or both; or heals them.
-    fn cut(&mut self, node: usize, inward: bool, outward: bool, cut: bool) {
-        let own = self.cluster.host(node);
-        let others: Vec<HostId> = (0..self.cluster.len())
-            .map(|other| self.cluster.host(other))
-            .filter(|other| *other != own)
-            .collect();
-        for other in others {
-            if inward {
-                self.cluster.world.set_cut(other, own, cut);
-            }
-            if outward {
-                self.cluster.world.set_cut(own, other, cut);
-            }
-        }
-    }
-
-    fn heal(&mut self) {
-        for node in 0..self.cluster.len() {
-            self.cut(node, true, true, false);
-            if !self.cluster.is_alive(node) {
-                self.cluster.restart(node);
-            }
         }
     }
 

@@ -101,7 +101,7 @@ fn a_crash_keeps_what_was_synced_and_perhaps_the_rest() {
             }),
         );
         world.run_for(Duration::from_secs(1));
-        world.crash(host);
+        world.crash(host, true);
         world.restart(host);
         let file = world
             .env(host)

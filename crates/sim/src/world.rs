@@ -112,6 +112,8 @@ pub(crate) struct Host {
     pub clock_offset: u64,
     /// How many nanoseconds the host's clock gains per million.
     pub clock_drift: i64,
+    /// By how many microseconds the host's wall clock is wrong.
+    pub wall_error: i64,
     pub disk: DiskState,
     pub disk_delay: Duration,
     pub stopped: Option<String>,
@@ -293,6 +295,7 @@ impl World {
         let clock_offset = state.chance.below(1 << 50);
         // Monotonic clocks tick at nearly the same rate: within 200 parts in a million.
         let clock_drift = state.chance.below(401) as i64 - 200;
+        let wall_error = state.chance.below(4_000_000) as i64 - 2_000_000;
         state.hosts.push(Host {
             name: name.to_owned(),
             incarnation: 1,
@@ -300,6 +303,7 @@ impl World {
             paused: false,
             clock_offset,
             clock_drift,
+            wall_error,
             disk: DiskState::default(),
             disk_delay: Duration::from_micros(100),
             stopped: None,
@@ -348,9 +352,10 @@ impl World {
         self.shared.state().hosts[host.0].stopped.clone()
     }
 
-    /// Kills a host: its tasks are gone, its connections break, and of what it wrote and did not
-    /// sync, chance keeps some, loses some and tears some.
-    pub fn crash(&mut self, host: HostId) {
+    /// Kills a host: its tasks are gone, its connections break. If it loses power, chance keeps
+    /// some of what it wrote and did not sync, loses some and tears some; otherwise only its
+    /// programs die, and everything they wrote stays.
+    pub fn crash(&mut self, host: HostId, loses_power: bool) {
         {
             let mut guard = self.shared.state();
             let state = &mut *guard;
@@ -359,7 +364,9 @@ impl World {
             state.hosts[host.0].alive = false;
             state.hosts[host.0].paused = false;
             let (hosts, chance) = (&mut state.hosts, &mut state.chance);
-            hosts[host.0].disk.crash(chance);
+            if loses_power {
+                hosts[host.0].disk.crash(chance);
+            }
         }
         let wakers = NetState::host_died(&mut self.shared.state(), host);
         wakers.into_iter().for_each(Waker::wake);
@@ -382,6 +389,13 @@ impl World {
         let mut state = self.shared.state();
         state.note("pause", host.0 as u64 * 2 + u64::from(paused));
         state.hosts[host.0].paused = paused;
+    }
+
+    /// Moves a host's wall clock by so many microseconds.
+    pub fn jump_wall_clock(&mut self, host: HostId, micros: i64) {
+        let mut state = self.shared.state();
+        state.note("jump", host.0 as u64);
+        state.hosts[host.0].wall_error += micros;
     }
 
     /// How long a sync takes on that host, about.

@@ -1,0 +1,361 @@
+//! What goes wrong in a run: one table of faults, injected by chance, each taken back after a while.
+//!
+//! | fault | whom | what happens |
+//! |---|---|---|
+//! | leader crash, follower crash | one node | it dies, and comes back |
+//! | total crash | all | all die at once, and come back one after the other |
+//! | quick restart | any, mostly not the leader | it is back within a few heartbeats |
+//! | freeze | any, mostly the leader | nothing of it runs; its clock and its sockets go on |
+//! | partition | any, mostly the leader | cut off from all other nodes, clients excepted |
+//! | one-way cut | any, mostly the leader | it is not heard, or does not hear |
+//! | link cut | two nodes | they do not reach one another; everybody else does |
+//! | split | a minority with the leader | cut off from the rest, clients excepted |
+//! | slow disk | any | its syncs take a hundred times as long |
+//! | clock jump | any | its wall clock jumps by seconds, forwards or back |
+//!
+//! Up to [`AT_ONCE_MAX`] faults overlap. A node that dies loses power: of what it wrote and did not
+//! sync, chance keeps, loses and tears. In a world where [`Config::power_holds`] only its process
+//! dies, and everything written survives.
+//!
+//! [`Config::power_holds`]: crate::scenario::Config::power_holds
+
+use std::time::Duration;
+
+use crate::cluster::Cluster;
+use crate::world::HostId;
+
+/// Faults that overlap at most; further ones wait.
+const AT_ONCE_MAX: usize = 2;
+
+/// A slow disk's sync takes about this.
+const SLOW_DISK: Duration = Duration::from_millis(15);
+
+/// A sound disk's sync takes about this.
+const SOUND_DISK: Duration = Duration::from_micros(100);
+
+/// A wall clock jumps at most so far.
+const JUMP_MS_MAX: u64 = 5_000;
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The leader dies.
+    LeaderCrash,
+    /// Another node dies.
+    FollowerCrash,
+    /// All die.
+    TotalCrash,
+    /// A node dies and is back at once.
+    QuickRestart,
+    /// A node stands still.
+    Freeze,
+    /// A node is cut off from the others.
+    Partition,
+    /// A node is not heard, or does not hear.
+    OneWayCut,
+    /// Two nodes do not reach one another.
+    LinkCut,
+    /// The leader and less than half of the others are cut off from the rest.
+    Split,
+    /// A disk is slow.
+    SlowDisk,
+    /// A wall clock jumps.
+    ClockJump,
+}
+
+const KINDS: usize = Fault::ALL.len();
+
+impl Fault {
+    /// All kinds.
+    pub const ALL: [Fault; 11] = [
+        Fault::LeaderCrash,
+        Fault::FollowerCrash,
+        Fault::TotalCrash,
+        Fault::QuickRestart,
+        Fault::Freeze,
+        Fault::Partition,
+        Fault::OneWayCut,
+        Fault::LinkCut,
+        Fault::Split,
+        Fault::SlowDisk,
+        Fault::ClockJump,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::LeaderCrash => "leader crashes",
+            Fault::FollowerCrash => "follower crashes",
+            Fault::TotalCrash => "total crashes",
+            Fault::QuickRestart => "quick restarts",
+            Fault::Freeze => "freezes",
+            Fault::Partition => "partitions",
+            Fault::OneWayCut => "one-way cuts",
+            Fault::LinkCut => "link cuts",
+            Fault::Split => "splits",
+            Fault::SlowDisk => "slow disks",
+            Fault::ClockJump => "clock jumps",
+        }
+    }
+
+    /// How often it is drawn, and for how many milliseconds it lasts.
+    fn odds(self) -> (u64, (u64, u64)) {
+        match self {
+            Fault::LeaderCrash => (3, (10, 2_000)),
+            Fault::FollowerCrash => (2, (10, 2_000)),
+            Fault::TotalCrash => (1, (10, 500)),
+            Fault::QuickRestart => (3, (5, 150)),
+            Fault::Freeze => (2, (50, 2_000)),
+            Fault::Partition => (2, (100, 2_500)),
+            Fault::OneWayCut => (2, (100, 2_500)),
+            Fault::LinkCut => (2, (100, 2_500)),
+            Fault::Split => (2, (100, 1_200)),
+            Fault::SlowDisk => (1, (200, 2_000)),
+            Fault::ClockJump => (1, (1, 2)),
+        }
+    }
+
+    /// Whether it makes sense with so many nodes.
+    fn fits(self, nodes: usize) -> bool {
+        match self {
+            Fault::LeaderCrash
+            | Fault::TotalCrash
+            | Fault::QuickRestart
+            | Fault::Freeze
+            | Fault::SlowDisk
+            | Fault::ClockJump => true,
+            Fault::FollowerCrash | Fault::Partition | Fault::OneWayCut | Fault::LinkCut => {
+                nodes > 1
+            }
+            Fault::Split => nodes > 2,
+        }
+    }
+}
+
+/// How often each fault was injected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts([u64; KINDS]);
+
+impl Counts {
+    /// Counts one.
+    pub fn count(&mut self, fault: Fault) {
+        self.0[fault as usize] += 1;
+    }
+
+    /// How often a fault was injected.
+    pub fn of(&self, fault: Fault) -> u64 {
+        self.0[fault as usize]
+    }
+
+    /// All faults together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Counts) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
+    }
+}
+
+/// How a fault is taken back.
+enum Undo {
+    Restart(Vec<usize>),
+    Wake(usize),
+    Heal(Vec<(HostId, HostId)>),
+    SoundDisk(usize),
+}
+
+/// The faults of one run.
+#[derive(Default)]
+pub(crate) struct Injector {
+    /// How often each was injected.
+    pub counts: Counts,
+    /// For each node, the virtual time at which it last came back without what it had not synced.
+    pub lost_power: Vec<Option<Duration>>,
+    active: Vec<(Duration, Undo)>,
+    power_holds: bool,
+}
+
+impl Injector {
+    pub fn new(nodes: usize, power_holds: bool) -> Injector {
+        Injector {
+            lost_power: vec![None; nodes],
+            power_holds,
+            ..Injector::default()
+        }
+    }
+
+    /// Takes back what is due.
+    pub fn undo_due(&mut self, cluster: &mut Cluster) {
+        let now = cluster.world.elapsed();
+        let (due, later) = std::mem::take(&mut self.active)
+            .into_iter()
+            .partition(|(until, _)| *until <= now);
+        self.active = later;
+        self.undo(cluster, due);
+    }
+
+    /// Takes everything back.
+    pub fn undo_all(&mut self, cluster: &mut Cluster) {
+        let all = std::mem::take(&mut self.active);
+        self.undo(cluster, all);
+        for node in 0..cluster.len() {
+            if !cluster.is_alive(node) {
+                cluster.restart(node);
+            }
+        }
+    }
+
+    fn undo(&mut self, cluster: &mut Cluster, undone: Vec<(Duration, Undo)>) {
+        for (_, undo) in undone {
+            match undo {
+                Undo::Restart(nodes) => {
+                    for node in nodes {
+                        if !cluster.is_alive(node) {
+                            cluster.restart(node);
+                        }
+                    }
+                }
+                Undo::Wake(node) => cluster.world.pause(cluster.host(node), false),
+                Undo::Heal(ways) => {
+                    for (from, to) in ways {
+                        cluster.world.set_cut(from, to, false);
+                    }
+                }
+                Undo::SoundDisk(node) => {
+                    let host = cluster.host(node);
+                    cluster.world.set_disk_delay(host, SOUND_DISK);
+                }
+            }
+        }
+    }
+
+    /// Injects a fault that chance picks, unless there are enough.
+    pub fn inject(&mut self, cluster: &mut Cluster) {
+        if self.active.len() >= AT_ONCE_MAX {
+            return;
+        }
+        let nodes = cluster.len();
+        let fitting = || Fault::ALL.into_iter().filter(|fault| fault.fits(nodes));
+        let weights: u64 = fitting().map(|fault| fault.odds().0).sum();
+        let mut pick = cluster.world.draw(|chance| chance.below(weights));
+        let Some(fault) = fitting().find(|fault| {
+            let weight = fault.odds().0;
+            let found = pick < weight;
+            pick = pick.saturating_sub(weight);
+            found
+        }) else {
+            return;
+        };
+        let (low, high) = fault.odds().1;
+        let lasts = cluster.world.draw(|chance| chance.between(low, high));
+        let until = cluster.world.elapsed() + Duration::from_millis(lasts);
+        if let Some(undo) = self.begin(fault, cluster) {
+            self.counts.count(fault);
+            self.active.extend(undo.map(|undo| (until, undo)));
+        }
+    }
+
+    /// Injects a fault; none if it cannot be had now, and nothing inside if it takes itself back.
+    fn begin(&mut self, fault: Fault, cluster: &mut Cluster) -> Option<Option<Undo>> {
+        let leader = cluster.leader().map(|(leader, _)| leader);
+        let nodes = cluster.len();
+        let any = cluster
+            .world
+            .draw(|chance| chance.below(nodes as u64) as usize);
+        let toss = cluster.world.draw(|chance| chance.below(3));
+        let mostly_leader = leader.filter(|_| toss > 0).unwrap_or(any);
+        Some(Some(match fault {
+            Fault::LeaderCrash => self.crash(cluster, &[leader?])?,
+            Fault::FollowerCrash => self.crash(cluster, &[other_than(leader?, any, nodes)])?,
+            Fault::TotalCrash => {
+                let all: Vec<usize> = (0..nodes).collect();
+                self.crash(cluster, &all)?
+            }
+            Fault::QuickRestart => {
+                let node = match leader {
+                    Some(leader) if toss > 0 && nodes > 1 => other_than(leader, any, nodes),
+                    _ => any,
+                };
+                self.crash(cluster, &[node])?
+            }
+            Fault::Freeze => {
+                if !cluster.is_alive(mostly_leader) {
+                    return None;
+                }
+                cluster.world.pause(cluster.host(mostly_leader), true);
+                Undo::Wake(mostly_leader)
+            }
+            Fault::Partition => cut(cluster, &[mostly_leader], true, true),
+            Fault::OneWayCut => cut(cluster, &[mostly_leader], toss == 0, toss != 0),
+            Fault::LinkCut => {
+                let node = cluster.host(mostly_leader);
+                let other = cluster.host(other_than(mostly_leader, any, nodes));
+                let ways = vec![(node, other), (other, node)];
+                cut_ways(cluster, ways)
+            }
+            Fault::Split => {
+                let leader = leader?;
+                let few = (nodes - 1) / 2;
+                let with: Vec<usize> = (0..few).map(|step| (leader + step) % nodes).collect();
+                cut(cluster, &with, true, true)
+            }
+            Fault::SlowDisk => {
+                cluster.world.set_disk_delay(cluster.host(any), SLOW_DISK);
+                Undo::SoundDisk(any)
+            }
+            Fault::ClockJump => {
+                let by = cluster.world.draw(|chance| chance.below(2 * JUMP_MS_MAX));
+                let by = by as i64 - JUMP_MS_MAX as i64;
+                cluster.world.jump_wall_clock(cluster.host(any), by * 1_000);
+                return Some(None);
+            }
+        }))
+    }
+
+    fn crash(&mut self, cluster: &mut Cluster, nodes: &[usize]) -> Option<Undo> {
+        let living: Vec<usize> = nodes
+            .iter()
+            .copied()
+            .filter(|node| cluster.is_alive(*node))
+            .collect();
+        for node in &living {
+            cluster.crash(*node, !self.power_holds);
+            if !self.power_holds {
+                self.lost_power[*node] = Some(cluster.world.elapsed());
+            }
+        }
+        (!living.is_empty()).then_some(Undo::Restart(living))
+    }
+}
+
+/// `any`, or the next node if that is `node`.
+fn other_than(node: usize, any: usize, nodes: usize) -> usize {
+    match any == node {
+        true => (node + 1) % nodes,
+        false => any,
+    }
+}
+
+/// Cuts the ways between some nodes and the others: to them, from them, or both.
+fn cut(cluster: &mut Cluster, nodes: &[usize], inward: bool, outward: bool) -> Undo {
+    let mut ways = Vec::new();
+    for node in nodes {
+        for other in (0..cluster.len()).filter(|other| !nodes.contains(other)) {
+            let (own, other) = (cluster.host(*node), cluster.host(other));
+            ways.extend(inward.then_some((other, own)));
+            ways.extend(outward.then_some((own, other)));
+        }
+    }
+    cut_ways(cluster, ways)
+}
+
+fn cut_ways(cluster: &mut Cluster, ways: Vec<(HostId, HostId)>) -> Undo {
+    for (from, to) in &ways {
+        cluster.world.set_cut(*from, *to, true);
+    }
+    Undo::Heal(ways)
+}
