@@ -73,7 +73,7 @@ impl NodeSettings {
     /// Reads settings.
     ///
     /// # Errors
-    /// 22023 for a value that a setting cannot have.
+    /// 42704 for a setting that does not exist, 22023 for a value that it cannot have.
     pub fn read(settings: &BTreeMap<String, String>) -> Result<NodeSettings> {
         let mut read = NodeSettings {
             max_connections: MAX_CONNECTIONS,
@@ -81,13 +81,17 @@ impl NodeSettings {
             session: Vec::new(),
         };
         for (name, value) in settings {
-            read.set(name, value)
-                .map_err(|expected| bad_value(name, value, expected))?;
+            let known = read.set(name, value);
+            if !known.map_err(|expected| bad_value(name, value, expected))? {
+                sql::session::check_setting(name, value)?;
+                read.session.push((name.clone(), value.clone()));
+            }
         }
         Ok(read)
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
+    /// Takes a setting of a node; false when it is none. The error is what would be a value.
+    fn set(&mut self, name: &str, value: &str) -> Result<bool, &'static str> {
         let group = &mut self.group;
         match name {
             "max_connections" => {
@@ -101,9 +105,9 @@ impl NodeSettings {
             "quorate.checkpoint_log_size" => group.checkpoint_log_bytes = bytes(value)?,
             "quorate.log_segment_size" => group.segment_bytes = bytes(value)?,
             "quorate.absent_log_size" => group.absent_log_bytes_max = bytes(value)?,
-            _ => self.session.push((name.to_owned(), value.to_owned())),
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -177,9 +181,14 @@ mod tests {
             ("quorate.election_timeout", "0s"),
             ("quorate.log_segment_size", "99999999999GB"),
             ("checkpoint_timeout", "-1s"),
+            ("synchronous_commit", "maybe"),
         ] {
             let error = read(name, value).unwrap_err();
             assert_eq!(error.state(), SqlState::INVALID_PARAMETER_VALUE, "{value}");
+        }
+        for name in ["no_such_setting", "quorate.no_such_setting"] {
+            let error = read(name, "1").unwrap_err();
+            assert_eq!(error.state(), SqlState::UNDEFINED_OBJECT, "{name}");
         }
     }
 }

@@ -266,15 +266,23 @@ pub struct Ports {
 /// # Errors
 /// When the ports do not reach.
 pub fn addresses(count: usize, ports: Ports) -> Result<Vec<NodeAddress>, Failure> {
-    let ip = |index: usize| IpAddr::V4(Ipv4Addr::new(127, 0, 0, index as u8 + 1));
-    let has_hosts = (1..count).all(|index| host::try_bind((ip(index), 0).into()).is_ok());
+    let has_hosts = (1..count).all(|index| host::try_bind((loopback(index), 0).into()).is_ok());
+    place(count, ports, has_hosts)
+}
+
+/// 127.0.0.1, 127.0.0.2, …
+fn loopback(index: usize) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(127, 0, 0, index as u8 + 1))
+}
+
+fn place(count: usize, ports: Ports, has_hosts: bool) -> Result<Vec<NodeAddress>, Failure> {
     let address = |port: u16, index: usize| -> Result<SocketAddr, Failure> {
         if has_hosts {
-            return Ok((ip(index), port).into());
+            return Ok((loopback(index), port).into());
         }
         let port = port.checked_add(index as u16);
         let port = port.ok_or("there are not enough ports for all nodes")?;
-        Ok((ip(0), port).into())
+        Ok((loopback(0), port).into())
     };
     (0..count)
         .map(|index| {
@@ -287,4 +295,59 @@ pub fn addresses(count: usize, ports: Ports) -> Result<Vec<NodeAddress>, Failure
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORTS: Ports = Ports {
+        sql: 5433,
+        peer: 6433,
+        http: 7433,
+    };
+
+    fn sql_addresses(count: usize, ports: Ports, has_hosts: bool) -> Vec<String> {
+        let nodes = place(count, ports, has_hosts).unwrap();
+        nodes
+            .iter()
+            .map(|node| node.sql_address.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn nodes_stand_as_on_hosts_or_on_successive_ports() {
+        assert_eq!(
+            sql_addresses(3, PORTS, true),
+            ["127.0.0.1:5433", "127.0.0.2:5433", "127.0.0.3:5433"]
+        );
+        assert_eq!(
+            sql_addresses(3, PORTS, false),
+            ["127.0.0.1:5433", "127.0.0.1:5434", "127.0.0.1:5435"]
+        );
+        let last = Ports {
+            sql: u16::MAX,
+            ..PORTS
+        };
+        assert!(place(2, last, false).is_err());
+    }
+
+    #[test]
+    fn files_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let cluster = Cluster {
+            format: FORMAT,
+            cluster: ClusterId(7).to_string(),
+            nodes: place(3, PORTS, true).unwrap(),
+        };
+        let settings = [("synchronous_commit".to_owned(), "local".to_owned())].into();
+        write(dir.path(), &cluster, "ann", &settings).unwrap();
+        assert_eq!(read_cluster(dir.path()).unwrap(), Some(cluster.clone()));
+        let second = read_node(&node_dir(dir.path(), &cluster.nodes[1])).unwrap();
+        assert_eq!(second.this().unwrap(), &cluster.nodes[1]);
+        let config = second.config().unwrap();
+        assert_eq!((config.cluster, config.node), (ClusterId(7), NodeId(2)));
+        assert_eq!((config.user.as_str(), config.settings), ("ann", settings));
+        assert_eq!(config.members.len(), 3);
+    }
 }

@@ -70,6 +70,10 @@ fn bad_options_of_up_are_refused() {
         &up(&["-c", "max_connections=many"]),
         "invalid value for parameter \"max_connections\": \"many\"",
     );
+    assert_says(
+        &up(&["-c", "no_such_setting=1"]),
+        "unrecognized configuration parameter \"no_such_setting\"",
+    );
 }
 
 #[test]

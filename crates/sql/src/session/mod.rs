@@ -466,6 +466,14 @@ fn startup_settings(given: &[(String, String)]) -> Vec<(String, String)> {
     out
 }
 
+/// Whether sessions can begin with a setting at a value.
+///
+/// # Errors
+/// What every session would fail with: 42704, 22023, 55P02.
+pub fn check_setting(name: &str, value: &str) -> Result<()> {
+    Settings::new("").set_start(name, value)
+}
+
 /// First start of a cluster: writes the catalog's first rows, in one ordinary transaction, and
 /// returns what must settle before anyone is let in. Does nothing when they are there.
 ///
