@@ -15,7 +15,7 @@ const LOG: &str = "group1/log/0000000000000001.seg";
 const STORE: &str = "group1/store/store";
 
 /// Bytes of a page of the store.
-const PAGE: u64 = 4096;
+const PAGE: u64 = 8192;
 
 /// What `quorate start` says of a directory that it must refuse.
 fn refusal(node: &Path) -> String {

@@ -726,8 +726,11 @@ fn parameters_and_transactions_of_a_driver(stage: &Stage) {
     }
 }
 
+/// A message: its kind and its body.
+type Message = (u8, &'static [u8]);
+
 /// Extended messages that go wrong, and the SQLSTATE that each must have.
-const MISTAKES: [(&str, &[(u8, &[u8])], &str); 10] = [
+const MISTAKES: [(&str, &[Message], &str); 10] = [
     ("a syntax error", &[(b'P', b"\0selec\0\0\0")], "42601"),
     (
         "two statements",
