@@ -148,7 +148,7 @@ pub struct AggregateCall {
 }
 
 /// What a subquery in an expression gives.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SubKind {
     /// Its only value.
     Scalar,
@@ -156,6 +156,8 @@ pub enum SubKind {
     Exists,
     /// Whether the value compares so with any of its rows (true: with all).
     Any(Func, bool),
+    /// Whether the row equals one of its rows, column by column.
+    AnyRow(Rc<[(Func, Rc<[TypeId]>)]>),
     /// Its rows as an array.
     Array(TypeId),
 }

@@ -142,9 +142,13 @@ impl Binder<'_> {
         let args = args
             .into_iter()
             .zip(&found.argument_types)
-            .map(|(arg, ty)| {
-                let arg = self.coerce_argument(arg, *ty)?;
-                self.settle(arg)
+            .map(|(arg, ty)| match *ty {
+                // A literal without a type stays one to a function of anything.
+                TypeId::ANY | TypeId::UNKNOWN => Ok(arg),
+                ty => {
+                    let arg = self.coerce_argument(arg, ty)?;
+                    self.settle(arg)
+                }
             })
             .collect::<Result<Vec<_>>>()?;
         let types: Rc<[TypeId]> = args.iter().map(|arg| arg.ty).collect();
@@ -165,11 +169,17 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let location = call.location;
         let nested = |expr: &Expr| expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_)));
-        if args.iter().any(nested) {
+        if let Some(arg) = args.iter().find(|arg| nested(arg)) {
+            let mut at = location;
+            arg.visit(&mut |part| {
+                if matches!(part.kind, ExprKind::Aggregate(_)) {
+                    at = part.location.0;
+                }
+            });
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
                 "aggregate function calls cannot be nested",
-                location,
+                at,
             ));
         }
         let args = args

@@ -110,16 +110,16 @@ impl Binder<'_> {
             }
             ExprKind::Const(value) => {
                 let text = value.as_str().to_owned();
-                // An explicit cast truncates where input would refuse.
-                let modifier = if explicit { NO_TYPMOD } else { typmod };
+                // The modifier of an interval says how its text is read; others are applied to
+                // the value when the statement runs.
+                let modifier = match ty {
+                    TypeId::INTERVAL => typmod,
+                    _ => NO_TYPMOD,
+                };
                 let value = types::input(self.cx.eval, ty, modifier, &text)
                     .map_err(|error| self.place(error, location))?;
-                let mut constant = Expr::constant(value, ty, location);
-                if explicit {
-                    return Ok(fit(constant, typmod, true));
-                }
-                constant.typmod = typmod;
-                Ok(constant)
+                let constant = Expr::constant(value, ty, location);
+                Ok(fit(constant, typmod, explicit))
             }
             _ => Ok(expr),
         }
@@ -219,9 +219,16 @@ impl Binder<'_> {
     }
 
     /// What is still a bare literal or parameter becomes text, as the output of a query does.
-    pub(super) fn settle(&mut self, expr: Expr) -> Result<Expr> {
+    pub(super) fn settle(&mut self, mut expr: Expr) -> Result<Expr> {
         if expr.is_untyped() {
             return self.coerce_untyped(expr, TypeId::TEXT, NO_TYPMOD, false);
+        }
+        if let ExprKind::Record(fields) = &mut expr.kind {
+            for field in fields {
+                let open = Expr::constant(Datum::Null, TypeId::TEXT, -1);
+                let taken = std::mem::replace(field, open);
+                *field = self.settle(taken)?;
+            }
         }
         Ok(expr)
     }

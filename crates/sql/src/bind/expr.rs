@@ -25,6 +25,10 @@ pub struct Place {
     pub aggregates: bool,
     /// Whether set-returning functions may stand there.
     pub sets: bool,
+    /// Whether columns may be named there.
+    pub columns: bool,
+    /// Whether subqueries may stand there; if not, what the clause is called in the error.
+    pub no_subquery: Option<&'static str>,
 }
 
 impl Place {
@@ -34,23 +38,37 @@ impl Place {
             clause,
             aggregates: false,
             sets: false,
+            columns: true,
+            no_subquery: None,
         }
     }
 
     /// A clause of a query over groups.
     pub const fn grouped(clause: &'static str) -> Place {
         Place {
-            clause,
             aggregates: true,
-            sets: false,
+            ..Place::plain(clause)
         }
     }
 
     /// The target list of a query.
     pub const TARGETS: Place = Place {
-        clause: "SELECT",
         aggregates: true,
         sets: true,
+        ..Place::plain("SELECT")
+    };
+
+    /// The default of a column.
+    pub const DEFAULT: Place = Place {
+        columns: false,
+        no_subquery: Some("DEFAULT expression"),
+        ..Place::plain("DEFAULT expressions")
+    };
+
+    /// A CHECK constraint.
+    pub const CHECK: Place = Place {
+        no_subquery: Some("check constraint"),
+        ..Place::plain("check constraints")
     };
 }
 
@@ -78,6 +96,11 @@ impl Binder<'_> {
         };
         match node {
             NodeEnum::AConst(constant) => self.constant(constant),
+            NodeEnum::ColumnRef(column) if !place.columns => Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot use column reference in DEFAULT expression",
+                column.location,
+            )),
             NodeEnum::ColumnRef(column) => {
                 let names = strings(&column.fields);
                 if names.len() != column.fields.len() {
@@ -141,17 +164,20 @@ impl Binder<'_> {
                 ))
             }
             NodeEnum::SqlvalueFunction(function) => self.value_function(function),
-            NodeEnum::SubLink(link) => self.sublink(link, scope, below),
+            NodeEnum::SubLink(link) => match place.no_subquery {
+                None => self.sublink(link, scope, below),
+                Some(clause) => Err(self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("cannot use subquery in {clause}"),
+                    link.location,
+                )),
+            },
             NodeEnum::AArrayExpr(array) => {
                 let elements = self.nodes(&array.elements, scope, below)?;
                 self.array(elements, array.location)
             }
             NodeEnum::RowExpr(row) => {
-                let fields = self
-                    .nodes(&row.args, scope, below)?
-                    .into_iter()
-                    .map(|field| self.settle(field))
-                    .collect::<Result<_>>()?;
+                let fields = self.nodes(&row.args, scope, below)?;
                 Ok(Expr::new(
                     ExprKind::Record(fields),
                     TypeId::RECORD,
@@ -210,6 +236,10 @@ impl Binder<'_> {
     /// A number that is no int4: int8 if it fits, else numeric.
     fn number(&mut self, text: &str, location: i32) -> Result<Expr> {
         let digits = text.replace('_', "");
+        // The grammar makes one number of a minus sign and a number: it may be the least int4.
+        if let Ok(value) = digits.parse::<i32>() {
+            return Ok(Expr::constant(Datum::Int4(value), TypeId::INT4, location));
+        }
         if let Ok(value) = digits.parse::<i64>() {
             return Ok(Expr::constant(Datum::Int8(value), TypeId::INT8, location));
         }
@@ -698,7 +728,7 @@ impl Binder<'_> {
             SubLinkType::AnySublink | SubLinkType::AllSublink => {
                 let test = self.expr(boxed(&link.testexpr)?, scope, place)?;
                 if matches!(test.kind, ExprKind::Record(_)) {
-                    return Err(self.unsupported("a row compared with a subquery", location));
+                    return self.row_sublink(link, test, query, correlated);
                 }
                 let names = strings(&link.oper_name);
                 let name = names.last().copied().unwrap_or("=");
@@ -733,6 +763,61 @@ impl Binder<'_> {
             _ => return Err(self.unsupported("this kind of subquery", location)),
         };
         Ok(self.sub(sub, query.plan, types, correlated, ty, test, location))
+    }
+
+    /// `(a, b) IN (SELECT …)`.
+    fn row_sublink(
+        &mut self,
+        link: &SubLink,
+        test: Expr,
+        query: super::select::Query,
+        correlated: bool,
+    ) -> Result<Expr> {
+        let location = link.location;
+        let names = strings(&link.oper_name);
+        let any = link.sub_link_type == SubLinkType::AnySublink as i32;
+        if !any || names.last().is_some_and(|name| *name != "=") {
+            return Err(self.unsupported("this comparison of a row with a subquery", location));
+        }
+        let ExprKind::Record(fields) = test.kind else {
+            return Err(Error::internal("no row to compare"));
+        };
+        if fields.len() != query.columns.len() {
+            let wrong = if fields.len() < query.columns.len() {
+                "many"
+            } else {
+                "few"
+            };
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                format!("subquery has too {wrong} columns"),
+                location,
+            ));
+        }
+        let mut functions = Vec::new();
+        let mut tests = Vec::new();
+        let mut outputs = Vec::new();
+        for (place, (field, column)) in fields.into_iter().zip(&query.columns).enumerate() {
+            let found = self.operator("=", field.ty, column.ty, location)?;
+            tests.push(self.coerce_argument(field, found.argument_types[0])?);
+            let output = Expr::new(ExprKind::Column(place), column.ty, -1);
+            outputs.push(self.coerce_argument(output, found.argument_types[1])?);
+            let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());
+            functions.push((Func(found.operator.function), types));
+        }
+        let plan = super::select::projection(query.plan, &outputs);
+        let test = Expr::new(ExprKind::Record(tests), TypeId::RECORD, location);
+        let kind = SubKind::AnyRow(Rc::from(functions));
+        let none: Rc<[TypeId]> = Rc::from([]);
+        Ok(self.sub(
+            kind,
+            plan,
+            none,
+            correlated,
+            TypeId::BOOL,
+            Some(test),
+            location,
+        ))
     }
 
     #[allow(clippy::too_many_arguments)]

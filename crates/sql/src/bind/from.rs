@@ -338,9 +338,8 @@ impl Binder<'_> {
         }
         let beside = beside(scope);
         let place = Place {
-            clause: "functions in FROM",
-            aggregates: false,
             sets: true,
+            ..Place::plain("functions in FROM")
         };
         let level = Scope::inside(Some(&beside));
         let expr = self.node(call, &level, place)?;

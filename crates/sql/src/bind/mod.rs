@@ -331,37 +331,35 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the defaults and CHECKs of a table.
+    /// Binds the default of a column as it is written.
     ///
     /// # Errors
-    /// What is wrong with them.
-    pub fn check_table(&mut self, table: &Arc<Table>) -> Result<()> {
-        for column in &table.columns {
-            let Some(text) = &column.default else {
-                continue;
-            };
-            let bound = self.stored(text, &scope::Scope::default(), "DEFAULT expressions")?;
-            let from = bound.ty;
-            let context = crate::functions::CastContext::Assignment;
-            if self
-                .try_coerce(bound, column.type_id, column.typmod, context)?
-                .is_err()
-            {
-                return Err(Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "column \"{}\" is of type {} but default expression is of type {from}",
-                        column.name, column.type_id
-                    ),
-                )
-                .with_hint("You will need to rewrite or cast the expression."));
-            }
+    /// What is wrong with it.
+    pub fn check_default(&mut self, column: &crate::catalog::Column, node: &Node) -> Result<()> {
+        let scope = scope::Scope::default();
+        let bound = self.node(node, &scope, expr::Place::DEFAULT)?;
+        let from = bound.ty;
+        let context = crate::functions::CastContext::Assignment;
+        match self.try_coerce(bound, column.type_id, column.typmod, context)? {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "column \"{}\" is of type {} but default expression is of type {from}",
+                    column.name, column.type_id
+                ),
+            )
+            .with_hint("You will need to rewrite or cast the expression.")),
         }
+    }
+
+    /// Binds a CHECK constraint of a table as it is written.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_check(&mut self, table: &Arc<Table>, node: &Node) -> Result<()> {
         let scope = write::target_scope(table, &table.name);
-        for check in &table.checks {
-            let bound = self.stored(&check.condition, &scope, "check constraints")?;
-            self.condition(bound, "CHECK")?;
-        }
-        Ok(())
+        let bound = self.node(node, &scope, expr::Place::CHECK)?;
+        self.condition(bound, "CHECK").map(|_| ())
     }
 }

@@ -236,29 +236,51 @@ impl Binder<'_> {
         let [qualifier @ .., name] = names else {
             return Error::internal("a column without a name");
         };
+        let levels = || std::iter::successors(Some(scope), |scope| scope.parent);
+        let tables = || levels().flat_map(|scope| &scope.tables);
         let Some(alias) = qualifier.last() else {
-            return self.error(
+            let error = self.error(
                 SqlState::UNDEFINED_COLUMN,
                 format!("column \"{name}\" does not exist"),
                 location,
             );
+            return hinted(error, near_columns(tables(), None, name));
         };
-        let levels = std::iter::successors(Some(scope), |scope| scope.parent);
-        let known = levels
-            .flat_map(|scope| &scope.tables)
-            .any(|table| table.alias == *alias);
-        if known {
-            return self.error(
+        if tables().any(|table| table.alias == *alias) {
+            let error = self.error(
                 SqlState::UNDEFINED_COLUMN,
                 format!("column {} does not exist", names.join(".")),
                 location,
             );
+            return hinted(error, near_columns(tables(), Some(alias), name));
         }
-        self.error(
-            SqlState::UNDEFINED_TABLE,
-            format!("missing FROM-clause entry for table \"{alias}\""),
-            location,
-        )
+        self.missing_table(alias, scope, location)
+    }
+
+    /// 42P01 for a qualifier that no item of FROM has.
+    fn missing_table(&self, alias: &str, scope: &Scope<'_>, location: i32) -> Error {
+        let levels = std::iter::successors(Some(scope), |scope| scope.parent);
+        let mut tables = levels.flat_map(|scope| &scope.tables);
+        let renamed = tables.find(|item| {
+            item.alias != alias && item.table.as_ref().is_some_and(|table| table.name == alias)
+        });
+        match renamed {
+            Some(item) => self
+                .error(
+                    SqlState::UNDEFINED_TABLE,
+                    format!("invalid reference to FROM-clause entry for table \"{alias}\""),
+                    location,
+                )
+                .with_hint(format!(
+                    "Perhaps you meant to reference the table alias \"{}\".",
+                    item.alias
+                )),
+            None => self.error(
+                SqlState::UNDEFINED_TABLE,
+                format!("missing FROM-clause entry for table \"{alias}\""),
+                location,
+            ),
+        }
     }
 
     /// The columns that `*` or `t.*` means.
@@ -291,15 +313,74 @@ impl Binder<'_> {
             return Ok(out);
         };
         let Some(table) = scope.tables.iter().find(|table| table.alias == alias) else {
-            return Err(self.error(
-                SqlState::UNDEFINED_TABLE,
-                format!("missing FROM-clause entry for table \"{alias}\""),
-                location,
-            ));
+            return Err(self.missing_table(alias, scope, location));
         };
         push_columns(scope, table, true, location, &mut out);
         Ok(out)
     }
+}
+
+/// Names further away than this are not suggested.
+const DISTANCE_MAX: usize = 3;
+
+/// The columns whose names are nearest to a name that is missing.
+fn near_columns<'t>(
+    tables: impl Iterator<Item = &'t ScopeTable>,
+    alias: Option<&str>,
+    name: &str,
+) -> Vec<String> {
+    let mut best = DISTANCE_MAX + 1;
+    let mut near = Vec::new();
+    for table in tables.filter(|table| !table.qualified_only || alias.is_some()) {
+        let penalty = alias.map_or(0, |alias| distance(alias, &table.alias));
+        for column in table
+            .columns
+            .iter()
+            .filter(|column| !column.name.is_empty())
+        {
+            let apart = distance(&column.name, name);
+            // With more than half of it different it is another name.
+            if apart > name.len() / 2 || apart + penalty > best {
+                continue;
+            }
+            if apart + penalty < best {
+                best = apart + penalty;
+                near.clear();
+            }
+            if best <= DISTANCE_MAX {
+                near.push(format!("{}.{}", table.alias, column.name));
+            }
+        }
+    }
+    near
+}
+
+fn hinted(error: Error, near: Vec<String>) -> Error {
+    match near.as_slice() {
+        [only] => error.with_hint(format!(
+            "Perhaps you meant to reference the column \"{only}\"."
+        )),
+        [one, other] => error.with_hint(format!(
+            "Perhaps you meant to reference the column \"{one}\" or the column \"{other}\"."
+        )),
+        _ => error,
+    }
+}
+
+/// How many letters must be added, removed or changed to make one word of the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (above, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = above + 1;
+        for (place, other) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[place + 1];
+            row[place + 1] = changed.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[to.len()]
 }
 
 fn push_columns(

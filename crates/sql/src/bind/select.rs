@@ -28,6 +28,10 @@ pub struct Query {
     pub columns: Vec<OutputColumn>,
     /// Whether it looks at rows of enclosing queries.
     pub escapes: bool,
+    /// The columns that are literals without a type, which the query around may give them.
+    pub literals: Vec<Option<Expr>>,
+    /// Where each column stands.
+    pub locations: Vec<i32>,
 }
 
 /// Queries may be nested this deep, UNION included; further is 54001. A statement runs them on its
@@ -105,6 +109,12 @@ impl Binder<'_> {
                 Some(self.condition(having, "HAVING")?)
             }
         };
+        let locations: Vec<_> = exprs.iter().map(|expr| expr.location.0).collect();
+        let literal = |expr: &Expr| {
+            let open = expr.is_untyped() && matches!(expr.kind, ExprKind::Const(_));
+            open.then(|| expr.clone())
+        };
+        let literals: Vec<_> = exprs.iter().map(literal).collect();
         for (expr, column) in exprs.iter_mut().zip(&mut columns) {
             let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
             *expr = self.settle(taken)?;
@@ -140,11 +150,13 @@ impl Binder<'_> {
             }
             return self.finish_locking(select, plan, exprs, order, columns, condition, &scope);
         }
-        let plan = self.project(select, plan, exprs, order, columns.len(), &scope)?;
+        let plan = self.project(select, plan, exprs, order, &columns, &scope)?;
         Ok(Query {
             plan,
             columns,
             escapes: scope.escapes.get(),
+            literals,
+            locations,
         })
     }
 
@@ -353,10 +365,6 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Plan> {
         let plain = grouping.groups.is_empty();
-        let mut having = match having {
-            Some(having) => Some(self.regroup(having, &mut grouping, scope)?),
-            None => None,
-        };
         let all = exprs
             .iter_mut()
             .chain(order.iter_mut().map(|key| &mut key.0));
@@ -364,6 +372,10 @@ impl Binder<'_> {
             let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
             *expr = self.regroup(taken, &mut grouping, scope)?;
         }
+        let mut having = match having {
+            Some(having) => Some(self.regroup(having, &mut grouping, scope)?),
+            None => None,
+        };
         let groups = grouping.groups.len();
         let all = exprs
             .iter_mut()
@@ -384,9 +396,10 @@ impl Binder<'_> {
         input: Plan,
         mut exprs: Vec<Expr>,
         order: Vec<Order>,
-        width: usize,
+        columns: &[OutputColumn],
         scope: &Scope<'_>,
     ) -> Result<Plan> {
+        let width = columns.len();
         let distinct = !select.distinct_clause.is_empty();
         let on: Vec<_> = select
             .distinct_clause
@@ -395,6 +408,7 @@ impl Binder<'_> {
             .collect();
         // What is sorted by stands in the projected row, behind the output if need be.
         let mut keys = Vec::new();
+        let mut sort_places = Vec::new();
         for (value, descending, nulls_first) in order {
             let place = exprs.iter().position(|expr| *expr == value);
             let place = match place {
@@ -411,6 +425,7 @@ impl Binder<'_> {
                     exprs.len() - 1
                 }
             };
+            sort_places.push(place);
             keys.push(SortKey {
                 value: compile(&Expr::new(ExprKind::Column(place), value.ty, -1)),
                 ty: value.ty,
@@ -419,16 +434,32 @@ impl Binder<'_> {
             });
         }
         let mut distinct_on = Vec::new();
+        let mut sorted: Vec<_> = sort_places.clone();
         for node in &on {
-            let expr = self.node(node, scope, Place::plain("DISTINCT ON"))?;
-            let place = exprs
-                .iter()
-                .position(|known| *known == expr)
-                .unwrap_or(exprs.len());
+            let node = inner(node)?;
+            let output = self.output_column(node, &exprs, columns, "DISTINCT ON", true)?;
+            let expr = match output {
+                Some(place) => exprs[place].clone(),
+                None => self.expr(node, scope, Place::plain("DISTINCT ON"))?,
+            };
+            let place = exprs.iter().position(|known| *known == expr);
+            let place = place.unwrap_or(exprs.len());
             distinct_on.push((place, expr.ty));
             if place == exprs.len() {
                 exprs.push(expr);
             }
+        }
+        // The keys sorted by first must be those that are told apart.
+        sorted.truncate(distinct_on.len());
+        let first = |place: &usize| distinct_on.iter().any(|on| on.0 == *place);
+        if !distinct_on.is_empty() && !sorted.iter().all(first) {
+            let missing = distinct_on.iter().find(|on| !sorted.contains(&on.0));
+            let place = missing.map_or(0, |on| on.0);
+            return Err(self.error(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                on.first().map_or(-1, |_| exprs[place].location.0),
+            ));
         }
         let full = exprs.len();
         let types: Vec<_> = exprs.iter().map(|expr| expr.ty).collect();
@@ -443,26 +474,31 @@ impl Binder<'_> {
         if !distinct_on.is_empty() {
             plan = Plan::Distinct(Rc::new(plan), distinct_on);
         }
-        plan = self.limit(select, plan)?;
+        plan = self.limit(select, plan, scope)?;
         if full > width {
             plan = Plan::Trim(Rc::new(plan), width);
         }
         Ok(plan)
     }
 
-    fn limit(&mut self, select: &SelectStmt, plan: Plan) -> Result<Plan> {
+    fn limit(&mut self, select: &SelectStmt, plan: Plan, scope: &Scope<'_>) -> Result<Plan> {
         if select.limit_option == pg_query::protobuf::LimitOption::WithTies as i32 {
             return Err(Error::unsupported("FETCH FIRST … WITH TIES"));
         }
-        let nothing = Scope::default();
         let mut bound = |node: &Option<Box<Node>>, clause: &'static str| -> Result<_> {
             let Some(node) = node else {
                 return Ok(None);
             };
-            let expr = self.expr(inner(node)?, &nothing, Place::plain(clause))?;
+            let expr = self.expr(inner(node)?, scope, Place::plain(clause))?;
             let (from, location) = (expr.ty, expr.location.0);
             let context = crate::functions::CastContext::Assignment;
             match self.try_coerce(expr, TypeId::INT8, -1, context)? {
+                Ok(expr) if expr.any(&|part| matches!(part.kind, ExprKind::Column(_))) => Err(self
+                    .error(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        format!("argument of {clause} must not contain variables"),
+                        location,
+                    )),
                 Ok(expr) => Ok(Some(compile(&expr))),
                 Err(_) => Err(self.error(
                     SqlState::DATATYPE_MISMATCH,
@@ -511,9 +547,11 @@ impl Binder<'_> {
             self.locking_clause(clause, condition.as_ref(), scope, &mut locks)?;
         }
         plan = Plan::Lock(Rc::new(plan), locks);
-        plan = self.limit(select, plan)?;
+        plan = self.limit(select, plan, scope)?;
         Ok(Query {
             plan: projection(plan, &exprs),
+            literals: vec![None; columns.len()],
+            locations: exprs.iter().map(|expr| expr.location.0).collect(),
             columns,
             escapes: scope.escapes.get(),
         })
@@ -624,6 +662,8 @@ impl Binder<'_> {
         let plan = self.finish_output(select, plan, &columns)?;
         Ok(Query {
             plan,
+            literals: vec![None; columns.len()],
+            locations: vec![-1; columns.len()],
             columns,
             escapes: scope.escapes.get(),
         })
@@ -681,7 +721,7 @@ impl Binder<'_> {
         if !keys.is_empty() {
             plan = Plan::Sort(Rc::new(plan), keys);
         }
-        self.limit(select, plan)
+        self.limit(select, plan, &Scope::default())
     }
 
     fn set_operation(
@@ -705,52 +745,63 @@ impl Binder<'_> {
             return Err(self.error(
                 SqlState::SYNTAX_ERROR,
                 format!("each {name} query must have the same number of columns"),
-                -1,
+                right.locations.iter().copied().min().unwrap_or(-1),
             ));
         }
         let mut columns = left.columns.clone();
         let mut types = Vec::new();
-        let (mut left_plan, mut right_plan) = (left.plan, right.plan);
         for (place, column) in columns.iter_mut().enumerate() {
             let other = &right.columns[place];
-            let pair = [column.ty, other.ty];
-            let ty = crate::functions::select_common_type(&pair, name)?;
+            let of = |query: &Query, column: &OutputColumn| match query.literals[place] {
+                Some(_) => TypeId::UNKNOWN,
+                None => column.ty,
+            };
+            let pair = [of(&left, column), of(&right, other)];
+            let ty = crate::functions::select_common_type(&pair, name)
+                .map_err(|error| self.place(error, right.locations[place]))?;
             if column.typmod != other.typmod || column.ty != other.ty {
                 column.typmod = -1;
             }
-            left_plan = self.coerce_nth(left_plan, &left.columns, place, ty)?;
-            right_plan = self.coerce_nth(right_plan, &right.columns, place, ty)?;
             column.ty = ty;
             column.origin = (0, 0);
             types.push(ty);
         }
+        let left_plan = self.as_types(left.plan, &left.columns, &left.literals, &types)?;
+        let right_plan = self.as_types(right.plan, &right.columns, &right.literals, &types)?;
         let (left_plan, right_plan) = (Rc::new(left_plan), Rc::new(right_plan));
         let plan = Plan::SetOperation(operation, select.all, left_plan, right_plan, types);
         let plan = self.finish_output(select, plan, &columns)?;
         Ok(Query {
             plan,
+            literals: vec![None; columns.len()],
+            locations: left.locations,
             columns,
             escapes: left.escapes || right.escapes,
         })
     }
 
-    fn coerce_nth(
+    /// The plan's rows as columns of these types.
+    fn as_types(
         &mut self,
         plan: Plan,
         columns: &[OutputColumn],
-        place: usize,
-        ty: TypeId,
+        literals: &[Option<Expr>],
+        types: &[TypeId],
     ) -> Result<Plan> {
-        if columns[place].ty == ty {
+        if columns
+            .iter()
+            .zip(types)
+            .all(|(column, ty)| column.ty == *ty)
+        {
             return Ok(plan);
         }
         let mut exprs = Vec::new();
-        for (other, column) in columns.iter().enumerate() {
-            let expr = Expr::new(ExprKind::Column(other), column.ty, -1);
-            exprs.push(match other == place {
-                true => self.coerce_argument(expr, ty)?,
-                false => expr,
-            });
+        for (place, (column, ty)) in columns.iter().zip(types).enumerate() {
+            let expr = match &literals[place] {
+                Some(literal) => literal.clone(),
+                None => Expr::new(ExprKind::Column(place), column.ty, -1),
+            };
+            exprs.push(self.coerce_argument(expr, *ty)?);
         }
         Ok(projection(plan, &exprs))
     }
@@ -800,27 +851,27 @@ pub(super) fn sort_order(sort: &SortBy) -> (bool, bool) {
 
 /// The name that PostgreSQL gives to a column without one.
 pub(super) fn column_name(node: &NodeEnum) -> String {
-    figure_name(node).unwrap_or_else(|| "?column?".to_owned())
+    figure_name(node).map_or_else(|| "?column?".to_owned(), |name| name.0)
 }
 
-fn figure_name(node: &NodeEnum) -> Option<String> {
+/// A name for an expression's column, and whether it is better than that of a cast around it.
+fn figure_name(node: &NodeEnum) -> Option<(String, bool)> {
     use pg_query::protobuf::AExprKind;
     let of = |node: &Option<Box<Node>>| figure_name(node.as_ref()?.node.as_ref()?);
-    let fixed = |name: &str| Some(name.to_owned());
+    let fixed = |name: &str| Some((name.to_owned(), true));
+    let last = |names: &[Node]| strings(names).last().map(|name| ((*name).to_owned(), true));
     match node {
-        NodeEnum::ColumnRef(column) => strings(&column.fields)
-            .last()
-            .map(|name| (*name).to_owned()),
-        NodeEnum::FuncCall(call) => strings(&call.funcname)
-            .last()
-            .map(|name| (*name).to_owned()),
+        NodeEnum::ColumnRef(column) => last(&column.fields),
+        NodeEnum::FuncCall(call) => last(&call.funcname),
         NodeEnum::AIndirection(indirection) => of(&indirection.arg),
-        NodeEnum::TypeCast(cast) => of(&cast.arg).or_else(|| {
+        NodeEnum::TypeCast(cast) => of(&cast.arg).filter(|name| name.1).or_else(|| {
             let name = cast.type_name.as_ref()?;
-            strings(&name.names).last().map(|name| (*name).to_owned())
+            last(&name.names).map(|name| (name.0, false))
         }),
         NodeEnum::CollateClause(collate) => of(&collate.arg),
-        NodeEnum::CaseExpr(case) => of(&case.defresult).or_else(|| fixed("case")),
+        NodeEnum::CaseExpr(case) => of(&case.defresult)
+            .filter(|name| name.1)
+            .or_else(|| Some(("case".to_owned(), false))),
         NodeEnum::AArrayExpr(_) => fixed("array"),
         NodeEnum::RowExpr(_) => fixed("row"),
         NodeEnum::CoalesceExpr(_) => fixed("coalesce"),
@@ -834,20 +885,13 @@ fn figure_name(node: &NodeEnum) -> Option<String> {
             Ok(SubLinkType::ExistsSublink) => fixed("exists"),
             Ok(SubLinkType::ArraySublink) => fixed("array"),
             Ok(SubLinkType::ExprSublink) => {
-                let Some(NodeEnum::SelectStmt(select)) =
-                    link.subselect.as_ref().and_then(|node| node.node.as_ref())
-                else {
+                let subselect = link.subselect.as_ref()?.node.as_ref()?;
+                let NodeEnum::SelectStmt(select) = subselect else {
                     return None;
                 };
-                match select
-                    .target_list
-                    .first()
-                    .and_then(|node| node.node.as_ref())
-                {
-                    Some(NodeEnum::ResTarget(target)) if !target.name.is_empty() => {
-                        Some(target.name.clone())
-                    }
-                    Some(NodeEnum::ResTarget(target)) => of(&target.val),
+                match select.target_list.first()?.node.as_ref()? {
+                    NodeEnum::ResTarget(target) if !target.name.is_empty() => fixed(&target.name),
+                    NodeEnum::ResTarget(target) => of(&target.val),
                     _ => None,
                 }
             }

@@ -69,7 +69,7 @@ impl Binder<'_> {
         let scope = target_scope(&table, &table.name);
         let mut checks = Vec::new();
         for check in &table.checks {
-            let condition = self.stored(&check.condition, &scope, "CHECK")?;
+            let condition = self.stored(&check.condition, &scope, Place::CHECK)?;
             let condition = self.condition(condition, "CHECK")?;
             checks.push((check.name.clone(), compile(&condition)));
         }
@@ -81,12 +81,7 @@ impl Binder<'_> {
     }
 
     /// An expression that the catalog keeps as text.
-    pub(super) fn stored(
-        &mut self,
-        text: &str,
-        scope: &Scope<'_>,
-        clause: &'static str,
-    ) -> Result<Expr> {
+    pub(super) fn stored(&mut self, text: &str, scope: &Scope<'_>, place: Place) -> Result<Expr> {
         let statements = parser::parse(&format!("SELECT {text}"))?;
         let target = match statements.first().map(|statement| statement.node()) {
             Some(NodeEnum::SelectStmt(select)) => select.target_list.first(),
@@ -96,7 +91,7 @@ impl Binder<'_> {
             return Err(Error::internal("a stored expression that is none"));
         };
         let variables = self.cx.variables.take();
-        let bound = self.expr(boxed(&target.val)?, scope, Place::plain(clause));
+        let bound = self.expr(boxed(&target.val)?, scope, place);
         self.cx.variables = variables;
         bound
     }
@@ -146,7 +141,7 @@ impl Binder<'_> {
         let column = &table.columns[place];
         let expr = match &column.default {
             None => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
-            Some(text) => self.stored(text, &Scope::default(), "DEFAULT")?,
+            Some(text) => self.stored(text, &Scope::default(), Place::DEFAULT)?,
         };
         let (ty, typmod) = (column.type_id, column.typmod);
         self.assign(expr, ty, typmod, &column.name)
@@ -172,13 +167,18 @@ impl Binder<'_> {
             && select.limit_offset.is_none()
             && select.with_clause.is_none();
         if plain_values {
-            return self.insert_values(&select.values_lists, table, places);
+            return self.insert_values(&select.values_lists, table, places, &insert.cols);
         }
         let query = self.select(select, None)?;
-        self.check_count(query.columns.len(), places.len(), -1, -1)?;
+        let extra = query.locations.get(places.len()).copied().unwrap_or(-1);
+        self.check_count(query.columns.len(), places.len(), extra, &insert.cols)?;
         let mut given = Vec::new();
         for (at, (column, place)) in query.columns.iter().zip(places).enumerate() {
-            let mut expr = Expr::new(ExprKind::Column(at), column.ty, -1);
+            let location = query.locations[at];
+            let mut expr = match &query.literals[at] {
+                Some(literal) => literal.clone(),
+                None => Expr::new(ExprKind::Column(at), column.ty, location),
+            };
             expr.typmod = column.typmod;
             let target = &table.columns[*place];
             given.push(self.assign(expr, target.type_id, target.typmod, &target.name)?);
@@ -187,7 +187,13 @@ impl Binder<'_> {
         Ok(projection(query.plan, &row))
     }
 
-    fn insert_values(&mut self, lists: &[Node], table: &Table, places: &[usize]) -> Result<Plan> {
+    fn insert_values(
+        &mut self,
+        lists: &[Node],
+        table: &Table,
+        places: &[usize],
+        named: &[Node],
+    ) -> Result<Plan> {
         let scope = Scope::default();
         let mut rows = Vec::with_capacity(lists.len());
         let mut width = None;
@@ -197,9 +203,12 @@ impl Binder<'_> {
             };
             let count = list.items.len();
             if *width.get_or_insert(count) != count {
-                return Err(Error::new(
+                let first = list.items.first();
+                let first = first.map(|item| self.node(item, &scope, Place::plain("VALUES")));
+                return Err(self.error(
                     SqlState::SYNTAX_ERROR,
                     "VALUES lists must all be the same length",
+                    first.transpose()?.map_or(-1, |first| first.location.0),
                 ));
             }
             let mut given = Vec::with_capacity(count);
@@ -218,26 +227,31 @@ impl Binder<'_> {
             }
             if count > places.len() {
                 let extra = self.node(&list.items[places.len()], &scope, Place::plain("VALUES"))?;
-                self.check_count(count, places.len(), extra.location.0, -1)?;
+                self.check_count(count, places.len(), extra.location.0, named)?;
             }
-            self.check_count(count, places.len(), -1, -1)?;
+            self.check_count(count, places.len(), -1, named)?;
             let row = self.complete(table, &places[..given.len()], given)?;
             rows.push(row.iter().map(compile).collect());
         }
         Ok(Plan::Values(rows))
     }
 
-    fn check_count(&self, given: usize, targets: usize, at: i32, missing_at: i32) -> Result<()> {
-        match given.cmp(&targets) {
-            std::cmp::Ordering::Greater => Err(self.error(
+    /// Whether there are as many values as columns; without a list of columns fewer will do.
+    fn check_count(&self, given: usize, targets: usize, at: i32, named: &[Node]) -> Result<()> {
+        if given > targets {
+            return Err(self.error(
                 SqlState::SYNTAX_ERROR,
                 "INSERT has more expressions than target columns",
                 at,
+            ));
+        }
+        match named.get(given).map(|node| &node.node) {
+            Some(Some(NodeEnum::ResTarget(missing))) => Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "INSERT has more target columns than expressions",
+                missing.location,
             )),
-            _ => {
-                let _ = missing_at;
-                Ok(())
-            }
+            _ => Ok(()),
         }
     }
 
@@ -377,10 +391,9 @@ impl Binder<'_> {
                 return Err(self.unsupported("assigning a part of a column", target.location));
             }
             if set.iter().any(|known| known.0 == place) {
-                return Err(self.error(
+                return Err(Error::new(
                     SqlState::SYNTAX_ERROR,
                     format!("multiple assignments to same column \"{}\"", target.name),
-                    target.location,
                 ));
             }
             let column = &table.columns[place];

@@ -42,7 +42,25 @@ fn run(
     test: Option<Datum>,
     cursor: &mut dyn Cursor,
 ) -> Result<Datum> {
-    match query.kind {
+    match &query.kind {
+        SubKind::AnyRow(columns) => {
+            let Some(Datum::Record(test)) = test else {
+                return Ok(Datum::Null);
+            };
+            let mut unknown = false;
+            while let Some(row) = cursor.next(cx)? {
+                match rows_equal(cx, columns, &test.values, row)? {
+                    Datum::Bool(true) => return Ok(Datum::Bool(true)),
+                    Datum::Null => unknown = true,
+                    _ => {}
+                }
+            }
+            Ok(if unknown {
+                Datum::Null
+            } else {
+                Datum::Bool(false)
+            })
+        }
         SubKind::Scalar => {
             let Some(mut row) = cursor.next(cx)? else {
                 return Ok(Datum::Null);
@@ -62,7 +80,7 @@ fn run(
                 elements.push(row.swap_remove(0));
             }
             Ok(Datum::Array(std::sync::Arc::new(Array::of(
-                element, elements,
+                *element, elements,
             ))))
         }
         SubKind::Any(function, all) => {
@@ -76,7 +94,7 @@ fn run(
                     result: TypeId::BOOL,
                 };
                 match function.0.call(&call, &pair)? {
-                    Datum::Bool(holds) if holds != all => return Ok(Datum::Bool(holds)),
+                    Datum::Bool(holds) if holds != *all => return Ok(Datum::Bool(holds)),
                     Datum::Null => unknown = true,
                     _ => {}
                 }
@@ -84,8 +102,31 @@ fn run(
             Ok(if unknown {
                 Datum::Null
             } else {
-                Datum::Bool(all)
+                Datum::Bool(*all)
             })
         }
     }
+}
+
+/// Whether two rows are equal, column by column.
+fn rows_equal(
+    cx: &Exec<'_>,
+    columns: &[(crate::plan::Func, std::rc::Rc<[TypeId]>)],
+    left: &[Datum],
+    right: Vec<Datum>,
+) -> Result<Datum> {
+    let mut outcome = Datum::Bool(true);
+    for ((function, types), (left, right)) in columns.iter().zip(left.iter().zip(right)) {
+        let call = Call {
+            context: cx.context,
+            argument_types: types,
+            result: TypeId::BOOL,
+        };
+        match function.0.call(&call, &[left.clone(), right])? {
+            Datum::Bool(false) => return Ok(Datum::Bool(false)),
+            Datum::Null => outcome = Datum::Null,
+            _ => {}
+        }
+    }
+    Ok(outcome)
 }

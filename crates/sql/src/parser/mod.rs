@@ -235,6 +235,9 @@ pub fn tokens(text: &str) -> Result<Vec<Token>> {
 
 /// The character position, from 1, of a byte offset in a text; none for a negative one.
 pub fn char_position(text: &str, location: i32) -> Option<u32> {
+    if text.is_empty() {
+        return None;
+    }
     let offset = usize::try_from(location).ok()?.min(text.len());
     let before = text.as_bytes()[..offset]
         .iter()
@@ -273,9 +276,7 @@ fn error_of(error: ffi::SyntaxError) -> Error {
             .with_hint("Write the statement with less nesting.");
     } else if message.contains("not supported") || message.contains("not implemented") {
         Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-    } else if message.starts_with("invalid Unicode escape value")
-        || message.starts_with("out of mem")
-    {
+    } else if message.starts_with("out of mem") {
         Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
     } else {
         Error::new(SqlState::SYNTAX_ERROR, message)

@@ -168,6 +168,18 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// The name of an option of RAISE, which may be a reserved word of SQL.
+    fn option_name(&mut self) -> Result<String> {
+        let token = self.peek().ok_or_else(|| self.unexpected())?;
+        match token.kind {
+            TokenKind::Identifier | TokenKind::Keyword(_) => {
+                self.next += 1;
+                Ok(self.text_of(token).to_ascii_uppercase())
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
     // ---- Fragments ----
 
     /// The tokens up to an end outside of brackets; the end itself stays.
@@ -788,7 +800,7 @@ impl<'a> Parser<'a> {
         let mut options = Vec::new();
         if self.skip_keyword("using") {
             loop {
-                let name = self.name()?.to_ascii_uppercase();
+                let name = self.option_name()?;
                 if !self.skip_assign() {
                     return Err(self.unexpected());
                 }
@@ -817,7 +829,6 @@ impl<'a> Parser<'a> {
                 while self.skip_char(b',') {
                     arguments.push(self.fragment(until(&["using"], b";,"))?);
                 }
-                check_arguments(&format, arguments.len())?;
                 Ok(Message::Format { format, arguments })
             }
             TokenKind::Char(b';') if !has_level => Ok(Message::Again),
@@ -829,17 +840,6 @@ impl<'a> Parser<'a> {
             _ => Ok(Message::Condition(self.condition()?)),
         }
     }
-}
-
-/// As many arguments as there are `%` in the format, `%%` being one that is shown.
-fn check_arguments(format: &str, given: usize) -> Result<()> {
-    let wanted = format.replace("%%", "").matches('%').count();
-    let message = match given.cmp(&wanted) {
-        std::cmp::Ordering::Equal => return Ok(()),
-        std::cmp::Ordering::Less => "too few parameters specified for RAISE",
-        std::cmp::Ordering::Greater => "too many parameters specified for RAISE",
-    };
-    Err(Error::new(SqlState::SYNTAX_ERROR, message))
 }
 
 /// A name as the catalog would have it.

@@ -42,8 +42,8 @@ impl Session {
         let done = match node {
             NodeEnum::CreateStmt(create) => self.create_table(text, create, sink)?,
             NodeEnum::DropStmt(drop) => self.drop(drop, sink)?,
-            NodeEnum::TruncateStmt(truncate) => self.truncate(text, truncate)?,
-            NodeEnum::IndexStmt(index) => self.create_index(text, index, sink)?,
+            NodeEnum::TruncateStmt(truncate) => self.truncate(truncate)?,
+            NodeEnum::IndexStmt(index) => self.create_index(index, sink)?,
             NodeEnum::CreateSchemaStmt(create) => {
                 self.create_schema(&create.schemaname, create.if_not_exists, sink)?
             }
@@ -86,14 +86,14 @@ impl Session {
     }
 
     /// The table that a name means, now.
-    pub(super) fn find_table(&mut self, text: &str, range: &RangeVar) -> Result<Arc<Table>> {
+    pub(super) fn find_table(&mut self, range: &RangeVar) -> Result<Arc<Table>> {
         let catalog = self.current_catalog()?;
         let search_path = self.search_path(&catalog);
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
             eval: &self.eval,
-            text,
+            text: "",
             variables: None,
         };
         let table = bind::find_table(&cx, range)?;
@@ -104,11 +104,11 @@ impl Session {
     }
 
     /// The table that a name means once it is locked against everyone.
-    fn lock_table(&mut self, text: &str, range: &RangeVar) -> Result<Arc<Table>> {
+    fn lock_table(&mut self, range: &RangeVar) -> Result<Arc<Table>> {
         loop {
-            let table = self.find_table(text, range)?;
+            let table = self.find_table(range)?;
             self.lock_exclusively(&table)?;
-            let again = self.find_table(text, range)?;
+            let again = self.find_table(range)?;
             if again.tree == table.tree && again.oid == table.oid {
                 return Ok(again);
             }
@@ -166,7 +166,12 @@ impl Session {
             .as_ref()
             .ok_or_else(|| Error::internal("a table without a name"))?;
         let catalog = self.current_catalog()?;
-        let schema = self.creation_schema(&catalog, &range.schemaname)?;
+        let schema = self
+            .creation_schema(&catalog, &range.schemaname)
+            .map_err(|error| match parser::char_position(text, range.location) {
+                Some(position) if !range.schemaname.is_empty() => error.at(position),
+                _ => error,
+            })?;
         let name = cut_name(&range.relname);
         if catalog.relation(schema, &name).is_some() {
             if !create.if_not_exists {
@@ -207,7 +212,6 @@ impl Session {
         for (constraint, column) in &constraints {
             self.add_constraint(text, &catalog, constraint, *column, &mut table)?;
         }
-        self.bind_stored(&catalog, &Arc::new(table.clone()))?;
         let database = catalog.database.oid;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
@@ -287,18 +291,37 @@ impl Session {
             default: None,
             dropped: false,
         };
+        let mut nullness = None;
         for node in &column.constraints {
             let Some(NodeEnum::Constraint(constraint)) = &node.node else {
                 continue;
             };
             match ConstrType::try_from(constraint.contype) {
-                Ok(ConstrType::ConstrNotnull) => made.not_null = true,
-                Ok(ConstrType::ConstrNull) => {}
+                Ok(kind @ (ConstrType::ConstrNotnull | ConstrType::ConstrNull)) => {
+                    let wanted = kind == ConstrType::ConstrNotnull;
+                    if nullness.is_some_and(|said| said != wanted) {
+                        let message = format!(
+                            "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{}\"",
+                            made.name, table.name
+                        );
+                        return Err(placed(text, constraint, message));
+                    }
+                    nullness = Some(wanted);
+                    made.not_null |= wanted;
+                }
                 Ok(ConstrType::ConstrDefault) => {
                     let default = constraint
                         .raw_expr
                         .as_ref()
                         .ok_or_else(|| Error::internal("an empty default"))?;
+                    if made.default.is_some() {
+                        let message = format!(
+                            "multiple default values specified for column \"{}\" of table \"{}\"",
+                            made.name, table.name
+                        );
+                        return Err(placed(text, constraint, message));
+                    }
+                    self.try_binding(text, catalog, |binder| binder.check_default(&made, default))?;
                     made.default = Some(parser::deparse_expression(default)?);
                 }
                 _ => constraints.push(((**constraint).clone(), Some(place))),
@@ -325,6 +348,10 @@ impl Session {
                     .raw_expr
                     .as_ref()
                     .ok_or_else(|| Error::internal("an empty CHECK"))?;
+                let so_far = Arc::new(table.clone());
+                self.try_binding(text, catalog, |binder| {
+                    binder.check_check(&so_far, condition)
+                })?;
                 let named = column.map_or("", |place| table.columns[place].name.as_str());
                 let known: Vec<_> = table
                     .checks
@@ -457,17 +484,22 @@ impl Session {
         Ok(())
     }
 
-    /// Binds the defaults and CHECKs of a table, for the errors in them.
-    fn bind_stored(&self, catalog: &Arc<Catalog>, table: &Arc<Table>) -> Result<()> {
+    /// Binds something of a table's definition, for the errors in it.
+    fn try_binding(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        bind: impl FnOnce(&mut Binder<'_>) -> Result<()>,
+    ) -> Result<()> {
         let search_path = self.search_path(catalog);
         let cx = BindContext {
             catalog,
             search_path: &search_path,
             eval: &self.eval,
-            text: "",
+            text,
             variables: None,
         };
-        parser::large_stack(|| Binder::new(cx, Vec::new(), false).check_table(table))
+        parser::large_stack(|| bind(&mut Binder::new(cx, Vec::new(), false)))
     }
 
     fn drop(&mut self, drop: &DropStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
@@ -605,12 +637,12 @@ impl Session {
         Ok(true)
     }
 
-    fn truncate(&mut self, text: &str, truncate: &TruncateStmt) -> Result<CommandTag> {
+    fn truncate(&mut self, truncate: &TruncateStmt) -> Result<CommandTag> {
         for node in &truncate.relations {
             let Some(NodeEnum::RangeVar(range)) = &node.node else {
                 continue;
             };
-            let old = self.lock_table(text, range)?;
+            let old = self.lock_table(range)?;
             let new = self.with_new_trees(&old)?;
             let database = self.current_catalog()?.database.oid;
             let Some(open) = &mut self.open else {
@@ -638,18 +670,13 @@ impl Session {
         Ok(new)
     }
 
-    fn create_index(
-        &mut self,
-        text: &str,
-        create: &IndexStmt,
-        sink: &mut dyn Sink,
-    ) -> Result<CommandTag> {
+    fn create_index(&mut self, create: &IndexStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
         refuse_index_options(create)?;
         let range = create
             .relation
             .as_ref()
             .ok_or_else(|| Error::internal("an index without a table"))?;
-        let old = self.lock_table(text, range)?;
+        let old = self.lock_table(range)?;
         let catalog = self.current_catalog()?;
         let mut columns = Vec::new();
         for node in &create.index_params {
@@ -852,6 +879,15 @@ impl Session {
         let txn = open.txn.as_mut();
         let mut cx = Exec::new(txn, &mut self.shared, &catalog, &self.eval, &[]);
         program.eval(&mut cx, &[])
+    }
+}
+
+/// 42601 at a constraint.
+fn placed(text: &str, constraint: &Constraint, message: String) -> Error {
+    let error = Error::new(SqlState::SYNTAX_ERROR, message);
+    match parser::char_position(text, constraint.location) {
+        Some(position) => error.at(position),
+        None => error,
     }
 }
 

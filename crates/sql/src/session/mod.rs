@@ -126,6 +126,8 @@ pub struct Session {
     eval_generation: u64,
     open: Option<Open>,
     state: State,
+    /// Those of the transaction that was begun last.
+    characteristics: TxnOptions,
     owed: Owed,
     /// Whether the message at work has begun: its debt is collected until the next one begins.
     in_message: bool,
@@ -178,6 +180,7 @@ impl Session {
             shared: Shared::new(engine, env, start, settings),
             open: None,
             state: State::None,
+            characteristics: TxnOptions::default(),
             owed: Owed::default(),
             in_message: false,
             catalog,

@@ -586,12 +586,14 @@ fn checked(definition: &Definition, value: &str) -> Result<String> {
             )),
         },
         Kind::Time => match milliseconds(value) {
-            None => Err(invalid(name, value)),
+            None => Err(invalid(name, value).with_hint(
+                "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".",
+            )),
             Some(millis) if millis < 0 => Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,
                 format!(
                     "{millis} ms is outside the valid range for parameter \"{name}\" \
-                     (0 ms .. 2147483647 ms)"
+                     (0 .. 2147483647)"
                 ),
             )),
             Some(millis) => Ok(format!("{millis}ms")),
@@ -639,7 +641,12 @@ fn date_style(name: &str, value: &str) -> Result<String> {
             "SQL" | "POSTGRES" | "GERMAN" => {
                 return Err(Error::unsupported("a DateStyle other than ISO"))
             }
-            _ => return Err(invalid(name, value)),
+            _ => {
+                let word = word.trim();
+                return Err(
+                    invalid(name, value).with_detail(format!("Unrecognized key word: \"{word}\"."))
+                );
+            }
         }
     }
     Ok(format!("ISO, {order}"))

@@ -102,6 +102,7 @@ impl Session {
         if options.isolation == Isolation::Serializable {
             return Err(Error::unsupported("ISOLATION LEVEL SERIALIZABLE"));
         }
+        self.characteristics = options;
         let mut txn = self.shared.engine.begin(options)?;
         txn.set_lock_timeout(self.shared.settings.parsed().lock_timeout);
         self.open = Some(Open {

@@ -78,7 +78,7 @@ impl Session {
                 Ok(tag("DEALLOCATE"))
             }
             NodeEnum::DiscardStmt(discard) => self.discard(discard.target, alone),
-            NodeEnum::LockStmt(lock) => self.lock_statement(statement, lock),
+            NodeEnum::LockStmt(lock) => self.lock_statement(lock),
             NodeEnum::VacuumStmt(vacuum) => {
                 if !vacuum.is_vacuumcmd {
                     return Ok(tag("ANALYZE"));
@@ -130,6 +130,7 @@ impl Session {
                 Ok(tag(if start { "START TRANSACTION" } else { "BEGIN" }))
             }
             Kind::TransStmtCommit => {
+                let chained = self.chained(transaction, "COMMIT")?;
                 let outcome = match self.state {
                     State::Block => {
                         self.commit(sink)?;
@@ -145,14 +146,17 @@ impl Session {
                         "COMMIT"
                     }
                 };
-                self.chain(transaction, outcome)
+                self.chain(chained)?;
+                Ok(tag(outcome))
             }
             Kind::TransStmtRollback => {
+                let chained = self.chained(transaction, "ROLLBACK")?;
                 if matches!(self.state, State::None | State::Implicit) {
                     self.no_transaction(sink)?;
                 }
                 self.roll_back();
-                self.chain(transaction, "ROLLBACK")
+                self.chain(chained)?;
+                Ok(tag("ROLLBACK"))
             }
             Kind::TransStmtSavepoint => {
                 self.require_block("SAVEPOINT", alone)?;
@@ -178,12 +182,36 @@ impl Session {
         self.warn(state, "there is no transaction in progress", sink)
     }
 
-    /// AND CHAIN begins the next block at once.
-    fn chain(&mut self, transaction: &TransactionStmt, name: &'static str) -> Result<CommandTag> {
-        if transaction.chain {
-            return Err(Error::unsupported("AND CHAIN"));
+    /// AND CHAIN begins the next block at once, with the characteristics of the one that ended.
+    fn chain(&mut self, options: Option<TxnOptions>) -> Result<()> {
+        let Some(options) = options else {
+            return Ok(());
+        };
+        self.begin(options)?;
+        self.state = State::Block;
+        let settings = &mut self.shared.settings;
+        let read_only = if options.read_only { "on" } else { "off" };
+        settings.set("transaction_read_only", Some(read_only), true)?;
+        let level = match options.isolation {
+            Isolation::ReadCommitted => "read committed",
+            Isolation::RepeatableRead => "repeatable read",
+            Isolation::Serializable => "serializable",
+        };
+        settings.set("transaction_isolation", Some(level), true)
+    }
+
+    /// What AND CHAIN hands on.
+    fn chained(&self, transaction: &TransactionStmt, name: &str) -> Result<Option<TxnOptions>> {
+        if !transaction.chain {
+            return Ok(None);
         }
-        Ok(tag(name))
+        if !matches!(self.state, State::Block | State::Failed) {
+            return Err(Error::new(
+                SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                format!("{name} AND CHAIN can only be used in transaction blocks"),
+            ));
+        }
+        Ok(Some(self.characteristics))
     }
 
     fn require_block(&self, what: &str, alone: bool) -> Result<()> {
@@ -461,7 +489,7 @@ impl Session {
         })
     }
 
-    fn lock_statement(&mut self, statement: &Statement, lock: &LockStmt) -> Result<CommandTag> {
+    fn lock_statement(&mut self, lock: &LockStmt) -> Result<CommandTag> {
         if self.state != State::Block {
             return Err(Error::new(
                 SqlState::NO_ACTIVE_SQL_TRANSACTION,
@@ -490,7 +518,7 @@ impl Session {
             let Some(NodeEnum::RangeVar(range)) = &node.node else {
                 continue;
             };
-            let table = self.find_table(statement.text(), range)?;
+            let table = self.find_table(range)?;
             if let Some(open) = &mut self.open {
                 open.txn.lock_table(table.tree, mode, wait)?;
             }

@@ -163,17 +163,19 @@ impl Compiler<'_> {
     }
 
     fn piece(&self, kind: PieceKind, fragment: &Fragment, names: &Rc<Names>) -> Piece {
-        let lead = fragment.text.len() - fragment.text.trim_start().len();
         let trimmed = fragment.text.trim();
         let (text, shift) = match kind {
-            PieceKind::Statement => (trimmed.to_owned(), 0),
+            // PERFORM became SELECT with the space that followed it.
+            PieceKind::Statement => (trimmed.replacen("SELECT  ", "SELECT ", 1), 0),
             _ => (format!("SELECT {trimmed}"), "SELECT ".len() as i64),
         };
-        let _ = lead;
         Piece {
             kind,
+            shown: match kind {
+                PieceKind::Statement => text.clone(),
+                _ => trimmed.to_owned(),
+            },
             text,
-            shown: trimmed.to_owned(),
             shift,
             names: names.clone(),
             planned: RefCell::new(None),
@@ -330,7 +332,7 @@ impl Compiler<'_> {
         for handler in &block.handlers {
             for condition in &handler.conditions {
                 if let Condition::Named(name) = condition {
-                    check_condition(name)?;
+                    check_condition(name).map_err(|error| compiling(error, near(handler)))?;
                 }
             }
             handlers.push(HandlerCode {
@@ -406,7 +408,7 @@ impl Compiler<'_> {
                     .transpose()?,
             },
             StatementKind::Return(_) => StepKind::Return,
-            StatementKind::Raise(raise) => self.raise(raise, names)?,
+            StatementKind::Raise(raise) => self.raise(raise, names, statement.line)?,
             StatementKind::Assert { condition, message } => StepKind::Assert(
                 self.checked(condition, names)?,
                 message
@@ -627,13 +629,25 @@ impl Compiler<'_> {
         }))
     }
 
-    fn raise(&mut self, raise: &Raise, names: &Rc<Names>) -> Result<StepKind> {
+    fn raise(&mut self, raise: &Raise, names: &Rc<Names>, line: usize) -> Result<StepKind> {
         let arguments = match &raise.message {
-            Message::Format { arguments, .. } => self.pieces(arguments, names)?,
+            Message::Format { format, arguments } => {
+                let wanted = format.replace("%%", "").matches('%').count();
+                let wrong = match arguments.len().cmp(&wanted) {
+                    std::cmp::Ordering::Less => Some("few"),
+                    std::cmp::Ordering::Greater => Some("many"),
+                    std::cmp::Ordering::Equal => None,
+                };
+                if let Some(wrong) = wrong {
+                    let message = format!("too {wrong} parameters specified for RAISE");
+                    return Err(compiling(Error::new(SqlState::SYNTAX_ERROR, message), line));
+                }
+                self.pieces(arguments, names)?
+            }
             _ => Vec::new(),
         };
         if let Message::Condition(Condition::Named(name)) = &raise.message {
-            check_condition(name)?;
+            check_condition(name).map_err(|error| compiling(error, line))?;
         }
         let mut options = Vec::new();
         for (name, value) in &raise.options {
@@ -641,6 +655,18 @@ impl Compiler<'_> {
         }
         Ok(StepKind::Raise(raise.clone(), arguments, options))
     }
+}
+
+/// The line of a handler's first statement, as near as its own.
+fn near(handler: &crate::plpgsql::ast::Handler) -> usize {
+    handler.body.first().map_or(1, |statement| statement.line)
+}
+
+/// An error found while a block is compiled.
+fn compiling(mut error: Error, line: usize) -> Error {
+    let place = format!("compilation of PL/pgSQL function \"inline_code_block\" near line {line}");
+    super::piece::add_context(&mut error, &place);
+    error
 }
 
 fn check_condition(name: &str) -> Result<()> {

@@ -358,6 +358,11 @@ impl Session {
 }
 
 impl Compiled {
+    /// Whether it looks at no variable.
+    pub fn is_constant(&self) -> bool {
+        self.params.is_empty()
+    }
+
     /// The values of its parameters.
     pub fn values(&self, slots: &[Slot]) -> Vec<Datum> {
         let value = |source: &Source| match source {

@@ -68,6 +68,9 @@ impl Session {
             errors: Vec::new(),
         };
         self.ensure_open()?;
+        if let Some(open) = &mut self.open {
+            open.begun = true;
+        }
         self.block(&body, &mut frame).map(|_| ())
     }
 
@@ -854,7 +857,7 @@ fn frame_is_constant(piece: &Piece) -> bool {
     let compiled = piece.planned.borrow();
     compiled
         .as_ref()
-        .is_some_and(|compiled| compiled.values(&[]).is_empty())
+        .is_some_and(|compiled| compiled.is_constant())
 }
 
 /// Takes back the line that a piece has added to an error.
