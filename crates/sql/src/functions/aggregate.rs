@@ -210,6 +210,18 @@ fn add_floats(a: f64, b: f64) -> Result<f64> {
     }
 }
 
+/// A sum of floats, in 32 bits for `sum(real)`.
+fn sum_floats(sum: f64, value: f64, narrow: bool) -> Result<f64> {
+    if !narrow {
+        return add_floats(sum, value);
+    }
+    let total = sum as f32 + value as f32;
+    match total.is_infinite() && sum.is_finite() && value.is_finite() {
+        true => Err(float_overflow()),
+        false => Ok(f64::from(total)),
+    }
+}
+
 impl Accumulator {
     /// Takes one row's arguments, coerced. Rows with NULLs are passed too; the aggregate knows
     /// what to do with them.
@@ -242,17 +254,8 @@ impl Accumulator {
             }
             State::Floats { count, sum } => {
                 *count += 1.0;
-                *sum = match self.argument {
-                    // sum(real) is computed in real.
-                    TypeId::FLOAT4 if self.aggregate.kind == Kind::Sum => {
-                        let narrow = (*sum as f32) + float(value)? as f32;
-                        if narrow.is_infinite() && sum.is_finite() && float(value)?.is_finite() {
-                            return Err(float_overflow());
-                        }
-                        f64::from(narrow)
-                    }
-                    _ => add_floats(*sum, float(value)?)?,
-                };
+                let narrow = self.argument == TypeId::FLOAT4 && self.aggregate.kind == Kind::Sum;
+                *sum = sum_floats(*sum, float(value)?, narrow)?;
             }
             State::Intervals { count, sum } => {
                 let Datum::Interval(more) = value else {
@@ -281,14 +284,10 @@ impl Accumulator {
                 *kept = combine(self.aggregate.kind, self.argument, kept_now, value)?;
             }
             State::Text(text) => {
-                let separator = arguments.get(1).unwrap_or(&null).as_str();
-                match text {
-                    None => *text = Some(value.as_str().to_owned()),
-                    Some(text) => {
-                        text.push_str(separator);
-                        text.push_str(value.as_str());
-                    }
+                if let Some(text) = &mut *text {
+                    text.push_str(arguments.get(1).unwrap_or(&null).as_str());
                 }
+                text.get_or_insert_default().push_str(value.as_str());
             }
             State::Bytes(bytes) => {
                 let Datum::Bytea(more) = value else {

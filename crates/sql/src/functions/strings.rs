@@ -447,88 +447,103 @@ pub(crate) fn quote_nullable(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     }
 }
 
+type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+fn digits(rest: &mut Characters<'_>) -> String {
+    let mut found = String::new();
+    while let Some(digit) = rest.next_if(char::is_ascii_digit) {
+        found.push(digit);
+    }
+    found
+}
+
+fn bad_format(message: impl Into<String>) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
 /// `format`: `%s`, `%I`, `%L`, `%%`, positions, widths.
 pub(crate) fn format(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let wrong = |message: &str| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
     let Datum::Text(template) = args.any(0)? else {
         return Ok(Datum::Null);
     };
     let mut out = String::new();
     let mut rest = template.chars().peekable();
-    let mut next = 1usize;
+    let mut next = 1;
     while let Some(c) = rest.next() {
         if c != '%' {
             out.push(c);
-            continue;
-        }
-        if rest.next_if_eq(&'%').is_some() {
+        } else if rest.next_if_eq(&'%').is_some() {
             out.push('%');
-            continue;
-        }
-        let number = |rest: &mut std::iter::Peekable<std::str::Chars<'_>>| {
-            let mut digits = String::new();
-            while let Some(digit) = rest.next_if(char::is_ascii_digit) {
-                digits.push(digit);
-            }
-            digits
-        };
-        let mut width = number(&mut rest);
-        let mut position = None;
-        if !width.is_empty() && rest.next_if_eq(&'$').is_some() {
-            position = width.parse::<usize>().ok();
-            if position == Some(0) {
-                return Err(wrong(
-                    "format specifies argument 0, but arguments are numbered from 1",
-                ));
-            }
-            width = String::new();
-        }
-        let left = rest.next_if_eq(&'-').is_some();
-        if width.is_empty() {
-            width = number(&mut rest);
-        }
-        let Some(conversion) = rest.next() else {
-            return Err(wrong("unterminated format() type specifier")
-                .with_hint("For a single \"%\" use \"%%\"."));
-        };
-        let index = position.unwrap_or(next);
-        next = index + 1;
-        if !matches!(conversion, 's' | 'I' | 'L') {
-            return Err(wrong(&format!(
-                "unrecognized format() type specifier \"{conversion}\""
-            ))
-            .with_hint("For a single \"%\" use \"%%\"."));
-        }
-        let value = args
-            .get(index)
-            .ok_or_else(|| wrong("too few arguments for format()"))?;
-        let shown = match (conversion, value.is_null()) {
-            ('s', true) => String::new(),
-            ('L', true) => "NULL".to_owned(),
-            ('I', true) => {
-                return Err(Error::new(
-                    SqlState::of("22004"),
-                    "null values cannot be formatted as an SQL identifier",
-                ))
-            }
-            ('s', false) => as_text(call, args, index)?,
-            ('I', false) => quote_identifier(&as_text(call, args, index)?),
-            _ => quote_string(&as_text(call, args, index)?),
-        };
-        let pad: usize = width.parse().unwrap_or(0);
-        if pad > CHARACTERS_MAX as usize {
-            return Err(wrong("number is out of range"));
-        }
-        let missing = pad.saturating_sub(shown.chars().count());
-        if left {
-            out.push_str(&shown);
-        }
-        out.extend(std::iter::repeat_n(' ', missing));
-        if !left {
-            out.push_str(&shown);
+        } else {
+            next = format_one(call, args, &mut rest, next, &mut out)?;
         }
     }
     put(out)
+}
+
+/// What follows one `%`; gives the number of the next argument.
+fn format_one(
+    call: &Call<'_>,
+    args: &[Datum],
+    rest: &mut Characters<'_>,
+    next: usize,
+    out: &mut String,
+) -> Result<usize> {
+    let mut width = digits(rest);
+    let mut index = next;
+    if !width.is_empty() && rest.next_if_eq(&'$').is_some() {
+        index = width.parse().unwrap_or(usize::MAX);
+        if index == 0 {
+            return Err(bad_format(
+                "format specifies argument 0, but arguments are numbered from 1",
+            ));
+        }
+        width = String::new();
+    }
+    let left = rest.next_if_eq(&'-').is_some();
+    if width.is_empty() {
+        width = digits(rest);
+    }
+    let shown = match rest.next() {
+        None => {
+            return Err(bad_format("unterminated format() type specifier")
+                .with_hint("For a single \"%\" use \"%%\"."))
+        }
+        Some(conversion) => format_value(call, args, index, conversion)?,
+    };
+    let pad: usize = width.parse().unwrap_or(0);
+    if pad > CHARACTERS_MAX as usize {
+        return Err(bad_format("number is out of range"));
+    }
+    let missing = " ".repeat(pad.saturating_sub(shown.chars().count()));
+    match left {
+        true => out.extend([shown, missing]),
+        false => out.extend([missing, shown]),
+    }
+    Ok(index + 1)
+}
+
+fn format_value(call: &Call<'_>, args: &[Datum], index: usize, conversion: char) -> Result<String> {
+    if !matches!(conversion, 's' | 'I' | 'L') {
+        return Err(bad_format(std::format!(
+            "unrecognized format() type specifier \"{conversion}\""
+        ))
+        .with_hint("For a single \"%\" use \"%%\"."));
+    }
+    let value = args
+        .get(index)
+        .ok_or_else(|| bad_format("too few arguments for format()"))?;
+    match (conversion, value.is_null()) {
+        ('s', true) => Ok(String::new()),
+        ('L', true) => Ok("NULL".to_owned()),
+        ('I', true) => Err(Error::new(
+            SqlState::of("22004"),
+            "null values cannot be formatted as an SQL identifier",
+        )),
+        ('s', false) => as_text(call, args, index),
+        ('I', false) => as_text(call, args, index).map(|text| quote_identifier(&text)),
+        _ => as_text(call, args, index).map(|text| quote_string(&text)),
+    }
 }
 
 // ---- bytes as text

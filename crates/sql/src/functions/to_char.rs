@@ -167,27 +167,39 @@ fn named(names: &[&str], index: i64, pattern: &str, fill: bool) -> String {
     }
 }
 
-fn calendar_part(shown: &Shown, name: &str, fill: bool) -> String {
+/// The patterns of years; `None` for all others.
+fn year_part(shown: &Shown, name: &str, fill: bool) -> Option<String> {
     let f = &shown.fields;
     let year = match (shown.dated, f.year) {
         (true, year) if year <= 0 => 1 - year,
         (_, year) => year,
     };
-    let days = f.days();
-    let iso = iso_week(days);
-    let iso_year = if iso.0 <= 0 { 1 - iso.0 } else { iso.0 };
-    let of_year = days - days_from_civil(f.year, 1, 1) + 1;
+    let iso = iso_week(f.days()).0;
+    let iso = if iso <= 0 { 1 - iso } else { iso };
     let modulo = |value: i64, width: u32| padded(value % 10i64.pow(width), width as usize, fill);
-    match name {
+    Some(match name {
         "YYYY" => padded(year, 4, fill),
         "YYY" => modulo(year, 3),
         "YY" => modulo(year, 2),
         "Y" => modulo(year, 1),
         "Y,YYY" => format!("{},{:03}", year / 1_000, year % 1_000),
-        "IYYY" => padded(iso_year, 4, fill),
-        "IYY" => modulo(iso_year, 3),
-        "IY" => modulo(iso_year, 2),
-        "I" => modulo(iso_year, 1),
+        "IYYY" => padded(iso, 4, fill),
+        "IYY" => modulo(iso, 3),
+        "IY" => modulo(iso, 2),
+        "I" => modulo(iso, 1),
+        _ => return None,
+    })
+}
+
+fn calendar_part(shown: &Shown, name: &str, fill: bool) -> String {
+    if let Some(text) = year_part(shown, name, fill) {
+        return text;
+    }
+    let f = &shown.fields;
+    let days = f.days();
+    let iso = iso_week(days);
+    let of_year = days - days_from_civil(f.year, 1, 1) + 1;
+    match name {
         "MM" => padded(f.month, 2, fill),
         "MONTH" | "Month" | "month" => named(&MONTHS, f.month - 1, name, fill),
         "MON" | "Mon" | "mon" => cased(&MONTHS[((f.month - 1).clamp(0, 11)) as usize][..3], name),
@@ -455,43 +467,82 @@ fn number_template(text: &str) -> Result<NumberTemplate> {
     Ok(t)
 }
 
+/// A number laid over a template's digit positions.
+struct Digits<'a> {
+    whole: &'a str,
+    fraction: &'a str,
+    /// How many digits after the point are shown.
+    fraction_shown: usize,
+    /// The position of the number's first digit.
+    first: usize,
+    /// The first position that shows a digit: that one, or the first `0`.
+    start: usize,
+    /// The number does not fit.
+    overflow: bool,
+}
+
+impl<'a> Digits<'a> {
+    fn of(text: &'a str, t: &NumberTemplate, finite: bool) -> Digits<'a> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let overflow = !finite || whole.trim_start_matches('0').len() > t.before.len();
+        // Trailing zeros that FM drops: those of `9` positions.
+        let last_zero = t
+            .after
+            .iter()
+            .rposition(|zero| *zero)
+            .map_or(0, |at| at + 1);
+        let fraction_shown = match t.fill {
+            true => fraction.len(),
+            false => fraction.trim_end_matches('0').len().max(last_zero),
+        };
+        // No zero stands before a point that digits follow.
+        let whole = match t.point && whole == "0" && fraction_shown > 0 {
+            true => "",
+            false => whole,
+        };
+        let first = t.before.len().saturating_sub(whole.len());
+        let first_zero = t.before.iter().position(|zero| *zero);
+        let start = match overflow {
+            true => 0,
+            false => first.min(first_zero.unwrap_or(t.before.len())),
+        };
+        Digits {
+            whole,
+            fraction,
+            fraction_shown,
+            first,
+            start,
+            overflow,
+        }
+    }
+
+    fn before(&self, position: usize) -> char {
+        let digit = position
+            .checked_sub(self.first)
+            .and_then(|at| self.whole.as_bytes().get(at));
+        match (self.overflow, digit) {
+            (true, _) => '#',
+            (false, Some(digit)) => char::from(*digit),
+            (false, None) => '0',
+        }
+    }
+
+    fn after(&self, position: usize) -> Option<char> {
+        match self.overflow {
+            true => Some('#'),
+            false => self.fraction.as_bytes()[..self.fraction_shown]
+                .get(position)
+                .map(|digit| char::from(*digit)),
+        }
+    }
+}
+
 fn format_number(number: &Numeric, text: &str) -> Result<String> {
     let t = number_template(text)?;
     let rounded = number.round(t.after.len() as i32)?;
     let negative = rounded.is_negative();
-    let digits = rounded.abs().to_string();
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let overflow = !number.is_finite() || whole.trim_start_matches('0').len() > t.before.len();
-    let whole = match t.point && whole == "0" && !t.after.is_empty() {
-        true => "",
-        false => whole,
-    };
-    let last_zero = t
-        .after
-        .iter()
-        .rposition(|zero| *zero)
-        .map_or(0, |at| at + 1);
-    // Trailing zeros that FM drops: those of `9` positions.
-    let shown_fraction = match t.fill {
-        true => fraction.len(),
-        false => fraction.trim_end_matches('0').len().max(last_zero),
-    };
-    // Something must be left of a zero.
-    let whole = match shown_fraction == 0 && whole.is_empty() {
-        true => "0",
-        false => whole,
-    };
-    // The first position that shows a digit: the number's first, or the first `0`.
-    let first_digit = t.before.len().saturating_sub(whole.len());
-    let first_zero = t
-        .before
-        .iter()
-        .position(|zero| *zero)
-        .unwrap_or(t.before.len());
-    let start = match overflow {
-        true => 0,
-        false => first_digit.min(first_zero),
-    };
+    let text = rounded.abs().to_string();
+    let digits = Digits::of(&text, &t, number.is_finite());
     let mut body = String::new();
     if t.minus_first {
         body.push_str(mark(negative, "-", t.fill));
@@ -506,20 +557,13 @@ fn format_number(number: &Numeric, text: &str) -> Result<String> {
                 put_sign(&mut body, &mut signed, sign);
                 body.push('.');
             }
-            Item::Group if position > start => body.push(','),
-            Item::Group => {
-                if t.fill {
-                    body.push(' ');
-                }
-            }
+            Item::Group if position > digits.start => body.push(','),
+            Item::Group if t.fill => body.push(' '),
+            Item::Group => {}
             Item::Digit if position < t.before.len() => {
-                if position >= start {
+                if position >= digits.start {
                     put_sign(&mut body, &mut signed, sign);
-                    body.push(match (overflow, position.checked_sub(first_digit)) {
-                        (true, _) => '#',
-                        (_, Some(at)) => char::from(whole.as_bytes()[at]),
-                        _ => '0',
-                    });
+                    body.push(digits.before(position));
                 } else if t.fill {
                     body.push(' ');
                 }
@@ -527,11 +571,7 @@ fn format_number(number: &Numeric, text: &str) -> Result<String> {
             }
             Item::Digit => {
                 put_sign(&mut body, &mut signed, sign);
-                if overflow {
-                    body.push('#');
-                } else if in_fraction < shown_fraction {
-                    body.push(char::from(fraction.as_bytes()[in_fraction]));
-                }
+                body.extend(digits.after(in_fraction));
                 in_fraction += 1;
             }
         }

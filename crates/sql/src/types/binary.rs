@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base::error::{Error, Result, SqlState};
 
+use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::typmod::apply_typmod;
 use super::{Array, Datum, Dimension, Interval, Numeric, TypeId};
 
@@ -239,7 +240,36 @@ pub fn receive(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
             super::decode_column(kind, typmod, bytes)?
         }
     };
+    check_moment(&value)?;
     apply_typmod(kind, typmod, value, false)
+}
+
+/// Whether a date or time from a client is one.
+fn check_moment(value: &Datum) -> Result<()> {
+    let (valid, what) = match value {
+        Datum::Date(days) => {
+            let valid = !date::is_finite(*days) || calendar::date_in_range(i64::from(*days));
+            (valid, "date")
+        }
+        Datum::Timestamp(micros) | Datum::TimestampTz(micros) => {
+            let valid = !timestamp::is_finite(*micros) || calendar::in_range(*micros);
+            (valid, "timestamp")
+        }
+        Datum::Time(micros) => ((0..=DAY).contains(micros), "time"),
+        Datum::TimeTz(micros, zone) => {
+            let valid = (0..=DAY).contains(micros)
+                && zone.unsigned_abs() <= zone::OFFSET_MAX.unsigned_abs();
+            (valid, "time")
+        }
+        _ => (true, ""),
+    };
+    match valid {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::DATETIME_FIELD_OVERFLOW,
+            format!("{what} out of range"),
+        )),
+    }
 }
 
 /// Text of a message: UTF-8 without NUL.

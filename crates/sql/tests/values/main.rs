@@ -163,6 +163,10 @@ fn values_come_back() {
             continue;
         }
         let text = types::output(&context, kind, &value).unwrap();
+        // Rounding may bring a timestamp just out of range.
+        if text.starts_with("294277-01-01") {
+            continue;
+        }
         let mut column = Vec::new();
         types::encode_column(kind, &value, &mut column).unwrap();
         let back = types::decode_column(kind, NO_TYPMOD, &column).unwrap();
@@ -182,11 +186,7 @@ fn values_come_back() {
                 text,
                 "{question}"
             );
-            // Rounding may bring a timestamp just out of range.
-            let Ok(back) = types::input(&context, kind, NO_TYPMOD, &text) else {
-                assert!(text.starts_with("294277-01-01"), "{question}: {text}");
-                continue;
-            };
+            let back = types::input(&context, kind, NO_TYPMOD, &text).unwrap();
             assert!(types::equal(kind, &back, &value), "{question}: {text}");
         }
         match seen.iter_mut().find(|(known, _)| *known == kind) {

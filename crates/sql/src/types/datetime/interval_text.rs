@@ -266,90 +266,110 @@ fn fraction_of(digits: Option<&str>) -> f64 {
     }
 }
 
-fn parse_words(text: &str, typmod: i32) -> std::result::Result<Sum, Refusal> {
-    let tokens = tokenize(text)?;
-    if tokens.is_empty() {
-        return Err(Refusal::Syntax);
-    }
-    let mut sum = Sum::default();
-    let mut pending: Option<(bool, &str, Option<&str>)> = None;
-    let mut seen = Seen::default();
-    let add_number =
-        |sum: &mut Sum, (negative, digits, fraction): (bool, &str, Option<&str>), scale| {
-            let whole: i64 = match digits {
-                "" => 0,
-                digits => digits.parse().map_err(|_| Refusal::Overflow)?,
-            };
-            let part = fraction_of(fraction);
-            match negative {
-                true => sum.add(scale, -whole, -part),
-                false => sum.add(scale, whole, part),
-            }
+/// A number that waits for its unit: sign, digits, digits after the point.
+type Pending<'a> = (bool, &'a str, Option<&'a str>);
+
+/// What has been read of an interval in words.
+struct Words<'a> {
+    sum: Sum,
+    seen: Seen,
+    pending: Option<Pending<'a>>,
+    /// What a number without a unit counts.
+    bare: Scale,
+}
+
+impl<'a> Words<'a> {
+    fn add(&mut self, number: Pending<'a>, scale: Scale) -> std::result::Result<(), Refusal> {
+        let (negative, digits, fraction) = number;
+        self.seen.mark(scale, fraction)?;
+        let whole: i64 = match digits {
+            "" => 0,
+            digits => digits.parse().map_err(|_| Refusal::Overflow)?,
         };
-    let bare = match least_unit(typmod) {
-        Unit::Year => Scale::Years(1),
-        Unit::Month => Scale::Months(1),
-        Unit::Day => Scale::Days(1),
-        Unit::Hour => Scale::Micros(HOUR),
-        Unit::Minute => Scale::Micros(MINUTE),
-        Unit::Second => Scale::Micros(SECOND),
-    };
-    let last = tokens.len() - 1;
-    for (index, token) in tokens.iter().enumerate() {
+        let part = fraction_of(fraction);
+        match negative {
+            true => self.sum.add(scale, -whole, -part),
+            false => self.sum.add(scale, whole, part),
+        }
+    }
+
+    /// Counts a number that no unit followed.
+    fn settle(&mut self, scale: Scale) -> std::result::Result<(), Refusal> {
+        match self.pending.take() {
+            Some(number) => self.add(number, scale),
+            None => Ok(()),
+        }
+    }
+
+    fn token(&mut self, token: &'a Token, typmod: i32) -> std::result::Result<(), Refusal> {
         match token {
             Token::Number(negative, digits, fraction) => {
-                if pending.is_some() {
+                if self.pending.is_some() {
                     return Err(Refusal::Syntax);
                 }
-                pending = Some((*negative, digits, fraction.as_deref()));
-            }
-            Token::Word(word) if word == "ago" => {
-                if index != last || index == 0 {
-                    return Err(Refusal::Syntax);
-                }
-                if let Some(number) = pending.take() {
-                    seen.mark(bare, number.2)?;
-                    add_number(&mut sum, number, bare)?;
-                }
-                sum.negate()?;
+                self.pending = Some((*negative, digits, fraction.as_deref()));
+                Ok(())
             }
             Token::Word(word) => {
                 let scale = scale_named(word).ok_or(Refusal::Syntax)?;
-                let number = pending.take().ok_or(Refusal::Syntax)?;
-                seen.mark(scale, number.2)?;
-                add_number(&mut sum, number, scale)?;
+                let number = self.pending.take().ok_or(Refusal::Syntax)?;
+                self.add(number, scale)
             }
             Token::Clock(negative, clock) => {
                 // A number before a time, without a unit, counts days.
-                if let Some(number) = pending.take() {
-                    seen.mark(Scale::Days(1), None)?;
-                    add_number(&mut sum, number, Scale::Days(1))?;
-                }
-                seen.mark_clock()?;
+                self.settle(Scale::Days(1))?;
+                self.seen.mark_clock()?;
                 let micros = clock_micros(clock, typmod)?;
-                sum.add_micros(if *negative { -micros } else { micros })?;
+                self.sum
+                    .add_micros(if *negative { -micros } else { micros })
             }
             Token::YearMonth(negative, years, months) => {
-                if pending.is_some() {
+                if self.pending.is_some() {
                     return Err(Refusal::Syntax);
                 }
+                self.seen.mark(Scale::Months(1), None)?;
                 let years: i64 = years.parse().map_err(|_| Refusal::Overflow)?;
                 let months: i64 = months.parse().map_err(|_| Refusal::Overflow)?;
                 if !(0..12).contains(&months) {
                     return Err(Refusal::Overflow);
                 }
-                seen.mark(Scale::Months(1), None)?;
                 let sign = if *negative { -1 } else { 1 };
-                sum.add(Scale::Years(1), sign * years, 0.0)?;
-                sum.add(Scale::Months(1), sign * months, 0.0)?;
+                self.sum.add(Scale::Years(1), sign * years, 0.0)?;
+                self.sum.add(Scale::Months(1), sign * months, 0.0)
             }
         }
     }
-    if let Some(number) = pending.take() {
-        seen.mark(bare, number.2)?;
-        add_number(&mut sum, number, bare)?;
+}
+
+fn parse_words(text: &str, typmod: i32) -> std::result::Result<Sum, Refusal> {
+    let tokens = tokenize(text)?;
+    let ago = |token: &Token| matches!(token, Token::Word(word) if word == "ago");
+    let (backward, tokens) = match tokens.split_last() {
+        None => return Err(Refusal::Syntax),
+        Some((last, rest)) if ago(last) && !rest.is_empty() => (true, rest),
+        Some(_) => (false, &tokens[..]),
+    };
+    let mut words = Words {
+        sum: Sum::default(),
+        seen: Seen::default(),
+        pending: None,
+        bare: match least_unit(typmod) {
+            Unit::Year => Scale::Years(1),
+            Unit::Month => Scale::Months(1),
+            Unit::Day => Scale::Days(1),
+            Unit::Hour => Scale::Micros(HOUR),
+            Unit::Minute => Scale::Micros(MINUTE),
+            Unit::Second => Scale::Micros(SECOND),
+        },
+    };
+    for token in tokens {
+        words.token(token, typmod)?;
     }
-    Ok(sum)
+    words.settle(words.bare)?;
+    if backward {
+        words.sum.negate()?;
+    }
+    Ok(words.sum)
 }
 
 /// `hh:mm[:ss[.ffffff]]`, hours of any size.

@@ -158,92 +158,87 @@ struct Token {
     text: String,
 }
 
+/// The end of a run of accepted bytes from `at`.
+fn run(bytes: &[u8], mut at: usize, accept: impl Fn(u8) -> bool) -> usize {
+    while bytes.get(at).is_some_and(|b| accept(*b)) {
+        at += 1;
+    }
+    at
+}
+
+fn digit_or_colon(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b':' | b'.')
+}
+
 /// Cuts a text into tokens.
 fn tokenize(text: &str) -> Outcome<Vec<Token>> {
-    let mut tokens = Vec::new();
     let bytes = text.as_bytes();
+    let mut tokens = Vec::new();
     let mut at = 0;
-    let run = |mut at: usize, accept: &dyn Fn(u8) -> bool| {
-        while bytes.get(at).is_some_and(|b| accept(*b)) {
-            at += 1;
-        }
-        at
-    };
-    let digits_or = |extra: &'static [u8]| move |b: u8| b.is_ascii_digit() || extra.contains(&b);
     while let Some(&first) = bytes.get(at) {
-        let start = at;
-        let kind = match first {
+        let (kind, end) = match first {
             b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | b',' => {
                 at += 1;
                 continue;
             }
-            b'0'..=b'9' => {
-                at = run(at, &|b| b.is_ascii_digit());
-                match bytes.get(at) {
-                    Some(b':') => {
-                        at = run(at, &digits_or(b":."));
-                        Kind::Time
-                    }
-                    Some(&separator @ (b'-' | b'/' | b'.')) => {
-                        let end = run(at, &|b| b.is_ascii_alphanumeric() || b == separator);
-                        // A date has two separators, or a name in between; a fraction has one.
-                        let body = &text[at + 1..end];
-                        let second = body.as_bytes().contains(&separator);
-                        if separator == b'.' && !second {
-                            at = run(at + 1, &|b| b.is_ascii_digit());
-                            Kind::Fraction
-                        } else {
-                            // A `T` after the last number begins the time.
-                            at = end_of_date(bytes, at, separator);
-                            Kind::Date
-                        }
-                    }
-                    _ => Kind::Number,
-                }
-            }
+            b'0'..=b'9' => digits_token(bytes, at),
             b'+' | b'-' => {
-                let after = run(at + 1, &|b| b.is_ascii_whitespace());
+                let after = run(bytes, at + 1, |b| b.is_ascii_whitespace());
                 match bytes.get(after) {
-                    Some(b'0'..=b'9') => {
-                        at = run(after, &digits_or(b":."));
-                        Kind::Offset
-                    }
+                    Some(b'0'..=b'9') => (Kind::Offset, run(bytes, after, digit_or_colon)),
                     Some(b) if b.is_ascii_alphabetic() => {
-                        at = run(after, &|b| b.is_ascii_alphabetic());
-                        Kind::Word
+                        (Kind::Word, run(bytes, after, |b| b.is_ascii_alphabetic()))
                     }
                     _ => return Err(Refusal::Syntax),
                 }
             }
-            b if b.is_ascii_alphabetic() => {
-                at = run(at, &|b| b.is_ascii_alphabetic());
-                // Zone names go on with slashes, underscores and the like.
-                if matches!(bytes.get(at), Some(b'/' | b'_')) {
-                    at = run(at, &|b| {
-                        b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+')
-                    });
-                } else if matches!(bytes.get(at), Some(b'-' | b'.'))
-                    && month_named(&text[start..at].to_ascii_lowercase()).is_some()
-                {
-                    let separator = bytes[at];
-                    at = run(at, &|b| b.is_ascii_alphanumeric() || b == separator);
-                    tokens.push(Token {
-                        kind: Kind::Date,
-                        text: text[start..at].to_ascii_lowercase(),
-                    });
-                    continue;
-                }
-                Kind::Word
-            }
+            b if b.is_ascii_alphabetic() => word_token(bytes, text, at),
             _ => return Err(Refusal::Syntax),
         };
-        let mut body: String = text[start..at].to_ascii_lowercase();
+        let mut body = text[at..end].to_ascii_lowercase();
         if matches!(kind, Kind::Offset | Kind::Word) {
             body.retain(|c| !c.is_ascii_whitespace());
         }
         tokens.push(Token { kind, text: body });
+        at = end;
     }
     Ok(tokens)
+}
+
+/// A token that begins with a digit.
+fn digits_token(bytes: &[u8], start: usize) -> (Kind, usize) {
+    let at = run(bytes, start, |b| b.is_ascii_digit());
+    match bytes.get(at) {
+        Some(b':') => (Kind::Time, run(bytes, at, digit_or_colon)),
+        Some(&separator @ (b'-' | b'/' | b'.')) => {
+            let end = run(bytes, at, |b| b.is_ascii_alphanumeric() || b == separator);
+            // A date has two separators, or a name in between; a fraction has one.
+            if separator == b'.' && !bytes[at + 1..end].contains(&separator) {
+                return (Kind::Fraction, run(bytes, at + 1, |b| b.is_ascii_digit()));
+            }
+            (Kind::Date, end_of_date(bytes, at, separator))
+        }
+        _ => (Kind::Number, at),
+    }
+}
+
+/// A token that begins with a letter: a word, a zone's name, or a date as in `Feb-29-2024`.
+fn word_token(bytes: &[u8], text: &str, start: usize) -> (Kind, usize) {
+    let at = run(bytes, start, |b| b.is_ascii_alphabetic());
+    match bytes.get(at) {
+        Some(b'/' | b'_') => {
+            let of_zone =
+                |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+');
+            (Kind::Word, run(bytes, at, of_zone))
+        }
+        Some(&separator @ (b'-' | b'.'))
+            if month_named(&text[start..at].to_ascii_lowercase()).is_some() =>
+        {
+            let of_date = |b: u8| b.is_ascii_alphanumeric() || b == separator;
+            (Kind::Date, run(bytes, at, of_date))
+        }
+        _ => (Kind::Word, at),
+    }
 }
 
 /// Where a date of digits and separators ends: before a `T` that follows its last digits.
@@ -409,8 +404,8 @@ impl State {
     }
 
     fn set_year(&mut self, digits: &str) -> Outcome<()> {
-        let year = digits.parse().map_err(|_| Refusal::Field)?;
-        match self.year.replace((year, digits.len())) {
+        let year = digits.parse::<i32>().map_err(|_| Refusal::Field)?;
+        match self.year.replace((i64::from(year), digits.len())) {
             None => Ok(()),
             Some(_) => Err(Refusal::Syntax),
         }
@@ -504,7 +499,13 @@ impl State {
             return Err(Refusal::Syntax);
         }
         let named = parts.iter().position(|part| month_named(part).is_some());
-        let number = |part: &str| part.parse::<i64>().map_err(|_| Refusal::Syntax);
+        let number = |part: &str| match part.bytes().all(|b| b.is_ascii_digit()) {
+            true => part
+                .parse::<i32>()
+                .map(i64::from)
+                .map_err(|_| Refusal::Field),
+            false => Err(Refusal::Syntax),
+        };
         if let Some(index) = named {
             self.month = month_named(parts[index]);
             let others: Vec<&str> = (0..parts.len())
@@ -544,7 +545,8 @@ impl State {
 
     /// Digits alone: a part of a date by what is still missing, a whole date, or a time.
     fn number(&mut self, text: &str, expect: Expect) -> Outcome<()> {
-        let value: i64 = text.parse().map_err(|_| Refusal::Field)?;
+        let value = text.parse::<i32>().map_err(|_| Refusal::Field)?;
+        let value = i64::from(value);
         if std::mem::take(&mut self.julian_next) {
             self.days = Some(value - calendar::JULIAN_EPOCH);
             return Ok(());
@@ -588,7 +590,8 @@ impl State {
     fn fraction(&mut self, text: &str, expect: Expect) -> Outcome<()> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         if std::mem::take(&mut self.julian_next) {
-            let day: i64 = whole.parse().map_err(|_| Refusal::Field)?;
+            let day = whole.parse::<i32>().map_err(|_| Refusal::Field)?;
+            let day = i64::from(day);
             self.days = Some(day - calendar::JULIAN_EPOCH);
             let part: f64 = format!("0.{fraction}").parse().unwrap_or(0.0);
             return self.set_time((part * DAY as f64).round() as i64);
