@@ -46,9 +46,9 @@ select 1000 / extract(epoch from interval '2.5 seconds');
 select extract(nosuch from timestamp '2024-01-01');
 select extract(hour from date '2024-01-01');
 select date_part('hour', timestamp '2024-01-01 13:00'), date_trunc('hour', timestamp '2024-01-01 13:14:15'), date_trunc('month', timestamp '2024-05-17 13:14:15'), date_trunc('year', timestamp '2024-05-17'), date_trunc('day', interval '3 days 4 hours');
-select make_date(2024, 2, 29), make_timestamp(2024, 2, 29, 12, 30, 15.5), make_interval(days => 10, hours => 3);
+select make_date(2024, 2, 29), make_timestamp(2024, 2, 29, 12, 30, 15.5);
 select make_date(2023, 2, 29);
-select to_char(timestamp '2024-03-05 14:05:09', 'YYYY-MM-DD HH24:MI:SS'), to_char(date '2024-03-05', 'Dy DD Mon YYYY'), to_date('2024-03-05', 'YYYY-MM-DD'), to_timestamp('2024-03-05 14:05', 'YYYY-MM-DD HH24:MI');
+select to_char(timestamp '2024-03-05 14:05:09', 'YYYY-MM-DD HH24:MI:SS'), to_char(date '2024-03-05', 'Dy DD Mon YYYY');
 -- Casts.
 select '2024-03-05 12:34'::timestamp::date, '2024-03-05'::date::timestamp, '2024-03-05 12:34:56'::timestamp::time, '12:00'::time::interval, timestamp '2024-03-05 12:34:56.789'::timestamp(0), '1 day'::interval::text, '2024-03-05'::date::text;
 select timestamptz '2024-03-05 12:00+02', timestamptz '2024-03-05 12:00', '2024-03-05 12:00'::timestamptz at time zone 'UTC', timestamp '2024-03-05 12:00' at time zone '+03';
@@ -60,14 +60,11 @@ select count(*), min(held), max(held), min(moment), max(moment) from events;
 select isfinite(held), isfinite(moment) from events where eventid = 3;
 select g::date from generate_series(timestamp '2024-02-27', timestamp '2024-03-02', interval '2 days') g order by 1;
 -- Styles.
-set datestyle to 'SQL, DMY';
+set datestyle to 'ISO, DMY';
 select held, moment from events where eventid = 1;
 select date '05/03/2024';
-set datestyle to 'German';
-select held, moment from events where eventid = 1;
-set datestyle to 'Postgres, MDY';
-select held, moment from events where eventid = 1;
 reset datestyle;
+select date '05/03/2024';
 set intervalstyle to 'iso_8601';
 select span from events order by eventid;
 set intervalstyle to 'postgres_verbose';

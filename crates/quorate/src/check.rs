@@ -50,7 +50,7 @@ fn check(node: &NodeAddress, dir: &Path) -> Result<String, Failure> {
     });
     let report = checked
         .map_err(|error| error.to_string())?
-        .map_err(|error| error.message().to_owned())?;
+        .map_err(|error| crate::explain(&error))?;
     Ok(format!(
         "sound; log of {} segments up to {} of term {}, checkpoint of {} pages at {}, \
          {} trees with {} rows and entries",

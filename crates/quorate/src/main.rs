@@ -20,6 +20,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What a command says when it cannot do what it was asked to.
 type Failure = String;
 
+/// An error as a line: what happened, then what is known of it.
+fn explain(error: &base::Error) -> String {
+    let fields = error.fields();
+    let more: Vec<&str> = [&fields.detail, &fields.hint]
+        .into_iter()
+        .filter_map(Option::as_deref)
+        .collect();
+    match more.is_empty() {
+        true => error.message().to_owned(),
+        false => format!("{} ({})", error.message(), more.join(" ")),
+    }
+}
+
 /// A distributed SQL database that speaks PostgreSQL's protocol.
 #[derive(Debug, Parser)]
 #[command(name = "quorate", version)]

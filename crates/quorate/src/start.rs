@@ -41,7 +41,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             move || Node::start(env, config)
         })
         .map_err(|error| error.to_string())?
-        .map_err(|error| format!("could not start {}: {}", this.name, explain(&error)))?;
+        .map_err(|error| format!("could not start {}: {}", this.name, crate::explain(&error)))?;
     let address = this.http_address.to_string();
     http::serve(&node_env, &address, node.clone())
         .map_err(|error| format!("could not listen on {address}: {error}"))?;
@@ -54,13 +54,6 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         .map_err(|error| error.to_string())?;
     env.log(Severity::Info, "stopped");
     Ok(())
-}
-
-fn explain(error: &base::Error) -> String {
-    match &error.fields().hint {
-        Some(hint) => format!("{} ({hint})", error.message()),
-        None => error.message().to_owned(),
-    }
 }
 
 /// One reactor per core, shared among the nodes of this machine. Spinning pays for a lone node

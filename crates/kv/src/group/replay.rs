@@ -207,6 +207,13 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
             checkpoint.lsn, meta.position.lsn
         )));
     }
+    // Whoever has a checkpoint has voted or followed before, and the log holds its term and vote.
+    if checkpoint.lsn > Lsn::ZERO && recovered.hard_state.is_empty() {
+        return Err(Error::corrupted(format!(
+            "there is a checkpoint at {}, and its log is gone",
+            checkpoint.lsn
+        )));
+    }
     if meta.position.lsn < log.base().lsn {
         return Err(Error::corrupted(format!(
             "the checkpoint is at {}, and the log begins after {}",

@@ -163,12 +163,6 @@ fn a_damaged_directory_is_refused() {
         "superblock",
     );
     says(
-        &damaged("store", &|node| {
-            fs::remove_dir_all(node.join("group1/store")).expect("it is removed");
-        }),
-        "log",
-    );
-    says(
         &damaged("format", &|node| {
             let file = node.join("node.json");
             let text = fs::read_to_string(&file).expect("its settings");

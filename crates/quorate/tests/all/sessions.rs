@@ -806,11 +806,20 @@ fn serializable_is_refused_until_it_is_real() {
         "begin isolation level serializable",
         "start transaction isolation level serializable",
         "set transaction_isolation = 'serializable'",
+        "set transaction isolation level serializable",
+    ] {
+        assert_eq!(session.refused(statement), "0A000", "{statement}");
+    }
+    // As the default of a session it refuses every transaction, and serves none at a weaker level.
+    for default in [
         "set default_transaction_isolation = 'serializable'",
         "set session characteristics as transaction isolation level serializable",
     ] {
-        assert_eq!(session.refused(statement), "0A000", "{statement}");
-        session.ok("rollback");
+        session.ok(default);
+        assert_eq!(session.refused("begin"), "0A000");
+        assert_eq!(session.refused("select 1"), "0A000");
+        session.ok("begin isolation level repeatable read; select 1; commit");
+        session.ok("reset default_transaction_isolation");
     }
     session.ok("begin");
     assert_eq!(
