@@ -449,8 +449,8 @@ impl Binder<'_> {
             AExprKind::AexprNullif => {
                 let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
                 let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
-                let first = self.settle(left.clone())?;
                 let (left, right, function, types) = self.equality(left, right, location)?;
+                let first = left.clone();
                 let ty = first.ty;
                 let kind = ExprKind::NullIf(Box::new(first), function, vec![left, right], types);
                 Ok(Expr::new(kind, ty, location))

@@ -252,13 +252,17 @@ pub fn qualified(range: &RangeVar) -> String {
 /// 0A000 for a name in another database.
 pub fn find_relation(cx: &BindContext<'_>, range: &RangeVar) -> Result<Option<RelationRef>> {
     if !range.catalogname.is_empty() && range.catalogname != cx.catalog.database.name {
-        return Err(Error::new(
+        let error = |error: Error| match char_position(cx.text, range.location) {
+            Some(position) => error.at(position),
+            None => error,
+        };
+        return Err(error(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,
             format!(
                 "cross-database references are not implemented: \"{}.{}.{}\"",
                 range.catalogname, range.schemaname, range.relname
             ),
-        ));
+        )));
     }
     if !range.schemaname.is_empty() {
         let schema = cx.catalog.schema(&range.schemaname);

@@ -434,17 +434,21 @@ impl Binder<'_> {
             });
         }
         let mut distinct_on = Vec::new();
+        let mut on_locations = Vec::new();
         let mut sorted: Vec<_> = sort_places.clone();
         for node in &on {
             let node = inner(node)?;
             let output = self.output_column(node, &exprs, columns, "DISTINCT ON", true)?;
+            let bound = self.expr(node, scope, Place::plain("DISTINCT ON"));
+            let own = bound.as_ref().map_or(-1, |bound| bound.location.0);
             let expr = match output {
                 Some(place) => exprs[place].clone(),
-                None => self.expr(node, scope, Place::plain("DISTINCT ON"))?,
+                None => bound?,
             };
             let place = exprs.iter().position(|known| *known == expr);
             let place = place.unwrap_or(exprs.len());
             distinct_on.push((place, expr.ty));
+            on_locations.push(own);
             if place == exprs.len() {
                 exprs.push(expr);
             }
@@ -453,12 +457,11 @@ impl Binder<'_> {
         sorted.truncate(distinct_on.len());
         let first = |place: &usize| distinct_on.iter().any(|on| on.0 == *place);
         if !distinct_on.is_empty() && !sorted.iter().all(first) {
-            let missing = distinct_on.iter().find(|on| !sorted.contains(&on.0));
-            let place = missing.map_or(0, |on| on.0);
+            let missing = distinct_on.iter().position(|on| !sorted.contains(&on.0));
             return Err(self.error(
                 SqlState::INVALID_COLUMN_REFERENCE,
                 "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
-                on.first().map_or(-1, |_| exprs[place].location.0),
+                on_locations[missing.unwrap_or(0)],
             ));
         }
         let full = exprs.len();

@@ -194,6 +194,13 @@ pub enum LoopHead {
         /// The step; 1 if not given.
         step: Option<Fragment>,
     },
+    /// Over the elements of an array.
+    Elements {
+        /// Where each goes.
+        targets: Vec<Fragment>,
+        /// The array.
+        array: Fragment,
+    },
     /// Over the rows of a query.
     Query {
         /// Variables, or one record.

@@ -12,7 +12,7 @@
 //! Errors have the character position in the block's text, from 1.
 //!
 //! # What it leaves out
-//! Cursors (OPEN, FETCH, MOVE, CLOSE), FOREACH, RETURN NEXT and RETURN QUERY: 0A000.
+//! Cursors (OPEN, FETCH, MOVE, CLOSE), FOREACH … SLICE, RETURN NEXT and RETURN QUERY: 0A000.
 //!
 //! Source: PostgreSQL 15 manual, chapter 43.
 
@@ -422,8 +422,8 @@ impl<'a> Parser<'a> {
             LoopHead::While(condition)
         } else if self.skip_keyword("for") {
             self.for_head()?
-        } else if self.is_keyword("foreach") {
-            return Err(Error::unsupported("FOREACH in PL/pgSQL"));
+        } else if self.skip_keyword("foreach") {
+            self.foreach_head()?
         } else {
             return Err(self.unexpected());
         };
@@ -433,6 +433,21 @@ impl<'a> Parser<'a> {
         self.end_label(label.as_deref())?;
         self.expect_char(b';')?;
         Ok(StatementKind::Loop(Loop { label, head, body }))
+    }
+
+    fn foreach_head(&mut self) -> Result<LoopHead> {
+        let mut targets = vec![self.fragment(until(&["in", "slice"], b",;"))?];
+        while self.skip_char(b',') {
+            targets.push(self.fragment(until(&["in", "slice"], b",;"))?);
+        }
+        if self.is_keyword("slice") {
+            return Err(Error::unsupported("FOREACH … SLICE in PL/pgSQL"));
+        }
+        self.expect_keyword("in")?;
+        self.expect_keyword("array")?;
+        let array = self.fragment(until(&["loop"], b";"))?;
+        self.expect_keyword("loop")?;
+        Ok(LoopHead::Elements { targets, array })
     }
 
     fn for_head(&mut self) -> Result<LoopHead> {

@@ -71,6 +71,12 @@ pub enum StepKind {
         step: Option<Piece>,
         body: Vec<Step>,
     },
+    Elements {
+        label: Option<String>,
+        targets: Vec<usize>,
+        array: Piece,
+        body: Vec<Step>,
+    },
     Rows {
         label: Option<String>,
         targets: Vec<usize>,
@@ -105,6 +111,8 @@ struct Compiler<'a> {
     cx: BindContext<'a>,
     slots: Vec<Slot>,
     found: usize,
+    /// The labels of the loops and blocks around, the innermost last; whether each is a loop.
+    around: Vec<(bool, Option<String>)>,
 }
 
 impl Session {
@@ -123,6 +131,7 @@ impl Session {
             },
             slots: Vec::new(),
             found: 0,
+            around: Vec::new(),
         };
         let found = compiler.slot("found", TypeId::BOOL, -1);
         compiler.found = found;
@@ -307,7 +316,7 @@ impl Compiler<'_> {
                 );
                 let end = declaration.type_name.start + declaration.type_name.text.trim_end().len();
                 let rest = &self.text[end.min(self.text.len())..];
-                let null = rest.to_ascii_lowercase().find("null").unwrap_or(0);
+                let null = rest.to_ascii_lowercase().find("not").unwrap_or(0);
                 return Err(self.at(error, end + null));
             }
             let slot = self.slot(&declaration.name, ty, typmod);
@@ -317,7 +326,10 @@ impl Compiler<'_> {
             declarations.push((slot, default, declaration.line));
         }
         let names = Rc::new(names);
-        let body = self.steps(&block.body, &names)?;
+        self.around.push((false, block.label.clone()));
+        let body = self.steps(&block.body, &names);
+        self.around.pop();
+        let body = body?;
         let state = self.slot("sqlstate", TypeId::TEXT, -1);
         let message = self.slot("sqlerrm", TypeId::TEXT, -1);
         let inside = Rc::new(Names {
@@ -400,14 +412,22 @@ impl Compiler<'_> {
             } => self.case(operand.as_ref(), branches, otherwise.as_deref(), names)?,
             StatementKind::Loop(inner) => self.any_loop(inner, names)?,
             StatementKind::Leave { next, label, when } => StepKind::Leave {
-                next: *next,
+                next: self.check_leave(*next, label.as_ref(), statement.line)?,
                 label: label.clone(),
                 when: when
                     .as_ref()
                     .map(|when| self.checked(when, names))
                     .transpose()?,
             },
-            StatementKind::Return(_) => StepKind::Return,
+            StatementKind::Return(None) => StepKind::Return,
+            StatementKind::Return(Some(value)) => {
+                let error = Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    "RETURN cannot have a parameter in function returning void",
+                );
+                let lead = value.text.len() - value.text.trim_start().len();
+                return Err(self.at(error, value.start + lead));
+            }
             StatementKind::Raise(raise) => self.raise(raise, names, statement.line)?,
             StatementKind::Assert { condition, message } => StepKind::Assert(
                 self.checked(condition, names)?,
@@ -554,7 +574,47 @@ impl Compiler<'_> {
         Ok(StepKind::SimpleCase(slot, operand, compared, otherwise))
     }
 
+    /// EXIT and CONTINUE must stand inside what they leave.
+    fn check_leave(&self, next: bool, label: Option<&String>, line: usize) -> Result<bool> {
+        let verb = if next { "CONTINUE" } else { "EXIT" };
+        let message = match label {
+            None if self.around.iter().any(|around| around.0) => return Ok(next),
+            None if next => "CONTINUE cannot be used outside a loop".to_owned(),
+            None => "EXIT cannot be used outside a loop, unless it has a label".to_owned(),
+            Some(label) => match self
+                .around
+                .iter()
+                .rev()
+                .find(|a| a.1.as_ref() == Some(label))
+            {
+                Some((is_loop, _)) if *is_loop || !next => return Ok(next),
+                Some(_) => format!("block label \"{label}\" cannot be used in CONTINUE"),
+                None => format!(
+                    "there is no label \"{label}\" attached to any block or loop enclosing this \
+                     statement"
+                ),
+            },
+        };
+        let error = Error::new(SqlState::SYNTAX_ERROR, message);
+        // The statement's own place: the first such word of its line.
+        let start: usize = self
+            .text
+            .split_inclusive('\n')
+            .take(line - 1)
+            .map(str::len)
+            .sum();
+        let rest = self.text.get(start..).unwrap_or("").to_ascii_uppercase();
+        Err(self.at(error, start + rest.find(verb).unwrap_or(0)))
+    }
+
     fn any_loop(&mut self, inner: &Loop, names: &Rc<Names>) -> Result<StepKind> {
+        self.around.push((true, inner.label.clone()));
+        let compiled = self.one_loop(inner, names);
+        self.around.pop();
+        compiled
+    }
+
+    fn one_loop(&mut self, inner: &Loop, names: &Rc<Names>) -> Result<StepKind> {
         let label = inner.label.clone();
         Ok(match &inner.head {
             LoopHead::Forever => StepKind::Forever(label, self.steps(&inner.body, names)?),
@@ -588,6 +648,12 @@ impl Compiler<'_> {
                     label,
                 }
             }
+            LoopHead::Elements { targets, array } => StepKind::Elements {
+                targets: self.targets(targets, names)?,
+                array: self.checked(array, names)?,
+                body: self.steps(&inner.body, names)?,
+                label,
+            },
             LoopHead::Query { targets, query } => StepKind::Rows {
                 targets: self.targets(targets, names)?,
                 query: self.statement(query, names)?,

@@ -29,6 +29,10 @@ impl Session {
                     )
                 }))
             }
+            // USING MESSAGE says it then.
+            Message::Format { format, .. } if format.is_empty() && !options.is_empty() => {
+                message = None;
+            }
             Message::Format { format, .. } => {
                 message = Some(self.formatted(format, arguments, frame)?);
             }

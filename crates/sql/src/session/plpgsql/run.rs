@@ -248,7 +248,15 @@ impl Session {
                 match self.run_piece(query, &frame.slots, &mut rows, usize::MAX) {
                     Ok((_, planned)) => {
                         let label = label.as_ref();
-                        return self.each_row(step, label, targets, &planned, rows, body, frame);
+                        return self.each_row(
+                            step,
+                            label,
+                            targets,
+                            (&planned.types, Some(&planned)),
+                            rows,
+                            body,
+                            frame,
+                        );
                     }
                     Err(error) => Err(query.explain(error)),
                 }
@@ -264,7 +272,15 @@ impl Session {
                 match self.dynamic(query, using, &mut rows, usize::MAX, frame) {
                     Ok((_, Some(planned))) => {
                         let label = label.as_ref();
-                        return self.each_row(step, label, targets, &planned, rows, body, frame);
+                        return self.each_row(
+                            step,
+                            label,
+                            targets,
+                            (&planned.types, Some(&planned)),
+                            rows,
+                            body,
+                            frame,
+                        );
                     }
                     Ok((_, None)) => Err(Error::new(
                         SqlState::INVALID_CURSOR_STATE,
@@ -273,6 +289,40 @@ impl Session {
                     Err(error) => Err(error),
                 }
             }
+            StepKind::Elements {
+                label,
+                targets,
+                array,
+                body,
+            } => match self.value_of(array, &frame.slots) {
+                Ok((Datum::Array(array), ty)) => {
+                    let element = ty.array_element().unwrap_or(array.element);
+                    let rows = array
+                        .elements
+                        .iter()
+                        .map(|value| vec![value.clone()])
+                        .collect();
+                    let label = label.as_ref();
+                    return self.each_row(
+                        step,
+                        label,
+                        targets,
+                        (&[element], None),
+                        rows,
+                        body,
+                        frame,
+                    );
+                }
+                Ok((Datum::Null, _)) => Err(Error::new(
+                    SqlState::of("22004"),
+                    "FOREACH expression must not be null",
+                )),
+                Ok(_) => Err(Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    "FOREACH expression must yield an array",
+                )),
+                Err(error) => Err(error),
+            },
             StepKind::Leave { next, label, when } => {
                 let leave = match when {
                     Some(when) => self.is_true(when, frame),
@@ -298,11 +348,12 @@ impl Session {
                 match field {
                     None => {
                         let literal = ty == TypeId::UNKNOWN || frame_is_constant(piece);
-                        self.store(frame, *slot, value, ty)
-                            .map_err(|error| match literal {
+                        self.store(frame, *slot, value, ty).map_err(|error| {
+                            match literal && error.state() != SqlState::of("22004") {
                                 true => piece.explain(error),
                                 false => error,
-                            })
+                            }
+                        })
                     }
                     Some(field) => self.store_field(frame, *slot, field, value, ty),
                 }
@@ -455,7 +506,7 @@ impl Session {
         step: &Step,
         label: Option<&String>,
         targets: &[usize],
-        planned: &Planned,
+        shape: (&[TypeId], Option<&Planned>),
         rows: Vec<Row>,
         body: &[Step],
         frame: &mut Frame<'_>,
@@ -464,7 +515,7 @@ impl Session {
         let mut flow = Flow::Next;
         for row in rows {
             self.tick(frame)?;
-            self.fill_row(targets, planned, row, frame)
+            self.fill_row(targets, shape, row, frame)
                 .map_err(|error| at_line(error, step))?;
             if let Some(end) = self.turn(label, body, frame)? {
                 flow = end;
@@ -479,11 +530,11 @@ impl Session {
     fn fill_row(
         &mut self,
         targets: &[usize],
-        planned: &Planned,
+        (types, planned): (&[TypeId], Option<&Planned>),
         row: Row,
         frame: &mut Frame<'_>,
     ) -> Result<()> {
-        if let [only] = targets {
+        if let ([only], Some(planned)) = (targets, planned) {
             if frame.slots[*only].is_record {
                 let (value, shape) = record_of(planned, row);
                 frame.slots[*only].value = value;
@@ -491,7 +542,7 @@ impl Session {
                 return Ok(());
             }
         }
-        let mut values = row.into_iter().zip(planned.types.iter().copied());
+        let mut values = row.into_iter().zip(types.iter().copied());
         for target in targets {
             let (value, ty) = values.next().unwrap_or((Datum::Null, TypeId::TEXT));
             self.store(frame, *target, value, ty)?;
@@ -518,7 +569,7 @@ impl Session {
         }
         let row = rows.into_iter().next();
         let row = row.unwrap_or_else(|| vec![Datum::Null; planned.types.len()]);
-        self.fill_row(&into.targets, planned, row, frame)
+        self.fill_row(&into.targets, (&planned.types, Some(planned)), row, frame)
     }
 
     fn sql(&mut self, piece: &Piece, into: Option<&IntoCode>, frame: &mut Frame<'_>) -> Result<()> {
@@ -920,6 +971,7 @@ fn at_line(mut error: Error, step: &Step) -> Error {
         StepKind::Forever(..) => "LOOP",
         StepKind::While(..) => "WHILE",
         StepKind::Integers { .. } => "FOR with integer loop variable",
+        StepKind::Elements { .. } => "FOREACH over array",
         StepKind::Rows { .. } => "FOR over SELECT rows",
         StepKind::DynamicRows { .. } => "FOR over EXECUTE statement",
         StepKind::Leave { next: true, .. } => "CONTINUE",
