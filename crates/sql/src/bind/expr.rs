@@ -610,7 +610,7 @@ impl Binder<'_> {
             let mut all = vec![left.clone()];
             all.extend(rights.iter().cloned());
             if let Ok((mut all, ty)) = self.unify(all, "IN") {
-                if ty.array_of().is_some() && !ty.array_element().is_some() {
+                if ty.array_of().is_some() && ty.array_element().is_none() {
                     let left = all.remove(0);
                     let array = self.array(all, location)?;
                     return self.any_array(name, left, array, negated, location);

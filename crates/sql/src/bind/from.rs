@@ -98,7 +98,7 @@ fn names_columns(expr: &Expr) -> bool {
 
 impl Binder<'_> {
     /// Binds the items of FROM; their columns are added to the scope. None when there is no item.
-    pub(super) fn from_clause(
+    pub(super) fn bind_from(
         &mut self,
         items: &[Node],
         scope: &mut Scope<'_>,
@@ -107,7 +107,7 @@ impl Binder<'_> {
     ) -> Result<Option<Source>> {
         let mut whole: Option<Source> = None;
         for item in items {
-            let source = self.from_item(inner(item)?, scope, with_keys, next)?;
+            let source = self.bind_item(inner(item)?, scope, with_keys, next)?;
             whole = Some(match whole {
                 None => source,
                 Some(left) => cross(left, source),
@@ -130,7 +130,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn from_item(
+    fn bind_item(
         &mut self,
         node: &NodeEnum,
         scope: &mut Scope<'_>,
@@ -184,7 +184,7 @@ impl Binder<'_> {
             }
             return Ok(source);
         }
-        Ok(self.scan(table, range.alias.as_ref(), scope, with_keys, next)?)
+        self.scan(table, range.alias.as_ref(), scope, with_keys, next)
     }
 
     /// A scan of a table, added to the scope.
@@ -380,9 +380,9 @@ impl Binder<'_> {
     ) -> Result<Source> {
         let first = scope.tables.len();
         let first_merged = scope.merged.len();
-        let left = self.from_item(boxed(&join.larg)?, scope, with_keys, next)?;
+        let left = self.bind_item(boxed(&join.larg)?, scope, with_keys, next)?;
         let middle = scope.tables.len();
-        let right = self.from_item(boxed(&join.rarg)?, scope, with_keys, next)?;
+        let right = self.bind_item(boxed(&join.rarg)?, scope, with_keys, next)?;
         let kind = match JoinType::try_from(join.jointype) {
             Ok(JoinType::JoinInner) => JoinKind::Inner,
             Ok(JoinType::JoinLeft) => JoinKind::Left,

@@ -95,7 +95,7 @@ impl Binder<'_> {
         let mut scope = Scope::inside(parent);
         let locking = !select.locking_clause.is_empty();
         let mut next = 0;
-        let source = self.from_clause(&select.from_clause, &mut scope, locking, &mut next)?;
+        let source = self.bind_from(&select.from_clause, &mut scope, locking, &mut next)?;
         let condition = self.where_clause(&select.where_clause, &scope)?;
         let targets = self.targets(&select.target_list, &scope)?;
         let mut columns: Vec<_> = targets.iter().map(|target| target.1.clone()).collect();

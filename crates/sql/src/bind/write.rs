@@ -489,7 +489,7 @@ impl Binder<'_> {
         let mut scope = Scope::default();
         let mut next = 0;
         let mut source = self.scan(table.clone(), alias, &mut scope, true, &mut next)?;
-        if let Some(others) = self.from_clause(from, &mut scope, false, &mut next)? {
+        if let Some(others) = self.bind_from(from, &mut scope, false, &mut next)? {
             source = super::from::cross(source, others);
         }
         let condition = self.where_clause(condition, &scope)?;

@@ -93,7 +93,7 @@ impl<'a> Exec<'a> {
     /// The pending interrupt.
     pub fn tick(&mut self) -> Result<()> {
         self.ticks += 1;
-        if self.ticks.is_multiple_of(ROWS_PER_YIELD) && coro::inside() {
+        if self.ticks % ROWS_PER_YIELD == 0 && coro::inside() {
             coro::yield_now()?;
         }
         Ok(())

@@ -134,15 +134,12 @@ fn sleep(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
 fn sequence(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
     let oid = match args.first() {
         Some(Datum::Oid(oid)) => *oid,
-        _ => {
-            let last = cx.session.last_sequence.ok_or_else(|| {
-                Error::new(
-                    SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    "lastval is not yet defined in this session",
-                )
-            })?;
-            last
-        }
+        _ => cx.session.last_sequence.ok_or_else(|| {
+            Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "lastval is not yet defined in this session",
+            )
+        })?,
     };
     let shown = || {
         let known = cx.catalog.relation_name(oid);

@@ -133,7 +133,7 @@ fn new_key(table: &Table, row: &[Datum], cx: &mut Exec<'_>) -> Result<Key> {
     }
 }
 
-fn index_of<'t>(table: &'t Table, tree: TreeId) -> Result<&'t Index> {
+fn index_of(table: &Table, tree: TreeId) -> Result<&Index> {
     table
         .index_of_tree(tree)
         .ok_or_else(|| Error::internal(format!("tree {tree} is no index of {}", table.name)))

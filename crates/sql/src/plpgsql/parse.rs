@@ -685,7 +685,7 @@ impl<'a> Parser<'a> {
         let mut using = Vec::new();
         loop {
             if into.is_none() && self.is_keyword("into") {
-                into = Some(self.into_clause()?);
+                into = Some(self.take_into()?);
             } else if using.is_empty() && self.skip_keyword("using") {
                 using = self.fragments(until(&["into"], b";"))?;
             } else {
@@ -697,7 +697,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `INTO [STRICT] targets`: names only, so that what follows them is found.
-    fn into_clause(&mut self) -> Result<Into> {
+    fn take_into(&mut self) -> Result<Into> {
         self.expect_keyword("into")?;
         let strict = self.skip_keyword("strict");
         let mut targets = vec![self.target()?];
@@ -766,7 +766,7 @@ impl<'a> Parser<'a> {
                 TokenKind::Char(b')' | b']') => depth = depth.saturating_sub(1),
                 _ if depth == 0 && into.is_none() && self.is_variables_into(first) => {
                     let from = token.start;
-                    into = Some(self.into_clause()?);
+                    into = Some(self.take_into()?);
                     cut = Some((from, self.tokens[self.next - 1].end));
                     continue;
                 }

@@ -38,6 +38,11 @@ mod sink;
 mod transaction;
 mod utility;
 
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;

@@ -148,7 +148,11 @@ impl Session {
                 }
             }
         }
-        Ok(if bound.writes { cx.written } else { given })
+        let written = cx.written;
+        if let Some(open) = &mut self.open {
+            open.wrote |= bound.writes && written > 0;
+        }
+        Ok(if bound.writes { written } else { given })
     }
 
     pub(super) fn execute_inner(

@@ -374,11 +374,10 @@ impl Settings {
 
     /// Resets everything.
     pub fn reset_all(&mut self) {
-        for setting in 0..self.values.len() {
-            let start = self.values[setting].start.clone();
-            if self.values[setting].current != start
-                && !DEFINITIONS[setting].name.starts_with("transaction_")
-            {
+        for (setting, definition) in DEFINITIONS.iter().enumerate() {
+            let value = &self.values[setting];
+            if value.current != value.start && !definition.name.starts_with("transaction_") {
+                let start = value.start.clone();
                 self.assign(setting, start, false);
             }
         }

@@ -33,6 +33,8 @@ pub(super) struct Open {
     pub read_only: bool,
     /// Whether it has run a statement: its isolation level is settled then.
     pub begun: bool,
+    /// Whether it has written anything: its commit is logged then.
+    pub wrote: bool,
     /// Whether it has changed the catalog, and the catalog as it sees it since.
     pub catalog_changed: bool,
     pub own_catalog: Option<Arc<Catalog>>,
@@ -109,6 +111,7 @@ impl Session {
             txn,
             read_only: options.read_only,
             begun: false,
+            wrote: false,
             catalog_changed: false,
             own_catalog: None,
             savepoints: Vec::new(),
@@ -130,7 +133,9 @@ impl Session {
         self.owed.add(open.txn.debt(), durability);
         match open.txn.commit(durability) {
             Ok(debt) => {
-                sink.committed();
+                if open.wrote {
+                    sink.committed();
+                }
                 self.owed.add(&debt, durability);
                 self.shared.settings.end_transaction();
                 Ok(())

@@ -438,11 +438,11 @@ impl Compiler<'_> {
             ),
             StatementKind::Perform(query) => StepKind::Perform(self.statement(query, names)?),
             StatementKind::Sql { query, into } => {
-                let into = self.into_code(into.as_ref(), names)?;
+                let into = self.compile_into(into.as_ref(), names)?;
                 StepKind::Sql(self.statement(query, names)?, into)
             }
             StatementKind::Execute { query, into, using } => {
-                let into = self.into_code(into.as_ref(), names)?;
+                let into = self.compile_into(into.as_ref(), names)?;
                 StepKind::Execute(
                     self.checked(query, names)?,
                     into,
@@ -681,7 +681,7 @@ impl Compiler<'_> {
             .collect()
     }
 
-    fn into_code(
+    fn compile_into(
         &self,
         into: Option<&crate::plpgsql::ast::Into>,
         names: &Rc<Names>,

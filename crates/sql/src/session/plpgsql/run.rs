@@ -393,7 +393,7 @@ impl Session {
 
     fn tick(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         frame.ticks += 1;
-        if frame.ticks.is_multiple_of(ROWS_PER_YIELD) && coro::inside() {
+        if frame.ticks % ROWS_PER_YIELD == 0 && coro::inside() {
             coro::yield_now()?;
         }
         Ok(())

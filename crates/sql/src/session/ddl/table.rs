@@ -1,0 +1,451 @@
+//! CREATE TABLE.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt};
+
+use super::super::utility::tag;
+use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use crate::bind::{self, BindContext, Binder};
+use crate::catalog::store::{self, duplicate_relation};
+use crate::catalog::{Catalog, Check, Column, Index, IndexedColumn, RelationKind, Table};
+use crate::parser::{self, NodeEnum};
+use crate::types::{self, TypeId};
+
+/// Names are cut at this length, as PostgreSQL's are.
+const NAME_BYTES_MAX: usize = 63;
+
+impl Session {
+    pub(super) fn create_table(
+        &mut self,
+        text: &str,
+        create: &CreateStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        refuse_table_options(create)?;
+        let range = create
+            .relation
+            .as_ref()
+            .ok_or_else(|| Error::internal("a table without a name"))?;
+        let catalog = self.current_catalog()?;
+        let schema = self
+            .creation_schema(&catalog, &range.schemaname)
+            .map_err(|error| match parser::char_position(text, range.location) {
+                Some(position) if !range.schemaname.is_empty() => error.at(position),
+                _ => error,
+            })?;
+        let name = cut_name(&range.relname);
+        if catalog.relation(schema, &name).is_some() {
+            if !create.if_not_exists {
+                return Err(duplicate_relation(&name));
+            }
+            let message = format!("relation \"{name}\" already exists, skipping");
+            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            return Ok(tag("CREATE TABLE"));
+        }
+        let oid = self.new_oid()?;
+        let mut table = Table {
+            oid,
+            schema,
+            name,
+            owner: self.own_role(&catalog),
+            kind: RelationKind::Table,
+            tree: store::new_tree(self.shared.engine.as_ref())?,
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+        };
+        let mut constraints = Vec::new();
+        for element in &create.table_elts {
+            match &element.node {
+                Some(NodeEnum::ColumnDef(column)) => {
+                    self.add_column(text, &catalog, column, &mut table, &mut constraints)?;
+                }
+                Some(NodeEnum::Constraint(constraint)) => {
+                    constraints.push(((**constraint).clone(), None));
+                }
+                _ => return Err(Error::unsupported("LIKE in CREATE TABLE")),
+            }
+        }
+        let first =
+            |kind: &(Constraint, Option<usize>)| kind.0.contype != ConstrType::ConstrPrimary as i32;
+        constraints.sort_by_key(first);
+        for (constraint, column) in &constraints {
+            self.add_constraint(text, &catalog, constraint, *column, &mut table)?;
+        }
+        let database = catalog.database.oid;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        store::insert_table(open.txn.as_mut(), database, &table)?;
+        Ok(tag("CREATE TABLE"))
+    }
+
+    pub(super) fn own_role(&self, catalog: &Catalog) -> u32 {
+        catalog
+            .role(&self.shared.start.user)
+            .map_or(crate::catalog::SUPERUSER, |role| role.oid)
+    }
+
+    fn add_column(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        column: &ColumnDef,
+        table: &mut Table,
+        constraints: &mut Vec<(Constraint, Option<usize>)>,
+    ) -> Result<()> {
+        let name = cut_name(&column.colname);
+        if table.column(&name).is_some() {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        if table.columns.len() >= base::limits::COLUMNS_MAX {
+            return Err(Error::new(
+                SqlState::TOO_MANY_COLUMNS,
+                format!(
+                    "tables can have at most {} columns",
+                    base::limits::COLUMNS_MAX
+                ),
+            ));
+        }
+        let search_path = self.search_path(catalog);
+        let cx = BindContext {
+            catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text,
+            variables: None,
+        };
+        let type_name = column
+            .type_name
+            .as_ref()
+            .ok_or_else(|| Error::internal("a column without a type"))?;
+        if let Some(NodeEnum::String(last)) = type_name.names.last().and_then(|n| n.node.as_ref()) {
+            let serial = [
+                "serial",
+                "serial4",
+                "serial8",
+                "bigserial",
+                "serial2",
+                "smallserial",
+            ];
+            if type_name.names.len() == 1 && serial.contains(&last.sval.as_str()) {
+                return Err(Error::unsupported(format!("type {}", last.sval)));
+            }
+        }
+        let (type_id, typmod) = bind::types::resolve(&cx, type_name)?;
+        if type_id.category() == types::Category::Pseudo || type_id == TypeId::UNKNOWN {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                format!("column \"{name}\" has pseudo-type {type_id}"),
+            ));
+        }
+        let place = table.columns.len();
+        let mut made = Column {
+            name,
+            type_id,
+            typmod,
+            not_null: column.is_not_null,
+            default: None,
+            dropped: false,
+        };
+        let mut nullness = None;
+        for node in &column.constraints {
+            let Some(NodeEnum::Constraint(constraint)) = &node.node else {
+                continue;
+            };
+            match ConstrType::try_from(constraint.contype) {
+                Ok(kind @ (ConstrType::ConstrNotnull | ConstrType::ConstrNull)) => {
+                    let wanted = kind == ConstrType::ConstrNotnull;
+                    if nullness.is_some_and(|said| said != wanted) {
+                        let message = format!(
+                            "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{}\"",
+                            made.name, table.name
+                        );
+                        return Err(placed(text, constraint, message));
+                    }
+                    nullness = Some(wanted);
+                    made.not_null |= wanted;
+                }
+                Ok(ConstrType::ConstrDefault) => {
+                    let default = constraint
+                        .raw_expr
+                        .as_ref()
+                        .ok_or_else(|| Error::internal("an empty default"))?;
+                    if made.default.is_some() {
+                        let message = format!(
+                            "multiple default values specified for column \"{}\" of table \"{}\"",
+                            made.name, table.name
+                        );
+                        return Err(placed(text, constraint, message));
+                    }
+                    self.try_binding(text, catalog, |binder| binder.check_default(&made, default))?;
+                    made.default = Some(parser::deparse_expression(default)?);
+                }
+                _ => constraints.push(((**constraint).clone(), Some(place))),
+            }
+        }
+        table.columns.push(made);
+        Ok(())
+    }
+
+    fn add_constraint(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        constraint: &Constraint,
+        column: Option<usize>,
+        table: &mut Table,
+    ) -> Result<()> {
+        match ConstrType::try_from(constraint.contype) {
+            Ok(ConstrType::ConstrPrimary | ConstrType::ConstrUnique) => {
+                self.add_key(text, catalog, constraint, column, table)
+            }
+            Ok(ConstrType::ConstrCheck) => {
+                let condition = constraint
+                    .raw_expr
+                    .as_ref()
+                    .ok_or_else(|| Error::internal("an empty CHECK"))?;
+                let so_far = Arc::new(table.clone());
+                self.try_binding(text, catalog, |binder| {
+                    binder.check_check(&so_far, condition)
+                })?;
+                let named = column.map_or("", |place| table.columns[place].name.as_str());
+                let known: Vec<_> = table
+                    .checks
+                    .iter()
+                    .map(|check| check.name.clone())
+                    .collect();
+                let name = match constraint.conname.as_str() {
+                    "" => choose_name(&table.name, named, "check", |name| {
+                        known.iter().any(|other| other == name)
+                    }),
+                    name => cut_name(name),
+                };
+                table.checks.push(Check {
+                    oid: self.new_oid()?,
+                    name,
+                    condition: parser::deparse_expression(condition)?,
+                });
+                Ok(())
+            }
+            Ok(ConstrType::ConstrForeign) => Err(Error::unsupported("FOREIGN KEY")),
+            Ok(ConstrType::ConstrIdentity) => Err(Error::unsupported("GENERATED AS IDENTITY")),
+            Ok(ConstrType::ConstrGenerated) => Err(Error::unsupported("a generated column")),
+            Ok(ConstrType::ConstrExclusion) => Err(Error::unsupported("EXCLUDE")),
+            Ok(ConstrType::ConstrAttrNotDeferrable | ConstrType::ConstrAttrImmediate) => Ok(()),
+            _ => Err(Error::unsupported("a deferrable constraint")),
+        }
+    }
+
+    /// PRIMARY KEY or UNIQUE.
+    fn add_key(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        constraint: &Constraint,
+        column: Option<usize>,
+        table: &mut Table,
+    ) -> Result<()> {
+        if constraint.deferrable {
+            return Err(Error::unsupported("a deferrable constraint"));
+        }
+        let primary = constraint.contype == ConstrType::ConstrPrimary as i32;
+        let place_error = |error: Error| match parser::char_position(text, constraint.location) {
+            Some(position) => error.at(position),
+            None => error,
+        };
+        if primary && table.primary_key().is_some() {
+            return Err(place_error(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                format!(
+                    "multiple primary keys for table \"{}\" are not allowed",
+                    table.name
+                ),
+            )));
+        }
+        let mut columns = Vec::new();
+        columns.extend(column);
+        for node in &constraint.keys {
+            let Some(NodeEnum::String(name)) = &node.node else {
+                continue;
+            };
+            let place = table.column(&name.sval).ok_or_else(|| {
+                place_error(Error::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("column \"{}\" named in key does not exist", name.sval),
+                ))
+            })?;
+            if columns.contains(&place) {
+                let kind = if primary { "primary key" } else { "unique" };
+                return Err(place_error(Error::new(
+                    SqlState::DUPLICATE_COLUMN,
+                    format!(
+                        "column \"{}\" appears twice in {kind} constraint",
+                        name.sval
+                    ),
+                )));
+            }
+            columns.push(place);
+        }
+        if primary {
+            for place in &columns {
+                table.columns[*place].not_null = true;
+            }
+        }
+        let suffix = if primary { "pkey" } else { "key" };
+        let names: Vec<_> = columns
+            .iter()
+            .map(|at| table.columns[*at].name.as_str())
+            .collect();
+        let middle = if primary {
+            String::new()
+        } else {
+            names.join("_")
+        };
+        let taken = |name: &str| {
+            catalog.relation(table.schema, name).is_some()
+                || table.indexes.iter().any(|index| index.name == name)
+                || table.name == name
+        };
+        let name = match constraint.conname.as_str() {
+            "" => choose_name(&table.name, &middle, suffix, taken),
+            name => cut_name(name),
+        };
+        if !constraint.conname.is_empty() && catalog.relation(table.schema, &name).is_some() {
+            return Err(duplicate_relation(&name));
+        }
+        let tree = match primary {
+            true => table.tree,
+            false => store::new_tree(self.shared.engine.as_ref())?,
+        };
+        let index = Index {
+            oid: self.new_oid()?,
+            name,
+            primary,
+            unique: true,
+            constraint: self.new_oid()?,
+            tree,
+            columns: columns
+                .into_iter()
+                .map(|column| IndexedColumn {
+                    column,
+                    descending: false,
+                })
+                .collect(),
+        };
+        store::index_descriptor(table, &index)?;
+        match primary {
+            true => table.indexes.insert(0, index),
+            false => table.indexes.push(index),
+        }
+        Ok(())
+    }
+
+    /// Binds something of a table's definition, for the errors in it.
+    fn try_binding(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        bind: impl FnOnce(&mut Binder<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let search_path = self.search_path(catalog);
+        let cx = BindContext {
+            catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text,
+            variables: None,
+        };
+        parser::large_stack(|| bind(&mut Binder::new(cx, Vec::new(), false)))
+    }
+}
+
+/// 42601 at a constraint.
+fn placed(text: &str, constraint: &Constraint, message: String) -> Error {
+    let error = Error::new(SqlState::SYNTAX_ERROR, message);
+    match parser::char_position(text, constraint.location) {
+        Some(position) => error.at(position),
+        None => error,
+    }
+}
+
+/// A name cut to its longest length, at a character.
+pub(super) fn cut_name(name: &str) -> String {
+    let mut end = name.len().min(NAME_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name[..end].to_owned()
+}
+
+/// `table_columns_suffix`, cut and numbered until it is free.
+pub(super) fn choose_name(
+    table: &str,
+    columns: &str,
+    suffix: &str,
+    taken: impl Fn(&str) -> bool,
+) -> String {
+    let mut number = 0;
+    loop {
+        let numbered = match number {
+            0 => suffix.to_owned(),
+            number => format!("{suffix}{number}"),
+        };
+        let name = make_name(table, columns, &numbered);
+        if !taken(&name) {
+            return name;
+        }
+        number += 1;
+    }
+}
+
+/// PostgreSQL's makeObjectName: the longer part is shortened first.
+fn make_name(table: &str, columns: &str, suffix: &str) -> String {
+    let (mut first, mut second) = (table.len(), columns.len());
+    let separators = 1 + usize::from(!columns.is_empty());
+    let room = NAME_BYTES_MAX.saturating_sub(suffix.len() + separators);
+    while first + second > room {
+        if first > second {
+            first -= 1;
+        } else {
+            second -= 1;
+        }
+    }
+    let part = |text: &str, mut end: usize| {
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text[..end].to_owned()
+    };
+    match columns.is_empty() {
+        true => format!("{}_{suffix}", part(table, first)),
+        false => format!("{}_{}_{suffix}", part(table, first), part(columns, second)),
+    }
+}
+
+fn refuse_table_options(create: &CreateStmt) -> Result<()> {
+    let temporary = create
+        .relation
+        .as_ref()
+        .is_some_and(|range| range.relpersistence == "t");
+    let refused = [
+        (temporary, "a temporary table"),
+        (!create.inh_relations.is_empty(), "INHERITS"),
+        (
+            create.partspec.is_some() || create.partbound.is_some(),
+            "PARTITION BY",
+        ),
+        (create.of_typename.is_some(), "CREATE TABLE OF"),
+        (!create.tablespacename.is_empty(), "TABLESPACE"),
+    ];
+    match refused.into_iter().find(|refused| refused.0) {
+        Some((_, feature)) => Err(Error::unsupported(feature)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,390 @@
+//! Sessions whole, on the engine in memory: what the protocol layer relies on. What statements
+//! answer is compared with PostgreSQL by the corpus in `tests/sql`.
+
+use std::sync::Arc;
+
+use base::engine::Engine;
+use base::{Debt, Durability, Error, Result};
+
+use super::fake::{FakeEngine, FakeEnv};
+use super::*;
+
+/// Everything that a session shows, as lines.
+#[derive(Default)]
+struct Lines {
+    lines: Vec<String>,
+    owed: Vec<(Debt, Durability)>,
+    commits: usize,
+}
+
+impl Sink for Lines {
+    fn owe(&mut self, debt: &Debt, durability: Durability) {
+        self.owed.push((debt.clone(), durability));
+    }
+    fn committed(&mut self) {
+        self.commits += 1;
+    }
+    fn row_description(&mut self, columns: &[Column]) -> Result<()> {
+        let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
+        self.lines.push(format!("[{}]", names.join(" ")));
+        Ok(())
+    }
+    fn row(&mut self, row: &RowView<'_>) -> Result<()> {
+        let mut line = Vec::new();
+        for column in 0..row.len() {
+            if column > 0 {
+                line.push(b'|');
+            }
+            if !row.is_null(column) {
+                row.put(column, Format::Text, &mut line)?;
+            }
+        }
+        self.lines.push(String::from_utf8(line).unwrap());
+        Ok(())
+    }
+    fn command_complete(&mut self, tag: &CommandTag) -> Result<()> {
+        self.lines.push(tag.to_string());
+        Ok(())
+    }
+    fn empty_query(&mut self) -> Result<()> {
+        self.lines.push("empty".to_owned());
+        Ok(())
+    }
+    fn notice(&mut self, notice: &Notice) -> Result<()> {
+        let severity = notice.severity.name();
+        self.lines
+            .push(format!("{severity}: {}", notice.body.message()));
+        Ok(())
+    }
+    fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {
+        self.lines.push(format!("{name}={value}"));
+        Ok(())
+    }
+}
+
+fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result<Session> {
+    let env = Arc::new(FakeEnv::default());
+    bootstrap(engine, env.as_ref(), "ann")?;
+    let start = SessionStart {
+        user: user.to_owned(),
+        database: database.to_owned(),
+        backend_pid: 7,
+        client_address: None,
+        client_port: None,
+        server_address: None,
+        interrupts: Arc::default(),
+        settings: vec![("application_name".to_owned(), "tests".to_owned())],
+    };
+    Session::new(Arc::new(engine.clone()), env, start)
+}
+
+fn session() -> Session {
+    connect(&FakeEngine::default(), "postgres", "postgres").unwrap()
+}
+
+/// Runs a message and returns what it shows, an error as its last line.
+fn run(session: &mut Session, text: &str) -> Vec<String> {
+    let mut lines = Lines::default();
+    if let Err(error) = session.simple_query(text, &mut lines) {
+        lines.lines.push(shown(&error));
+    }
+    lines.lines
+}
+
+fn shown(error: &Error) -> String {
+    let detail = error.fields().detail.as_ref();
+    let detail = detail.map_or(String::new(), |detail| format!(" ({detail})"));
+    let place = error
+        .fields()
+        .position
+        .map_or(String::new(), |at| format!(" at {at}"));
+    format!("{} {}{detail}{place}", error.state(), error.message())
+}
+
+#[test]
+fn users_and_databases_must_exist() {
+    let engine = FakeEngine::default();
+    let refused =
+        |user: &str, database: &str| shown(&connect(&engine, user, database).unwrap_err());
+    assert_eq!(refused("bob", "ann"), "28000 role \"bob\" does not exist");
+    assert_eq!(
+        refused("ann", "bob"),
+        "3D000 database \"bob\" does not exist"
+    );
+    assert!(connect(&engine, "ann", "ann").is_ok());
+    assert!(connect(&engine, "postgres", "ann").is_ok());
+}
+
+#[test]
+fn databases_have_tables_of_their_own() {
+    let engine = FakeEngine::default();
+    let mut one = connect(&engine, "ann", "ann").unwrap();
+    let mut other = connect(&engine, "ann", "postgres").unwrap();
+    run(&mut one, "create table t (i int)");
+    assert_eq!(
+        run(&mut one, "select count(*) from t"),
+        ["[count]", "0", "SELECT 1"]
+    );
+    let missing = "42P01 relation \"t\" does not exist at 15";
+    assert_eq!(run(&mut other, "select * from t"), [missing]);
+    assert_eq!(run(&mut other, "create table t (i int)"), ["CREATE TABLE"]);
+}
+
+#[test]
+fn a_message_is_one_transaction() {
+    let mut session = session();
+    let lines = run(
+        &mut session,
+        "create table t (i int primary key); insert into t values (1); insert into t values (1)",
+    );
+    let error = "23505 duplicate key value violates unique constraint \"t_pkey\" \
+                 (Key (i)=(1) already exists.)";
+    assert_eq!(lines, ["CREATE TABLE", "INSERT 0 1", error]);
+    assert_eq!(session.transaction_status(), TransactionStatus::Idle);
+    let missing = "42P01 relation \"t\" does not exist at 15";
+    assert_eq!(run(&mut session, "select * from t"), [missing]);
+    assert_eq!(run(&mut session, " ; "), ["empty"]);
+}
+
+#[test]
+fn a_failed_block_waits_for_its_end() {
+    let mut session = session();
+    run(&mut session, "create table t (i int)");
+    run(&mut session, "begin; insert into t values (1); savepoint s");
+    assert_eq!(session.transaction_status(), TransactionStatus::InBlock);
+    run(&mut session, "select 1 / 0");
+    assert_eq!(session.transaction_status(), TransactionStatus::Failed);
+    let ignored = "25P02 current transaction is aborted, commands ignored until end of \
+                   transaction block";
+    assert_eq!(run(&mut session, "select 1"), [ignored]);
+    assert_eq!(run(&mut session, "rollback to s"), ["ROLLBACK"]);
+    assert_eq!(run(&mut session, "commit"), ["COMMIT"]);
+    assert_eq!(
+        run(&mut session, "select i from t"),
+        ["[i]", "1", "SELECT 1"]
+    );
+}
+
+#[test]
+fn ddl_is_rolled_back() {
+    let mut session = session();
+    run(
+        &mut session,
+        "create table t (i int); insert into t values (1)",
+    );
+    let lines = run(
+        &mut session,
+        "begin; truncate t; create table u (j int); drop table t; select count(*) from u; rollback",
+    );
+    assert_eq!(
+        lines,
+        [
+            "BEGIN",
+            "TRUNCATE TABLE",
+            "CREATE TABLE",
+            "DROP TABLE",
+            "[count]",
+            "0",
+            "SELECT 1",
+            "ROLLBACK"
+        ]
+    );
+    assert_eq!(
+        run(&mut session, "select i from t"),
+        ["[i]", "1", "SELECT 1"]
+    );
+    assert!(run(&mut session, "select * from u")[0].starts_with("42P01"));
+}
+
+#[test]
+fn portals_give_rows_in_portions() {
+    let mut session = session();
+    let prepared = session
+        .prepare("select x from generate_series(1, $1) x", &[])
+        .unwrap();
+    assert_eq!(prepared.param_types(), [Oid(23)]);
+    assert_eq!(prepared.columns().unwrap()[0].name, "x");
+    let param = Param {
+        format: Format::Text,
+        value: Some(b"3"),
+    };
+    let mut portal = session.bind(&prepared, &[param]).unwrap();
+    let mut lines = Lines::default();
+    assert_eq!(
+        session.execute(&mut portal, 2, &mut lines).unwrap(),
+        Executed::Suspended
+    );
+    let end = session.execute(&mut portal, 2, &mut lines).unwrap();
+    assert!(matches!(end, Executed::Complete(Some(_))));
+    assert_eq!(lines.lines, ["1", "2", "3"]);
+    session.sync(&mut lines).unwrap();
+    assert!(session.bind(&prepared, &[]).is_err());
+}
+
+#[test]
+fn prepared_statements_follow_the_catalog() {
+    let mut session = session();
+    run(
+        &mut session,
+        "create table t (i int); insert into t values (1)",
+    );
+    let prepared = session.prepare("select * from t", &[]).unwrap();
+    let mut lines = Lines::default();
+    run(&mut session, "truncate t; insert into t values (2)");
+    let mut portal = session.bind(&prepared, &[]).unwrap();
+    session.execute(&mut portal, 0, &mut lines).unwrap();
+    assert_eq!(lines.lines, ["2"]);
+    run(&mut session, "drop table t; create table t (j text)");
+    let mut portal = session.bind(&prepared, &[]).unwrap();
+    let error = session.execute(&mut portal, 0, &mut lines).unwrap_err();
+    assert_eq!(error.message(), "cached plan must not change result type");
+}
+
+#[test]
+fn output_owes_what_it_rests_on() {
+    let mut session = session();
+    let mut lines = Lines::default();
+    session
+        .simple_query(
+            "create table t (i int); insert into t values (1)",
+            &mut lines,
+        )
+        .unwrap();
+    assert_eq!(lines.commits, 1);
+    assert!(lines.owed.iter().any(|owed| owed.1 == Durability::On));
+    let mut lines = Lines::default();
+    session
+        .simple_query("select i from t for update", &mut lines)
+        .unwrap();
+    assert_eq!(lines.commits, 0, "what only reads appends nothing");
+    let mut lines = Lines::default();
+    let text = "begin; set local synchronous_commit = off; insert into t values (2); commit";
+    session.simple_query(text, &mut lines).unwrap();
+    let last = lines.owed.last().unwrap();
+    assert_eq!((last.1, lines.commits), (Durability::Off, 1));
+    assert_eq!(session.durability(), Durability::On);
+}
+
+#[test]
+fn a_block_may_commit_where_it_is_alone() {
+    let mut session = session();
+    run(&mut session, "create table t (i int primary key)");
+    let block =
+        "do $$ begin for i in 1..1e2 loop insert into t values (i); commit; end loop; end $$";
+    let mut lines = Lines::default();
+    session.simple_query(block, &mut lines).unwrap();
+    assert_eq!(
+        (lines.lines.as_slice(), lines.commits),
+        (&["DO".to_owned()][..], 100)
+    );
+    let refused = "2D000 invalid transaction termination";
+    assert_eq!(
+        run(&mut session, "select 1; do $$ begin commit; end $$")[3],
+        refused
+    );
+    run(&mut session, "begin");
+    assert_eq!(run(&mut session, "do $$ begin commit; end $$"), [refused]);
+}
+
+#[test]
+fn settings_are_reported_and_rolled_back() {
+    let mut session = session();
+    assert_eq!(
+        session.setting("application_name").as_deref(),
+        Some("tests")
+    );
+    let lines = run(&mut session, "set application_name = 'other'");
+    assert_eq!(lines, ["application_name=other", "SET"]);
+    run(&mut session, "begin; set statement_timeout = '1s'");
+    assert_eq!(session.statement_timeout(), Some(Duration::from_secs(1)));
+    run(&mut session, "rollback");
+    assert_eq!(session.statement_timeout(), None);
+}
+
+#[test]
+fn keys_are_looked_up_and_ranges_scanned() {
+    let mut session = session();
+    run(
+        &mut session,
+        "create table t (a int, b text, c int, primary key (a, b)); \
+         create index on t (c); \
+         insert into t select x, 'k' || x % 3, x * 10 from generate_series(1, 300) x",
+    );
+    let plan = |session: &mut Session, condition: &str| {
+        run(
+            session,
+            &format!("explain select * from t where {condition}"),
+        )[1]
+        .clone()
+    };
+    assert_eq!(
+        plan(&mut session, "a = 7 and b = 'k1'"),
+        "Index Scan using t_pkey on t"
+    );
+    assert_eq!(plan(&mut session, "a > 7"), "Index Scan using t_pkey on t");
+    assert_eq!(
+        plan(&mut session, "c = 70"),
+        "Index Scan using t_c_idx on t"
+    );
+    assert_eq!(plan(&mut session, "b = 'k1'"), "Seq Scan on t");
+    let count = |session: &mut Session, condition: &str| {
+        run(
+            session,
+            &format!("select count(*) from t where {condition}"),
+        )[1]
+        .clone()
+    };
+    for (condition, expected) in [
+        ("a = 7 and b = 'k1'", "1"),
+        ("a = 7 and b = 'k2'", "0"),
+        ("a = 7", "1"),
+        ("a > 290", "10"),
+        ("a >= 290 and a < 295", "5"),
+        ("a between 10 and 12", "3"),
+        ("a = 3000000000", "0"),
+        ("a < 3000000000", "300"),
+        ("c = 70", "1"),
+        ("c > 2990", "1"),
+        ("c = null", "0"),
+        ("5 > a", "4"),
+    ] {
+        assert_eq!(count(&mut session, condition), expected, "{condition}");
+    }
+}
+
+#[test]
+fn unknown_statements_are_named() {
+    let mut session = session();
+    assert_eq!(
+        run(&mut session, "copy t from stdin"),
+        ["0A000 COPY is not supported"]
+    );
+    assert_eq!(
+        run(&mut session, "listen x"),
+        ["0A000 LISTEN is not supported"]
+    );
+}
+
+#[test]
+fn an_engine_is_bootstrapped_once() {
+    let engine = FakeEngine::default();
+    let env = FakeEnv::default();
+    bootstrap(&engine, &env, "ann").unwrap();
+    let version = engine.catalog_version();
+    bootstrap(&engine, &env, "ann").unwrap();
+    assert_eq!(engine.catalog_version(), version);
+}
+
+/// What one turn of the commit loop costs outside the engine; a figure to look at, not a limit.
+#[test]
+fn the_commit_loop_keeps_its_plans() {
+    let mut session = session();
+    run(
+        &mut session,
+        "create table demo (i int primary key, t timestamp default clock_timestamp())",
+    );
+    let block = "do $$ begin truncate demo; for i in 1..1e4 loop insert into demo(i) values(i); \
+                 commit; end loop; end; $$;";
+    assert_eq!(run(&mut session, block), ["DO"]);
+    assert_eq!(run(&mut session, "select count(*) from demo")[1], "10000");
+}
