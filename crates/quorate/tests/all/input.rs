@@ -123,8 +123,12 @@ fn nonsense_at_the_nodes_port() {
             String::from_utf8_lossy(&answer)
         );
     }
-    let log = std::fs::read_to_string(cluster.data().join("n1/node.log")).expect("a log");
-    assert!(log.contains("belongs to cluster 0909"), "{log}");
+    // It is logged, perhaps after the answer has left.
+    wait_for("the refusal in the log", PATIENCE, || {
+        let log = std::fs::read_to_string(cluster.data().join("n1/node.log"));
+        log.is_ok_and(|log| log.contains("belongs to cluster 0909"))
+    })
+    .expect("it is logged");
     assert_eq!(node.query("select 1").expect("an answer"), "1");
 }
 

@@ -155,6 +155,8 @@ fn the_commit_loops_scripts_print_what_postgresql_prints() {
     drop(postgres);
     let cluster = Cluster::start(program(), &dir.path().join("q"), 3, &[]).expect("a cluster");
     for node in cluster.nodes() {
+        // PostgreSQL began without it.
+        node.query("drop table if exists demo").expect("no table");
         let seen = run_scripts(node, cluster.nodes());
         for (seen, expected) in seen.iter().zip(&expected) {
             let mut found = comparable(seen);

@@ -35,7 +35,6 @@ scenarios! {
     inserts_of_one_key_wait_for_each_other
     on_conflict_waits_for_the_other_insert
     unique_columns_wait_like_keys
-    waiters_are_served_in_their_order
     rows_can_be_locked_by_reading
     readers_never_wait_for_writers
     lock_timeout_ends_the_wait
@@ -297,29 +296,6 @@ fn unique_columns_wait_like_keys(stage: &Stage) {
 }
 
 // ---- Waiting ----
-
-fn waiters_are_served_in_their_order(stage: &Stage) {
-    stage.table("queue", "k int primary key, v text", "(1, '')");
-    let holder = stage.session();
-    holder.ok("begin; update queue set v = v || 'a' where k = 1");
-    let waiters: Vec<Session> = ["b", "c", "d"]
-        .iter()
-        .map(|name| {
-            let waiter = stage.session();
-            waiter.start(&format!(
-                "update queue set v = v || '{name}' where k = 1 returning v"
-            ));
-            waiter.waits();
-            waiter
-        })
-        .collect();
-    holder.ok("commit");
-    let seen: Vec<String> = waiters
-        .iter()
-        .map(|waiter| waiter.finish().expect("its turn"))
-        .collect();
-    assert_eq!(seen, ["ab", "abc", "abcd"]);
-}
 
 fn rows_can_be_locked_by_reading(stage: &Stage) {
     stage.table("locked", "k int primary key, v int", "(1, 1), (2, 2)");
@@ -794,6 +770,33 @@ fn mistakes_in_the_protocol_are_errors_and_no_more(stage: &Stage) {
             session.until(b'Z');
         }
     }
+}
+
+// ---- Quorate alone: PostgreSQL lets waiters overtake one another ----
+
+#[test]
+fn waiters_are_served_in_their_order() {
+    let stage = Stage::quorate();
+    stage.table("queue", "k int primary key, v text", "(1, '')");
+    let holder = stage.session();
+    holder.ok("begin; update queue set v = v || 'a' where k = 1");
+    let waiters: Vec<Session> = ["b", "c", "d"]
+        .iter()
+        .map(|name| {
+            let waiter = stage.session();
+            waiter.start(&format!(
+                "update queue set v = v || '{name}' where k = 1 returning v"
+            ));
+            waiter.waits();
+            waiter
+        })
+        .collect();
+    holder.ok("commit");
+    let seen: Vec<String> = waiters
+        .iter()
+        .map(|waiter| waiter.finish().expect("its turn"))
+        .collect();
+    assert_eq!(seen, ["ab", "abc", "abcd"]);
 }
 
 // ---- SERIALIZABLE ----
