@@ -12,7 +12,7 @@ use base::engine::Isolation;
 use base::{Durability, Error, Result, SqlState};
 
 use super::NoticeSeverity;
-use crate::types::{IntervalStyle, Zone};
+use crate::types::{DateOrder, IntervalStyle, Zone};
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +161,8 @@ pub struct Parsed {
     pub min_messages: Option<NoticeSeverity>,
     /// `TimeZone`.
     pub time_zone: Zone,
+    /// The order of fields in `DateStyle`.
+    pub date_order: DateOrder,
     /// `IntervalStyle`.
     pub interval_style: IntervalStyle,
     /// `extra_float_digits`.
@@ -245,6 +247,7 @@ impl Settings {
                 default_read_only: false,
                 min_messages: Some(NoticeSeverity::Notice),
                 time_zone: Zone::utc(),
+                date_order: DateOrder::MonthDayYear,
                 interval_style: IntervalStyle::Postgres,
                 extra_float_digits: 1,
                 bytea_escape: false,
@@ -477,6 +480,11 @@ impl Settings {
                 _ => Some(NoticeSeverity::Debug),
             },
             time_zone: Zone::from_setting(text("TimeZone")).unwrap_or_else(|_| Zone::utc()),
+            date_order: match text("DateStyle") {
+                "ISO, DMY" => DateOrder::DayMonthYear,
+                "ISO, YMD" => DateOrder::YearMonthDay,
+                _ => DateOrder::MonthDayYear,
+            },
             interval_style: match text("IntervalStyle") {
                 "postgres_verbose" => IntervalStyle::PostgresVerbose,
                 "sql_standard" => IntervalStyle::SqlStandard,

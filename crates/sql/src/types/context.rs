@@ -47,6 +47,16 @@ pub enum IntervalStyle {
     Iso8601,
 }
 
+/// The order of fields in dates like `1/2/2024` (the second part of `DateStyle`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub enum DateOrder {
+    #[default]
+    MonthDayYear,
+    DayMonthYear,
+    YearMonthDay,
+}
+
 /// What one statement's evaluation knows: instants, settings, and where to ask.
 #[derive(Clone)]
 pub struct EvalContext {
@@ -58,6 +68,8 @@ pub struct EvalContext {
     pub clock: Arc<dyn Clock>,
     /// `TimeZone`.
     pub time_zone: Zone,
+    /// The order of fields in dates that are read.
+    pub date_order: DateOrder,
     /// `IntervalStyle`.
     pub interval_style: IntervalStyle,
     /// `extra_float_digits`.
@@ -77,6 +89,7 @@ impl EvalContext {
             statement_start: now,
             clock,
             time_zone: Zone::utc(),
+            date_order: DateOrder::MonthDayYear,
             interval_style: IntervalStyle::Postgres,
             extra_float_digits: 1,
             bytea_escape: false,

@@ -51,7 +51,7 @@ pub mod typmod;
 pub use binary::{receive, send};
 pub use column::{decode_column, encode_column, key_kind};
 pub use compare::{compare, equal, hash};
-pub use context::{Clock, EvalContext, IntervalStyle, NameLookup};
+pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup};
 pub use datetime::interval::Interval;
 pub use datetime::zone::Zone;
 pub use datum::{Array, Datum, Dimension, Record};

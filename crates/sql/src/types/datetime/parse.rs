@@ -2,17 +2,17 @@
 //!
 //! The text is cut into words (`2024-02-29`, `12:34:56.7`, `Feb`, `PM`, `+01`, `Europe/Paris`), and
 //! each word sets fields: year, month and day; the time of day; the zone. What is set twice, or
-//! left open, is an error. Dates with slashes are month/day/year (`DateStyle` ISO, MDY).
+//! left open, is an error. The order of fields in dates with slashes is `DateStyle`'s.
 //!
 //! # What it leaves out
-//! Other orders of `DateStyle`, and time zones as POSIX rules.
+//! Time zones as POSIX rules.
 
 use base::error::{Error, Result, SqlState};
 
 use super::calendar::{self, days_in_month, Fields};
 use super::zone::{abbreviation, Zone, OFFSET_MAX};
 use super::{overflow, DAY, HOUR, MINUTE, SECOND};
-use crate::types::EvalContext;
+use crate::types::{DateOrder, EvalContext};
 
 /// What a date or time text says.
 #[derive(Clone, Debug, PartialEq)]
@@ -294,7 +294,7 @@ fn read(context: &EvalContext, expect: Expect, text: &str) -> Outcome<Parsed> {
     for token in &tokens {
         match token.kind {
             Kind::Word => state.word(token)?,
-            Kind::Date => state.date(&token.text)?,
+            Kind::Date => state.date(&token.text, context.date_order)?,
             Kind::Time => state.set_time(clock(&token.text)?)?,
             Kind::Offset => state.offset(&token.text, expect)?,
             Kind::Number => state.number(&token.text, expect)?,
@@ -486,7 +486,7 @@ impl State {
     }
 
     /// A date in one word: `2024-02-29`, `2/29/2024`, `29-Feb-2024`, `2024.060`.
-    fn date(&mut self, text: &str) -> Outcome<()> {
+    fn date(&mut self, text: &str, order: DateOrder) -> Outcome<()> {
         let separator = text
             .chars()
             .find(|c| matches!(c, '-' | '/' | '.'))
@@ -534,7 +534,11 @@ impl State {
             return Err(Refusal::Syntax);
         };
         let (year, month, day) = match first.len() {
-            0..=2 => (third, first, second),
+            0..=2 => match order {
+                DateOrder::MonthDayYear => (third, first, second),
+                DateOrder::DayMonthYear => (third, second, first),
+                DateOrder::YearMonthDay => (first, second, third),
+            },
             _ => (first, second, third),
         };
         number(year)?;
