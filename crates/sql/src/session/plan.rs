@@ -344,6 +344,9 @@ impl Session {
         variables: Option<&dyn Variables>,
     ) -> Result<(Planned, Vec<TypeId>)> {
         let catalog = self.current_catalog()?;
+        // Errors in names rest on the catalog as much as plans do.
+        let level = self.shared.settings.parsed().durability;
+        self.owed.add(&catalog.debt, level);
         let search_path = self.search_path(&catalog);
         let names = self.shared.settings.parsed().search_path.clone();
         let own = self.open.as_ref().is_some_and(|open| open.catalog_changed);

@@ -52,6 +52,15 @@ pub struct IntoCode {
     pub targets: Vec<usize>,
 }
 
+/// Where the rows of a loop come from.
+pub enum RowsFrom {
+    Query(Piece),
+    /// A text, with its parameters.
+    Dynamic(Piece, Vec<Piece>),
+    /// An array.
+    Elements(Piece),
+}
+
 /// What a statement does.
 pub enum StepKind {
     Block(BlockCode),
@@ -71,23 +80,10 @@ pub enum StepKind {
         step: Option<Piece>,
         body: Vec<Step>,
     },
-    Elements {
+    ForEach {
         label: Option<String>,
         targets: Vec<usize>,
-        array: Piece,
-        body: Vec<Step>,
-    },
-    Rows {
-        label: Option<String>,
-        targets: Vec<usize>,
-        query: Piece,
-        body: Vec<Step>,
-    },
-    DynamicRows {
-        label: Option<String>,
-        targets: Vec<usize>,
-        query: Piece,
-        using: Vec<Piece>,
+        source: RowsFrom,
         body: Vec<Step>,
     },
     Leave {
@@ -648,29 +644,38 @@ impl Compiler<'_> {
                     label,
                 }
             }
-            LoopHead::Elements { targets, array } => StepKind::Elements {
-                targets: self.targets(targets, names)?,
-                array: self.checked(array, names)?,
-                body: self.steps(&inner.body, names)?,
-                label,
-            },
-            LoopHead::Query { targets, query } => StepKind::Rows {
-                targets: self.targets(targets, names)?,
-                query: self.statement(query, names)?,
-                body: self.steps(&inner.body, names)?,
-                label,
-            },
+            LoopHead::Elements { targets, array } => {
+                let source = RowsFrom::Elements(self.checked(array, names)?);
+                self.for_each(inner, targets, source, names)?
+            }
+            LoopHead::Query { targets, query } => {
+                let source = RowsFrom::Query(self.statement(query, names)?);
+                self.for_each(inner, targets, source, names)?
+            }
             LoopHead::Execute {
                 targets,
                 query,
                 using,
-            } => StepKind::DynamicRows {
-                targets: self.targets(targets, names)?,
-                query: self.checked(query, names)?,
-                using: self.pieces(using, names)?,
-                body: self.steps(&inner.body, names)?,
-                label,
-            },
+            } => {
+                let using = self.pieces(using, names)?;
+                let source = RowsFrom::Dynamic(self.checked(query, names)?, using);
+                self.for_each(inner, targets, source, names)?
+            }
+        })
+    }
+
+    fn for_each(
+        &mut self,
+        inner: &Loop,
+        targets: &[Fragment],
+        source: RowsFrom,
+        names: &Rc<Names>,
+    ) -> Result<StepKind> {
+        Ok(StepKind::ForEach {
+            label: inner.label.clone(),
+            targets: self.targets(targets, names)?,
+            source,
+            body: self.steps(&inner.body, names)?,
         })
     }
 

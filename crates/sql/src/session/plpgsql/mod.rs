@@ -8,6 +8,7 @@
 //! add to what the output owes (DESIGN, section 3, step 7).
 
 mod compile;
+mod loops;
 mod piece;
 mod raise;
 mod run;

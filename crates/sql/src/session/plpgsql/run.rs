@@ -11,7 +11,7 @@ use super::super::plan::Planned;
 use super::super::run::Output;
 use super::super::transaction::State;
 use super::super::{Prepared, Session, Sink};
-use super::compile::{BlockCode, Code, IntoCode, Step, StepKind};
+use super::compile::{BlockCode, Code, IntoCode, RowsFrom, Step, StepKind};
 use super::piece::{add_context, record_of, unassigned, Compiled, Piece, PieceKind, Slot};
 use crate::functions::{find_coercion, CastContext, Coercion};
 use crate::parser::{self, NodeEnum};
@@ -22,7 +22,7 @@ use crate::types::{self, Datum, TypeId};
 
 /// How a statement ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Flow {
+pub(super) enum Flow {
     /// The next one follows.
     Next,
     /// EXIT: of the innermost loop, or of what has that label.
@@ -37,7 +37,7 @@ enum Flow {
 pub(super) struct Frame<'f> {
     pub slots: Vec<Slot>,
     pub sink: &'f mut dyn Sink,
-    found: usize,
+    pub found: usize,
     /// Whether transactions must not end here.
     atomic: bool,
     /// How many blocks with handlers it is in.
@@ -74,7 +74,7 @@ impl Session {
         self.block(&body, &mut frame).map(|_| ())
     }
 
-    fn block(&mut self, block: &BlockCode, frame: &mut Frame<'_>) -> Result<Flow> {
+    pub(super) fn block(&mut self, block: &BlockCode, frame: &mut Frame<'_>) -> Result<Flow> {
         coro::check_depth()?;
         let flow = match block.handlers.is_empty() {
             true => self.block_body(block, frame)?,
@@ -168,7 +168,7 @@ impl Session {
         self.settings_changed();
     }
 
-    fn steps(&mut self, steps: &[Step], frame: &mut Frame<'_>) -> Result<Flow> {
+    pub(super) fn steps(&mut self, steps: &[Step], frame: &mut Frame<'_>) -> Result<Flow> {
         for step in steps {
             let flow = self.step(step, frame)?;
             if flow != Flow::Next {
@@ -178,7 +178,7 @@ impl Session {
         Ok(Flow::Next)
     }
 
-    fn step(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<Flow> {
+    pub(super) fn step(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<Flow> {
         // Statements with others inside: those name their own lines.
         let outcome = match &step.kind {
             StepKind::Block(block) => return self.block(block, frame),
@@ -196,18 +196,8 @@ impl Session {
                 Err(error) => Err(error),
             },
             StepKind::SimpleCase(slot, operand, branches, otherwise) => {
-                let found = self
-                    .value_of(operand, &frame.slots)
-                    .and_then(|(value, ty)| {
-                        frame.slots[*slot].value = value;
-                        frame.slots[*slot].ty = if ty == TypeId::UNKNOWN {
-                            TypeId::TEXT
-                        } else {
-                            ty
-                        };
-                        self.first_true(branches, frame)
-                    });
-                match found {
+                let found = self.set_case(*slot, operand, frame);
+                match found.and_then(|()| self.first_true(branches, frame)) {
                     Ok(Some(body)) => return self.steps(body, frame),
                     Ok(None) => match otherwise {
                         Some(body) => return self.steps(body, frame),
@@ -216,113 +206,10 @@ impl Session {
                     Err(error) => Err(error),
                 }
             }
-            StepKind::Forever(label, body) => {
-                return loop {
-                    self.tick(frame)?;
-                    if let Some(flow) = self.turn(label.as_ref(), body, frame)? {
-                        break Ok(flow);
-                    }
-                }
-            }
-            StepKind::While(label, condition, body) => {
-                return loop {
-                    self.tick(frame)?;
-                    match self.is_true(condition, frame) {
-                        Ok(true) => {}
-                        Ok(false) => break Ok(Flow::Next),
-                        Err(error) => break Err(at_line(error, step)),
-                    }
-                    if let Some(flow) = self.turn(label.as_ref(), body, frame)? {
-                        break Ok(flow);
-                    }
-                }
-            }
-            StepKind::Integers { .. } => return self.integers(step, frame),
-            StepKind::Rows {
-                label,
-                targets,
-                query,
-                body,
-            } => {
-                let mut rows = Vec::new();
-                match self.run_piece(query, &frame.slots, &mut rows, usize::MAX) {
-                    Ok((_, planned)) => {
-                        let label = label.as_ref();
-                        return self.each_row(
-                            step,
-                            label,
-                            targets,
-                            (&planned.types, Some(&planned)),
-                            rows,
-                            body,
-                            frame,
-                        );
-                    }
-                    Err(error) => Err(query.explain(error)),
-                }
-            }
-            StepKind::DynamicRows {
-                label,
-                targets,
-                query,
-                using,
-                body,
-            } => {
-                let mut rows = Vec::new();
-                match self.dynamic(query, using, &mut rows, usize::MAX, frame) {
-                    Ok((_, Some(planned))) => {
-                        let label = label.as_ref();
-                        return self.each_row(
-                            step,
-                            label,
-                            targets,
-                            (&planned.types, Some(&planned)),
-                            rows,
-                            body,
-                            frame,
-                        );
-                    }
-                    Ok((_, None)) => Err(Error::new(
-                        SqlState::INVALID_CURSOR_STATE,
-                        "cannot open non-SELECT query as cursor",
-                    )),
-                    Err(error) => Err(error),
-                }
-            }
-            StepKind::Elements {
-                label,
-                targets,
-                array,
-                body,
-            } => match self.value_of(array, &frame.slots) {
-                Ok((Datum::Array(array), ty)) => {
-                    let element = ty.array_element().unwrap_or(array.element);
-                    let rows = array
-                        .elements
-                        .iter()
-                        .map(|value| vec![value.clone()])
-                        .collect();
-                    let label = label.as_ref();
-                    return self.each_row(
-                        step,
-                        label,
-                        targets,
-                        (&[element], None),
-                        rows,
-                        body,
-                        frame,
-                    );
-                }
-                Ok((Datum::Null, _)) => Err(Error::new(
-                    SqlState::of("22004"),
-                    "FOREACH expression must not be null",
-                )),
-                Ok(_) => Err(Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    "FOREACH expression must yield an array",
-                )),
-                Err(error) => Err(error),
-            },
+            StepKind::Forever(..)
+            | StepKind::While(..)
+            | StepKind::Integers { .. }
+            | StepKind::ForEach { .. } => return self.loop_step(step, frame),
             StepKind::Leave { next, label, when } => {
                 let leave = match when {
                     Some(when) => self.is_true(when, frame),
@@ -338,6 +225,19 @@ impl Session {
             _ => self.plain_step(step, frame).map(|()| Flow::Next),
         };
         outcome.map_err(|error| at_line(error, step))
+    }
+
+    /// Computes what a simple CASE compares with.
+    fn set_case(&mut self, slot: usize, operand: &Piece, frame: &mut Frame<'_>) -> Result<()> {
+        let (value, ty) = self.value_of(operand, &frame.slots)?;
+        let slot = &mut frame.slots[slot];
+        slot.value = value;
+        slot.ty = if ty == TypeId::UNKNOWN {
+            TypeId::TEXT
+        } else {
+            ty
+        };
+        Ok(())
     }
 
     /// Statements without others inside.
@@ -391,7 +291,7 @@ impl Session {
         }
     }
 
-    fn tick(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+    pub(super) fn tick(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         frame.ticks += 1;
         if frame.ticks % ROWS_PER_YIELD == 0 && coro::inside() {
             coro::yield_now()?;
@@ -399,23 +299,7 @@ impl Session {
         Ok(())
     }
 
-    /// One turn of a loop; some flow when the loop ends with it.
-    fn turn(
-        &mut self,
-        label: Option<&String>,
-        body: &[Step],
-        frame: &mut Frame<'_>,
-    ) -> Result<Option<Flow>> {
-        Ok(match self.steps(body, frame)? {
-            Flow::Next | Flow::Continue(None) => None,
-            Flow::Exit(None) => Some(Flow::Next),
-            Flow::Continue(Some(name)) if label == Some(&name) => None,
-            Flow::Exit(Some(name)) if label == Some(&name) => Some(Flow::Next),
-            flow => Some(flow),
-        })
-    }
-
-    fn is_true(&mut self, condition: &Piece, frame: &Frame<'_>) -> Result<bool> {
+    pub(super) fn is_true(&mut self, condition: &Piece, frame: &Frame<'_>) -> Result<bool> {
         let (value, ty) = self.value_of(condition, &frame.slots)?;
         match value {
             Datum::Bool(value) => Ok(value),
@@ -439,95 +323,8 @@ impl Session {
         Ok(None)
     }
 
-    fn integers(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<Flow> {
-        let StepKind::Integers {
-            label,
-            slot,
-            reverse,
-            first,
-            last,
-            step: by,
-            body,
-        } = &step.kind
-        else {
-            return Err(Error::internal("no loop over integers"));
-        };
-        let mut bound = |piece: &Piece, what: &str| -> Result<i32> {
-            let (value, ty) = self.value_of(piece, &frame.slots)?;
-            match self.convert(value, ty, TypeId::INT4, -1)? {
-                Datum::Int4(value) => Ok(value),
-                _ => Err(Error::new(
-                    SqlState::of("22004"),
-                    format!("{what} of FOR loop cannot be null"),
-                )),
-            }
-        };
-        let bounds = bound(first, "lower bound").and_then(|first| {
-            let last = bound(last, "upper bound")?;
-            let by = match by {
-                Some(by) => bound(by, "BY value")?,
-                None => 1,
-            };
-            if by <= 0 {
-                return Err(Error::new(
-                    SqlState::INVALID_PARAMETER_VALUE,
-                    "BY value of FOR loop must be greater than zero",
-                ));
-            }
-            Ok((first, last, by))
-        });
-        let (first, last, by) = bounds.map_err(|error| at_line(error, step))?;
-        let by = if *reverse { -by } else { by };
-        let mut value = first;
-        let mut any = false;
-        let flow = loop {
-            let over = if *reverse { value < last } else { value > last };
-            if over {
-                break Flow::Next;
-            }
-            any = true;
-            self.tick(frame)?;
-            frame.slots[*slot].value = Datum::Int4(value);
-            if let Some(flow) = self.turn(label.as_ref(), body, frame)? {
-                break flow;
-            }
-            match value.checked_add(by) {
-                Some(next) => value = next,
-                None => break Flow::Next,
-            }
-        };
-        frame.slots[frame.found].value = Datum::Bool(any);
-        Ok(flow)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn each_row(
-        &mut self,
-        step: &Step,
-        label: Option<&String>,
-        targets: &[usize],
-        shape: (&[TypeId], Option<&Planned>),
-        rows: Vec<Row>,
-        body: &[Step],
-        frame: &mut Frame<'_>,
-    ) -> Result<Flow> {
-        let any = !rows.is_empty();
-        let mut flow = Flow::Next;
-        for row in rows {
-            self.tick(frame)?;
-            self.fill_row(targets, shape, row, frame)
-                .map_err(|error| at_line(error, step))?;
-            if let Some(end) = self.turn(label, body, frame)? {
-                flow = end;
-                break;
-            }
-        }
-        frame.slots[frame.found].value = Datum::Bool(any);
-        Ok(flow)
-    }
-
     /// Puts a row into variables, or into one record.
-    fn fill_row(
+    pub(super) fn fill_row(
         &mut self,
         targets: &[usize],
         (types, planned): (&[TypeId], Option<&Planned>),
@@ -625,7 +422,7 @@ impl Session {
     }
 
     /// EXECUTE: runs a text; with rows, also what describes them.
-    fn dynamic(
+    pub(super) fn dynamic(
         &mut self,
         query: &Piece,
         using: &[Piece],
@@ -962,7 +759,7 @@ fn stacked_item(error: &Error, item: &str) -> String {
 }
 
 /// The error with the line and the kind of the statement that it comes from.
-fn at_line(mut error: Error, step: &Step) -> Error {
+pub(super) fn at_line(mut error: Error, step: &Step) -> Error {
     let what = match &step.kind {
         StepKind::Block(_) => "statement block",
         StepKind::Assign(..) => "assignment",
@@ -971,9 +768,11 @@ fn at_line(mut error: Error, step: &Step) -> Error {
         StepKind::Forever(..) => "LOOP",
         StepKind::While(..) => "WHILE",
         StepKind::Integers { .. } => "FOR with integer loop variable",
-        StepKind::Elements { .. } => "FOREACH over array",
-        StepKind::Rows { .. } => "FOR over SELECT rows",
-        StepKind::DynamicRows { .. } => "FOR over EXECUTE statement",
+        StepKind::ForEach { source, .. } => match source {
+            RowsFrom::Elements(_) => "FOREACH over array",
+            RowsFrom::Query(_) => "FOR over SELECT rows",
+            RowsFrom::Dynamic(..) => "FOR over EXECUTE statement",
+        },
         StepKind::Leave { next: true, .. } => "CONTINUE",
         StepKind::Leave { .. } => "EXIT",
         StepKind::Return => "RETURN",
