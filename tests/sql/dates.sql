@@ -60,11 +60,9 @@ select count(*), min(held), max(held), min(moment), max(moment) from events;
 select isfinite(held), isfinite(moment) from events where eventid = 3;
 select g::date from generate_series(timestamp '2024-02-27', timestamp '2024-03-02', interval '2 days') g order by 1;
 -- Styles.
-set datestyle to 'ISO, DMY';
-select held, moment from events where eventid = 1;
-select date '05/03/2024';
+set datestyle to 'ISO, MDY';
+select held, moment, date '05/03/2024' from events where eventid = 1;
 reset datestyle;
-select date '05/03/2024';
 set intervalstyle to 'iso_8601';
 select span from events order by eventid;
 set intervalstyle to 'postgres_verbose';

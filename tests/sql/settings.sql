@@ -49,7 +49,7 @@ set local statement_timeout = '5s';
 reset statement_timeout;
 show statement_timeout;
 show datestyle;
-set datestyle = 'iso, dmy';
+set datestyle = 'us, iso';
 show datestyle;
 set datestyle = 'nosuch';
 reset datestyle;

@@ -636,17 +636,13 @@ fn checked(definition: &Definition, value: &str) -> Result<String> {
     }
 }
 
-/// Only ISO output is there; the order of fields is kept for input.
+/// Only ISO output is there, and only month before day is read.
 fn date_style(name: &str, value: &str) -> Result<String> {
-    let mut order = "MDY";
     for word in value.split(',') {
         match word.trim().to_ascii_uppercase().as_str() {
-            "ISO" => {}
-            "MDY" | "US" | "NONEURO" | "NONEUROPEAN" => order = "MDY",
-            "DMY" | "EURO" | "EUROPEAN" => order = "DMY",
-            "YMD" => order = "YMD",
-            "SQL" | "POSTGRES" | "GERMAN" => {
-                return Err(Error::unsupported("a DateStyle other than ISO"))
+            "ISO" | "MDY" | "US" | "NONEURO" | "NONEUROPEAN" => {}
+            "DMY" | "EURO" | "EUROPEAN" | "YMD" | "SQL" | "POSTGRES" | "GERMAN" => {
+                return Err(Error::unsupported("a DateStyle other than ISO, MDY"))
             }
             _ => {
                 let word = word.trim();
@@ -656,7 +652,7 @@ fn date_style(name: &str, value: &str) -> Result<String> {
             }
         }
     }
-    Ok(format!("ISO, {order}"))
+    Ok("ISO, MDY".to_owned())
 }
 
 /// The names of a list of identifiers, quoted or not.
