@@ -33,6 +33,9 @@ pub struct NodeConfig {
 pub struct NodeSettings {
     /// Clients that the node serves at once; one more gets 53300.
     pub max_connections: usize,
+    /// How long a session reactor looks for input before it sleeps; where nobody says, that follows
+    /// from the cores and nodes of the machine.
+    pub spin: Option<Duration>,
     /// What its group is told.
     pub group: GroupSettings,
     /// Defaults of the settings of every session.
@@ -77,6 +80,7 @@ impl NodeSettings {
     pub fn read(settings: &BTreeMap<String, String>) -> Result<NodeSettings> {
         let mut read = NodeSettings {
             max_connections: MAX_CONNECTIONS,
+            spin: None,
             group: GroupSettings::default(),
             session: Vec::new(),
         };
@@ -99,6 +103,8 @@ impl NodeSettings {
                 self.max_connections = count.ok_or("a number from 1")?;
             }
             "synchronous_standby_names" => group.synchronous_standby_names = Arc::from(value),
+            "quorate.spin" if value == "off" => self.spin = Some(Duration::ZERO),
+            "quorate.spin" => self.spin = Some(duration(value)?),
             "quorate.heartbeat_interval" => group.heartbeat_interval = duration(value)?,
             "quorate.election_timeout" => group.election_timeout = duration(value)?,
             "checkpoint_timeout" => group.checkpoint_interval = duration(value)?,

@@ -32,7 +32,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let file = layout::read_node(&options.data)?;
     let this = file.this()?.clone();
     let config = file.config()?;
-    let env = RealEnv::start(&real_options(options, &file)?)
+    let settings = config.settings();
+    let settings = settings.map_err(|error| error.message().to_owned())?;
+    let env = RealEnv::start(&real_options(options, &file, settings.spin)?)
         .map_err(|error| format!("could not start {}: {error}", this.name))?;
     let node_env: Arc<dyn Env> = env.clone();
     let node = env
@@ -58,7 +60,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 
 /// One reactor per core, shared among the nodes of this machine. Spinning pays for a lone node
 /// only: with others on the same cores it takes their time.
-fn real_options(options: &Options, file: &NodeFile) -> Result<RealOptions, Failure> {
+fn real_options(
+    options: &Options,
+    file: &NodeFile,
+    spin: Option<Duration>,
+) -> Result<RealOptions, Failure> {
     let this = file.this()?;
     let is_here = |ip: std::net::IpAddr| ip.is_loopback();
     let here = file
@@ -70,6 +76,6 @@ fn real_options(options: &Options, file: &NodeFile) -> Result<RealOptions, Failu
         name: this.name.clone(),
         data_dir: options.data.clone(),
         session_reactors: (cores / nodes).max(1),
-        spin: if nodes > cores { Duration::ZERO } else { SPIN },
+        spin: spin.unwrap_or(if nodes > cores { Duration::ZERO } else { SPIN }),
     })
 }

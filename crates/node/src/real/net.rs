@@ -142,11 +142,13 @@ impl Stream for RealStream {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
         ready!(self.registered()?.poll_read(cx, &mut buffer))?;
-        reactor::note_input();
+        reactor::note_activity();
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.registered()?.poll_write(cx, bytes)
+        let written = ready!(self.registered()?.poll_write(cx, bytes))?;
+        reactor::note_activity();
+        Poll::Ready(Ok(written))
     }
 }

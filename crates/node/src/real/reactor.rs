@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io;
-use std::rc::Rc;
 use std::time::Duration;
 
 use base::env::{Reactor, TaskStart};
@@ -102,7 +101,7 @@ fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
             CURRENT.with(|current| current.set(Some(reactor)));
             let tasks = LocalSet::new();
             if spin > Duration::ZERO {
-                tasks.spawn_local(spin_after_input(spin));
+                tasks.spawn_local(spin_after_activity(spin));
             }
             tasks.block_on(&runtime, serve(receiver));
         })?;
@@ -115,37 +114,37 @@ async fn serve(mut mailbox: UnboundedReceiver<TaskStart>) {
     }
 }
 
-/// Keeps a reactor awake for a short while after input, because waking a sleeping core costs a lone
-/// client more than its statement.
+/// Keeps a reactor awake for a short while after it has read or answered something, because waking
+/// a sleeping core costs a lone client more than its statement.
 #[derive(Default)]
 struct Spinner {
-    /// When the newest input came.
-    input_at: Cell<u64>,
+    /// When something was last read or written.
+    active_at: Cell<u64>,
     awake: Cell<bool>,
-    input: Rc<Notify>,
+    activity: Notify,
 }
 
-/// Says that a socket of this reactor has delivered something.
-pub fn note_input() {
+/// Says that a socket of this reactor has taken or delivered something.
+pub fn note_activity() {
     if let Some(spinner) = SPINNER.with(Cell::get) {
-        spinner.input_at.set(clock::now().0);
+        spinner.active_at.set(clock::now().0);
         if !spinner.awake.get() {
-            spinner.input.notify_one();
+            spinner.activity.notify_one();
         }
     }
 }
 
-/// Yields over and over for `spin` after each input; each yield lets the runtime look for events
+/// Yields over and over for `spin` after each read or write; each yield lets the runtime look for events
 /// without sleeping.
-async fn spin_after_input(spin: Duration) {
+async fn spin_after_activity(spin: Duration) {
     let spin = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
     // One per thread, which ends with the process.
     let spinner: &'static Spinner = Box::leak(Box::default());
     SPINNER.with(|current| current.set(Some(spinner)));
     loop {
-        spinner.input.notified().await;
+        spinner.activity.notified().await;
         spinner.awake.set(true);
-        while clock::now().0.saturating_sub(spinner.input_at.get()) < spin {
+        while clock::now().0.saturating_sub(spinner.active_at.get()) < spin {
             tokio::task::yield_now().await;
         }
         spinner.awake.set(false);
