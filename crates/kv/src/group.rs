@@ -291,6 +291,11 @@ impl Group {
         now < until && self.shared.leading.load(Ordering::SeqCst) == term.0
     }
 
+    /// Whether this node would serve reads at this moment.
+    pub fn holds_lease(&self) -> bool {
+        self.leading().is_some_and(|term| self.has_lease(term))
+    }
+
     fn wait_for_lease(&self) -> Result<()> {
         let term = self.leading().ok_or_else(not_leader)?;
         let patience = self.config.settings.election_timeout * LEASE_WAIT_TIMEOUTS;

@@ -124,11 +124,24 @@ pub fn opening() -> String {
     format!("insert into bank values {}", accounts.join(", "))
 }
 
+/// What clients may do at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    /// Everything.
+    Work,
+    /// Nothing that writes.
+    Read,
+    /// Nothing, for good.
+    Stop,
+}
+
 /// How a client behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     /// The level of its session.
     pub level: Durability,
+    /// Whether it writes at all.
+    pub writes: bool,
     /// How long it waits for an answer before it gives its connection up.
     pub patience: Duration,
     /// How long it rests between operations, on average.
@@ -177,18 +190,23 @@ impl Worker {
         }
     }
 
-    /// Works until `stop` says so.
-    pub async fn run(mut self, stop: impl Fn() -> bool) {
-        while !stop() {
+    /// Works as the mood allows, until that is to stop.
+    pub async fn run(mut self, mood: impl Fn() -> Mood) {
+        loop {
+            let writes = match mood() {
+                Mood::Work => self.manner.writes,
+                Mood::Read => false,
+                Mood::Stop => return,
+            };
             if self.client.is_none() && !self.connect().await {
                 sleep(&*self.env, RECONNECT_PAUSE).await;
                 continue;
             }
             match self.env.random() % 16 {
-                0..=6 => self.write().await,
-                7..=11 => self.read().await,
-                12 => self.read_range().await,
-                13..=14 => self.transfer().await,
+                0..=6 if writes => self.write().await,
+                7..=8 if writes => self.transfer().await,
+                0..=13 => self.read().await,
+                14 => self.read_range().await,
                 _ => self.sum().await,
             }
             let nanos = self.manner.pace.as_nanos() as u64;

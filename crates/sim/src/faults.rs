@@ -10,8 +10,12 @@
 //! | one-way cut | any, mostly the leader | it is not heard, or does not hear |
 //! | link cut | two nodes | they do not reach one another; everybody else does |
 //! | split | a minority with the leader | cut off from the rest, clients excepted |
-//! | slow disk | any | its syncs take a hundred times as long |
+//! | deposed leader | three nodes | see [`Undo::Depose`] |
+//! | pendulum | a minority with the leader | a split, and the next leader dies soon after it |
+//! | slow disk | any | its syncs take forty times as long |
 //! | clock jump | any | its wall clock jumps by seconds, forwards or back |
+//!
+//! Now and then there is a lull besides, in which nobody writes.
 //!
 //! Up to [`AT_ONCE_MAX`] faults overlap. A node that dies loses power: of what it wrote and did not
 //! sync, chance keeps, loses and tears. In a world where [`Config::power_holds`] only its process
@@ -19,6 +23,8 @@
 //!
 //! [`Config::power_holds`]: crate::scenario::Config::power_holds
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cluster::Cluster;
@@ -27,11 +33,14 @@ use crate::world::HostId;
 /// Faults that overlap at most; further ones wait.
 const AT_ONCE_MAX: usize = 2;
 
+/// Once in so many times a lull comes with a fault.
+const LULL_ONE_IN: u64 = 6;
+
 /// A slow disk's sync takes about this.
 const SLOW_DISK: Duration = Duration::from_millis(15);
 
 /// A sound disk's sync takes about this.
-const SOUND_DISK: Duration = Duration::from_micros(100);
+pub(crate) const SOUND_DISK: Duration = Duration::from_micros(400);
 
 /// A wall clock jumps at most so far.
 const JUMP_MS_MAX: u64 = 5_000;
@@ -57,6 +66,10 @@ pub enum Fault {
     LinkCut,
     /// The leader and less than half of the others are cut off from the rest.
     Split,
+    /// A leader loses its followers one after the other, the second by a restart.
+    Depose,
+    /// A split whose next leader dies soon after.
+    Pendulum,
     /// A disk is slow.
     SlowDisk,
     /// A wall clock jumps.
@@ -67,7 +80,7 @@ const KINDS: usize = Fault::ALL.len();
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 13] = [
         Fault::LeaderCrash,
         Fault::FollowerCrash,
         Fault::TotalCrash,
@@ -77,6 +90,8 @@ impl Fault {
         Fault::OneWayCut,
         Fault::LinkCut,
         Fault::Split,
+        Fault::Depose,
+        Fault::Pendulum,
         Fault::SlowDisk,
         Fault::ClockJump,
     ];
@@ -93,6 +108,8 @@ impl Fault {
             Fault::OneWayCut => "one-way cuts",
             Fault::LinkCut => "link cuts",
             Fault::Split => "splits",
+            Fault::Depose => "deposed leaders",
+            Fault::Pendulum => "pendulums",
             Fault::SlowDisk => "slow disks",
             Fault::ClockJump => "clock jumps",
         }
@@ -110,6 +127,8 @@ impl Fault {
             Fault::OneWayCut => (2, (100, 2_500)),
             Fault::LinkCut => (2, (100, 2_500)),
             Fault::Split => (2, (100, 1_200)),
+            Fault::Depose => (3, (500, 1_100)),
+            Fault::Pendulum => (3, (400, 900)),
             Fault::SlowDisk => (1, (200, 2_000)),
             Fault::ClockJump => (1, (1, 2)),
         }
@@ -127,7 +146,8 @@ impl Fault {
             Fault::FollowerCrash | Fault::Partition | Fault::OneWayCut | Fault::LinkCut => {
                 nodes > 1
             }
-            Fault::Split => nodes > 2,
+            Fault::Split | Fault::Pendulum => nodes > 2,
+            Fault::Depose => nodes == 3,
         }
     }
 }
@@ -160,12 +180,34 @@ impl Counts {
     }
 }
 
+/// When a node last died, in virtual time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Deaths {
+    /// It lost its memory.
+    pub process: Option<Duration>,
+    /// It lost what it had not synced too.
+    pub power: Option<Duration>,
+}
+
 /// How a fault is taken back.
 enum Undo {
     Restart(Vec<usize>),
     Wake(usize),
     Heal(Vec<(HostId, HostId)>),
     SoundDisk(usize),
+    /// One follower was cut off from the leader for a while, and nobody wrote meanwhile, so it is
+    /// as good a candidate as any. Now the other follower restarts, and the leader loses it too:
+    /// only the word that it gave before its restart stands between the leader and a successor.
+    Depose {
+        leader: usize,
+        voter: usize,
+    },
+    /// The split heals, and soon whoever leads by then dies.
+    EndSplit(Vec<(HostId, HostId)>),
+    Cut(Vec<(HostId, HostId)>),
+    CrashLeader,
+    Lull,
+    EndLull,
 }
 
 /// The faults of one run.
@@ -173,8 +215,10 @@ enum Undo {
 pub(crate) struct Injector {
     /// How often each was injected.
     pub counts: Counts,
-    /// For each node, the virtual time at which it last came back without what it had not synced.
-    pub lost_power: Vec<Option<Duration>>,
+    /// For each node, when it last died.
+    pub deaths: Vec<Deaths>,
+    /// Nobody writes while this holds.
+    pub lull: Arc<AtomicBool>,
     active: Vec<(Duration, Undo)>,
     power_holds: bool,
 }
@@ -182,7 +226,7 @@ pub(crate) struct Injector {
 impl Injector {
     pub fn new(nodes: usize, power_holds: bool) -> Injector {
         Injector {
-            lost_power: vec![None; nodes],
+            deaths: vec![Deaths::default(); nodes],
             power_holds,
             ..Injector::default()
         }
@@ -200,8 +244,11 @@ impl Injector {
 
     /// Takes everything back.
     pub fn undo_all(&mut self, cluster: &mut Cluster) {
-        let all = std::mem::take(&mut self.active);
-        self.undo(cluster, all);
+        // Some of what is taken back has sequels.
+        while !self.active.is_empty() {
+            let all = std::mem::take(&mut self.active);
+            self.undo(cluster, all);
+        }
         for node in 0..cluster.len() {
             if !cluster.is_alive(node) {
                 cluster.restart(node);
@@ -220,21 +267,58 @@ impl Injector {
                     }
                 }
                 Undo::Wake(node) => cluster.world.pause(cluster.host(node), false),
-                Undo::Heal(ways) => {
-                    for (from, to) in ways {
-                        cluster.world.set_cut(from, to, false);
-                    }
-                }
+                Undo::Heal(ways) => heal(cluster, ways),
                 Undo::SoundDisk(node) => {
                     let host = cluster.host(node);
                     cluster.world.set_disk_delay(host, SOUND_DISK);
                 }
+                Undo::Depose { leader, voter } => {
+                    self.lull.store(false, Ordering::SeqCst);
+                    let cut = cut(cluster, &[leader], true, true);
+                    self.later(cluster, (300, 700), cut);
+                    if let Some(restart) = self.crash(cluster, &[voter]) {
+                        self.later(cluster, (2, 40), restart);
+                    }
+                }
+                Undo::EndSplit(ways) => {
+                    heal(cluster, ways);
+                    self.later(cluster, (5, 120), Undo::CrashLeader);
+                    self.later(cluster, (500, 900), Undo::EndLull);
+                }
+                Undo::CrashLeader => {
+                    let leader = cluster.leader().map(|(leader, _)| leader);
+                    if let Some(restart) = leader.and_then(|node| self.crash(cluster, &[node])) {
+                        self.later(cluster, (300, 900), restart);
+                    }
+                }
+                Undo::Cut(ways) => {
+                    let heal = cut_ways(cluster, &ways);
+                    self.later(cluster, (1_000, 1_500), heal);
+                }
+                Undo::Lull => self.lull.store(true, Ordering::SeqCst),
+                Undo::EndLull => self.lull.store(false, Ordering::SeqCst),
             }
+        }
+    }
+
+    /// Does something after so many milliseconds.
+    fn later(&mut self, cluster: &mut Cluster, (low, high): (u64, u64), what: Undo) {
+        let after = cluster.world.draw(|chance| chance.between(low, high));
+        let at = cluster.world.elapsed() + Duration::from_millis(after);
+        self.active.push((at, what));
+    }
+
+    /// Begins a lull by chance, if there is none.
+    fn perhaps_lull(&mut self, cluster: &mut Cluster) {
+        let begins = cluster.world.draw(|chance| chance.one_in(LULL_ONE_IN));
+        if begins && !self.lull.swap(true, Ordering::SeqCst) {
+            self.later(cluster, (100, 800), Undo::EndLull);
         }
     }
 
     /// Injects a fault that chance picks, unless there are enough.
     pub fn inject(&mut self, cluster: &mut Cluster) {
+        self.perhaps_lull(cluster);
         if self.active.len() >= AT_ONCE_MAX {
             return;
         }
@@ -250,12 +334,11 @@ impl Injector {
         }) else {
             return;
         };
-        let (low, high) = fault.odds().1;
-        let lasts = cluster.world.draw(|chance| chance.between(low, high));
-        let until = cluster.world.elapsed() + Duration::from_millis(lasts);
         if let Some(undo) = self.begin(fault, cluster) {
             self.counts.count(fault);
-            self.active.extend(undo.map(|undo| (until, undo)));
+            if let Some(undo) = undo {
+                self.later(cluster, fault.odds().1, undo);
+            }
         }
     }
 
@@ -294,14 +377,32 @@ impl Injector {
             Fault::LinkCut => {
                 let node = cluster.host(mostly_leader);
                 let other = cluster.host(other_than(mostly_leader, any, nodes));
-                let ways = vec![(node, other), (other, node)];
-                cut_ways(cluster, ways)
+                cut_ways(cluster, &[(node, other), (other, node)])
             }
             Fault::Split => {
+                let ways = split_ways(cluster, leader?);
+                cut_ways(cluster, &ways)
+            }
+            Fault::Depose => {
                 let leader = leader?;
-                let few = (nodes - 1) / 2;
-                let with: Vec<usize> = (0..few).map(|step| (leader + step) % nodes).collect();
-                cut(cluster, &with, true, true)
+                let (cut_off, voter) = match toss {
+                    0 => ((leader + 1) % nodes, (leader + 2) % nodes),
+                    _ => ((leader + 2) % nodes, (leader + 1) % nodes),
+                };
+                self.lull.store(true, Ordering::SeqCst);
+                let (own, other) = (cluster.host(leader), cluster.host(cut_off));
+                self.later(
+                    cluster,
+                    (100, 200),
+                    Undo::Cut(vec![(own, other), (other, own)]),
+                );
+                Undo::Depose { leader, voter }
+            }
+            Fault::Pendulum => {
+                let ways = split_ways(cluster, leader?);
+                cut_ways(cluster, &ways);
+                self.later(cluster, (150, 350), Undo::Lull);
+                Undo::EndSplit(ways)
             }
             Fault::SlowDisk => {
                 cluster.world.set_disk_delay(cluster.host(any), SLOW_DISK);
@@ -324,8 +425,10 @@ impl Injector {
             .collect();
         for node in &living {
             cluster.crash(*node, !self.power_holds);
+            let now = Some(cluster.world.elapsed());
+            self.deaths[*node].process = now;
             if !self.power_holds {
-                self.lost_power[*node] = Some(cluster.world.elapsed());
+                self.deaths[*node].power = now;
             }
         }
         (!living.is_empty()).then_some(Undo::Restart(living))
@@ -340,8 +443,32 @@ fn other_than(node: usize, any: usize, nodes: usize) -> usize {
     }
 }
 
+/// The ways between the leader with less than half of all nodes, and the rest.
+fn split_ways(cluster: &Cluster, leader: usize) -> Vec<(HostId, HostId)> {
+    let nodes = cluster.len();
+    let few = (nodes - 1) / 2;
+    let with: Vec<usize> = (0..few).map(|step| (leader + step) % nodes).collect();
+    ways_between(cluster, &with, true, true)
+}
+
+fn heal(cluster: &mut Cluster, ways: Vec<(HostId, HostId)>) {
+    for (from, to) in ways {
+        cluster.world.set_cut(from, to, false);
+    }
+}
+
 /// Cuts the ways between some nodes and the others: to them, from them, or both.
 fn cut(cluster: &mut Cluster, nodes: &[usize], inward: bool, outward: bool) -> Undo {
+    let ways = ways_between(cluster, nodes, inward, outward);
+    cut_ways(cluster, &ways)
+}
+
+fn ways_between(
+    cluster: &Cluster,
+    nodes: &[usize],
+    inward: bool,
+    outward: bool,
+) -> Vec<(HostId, HostId)> {
     let mut ways = Vec::new();
     for node in nodes {
         for other in (0..cluster.len()).filter(|other| !nodes.contains(other)) {
@@ -350,12 +477,12 @@ fn cut(cluster: &mut Cluster, nodes: &[usize], inward: bool, outward: bool) -> U
             ways.extend(outward.then_some((own, other)));
         }
     }
-    cut_ways(cluster, ways)
+    ways
 }
 
-fn cut_ways(cluster: &mut Cluster, ways: Vec<(HostId, HostId)>) -> Undo {
-    for (from, to) in &ways {
+fn cut_ways(cluster: &mut Cluster, ways: &[(HostId, HostId)]) -> Undo {
+    for (from, to) in ways {
         cluster.world.set_cut(*from, *to, true);
     }
-    Undo::Heal(ways)
+    Undo::Heal(ways.to_vec())
 }

@@ -18,7 +18,7 @@ use base::sync::Mutex;
 use base::Durability;
 use kv::planted::{self, Bug};
 use lab::client::Client;
-use lab::registers::{self, Manner, Oracle, Worker};
+use lab::registers::{self, Manner, Mood, Oracle, Worker};
 
 use crate::cluster::Cluster;
 use crate::faults::{Counts, Injector};
@@ -91,27 +91,31 @@ pub struct Outcome {
 /// Faults go on for so long in the usual run.
 pub const FAULTS_FOR: Duration = Duration::from_secs(6);
 
-/// The levels at which the clients work, one client each.
-const CLIENT_LEVELS: [Durability; 8] = [
-    Durability::On,
-    Durability::On,
-    Durability::On,
-    Durability::RemoteApply,
-    Durability::RemoteWrite,
-    Durability::RemoteWrite,
-    Durability::Local,
-    Durability::Off,
+/// The clients that write: the level of each, and for how many milliseconds it waits for an answer.
+/// Those who give up sooner find new leaders sooner.
+const WRITERS: [(Durability, u64); 8] = [
+    (Durability::On, 6_000),
+    (Durability::On, 700),
+    (Durability::On, 250),
+    (Durability::RemoteApply, 400),
+    (Durability::RemoteWrite, 700),
+    (Durability::RemoteWrite, 250),
+    (Durability::Local, 400),
+    (Durability::Off, 700),
 ];
 
-/// Some clients give up sooner than others, and find new leaders sooner.
-const CLIENT_PATIENCE: [Duration; 3] = [
-    Duration::from_secs(6),
-    Duration::from_millis(700),
-    Duration::from_millis(250),
-];
+/// How long they rest between operations, on average.
+const WRITER_PACE: Duration = Duration::from_millis(15);
 
-/// How long clients rest between operations, on average.
-const CLIENT_PACE: Duration = Duration::from_millis(12);
+/// The clients that only read: level, patience and rest in milliseconds. They stay where they are
+/// connected, so some of them are on every leader that has been replaced and does not know it.
+const READERS: [(Durability, u64, u64); 5] = [
+    (Durability::On, 250, 4),
+    (Durability::On, 250, 12),
+    (Durability::RemoteWrite, 250, 8),
+    (Durability::On, 4_000, 150),
+    (Durability::On, 8_000, 400),
+];
 
 /// A healed cluster must settle within this.
 const CONVERGE_MAX: Duration = Duration::from_secs(60);
@@ -244,7 +248,7 @@ impl Run {
         if let Some(stopped) = self.cluster.stopped() {
             return Err(stopped);
         }
-        let wrong = self.watch.look(&self.cluster, &self.injector.lost_power);
+        let wrong = self.watch.look(&self.cluster, &self.injector.deaths);
         wrong.map_or(Ok(()), Err)
     }
 
@@ -316,23 +320,40 @@ impl Run {
 
     fn start_workers(&mut self) {
         let addresses = self.cluster.addresses();
-        for (number, level) in CLIENT_LEVELS.into_iter().enumerate() {
-            let manner = Manner {
-                level,
-                patience: CLIENT_PATIENCE[number % CLIENT_PATIENCE.len()],
-                pace: CLIENT_PACE,
-            };
+        let writers = WRITERS.map(|(level, patience)| Manner {
+            level,
+            writes: true,
+            patience: Duration::from_millis(patience),
+            pace: WRITER_PACE,
+        });
+        let readers = READERS.map(|(level, patience, pace)| Manner {
+            level,
+            writes: false,
+            patience: Duration::from_millis(patience),
+            pace: Duration::from_millis(pace),
+        });
+        for (number, manner) in writers.into_iter().chain(readers).enumerate() {
             let env = self.cluster.world.env(self.cluster.client_host());
-            let (oracle, stop) = (self.oracle.clone(), self.stop.clone());
+            let (oracle, mood) = (self.oracle.clone(), self.mood());
             let (task_env, addresses) = (env.clone(), addresses.clone());
             env.spawn(
                 Reactor::Session(number),
                 "worker",
                 Box::new(move || {
                     let worker = Worker::new(task_env, oracle, &addresses, number, manner);
-                    Box::pin(worker.run(move || stop.load(Ordering::SeqCst)))
+                    Box::pin(worker.run(mood))
                 }),
             );
+        }
+    }
+
+    /// What tells clients what they may do.
+    fn mood(&self) -> impl Fn() -> Mood + Send + 'static {
+        let (stop, lull) = (self.stop.clone(), self.injector.lull.clone());
+        move || match (stop.load(Ordering::SeqCst), lull.load(Ordering::SeqCst)) {
+            (true, _) => Mood::Stop,
+            (false, true) => Mood::Read,
+            (false, false) => Mood::Work,
         }
     }
 

@@ -1,9 +1,12 @@
-//! What leaders say of their replicas, held against the replicas themselves.
+//! What leaders believe, held against the truth.
 //!
-//! A leader counts what replicas have received and applied, and its clients' replies rest on that.
-//! So no leader may believe more of a replica than is true, and none may believe that a replica
-//! has more than the leader's own log. The exception is a replica that has lost power since the
-//! leader's term began: what it had not synced it has lost honestly.
+//! **Leases.** Who holds one serves reads alone, so no two nodes may hold one at the same time.
+//!
+//! **Watermarks.** A leader counts what replicas have received and applied, and its clients' replies
+//! rest on that. So no leader may believe more of a replica than is true, and none may believe that a replica
+//! has more than the leader's own log. Excepted is a replica that has died since the leader's term
+//! began: with its memory it has lost what was applied and not written, and with its power what was
+//! written and not synced.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +14,7 @@ use std::time::Duration;
 use base::engine::{ClusterStatus, ReplicaStatus};
 
 use crate::cluster::Cluster;
+use crate::faults::Deaths;
 
 /// Looks at a cluster again and again.
 #[derive(Debug, Default)]
@@ -22,11 +26,14 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// What is wrong with the figures of any leader now.
-    pub fn look(&mut self, cluster: &Cluster, lost_power: &[Option<Duration>]) -> Option<String> {
+    pub fn look(&mut self, cluster: &Cluster, deaths: &[Deaths]) -> Option<String> {
         let statuses: Vec<Option<ClusterStatus>> = (0..cluster.len())
             .map(|node| Some(cluster.node(node)?.group().status()))
             .collect();
         let before = std::mem::replace(&mut self.last_look, cluster.world.elapsed());
+        if let Some(wrong) = two_leases(cluster) {
+            return Some(wrong);
+        }
         for status in statuses.iter().flatten() {
             if status.leader != Some(status.node) {
                 continue;
@@ -45,11 +52,13 @@ impl Watch {
                 }
                 let truth = statuses[number].as_ref();
                 let truth = truth.filter(|truth| truth.term == term);
-                let is_excused = lost_power[number].is_some_and(|lost| lost >= since);
-                let Some(truth) = truth.filter(|_| !is_excused).and_then(figures) else {
+                let Some(truth) = truth.and_then(figures) else {
                     continue;
                 };
-                if replica.received > truth.received || replica.applied > truth.applied {
+                let excused = |death: Option<Duration>| death.is_some_and(|at| at >= since);
+                let received = replica.received > truth.received && !excused(deaths[number].power);
+                let applied = replica.applied > truth.applied && !excused(deaths[number].process);
+                if received || applied {
                     return Some(format!(
                         "n{} leads in term {term} and believes that {} has received {} and \
                          applied {}, but it has received {} and applied {}",
@@ -65,6 +74,15 @@ impl Watch {
         }
         None
     }
+}
+
+fn two_leases(cluster: &Cluster) -> Option<String> {
+    let holders: Vec<String> = (0..cluster.len())
+        .filter_map(|node| cluster.node(node))
+        .filter(|node| node.group().holds_lease())
+        .map(|node| node.status().name)
+        .collect();
+    (holders.len() > 1).then(|| format!("{} hold a lease at the same time", holders.join(" and ")))
 }
 
 /// What a replica says of itself.

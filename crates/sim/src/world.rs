@@ -42,6 +42,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::disk::DiskState;
 use crate::env::SimEnv;
+use crate::faults::SOUND_DISK;
 use crate::net::NetState;
 
 /// A machine of the world.
@@ -305,7 +306,7 @@ impl World {
             clock_drift,
             wall_error,
             disk: DiskState::default(),
-            disk_delay: Duration::from_micros(100),
+            disk_delay: SOUND_DISK,
             stopped: None,
         });
         HostId(state.hosts.len() - 1)
