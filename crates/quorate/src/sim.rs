@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::sim::scenario::Config;
-use ::sim::series::{command, line, run_seed, Totals};
+use ::sim::series::{command, line, run_seed, run_twice, Totals};
 
 use crate::Failure;
 
@@ -25,6 +25,12 @@ pub struct Options {
     /// A bug that the nodes have on purpose; needs a build with the feature planted-bugs
     #[arg(long, value_name = "NAME")]
     bug: Option<String>,
+    /// Run every seed twice, not just every tenth, and compare the courses
+    #[arg(long)]
+    twice: bool,
+    /// Stop at the first seed with something wrong
+    #[arg(long)]
+    until_wrong: bool,
     /// Print what the nodes log
     #[arg(long)]
     verbose: bool,
@@ -42,14 +48,21 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             faults: Duration::from_secs(options.seconds),
             ..Config::new(seed, usize::from(options.nodes))
         };
-        let outcome = run_seed(config);
+        let outcome = match options.twice {
+            true => run_twice(config),
+            false => run_seed(config),
+        };
         println!("{}", line(&outcome));
         if outcome.violation.is_some() {
             first_wrong.get_or_insert_with(|| command(&config));
         }
         totals.add(&outcome);
+        if options.until_wrong && first_wrong.is_some() {
+            break;
+        }
     }
     print!("{}", totals.report());
+    println!("{}", totals.line());
     for (seed, violation) in &totals.violations {
         println!("seed {seed}: {violation}");
     }

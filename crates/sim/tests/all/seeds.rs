@@ -1,0 +1,57 @@
+//! The seeds of every test run, and the floors below which they would prove little.
+
+use sim::faults::Fault;
+use sim::scenario::Config;
+use sim::series::{command, Totals, TWICE_EVERY};
+
+use crate::run_all;
+
+/// Every kind of fault is injected at least so often.
+const FAULTS_OF_A_KIND_MIN: u64 = 50;
+
+/// The leader changes at least so often.
+const FAILOVERS_MIN: u64 = 50;
+
+/// Every seed acknowledges at least so many commits.
+const COMMITS_MIN: u64 = 100;
+
+fn run(nodes: usize, count: u64) -> Totals {
+    let totals = run_all(1, count, |seed| Config::new(seed, nodes), |_| false);
+    println!("{nodes} nodes:\n{}", totals.report());
+    let wrong: Vec<String> = totals
+        .violations
+        .iter()
+        .map(|(seed, wrong)| format!("{}: {wrong}", command(&Config::new(*seed, nodes))))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(totals.runs, count);
+    assert_eq!(totals.twice, count / TWICE_EVERY);
+    let (fewest, seed) = totals.commits_min.expect("seeds ran");
+    assert!(
+        fewest >= COMMITS_MIN,
+        "seed {seed} acknowledged {fewest} commits only"
+    );
+    totals
+}
+
+#[test]
+fn two_hundred_seeds_of_three_nodes() {
+    let totals = run(3, 200);
+    for fault in Fault::ALL {
+        let count = totals.faults.of(fault);
+        let name = fault.name();
+        assert!(count >= FAULTS_OF_A_KIND_MIN, "{count} {name} only");
+    }
+    assert!(totals.failovers >= FAILOVERS_MIN, "{}", totals.report());
+}
+
+#[test]
+fn forty_seeds_of_one_node() {
+    let totals = run(1, 40);
+    assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_A_KIND_MIN);
+}
+
+#[test]
+fn twenty_seeds_of_five_nodes() {
+    run(5, 20);
+}
