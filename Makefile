@@ -30,11 +30,13 @@ performance: deps build
 
 test: deps
 	cargo test --workspace --locked
+	cargo test --locked -p quorate-sim --features planted-bugs --test all planted::with_bugs -- --nocapture
 
 expected: deps
 	QUORATE_REWRITE_EXPECTED=1 cargo test --locked -p quorate --test all expected_outputs
 
 soak: build
+	cargo build --release --locked -p quorate --features planted-bugs --target-dir "$(CARGO_TARGET_DIR)/planted"
 	@scripts/soak.sh
 
 lint: deps-build
