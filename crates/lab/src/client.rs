@@ -11,32 +11,10 @@ use std::time::Duration;
 
 use base::env::{read, sleep, write_all, Env, Stream};
 use base::{Error, ErrorClass, Result, SqlState};
-use pg::backend::{Backend, Severity};
-use pg::frame::{Framer, Side};
-use pg::frontend::Frontend;
-use pg::startup::{put_startup, StartupParameters};
+use pg::client::{Client as Protocol, Reply};
 
-/// What a query returned.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// The rows, as text.
-    pub rows: Vec<Vec<Option<String>>>,
-    /// The command tag of the last statement.
-    pub tag: String,
-}
-
-impl Answer {
-    /// The only column of the only row, if there is just one and it is not NULL.
-    pub fn value(&self) -> Option<&str> {
-        match self.rows.as_slice() {
-            [row] => match row.as_slice() {
-                [value] => value.as_deref(),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-}
+/// Bytes that are read at once.
+const READ_BYTES: usize = 16 << 10;
 
 /// Why a query failed.
 #[derive(Clone, Debug)]
@@ -50,7 +28,8 @@ pub enum Failure {
 /// A connected session.
 pub struct Client {
     stream: Box<dyn Stream>,
-    framer: Framer,
+    protocol: Protocol,
+    buffer: Vec<u8>,
 }
 
 impl std::fmt::Debug for Client {
@@ -87,23 +66,13 @@ impl Client {
     }
 
     async fn open(env: &dyn Env, address: &str) -> Result<Client> {
-        let stream = env.net().connect(address).await.map_err(broken)?;
         let mut client = Client {
-            stream,
-            framer: Framer::new(Side::Backend),
+            stream: env.net().connect(address).await.map_err(broken)?,
+            protocol: Protocol::new("postgres", "postgres", &[]),
+            buffer: vec![0; READ_BYTES],
         };
-        let mut out = Vec::new();
-        let startup = StartupParameters {
-            user: "postgres".to_owned(),
-            database: "postgres".to_owned(),
-            ..StartupParameters::default()
-        };
-        put_startup(&mut out, &startup);
-        client.write(&out).await?;
-        match client.answer().await {
-            Ok(_) => Ok(client),
-            Err(Failure::Refused(error) | Failure::Broken(error)) => Err(error),
-        }
+        client.reply().await?.into_result()?;
+        Ok(client)
     }
 
     /// Sends a query and waits for its whole answer.
@@ -115,80 +84,38 @@ impl Client {
         env: &dyn Env,
         sql: &str,
         limit: Duration,
-    ) -> Result<Answer, Failure> {
-        let mut out = Vec::new();
-        Frontend::Query(sql.as_bytes()).encode(&mut out);
-        let asked = async {
-            self.write(&out).await.map_err(Failure::Broken)?;
-            self.answer().await
-        };
-        let answered = within(env, limit, asked).await;
-        answered.unwrap_or_else(|| Err(Failure::Broken(broken("no answer in time"))))
+    ) -> Result<Reply, Failure> {
+        self.protocol.query(sql);
+        let replied = within(env, limit, self.reply()).await;
+        let reply = replied.unwrap_or_else(|| Err(broken("no answer in time")));
+        let reply = reply.map_err(Failure::Broken)?;
+        let is_fatal = reply.is_fatal;
+        reply.into_result().map_err(|error| match is_fatal {
+            true => Failure::Broken(error),
+            false => Failure::Refused(error),
+        })
     }
 
-    async fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        write_all(&mut *self.stream, bytes).await.map_err(broken)
-    }
-
-    /// Everything up to ReadyForQuery.
-    async fn answer(&mut self) -> Result<Answer, Failure> {
-        let mut answer = Answer::default();
-        let mut failure = None;
-        loop {
-            match take(&mut self.framer, &mut answer).map_err(Failure::Broken)? {
-                Taken::Nothing => self.read().await.map_err(Failure::Broken)?,
-                Taken::Message => {}
-                Taken::Error(severity, error) if severity >= Severity::Fatal => {
-                    return Err(Failure::Broken(error))
-                }
-                Taken::Error(_, error) => failure = Some(error),
-                Taken::Ready => {
-                    return match failure {
-                        None => Ok(answer),
-                        Some(error) => Err(Failure::Refused(error)),
-                    }
-                }
-            }
-        }
-    }
-
-    async fn read(&mut self) -> Result<()> {
-        let count = read(&mut *self.stream, self.framer.space())
+    /// Sends what is to be sent, and waits for one whole reply.
+    async fn reply(&mut self) -> Result<Reply> {
+        let outgoing = self.protocol.outgoing().to_vec();
+        write_all(&mut *self.stream, &outgoing)
             .await
             .map_err(broken)?;
-        if count == 0 {
-            return Err(broken("the server has closed the connection"));
+        self.protocol.sent(outgoing.len());
+        loop {
+            if let Some(reply) = self.protocol.poll()? {
+                return Ok(reply);
+            }
+            let count = read(&mut *self.stream, &mut self.buffer)
+                .await
+                .map_err(broken)?;
+            if count == 0 {
+                return Err(broken("the server has closed the connection"));
+            }
+            self.protocol.feed(&self.buffer[..count]);
         }
-        self.framer.filled(count);
-        Ok(())
     }
-}
-
-enum Taken {
-    Nothing,
-    Message,
-    Error(Severity, Error),
-    Ready,
-}
-
-fn take(framer: &mut Framer, answer: &mut Answer) -> Result<Taken> {
-    let Some(frame) = framer.next()? else {
-        return Ok(Taken::Nothing);
-    };
-    match Backend::decode(frame.kind, frame.body)? {
-        Backend::DataRow(values) => {
-            let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-            let row = values.iter().map(|value| value.map(text)).collect();
-            answer.rows.push(row);
-        }
-        Backend::CommandComplete(tag) => {
-            answer.tag = String::from_utf8_lossy(tag).into_owned();
-        }
-        Backend::ErrorResponse(severity, error) => return Ok(Taken::Error(severity, error)),
-        Backend::ReadyForQuery(_) => return Ok(Taken::Ready),
-        _ => {}
-    }
-    Ok(Taken::Message)
 }
 
 fn broken(cause: impl std::fmt::Display) -> Error {

@@ -23,7 +23,9 @@ use base::env::{sleep, Env};
 use base::sync::Mutex;
 use base::{Durability, SqlState};
 
-use crate::client::{Answer, Client, Failure};
+use pg::client::Reply;
+
+use crate::client::{Client, Failure};
 use crate::register::{Read, Register, WriteNumber};
 
 /// Accounts of the bank, and what each holds at first.
@@ -90,11 +92,11 @@ impl Oracle {
     }
 
     /// Judges reads by an answer with rows of key and value.
-    fn end_reads(&mut self, reads: Vec<(u64, Read)>, answer: &Answer, who: &str) {
+    fn end_reads(&mut self, reads: Vec<(u64, Read)>, answer: &Reply, who: &str) {
         let mut seen: BTreeMap<u64, WriteNumber> = BTreeMap::new();
-        for row in &answer.rows {
-            let mut numbers = row.iter().map(|value| value.as_deref()?.parse().ok());
-            match (numbers.next().flatten(), numbers.next().flatten()) {
+        for (index, row) in answer.rows().iter().enumerate() {
+            let number = |column| answer.text(index, column)?.parse::<u64>().ok();
+            match (number(0), number(1)) {
                 (Some(key), Some(value)) => {
                     if seen.insert(key, value as WriteNumber).is_some() {
                         self.blame(format!("{who}: register {key} came twice"));
@@ -230,7 +232,7 @@ impl Worker {
         self.client.is_some()
     }
 
-    async fn query(&mut self, sql: &str) -> Result<Answer, Failure> {
+    async fn query(&mut self, sql: &str) -> Result<Reply, Failure> {
         let Some(client) = &mut self.client else {
             return Err(Failure::Refused(base::Error::internal("not connected")));
         };
@@ -266,8 +268,8 @@ impl Worker {
         let mut oracle = self.oracle.lock();
         match result {
             Ok(answer) => {
-                if answer.tag != expected {
-                    let tag = answer.tag;
+                let tag = answer.results.last().map_or("", |result| &result.tag);
+                if tag != expected {
                     oracle.blame(format!("register {key}: {change} was answered with {tag}"));
                 }
                 if self.judged {
@@ -363,8 +365,8 @@ impl Worker {
         let expected = (ACCOUNTS * OPENING_BALANCE).to_string();
         let mut oracle = self.oracle.lock();
         oracle.reads += 1;
-        if answer.value() != Some(&expected) {
-            let seen = answer.value().map(ToOwned::to_owned);
+        let seen = answer.text(0, 0);
+        if seen != Some(&expected) {
             oracle.blame(format!("the bank holds {seen:?}, not {expected}"));
         }
     }
