@@ -30,7 +30,9 @@ performance: deps build
 
 test: deps
 	cargo test --workspace --locked
-	cargo test --locked -p quorate-sim --features planted-bugs --test all planted::with_bugs -- --nocapture
+	@# With quorate, so that the features of all dependencies, and so their builds, are the same.
+	cargo test --locked -p quorate-sim -p quorate --features quorate-sim/planted-bugs \
+	  --test seeds planted::with_bugs -- --nocapture
 
 expected: deps
 	QUORATE_REWRITE_EXPECTED=1 cargo test --locked -p quorate --test all expected_outputs

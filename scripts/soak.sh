@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 page=docs/TESTING.md
-recorded=crates/sim/tests/all/planted.txt
+recorded=crates/sim/tests/seeds/planted.txt
 quorate=${CARGO_TARGET_DIR:?}/release/quorate
 planted=$CARGO_TARGET_DIR/planted/release/quorate
 batch=${SOAK_BATCH:-100}
