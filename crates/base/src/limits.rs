@@ -11,14 +11,9 @@ pub const MESSAGE_BYTES_MAX: usize = 1 << 30;
 /// A key may be at most this long, encoded; a longer one is 54000.
 pub const KEY_BYTES_MAX: usize = 2_600;
 
-/// Depth of nested expressions and calls at which a statement gets 54001.
-pub const NESTING_MAX: usize = 10_000;
-
-/// Stack of one executing statement.
+/// Stack of one executing statement. Each session has at most one, so `max_connections` bounds how
+/// many there are.
 pub const COROUTINE_STACK_BYTES: usize = 1 << 20;
-
-/// Statements that execute or wait at one time on one reactor; further ones queue.
-pub const COROUTINES_PER_REACTOR_MAX: usize = 10_000;
 
 /// A long computation gives way to others every so many rows.
 pub const ROWS_PER_YIELD: usize = 4_096;
