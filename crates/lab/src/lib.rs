@@ -10,6 +10,7 @@
 pub mod client;
 pub mod commit_loop;
 pub mod host;
+pub mod journal;
 pub mod postgres;
 pub mod quorate;
 pub mod register;

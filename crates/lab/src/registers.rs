@@ -1,9 +1,9 @@
-//! The workload behind the oracle of [`crate::register`]: clients that write registers of their own
-//! and read those of all, and a bank whose sum never changes.
+//! The workload behind the oracles of [`crate::register`] and [`crate::journal`]: clients that write
+//! registers and journals of their own and read those of all, and a bank whose sum never changes.
 //!
 //! ```text
 //! client 0 ── insert k=1 v=1 ── update v=2 ── delete ── …  (outcome unknown) ── goes on with k=9
-//! client 1 ── read k=1 ── transfer ── sum ── …
+//! client 1 ── read k=1 ── transfer ── sum ── DO loop with COMMITs: journal 7, numbers 1 to 5 ── …
 //! ```
 //! Everything that clients send and are told passes through one [`Oracle`], which is outside of
 //! the system under test and keeps the first thing that is wrong.
@@ -26,6 +26,7 @@ use base::{Durability, SqlState};
 use pg::client::Reply;
 
 use crate::client::{Client, Failure};
+use crate::journal::{Journal, JournalRead};
 use crate::register::{Read, Register, WriteNumber};
 
 /// Accounts of the bank, and what each holds at first.
@@ -38,6 +39,12 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(30);
 /// Registers that one read of a range asks for.
 const RANGE_KEYS: u64 = 6;
 
+/// Numbers that one statement appends to a journal at most.
+const JOURNAL_STEP_MAX: u64 = 6;
+
+/// Journals that are read while the run goes on; all are at its end.
+const RECENT_JOURNALS: usize = 12;
+
 /// How long the last reads wait for an answer.
 const LAST_READ_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -45,6 +52,8 @@ const LAST_READ_PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug, Default)]
 pub struct Oracle {
     registers: BTreeMap<u64, Register>,
+    /// Journals, by number from 1.
+    journals: Vec<Journal>,
     /// The registers that clients write at present.
     owned: BTreeMap<usize, u64>,
     /// The weakest level whose promises this world's faults never break.
@@ -78,6 +87,20 @@ impl Oracle {
 
     fn register(&mut self, key: u64) -> &mut Register {
         self.registers.entry(key).or_default()
+    }
+
+    /// A new journal's number.
+    fn new_journal(&mut self) -> usize {
+        self.journals.push(Journal::default());
+        self.journals.len()
+    }
+
+    /// Judges a read of one journal: how many numbers, and the largest.
+    fn end_journal(&mut self, journal: usize, read: JournalRead, seen: (u64, u64), who: &str) {
+        let (count, largest) = seen;
+        if let Err(wrong) = self.journals[journal - 1].end_read(read, count, largest) {
+            self.blame(format!("{who}: journal {journal}: {wrong}"));
+        }
     }
 
     fn blame(&mut self, what: String) {
@@ -116,7 +139,10 @@ impl Oracle {
 
 /// What makes the tables; sent once.
 pub const SETUP: &str = "create table register(k int primary key, v int); \
-                         create table bank(id int primary key, balance int)";
+                         create index on register(v); \
+                         create table bank(id int primary key, balance int); \
+                         create table journal(j int, n int, mark int unique, \
+                         primary key (j, n))";
 
 /// Fills the bank; sent once after [`SETUP`].
 pub fn opening() -> String {
@@ -160,6 +186,8 @@ pub struct Worker {
     client: Option<Client>,
     /// Its register, and the newest write of it that is known to have happened.
     own: Option<(u64, Option<WriteNumber>)>,
+    /// Its journal.
+    journal: Option<usize>,
     /// Whether what it is told is judged.
     judged: bool,
 }
@@ -188,6 +216,7 @@ impl Worker {
             manner,
             client: None,
             own: None,
+            journal: None,
             judged,
         }
     }
@@ -207,7 +236,9 @@ impl Worker {
             match self.env.random() % 16 {
                 0..=6 if writes => self.write().await,
                 7..=8 if writes => self.transfer().await,
-                0..=13 => self.read().await,
+                9 if writes => self.write_journal().await,
+                0..=12 => self.read().await,
+                13 => self.read_journal().await,
                 14 => self.read_range().await,
                 _ => self.sum().await,
             }
@@ -337,6 +368,65 @@ impl Worker {
         }
     }
 
+    /// Appends some numbers to the own journal, each committed by itself, in one statement.
+    async fn write_journal(&mut self) {
+        let count = self.env.random() % JOURNAL_STEP_MAX + 1;
+        let (journal, first, last) = {
+            let mut oracle = self.oracle.lock();
+            let journal = *self.journal.get_or_insert_with(|| oracle.new_journal());
+            let (first, last) = oracle.journals[journal - 1].append(count);
+            (journal, first, last)
+        };
+        let block = format!(
+            "do $$ begin for i in {first}..{last} loop \
+             insert into journal values ({journal}, i, {journal} * 1000 + i); commit; end loop; end; $$"
+        );
+        let result = self.query(&block).await;
+        let mut oracle = self.oracle.lock();
+        match result {
+            Ok(_) => {
+                oracle.commits += count;
+                if self.judged {
+                    oracle.journals[journal - 1].acknowledged(last);
+                }
+            }
+            // Some of the numbers may have been committed before the failover.
+            Err(Failure::Refused(error)) if never_happened(error.state()) => self.journal = None,
+            Err(Failure::Refused(error)) => {
+                oracle.blame(format!("journal {journal}: {block}: {error:?}"));
+            }
+            Err(Failure::Broken(_)) => self.journal = None,
+        }
+        if !self.judged {
+            self.journal = None;
+        }
+    }
+
+    /// Reads any of the newest journals.
+    async fn read_journal(&mut self) {
+        let (journal, read) = {
+            let oracle = self.oracle.lock();
+            let count = oracle.journals.len();
+            if count == 0 {
+                return;
+            }
+            let back = self.env.random() as usize % count.min(RECENT_JOURNALS);
+            let journal = count - back;
+            (journal, oracle.journals[journal - 1].begin_read())
+        };
+        let sql = format!("select count(*), max(n) from journal where j = {journal}");
+        let Ok(answer) = self.query(&sql).await else {
+            return;
+        };
+        let mut oracle = self.oracle.lock();
+        oracle.reads += 1;
+        if self.judged {
+            let number = |column| answer.text(0, column)?.parse::<u64>().ok();
+            let seen = (number(0).unwrap_or(0), number(1).unwrap_or(0));
+            oracle.end_journal(journal, read, seen, self.manner.level.name());
+        }
+    }
+
     async fn transfer(&mut self) {
         let (from, to) = (self.env.random() % ACCOUNTS, self.env.random() % ACCOUNTS);
         let begin = match self.env.random() % 2 {
@@ -394,5 +484,32 @@ pub async fn read_all(env: &dyn Env, address: &str, oracle: &Mutex<Oracle>) -> R
     let sql = "select k, v from register";
     let answer = client.query(env, sql, LAST_READ_PATIENCE).await?;
     oracle.lock().end_reads(reads, &answer, "at the end");
+    read_all_journals(env, &mut client, oracle).await?;
+    Ok(())
+}
+
+async fn read_all_journals(
+    env: &dyn Env,
+    client: &mut Client,
+    oracle: &Mutex<Oracle>,
+) -> Result<(), Failure> {
+    let reads: Vec<JournalRead> = {
+        let oracle = oracle.lock();
+        oracle.journals.iter().map(Journal::begin_read).collect()
+    };
+    let sql = "select j, count(*), max(n) from journal group by j";
+    let answer = client.query(env, sql, LAST_READ_PATIENCE).await?;
+    let mut found: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for index in 0..answer.rows().len() {
+        let number = |column| answer.text(index, column)?.parse::<u64>().ok();
+        if let (Some(journal), Some(count), Some(largest)) = (number(0), number(1), number(2)) {
+            found.insert(journal, (count, largest));
+        }
+    }
+    let mut oracle = oracle.lock();
+    for (read, journal) in reads.into_iter().zip(1..) {
+        let seen = found.remove(&journal).unwrap_or((0, 0));
+        oracle.end_journal(journal as usize, read, seen, "at the end");
+    }
     Ok(())
 }

@@ -14,6 +14,9 @@ use node::wire::ClusterId;
 
 use crate::world::{HostId, World};
 
+/// The files of a node are checked within this.
+const CHECK_MAX: Duration = Duration::from_secs(60);
+
 /// What a node of the present life has become.
 #[derive(Default)]
 struct Life {
@@ -101,13 +104,7 @@ impl Cluster {
         let env = self.world.env(self.hosts[node]);
         let life = Arc::new(Mutex::new(Life::default()));
         self.lives[node] = life.clone();
-        let config = NodeConfig {
-            cluster: ClusterId(7),
-            node: self.members[node].node,
-            members: self.members.clone(),
-            user: "postgres".to_owned(),
-            settings: self.settings.clone(),
-        };
+        let config = self.config(node);
         let start_env = env.clone();
         let body = async move {
             match Node::start(start_env.clone(), config).await {
@@ -119,6 +116,41 @@ impl Cluster {
             }
         };
         env.spawn(Reactor::Group, "start", Box::new(move || Box::pin(body)));
+    }
+
+    fn config(&self, node: usize) -> NodeConfig {
+        NodeConfig {
+            cluster: ClusterId(7),
+            node: self.members[node].node,
+            members: self.members.clone(),
+            user: "postgres".to_owned(),
+            settings: self.settings.clone(),
+        }
+    }
+
+    /// Checks the files of a node whose host is up and which does not run, as `quorate check` does.
+    ///
+    /// # Errors
+    /// What is not sound.
+    pub fn check(&mut self, node: usize) -> Result<(), String> {
+        let env = self.world.env(self.hosts[node]);
+        let config = self.config(node);
+        let result = Arc::new(Mutex::new(None));
+        let (task_env, slot) = (env.clone(), result.clone());
+        let body = async move {
+            let checked = node::server::check(task_env, &config).await;
+            *slot.lock() = Some(checked);
+        };
+        env.spawn(Reactor::Group, "check", Box::new(move || Box::pin(body)));
+        let done = result.clone();
+        self.world
+            .run_until(CHECK_MAX, move |_| done.lock().is_some());
+        let checked = result.lock().take();
+        match checked {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(error)) => Err(format!("the files of n{}: {error}", node + 1)),
+            None => Err(format!("n{} is not checked within {CHECK_MAX:?}", node + 1)),
+        }
     }
 
     /// Kills a node, with its host if that loses power.

@@ -366,7 +366,19 @@ impl Run {
                     .map_err(|failure| format!("the last reads: {failure:?}"))
             })?;
         }
-        self.compare_replicas()
+        self.compare_replicas()?;
+        self.check_files()
+    }
+
+    /// All lose their power, and what their disks kept must be sound.
+    fn check_files(&mut self) -> Result<(), String> {
+        for node in 0..self.cluster.len() {
+            self.cluster.crash(node, true);
+            let host = self.cluster.host(node);
+            self.cluster.world.restart(host);
+            self.cluster.check(node)?;
+        }
+        Ok(())
     }
 
     fn compare_replicas(&mut self) -> Result<(), String> {
