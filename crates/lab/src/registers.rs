@@ -237,8 +237,8 @@ impl Worker {
                 0..=6 if writes => self.write().await,
                 7..=8 if writes => self.transfer().await,
                 9 if writes => self.write_journal().await,
-                0..=12 => self.read().await,
-                13 => self.read_journal().await,
+                0..=13 => self.read().await,
+                14 if self.env.random() % 2 == 0 => self.read_journal().await,
                 14 => self.read_range().await,
                 _ => self.sum().await,
             }
@@ -282,7 +282,7 @@ impl Worker {
             None => (self.oracle.lock().new_key(self.number), None),
         };
         self.own = Some((key, present));
-        let delete = present.is_some() && self.env.random() % 3 == 0;
+        let delete = present.is_some() && self.env.random() % 2 == 0;
         let number = self.oracle.lock().register(key).write(!delete);
         let (change, expected) = match present {
             None => (
