@@ -16,4 +16,5 @@ mod shared;
 mod source;
 mod stage;
 mod tidy;
+mod values;
 mod writers;
