@@ -231,8 +231,9 @@ impl Log {
         Ok((log, recovered))
     }
 
-    /// Appends to memory: entries in order, then the hard state. An entry that is not above the
-    /// last one replaces the tail from its LSN on.
+    /// Appends to memory: the hard state, then the entries in order, so that a torn tail never
+    /// keeps an entry without the term that it was appended in. An entry that is not above the last
+    /// one replaces the tail from its LSN on.
     ///
     /// # Errors
     /// XX000 when an entry would leave a gap or replace what is at or below [`Log::base`]; 54000
@@ -255,11 +256,11 @@ impl Log {
             }
             last = entry.lsn;
         }
-        for entry in entries {
-            state.append(entry);
-        }
         if let Some(hard_state) = hard_state {
             state.append_hard_state(hard_state);
+        }
+        for entry in entries {
+            state.append(entry);
         }
         Ok(())
     }

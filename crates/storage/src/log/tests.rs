@@ -92,6 +92,29 @@ fn a_gap_is_refused_and_a_large_entry_is_not() {
 }
 
 #[test]
+fn no_entry_survives_without_the_hard_state_of_its_append() {
+    let mut kept = 0;
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let env = TestEnv::new();
+        let (log, _) = open(&env);
+        log.append(vec![entry(1, 1, 400)], Some(b"term 1")).unwrap();
+        block_on(log.flush()).unwrap();
+        log.append(vec![entry(2, 2, 400)], Some(b"term 2")).unwrap();
+        log.write().unwrap();
+        env.disk.crash(&mut random);
+        let (log, found) = open(&env.restart());
+        let has_entry = log.last().lsn == Lsn(2);
+        kept += u32::from(has_entry);
+        assert!(!has_entry || found.hard_state == b"term 2", "seed {seed}");
+    }
+    assert!(
+        (1..200).contains(&kept),
+        "{kept} of 200 crashes kept the entry"
+    );
+}
+
+#[test]
 fn compaction_keeps_the_rest_and_the_hard_state() {
     let env = TestEnv::new();
     let (log, _) = open(&env);
