@@ -6,6 +6,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to start or to stop.
@@ -150,18 +151,25 @@ pub fn output(command: &mut Command) -> Result<Output> {
     })
 }
 
-/// A TCP port that is free now on all of these addresses.
+/// Ports that are handed out, with room for a thousand more above: below those that the system
+/// gives to outgoing connections, one of which could otherwise sit on a server's port while the
+/// server restarts.
+const PORTS: std::ops::Range<u32> = 20_000..31_000;
+
+/// A TCP port that is free now on all of these addresses, and that this process has not handed out
+/// before.
 ///
 /// # Errors
-/// None of many tries succeeds.
+/// `AddrInUse` when none of [`PORTS`] is free.
 pub fn free_port(addresses: &[&str]) -> Result<u16> {
-    for _ in 0..100 {
-        let first = TcpListener::bind((addresses[0], 0))?;
-        let port = first.local_addr()?.port();
-        let others = addresses[1..]
-            .iter()
-            .all(|address| TcpListener::bind((*address, port)).is_ok());
-        if others {
+    static HANDED_OUT: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(37);
+    for _ in PORTS {
+        let next = HANDED_OUT.fetch_add(1, Ordering::Relaxed);
+        let port = PORTS.start + start.wrapping_add(next) % (PORTS.end - PORTS.start);
+        let port = u16::try_from(port).map_err(Error::other)?;
+        let is_free = |address: &&str| TcpListener::bind((*address, port)).is_ok();
+        if addresses.iter().all(is_free) {
             return Ok(port);
         }
     }
