@@ -101,7 +101,7 @@ fn no_entry_survives_without_the_hard_state_of_its_append() {
         log.append(vec![entry(1, 1, 400)], Some(b"term 1")).unwrap();
         block_on(log.flush()).unwrap();
         // Of any length, so that the end of a sector comes to lie between the two as well.
-        let length = random.below(1_500) as usize;
+        let length = random.below(1_500);
         log.append(vec![entry(2, 2, length)], Some(b"term 2"))
             .unwrap();
         log.write().unwrap();
