@@ -1,14 +1,14 @@
 //! The row that holds a table: everything that DDL says of it, in one column of bytes.
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
-use base::row::{Row, RowBuilder};
+use base::row::{put_optional, Row, RowBuilder};
 use base::{Error, Result, TreeId};
 
-use super::{Check, Column, Index, IndexedColumn, RelationKind, Table};
+use super::{foreign, Check, Column, Index, IndexedColumn, RelationKind, Table};
 use crate::types::TypeId;
 
 /// The version of this encoding; another one is refused.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -27,6 +27,7 @@ pub fn encode(table: &Table) -> Vec<u8> {
         out.push(u8::from(column.not_null));
         put_text(&mut out, column.default.as_deref());
         out.push(u8::from(column.dropped));
+        put_optional(&mut out, column.missing.as_deref());
     }
     put_varint(&mut out, table.indexes.len() as u64);
     for index in &table.indexes {
@@ -47,6 +48,16 @@ pub fn encode(table: &Table) -> Vec<u8> {
         put_varint(&mut out, u64::from(check.oid));
         put_bytes(&mut out, check.name.as_bytes());
         put_bytes(&mut out, check.condition.as_bytes());
+        out.push(u8::from(check.validated) | u8::from(check.no_inherit) << 1);
+    }
+    put_varint(&mut out, table.foreign_keys.len() as u64);
+    for key in &table.foreign_keys {
+        foreign::put(&mut out, key);
+    }
+    put_varint(&mut out, table.options.len() as u64);
+    for (name, value) in &table.options {
+        put_bytes(&mut out, name.as_bytes());
+        put_bytes(&mut out, value.as_bytes());
     }
     RowBuilder::new(1).value(&out).finish()
 }
@@ -77,6 +88,10 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         columns: read_list(&mut reader, read_column)?,
         indexes: read_list(&mut reader, read_index)?,
         checks: read_list(&mut reader, read_check)?,
+        foreign_keys: read_list(&mut reader, foreign::read)?,
+        options: read_list(&mut reader, |reader| {
+            Ok((reader.str()?.to_owned(), reader.str()?.to_owned()))
+        })?,
     };
     reader.finish()?;
     Ok(table)
@@ -99,6 +114,10 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
         not_null: reader.u8()? != 0,
         default: read_text(reader)?,
         dropped: reader.u8()? != 0,
+        missing: match reader.varint()? {
+            0 => None,
+            _ => Some(reader.bytes()?.to_vec()),
+        },
     })
 }
 
@@ -120,10 +139,15 @@ fn read_index(reader: &mut Reader<'_>) -> Result<Index> {
 }
 
 fn read_check(reader: &mut Reader<'_>) -> Result<Check> {
+    let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
+    let condition = reader.str()?.to_owned();
+    let flags = reader.u8()?;
     Ok(Check {
-        oid: reader.varint_as()?,
-        name: reader.str()?.to_owned(),
-        condition: reader.str()?.to_owned(),
+        oid,
+        name,
+        condition,
+        validated: flags & 1 != 0,
+        no_inherit: flags & 2 != 0,
     })
 }
 
@@ -143,6 +167,7 @@ fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Action, ForeignKey};
     use super::*;
 
     #[test]
@@ -161,6 +186,7 @@ mod tests {
                 not_null: true,
                 default: Some("1".to_owned()),
                 dropped: false,
+                missing: Some(vec![0, 0, 0, 7]),
             }],
             indexes: vec![Index {
                 oid: 16_385,
@@ -174,7 +200,29 @@ mod tests {
                     descending: false,
                 }],
             }],
-            checks: vec![],
+            checks: vec![Check {
+                oid: 16_387,
+                name: "positive".to_owned(),
+                condition: "i > 0".to_owned(),
+                validated: true,
+                no_inherit: false,
+            }],
+            foreign_keys: vec![ForeignKey {
+                oid: 16_388,
+                name: "up".to_owned(),
+                columns: vec![0],
+                table: 16_384,
+                referenced: vec![0],
+                index: 16_385,
+                match_full: true,
+                on_delete: Action::SetNull,
+                on_update: Action::Cascade,
+                set_columns: vec![0],
+                deferrable: true,
+                initially_deferred: false,
+                validated: true,
+            }],
+            options: vec![("fillfactor".to_owned(), "90".to_owned())],
         };
         assert_eq!(decode(&encode(&table)).unwrap(), table);
         assert!(decode(b"\x01\x03\x07\x07").is_err());

@@ -19,6 +19,7 @@
 //! change.
 
 pub mod descriptor;
+pub mod foreign;
 pub mod store;
 pub mod system;
 
@@ -29,6 +30,8 @@ use base::hash::HashMap;
 use base::{Debt, TreeId};
 
 use crate::types::TypeId;
+
+pub use foreign::{Action, ForeignKey};
 
 /// The oid of the first object made by a user.
 pub const FIRST_USER_OID: u32 = 16_384;
@@ -108,6 +111,10 @@ pub struct Table {
     pub indexes: Vec<Index>,
     /// Its CHECK constraints.
     pub checks: Vec<Check>,
+    /// Its FOREIGN KEY constraints.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Its storage parameters, which change nothing.
+    pub options: Vec<(String, String)>,
 }
 
 /// A column of a table.
@@ -125,6 +132,9 @@ pub struct Column {
     pub default: Option<String>,
     /// Whether it was dropped.
     pub dropped: bool,
+    /// The stored value that rows have which are older than the column: its default when it was
+    /// added.
+    pub missing: Option<Vec<u8>>,
 }
 
 /// An index of a table.
@@ -164,6 +174,10 @@ pub struct Check {
     pub name: String,
     /// The condition, as SQL.
     pub condition: String,
+    /// Whether the rows that were there when it was made are known to meet it.
+    pub validated: bool,
+    /// NO INHERIT; means nothing without inheritance.
+    pub no_inherit: bool,
 }
 
 impl Table {
@@ -203,6 +217,8 @@ pub struct Catalog {
     /// The tables of the database, by oid; those of `pg_catalog` included.
     pub tables: Vec<Arc<Table>>,
     by_name: HashMap<(u32, String), RelationRef>,
+    /// By the oid of a table, the places of the tables that refer to it and of their foreign keys.
+    referrers: HashMap<u32, Vec<(usize, usize)>>,
 }
 
 /// What a name in a schema means.
@@ -231,6 +247,7 @@ impl Catalog {
             .chain(user_tables.into_iter().map(Arc::new))
             .collect();
         let mut by_name = HashMap::default();
+        let mut referrers: HashMap<u32, Vec<(usize, usize)>> = HashMap::default();
         for (place, table) in tables.iter().enumerate() {
             by_name.insert(
                 (table.schema, table.name.clone()),
@@ -242,6 +259,10 @@ impl Catalog {
                     RelationRef::Index(place, index_place),
                 );
             }
+            for (key_place, key) in table.foreign_keys.iter().enumerate() {
+                let referrers = referrers.entry(key.table).or_default();
+                referrers.push((place, key_place));
+            }
         }
         Catalog {
             version,
@@ -252,7 +273,17 @@ impl Catalog {
             schemas,
             tables,
             by_name,
+            referrers,
         }
+    }
+
+    /// The foreign keys that refer to a table, each with the table that it belongs to.
+    pub fn referrers(&self, oid: u32) -> impl Iterator<Item = (&Arc<Table>, &ForeignKey)> {
+        let places = self.referrers.get(&oid).into_iter().flatten();
+        places.map(|(table, key)| {
+            let table = &self.tables[*table];
+            (table, &table.foreign_keys[*key])
+        })
     }
 
     /// What a name in a schema means.

@@ -65,6 +65,7 @@ fn build(table: &SystemTable) -> Table {
                 not_null: false,
                 default: None,
                 dropped: false,
+                missing: None,
             }
         })
         .collect();
@@ -78,6 +79,8 @@ fn build(table: &SystemTable) -> Table {
         columns,
         indexes: Vec::new(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        options: Vec::new(),
     }
 }
 

@@ -31,17 +31,17 @@ pub fn decode(
     let mut reader = Reader::new(bytes);
     let stored: usize = reader.varint_as()?;
     for place in 0..width {
-        if place >= stored {
-            row.push(Datum::Null);
-            continue;
-        }
-        let value = match reader.varint_as::<usize>()? {
-            0 => None,
-            len => Some(reader.take(len - 1)?),
-        };
         let column = &table.columns[place];
+        let value = match place < stored {
+            // The row is older than the column.
+            false => column.missing.as_deref(),
+            true => match reader.varint_as::<usize>()? {
+                0 => None,
+                len => Some(reader.take(len - 1)?),
+            },
+        };
         row.push(match value {
-            Some(bytes) if needed.get(place).copied().unwrap_or(true) => {
+            Some(bytes) if !column.dropped && needed.get(place).copied().unwrap_or(true) => {
                 types::decode_column(column.type_id, column.typmod, bytes)?
             }
             _ => Datum::Null,

@@ -56,6 +56,8 @@ impl Session {
             columns: Vec::new(),
             indexes: Vec::new(),
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            options: Vec::new(),
         };
         let mut constraints = Vec::new();
         for element in &create.table_elts {
@@ -153,6 +155,7 @@ impl Session {
             not_null: column.is_not_null,
             default: None,
             dropped: false,
+            missing: None,
         };
         let mut nullness = None;
         for node in &column.constraints {
@@ -231,6 +234,8 @@ impl Session {
                     oid: self.new_oid()?,
                     name,
                     condition: parser::deparse_expression(condition)?,
+                    validated: true,
+                    no_inherit: constraint.is_no_inherit,
                 });
                 Ok(())
             }
