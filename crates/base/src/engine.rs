@@ -31,14 +31,18 @@
 //! [`TreeId::DESCRIPTORS`] holds a [`TreeDescriptor`] for every further tree: inserting such a row
 //! makes the tree, deleting it drops the tree, both as transactional as any other write.
 
+mod session_locks;
+
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use session_locks::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, SessionLocks};
 
 use crate::codec::{put_varint, Reader};
 use crate::durability::{Debt, Durability};
 use crate::env::BoxFuture;
 use crate::error::{Error, Result};
-use crate::ids::{GroupId, Lsn, NodeId, SequenceId, Term, TreeId, TxnId};
+use crate::ids::{GroupId, Lsn, NodeId, SequenceId, SessionId, Term, TreeId, TxnId};
 use crate::key::{Key, KeyKind, KeyRange};
 
 impl TreeId {
@@ -183,6 +187,11 @@ pub struct TxnOptions {
     pub isolation: Isolation,
     /// Writes are refused by SQL; the engine may take cheaper paths.
     pub read_only: bool,
+    /// At SERIALIZABLE and read only: the first statement waits for a snapshot on which no
+    /// serialization failure is possible.
+    pub deferrable: bool,
+    /// The session that it belongs to, whose locks are not in its way.
+    pub session: Option<SessionId>,
 }
 
 /// The strengths of row locks (PostgreSQL 15 manual, section 13.3.2), weakest first.
@@ -347,6 +356,32 @@ pub trait Engine: Send + Sync {
 
     /// The cluster as this node sees it.
     fn status(&self) -> ClusterStatus;
+
+    /// The advisory locks of a session that holds none yet.
+    ///
+    /// # Errors
+    /// 57P01 when this node does not lead.
+    fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {
+        let _ = session;
+        Err(Error::unsupported("advisory locks"))
+    }
+
+    /// The sessions that a session waits for, each once; none when it waits for no lock.
+    fn blockers(&self, session: SessionId) -> Vec<SessionId> {
+        let _ = session;
+        Vec::new()
+    }
+
+    /// The sessions whose transactions a DEFERRABLE transaction of this session waits for.
+    fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId> {
+        let _ = session;
+        Vec::new()
+    }
+
+    /// All locks that are held or waited for.
+    fn lock_infos(&self) -> Vec<LockInfo> {
+        Vec::new()
+    }
 }
 
 /// One transaction. Dropping it rolls it back.
@@ -398,6 +433,18 @@ pub trait Transaction {
 
     /// Locks a table (or any object that has a tree) until the end of the transaction.
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool>;
+
+    /// Takes an advisory lock until the end of the transaction; false when another has it and
+    /// [`LockWait::Skip`] was asked for.
+    fn lock_advisory(
+        &mut self,
+        key: AdvisoryKey,
+        mode: AdvisoryMode,
+        wait: LockWait,
+    ) -> Result<bool> {
+        let _ = (key, mode, wait);
+        Err(Error::unsupported("advisory locks"))
+    }
 
     /// Inserts a row: waits for others that write the same key, checks the newest version of the
     /// key and of every unique index.

@@ -50,6 +50,10 @@ id! {
     TxnId(u64)
 }
 id! {
+    /// A client's session: what it sees as `pg_backend_pid()`, unique in a cluster.
+    SessionId(u32)
+}
+id! {
     /// The number of a statement within its transaction; a statement sees what smaller ones wrote.
     CommandId(u32)
 }

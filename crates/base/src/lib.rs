@@ -22,6 +22,7 @@ pub mod sync;
 pub use durability::{Debt, Durability, GroupDebt};
 pub use error::{Error, ErrorClass, Result, SqlState};
 pub use ids::{
-    CommandId, GroupId, Lsn, NodeId, Position, SequenceId, Term, Timestamp, TreeId, TxnId,
+    CommandId, GroupId, Lsn, NodeId, Position, SequenceId, SessionId, Term, Timestamp, TreeId,
+    TxnId,
 };
 pub use key::{Key, KeyRange};

@@ -207,10 +207,9 @@ fn transfer(node: &Node, id: &str, from: i64, to: i64, amount: i64) -> Result<()
         0 => Isolation::ReadCommitted,
         _ => Isolation::RepeatableRead,
     };
-    let read_only = false;
     let mut txn = engine.begin(TxnOptions {
         isolation,
-        read_only,
+        ..TxnOptions::default()
     })?;
     add(&mut *txn, from, -amount)?;
     coro::wait(env::sleep(&*node.host, Duration::from_millis(1)))?;
@@ -324,6 +323,7 @@ fn serializable_is_refused() {
     let options = TxnOptions {
         isolation: Isolation::Serializable,
         read_only: true,
+        ..TxnOptions::default()
     };
     let error = node.engine.begin(options).err().unwrap();
     assert_eq!(error.state(), SqlState::FEATURE_NOT_SUPPORTED);

@@ -93,7 +93,7 @@ impl Alone {
         let locks = TxnLocks::new(self.0.locks.clone(), id);
         let options = TxnOptions {
             isolation,
-            read_only: false,
+            ..TxnOptions::default()
         };
         Box::new(Txn::new(self.clone(), id, locks, options).unwrap())
     }

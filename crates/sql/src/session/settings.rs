@@ -157,6 +157,8 @@ pub struct Parsed {
     pub default_isolation: Isolation,
     /// `default_transaction_read_only`.
     pub default_read_only: bool,
+    /// `default_transaction_deferrable`.
+    pub default_deferrable: bool,
     /// `client_min_messages`.
     pub min_messages: Option<NoticeSeverity>,
     /// `TimeZone`.
@@ -245,6 +247,7 @@ impl Settings {
                 idle_in_transaction_timeout: Duration::ZERO,
                 default_isolation: Isolation::ReadCommitted,
                 default_read_only: false,
+                default_deferrable: false,
                 min_messages: Some(NoticeSeverity::Notice),
                 time_zone: Zone::utc(),
                 date_order: DateOrder::MonthDayYear,
@@ -472,6 +475,7 @@ impl Settings {
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             default_isolation: isolation(text("default_transaction_isolation")),
             default_read_only: text("default_transaction_read_only") == "on",
+            default_deferrable: text("default_transaction_deferrable") == "on",
             min_messages: match text("client_min_messages") {
                 "error" => None,
                 "warning" => Some(NoticeSeverity::Warning),

@@ -8,7 +8,7 @@
 //! | `Failed` | 25P02, but for what ends the block or goes back to a savepoint | nothing changes |
 
 use base::engine::{Isolation, Savepoint, Transaction, TxnOptions};
-use base::{Debt, Durability, Error, Result, SqlState};
+use base::{Debt, Durability, Error, Result, SessionId, SqlState};
 
 use super::{Session, Sink, TransactionStatus};
 use crate::catalog::Catalog;
@@ -92,6 +92,8 @@ impl Session {
         let options = TxnOptions {
             isolation: parsed.default_isolation,
             read_only: parsed.default_read_only,
+            deferrable: parsed.default_deferrable,
+            session: None,
         };
         self.begin(options)?;
         if self.state == State::None {
@@ -100,10 +102,13 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn begin(&mut self, options: TxnOptions) -> Result<()> {
+    pub(super) fn begin(&mut self, mut options: TxnOptions) -> Result<()> {
         if options.isolation == Isolation::Serializable {
             return Err(Error::unsupported("ISOLATION LEVEL SERIALIZABLE"));
         }
+        options.session = u32::try_from(self.shared.start.backend_pid)
+            .ok()
+            .map(SessionId);
         self.characteristics = options;
         let mut txn = self.shared.engine.begin(options)?;
         txn.set_lock_timeout(self.shared.settings.parsed().lock_timeout);

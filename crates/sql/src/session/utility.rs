@@ -238,11 +238,14 @@ impl Session {
                 let mut wanted = TxnOptions {
                     isolation: parsed.default_isolation,
                     read_only: parsed.default_read_only,
+                    deferrable: parsed.default_deferrable,
+                    session: None,
                 };
                 for (name, value) in transaction_options(options) {
                     match name {
                         "transaction_isolation" => wanted.isolation = isolation(&value),
                         "transaction_read_only" => wanted.read_only = value == "on",
+                        "transaction_deferrable" => wanted.deferrable = value == "on",
                         _ => {}
                     }
                 }
@@ -385,6 +388,7 @@ impl Session {
         self.begin(TxnOptions {
             isolation: level,
             read_only,
+            ..self.characteristics
         })
     }
 

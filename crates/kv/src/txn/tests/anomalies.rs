@@ -313,6 +313,7 @@ fn serializable_is_refused() {
     let options = TxnOptions {
         isolation: Isolation::Serializable,
         read_only: true,
+        ..TxnOptions::default()
     };
     let error = Txn::new(leader, TxnId(9), locks, options).err().unwrap();
     assert_eq!(error.state(), SqlState::FEATURE_NOT_SUPPORTED);

@@ -520,6 +520,7 @@ impl Session {
         let options = self.open.as_ref().map(|open| TxnOptions {
             isolation: open.txn.isolation(),
             read_only: open.read_only,
+            ..self.characteristics
         });
         match commit {
             true => self.commit(frame.sink)?,
