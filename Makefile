@@ -27,6 +27,7 @@ build: deps-build
 
 performance: deps build
 	"$(CARGO_TARGET_DIR)/release/quorate" lab commit-loop --document docs/PERFORMANCE.md
+	"$(CARGO_TARGET_DIR)/release/quorate" lab pgbench --document docs/PERFORMANCE.md
 
 test: deps
 	cargo test --workspace --locked

@@ -56,7 +56,7 @@ pub struct Cell {
 /// A system does not start or gives an error.
 pub fn run_all(program: &Path, dir: &Path, extent: Extent) -> Result<Vec<Cell>> {
     let alone = Postgres::primary(&dir.join("alone"), &[])?;
-    let quorum = QuorumOfPostgres::start(dir)?;
+    let quorum = QuorumOfPostgres::start(dir, &[])?;
     let one = Cluster::start(program, &dir.join("q1"), 1, &[])?;
     let three = Cluster::start(program, &dir.join("q3"), 3, &[])?;
     let systems = [

@@ -105,6 +105,60 @@ pub fn signal(pid: u32, name: &str) -> Result<()> {
     run(Command::new("kill").args([&format!("-{name}"), &pid.to_string()])).map(drop)
 }
 
+/// Microseconds of processor time that these processes and their children have used, those children
+/// included that have ended and been waited for.
+///
+/// # Errors
+/// One of `roots` is gone.
+pub fn processor_micros(roots: &[u32]) -> Result<f64> {
+    let ticks_per_second: f64 = run(Command::new("getconf").arg("CLK_TCK"))?
+        .trim()
+        .parse()
+        .map_err(Error::other)?;
+    let mut ticks = 0;
+    for root in roots {
+        let root = ProcessTimes::read(*root)?;
+        ticks += root.own + root.ended_children;
+    }
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let pid = name.to_str().and_then(|name| name.parse().ok());
+        // One that ends in this moment is not counted.
+        if let Some(Ok(child)) = pid.map(ProcessTimes::read) {
+            if roots.contains(&child.parent) {
+                ticks += child.own + child.ended_children;
+            }
+        }
+    }
+    Ok(ticks as f64 / ticks_per_second * 1e6)
+}
+
+/// What `/proc/PID/stat` says of a process, in clock ticks.
+#[derive(Debug, PartialEq, Eq)]
+struct ProcessTimes {
+    parent: u32,
+    own: u64,
+    ended_children: u64,
+}
+
+impl ProcessTimes {
+    fn read(pid: u32) -> Result<ProcessTimes> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        ProcessTimes::parse(&text).ok_or_else(|| Error::other(format!("process {pid}: {text}")))
+    }
+
+    fn parse(text: &str) -> Option<ProcessTimes> {
+        // The name, in parentheses, may hold anything.
+        let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        Some(ProcessTimes {
+            parent: fields.get(1)?.parse().ok()?,
+            own: number(11)? + number(12)?,
+            ended_children: number(13)? + number(14)?,
+        })
+    }
+}
+
 /// Waits until `done` holds.
 ///
 /// # Errors
@@ -121,6 +175,31 @@ pub fn wait_for(what: &str, limit: Duration, mut done: impl FnMut() -> bool) -> 
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
+}
+
+/// Runs `other` on so many threads of its own while `main` runs on this one.
+///
+/// # Errors
+/// Another thread panicked.
+pub fn beside<A, B: Send>(
+    count: usize,
+    other: impl Fn() -> B + Sync,
+    main: impl FnOnce() -> A,
+) -> Result<(A, Vec<B>)> {
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (0..count).map(|_| scope.spawn(&other)).collect();
+        let result = main();
+        let others: Result<Vec<B>> = others
+            .into_iter()
+            .map(|other| other.join().map_err(|_| Error::other("a thread panicked")))
+            .collect();
+        Ok((result, others?))
+    })
+}
+
+/// Blocks this thread for a while.
+pub fn pause(duration: Duration) {
+    std::thread::sleep(duration);
 }
 
 /// Runs a command to its end and returns what it printed.
@@ -254,4 +333,21 @@ pub fn scratch_dir(name: &str) -> Result<ScratchDir> {
     std::fs::create_dir_all(&path)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
     Ok(ScratchDir(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_times_are_read() {
+        let line = "7 (a) b) S 5 7 7 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 9";
+        let times = ProcessTimes {
+            parent: 5,
+            own: 120,
+            ended_children: 4,
+        };
+        assert_eq!(ProcessTimes::parse(line), Some(times));
+        assert_eq!(ProcessTimes::parse("nothing"), None);
+    }
 }

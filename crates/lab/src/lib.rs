@@ -6,13 +6,17 @@
 //! ([`report`]), because the machine is never quiet.
 //!
 //! [`commit_loop`] is experiment A: rows per second of one session that commits row by row.
+//! [`pgbench`] is experiment B beside pgbench's own scripts: transactions per second of many clients,
+//! and what each costs the servers' processors.
 
 pub mod client;
 pub mod commit_loop;
 pub mod host;
 pub mod journal;
+pub mod pgbench;
 pub mod postgres;
 pub mod quorate;
 pub mod register;
 pub mod registers;
 pub mod report;
+pub mod systems;

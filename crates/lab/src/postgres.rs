@@ -114,6 +114,19 @@ impl Postgres {
         &self.endpoint
     }
 
+    /// Its first process, the parent of all others.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn pid(&self) -> Result<u32> {
+        let file = read_file(&self.data.join("postmaster.pid"))?;
+        let pid = file
+            .lines()
+            .next()
+            .and_then(|line| line.trim().parse().ok());
+        pid.ok_or_else(|| Error::other(format!("no process id in {file}")))
+    }
+
     fn at(bin: PathBuf, dir: &Path) -> Result<Postgres> {
         let endpoint = Endpoint {
             host: "127.0.0.1".to_owned(),
@@ -186,12 +199,12 @@ pub struct QuorumOfPostgres {
 }
 
 impl QuorumOfPostgres {
-    /// Starts all three below `dir`.
+    /// Starts all three below `dir`; `settings` are lines of postgresql.conf.
     ///
     /// # Errors
     /// As [`Postgres::primary`].
-    pub fn start(dir: &Path) -> Result<QuorumOfPostgres> {
-        let primary = Postgres::primary(&dir.join("pg1"), &[])?;
+    pub fn start(dir: &Path, settings: &[&str]) -> Result<QuorumOfPostgres> {
+        let primary = Postgres::primary(&dir.join("pg1"), settings)?;
         let standbys = [
             primary.standby(&dir.join("pg2"), "n2")?,
             primary.standby(&dir.join("pg3"), "n3")?,

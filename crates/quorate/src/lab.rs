@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use lab::commit_loop::{self, Extent};
 use lab::host::{read_file, run as run_command, scratch_dir};
+use lab::pgbench;
 use lab::report::replace_section;
+use lab::systems::Systems;
 
 use crate::Failure;
 
@@ -19,6 +21,8 @@ pub struct Options {
 enum Experiment {
     /// One session inserts row by row and commits each one, at every level
     CommitLoop(CommitLoop),
+    /// Many clients of pgbench: upserts, reads, TPC-B
+    Pgbench(Pgbench),
 }
 
 #[derive(Debug, Args)]
@@ -34,10 +38,30 @@ struct CommitLoop {
     document: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+struct Pgbench {
+    /// Rounds over all systems; figures are medians over them
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seconds of one run
+    #[arg(long, default_value_t = 5)]
+    seconds: usize,
+    /// A workload to run, instead of all; may be given again
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Another build of Quorate to measure beside, in PostgreSQL's place
+    #[arg(long, value_name = "PROGRAM")]
+    beside: Option<PathBuf>,
+    /// A document whose section `pgbench` receives the tables
+    #[arg(long, value_name = "FILE")]
+    document: Option<PathBuf>,
+}
+
 /// Runs an experiment and prints its report.
 pub fn run(options: &Options) -> Result<(), Failure> {
     match &options.experiment {
         Experiment::CommitLoop(options) => run_commit_loop(options),
+        Experiment::Pgbench(options) => run_pgbench(options),
     }
     .map_err(|error| error.to_string())
 }
@@ -52,7 +76,7 @@ fn run_commit_loop(options: &CommitLoop) -> std::io::Result<()> {
     let cells = commit_loop::run_all(&program, dir.path(), extent)?;
     let report = format!(
         "{}\n\n{}",
-        conditions(&program, options)?,
+        conditions(&program, options.rounds)?,
         commit_loop::report(&cells)
     );
     println!("{report}");
@@ -62,8 +86,34 @@ fn run_commit_loop(options: &CommitLoop) -> std::io::Result<()> {
     }
 }
 
+fn run_pgbench(options: &Pgbench) -> std::io::Result<()> {
+    let dir = scratch_dir("quorate-lab")?;
+    let program = std::env::current_exe()?;
+    let extent = pgbench::Extent {
+        rounds: options.rounds,
+        seconds: options.seconds,
+        only: options.only.clone(),
+    };
+    let systems = Systems::start(&program, options.beside.as_deref(), dir.path())?;
+    let lines = pgbench::run_all(&systems, dir.path(), &extent)?;
+    let checked = match options.only.is_empty() {
+        true => pgbench::check_all(&systems, dir.path(), options.seconds)?,
+        false => String::new(),
+    };
+    let report = format!(
+        "{}\n\n{}\n{checked}",
+        conditions(&program, options.rounds)?,
+        pgbench::report(&systems, &lines)
+    );
+    println!("{report}");
+    match &options.document {
+        Some(document) => replace_section(document, "pgbench", &report),
+        None => Ok(()),
+    }
+}
+
 /// What was measured, and where: versions, cores, rounds.
-fn conditions(program: &std::path::Path, options: &CommitLoop) -> std::io::Result<String> {
+fn conditions(program: &std::path::Path, rounds: usize) -> std::io::Result<String> {
     use std::process::Command;
     let quorate = run_command(Command::new(program).arg("--version"))?;
     let server = PathBuf::from(lab::postgres::DEBIAN_BIN).join("postgres");
@@ -74,9 +124,8 @@ fn conditions(program: &std::path::Path, options: &CommitLoop) -> std::io::Resul
         .filter(|line| line.starts_with("processor"))
         .count();
     Ok(format!(
-        "{} beside {}; {cores} cores, one disk; {} rounds, interleaved; medians (lowest–highest).",
+        "{} beside {}; {cores} cores, one disk; {rounds} rounds, interleaved; medians (lowest–highest).",
         quorate.trim(),
         postgres.trim(),
-        options.rounds
     ))
 }

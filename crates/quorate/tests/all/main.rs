@@ -10,6 +10,7 @@ mod fsync;
 mod input;
 mod kill;
 mod layers;
+mod pgbench;
 mod scripts;
 mod sessions;
 mod shared;

@@ -145,7 +145,7 @@ fn comparable_field(field: &str, column: &str) -> String {
 #[test]
 fn the_commit_loops_scripts_print_what_postgresql_prints() {
     let dir = crate::kill::open_directory();
-    let postgres = QuorumOfPostgres::start(dir.path()).expect("PostgreSQL with two standbys");
+    let postgres = QuorumOfPostgres::start(dir.path(), &[]).expect("PostgreSQL with two standbys");
     let primary = postgres.primary.endpoint();
     let sessions = vec![primary.clone(), primary.clone(), primary.clone()];
     let expected: Vec<Vec<String>> = run_scripts(primary, &sessions)
