@@ -328,6 +328,78 @@ pub struct CatalogVersion {
     pub lsn: Lsn,
 }
 
+/// How the values of a sequence follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceSpec {
+    /// The first value of a sequence that was never used.
+    pub begins_at: i64,
+    /// From one value to the next; negative in a descending sequence, never 0.
+    pub increment: i64,
+    /// The least value.
+    pub min: i64,
+    /// The greatest value.
+    pub max: i64,
+    /// Whether it goes on at its other end.
+    pub cycle: bool,
+}
+
+/// Where a sequence stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequencePosition {
+    /// The last value.
+    pub last: i64,
+    /// Whether it was given; if not, it is the next to be given.
+    pub called: bool,
+}
+
+/// Values of a sequence: `first`, `first + increment`, ….
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceValues {
+    /// The first.
+    pub first: i64,
+    /// How many; 0 at the end of the sequence.
+    pub count: u64,
+}
+
+impl SequenceSpec {
+    /// The value after a position; none at the end.
+    pub fn next(&self, at: SequencePosition) -> Option<i64> {
+        if !at.called {
+            return Some(at.last);
+        }
+        let next = at.last.checked_add(self.increment);
+        match next.filter(|next| (self.min..=self.max).contains(next)) {
+            Some(next) => Some(next),
+            None if self.cycle && self.increment > 0 => Some(self.min),
+            None if self.cycle => Some(self.max),
+            None => None,
+        }
+    }
+
+    /// How many values there are from this one on, itself included, until an end is reached.
+    pub fn room(&self, from: i64) -> u64 {
+        let end = if self.increment > 0 {
+            self.max
+        } else {
+            self.min
+        };
+        let (from, end) = (i128::from(from), i128::from(end));
+        let steps = (end - from) / i128::from(self.increment);
+        u64::try_from(steps.max(0)).unwrap_or(u64::MAX - 1) + 1
+    }
+
+    /// The value so many steps after this one, which must be within [`SequenceSpec::room`].
+    pub fn after(&self, from: i64, steps: u64) -> i64 {
+        let at = i128::from(from) + i128::from(self.increment) * i128::from(steps);
+        let at = i64::try_from(at);
+        at.unwrap_or(if self.increment > 0 {
+            self.max
+        } else {
+            self.min
+        })
+    }
+}
+
 /// Makes transactions, and says when what they showed may leave the server.
 pub trait Engine: Send + Sync {
     /// Begins a transaction. Nothing is read yet.
@@ -340,6 +412,26 @@ pub trait Engine: Send + Sync {
     /// of hidden row numbers. Never taken back; logged ahead; a counter that was never used starts
     /// at 1. The debt is that of the numbers.
     fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)>;
+
+    /// Takes the next values of a sequence, at most `count`; fewer near its end, none at its end.
+    /// Never taken back, and never given twice unless the sequence cycles or was set back: values
+    /// are logged ahead, so that after a failover there may be a gap. The debt is theirs.
+    fn next_values(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+        count: u64,
+    ) -> Result<(SequenceValues, Debt)>;
+
+    /// Sets where a sequence stands, for everyone and at once. The debt is that of the change.
+    fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt>;
+
+    /// Where a sequence stands, and how many further values are logged.
+    fn sequence_position(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+    ) -> Result<(SequencePosition, u64, Debt)>;
 
     /// How far the catalog has come.
     fn catalog_version(&self) -> CatalogVersion;
@@ -464,6 +556,9 @@ pub trait Transaction {
         let _ = (tree, key);
         false
     }
+
+    /// What is shown from here on rests on this too.
+    fn owe(&mut self, debt: &Debt);
 
     /// Marks this point.
     fn savepoint(&mut self) -> Savepoint;

@@ -18,7 +18,9 @@
 
 use std::collections::BTreeMap;
 
-use base::engine::{Direction, IndexDescriptor, RowBatch, TreeDescriptor, TreeKind};
+use base::engine::{
+    Direction, IndexDescriptor, RowBatch, SequencePosition, TreeDescriptor, TreeKind,
+};
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, KeyRange, Lsn, Result, SequenceId, TreeId};
@@ -307,6 +309,39 @@ pub fn sequence_next(store: &Store, sequence: SequenceId) -> Result<u64> {
 pub fn derive_sequence(sequence: SequenceId, next: u64) -> Derived {
     let mut derived = Derived::default();
     let row = RowBuilder::new(1).value(&next.to_be_bytes()).finish();
+    let key = sequence.0.to_be_bytes().to_vec();
+    derived.write(TreeId::SEQUENCES, key, Some(row));
+    derived
+}
+
+/// Where a sequence of SQL stands as of the newest position, if it was ever used.
+pub fn sequence_position(store: &Store, sequence: SequenceId) -> Result<Option<SequencePosition>> {
+    let mut row = Vec::new();
+    let key = sequence.0.to_be_bytes();
+    if !store
+        .get(TreeId::SEQUENCES, &key, Lsn::MAX, &mut row)?
+        .exists
+    {
+        return Ok(None);
+    }
+    let row = Row::parse(&row)?;
+    let last = row.column(0).and_then(|bytes| bytes.try_into().ok());
+    match (last, row.column(1)) {
+        (Some(last), Some([called])) => Ok(Some(SequencePosition {
+            last: i64::from_be_bytes(last),
+            called: *called != 0,
+        })),
+        _ => Err(Error::corrupted("a sequence's state is not 8 bytes and 1")),
+    }
+}
+
+/// What setting a sequence, or logging its values ahead, changes.
+pub fn derive_position(sequence: SequenceId, at: SequencePosition) -> Derived {
+    let mut derived = Derived::default();
+    let row = RowBuilder::new(2)
+        .value(&at.last.to_be_bytes())
+        .value(&[u8::from(at.called)])
+        .finish();
     let key = sequence.0.to_be_bytes().to_vec();
     derived.write(TreeId::SEQUENCES, key, Some(row));
     derived

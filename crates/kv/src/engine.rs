@@ -15,7 +15,8 @@
 use std::sync::Arc;
 
 use base::engine::{
-    CatalogVersion, ClusterStatus, Direction, Engine, RowBatch, Transaction, TxnOptions,
+    CatalogVersion, ClusterStatus, Direction, Engine, RowBatch, SequencePosition, SequenceSpec,
+    SequenceValues, Transaction, TxnOptions,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
@@ -145,6 +146,27 @@ impl Engine for KvEngine {
 
     fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
         self.group.advance(sequence, count)
+    }
+
+    fn next_values(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+        count: u64,
+    ) -> Result<(SequenceValues, Debt)> {
+        self.group.next_values(sequence, spec, count)
+    }
+
+    fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt> {
+        self.group.set_sequence(sequence, to)
+    }
+
+    fn sequence_position(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+    ) -> Result<(SequencePosition, u64, Debt)> {
+        self.group.sequence_position(sequence, spec)
     }
 
     fn catalog_version(&self) -> CatalogVersion {

@@ -43,6 +43,7 @@ mod snapshots;
 mod status;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -92,6 +93,7 @@ pub struct Group {
     lag: Mutex<lag::Lag>,
     inline: flush::InlinePolicy,
     core: Mutex<core::Core>,
+    values: values::Values,
     shared: Shared,
     /// Lease or leadership changed.
     lease_changed: Event,

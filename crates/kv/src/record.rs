@@ -7,17 +7,19 @@
 //! | part | form |
 //! |---|---|
 //! | format | 1 byte, [`FORMAT`] |
-//! | kind | 1 byte: 1 transaction, 2 sequence |
+//! | kind | 1 byte: 1 transaction, 2 counter, 3 sequence |
 //! | timestamp | 8 bytes, big-endian, put in last of all ([`stamp`]) |
 //! | transaction | varint id, varint trees, then each tree in ascending order |
 //! | a tree | varint id, varint rows, then each row in ascending order of keys |
 //! | a row | varint bytes shared with the key before, the key's other bytes, 1 byte of what happens, row or delta |
-//! | sequence | varint id, varint first number that is not yet granted |
+//! | counter | varint id, varint first number that is not yet granted |
+//! | sequence | varint id, signed last value that may be given, 1 byte: whether it may have been |
 //!
 //! # What it leaves out
 //! Chunks of large transactions, prepare records and schema versions of rows are further kinds.
 
-use base::codec::{put_bytes, put_varint, Reader};
+use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::engine::SequencePosition;
 use base::limits::KEY_BYTES_MAX;
 use base::row::RowDelta;
 use base::{Error, Key, Result, SequenceId, Timestamp, TreeId, TxnId};
@@ -27,6 +29,7 @@ pub const FORMAT: u8 = 1;
 
 const TRANSACTION: u8 = 1;
 const SEQUENCE: u8 = 2;
+const POSITION: u8 = 3;
 const TIMESTAMP_AT: usize = 2;
 const HEADER_BYTES: usize = TIMESTAMP_AT + 8;
 
@@ -83,6 +86,13 @@ pub enum Body {
         /// The first number that is not granted.
         next: u64,
     },
+    /// A sequence of SQL stands here, or may have come so far.
+    Position {
+        /// The sequence.
+        sequence: SequenceId,
+        /// Where.
+        at: SequencePosition,
+    },
 }
 
 /// Puts the changes of a transaction in the order of a record.
@@ -120,6 +130,15 @@ pub fn encode_sequence(sequence: SequenceId, next: u64) -> Vec<u8> {
     let mut out = header(SEQUENCE);
     put_varint(&mut out, sequence.0);
     put_varint(&mut out, next);
+    out
+}
+
+/// Encodes where a sequence of SQL stands; its timestamp is still missing.
+pub fn encode_position(sequence: SequenceId, at: SequencePosition) -> Vec<u8> {
+    let mut out = header(POSITION);
+    put_varint(&mut out, sequence.0);
+    put_signed(&mut out, at.last);
+    out.push(u8::from(at.called));
     out
 }
 
@@ -175,6 +194,13 @@ impl Record {
             SEQUENCE => Body::Sequence {
                 sequence: SequenceId(reader.varint()?),
                 next: reader.varint()?,
+            },
+            POSITION => Body::Position {
+                sequence: SequenceId(reader.varint()?),
+                at: SequencePosition {
+                    last: reader.signed()?,
+                    called: reader.u8()? != 0,
+                },
             },
             other => return Err(Error::corrupted(format!("a record of kind {other}"))),
         };
@@ -274,6 +300,17 @@ mod tests {
         let body = Body::Sequence {
             sequence: SequenceId(3),
             next: 65,
+        };
+        assert_eq!(Record::decode(&bytes).unwrap().body, body);
+
+        let at = SequencePosition {
+            last: i64::MIN,
+            called: true,
+        };
+        let bytes = encode_position(SequenceId(1 << 40), at);
+        let body = Body::Position {
+            sequence: SequenceId(1 << 40),
+            at,
         };
         assert_eq!(Record::decode(&bytes).unwrap().body, body);
     }

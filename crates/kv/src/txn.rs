@@ -495,6 +495,10 @@ impl<L: Leader> Transaction for Txn<L> {
         own.is_some_and(|own| own.command == self.command)
     }
 
+    fn owe(&mut self, debt: &Debt) {
+        self.debt.merge(debt);
+    }
+
     fn savepoint(&mut self) -> Savepoint {
         self.next_savepoint += 1;
         let savepoint = Savepoint(self.next_savepoint);

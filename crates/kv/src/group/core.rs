@@ -234,6 +234,7 @@ impl Group {
         self.shared.lease_until.store(0, Ordering::SeqCst);
         core.led = None;
         core.sequences.clear();
+        self.values.clear();
         core.uncommitted.clear();
         self.shared.uncommitted.store(0, Ordering::SeqCst);
         self.lag.lock().clear();
@@ -443,6 +444,7 @@ pub(super) fn apply_to(
     let derived = match record.body {
         Body::Transaction { changes, .. } => derive(store, registry, &changes)?,
         Body::Sequence { sequence, next } => apply::derive_sequence(sequence, next),
+        Body::Position { sequence, at } => apply::derive_position(sequence, at),
     };
     apply(store, registry, entry.lsn, derived)?;
     Ok(Some(record.timestamp))

@@ -155,6 +155,7 @@ impl Group {
             catchup: Default::default(),
             lag: Default::default(),
             inline: Default::default(),
+            values: Default::default(),
             core: Mutex::new(core),
             shared: Shared::default(),
             lease_changed: Event::new(),

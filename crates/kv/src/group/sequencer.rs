@@ -95,7 +95,7 @@ impl Group {
     }
 
     /// The line itself.
-    fn append(
+    pub(super) fn append(
         &self,
         core: &mut Core,
         term: Term,

@@ -5,7 +5,10 @@ use std::pin::{pin, Pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use base::engine::{CatalogVersion, ClusterStatus, Transaction, TxnOptions};
+use base::engine::{
+    CatalogVersion, ClusterStatus, SequencePosition, SequenceSpec, SequenceValues, Transaction,
+    TxnOptions,
+};
 use base::limits::HELD_OUTPUT_BYTES_MAX;
 use base::sync::{Event, Mutex};
 use base::{Debt, Durability, NodeId, SequenceId};
@@ -152,6 +155,24 @@ impl Engine for GateEngine {
         Err(Error::unsupported("a transaction"))
     }
     fn advance(&self, _: SequenceId, _: u64) -> Result<(u64, Debt)> {
+        Err(Error::unsupported("a sequence"))
+    }
+    fn next_values(
+        &self,
+        _: SequenceId,
+        _: &SequenceSpec,
+        _: u64,
+    ) -> Result<(SequenceValues, Debt)> {
+        Err(Error::unsupported("a sequence"))
+    }
+    fn set_sequence(&self, _: SequenceId, _: SequencePosition) -> Result<Debt> {
+        Err(Error::unsupported("a sequence"))
+    }
+    fn sequence_position(
+        &self,
+        _: SequenceId,
+        _: &SequenceSpec,
+    ) -> Result<(SequencePosition, u64, Debt)> {
         Err(Error::unsupported("a sequence"))
     }
     fn catalog_version(&self) -> CatalogVersion {

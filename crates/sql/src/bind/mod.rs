@@ -357,13 +357,15 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds a CHECK constraint of a table as it is written.
+    /// Binds a CHECK constraint of a table as it is written; returns the places of the columns
+    /// that it names.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn check_check(&mut self, table: &Arc<Table>, node: &Node) -> Result<()> {
+    pub fn check_check(&mut self, table: &Arc<Table>, node: &Node) -> Result<Vec<usize>> {
         let scope = write::target_scope(table, &table.name);
         let bound = self.node(node, &scope, expr::Place::CHECK)?;
-        self.condition(bound, "CHECK").map(|_| ())
+        let condition = self.condition(bound, "CHECK")?;
+        Ok(scope::columns_of(&condition))
     }
 }

@@ -409,13 +409,16 @@ fn output(name: &str, expr: &Expr, origin: (u32, i16)) -> OutputColumn {
     }
 }
 
-fn columns_of(expr: &Expr) -> Vec<usize> {
+/// The places of the columns that an expression names, in ascending order.
+pub(super) fn columns_of(expr: &Expr) -> Vec<usize> {
     let mut places = Vec::new();
     expr.visit(&mut |part| {
         if let ExprKind::Column(place) = part.kind {
             places.push(place);
         }
     });
+    places.sort_unstable();
+    places.dedup();
     places
 }
 

@@ -4,7 +4,9 @@ use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::row::{put_optional, Row, RowBuilder};
 use base::{Error, Result, TreeId};
 
-use super::{foreign, Check, Column, Index, IndexedColumn, RelationKind, Table};
+use super::sequence::{self, Sequence};
+use super::view::{self, View};
+use super::{foreign, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table};
 use crate::types::TypeId;
 
 /// The version of this encoding; another one is refused.
@@ -18,6 +20,7 @@ pub fn encode(table: &Table) -> Vec<u8> {
     put_varint(&mut out, u64::from(table.schema));
     put_bytes(&mut out, table.name.as_bytes());
     put_varint(&mut out, u64::from(table.owner));
+    out.push(kind_code(table.kind));
     put_varint(&mut out, table.tree.0);
     put_varint(&mut out, table.columns.len() as u64);
     for column in &table.columns {
@@ -26,6 +29,12 @@ pub fn encode(table: &Table) -> Vec<u8> {
         put_signed(&mut out, i64::from(column.typmod));
         out.push(u8::from(column.not_null));
         put_text(&mut out, column.default.as_deref());
+        put_varint(&mut out, column.default_uses.len() as u64);
+        for oid in &column.default_uses {
+            put_varint(&mut out, u64::from(*oid));
+        }
+        out.push(column.identity as u8);
+        out.push(u8::from(column.generated));
         out.push(u8::from(column.dropped));
         put_optional(&mut out, column.missing.as_deref());
     }
@@ -49,6 +58,10 @@ pub fn encode(table: &Table) -> Vec<u8> {
         put_bytes(&mut out, check.name.as_bytes());
         put_bytes(&mut out, check.condition.as_bytes());
         out.push(u8::from(check.validated) | u8::from(check.no_inherit) << 1);
+        put_varint(&mut out, check.columns.len() as u64);
+        for column in &check.columns {
+            put_varint(&mut out, *column as u64);
+        }
     }
     put_varint(&mut out, table.foreign_keys.len() as u64);
     for key in &table.foreign_keys {
@@ -59,7 +72,46 @@ pub fn encode(table: &Table) -> Vec<u8> {
         put_bytes(&mut out, name.as_bytes());
         put_bytes(&mut out, value.as_bytes());
     }
+    put_part(&mut out, table.view.as_ref(), view::encode);
+    put_part(&mut out, table.sequence.as_ref(), sequence::encode);
     RowBuilder::new(1).value(&out).finish()
+}
+
+fn kind_code(kind: RelationKind) -> u8 {
+    match kind {
+        RelationKind::Table => b'r',
+        RelationKind::View => b'v',
+        RelationKind::MaterializedView => b'm',
+        RelationKind::Sequence => b'S',
+        RelationKind::System => unreachable!("built-in relations are not stored"),
+    }
+}
+
+fn kind_of(code: u8) -> Result<RelationKind> {
+    Ok(match code {
+        b'r' => RelationKind::Table,
+        b'v' => RelationKind::View,
+        b'm' => RelationKind::MaterializedView,
+        b'S' => RelationKind::Sequence,
+        other => return Err(Error::corrupted(format!("a relation of kind {other}"))),
+    })
+}
+
+pub(super) fn put_part<T>(out: &mut Vec<u8>, value: Option<&T>, put: fn(&T, &mut Vec<u8>)) {
+    out.push(u8::from(value.is_some()));
+    if let Some(value) = value {
+        put(value, out);
+    }
+}
+
+pub(super) fn read_part<T>(
+    reader: &mut Reader<'_>,
+    read: fn(&mut Reader<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    match reader.u8()? {
+        0 => Ok(None),
+        _ => read(reader).map(Some),
+    }
 }
 
 /// Reads what [`encode`] made.
@@ -83,7 +135,7 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         schema: reader.varint_as()?,
         name: reader.str()?.to_owned(),
         owner: reader.varint_as()?,
-        kind: RelationKind::Table,
+        kind: kind_of(reader.u8()?)?,
         tree: TreeId(reader.varint()?),
         columns: read_list(&mut reader, read_column)?,
         indexes: read_list(&mut reader, read_index)?,
@@ -92,12 +144,14 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         options: read_list(&mut reader, |reader| {
             Ok((reader.str()?.to_owned(), reader.str()?.to_owned()))
         })?,
+        view: read_part::<View>(&mut reader, view::decode)?,
+        sequence: read_part::<Sequence>(&mut reader, sequence::decode)?,
     };
     reader.finish()?;
     Ok(table)
 }
 
-fn read_list<T>(
+pub(super) fn read_list<T>(
     reader: &mut Reader<'_>,
     mut read: impl FnMut(&mut Reader<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
@@ -113,6 +167,14 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
             .map_err(|_| Error::corrupted("a type modifier of more than 32 bits"))?,
         not_null: reader.u8()? != 0,
         default: read_text(reader)?,
+        default_uses: read_list(reader, |reader| reader.varint_as())?,
+        identity: match reader.u8()? {
+            0 => Identity::None,
+            1 => Identity::Always,
+            2 => Identity::ByDefault,
+            other => return Err(Error::corrupted(format!("an identity of kind {other}"))),
+        },
+        generated: reader.u8()? != 0,
         dropped: reader.u8()? != 0,
         missing: match reader.varint()? {
             0 => None,
@@ -148,17 +210,18 @@ fn read_check(reader: &mut Reader<'_>) -> Result<Check> {
         condition,
         validated: flags & 1 != 0,
         no_inherit: flags & 2 != 0,
+        columns: read_list(reader, |reader| reader.varint_as())?,
     })
 }
 
-fn put_text(out: &mut Vec<u8>, text: Option<&str>) {
+pub(super) fn put_text(out: &mut Vec<u8>, text: Option<&str>) {
     out.push(u8::from(text.is_some()));
     if let Some(text) = text {
         put_bytes(out, text.as_bytes());
     }
 }
 
-fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
+pub(super) fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
     match reader.u8()? {
         0 => Ok(None),
         _ => Ok(Some(reader.str()?.to_owned())),
@@ -185,6 +248,9 @@ mod tests {
                 typmod: -1,
                 not_null: true,
                 default: Some("1".to_owned()),
+                default_uses: vec![17, 18],
+                identity: Identity::ByDefault,
+                generated: true,
                 dropped: false,
                 missing: Some(vec![0, 0, 0, 7]),
             }],
@@ -206,6 +272,7 @@ mod tests {
                 condition: "i > 0".to_owned(),
                 validated: true,
                 no_inherit: false,
+                columns: vec![0],
             }],
             foreign_keys: vec![ForeignKey {
                 oid: 16_388,
@@ -223,6 +290,23 @@ mod tests {
                 validated: true,
             }],
             options: vec![("fillfactor".to_owned(), "90".to_owned())],
+            view: Some(View {
+                query: "SELECT 1".to_owned(),
+                uses: vec![super::super::Uses {
+                    relation: 16_500,
+                    columns: vec![0, 2],
+                }],
+                check_option: super::super::CheckOption::Cascaded,
+                populated: true,
+            }),
+            sequence: Some(Sequence {
+                owner: Some(super::super::Owner {
+                    table: 16_384,
+                    column: 0,
+                    identity: true,
+                }),
+                ..Sequence::default()
+            }),
         };
         assert_eq!(decode(&encode(&table)).unwrap(), table);
         assert!(decode(b"\x01\x03\x07\x07").is_err());

@@ -18,10 +18,13 @@
 //! Loading only what a statement names: a catalog of many thousand tables is read whole at each
 //! change.
 
+pub mod depend;
 pub mod descriptor;
 pub mod foreign;
+pub mod sequence;
 pub mod store;
 pub mod system;
+pub mod view;
 
 use std::sync::Arc;
 
@@ -31,7 +34,10 @@ use base::{Debt, TreeId};
 
 use crate::types::TypeId;
 
+pub use depend::{Dependency, DependencyKind, Object};
 pub use foreign::{Action, ForeignKey};
+pub use sequence::{Owner, Sequence};
+pub use view::{CheckOption, Uses, View};
 
 /// The oid of the first object made by a user.
 pub const FIRST_USER_OID: u32 = 16_384;
@@ -82,16 +88,41 @@ pub struct Schema {
 }
 
 /// What a relation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RelationKind {
     /// A table of rows.
+    #[default]
     Table,
     /// A view over the catalog or the cluster's state, computed when it is read.
     System,
+    /// A query with a name.
+    View,
+    /// A query with a name, and the rows that it had when it was last refreshed.
+    MaterializedView,
+    /// A sequence of numbers.
+    Sequence,
 }
 
-/// A table.
-#[derive(Clone, Debug, PartialEq)]
+impl RelationKind {
+    /// What PostgreSQL's messages call it.
+    pub fn noun(self) -> &'static str {
+        match self {
+            RelationKind::Table | RelationKind::System => "table",
+            RelationKind::View => "view",
+            RelationKind::MaterializedView => "materialized view",
+            RelationKind::Sequence => "sequence",
+        }
+    }
+
+    /// Whether it has rows in a tree.
+    pub fn has_rows(self) -> bool {
+        matches!(self, RelationKind::Table | RelationKind::MaterializedView)
+    }
+}
+
+/// A table, or another relation that is named and locked like one: a view or a sequence has columns
+/// too, and a tree that is only locked.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Its oid.
     pub oid: u32,
@@ -115,10 +146,14 @@ pub struct Table {
     pub foreign_keys: Vec<ForeignKey>,
     /// Its storage parameters, which change nothing.
     pub options: Vec<(String, String)>,
+    /// The query of a view or a materialized view.
+    pub view: Option<View>,
+    /// The numbers of a sequence.
+    pub sequence: Option<Sequence>,
 }
 
 /// A column of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column {
     /// Its name.
     pub name: String,
@@ -128,13 +163,32 @@ pub struct Column {
     pub typmod: i32,
     /// Whether NULL is refused.
     pub not_null: bool,
-    /// The default, as SQL.
+    /// The default, as SQL; of a generated column what it is computed from. Relations in it are
+    /// named by their oids ([`view`]).
     pub default: Option<String>,
+    /// The relations that the default names, by oid.
+    pub default_uses: Vec<u32>,
+    /// Whether and how it takes its values from a sequence of its own.
+    pub identity: Identity,
+    /// Whether it is computed from other columns of its row, and stored.
+    pub generated: bool,
     /// Whether it was dropped.
     pub dropped: bool,
     /// The stored value that rows have which are older than the column: its default when it was
     /// added.
     pub missing: Option<Vec<u8>>,
+}
+
+/// GENERATED AS IDENTITY.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Identity {
+    /// It is no such column.
+    #[default]
+    None,
+    /// Other values need OVERRIDING SYSTEM VALUE.
+    Always,
+    /// Other values may be given.
+    ByDefault,
 }
 
 /// An index of a table.
@@ -178,6 +232,8 @@ pub struct Check {
     pub validated: bool,
     /// NO INHERIT; means nothing without inheritance.
     pub no_inherit: bool,
+    /// The places of the columns that it names.
+    pub columns: Vec<usize>,
 }
 
 impl Table {
@@ -219,6 +275,7 @@ pub struct Catalog {
     by_name: HashMap<(u32, String), RelationRef>,
     /// By the oid of a table, the places of the tables that refer to it and of their foreign keys.
     referrers: HashMap<u32, Vec<(usize, usize)>>,
+    by_oid: HashMap<u32, usize>,
 }
 
 /// What a name in a schema means.
@@ -248,7 +305,9 @@ impl Catalog {
             .collect();
         let mut by_name = HashMap::default();
         let mut referrers: HashMap<u32, Vec<(usize, usize)>> = HashMap::default();
+        let mut by_oid = HashMap::default();
         for (place, table) in tables.iter().enumerate() {
+            by_oid.insert(table.oid, place);
             by_name.insert(
                 (table.schema, table.name.clone()),
                 RelationRef::Table(place),
@@ -274,6 +333,7 @@ impl Catalog {
             tables,
             by_name,
             referrers,
+            by_oid,
         }
     }
 
@@ -293,7 +353,7 @@ impl Catalog {
 
     /// The table of that oid.
     pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<Table>> {
-        self.tables.iter().find(|table| table.oid == oid)
+        self.by_oid.get(&oid).map(|place| &self.tables[*place])
     }
 
     /// The index of that oid, with its table.

@@ -160,6 +160,9 @@ pub fn drop_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Re
 
 /// Makes the trees of a table and its indexes.
 pub fn create_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
+    if !table.kind.has_rows() {
+        return Ok(());
+    }
     create_tree(txn, table.tree, TreeKind::Table)?;
     for index in table.indexes.iter().filter(|index| !index.primary) {
         let kind = TreeKind::Index(index_descriptor(table, index)?);
@@ -170,6 +173,9 @@ pub fn create_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
 
 /// Drops the trees of a table and its indexes.
 pub fn drop_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
+    if !table.kind.has_rows() {
+        return Ok(());
+    }
     for index in table.indexes.iter().filter(|index| !index.primary) {
         drop_tree(txn, index.tree)?;
     }

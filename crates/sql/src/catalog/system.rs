@@ -62,10 +62,7 @@ fn build(table: &SystemTable) -> Table {
                 name: name.to_owned(),
                 type_id: TypeId::by_name(ty.trim()).expect("a built-in type"),
                 typmod: -1,
-                not_null: false,
-                default: None,
-                dropped: false,
-                missing: None,
+                ..Column::default()
             }
         })
         .collect();
@@ -77,10 +74,7 @@ fn build(table: &SystemTable) -> Table {
         kind: RelationKind::System,
         tree: TreeId(0),
         columns,
-        indexes: Vec::new(),
-        checks: Vec::new(),
-        foreign_keys: Vec::new(),
-        options: Vec::new(),
+        ..Table::default()
     }
 }
 

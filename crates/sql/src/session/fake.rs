@@ -25,6 +25,7 @@ type Trees = BTreeMap<TreeId, BTreeMap<Key, Vec<u8>>>;
 struct State {
     trees: Trees,
     sequences: BTreeMap<SequenceId, u64>,
+    positions: BTreeMap<SequenceId, SequencePosition>,
     catalog: CatalogVersion,
     lsn: u64,
 }
@@ -55,6 +56,40 @@ impl Engine for FakeEngine {
         let next = state.sequences.entry(sequence).or_insert(1);
         *next += count;
         Ok((*next - count, Debt::NONE))
+    }
+
+    fn next_values(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+        count: u64,
+    ) -> Result<(SequenceValues, Debt)> {
+        let (at, _, debt) = self.sequence_position(sequence, spec)?;
+        let Some(first) = spec.next(at) else {
+            return Ok((SequenceValues { first: 0, count: 0 }, debt));
+        };
+        let count = count.min(spec.room(first));
+        let last = spec.after(first, count - 1);
+        self.set_sequence(sequence, SequencePosition { last, called: true })?;
+        Ok((SequenceValues { first, count }, debt))
+    }
+
+    fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt> {
+        self.state.lock().positions.insert(sequence, to);
+        Ok(Debt::NONE)
+    }
+
+    fn sequence_position(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+    ) -> Result<(SequencePosition, u64, Debt)> {
+        let known = self.state.lock().positions.get(&sequence).copied();
+        let fresh = SequencePosition {
+            last: spec.begins_at,
+            called: false,
+        };
+        Ok((known.unwrap_or(fresh), 0, Debt::NONE))
     }
 
     fn catalog_version(&self) -> CatalogVersion {
@@ -358,6 +393,10 @@ impl Transaction for FakeTransaction {
         );
         self.write(tree, key, None);
         Ok(())
+    }
+
+    fn owe(&mut self, debt: &Debt) {
+        self.debt.merge(debt);
     }
 
     fn savepoint(&mut self) -> Savepoint {

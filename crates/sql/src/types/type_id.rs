@@ -5,7 +5,7 @@
 use std::fmt;
 
 /// A type, named by PostgreSQL's OID.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub u32);
 
 /// `typcategory`: groups types for the resolution of overloaded operators and functions.

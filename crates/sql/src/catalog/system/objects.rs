@@ -150,6 +150,9 @@ fn classes(catalog: &Catalog, _: &mut Exec<'_>) -> Result<Vec<Row>> {
     for table in &catalog.tables {
         let kind = match table.kind {
             RelationKind::Table => b'r',
+            RelationKind::View => b'v',
+            RelationKind::MaterializedView => b'm',
+            RelationKind::Sequence => b'S',
             RelationKind::System if is_view(table) => b'v',
             RelationKind::System => b'r',
         };

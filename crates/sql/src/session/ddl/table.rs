@@ -53,11 +53,7 @@ impl Session {
             owner: self.own_role(&catalog),
             kind: RelationKind::Table,
             tree: store::new_tree(self.shared.engine.as_ref())?,
-            columns: Vec::new(),
-            indexes: Vec::new(),
-            checks: Vec::new(),
-            foreign_keys: Vec::new(),
-            options: Vec::new(),
+            ..Table::default()
         };
         let mut constraints = Vec::new();
         for element in &create.table_elts {
@@ -153,9 +149,7 @@ impl Session {
             type_id,
             typmod,
             not_null: column.is_not_null,
-            default: None,
-            dropped: false,
-            missing: None,
+            ..Column::default()
         };
         let mut nullness = None;
         for node in &column.constraints {
@@ -215,7 +209,7 @@ impl Session {
                     .as_ref()
                     .ok_or_else(|| Error::internal("an empty CHECK"))?;
                 let so_far = Arc::new(table.clone());
-                self.try_binding(text, catalog, |binder| {
+                let columns = self.try_binding(text, catalog, |binder| {
                     binder.check_check(&so_far, condition)
                 })?;
                 let named = column.map_or("", |place| table.columns[place].name.as_str());
@@ -236,6 +230,7 @@ impl Session {
                     condition: parser::deparse_expression(condition)?,
                     validated: true,
                     no_inherit: constraint.is_no_inherit,
+                    columns,
                 });
                 Ok(())
             }
@@ -353,12 +348,12 @@ impl Session {
     }
 
     /// Binds something of a table's definition, for the errors in it.
-    fn try_binding(
+    fn try_binding<T>(
         &self,
         text: &str,
         catalog: &Arc<Catalog>,
-        bind: impl FnOnce(&mut Binder<'_>) -> Result<()>,
-    ) -> Result<()> {
+        bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+    ) -> Result<T> {
         let search_path = self.search_path(catalog);
         let cx = BindContext {
             catalog,
