@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
@@ -115,6 +116,8 @@ fn lost() -> io::Error {
 }
 
 struct RealStream {
+    /// Tells it from the other streams of this process.
+    number: u64,
     unregistered: Option<std::net::TcpStream>,
     stream: Option<tokio::net::TcpStream>,
 }
@@ -124,7 +127,9 @@ impl RealStream {
         stream.set_nodelay(true)?;
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_AFTER);
         SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+        static STREAMS: AtomicU64 = AtomicU64::new(1);
         Ok(RealStream {
+            number: STREAMS.fetch_add(1, Ordering::Relaxed),
             unregistered: Some(stream),
             stream: None,
         })
@@ -142,13 +147,13 @@ impl Stream for RealStream {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
         ready!(self.registered()?.poll_read(cx, &mut buffer))?;
-        reactor::note_activity();
+        reactor::note_read(self.number);
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(self.registered()?.poll_write(cx, bytes))?;
-        reactor::note_activity();
+        reactor::note_write();
         Poll::Ready(Ok(written))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::env::{Reactor, TaskStart};
@@ -116,26 +117,67 @@ async fn serve(mut mailbox: UnboundedReceiver<TaskStart>) {
 
 /// Keeps a reactor awake for a short while after it has read or answered something, because waking
 /// a sleeping core costs a lone client more than its statement.
+///
+/// With several clients the cores have better things to do, the clients themselves among them: a
+/// reactor whose reads come from more than one connection does not spin, and of several reactors
+/// only one does at a time.
 #[derive(Default)]
 struct Spinner {
     /// When something was last read or written.
     active_at: Cell<u64>,
     awake: Cell<bool>,
     activity: Notify,
+    /// The connection that was read from last.
+    reader: Cell<u64>,
+    /// How crowded the reactor is: rises with each read of another connection than the last, and
+    /// falls with each of the same one. Above zero, nobody spins.
+    crowd: Cell<u32>,
 }
 
-/// Says that a socket of this reactor has taken or delivered something.
-pub fn note_activity() {
+/// A reactor is taken for crowded until so many reads in a row came from one connection.
+const CROWD_READS: u32 = 16;
+
+/// Whether a reactor of this process spins.
+static IS_SPINNING: AtomicBool = AtomicBool::new(false);
+
+/// Says that a socket of this reactor has delivered something.
+pub fn note_read(connection: u64) {
     if let Some(spinner) = SPINNER.with(Cell::get) {
-        spinner.active_at.set(clock::now().0);
-        if !spinner.awake.get() {
-            spinner.activity.notify_one();
-        }
+        let crowd = match spinner.reader.replace(connection) == connection {
+            true => spinner.crowd.get().saturating_sub(1),
+            false => CROWD_READS,
+        };
+        spinner.crowd.set(crowd);
+        spinner.note();
     }
 }
 
-/// Yields over and over for `spin` after each read or write; each yield lets the runtime look for events
-/// without sleeping.
+/// Says that a socket of this reactor has taken something.
+pub fn note_write() {
+    if let Some(spinner) = SPINNER.with(Cell::get) {
+        spinner.note();
+    }
+}
+
+impl Spinner {
+    fn note(&self) {
+        if self.crowd.get() > 0 {
+            return;
+        }
+        self.active_at.set(clock::now().0);
+        if !self.awake.get() {
+            self.activity.notify_one();
+        }
+    }
+
+    /// Whether something was read or written less than `spin` ago, by one connection only.
+    fn goes_on(&self, spin: u64) -> bool {
+        self.crowd.get() == 0 && clock::now().0.saturating_sub(self.active_at.get()) < spin
+    }
+}
+
+/// Yields over and over for `spin` after each read or write; each yield lets the runtime look for
+/// events without sleeping.
 async fn spin_after_activity(spin: Duration) {
     let spin = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
     // One per thread, which ends with the process.
@@ -143,10 +185,14 @@ async fn spin_after_activity(spin: Duration) {
     SPINNER.with(|current| current.set(Some(spinner)));
     loop {
         spinner.activity.notified().await;
+        if IS_SPINNING.swap(true, Ordering::AcqRel) {
+            continue;
+        }
         spinner.awake.set(true);
-        while clock::now().0.saturating_sub(spinner.active_at.get()) < spin {
+        while spinner.goes_on(spin) {
             tokio::task::yield_now().await;
         }
         spinner.awake.set(false);
+        IS_SPINNING.store(false, Ordering::Release);
     }
 }
