@@ -432,7 +432,7 @@ impl Session {
         self.eval_generation = generation;
         let parsed = self.shared.settings.parsed();
         self.eval.time_zone = parsed.time_zone.clone();
-        self.eval.date_order = parsed.date_order;
+        self.eval.date_style = parsed.date_style;
         self.eval.interval_style = parsed.interval_style;
         self.eval.extra_float_digits = parsed.extra_float_digits;
         self.eval.bytea_escape = parsed.bytea_escape;

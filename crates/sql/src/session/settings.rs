@@ -12,7 +12,7 @@ use base::engine::Isolation;
 use base::{Durability, Error, Result, SqlState};
 
 use super::NoticeSeverity;
-use crate::types::{DateOrder, IntervalStyle, Zone};
+use crate::types::{DateStyle, IntervalStyle, Zone};
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug)]
@@ -163,8 +163,8 @@ pub struct Parsed {
     pub min_messages: Option<NoticeSeverity>,
     /// `TimeZone`.
     pub time_zone: Zone,
-    /// The order of fields in `DateStyle`.
-    pub date_order: DateOrder,
+    /// `DateStyle`.
+    pub date_style: DateStyle,
     /// `IntervalStyle`.
     pub interval_style: IntervalStyle,
     /// `extra_float_digits`.
@@ -250,7 +250,7 @@ impl Settings {
                 default_deferrable: false,
                 min_messages: Some(NoticeSeverity::Notice),
                 time_zone: Zone::utc(),
-                date_order: DateOrder::MonthDayYear,
+                date_style: DateStyle::default(),
                 interval_style: IntervalStyle::Postgres,
                 extra_float_digits: 1,
                 bytea_escape: false,
@@ -371,7 +371,7 @@ impl Settings {
         };
         let definition = &DEFINITIONS[setting];
         let value = match value {
-            Some(value) => checked(definition, value)?,
+            Some(value) => checked(definition, value, self.parsed.date_style)?,
             None => self.values[setting].start.clone(),
         };
         self.assign(setting, value, local);
@@ -484,11 +484,9 @@ impl Settings {
                 _ => Some(NoticeSeverity::Debug),
             },
             time_zone: Zone::from_setting(text("TimeZone")).unwrap_or_else(|_| Zone::utc()),
-            date_order: match text("DateStyle") {
-                "ISO, DMY" => DateOrder::DayMonthYear,
-                "ISO, YMD" => DateOrder::YearMonthDay,
-                _ => DateOrder::MonthDayYear,
-            },
+            date_style: DateStyle::default()
+                .changed(text("DateStyle"))
+                .unwrap_or_default(),
             interval_style: match text("IntervalStyle") {
                 "postgres_verbose" => IntervalStyle::PostgresVerbose,
                 "sql_standard" => IntervalStyle::SqlStandard,
@@ -572,7 +570,7 @@ fn parse_bool(value: &str) -> Option<bool> {
 }
 
 /// The value as it is kept.
-fn checked(definition: &Definition, value: &str) -> Result<String> {
+fn checked(definition: &Definition, value: &str, current: DateStyle) -> Result<String> {
     let name = definition.name;
     match definition.kind {
         Kind::Fixed => Err(Error::new(
@@ -636,27 +634,8 @@ fn checked(definition: &Definition, value: &str) -> Result<String> {
             Ok(zone) => Ok(zone.name().to_owned()),
             Err(_) => Err(invalid(name, value)),
         },
-        Kind::DateStyle => date_style(name, value),
+        Kind::DateStyle => Ok(current.changed(value)?.show()),
     }
-}
-
-/// Only ISO output is there, and only month before day is read.
-fn date_style(name: &str, value: &str) -> Result<String> {
-    for word in value.split(',') {
-        match word.trim().to_ascii_uppercase().as_str() {
-            "ISO" | "MDY" | "US" | "NONEURO" | "NONEUROPEAN" => {}
-            "DMY" | "EURO" | "EUROPEAN" | "YMD" | "SQL" | "POSTGRES" | "GERMAN" => {
-                return Err(Error::unsupported("a DateStyle other than ISO, MDY"))
-            }
-            _ => {
-                let word = word.trim();
-                return Err(
-                    invalid(name, value).with_detail(format!("Unrecognized key word: \"{word}\"."))
-                );
-            }
-        }
-    }
-    Ok("ISO, MDY".to_owned())
 }
 
 /// The names of a list of identifiers, quoted or not.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::env::Env;
 use base::error::{Error, Result, SqlState};
 
-use super::{TypeId, Zone};
+use super::{DateStyle, TypeId, Zone};
 
 /// The clock and the source of randomness behind `clock_timestamp()`, `random()` and the like.
 pub trait Clock: Send + Sync {
@@ -68,8 +68,8 @@ pub struct EvalContext {
     pub clock: Arc<dyn Clock>,
     /// `TimeZone`.
     pub time_zone: Zone,
-    /// The order of fields in dates that are read.
-    pub date_order: DateOrder,
+    /// `DateStyle`.
+    pub date_style: DateStyle,
     /// `IntervalStyle`.
     pub interval_style: IntervalStyle,
     /// `extra_float_digits`.
@@ -89,7 +89,7 @@ impl EvalContext {
             statement_start: now,
             clock,
             time_zone: Zone::utc(),
-            date_order: DateOrder::MonthDayYear,
+            date_style: DateStyle::default(),
             interval_style: IntervalStyle::Postgres,
             extra_float_digits: 1,
             bytea_escape: false,

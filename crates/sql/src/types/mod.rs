@@ -53,6 +53,7 @@ pub use column::{decode_column, encode_column, key_kind};
 pub use compare::{compare, equal, hash};
 pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup};
 pub use datetime::interval::Interval;
+pub use datetime::style::DateStyle;
 pub use datetime::zone::Zone;
 pub use datum::{Array, Datum, Dimension, Record};
 pub use numeric::Numeric;

@@ -101,10 +101,10 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         Datum::Char(0) => {}
         Datum::Char(v) => out.push(char::from(*v)),
         Datum::Uuid(v) => write_uuid(v, out),
-        Datum::Date(v) => date::write(*v, out),
+        Datum::Date(v) => date::write(context.date_style, *v, out),
         Datum::Time(v) => time::write(*v, out),
         Datum::TimeTz(v, zone) => time::write_tz(*v, *zone, out),
-        Datum::Timestamp(v) => timestamp::write(*v, out)?,
+        Datum::Timestamp(v) => timestamp::write(context.date_style, *v, out)?,
         Datum::TimestampTz(v) => timestamp::write_tz(context, *v, out)?,
         Datum::Interval(v) => interval::write(context.interval_style, v, out),
         Datum::Oid(v) => write_oid(context, kind, *v, out),

@@ -5,6 +5,7 @@ use base::error::{Error, Result, SqlState};
 use super::calendar::{civil_from_days, date_in_range, days_from_civil, days_in_month};
 use super::overflow;
 use super::parse::{parse, Expect, Parsed};
+use super::style::{DateOutput, DateStyle};
 use super::{timestamp, DAY};
 use crate::types::{Datum, EvalContext};
 
@@ -58,14 +59,17 @@ pub(crate) fn input(context: &EvalContext, text: &str) -> Result<Datum> {
     }
 }
 
-/// Appends a date in ISO form.
-pub fn write(days: i32, out: &mut String) {
+/// Appends a date.
+pub fn write(style: DateStyle, days: i32, out: &mut String) {
     match days {
         INFINITY => return out.push_str("infinity"),
         NEGATIVE_INFINITY => return out.push_str("-infinity"),
         _ => {}
     }
     let (year, month, day) = civil_from_days(i64::from(days));
+    if style.output != DateOutput::Iso {
+        return style.write_date(year, month, day, out);
+    }
     write_civil(year, month, day, out);
     if year <= 0 {
         out.push_str(" BC");

@@ -10,6 +10,7 @@
 //! | [`date`], [`time`], [`timestamp`] | the types: text forms, arithmetic |
 //! | [`interval`] | intervals: text forms, arithmetic |
 //! | [`zone`] | time zones |
+//! | [`style`] | `DateStyle`: how dates and timestamps are written |
 //! | [`fields`] | `extract`, `date_part`, `date_trunc` |
 //!
 //! Source: PostgreSQL 15 manual, sections 8.5, 9.9 and appendix B.
@@ -20,6 +21,7 @@ pub mod fields;
 pub mod interval;
 pub mod interval_text;
 pub mod parse;
+pub mod style;
 pub mod time;
 pub mod timestamp;
 pub mod zone;

@@ -294,7 +294,7 @@ fn read(context: &EvalContext, expect: Expect, text: &str) -> Outcome<Parsed> {
     for token in &tokens {
         match token.kind {
             Kind::Word => state.word(token)?,
-            Kind::Date => state.date(&token.text, context.date_order)?,
+            Kind::Date => state.date(&token.text, context.date_style.order)?,
             Kind::Time => state.set_time(clock(&token.text)?)?,
             Kind::Offset => state.offset(&token.text, expect)?,
             Kind::Number => state.number(&token.text, expect)?,

@@ -4,6 +4,7 @@ use base::error::{Error, Result, SqlState};
 
 use super::calendar::{days_in_month, in_range, Fields};
 use super::parse::{parse, refuse, Expect, Parsed, Refusal};
+use super::style::{DateOutput, DateStyle};
 use super::zone::{write_offset, Zone};
 use super::{date, overflow, time, DAY, SECOND, UNIX_TO_EPOCH_SECONDS};
 use crate::types::{Datum, EvalContext, Interval};
@@ -96,12 +97,16 @@ fn write_special(micros: i64, out: &mut String) -> bool {
     true
 }
 
-/// Appends a timestamp in ISO form.
+/// Appends a timestamp.
 ///
 /// # Errors
 /// None so far.
-pub fn write(micros: i64, out: &mut String) -> Result<()> {
+pub fn write(style: DateStyle, micros: i64, out: &mut String) -> Result<()> {
     if write_special(micros, out) {
+        return Ok(());
+    }
+    if style.output != DateOutput::Iso {
+        style.write_timestamp(micros, None, out);
         return Ok(());
     }
     let fields = Fields::of(micros);
@@ -114,7 +119,7 @@ pub fn write(micros: i64, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Appends an instant as it is on the session's clock, with the offset.
+/// Appends an instant as it is on the session's clock, with the offset or the zone's name.
 ///
 /// # Errors
 /// None so far.
@@ -123,7 +128,13 @@ pub fn write_tz(context: &EvalContext, micros: i64, out: &mut String) -> Result<
         return Ok(());
     }
     let offset = context.time_zone.offset_at(micros);
-    let fields = Fields::of(micros.saturating_add(i64::from(offset) * SECOND));
+    let local = micros.saturating_add(i64::from(offset) * SECOND);
+    if context.date_style.output != DateOutput::Iso {
+        let zone = Some((&context.time_zone, micros));
+        context.date_style.write_timestamp(local, zone, out);
+        return Ok(());
+    }
+    let fields = Fields::of(local);
     date::write_civil(fields.year, fields.month, fields.day, out);
     out.push(' ');
     time::write(fields.time(), out);
