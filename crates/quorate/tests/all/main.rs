@@ -14,6 +14,7 @@ mod pgbench;
 mod scripts;
 mod sessions;
 mod shared;
+mod slt;
 mod source;
 mod stage;
 mod tidy;
