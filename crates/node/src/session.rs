@@ -248,6 +248,8 @@ struct Driver<S: Sql> {
     settling: Option<BoxFuture<'static, Result<()>>>,
     end: End,
     is_readable: bool,
+    /// Nothing was read because enough pipelined bytes wait to be handled.
+    is_input_full: bool,
     /// Since when the session idles.
     idle_since: Instant,
     statement_timer: Timer,
@@ -275,6 +277,7 @@ impl<S: Sql> Driver<S> {
             settling: None,
             end: End::NotYet,
             is_readable: true,
+            is_input_full: false,
             statement_timer: Timer::default(),
             idle_timer: Timer::default(),
             end_timer: Timer::default(),
@@ -286,6 +289,8 @@ impl<S: Sql> Driver<S> {
         loop {
             let mut moved = self.poll_read(cx);
             moved |= self.poll_work(cx);
+            // A COPY FROM STDIN makes room while its statement runs.
+            moved |= self.is_input_full && !self.has_enough_input();
             moved |= self.poll_gate(cx);
             moved |= self.poll_write(cx);
             moved |= self.poll_interrupts(cx);
@@ -307,14 +312,17 @@ impl<S: Sql> Driver<S> {
         if !self.is_readable || !matches!(self.end, End::NotYet) {
             return false;
         }
-        let mut input = self.channel.input.borrow_mut();
-        if input.buffered().len() > PIPELINED_BYTES_MAX && input.has_message() {
+        self.is_input_full = self.has_enough_input();
+        if self.is_input_full {
             return false;
         }
+        let mut input = self.channel.input.borrow_mut();
         match self.stream.poll_read(cx, input.space()) {
             Poll::Pending => false,
             Poll::Ready(Ok(count)) if count > 0 => {
                 input.filled(count);
+                drop(input);
+                self.channel.arrived.notify_all();
                 true
             }
             Poll::Ready(_) => {
@@ -323,6 +331,11 @@ impl<S: Sql> Driver<S> {
                 true
             }
         }
+    }
+
+    fn has_enough_input(&self) -> bool {
+        let input = self.channel.input.borrow();
+        input.buffered().len() > PIPELINED_BYTES_MAX && input.has_message()
     }
 
     /// The client has closed its side. One that has said goodbye behind its last query gets it

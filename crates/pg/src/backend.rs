@@ -154,6 +154,14 @@ pub enum Backend<'a> {
     PortalSuspended,
     /// The types of a statement's parameters.
     ParameterDescription(Vec<u32>),
+    /// COPY FROM STDIN wants rows of so many columns; whether in binary.
+    CopyInResponse(usize, bool),
+    /// COPY TO STDOUT has rows of so many columns; whether in binary.
+    CopyOutResponse(usize, bool),
+    /// Data of a COPY TO STDOUT.
+    CopyData(&'a [u8]),
+    /// The end of that data.
+    CopyDone,
 }
 
 impl<'a> Backend<'a> {
@@ -203,6 +211,17 @@ impl<'a> Backend<'a> {
                 let types = (0..count).map(|_| Ok(reader.i32()? as u32));
                 Backend::ParameterDescription(types.collect::<Result<_>>()?)
             }
+            b'G' | b'H' => {
+                let binary = reader.u8()? != 0;
+                let columns = reader.count()?;
+                reader.take(2 * columns)?;
+                match kind {
+                    b'G' => Backend::CopyInResponse(columns, binary),
+                    _ => Backend::CopyOutResponse(columns, binary),
+                }
+            }
+            b'd' => Backend::CopyData(reader.take_rest()),
+            b'c' => Backend::CopyDone,
             _ => return Err(violation(format!("invalid backend message type {kind}"))),
         };
         reader.finish()?;
@@ -251,8 +270,27 @@ impl<'a> Backend<'a> {
             Backend::ParameterDescription(types) => {
                 put_parameter_description(out, types.iter().copied());
             }
+            Backend::CopyInResponse(columns, binary) => {
+                put_copy_response(out, b'G', *columns, *binary);
+            }
+            Backend::CopyOutResponse(columns, binary) => {
+                put_copy_response(out, b'H', *columns, *binary);
+            }
+            Backend::CopyData(data) => put_message(out, b'd', |out| out.extend_from_slice(data)),
+            Backend::CopyDone => put_message(out, b'c', |_| {}),
         }
     }
+}
+
+/// Appends a CopyInResponse or CopyOutResponse, in which all columns have the same format.
+fn put_copy_response(out: &mut Vec<u8>, kind: u8, columns: usize, binary: bool) {
+    put_message(out, kind, |out| {
+        out.push(u8::from(binary));
+        put_count(out, columns);
+        for _ in 0..columns {
+            out.extend_from_slice(&i16::from(binary).to_be_bytes());
+        }
+    });
 }
 
 fn put_authentication(out: &mut Vec<u8>, kind: i32) {

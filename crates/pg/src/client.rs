@@ -269,7 +269,13 @@ impl Client {
                 | Backend::BindComplete
                 | Backend::CloseComplete
                 | Backend::NoData
-                | Backend::ParameterDescription(_) => {}
+                | Backend::ParameterDescription(_)
+                | Backend::CopyOutResponse(..)
+                | Backend::CopyData(_)
+                | Backend::CopyDone => {}
+                Backend::CopyInResponse(..) => {
+                    return Err(Error::unsupported("COPY FROM STDIN of this client"));
+                }
             }
         }
         Ok(None)

@@ -36,12 +36,12 @@ pub enum Frontend<'a> {
     Sync,
     /// The client leaves.
     Terminate,
-    /// COPY, which is answered but not supported.
-    CopyData,
-    /// See `CopyData`.
+    /// Data of a COPY FROM STDIN.
+    CopyData(&'a [u8]),
+    /// The end of that data.
     CopyDone,
-    /// See `CopyData`.
-    CopyFail,
+    /// The client gives its COPY FROM STDIN up, and why.
+    CopyFail(&'a [u8]),
     /// The fast path, which is not supported.
     FunctionCall,
     /// A password or SASL message, which nobody asked for.
@@ -182,9 +182,9 @@ impl<'a> Frontend<'a> {
             b'H' => Frontend::Flush,
             b'S' => Frontend::Sync,
             b'X' => Frontend::Terminate,
-            b'd' => return Ok(Frontend::CopyData),
+            b'd' => Frontend::CopyData(reader.take_rest()),
             b'c' => Frontend::CopyDone,
-            b'f' => return Ok(Frontend::CopyFail),
+            b'f' => Frontend::CopyFail(reader.cstr()?),
             b'F' => return Ok(Frontend::FunctionCall),
             b'p' => return Ok(Frontend::Password),
             _ => return Err(violation(format!("invalid frontend message type {kind}"))),
@@ -222,9 +222,9 @@ impl<'a> Frontend<'a> {
             Frontend::Flush => put_message(out, b'H', |_| {}),
             Frontend::Sync => put_message(out, b'S', |_| {}),
             Frontend::Terminate => put_message(out, b'X', |_| {}),
-            Frontend::CopyData => put_message(out, b'd', |_| {}),
+            Frontend::CopyData(data) => put_message(out, b'd', |out| out.extend_from_slice(data)),
             Frontend::CopyDone => put_message(out, b'c', |_| {}),
-            Frontend::CopyFail => put_message(out, b'f', |out| out.push(0)),
+            Frontend::CopyFail(reason) => put_message(out, b'f', |out| put_cstr(out, reason)),
             Frontend::FunctionCall => put_message(out, b'F', |_| {}),
             Frontend::Password => put_message(out, b'p', |out| out.push(0)),
         }

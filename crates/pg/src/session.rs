@@ -16,8 +16,14 @@
 //! cycle; after an error the rest of it is skipped. Outside a block a cycle is one implicit
 //! transaction, which `sql` keeps (PostgreSQL 15 manual, sections 55.2.2.1 and 55.2.3).
 //!
+//! # COPY
+//! COPY FROM STDIN waits inside its statement for CopyData, and takes it straight from the
+//! [`Channel`]; Flush and Sync among it say nothing, as in PostgreSQL. What still comes after the
+//! statement has failed is thrown away. Rows of COPY TO STDOUT are output like others: at
+//! [`HELD_OUTPUT_BYTES_MAX`] the statement waits until some has left.
+//!
 //! # What it leaves out
-//! COPY and the function call protocol (0A000), authentication (everybody on loopback is trusted),
+//! The function call protocol (0A000), authentication (everybody on loopback is trusted),
 //! the `F`, `L` and `R` fields of errors, which name PostgreSQL's source files.
 
 use std::cell::{Cell, RefCell};
@@ -44,6 +50,9 @@ use crate::startup::{CancelKey, StartupParameters};
 
 /// Pipelined messages that a session handles before it gives way to others.
 const MESSAGES_PER_YIELD: usize = 64;
+
+/// COPY FROM STDIN goes to work on what has arrived from this size on.
+const COPY_TAKEN_BYTES_MIN: usize = 64 << 10;
 
 /// Parameters of a Bind that need no memory of their own.
 const INLINE_PARAMS: usize = 16;
@@ -76,6 +85,8 @@ pub struct Channel {
     pub input: RefCell<Framer>,
     /// What the client has not been sent.
     pub output: RefCell<Output>,
+    /// Notified when something has been received.
+    pub arrived: Event,
     /// Notified when output has left.
     pub room: Event,
     /// When the statement that runs, or whose output is held, is to be interrupted.
@@ -87,6 +98,7 @@ impl Default for Channel {
         Channel {
             input: RefCell::new(Framer::new(Side::Frontend)),
             output: RefCell::default(),
+            arrived: Event::new(),
             room: Event::new(),
             deadline: Cell::new(None),
         }
@@ -106,6 +118,54 @@ impl Channel {
         }
         let room = self.room.until(|| self.has_room().then_some(()));
         Ok(coro::wait(room)?)
+    }
+}
+
+/// What the input holds for a COPY FROM STDIN.
+enum CopyInput {
+    /// Data, which was taken.
+    Data,
+    /// The end.
+    Done,
+    /// No whole message yet.
+    NotYet,
+}
+
+impl Channel {
+    /// Takes what the client sends to a COPY FROM STDIN and has arrived.
+    fn take_copy_data(&self, data: &mut Vec<u8>) -> Result<CopyInput> {
+        let mut input = self.input.borrow_mut();
+        let before = data.len();
+        loop {
+            let taken = data.len() - before;
+            match input.peek() {
+                Some(b'd' | b'H' | b'S') if taken >= COPY_TAKEN_BYTES_MIN => {
+                    return Ok(CopyInput::Data)
+                }
+                Some(b'c' | b'f') | None if taken > 0 => return Ok(CopyInput::Data),
+                None if !input.has_message() => return Ok(CopyInput::NotYet),
+                Some(kind) if !matches!(kind, b'd' | b'c' | b'f' | b'H' | b'S') => {
+                    return Err(violation(format!(
+                        "unexpected message type 0x{kind:02X} during COPY from stdin"
+                    )));
+                }
+                _ => {}
+            }
+            let Some(frame) = input.next()? else {
+                return Ok(CopyInput::NotYet);
+            };
+            match Frontend::decode(frame.kind, frame.body)? {
+                Frontend::CopyData(bytes) => data.extend_from_slice(bytes),
+                Frontend::CopyDone => return Ok(CopyInput::Done),
+                Frontend::CopyFail(reason) => {
+                    let reason = String::from_utf8_lossy(reason);
+                    let message = format!("COPY from stdin failed: {reason}");
+                    return Err(Error::new(SqlState::QUERY_CANCELED, message));
+                }
+                // Clients that send Sync behind Execute do not know yet that data is wanted.
+                _ => {}
+            }
+        }
     }
 }
 
@@ -375,7 +435,7 @@ impl<S: Sql> Session<S> {
             Frontend::Sync => self.sync()?,
             Frontend::Terminate => return Ok(Step::Terminate),
             // As PostgreSQL: the rest of a COPY that has failed may still be on its way.
-            Frontend::CopyData | Frontend::CopyDone | Frontend::CopyFail => {}
+            Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
             Frontend::FunctionCall => {
                 self.sql.fail();
                 self.error(&Error::unsupported("the function call protocol"))?;
@@ -842,6 +902,47 @@ impl sql::Sink for Replies<'_> {
         self.push(Content::Tag, |out| {
             Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
         });
+        Ok(())
+    }
+
+    fn copy_in(&mut self, columns: usize, format: Format) -> Result<()> {
+        self.shown = true;
+        self.push(Content::Shown, |out| {
+            Backend::CopyInResponse(columns, format == Format::Binary).encode(out);
+        });
+        self.channel.output.borrow_mut().flush();
+        Ok(())
+    }
+
+    fn copy_data(&mut self, data: &mut Vec<u8>) -> Result<bool> {
+        loop {
+            match self.channel.take_copy_data(data)? {
+                CopyInput::Data => return Ok(true),
+                CopyInput::Done => return Ok(false),
+                CopyInput::NotYet => {}
+            }
+            let arrived = || self.channel.input.borrow().has_message().then_some(());
+            coro::wait(self.channel.arrived.until(arrived))?;
+        }
+    }
+
+    fn copy_out(&mut self, columns: usize, format: Format) -> Result<()> {
+        self.shown = true;
+        self.push(Content::Shown, |out| {
+            Backend::CopyOutResponse(columns, format == Format::Binary).encode(out);
+        });
+        Ok(())
+    }
+
+    fn copy_row(&mut self, bytes: &[u8]) -> Result<()> {
+        self.channel.wait_for_room()?;
+        let mut output = self.channel.output.borrow_mut();
+        output.push(Content::Shown, |out| Backend::CopyData(bytes).encode(out));
+        Ok(())
+    }
+
+    fn copy_done(&mut self) -> Result<()> {
+        self.push(Content::Free, |out| Backend::CopyDone.encode(out));
         Ok(())
     }
 }

@@ -38,7 +38,9 @@ fn frontend_messages_come_back() {
         Frontend::Flush,
         Frontend::Sync,
         Frontend::Terminate,
+        Frontend::CopyData(b"1\t2\n"),
         Frontend::CopyDone,
+        Frontend::CopyFail(b"no more"),
     ];
     let mut framer = Framer::new(Side::Frontend);
     let mut bytes = Vec::new();
@@ -119,6 +121,10 @@ fn backend_messages_come_back() {
         Backend::NoData,
         Backend::PortalSuspended,
         Backend::ParameterDescription(vec![23, 25]),
+        Backend::CopyInResponse(2, false),
+        Backend::CopyOutResponse(3, true),
+        Backend::CopyData(b"1\t2\n"),
+        Backend::CopyDone,
     ];
     let mut bytes = Vec::new();
     for message in &messages {

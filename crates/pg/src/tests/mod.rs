@@ -46,6 +46,10 @@ fn show(message: &Backend<'_>) -> String {
         Backend::NoData => "no data".into(),
         Backend::PortalSuspended => "suspended".into(),
         Backend::ParameterDescription(types) => format!("parameters {}", types.len()),
+        Backend::CopyInResponse(columns, _) => format!("copy in {columns}"),
+        Backend::CopyOutResponse(columns, _) => format!("copy out {columns}"),
+        Backend::CopyData(data) => format!("data {}", text(data)),
+        Backend::CopyDone => "copied".into(),
         other => panic!("{other:?}"),
     }
 }

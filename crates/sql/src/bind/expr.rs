@@ -58,6 +58,12 @@ impl Place {
         ..Place::plain("SELECT")
     };
 
+    /// WHERE of COPY FROM.
+    pub const COPY_FROM: Place = Place {
+        no_subquery: Some("COPY FROM WHERE condition"),
+        ..Place::plain("COPY FROM WHERE conditions")
+    };
+
     /// The default of a column.
     pub const DEFAULT: Place = Place {
         columns: false,

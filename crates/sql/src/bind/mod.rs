@@ -13,6 +13,7 @@
 //! | [`select`], [`group`] | SELECT |
 //! | [`access`] | which keys a condition leaves |
 //! | [`write`] | INSERT, UPDATE, DELETE |
+//! | [`copy`] | COPY |
 //!
 //! # What it leaves out
 //! Choosing among plans by cost: a condition on leading key columns is used where there is one,
@@ -21,6 +22,7 @@
 pub mod access;
 pub mod call;
 pub mod coerce;
+pub mod copy;
 pub mod expr;
 pub mod from;
 pub mod group;

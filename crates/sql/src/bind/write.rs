@@ -65,7 +65,11 @@ impl Binder<'_> {
         Ok((Plan::Insert(Box::new(insert)), columns, true))
     }
 
-    fn target(&mut self, table: Arc<Table>, returning: Option<Vec<Program>>) -> Result<Target> {
+    pub(super) fn target(
+        &mut self,
+        table: Arc<Table>,
+        returning: Option<Vec<Program>>,
+    ) -> Result<Target> {
         let scope = target_scope(&table, &table.name);
         let mut checks = Vec::new();
         for check in &table.checks {
@@ -256,7 +260,12 @@ impl Binder<'_> {
     }
 
     /// A whole row: the values given, and defaults for the rest.
-    fn complete(&mut self, table: &Table, places: &[usize], given: Vec<Expr>) -> Result<Vec<Expr>> {
+    pub(super) fn complete(
+        &mut self,
+        table: &Table,
+        places: &[usize],
+        given: Vec<Expr>,
+    ) -> Result<Vec<Expr>> {
         let mut given: Vec<_> = given.into_iter().map(Some).collect();
         let mut row = Vec::with_capacity(table.columns.len());
         for place in 0..table.columns.len() {

@@ -156,9 +156,26 @@ impl<'p> InsertCursor<'p> {
 
     /// Inserts a row or does what ON CONFLICT says; none when nothing was written.
     fn write(&mut self, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        InsertCursor::check(self.insert, &row, cx)?;
+        self.write_checked(row, cx)
+    }
+
+    /// Checks a row that is to be inserted.
+    ///
+    /// # Errors
+    /// 23502, 23514.
+    pub(crate) fn check(insert: &Insert, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+        check_row(&insert.target, row, cx)
+    }
+
+    /// Inserts a row that was checked or does what ON CONFLICT says; none when nothing was
+    /// written.
+    ///
+    /// # Errors
+    /// 23505 and what the engine raises.
+    pub(crate) fn write_checked(&mut self, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let target = &self.insert.target;
         let table = &target.table;
-        check_row(target, &row, cx)?;
         let key = new_key(table, &row, cx)?;
         let bytes = rows::encode(table, &row)?;
         loop {

@@ -23,6 +23,8 @@ pub(super) enum Output<'o> {
     Sink(&'o mut dyn Sink),
     /// Into memory, at most so many.
     Rows(&'o mut Vec<Row>, usize),
+    /// To the client, which has been told what this rests on.
+    Copy(&'o mut dyn Sink),
 }
 
 impl Session {
@@ -135,7 +137,7 @@ impl Session {
                         break;
                     }
                 }
-                Output::Sink(sink) => {
+                Output::Sink(sink) | Output::Copy(sink) => {
                     if *cx.txn.debt() != told {
                         told = cx.txn.debt().clone();
                         sink.owe(&told, durability);

@@ -202,4 +202,42 @@ pub trait Sink {
 
     /// A reported setting has changed.
     fn parameter_status(&mut self, name: &str, value: &str) -> Result<()>;
+
+    /// COPY FROM STDIN begins: the client is asked for rows of so many columns.
+    ///
+    /// # Errors
+    /// 0A000 where there is no client to ask.
+    fn copy_in(&mut self, columns: usize, format: Format) -> Result<()> {
+        let _ = (columns, format);
+        Err(Error::unsupported("COPY FROM STDIN here"))
+    }
+
+    /// Appends what the client sends next; false when it has sent everything.
+    ///
+    /// # Errors
+    /// 57014 when the client gives up.
+    fn copy_data(&mut self, data: &mut Vec<u8>) -> Result<bool> {
+        let _ = data;
+        Ok(false)
+    }
+
+    /// COPY TO STDOUT begins: rows of so many columns follow, each with [`Sink::copy_row`].
+    ///
+    /// # Errors
+    /// 0A000 where there is no client to send to.
+    fn copy_out(&mut self, columns: usize, format: Format) -> Result<()> {
+        let _ = (columns, format);
+        Err(Error::unsupported("COPY TO STDOUT here"))
+    }
+
+    /// The bytes of one row, or of what stands before and behind the rows.
+    fn copy_row(&mut self, bytes: &[u8]) -> Result<()> {
+        let _ = bytes;
+        Ok(())
+    }
+
+    /// The last row has been given.
+    fn copy_done(&mut self) -> Result<()> {
+        Ok(())
+    }
 }

@@ -87,6 +87,7 @@ impl Session {
                 self.require_no_block("VACUUM", alone)?;
                 Ok(tag("VACUUM"))
             }
+            NodeEnum::CopyStmt(copy) => self.copy(statement, copy, sink),
             NodeEnum::CheckPointStmt(_) => Ok(tag("CHECKPOINT")),
             _ => self.ddl(statement, sink, alone),
         }

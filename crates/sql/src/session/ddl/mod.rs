@@ -641,7 +641,6 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::IndexStmt(_)
         | NodeEnum::CreateSchemaStmt(_)
         | NodeEnum::CreatedbStmt(_) => return None,
-        NodeEnum::CopyStmt(_) => "COPY",
         NodeEnum::AlterTableStmt(_) => "ALTER TABLE",
         NodeEnum::RenameStmt(_) => "ALTER … RENAME",
         NodeEnum::ViewStmt(_) => "CREATE VIEW",

@@ -415,6 +415,7 @@ impl Session {
                 "unsupported transaction command in PL/pgSQL",
             ));
         }
+        refuse_copy(compiled.statement.node())?;
         self.ensure_open()?;
         self.utility(&compiled.statement, &[], frame.sink, false)
             .map(|_| ())
@@ -475,6 +476,7 @@ impl Session {
         if !statements.is_empty() {
             return Err(Error::unsupported("EXECUTE of several commands"));
         }
+        refuse_copy(statement.node())?;
         let outcome = self.dynamic_statement(statement, &params, &types, rows, most, frame);
         outcome.map_err(|error| shown.explain(error))
     }
@@ -707,6 +709,17 @@ fn frame_is_constant(piece: &Piece) -> bool {
     compiled
         .as_ref()
         .is_some_and(|compiled| compiled.is_constant())
+}
+
+/// A block has no client to copy from or to.
+fn refuse_copy(node: &NodeEnum) -> Result<()> {
+    match node {
+        NodeEnum::CopyStmt(_) => Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "cannot COPY to/from client in PL/pgSQL",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Takes back the line that a piece has added to an error.

@@ -1,0 +1,190 @@
+//! COPY: which columns of a table, and how a row is completed.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::TableLock;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    ColumnRef, CopyStmt, LimitOption, Node, RangeVar, ResTarget, SelectStmt, SetOperation,
+    String as StringNode,
+};
+
+use super::expr::Place;
+use super::write::target_scope;
+use super::{strings, Binder, Bound};
+use crate::catalog::{RelationKind, Table};
+use crate::exec::program::{compile, Program};
+use crate::parser::NodeEnum;
+use crate::plan::{Expr, ExprKind, Insert, Plan};
+
+/// Where a column of a new row comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// The field of that number.
+    Field(usize),
+    /// It is computed.
+    Computed(Program),
+}
+
+/// What COPY FROM does besides writing rows.
+#[derive(Debug)]
+pub struct CopyFrom {
+    /// The places of the columns that are read, in the order in which they come.
+    pub columns: Vec<usize>,
+    /// The whole row, column by column.
+    pub row: Vec<Source>,
+    /// WHERE, over the whole row.
+    pub filter: Option<Program>,
+}
+
+impl Binder<'_> {
+    /// Binds COPY FROM: an INSERT without input, and how its rows come about.
+    ///
+    /// # Errors
+    /// 42P01, 42703, 42701 and what WHERE and the defaults give.
+    pub fn copy_from(&mut self, copy: &CopyStmt) -> Result<(Bound, CopyFrom)> {
+        let table = self.copied_table(relation(copy)?)?;
+        check_target(&table)?;
+        self.lock(table.tree, TableLock::RowExclusive);
+        let filter = match &copy.where_clause {
+            None => None,
+            Some(_) => {
+                let scope = target_scope(&table, &table.name);
+                let condition = super::boxed(&copy.where_clause)?;
+                let condition = self.expr(condition, &scope, Place::COPY_FROM)?;
+                Some(self.condition(condition, "WHERE")?)
+            }
+        };
+        let columns = copied_columns(copy, &table)?;
+        let given = columns.iter().enumerate().map(|(field, place)| {
+            let column = &table.columns[*place];
+            let mut expr = Expr::new(ExprKind::Column(field), column.type_id, -1);
+            expr.typmod = column.typmod;
+            expr
+        });
+        let given = given.collect();
+        let row = self.complete(&table, &columns, given)?;
+        let row = row.iter().map(|expr| match expr.kind {
+            ExprKind::Column(field) => Source::Field(field),
+            _ => Source::Computed(compile(expr)),
+        });
+        let copy_from = CopyFrom {
+            row: row.collect(),
+            columns,
+            filter: filter.as_ref().map(compile),
+        };
+        let insert = Insert {
+            target: self.target(table, None)?,
+            input: Rc::new(Plan::Values(Vec::new())),
+            conflict: None,
+        };
+        let bound = Bound {
+            plan: Rc::new(Plan::Insert(Box::new(insert))),
+            columns: Vec::new(),
+            locks: std::mem::take(&mut self.locks),
+            writes: true,
+        };
+        Ok((bound, copy_from))
+    }
+
+    /// Binds COPY of a table to somewhere: a query of its columns.
+    ///
+    /// # Errors
+    /// 42P01, 42703, 42701.
+    pub fn copy_to(&mut self, copy: &CopyStmt) -> Result<(Bound, Arc<Table>)> {
+        let range = relation(copy)?;
+        let table = self.copied_table(range)?;
+        let columns = copied_columns(copy, &table)?;
+        let names = columns.iter().map(|place| &table.columns[*place].name);
+        let select = SelectStmt {
+            target_list: names.map(|name| target(name)).collect(),
+            from_clause: vec![node(NodeEnum::RangeVar(range.clone()))],
+            limit_option: LimitOption::Default as i32,
+            op: SetOperation::SetopNone as i32,
+            ..Default::default()
+        };
+        let bound = self.statement(&NodeEnum::SelectStmt(Box::new(select)))?;
+        Ok((bound, table))
+    }
+
+    /// The table that COPY names; errors say no position, as in PostgreSQL.
+    fn copied_table(&self, range: &RangeVar) -> Result<Arc<Table>> {
+        if !range.schemaname.is_empty() && self.cx.catalog.schema(&range.schemaname).is_none() {
+            return Err(Error::new(
+                SqlState::INVALID_SCHEMA_NAME,
+                format!("schema \"{}\" does not exist", range.schemaname),
+            ));
+        }
+        super::find_table(&self.cx, range).map_err(|mut error| {
+            error.fields_mut().position = None;
+            error
+        })
+    }
+}
+
+fn node(node: NodeEnum) -> Node {
+    Node { node: Some(node) }
+}
+
+fn target(name: &str) -> Node {
+    let field = NodeEnum::String(StringNode {
+        sval: name.to_owned(),
+    });
+    let column = ColumnRef {
+        fields: vec![node(field)],
+        location: -1,
+    };
+    node(NodeEnum::ResTarget(Box::new(ResTarget {
+        val: Some(Box::new(node(NodeEnum::ColumnRef(column)))),
+        location: -1,
+        ..Default::default()
+    })))
+}
+
+fn relation(copy: &CopyStmt) -> Result<&RangeVar> {
+    let missing = || Error::internal("COPY of no table");
+    copy.relation.as_ref().ok_or_else(missing)
+}
+
+fn check_target(table: &Table) -> Result<()> {
+    match table.kind {
+        RelationKind::System => Err(Error::new(
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            format!("permission denied: \"{}\" is a system catalog", table.name),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// 42703 for a column that a table does not have.
+pub(crate) fn no_column(table: &Table, name: &str) -> Error {
+    Error::new(
+        SqlState::UNDEFINED_COLUMN,
+        format!(
+            "column \"{name}\" of relation \"{}\" does not exist",
+            table.name
+        ),
+    )
+}
+
+/// The places of the columns that a COPY names, or of all.
+fn copied_columns(copy: &CopyStmt, table: &Arc<Table>) -> Result<Vec<usize>> {
+    if copy.attlist.is_empty() {
+        let all = table.columns.iter().enumerate();
+        let kept = all.filter(|(_, column)| !column.dropped);
+        return Ok(kept.map(|(place, _)| place).collect());
+    }
+    let mut places = Vec::new();
+    for name in strings(&copy.attlist) {
+        let place = table.column(name).ok_or_else(|| no_column(table, name))?;
+        if places.contains(&place) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        places.push(place);
+    }
+    Ok(places)
+}

@@ -1,0 +1,173 @@
+//! COPY FROM STDIN: rows of the client become rows of a table, in batches.
+
+use std::cell::RefCell;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::CopyStmt;
+
+use super::check_referenced;
+use super::options::{Chosen, Options};
+use super::rows::Rows;
+use crate::bind::copy::{CopyFrom, Source};
+use crate::exec::write::InsertCursor;
+use crate::exec::Exec;
+use crate::parser::Statement;
+use crate::plan::{Insert, Plan, Row};
+use crate::session::{Format, Session, Sink};
+use crate::types::Datum;
+
+/// Rows that are written at once, at most.
+const BATCH_ROWS_MAX: usize = 1_000;
+
+/// Bytes of the lines of rows that are written at once, from which they are.
+const BATCH_BYTES_MIN: usize = 65_535;
+
+impl Session {
+    pub(super) fn copy_from(
+        &mut self,
+        statement: &Statement,
+        copy: &CopyStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        let how = RefCell::new(None);
+        let plan = |session: &mut Session| {
+            let (planned, copy_from) =
+                session.plan_copy(statement, |binder| binder.copy_from(copy))?;
+            *how.borrow_mut() = Some(copy_from);
+            Ok(planned)
+        };
+        let planned = plan(self)?;
+        self.ensure_open()?;
+        if self.open.as_ref().is_some_and(|open| open.read_only) {
+            return Err(Error::new(
+                SqlState::READ_ONLY_SQL_TRANSACTION,
+                "cannot execute COPY FROM in a read-only transaction",
+            ));
+        }
+        let options = Options::read(&copy.options, true, statement.text())?;
+        let planned = self.settle_plan(planned, plan)?;
+        let Some(Plan::Insert(insert)) = planned.bound.as_ref().map(|bound| &*bound.plan) else {
+            return Err(Error::internal("COPY FROM without a plan"));
+        };
+        let Some(how) = how.into_inner() else {
+            return Err(Error::internal("COPY FROM without its columns"));
+        };
+        let force = forced(&options, insert, &how)?;
+        self.tell(sink)?;
+        let format = match options.is_binary() {
+            true => Format::Binary,
+            false => Format::Text,
+        };
+        sink.copy_in(how.columns.len(), format)?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        open.begun = true;
+        open.txn.begin_statement()?;
+        let mut cx = Exec::new(
+            open.txn.as_mut(),
+            &mut self.shared,
+            &planned.catalog,
+            &self.eval,
+            &[],
+        );
+        let table = insert.target.table.clone();
+        let mut rows = Rows::new(&options, table, &how.columns, force);
+        let loaded = Loader::new(insert, &how).run(&mut rows, sink, &mut cx);
+        let written = cx.written;
+        open.wrote |= written > 0;
+        match loaded {
+            Ok(()) => Ok(written),
+            Err(error) => Err(rows.explain(error)),
+        }
+    }
+}
+
+/// Which fields are FORCE_NOT_NULL, and which are FORCE_NULL.
+fn forced(options: &Options, insert: &Insert, how: &CopyFrom) -> Result<Vec<(bool, bool)>> {
+    let table = &insert.target.table;
+    let columns = &table.columns;
+    let names: Vec<_> = how
+        .columns
+        .iter()
+        .map(|place| columns[*place].name.as_str())
+        .collect();
+    check_referenced(&options.force_not_null, "NOT_NULL", &names, Some(table))?;
+    check_referenced(&options.force_null, "NULL", &names, Some(table))?;
+    let has = |chosen: &Chosen, name: &str| match chosen {
+        Chosen::All => true,
+        Chosen::Named(chosen) => chosen.iter().any(|known| known == name),
+    };
+    let forced = names.iter().map(|name| {
+        let not_null = has(&options.force_not_null, name);
+        (not_null, has(&options.force_null, name))
+    });
+    Ok(forced.collect())
+}
+
+/// Rows that were read and checked, and are to be written.
+struct Loader<'p> {
+    insert: &'p Insert,
+    how: &'p CopyFrom,
+    writer: InsertCursor<'p>,
+    /// Each with the number of its line.
+    batch: Vec<(Row, u64)>,
+    batch_bytes: usize,
+}
+
+impl<'p> Loader<'p> {
+    fn new(insert: &'p Insert, how: &'p CopyFrom) -> Loader<'p> {
+        Loader {
+            insert,
+            how,
+            writer: InsertCursor::new(insert),
+            batch: Vec::new(),
+            batch_bytes: 0,
+        }
+    }
+
+    fn run(&mut self, rows: &mut Rows<'_>, sink: &mut dyn Sink, cx: &mut Exec<'_>) -> Result<()> {
+        let mut values = Vec::new();
+        let context = cx.context;
+        while rows.next(context, &mut values, &mut |data| sink.copy_data(data))? {
+            cx.tick()?;
+            let row = self.complete(&mut values, cx)?;
+            if let Some(filter) = &self.how.filter {
+                if !filter.test(cx, &row)? {
+                    continue;
+                }
+            }
+            InsertCursor::check(self.insert, &row, cx)?;
+            self.batch.push((row, rows.number()));
+            self.batch_bytes += rows.line_bytes();
+            if self.batch.len() >= BATCH_ROWS_MAX || self.batch_bytes >= BATCH_BYTES_MIN {
+                self.write(rows, cx)?;
+            }
+        }
+        self.write(rows, cx)
+    }
+
+    /// The whole row of the fields that were read.
+    fn complete(&self, values: &mut [Datum], cx: &mut Exec<'_>) -> Result<Row> {
+        let mut row = Vec::with_capacity(self.how.row.len());
+        for source in &self.how.row {
+            row.push(match source {
+                Source::Field(field) => std::mem::replace(&mut values[*field], Datum::Null),
+                Source::Computed(program) => program.eval(cx, &[])?,
+            });
+        }
+        Ok(row)
+    }
+
+    /// Writes what has gathered.
+    fn write(&mut self, rows: &mut Rows<'_>, cx: &mut Exec<'_>) -> Result<()> {
+        self.batch_bytes = 0;
+        for (row, number) in self.batch.drain(..) {
+            rows.look_back(number);
+            if self.writer.write_checked(row, cx)?.is_some() {
+                cx.written += 1;
+            }
+        }
+        Ok(())
+    }
+}

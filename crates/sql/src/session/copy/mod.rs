@@ -1,0 +1,208 @@
+//! COPY: many rows in, or out, without a statement for each.
+//!
+//! ```text
+//! COPY t FROM STDIN    client ─CopyData→ Sink::copy_data → lines → fields → values → INSERT
+//! COPY … TO STDOUT     plan → row → line → Sink::copy_row ─CopyData→ client
+//! ```
+//! COPY FROM is an INSERT whose rows come from the client ([`from`]): they are checked as they are
+//! read, and written some hundreds at a time, as PostgreSQL does, which decides what is found
+//! first where several rows are wrong. It never holds more of the data than one line and one batch.
+//! COPY TO runs a query and writes its rows another way ([`output`]).
+//!
+//! | module | what |
+//! |---|---|
+//! | [`options`] | options, checked |
+//! | [`lines`] | text and CSV into fields |
+//! | [`binary`] | the binary format |
+//! | [`rows`] | fields into values, and the context of errors |
+//! | [`from`], [`output`] | the two directions |
+//!
+//! # What it leaves out
+//! Files of the server and programs (0A000): a session may move to another node at any time. Other
+//! encodings than UTF-8.
+
+mod binary;
+mod from;
+mod lines;
+mod options;
+mod output;
+mod rows;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::CopyStmt;
+
+use super::plan::Planned;
+use super::run::Output;
+use super::utility::node_of;
+use super::{CommandTag, Session, Sink};
+use crate::bind::{self, BindContext, Binder, Bound};
+use crate::catalog::Table;
+use crate::parser::{self, NodeEnum, Statement};
+use options::{Chosen, Options};
+use output::CopyOut;
+
+/// 22P04.
+fn bad_format(message: impl Into<String>) -> Error {
+    Error::new(SqlState::BAD_COPY_FILE_FORMAT, message)
+}
+
+impl Session {
+    /// COPY.
+    pub(super) fn copy(
+        &mut self,
+        statement: &Statement,
+        copy: &CopyStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let way = if copy.is_from { "FROM" } else { "TO" };
+        if copy.is_program {
+            return Err(Error::unsupported(format!("COPY {way} PROGRAM")));
+        }
+        if !copy.filename.is_empty() {
+            return Err(
+                Error::unsupported(format!("COPY {way} a file of the server")).with_hint(format!(
+                    "psql's \\copy and COPY {way} {} work anywhere.",
+                    if copy.is_from { "STDIN" } else { "STDOUT" }
+                )),
+            );
+        }
+        let rows = match copy.is_from {
+            true => self.copy_from(statement, copy, sink)?,
+            false => self.copy_to(statement, copy, sink)?,
+        };
+        Ok(CommandTag {
+            name: "COPY",
+            rows: Some(rows),
+        })
+    }
+
+    fn copy_to(
+        &mut self,
+        statement: &Statement,
+        copy: &CopyStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        let (planned, table) = match &copy.query {
+            Some(_) => (self.plan_copied_query(statement)?, None),
+            None => self.plan_copied_table(statement, copy)?,
+        };
+        let options = Options::read(&copy.options, false, statement.text())?;
+        let Some(bound) = &planned.bound else {
+            return Err(Error::internal("COPY without a plan"));
+        };
+        let names: Vec<_> = bound
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
+        check_referenced(&options.force_quote, "QUOTE", &names, table.as_deref())?;
+        self.tell(sink)?;
+        let mut out = CopyOut::new(sink, &options, &names);
+        out.begin(&names)?;
+        let rows = self.run_plan(&planned, &[], &mut Output::Copy(&mut out))?;
+        out.end()?;
+        Ok(rows)
+    }
+
+    fn plan_copied_table(
+        &mut self,
+        statement: &Statement,
+        copy: &CopyStmt,
+    ) -> Result<(Rc<Planned>, Option<Arc<Table>>)> {
+        let copied = RefCell::new(None);
+        let plan = |session: &mut Session| {
+            let (planned, table) = session.plan_copy(statement, |binder| binder.copy_to(copy))?;
+            *copied.borrow_mut() = Some(table);
+            Ok(planned)
+        };
+        let planned = plan(self)?;
+        let planned = self.settle_plan(planned, plan)?;
+        Ok((planned, copied.into_inner()))
+    }
+
+    fn plan_copied_query(&mut self, statement: &Statement) -> Result<Rc<Planned>> {
+        let inner = statement.inner(|node| match node {
+            NodeEnum::CopyStmt(copy) => node_of(&copy.query),
+            _ => None,
+        });
+        let inner = inner.ok_or_else(|| Error::internal("COPY of nothing"))?;
+        let plan = |session: &mut Session| {
+            let (planned, _) = session.plan(&inner, &[], false, None)?;
+            Ok(Rc::new(planned))
+        };
+        let planned = plan(self)?;
+        match &planned.bound {
+            None => return Err(Error::unsupported("COPY of this statement")),
+            Some(bound) if bound.writes && bound.columns.is_empty() => {
+                return Err(Error::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "COPY query must have a RETURNING clause",
+                ));
+            }
+            Some(_) => {}
+        }
+        self.settle_plan(planned, plan)
+    }
+
+    /// Binds a COPY as the catalog is now.
+    fn plan_copy<T>(
+        &mut self,
+        statement: &Statement,
+        bind: impl FnOnce(&mut Binder<'_>) -> Result<(Bound, T)>,
+    ) -> Result<(Rc<Planned>, T)> {
+        let catalog = self.current_catalog()?;
+        let level = self.shared.settings.parsed().durability;
+        self.owed.add(&catalog.debt, level);
+        let search_path = self.search_path(&catalog);
+        let cx = BindContext {
+            catalog: &catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text: statement.text(),
+            variables: None,
+        };
+        let (bound, more) = parser::large_stack(|| {
+            let mut binder = Binder::new(cx, Vec::new(), false);
+            bind(&mut binder)
+        })?;
+        let planned = Planned {
+            own: self.open.as_ref().is_some_and(|open| open.catalog_changed),
+            search_path: self.shared.settings.parsed().search_path.clone(),
+            columns: None,
+            types: bound.columns.iter().map(|column| column.ty).collect(),
+            bound: Some(bound),
+            catalog,
+        };
+        Ok((Rc::new(planned), more))
+    }
+}
+
+/// Checks that an option names only columns that are copied.
+fn check_referenced(
+    chosen: &Chosen,
+    option: &str,
+    names: &[&str],
+    table: Option<&Table>,
+) -> Result<()> {
+    let Chosen::Named(chosen) = chosen else {
+        return Ok(());
+    };
+    let Some(name) = chosen.iter().find(|name| !names.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    Err(match table {
+        Some(table) if table.column(name).is_none() => bind::copy::no_column(table, name),
+        Some(_) => Error::new(
+            SqlState::INVALID_COLUMN_REFERENCE,
+            format!("FORCE_{option} column \"{name}\" not referenced by COPY"),
+        ),
+        None => Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{name}\" does not exist"),
+        ),
+    })
+}
