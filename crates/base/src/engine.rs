@@ -30,6 +30,11 @@
 //! The trees below [`TreeId::FIRST_USER`] exist from the start, each without secondary indexes.
 //! [`TreeId::DESCRIPTORS`] holds a [`TreeDescriptor`] for every further tree: inserting such a row
 //! makes the tree, deleting it drops the tree, both as transactional as any other write.
+//!
+//! # Trees made of a table's rows
+//! An index on a table that has rows, or a table whose rows get other keys, is made by
+//! [`Transaction::build`]: each replica makes the trees from its own rows, beside the work, and
+//! only the switch to them is in line with other commits.
 
 mod session_locks;
 
@@ -50,6 +55,8 @@ impl TreeId {
     pub const DESCRIPTORS: TreeId = TreeId(1);
     /// The tree of sequence states, kept by the engine.
     pub const SEQUENCES: TreeId = TreeId(2);
+    /// The tree of builds that are under way, kept by the engine.
+    pub const BUILDS: TreeId = TreeId(3);
     /// The first id that SQL may give to a tree of its catalog; these need no descriptor.
     pub const FIRST_CATALOG: TreeId = TreeId(16);
     /// The first id of a tree that has a descriptor.
@@ -62,7 +69,7 @@ impl TreeId {
 
     /// Whether cached plans and catalog entries depend on this tree.
     pub fn is_catalog(self) -> bool {
-        self < TreeId::FIRST_USER && self != TreeId::SEQUENCES
+        self < TreeId::FIRST_USER && self != TreeId::SEQUENCES && self != TreeId::BUILDS
     }
 }
 
@@ -254,6 +261,62 @@ pub enum Inserted {
     Done,
     /// A row with the same key is there: in the table itself, or in the unique index named.
     Duplicate(TreeId),
+}
+
+/// Trees to be made of the rows that a table has: indexes, or the table itself under other keys
+/// together with its indexes, whose entries end with the new keys.
+///
+/// ```text
+/// CREATE INDEX            source t   rekeyed none        indexes [i on t]
+/// ADD PRIMARY KEY (a)     source t   rekeyed u, by a     indexes [all of t's, anew, on u]
+/// DROP of a primary key   source t   rekeyed u, numbers  indexes [all of t's, anew, on u]
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Build {
+    /// The tree of the table's rows. It is not dropped by this.
+    pub source: TreeId,
+    /// The tree that gets the same rows under other keys, if that is wanted.
+    pub rekeyed: Option<Rekeyed>,
+    /// New indexes: on the rekeyed tree if there is one, else on the source.
+    pub indexes: Vec<(TreeId, IndexDescriptor)>,
+}
+
+/// A tree that gets the rows of another under other keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rekeyed {
+    /// The new tree.
+    pub tree: TreeId,
+    /// The new keys.
+    pub key: RowKey,
+}
+
+/// What the keys of rows are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowKey {
+    /// These columns, none of which may be NULL.
+    Columns(Vec<IndexColumn>),
+    /// Numbers taken from a sequence, in the order of the old keys (8 bytes, big-endian).
+    Numbers(SequenceId),
+}
+
+/// How a build ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Built {
+    /// The trees are made, for this transaction to read, and for all once it has committed.
+    Done,
+    /// A further row has the key of another, in the rekeyed tree or in the unique index named. The
+    /// caller rolls back, to a savepoint at least.
+    Duplicate {
+        /// Where.
+        tree: TreeId,
+        /// The row.
+        row: Vec<u8>,
+    },
+    /// A row has a NULL in a column of its new key. The caller rolls back, to a savepoint at least.
+    NullKey {
+        /// The column, from 0.
+        column: usize,
+    },
 }
 
 /// Which way a scan goes.
@@ -559,6 +622,15 @@ pub trait Transaction {
 
     /// What is shown from here on rests on this too.
     fn owe(&mut self, debt: &Debt);
+
+    /// Makes trees of a table's rows as they are now, own writes included, and inserts their
+    /// descriptors. Ids of the trees are new. Waits until this and enough other replicas have made
+    /// them; rows of the source are not logged again.
+    ///
+    /// The caller holds a table lock on the source that keeps others from writing it
+    /// ([`TableLock::Share`] or stronger), and, when its rows get other keys, drops the source's
+    /// tree and its indexes' in the same transaction.
+    fn build(&mut self, build: &Build) -> Result<Built>;
 
     /// Marks this point.
     fn savepoint(&mut self) -> Savepoint;

@@ -263,6 +263,10 @@ impl Leader for Arc<Group> {
         Group::indexes(self, table)
     }
 
+    fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64> {
+        Ok(Group::take_numbers(self, sequence, count)?.0)
+    }
+
     fn commit(&self, request: CommitRequest) -> Result<Position> {
         Group::commit(self, request)
     }

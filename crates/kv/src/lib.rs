@@ -6,6 +6,7 @@
 //! ([`locks`]).
 
 pub mod apply;
+pub mod build;
 pub mod check;
 pub mod config;
 pub mod engine;

@@ -38,6 +38,7 @@
 //! SERIALIZABLE, chunks of large transactions, more than one group. At READ COMMITTED a transaction
 //! that idles keeps its last statement's snapshot, and so the versions which that needs.
 
+mod build;
 mod unique;
 
 #[cfg(test)]
@@ -47,13 +48,13 @@ use std::time::Duration;
 
 use base::coro;
 use base::engine::{
-    Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock, Savepoint, TableLock,
-    Transaction, TreeDescriptor, TreeKind, TxnOptions,
+    Build, Built, Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock,
+    Savepoint, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions,
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::{
-    CommandId, Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, Term, TreeId,
-    TxnId,
+    CommandId, Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, SequenceId, Term,
+    TreeId, TxnId,
 };
 use raft::planted::{is_planted, Bug};
 use storage::{Read, Scanned};
@@ -80,6 +81,9 @@ pub trait Leader: 'static {
     fn visible(&self) -> Lsn;
     /// The secondary indexes of a table, if it has any.
     fn indexes(&self, table: TreeId) -> Option<Indexes>;
+    /// The first of `count` numbers of a sequence. What they rest on comes before any commit of
+    /// who took them.
+    fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64>;
     /// See [`crate::Group::commit`].
     fn commit(&self, request: CommitRequest) -> Result<Position>;
 }
@@ -497,6 +501,10 @@ impl<L: Leader> Transaction for Txn<L> {
 
     fn owe(&mut self, debt: &Debt) {
         self.debt.merge(debt);
+    }
+
+    fn build(&mut self, build: &Build) -> Result<Built> {
+        self.build_trees(build)
     }
 
     fn savepoint(&mut self) -> Savepoint {

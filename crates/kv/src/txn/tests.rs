@@ -42,6 +42,7 @@ struct Inner {
     visible: Cell<Lsn>,
     term: Cell<Term>,
     next_txn: Cell<u64>,
+    next_number: Cell<u64>,
 }
 
 struct At {
@@ -64,6 +65,7 @@ impl Alone {
             visible: Cell::new(Lsn::ZERO),
             term: Cell::new(Term(1)),
             next_txn: Cell::new(1),
+            next_number: Cell::new(1),
         }))
     }
 
@@ -253,6 +255,11 @@ impl Leader for Alone {
     }
     fn indexes(&self, table: TreeId) -> Option<Indexes> {
         self.0.registry.indexes(table)
+    }
+    fn numbers(&self, _: SequenceId, count: u64) -> Result<u64> {
+        let first = self.0.next_number.get();
+        self.0.next_number.set(first + count);
+        Ok(first)
     }
     fn commit(&self, request: CommitRequest) -> Result<Position> {
         self.check_term(request.term)?;

@@ -1,9 +1,6 @@
 //! Keys that may be there once: of tables, and of unique indexes.
 
-use base::coro;
-use base::engine::{Direction, IndexDescriptor, Inserted, LockWait, RowBatch, RowLock};
-use base::engine::{TreeDescriptor, TreeKind};
-use base::limits::{ROWS_PER_YIELD, SCAN_BATCH_ROWS};
+use base::engine::{Direction, IndexDescriptor, LockWait, RowLock};
 use base::row::Row;
 use base::{Key, KeyRange, Result, TreeId};
 
@@ -12,7 +9,7 @@ use crate::locks::Acquired;
 use crate::registry::{has_null, index_key, index_prefix};
 
 /// The columns of a unique index's key in a row; `None` when one of them is NULL.
-fn unique_prefix(index: &IndexDescriptor, row: &Row<'_>) -> Result<Option<Key>> {
+pub(super) fn unique_prefix(index: &IndexDescriptor, row: &Row<'_>) -> Result<Option<Key>> {
     if has_null(index, row) {
         return Ok(None);
     }
@@ -111,45 +108,5 @@ impl<L: Leader> Txn<L> {
         scanned?;
         self.leader.check_term(term)?;
         Ok(is_there)
-    }
-
-    /// A descriptor was written: if it makes an index, its entries go into the write set. A unique
-    /// index finds the rows that disagree with it.
-    pub(super) fn index_was_made(&mut self, descriptor: &[u8]) -> Result<Inserted> {
-        let TreeDescriptor { id, kind } = TreeDescriptor::from_row(descriptor)?;
-        let TreeKind::Index(index) = kind else {
-            return Ok(Inserted::Done);
-        };
-        let now = (self.leader.visible(), AFTER_ALL);
-        let (limit, direction) = (SCAN_BATCH_ROWS, Direction::Forward);
-        let mut rest = Some(KeyRange::all());
-        let mut rows = RowBatch::default();
-        let mut since_yield = 0;
-        while let Some(range) = rest {
-            if since_yield >= ROWS_PER_YIELD {
-                coro::yield_now()?;
-                since_yield = 0;
-            }
-            rest = self.scan_as_of(index.table, &range, direction, now, limit, &mut rows)?;
-            since_yield += rows.len();
-            for (key, row) in rows.iter() {
-                let row = Row::parse(row)?;
-                if index.unique {
-                    let values = unique_prefix(&index, &row)?;
-                    if values.is_some_and(|values| self.has_own_entry(id, &values)) {
-                        return Ok(Inserted::Duplicate(id));
-                    }
-                }
-                let entry = index_key(&index, &row, key)?;
-                self.writes.put_entry(id, &entry, true, self.command)?;
-            }
-        }
-        Ok(Inserted::Done)
-    }
-
-    fn has_own_entry(&self, index: TreeId, values: &[u8]) -> bool {
-        let (range, direction) = (KeyRange::prefix(values), Direction::Forward);
-        let mut own = self.writes.range(index, &range, direction, AFTER_ALL);
-        own.any(|(_, row)| row.is_some())
     }
 }

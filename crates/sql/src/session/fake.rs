@@ -175,6 +175,19 @@ impl FakeTransaction {
         rows
     }
 
+    /// All rows of a tree, what this command wrote included.
+    fn newest_rows(&self, tree: TreeId) -> Vec<(Key, Vec<u8>)> {
+        let committed = self.engine.state.lock().trees.get(&tree).cloned();
+        let mut keys: Vec<Key> = committed.unwrap_or_default().into_keys().collect();
+        let own = self.writes.keys().filter(|place| place.0 == tree);
+        keys.extend(own.map(|place| place.1.clone()));
+        keys.sort();
+        keys.dedup();
+        keys.into_iter()
+            .filter_map(|key| self.newest(tree, &key).map(|row| (key, row)))
+            .collect()
+    }
+
     fn descriptors(&self) -> Vec<TreeDescriptor> {
         let mut keys = self
             .engine
@@ -397,6 +410,54 @@ impl Transaction for FakeTransaction {
 
     fn owe(&mut self, debt: &Debt) {
         self.debt.merge(debt);
+    }
+
+    fn build(&mut self, build: &Build) -> Result<Built> {
+        let rows = self.newest_rows(build.source);
+        let into = build.rekeyed.as_ref().map_or(build.source, |new| new.tree);
+        if into != build.source {
+            let kind = TreeKind::Table;
+            let row = TreeDescriptor { id: into, kind }.to_row();
+            self.write(TreeId::DESCRIPTORS, &into.descriptor_key(), Some(row));
+        }
+        for (id, index) in &build.indexes {
+            let kind = TreeKind::Index(index.clone());
+            let row = TreeDescriptor { id: *id, kind }.to_row();
+            self.write(TreeId::DESCRIPTORS, &id.descriptor_key(), Some(row));
+        }
+        for (old, row) in rows {
+            let key = match build.rekeyed.as_ref().map(|new| &new.key) {
+                None => old,
+                Some(RowKey::Numbers(sequence)) => {
+                    let (number, _) = self.engine.advance(*sequence, 1)?;
+                    number.to_be_bytes().to_vec()
+                }
+                Some(RowKey::Columns(columns)) => {
+                    let parsed = Row::parse(&row)?;
+                    let null = |of: &&IndexColumn| parsed.column(of.column).is_none();
+                    if let Some(IndexColumn { column, .. }) = columns.iter().find(null) {
+                        return Ok(Built::NullKey { column: *column });
+                    }
+                    let index = IndexDescriptor {
+                        table: into,
+                        columns: columns.clone(),
+                        unique: true,
+                    };
+                    entry(&index, &row, true).unwrap()
+                }
+            };
+            let refused = match into == build.source {
+                true => self.refused(into, &key, &row),
+                false => match self.insert(into, &key, &row)? {
+                    Inserted::Done => None,
+                    Inserted::Duplicate(tree) => Some(tree),
+                },
+            };
+            if let Some(tree) = refused {
+                return Ok(Built::Duplicate { tree, row });
+            }
+        }
+        Ok(Built::Done)
     }
 
     fn savepoint(&mut self) -> Savepoint {

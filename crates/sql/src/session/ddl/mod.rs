@@ -1,11 +1,12 @@
 //! DDL: writes of the catalog, as transactional as any other.
 
+mod build;
 mod table;
 
 use std::sync::Arc;
 
-use base::engine::{Direction, Inserted, LockWait, RowBatch, TableLock};
-use base::{Error, KeyRange, Result, SequenceId, SqlState};
+use base::engine::{LockWait, TableLock};
+use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
     DropBehavior, DropStmt, IndexStmt, Node, ObjectType, RangeVar, SortByDir, SortByNulls,
     TruncateStmt,
@@ -20,9 +21,9 @@ use crate::catalog::{
     PG_CATALOG,
 };
 use crate::exec::program::compile;
-use crate::exec::{rows, Exec};
+use crate::exec::Exec;
 use crate::parser::{self, NodeEnum, Statement};
-use crate::types::{self, Datum, TypeId};
+use crate::types::{Datum, TypeId};
 use table::{choose_name, cut_name};
 
 impl Session {
@@ -353,7 +354,7 @@ impl Session {
             self.notice(NoticeSeverity::Notice, body, sink)?;
             return Ok(tag("CREATE INDEX"));
         }
-        let mut new = self.with_new_trees(&old)?;
+        let mut new = (*old).clone();
         let index = Index {
             oid: self.new_oid()?,
             name,
@@ -374,39 +375,8 @@ impl Session {
             }
         }
         new.indexes.push(index);
-        self.rewrite(database, &old, &new)?;
+        self.build_indexes(database, &old, &new)?;
         Ok(tag("CREATE INDEX"))
-    }
-
-    /// Copies the rows of a table into new trees, and puts those in the place of the old ones.
-    fn rewrite(&mut self, database: u32, old: &Table, new: &Table) -> Result<()> {
-        let Some(open) = &mut self.open else {
-            return Err(Error::internal("nothing is open"));
-        };
-        let txn = open.txn.as_mut();
-        store::create_trees(txn, new)?;
-        store::update_table(txn, database, new)?;
-        let mut batch = RowBatch::default();
-        let mut rest = Some(KeyRange::all());
-        while let Some(range) = rest {
-            rest = txn.scan(old.tree, &range, Direction::Forward, usize::MAX, &mut batch)?;
-            for (key, bytes) in batch.iter() {
-                let row = rows::decode(old, &[], bytes, key, false)?;
-                let key = match new.primary_key() {
-                    Some(index) => rows::index_key(new, index, &row)?,
-                    None if old.primary_key().is_none() => key.to_vec(),
-                    None => {
-                        let number = self.shared.next_number(SequenceId(u64::from(new.oid)))?;
-                        number.to_be_bytes().to_vec()
-                    }
-                };
-                let bytes = rows::encode(new, &row)?;
-                if let Inserted::Duplicate(tree) = txn.insert(new.tree, &key, &bytes)? {
-                    return Err(duplicated(new, tree, &row, &self.eval));
-                }
-            }
-        }
-        store::drop_trees(txn, old)
     }
 
     fn create_schema(
@@ -576,46 +546,6 @@ fn indexed_column(node: &Node, table: &Table) -> Result<IndexedColumn> {
         return Err(Error::unsupported("this order of NULLs in an index"));
     }
     Ok(IndexedColumn { column, descending })
-}
-
-/// 23505 for rows that a new unique index finds equal.
-fn duplicated(
-    table: &Table,
-    tree: base::TreeId,
-    row: &[Datum],
-    eval: &types::EvalContext,
-) -> Error {
-    let Some(index) = table.index_of_tree(tree) else {
-        return Error::internal("a duplicate in no index");
-    };
-    let names: Vec<_> = index
-        .columns
-        .iter()
-        .map(|column| table.columns[column.column].name.as_str())
-        .collect();
-    let values: Vec<_> = index
-        .columns
-        .iter()
-        .map(|column| {
-            let ty = table.columns[column.column].type_id;
-            match &row[column.column] {
-                Datum::Null => "null".to_owned(),
-                value => types::output(eval, ty, value).unwrap_or_default(),
-            }
-        })
-        .collect();
-    let mut error = Error::new(
-        SqlState::UNIQUE_VIOLATION,
-        format!("could not create unique index \"{}\"", index.name),
-    )
-    .with_detail(format!(
-        "Key ({})=({}) is duplicated.",
-        names.join(", "),
-        values.join(", ")
-    ));
-    error.fields_mut().table = Some(table.name.clone());
-    error.fields_mut().constraint = Some(index.name.clone());
-    error
 }
 
 fn refuse_index_options(create: &IndexStmt) -> Result<()> {

@@ -1,0 +1,137 @@
+//! Trees made of the rows that a table has: new indexes, and the table itself under other keys.
+//!
+//! The engine makes them beside the work, on every replica ([`base::engine::Transaction::build`]);
+//! here is how they follow from two states of a table's definition, and what is said when its rows
+//! do not allow them.
+
+use base::engine::{Build, Built, Rekeyed, RowKey};
+use base::{Error, Result, SequenceId, SqlState, TreeId};
+
+use crate::catalog::{store, Table};
+use crate::exec::rows;
+use crate::session::Session;
+use crate::types::{self, Datum, EvalContext};
+
+impl Session {
+    /// Builds the indexes that `new` has and `old` has not, and puts `new` into the catalog. Both
+    /// have the same rows under the same keys. The table is locked against writers.
+    ///
+    /// # Errors
+    /// 23505 when a unique index finds rows that are equal.
+    pub(super) fn build_indexes(&mut self, database: u32, old: &Table, new: &Table) -> Result<()> {
+        let is_known = |tree: TreeId| old.indexes.iter().any(|index| index.tree == tree);
+        let mut indexes = Vec::new();
+        for index in new.indexes.iter().filter(|index| !is_known(index.tree)) {
+            indexes.push((index.tree, store::index_descriptor(new, index)?));
+        }
+        let build = Build {
+            source: old.tree,
+            rekeyed: None,
+            indexes,
+        };
+        self.build(database, new, &build)
+    }
+
+    /// Moves the rows of `old` to the keys that `new` has, its primary key or hidden numbers, with
+    /// new trees for the table and all its indexes ([`Session::with_new_trees`]); puts `new` into
+    /// the catalog and drops the old trees. Columns are the same in both. The table is locked
+    /// against everyone.
+    ///
+    /// # Errors
+    /// 23505 when rows are equal in the new key or a new unique index; 23502 when the new key is
+    /// NULL somewhere.
+    #[allow(dead_code)] // ALTER TABLE will.
+    pub(super) fn rekey(&mut self, database: u32, old: &Table, new: &Table) -> Result<()> {
+        let key = match new.primary_key() {
+            Some(index) => RowKey::Columns(store::index_descriptor(new, index)?.columns),
+            None => RowKey::Numbers(SequenceId(u64::from(new.oid))),
+        };
+        let mut indexes = Vec::new();
+        for index in new.indexes.iter().filter(|index| !index.primary) {
+            indexes.push((index.tree, store::index_descriptor(new, index)?));
+        }
+        let build = Build {
+            source: old.tree,
+            rekeyed: Some(Rekeyed {
+                tree: new.tree,
+                key,
+            }),
+            indexes,
+        };
+        self.build(database, new, &build)?;
+        match &mut self.open {
+            Some(open) => store::drop_trees(open.txn.as_mut(), old),
+            None => Err(Error::internal("nothing is open")),
+        }
+    }
+
+    fn build(&mut self, database: u32, new: &Table, build: &Build) -> Result<()> {
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        match open.txn.build(build)? {
+            Built::Done => store::update_table(open.txn.as_mut(), database, new),
+            Built::Duplicate { tree, row } => Err(duplicated(new, tree, &row, &self.eval)),
+            Built::NullKey { column } => Err(null_key(new, column)),
+        }
+    }
+}
+
+/// 23505 for rows that a new unique index finds equal.
+fn duplicated(table: &Table, tree: TreeId, row: &[u8], eval: &EvalContext) -> Error {
+    match describe_duplicate(table, tree, row, eval) {
+        Ok(error) | Err(error) => error,
+    }
+}
+
+fn describe_duplicate(
+    table: &Table,
+    tree: TreeId,
+    row: &[u8],
+    eval: &EvalContext,
+) -> Result<Error> {
+    let index = table.index_of_tree(tree);
+    let index = index.ok_or_else(|| Error::internal("a duplicate in no index"))?;
+    let row = rows::decode(table, &[], row, &[], false)?;
+    let names: Vec<_> = index
+        .columns
+        .iter()
+        .map(|column| table.columns[column.column].name.as_str())
+        .collect();
+    let values: Vec<_> = index
+        .columns
+        .iter()
+        .map(|column| {
+            let ty = table.columns[column.column].type_id;
+            match &row[column.column] {
+                Datum::Null => "null".to_owned(),
+                value => types::output(eval, ty, value).unwrap_or_default(),
+            }
+        })
+        .collect();
+    let mut error = Error::new(
+        SqlState::UNIQUE_VIOLATION,
+        format!("could not create unique index \"{}\"", index.name),
+    )
+    .with_detail(format!(
+        "Key ({})=({}) is duplicated.",
+        names.join(", "),
+        values.join(", ")
+    ));
+    error.fields_mut().table = Some(table.name.clone());
+    error.fields_mut().constraint = Some(index.name.clone());
+    Ok(error)
+}
+
+/// 23502 for a row that has no value for the new key.
+fn null_key(table: &Table, column: usize) -> Error {
+    let column = &table.columns[column];
+    let message = format!(
+        "column \"{}\" of relation \"{}\" contains null values",
+        column.name, table.name
+    );
+    let mut error = Error::new(SqlState::NOT_NULL_VIOLATION, message);
+    error.fields_mut().table = Some(table.name.clone());
+    error.fields_mut().column = Some(column.name.clone());
+    error
+}
