@@ -572,7 +572,18 @@ pub trait Transaction {
         batch: &mut RowBatch,
     ) -> Result<Option<KeyRange>>;
 
-    /// Locks a row that this statement has read. `newest` receives the newest version when it
+    /// Like [`Transaction::scan`] forward, but sees the newest committed version of each row and
+    /// all that this transaction has written, whatever its snapshot: what foreign keys must look at.
+    fn scan_newest(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>>;
+
+    /// Locks a row that this statement has read. `KeyShare` is disturbed by no change that leaves
+    /// the row's unique keys as they were. `newest` receives the newest version when it
     /// differs from what was read.
     ///
     /// # Errors

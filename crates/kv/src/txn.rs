@@ -52,6 +52,7 @@ use base::engine::{
     Savepoint, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions,
 };
 use base::limits::SCAN_BATCH_ROWS;
+use base::row::Row;
 use base::{
     CommandId, Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, SequenceId, Term,
     TreeId, TxnId,
@@ -298,7 +299,8 @@ impl<L: Leader> Txn<L> {
         let read = self.get_newest(tree, key, &mut row);
         self.last_locked.row = row;
         let read = read?;
-        let is_changed = read.version > at.lsn;
+        let is_changed = read.version > at.lsn
+            && !(strength == RowLock::KeyShare && read.exists && self.has_same_keys(tree, key)?);
         if is_changed && self.isolation != Isolation::ReadCommitted {
             let what = if read.exists { "update" } else { "delete" };
             let message = format!("could not serialize access due to concurrent {what}");
@@ -317,6 +319,30 @@ impl<L: Leader> Txn<L> {
             true => LockedRow::Changed,
             false => LockedRow::Unchanged,
         })
+    }
+
+    /// Whether the newest version of a row, which is in `last_locked`, has the unique keys that the
+    /// snapshot shows.
+    fn has_same_keys(&mut self, tree: TreeId, key: &[u8]) -> Result<bool> {
+        let mut old = Vec::new();
+        let view = self.view()?;
+        let at = view.position();
+        let read = view.get(tree, key, at.lsn, &mut old)?;
+        self.owe(at.term, read.owes);
+        if !read.exists {
+            return Ok(false);
+        }
+        let Some(indexes) = self.indexes(tree)? else {
+            return Ok(true);
+        };
+        let old = Row::parse(&old)?;
+        let new = Row::parse(&self.last_locked.row)?;
+        for (_, index) in indexes.iter().filter(|(_, index)| index.unique) {
+            if unique::unique_prefix(index, &old)? != unique::unique_prefix(index, &new)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The indexes of a table, those made and without those dropped by this transaction.
@@ -423,6 +449,21 @@ impl<L: Leader> Transaction for Txn<L> {
         let limit = limit.clamp(1, SCAN_BATCH_ROWS);
         let as_of = (self.at()?.lsn, self.command);
         self.scan_as_of(tree, range, direction, as_of, limit, batch)
+    }
+
+    fn scan_newest(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        let limit = limit.clamp(1, SCAN_BATCH_ROWS);
+        let term = self.at()?.term;
+        let now = (self.leader.visible(), AFTER_ALL);
+        let rest = self.scan_as_of(tree, range, Direction::Forward, now, limit, batch)?;
+        self.leader.check_term(term)?;
+        Ok(rest)
     }
 
     fn lock_row(

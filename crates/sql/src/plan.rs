@@ -12,6 +12,7 @@ use std::sync::Arc;
 use base::engine::{LockWait, RowLock};
 
 use crate::catalog::{Catalog, Index, Table};
+use crate::exec::foreign::Rules;
 use crate::exec::program::Program;
 use crate::functions::{Aggregate, Coercion, Function};
 use crate::types::{Datum, TypeId};
@@ -390,6 +391,8 @@ pub struct Target {
     pub table: Arc<Table>,
     /// Its CHECK constraints: name and condition over the new row.
     pub checks: Vec<(String, Program)>,
+    /// The foreign keys that may be touched, if any.
+    pub rules: Option<Rc<Rules>>,
     /// What is returned of each row.
     pub returning: Option<Vec<Program>>,
 }

@@ -11,6 +11,7 @@ use pg_query::protobuf::{
 };
 
 use super::expr::Place;
+use super::foreign::Touch;
 use super::write::target_scope;
 use super::{strings, Binder, Bound};
 use crate::catalog::{RelationKind, Table};
@@ -74,8 +75,12 @@ impl Binder<'_> {
             columns,
             filter: filter.as_ref().map(compile),
         };
+        let touch = Touch {
+            inserts: true,
+            ..Touch::default()
+        };
         let insert = Insert {
-            target: self.target(table, None)?,
+            target: self.target(table, None, touch)?,
             input: Rc::new(Plan::Values(Vec::new())),
             conflict: None,
         };

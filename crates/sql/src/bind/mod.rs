@@ -14,6 +14,7 @@
 //! | [`access`] | which keys a condition leaves |
 //! | [`write`] | INSERT, UPDATE, DELETE |
 //! | [`copy`] | COPY |
+//! | [`foreign`] | the foreign keys that those touch |
 //!
 //! # What it leaves out
 //! Choosing among plans by cost: a condition on leading key columns is used where there is one,
@@ -24,6 +25,7 @@ pub mod call;
 pub mod coerce;
 pub mod copy;
 pub mod expr;
+pub mod foreign;
 pub mod from;
 pub mod group;
 pub mod scope;

@@ -11,6 +11,7 @@ use pg_query::protobuf::{
 };
 
 use super::expr::Place;
+use super::foreign::Touch;
 use super::from::conjuncts;
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::select::projection;
@@ -57,8 +58,14 @@ impl Binder<'_> {
         let scope = target_scope(&table, name);
         let (returning, columns) = self.returning(insert.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
+        let set = conflict.as_ref().and_then(|conflict| conflict.set.as_ref());
+        let touch = Touch {
+            inserts: true,
+            changes: set.into_iter().flatten().map(|set| set.0).collect(),
+            deletes: false,
+        };
         let insert = Insert {
-            target: self.target(table, returning)?,
+            target: self.target(table, returning, touch)?,
             input: Rc::new(input),
             conflict,
         };
@@ -69,19 +76,27 @@ impl Binder<'_> {
         &mut self,
         table: Arc<Table>,
         returning: Option<Vec<Program>>,
+        touch: Touch,
     ) -> Result<Target> {
-        let scope = target_scope(&table, &table.name);
+        Ok(Target {
+            checks: self.checks(&table)?,
+            rules: self.rules(&table, touch)?,
+            table,
+            returning,
+        })
+    }
+
+    /// The CHECK constraints of a table, by name as they are carried out.
+    pub(crate) fn checks(&mut self, table: &Arc<Table>) -> Result<Vec<(String, Program)>> {
+        let scope = target_scope(table, &table.name);
         let mut checks = Vec::new();
         for check in &table.checks {
             let condition = self.stored(&check.condition, &scope, Place::CHECK)?;
             let condition = self.condition(condition, "CHECK")?;
             checks.push((check.name.clone(), compile(&condition)));
         }
-        Ok(Target {
-            table,
-            checks,
-            returning,
-        })
+        checks.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(checks)
     }
 
     /// An expression that the catalog keeps as text.
@@ -141,7 +156,7 @@ impl Binder<'_> {
     }
 
     /// The default of a column; NULL without one.
-    fn default(&mut self, table: &Table, place: usize) -> Result<Expr> {
+    pub(super) fn default(&mut self, table: &Table, place: usize) -> Result<Expr> {
         let column = &table.columns[place];
         let expr = match &column.default {
             None => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
@@ -457,8 +472,12 @@ impl Binder<'_> {
                 let mut indexed = index.columns.iter();
                 indexed.any(|column| set.iter().any(|(place, _)| *place == column.column))
             });
+        let touch = Touch {
+            changes: set.iter().map(|set| set.0).collect(),
+            ..Touch::default()
+        };
         let update = Update {
-            target: self.target(table, returning)?,
+            target: self.target(table, returning, touch)?,
             input: Rc::new(input),
             set,
             recheck: condition.as_ref().map(compile),
@@ -478,8 +497,12 @@ impl Binder<'_> {
             self.target_rows(&table, alias, &delete.using_clause, &delete.where_clause)?;
         let (returning, columns) = self.returning(delete.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
+        let touch = Touch {
+            deletes: true,
+            ..Touch::default()
+        };
         let delete = Delete {
-            target: self.target(table, returning)?,
+            target: self.target(table, returning, touch)?,
             input: Rc::new(input),
             recheck: condition.as_ref().map(compile),
         };

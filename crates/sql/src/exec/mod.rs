@@ -10,11 +10,13 @@
 //! | [`cursor`] | scans, filters, projections, limits, sets |
 //! | [`join`], [`group`], [`sort`] | what must see many rows at once |
 //! | [`write`] | INSERT, UPDATE, DELETE, row locks |
+//! | [`foreign`] | what foreign keys make of it |
 //! | [`rows`] | rows and keys as bytes |
 //! | [`subquery`] | queries inside expressions |
 //! | [`session_functions`] | functions that ask the session or the catalog |
 
 pub mod cursor;
+pub mod foreign;
 pub mod group;
 pub mod join;
 pub mod program;
@@ -55,6 +57,8 @@ pub struct Exec<'a> {
     pub outer: Vec<Row>,
     /// The rows that a writing node has written.
     pub written: u64,
+    /// What foreign keys have to look at when the statement ends.
+    pub events: foreign::Events,
     stack: Vec<Datum>,
     cases: Vec<Datum>,
     values: HashMap<usize, Datum>,
@@ -79,6 +83,7 @@ impl<'a> Exec<'a> {
             params,
             outer: Vec::new(),
             written: 0,
+            events: foreign::Events::new(),
             stack: Vec::new(),
             cases: Vec::new(),
             values: HashMap::default(),

@@ -10,7 +10,7 @@ use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
 use super::cursor::{open, Cursor};
 use super::program::Program;
-use super::{rows, Exec};
+use super::{foreign, rows, Exec};
 use crate::catalog::{Index, Table};
 use crate::plan::{Conflict, Delete, Insert, LockRows, Plan, Row, Target, Update};
 use crate::types::{self, Datum};
@@ -29,7 +29,16 @@ fn returned(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<Option<
 
 /// Checks a new row against NOT NULL and CHECK.
 fn check_row(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
-    let table = &target.table;
+    check_values(&target.table, &target.checks, row, cx)
+}
+
+/// Checks the values of a row against NOT NULL and these CHECK constraints.
+pub(super) fn check_values(
+    table: &Table,
+    checks: &[(String, Program)],
+    row: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<()> {
     for (column, value) in table.columns.iter().zip(row) {
         if column.not_null && value.is_null() && !column.dropped {
             let mut error = Error::new(
@@ -44,7 +53,7 @@ fn check_row(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
             return Err(about(error, table, cx));
         }
     }
-    for (name, condition) in &target.checks {
+    for (name, condition) in checks {
         // NULL is no violation.
         if condition.eval(cx, row)? == Datum::Bool(false) {
             let mut error = Error::new(
@@ -62,7 +71,8 @@ fn check_row(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
     Ok(())
 }
 
-fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
+/// The same error, about a table.
+pub(super) fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
     let schema = cx.catalog.schema_by_oid(table.schema);
     error.fields_mut().schema = schema.map(|schema| schema.name.clone());
     error.fields_mut().table = Some(table.name.clone());
@@ -180,7 +190,12 @@ impl<'p> InsertCursor<'p> {
         let bytes = rows::encode(table, &row)?;
         loop {
             let tree = match cx.txn.insert(table.tree, &key, &bytes)? {
-                Inserted::Done => return Ok(Some(row)),
+                Inserted::Done => {
+                    if let Some(rules) = &target.rules {
+                        foreign::inserted(rules, 0, &key, &row, cx);
+                    }
+                    return Ok(Some(row));
+                }
                 Inserted::Duplicate(tree) => tree,
             };
             let index = index_of(table, tree)?;
@@ -260,7 +275,7 @@ impl<'p> InsertCursor<'p> {
             new[*place] = value.eval(cx, &both)?;
         }
         check_row(target, &new, cx)?;
-        replace(table, &key, &both[..width], &new, cx)?;
+        replace_row(target, &key, &both[..width], &new, cx)?;
         Ok(Upserted::Row(new))
     }
 }
@@ -295,14 +310,29 @@ fn existing_key(
     rows::row_key_of_entry(table, index, batch.get(0).0).map(|key| Some(key.to_vec()))
 }
 
-/// Puts a new row in the place of a locked one.
-fn replace(
-    table: &Table,
+/// Puts a new row in the place of a locked one, and tells foreign keys.
+fn replace_row(
+    target: &Target,
     key: &[u8],
     old: &[Datum],
     new: &[Datum],
     cx: &mut Exec<'_>,
 ) -> Result<()> {
+    let new_key = replace(&target.table, key, old, new, cx)?;
+    if let Some(rules) = &target.rules {
+        foreign::updated(rules, 0, (key, &new_key), (old, new), cx);
+    }
+    Ok(())
+}
+
+/// Puts a new row in the place of a locked one; returns its key.
+pub(super) fn replace(
+    table: &Table,
+    key: &[u8],
+    old: &[Datum],
+    new: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<Key> {
     let bytes = rows::encode(table, new)?;
     let new_key = match table.primary_key() {
         Some(index) if index.columns.iter().any(|c| old[c.column] != new[c.column]) => {
@@ -317,7 +347,7 @@ fn replace(
         cx.txn.insert(table.tree, &new_key, &bytes)?
     };
     match outcome {
-        Inserted::Done => Ok(()),
+        Inserted::Done => Ok(new_key),
         Inserted::Duplicate(tree) => Err(duplicate_key(table, index_of(table, tree)?, new, cx)),
     }
 }
@@ -406,7 +436,7 @@ impl<'p> UpdateCursor<'p> {
             new[*place] = value.eval(cx, &row)?;
         }
         check_row(&update.target, &new, cx)?;
-        replace(table, &key, &row[..width], &new, cx)?;
+        replace_row(&update.target, &key, &row[..width], &new, cx)?;
         row[..width].clone_from_slice(&new);
         Ok(Some(row))
     }
@@ -453,6 +483,9 @@ impl Cursor for DeleteCursor<'_> {
                 continue;
             };
             cx.txn.delete(table.tree, &key)?;
+            if let Some(rules) = &self.delete.target.rules {
+                foreign::deleted(rules, 0, &row[..table.columns.len()], cx);
+            }
             cx.written += 1;
             if let Some(row) = returned(&self.delete.target, &row, cx)? {
                 return Ok(Some(row));

@@ -351,6 +351,17 @@ impl Transaction for FakeTransaction {
         Ok(Some(rest))
     }
 
+    fn scan_newest(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        self.command += 1;
+        self.scan(tree, range, Direction::Forward, limit, batch)
+    }
+
     fn lock_row(
         &mut self,
         tree: TreeId,
@@ -359,7 +370,8 @@ impl Transaction for FakeTransaction {
         _: LockWait,
         _: &mut Vec<u8>,
     ) -> Result<LockedRow> {
-        Ok(match self.is_written_by_command(tree, key) {
+        let gone = self.newest(tree, key).is_none() || self.is_written_by_command(tree, key);
+        Ok(match gone {
             true => LockedRow::Gone,
             false => LockedRow::Unchanged,
         })

@@ -150,6 +150,7 @@ impl Session {
                 }
             }
         }
+        exec::foreign::finish(&mut cx)?;
         let written = cx.written;
         if let Some(open) = &mut self.open {
             open.wrote |= bound.writes && written > 0;

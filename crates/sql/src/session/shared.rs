@@ -8,6 +8,7 @@ use base::env::Env;
 use base::hash::HashMap;
 use base::{Result, SequenceId};
 
+use super::constraints::Constraints;
 use super::settings::Settings;
 use super::{Prepared, SessionStart};
 
@@ -21,6 +22,8 @@ pub struct Shared {
     pub(crate) start: SessionStart,
     pub(crate) settings: Settings,
     pub(crate) statements: HashMap<String, Rc<Prepared>>,
+    /// What the constraints of the open transaction wait for.
+    pub(crate) constraints: Constraints,
     numbers: HashMap<SequenceId, Numbers>,
     /// The last values that nextval gave here, by sequence; the last of all.
     pub(crate) sequence_values: HashMap<u32, i64>,
@@ -48,6 +51,7 @@ impl Shared {
             start,
             settings,
             statements: HashMap::default(),
+            constraints: Constraints::default(),
             numbers: HashMap::default(),
             sequence_values: HashMap::default(),
             last_sequence: None,

@@ -10,6 +10,7 @@
 use base::engine::{Isolation, Savepoint, Transaction, TxnOptions};
 use base::{Debt, Durability, Error, Result, SessionId, SqlState};
 
+use super::constraints::{Constraints, Mark};
 use super::{Session, Sink, TransactionStatus};
 use crate::catalog::Catalog;
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub(super) struct Named {
     pub savepoint: Savepoint,
     pub settings: usize,
     pub catalog_changed: bool,
+    pub constraints: Mark,
 }
 
 /// What the current message's output rests on: commits, each at its own level, and reads of ended
@@ -110,6 +112,7 @@ impl Session {
             .ok()
             .map(SessionId);
         self.characteristics = options;
+        self.shared.constraints = Constraints::default();
         let mut txn = self.shared.engine.begin(options)?;
         txn.set_lock_timeout(self.shared.settings.parsed().lock_timeout);
         self.open = Some(Open {
@@ -128,6 +131,10 @@ impl Session {
 
     /// Commits what is open. After an error nothing is open.
     pub(super) fn commit(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        if let Err(error) = self.check_deferred() {
+            self.roll_back();
+            return Err(error);
+        }
         let Some(open) = self.open.take() else {
             self.state = State::None;
             self.shared.settings.end_transaction();
@@ -221,6 +228,7 @@ impl Session {
             savepoint,
             settings,
             catalog_changed: open.catalog_changed,
+            constraints: self.shared.constraints.mark(),
         });
         Ok(())
     }
@@ -257,6 +265,7 @@ impl Session {
             open.catalog_changed = named.catalog_changed;
             open.own_catalog = None;
             self.shared.settings.roll_back_to(named.settings);
+            self.shared.constraints.roll_back_to(&named.constraints);
             open.savepoints.truncate(place + 1);
         }
         if self.state == State::Failed {

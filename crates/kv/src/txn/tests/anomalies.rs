@@ -322,3 +322,52 @@ fn serializable_is_refused() {
         "isolation level SERIALIZABLE is not supported"
     );
 }
+
+#[test]
+fn a_key_share_lock_is_disturbed_by_changes_of_keys_only() {
+    for isolation in [ReadCommitted, RepeatableRead] {
+        let leader = with_rows(&[("a", "100"), ("b", "1")]);
+        let (one, two) = (
+            Client::new(&leader, ReadCommitted),
+            Client::new(&leader, isolation),
+        );
+        let lock = |key: &'static str| {
+            two.run(move |txn| {
+                let (strength, wait) = (RowLock::KeyShare, LockWait::Block);
+                txn.lock_row(TABLE, key.as_bytes(), strength, wait, &mut Vec::new())
+            })
+        };
+        assert_eq!(two.read("a").as_deref(), Some("100"));
+        assert_eq!(one.update("a", add(10)).end(), Ok(Some(Inserted::Done)));
+        assert_eq!(one.delete("b").end(), Ok(true));
+        one.commit().unwrap();
+        assert_eq!(lock("a").end(), Ok(LockedRow::Unchanged));
+        match isolation {
+            ReadCommitted => assert_eq!(lock("b").end(), Ok(LockedRow::Gone)),
+            _ => assert!(lock("b").end().is_err()),
+        }
+    }
+}
+
+#[test]
+fn the_newest_rows_can_be_seen_past_a_snapshot() {
+    let leader = with_rows(&[("a", "1"), ("b", "2")]);
+    let (one, two) = (
+        Client::new(&leader, ReadCommitted),
+        Client::new(&leader, RepeatableRead),
+    );
+    assert_eq!(two.read("a").as_deref(), Some("1"));
+    assert_eq!(one.insert("c", row("3", "")).end(), Ok(Inserted::Done));
+    assert_eq!(one.delete("a").end(), Ok(true));
+    one.commit().unwrap();
+    assert_eq!(two.insert("d", row("4", "")).end(), Ok(Inserted::Done));
+    let seen = two.run(|txn| {
+        let mut batch = RowBatch::default();
+        txn.scan_newest(TABLE, &KeyRange::all(), 10, &mut batch)?;
+        Ok(batch
+            .iter()
+            .map(|(_, row)| first_of(row))
+            .collect::<Vec<_>>())
+    });
+    assert_eq!(seen.end().unwrap(), ["2", "3", "4"]);
+}

@@ -9,6 +9,7 @@ use super::check_referenced;
 use super::options::{Chosen, Options};
 use super::rows::Rows;
 use crate::bind::copy::{CopyFrom, Source};
+use crate::exec::foreign;
 use crate::exec::write::InsertCursor;
 use crate::exec::Exec;
 use crate::parser::Statement;
@@ -74,12 +75,13 @@ impl Session {
         let table = insert.target.table.clone();
         let mut rows = Rows::new(&options, table, &how.columns, force);
         let loaded = Loader::new(insert, &how).run(&mut rows, sink, &mut cx);
+        let looked = match loaded {
+            Ok(()) => foreign::finish(&mut cx),
+            Err(error) => Err(rows.explain(error)),
+        };
         let written = cx.written;
         open.wrote |= written > 0;
-        match loaded {
-            Ok(()) => Ok(written),
-            Err(error) => Err(rows.explain(error)),
-        }
+        looked.map(|()| written)
     }
 }
 

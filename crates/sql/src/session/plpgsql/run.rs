@@ -121,6 +121,7 @@ impl Session {
         let savepoint = open.txn.savepoint();
         let catalog_changed = open.catalog_changed;
         let settings = self.shared.settings.mark();
+        let constraints = self.shared.constraints.mark();
         frame.guarded += 1;
         let outcome = self.block_body(block, frame);
         frame.guarded -= 1;
@@ -143,6 +144,7 @@ impl Session {
             return Err(error);
         };
         self.undo_to(savepoint, settings, catalog_changed);
+        self.shared.constraints.roll_back_to(&constraints);
         let (state, message) = block.error_slots;
         let outer = (
             frame.slots[state].value.clone(),

@@ -1,0 +1,230 @@
+//! Constraints that wait: which are deferred in the open transaction, and what they have to look at
+//! before it commits.
+//!
+//! ```text
+//! set constraints all deferred      modes: all → true
+//! insert into c values (1, 7)       queue: [Refers c → p]
+//! savepoint s                       mark: 1 event, none done
+//! set constraints c_fkey immediate  looks; done: [0]
+//! rollback to s                     done: []: it is to be looked at again
+//! commit                            looks; 23503 rolls everything back
+//! ```
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::ConstraintsSetStmt;
+
+use super::utility::tag;
+use super::{CommandTag, Session};
+use crate::catalog::{Catalog, ForeignKey, Table};
+use crate::exec::foreign::{self, Event};
+use crate::exec::Exec;
+use crate::parser::NodeEnum;
+
+/// What the constraints of the open transaction wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Constraints {
+    modes: Modes,
+    queue: Vec<(Event, bool)>,
+    /// The places in the queue that are done, in the order in which they were.
+    done: Vec<usize>,
+    catalog: Option<Arc<Catalog>>,
+}
+
+/// What SET CONSTRAINTS has said.
+#[derive(Clone, Debug, Default)]
+struct Modes {
+    all: Option<bool>,
+    each: Vec<(u32, bool)>,
+}
+
+/// Where a savepoint stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    modes: Modes,
+    queued: usize,
+    done: usize,
+}
+
+impl Constraints {
+    /// Whether a constraint is looked at when the transaction commits.
+    pub(crate) fn is_deferred(&self, key: &ForeignKey) -> bool {
+        if !key.deferrable {
+            return false;
+        }
+        let own = self.modes.each.iter().rfind(|mode| mode.0 == key.oid);
+        own.map(|mode| mode.1)
+            .or(self.modes.all)
+            .unwrap_or(key.initially_deferred)
+    }
+
+    /// Keeps an event until then.
+    pub(crate) fn defer(&mut self, event: Event, catalog: Arc<Catalog>) {
+        self.queue.push((event, false));
+        self.catalog = Some(catalog);
+    }
+
+    /// Where a savepoint stands.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            modes: self.modes.clone(),
+            queued: self.queue.len(),
+            done: self.done.len(),
+        }
+    }
+
+    /// Goes back to a savepoint.
+    pub(crate) fn roll_back_to(&mut self, mark: &Mark) {
+        self.modes = mark.modes.clone();
+        for place in self.done.drain(mark.done..) {
+            self.queue[place].1 = false;
+        }
+        self.queue.truncate(mark.queued);
+    }
+
+    fn has_pending(&self) -> bool {
+        self.queue.len() > self.done.len()
+    }
+
+    /// Whether a table has something that is still to be looked at.
+    fn waits_for(&self, table: &Table) -> bool {
+        let mut waiting = self.queue.iter().filter(|(_, done)| !done);
+        waiting.any(|(event, _)| foreign::tables_of(event).iter().any(|t| t.oid == table.oid))
+    }
+}
+
+impl Session {
+    /// Looks at everything that was deferred, before a COMMIT.
+    ///
+    /// # Errors
+    /// 23503.
+    pub(super) fn check_deferred(&mut self) -> Result<()> {
+        match self.shared.constraints.has_pending() {
+            true => self.check_waiting(|_| true),
+            false => Ok(()),
+        }
+    }
+
+    fn check_waiting(&mut self, wanted: impl Fn(u32) -> bool) -> Result<()> {
+        let Some(catalog) = self.shared.constraints.catalog.clone() else {
+            return Ok(());
+        };
+        for place in 0..self.shared.constraints.queue.len() {
+            let (event, done) = &self.shared.constraints.queue[place];
+            if *done || !wanted(foreign::constraint_of(event)) {
+                continue;
+            }
+            let event = event.clone();
+            let Some(open) = &mut self.open else {
+                return Err(Error::internal("nothing is open"));
+            };
+            let txn = open.txn.as_mut();
+            let mut cx = Exec::new(txn, &mut self.shared, &catalog, &self.eval, &[]);
+            cx.tick()?;
+            foreign::run_deferred(&event, &mut cx)?;
+            let constraints = &mut self.shared.constraints;
+            constraints.queue[place].1 = true;
+            constraints.done.push(place);
+        }
+        Ok(())
+    }
+
+    /// Refuses to change a table while constraints wait for it.
+    ///
+    /// # Errors
+    /// 55006.
+    pub(super) fn refuse_pending(&self, table: &Table, verb: &str) -> Result<()> {
+        match self.shared.constraints.waits_for(table) {
+            false => Ok(()),
+            true => Err(Error::new(
+                SqlState::OBJECT_IN_USE,
+                format!(
+                    "cannot {verb} \"{}\" because it has pending trigger events",
+                    table.name
+                ),
+            )),
+        }
+    }
+
+    /// SET CONSTRAINTS.
+    pub(super) fn set_constraints(&mut self, set: &ConstraintsSetStmt) -> Result<CommandTag> {
+        self.ensure_open()?;
+        if set.constraints.is_empty() {
+            self.shared.constraints.modes = Modes {
+                all: Some(set.deferred),
+                each: Vec::new(),
+            };
+            if !set.deferred {
+                self.check_waiting(|_| true)?;
+            }
+            return Ok(tag("SET CONSTRAINTS"));
+        }
+        let mut oids = Vec::new();
+        for node in &set.constraints {
+            if let Some(NodeEnum::RangeVar(range)) = &node.node {
+                oids.extend(self.deferrable_constraints(&range.schemaname, &range.relname)?);
+            }
+        }
+        for oid in &oids {
+            let each = &mut self.shared.constraints.modes.each;
+            each.retain(|mode| mode.0 != *oid);
+            each.push((*oid, set.deferred));
+        }
+        if !set.deferred {
+            self.check_waiting(|oid| oids.contains(&oid))?;
+        }
+        Ok(tag("SET CONSTRAINTS"))
+    }
+
+    /// The constraints of that name, in the first schema that has any.
+    fn deferrable_constraints(&mut self, schema: &str, name: &str) -> Result<Vec<u32>> {
+        let catalog = self.current_catalog()?;
+        let path = match schema {
+            "" => self.search_path(&catalog),
+            schema => match catalog.schema(schema) {
+                Some(schema) => vec![schema.oid],
+                None => {
+                    return Err(Error::new(
+                        SqlState::INVALID_SCHEMA_NAME,
+                        format!("schema \"{schema}\" does not exist"),
+                    ))
+                }
+            },
+        };
+        for schema in path {
+            let mut found = Vec::new();
+            for table in catalog.tables.iter().filter(|table| table.schema == schema) {
+                let fixed = table.checks.iter().any(|check| check.name == name)
+                    || table
+                        .indexes
+                        .iter()
+                        .any(|index| index.constraint != 0 && index.name == name);
+                let keys = table.foreign_keys.iter().filter(|key| key.name == name);
+                for key in keys {
+                    if !key.deferrable {
+                        return Err(not_deferrable(name));
+                    }
+                    found.push(key.oid);
+                }
+                if fixed {
+                    return Err(not_deferrable(name));
+                }
+            }
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("constraint \"{name}\" does not exist"),
+        ))
+    }
+}
+
+fn not_deferrable(name: &str) -> Error {
+    Error::new(
+        SqlState::WRONG_OBJECT_TYPE,
+        format!("constraint \"{name}\" is not deferrable"),
+    )
+}
