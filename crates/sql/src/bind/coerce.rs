@@ -118,6 +118,11 @@ impl Binder<'_> {
                 };
                 let value = types::input(self.cx.eval, ty, modifier, &text)
                     .map_err(|error| self.place(error, location))?;
+                if let (Some(recorded), Datum::Oid(oid), TypeId::REGCLASS) =
+                    (&mut self.recorded, &value, ty)
+                {
+                    recorded.constants.push((location, *oid));
+                }
                 let constant = Expr::constant(value, ty, location);
                 Ok(fit(constant, typmod, explicit))
             }

@@ -14,6 +14,7 @@ use pg_query::protobuf::{
 
 use super::expr::{truth, Place};
 use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
+use super::view::refuse_unpopulated;
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::catalog::RelationKind;
 use crate::exec::program::compile;
@@ -174,17 +175,28 @@ impl Binder<'_> {
             TableLock::AccessShare
         };
         let table = self.table(range, lock)?;
-        if table.kind == RelationKind::System {
-            let plan = Plan::System(table.clone(), self.cx.catalog.clone());
-            let columns = table_columns(&table);
-            let alias = range.alias.as_ref();
-            let source = self.other(plan, columns, &table.name, alias, scope, next)?;
-            if let (Some(item), None) = (scope.tables.last_mut(), alias) {
-                item.table = Some(table);
+        let alias = range.alias.as_ref();
+        let source = match table.kind {
+            RelationKind::System | RelationKind::Sequence => {
+                let plan = Plan::System(table.clone(), self.cx.catalog.clone());
+                let columns = table_columns(&table);
+                self.other(plan, columns, &table.name, alias, scope, next)?
             }
-            return Ok(source);
+            RelationKind::View => self.view(&table, alias, scope, next)?,
+            RelationKind::Table | RelationKind::MaterializedView => {
+                refuse_unpopulated(&table)?;
+                self.scan(table.clone(), alias, scope, with_keys, next)?
+            }
+        };
+        let item = scope.tables.last_mut();
+        let item = item.ok_or_else(|| Error::internal("an item that is not in scope"))?;
+        if let Some(recorded) = &mut self.recorded {
+            item.needed = Some(recorded.relation(range, &table, item.needed.take()));
         }
-        self.scan(table, range.alias.as_ref(), scope, with_keys, next)
+        if alias.is_none() || self.stored {
+            item.table = Some(table);
+        }
+        Ok(source)
     }
 
     /// A scan of a table, added to the scope.
@@ -228,7 +240,7 @@ impl Binder<'_> {
     }
 
     fn alias(
-        &self,
+        &mut self,
         alias: Option<&Alias>,
         name: &str,
         columns: &mut [ScopeColumn],
@@ -237,6 +249,14 @@ impl Binder<'_> {
             return Ok(name.to_owned());
         };
         let names = strings(&alias.colnames);
+        if std::mem::take(&mut self.positional) {
+            let mut names = names.into_iter();
+            for column in columns {
+                let name = names.next().filter(|_| !column.name.is_empty());
+                column.name = name.unwrap_or("").to_owned();
+            }
+            return Ok(alias.aliasname.clone());
+        }
         let shown: Vec<_> = columns
             .iter_mut()
             .filter(|column| !column.name.is_empty())
@@ -258,7 +278,7 @@ impl Binder<'_> {
         Ok(alias.aliasname.clone())
     }
 
-    fn other(
+    pub(super) fn other(
         &mut self,
         plan: Plan,
         mut columns: Vec<ScopeColumn>,

@@ -15,6 +15,8 @@
 //! | [`write`] | INSERT, UPDATE, DELETE |
 //! | [`copy`] | COPY |
 //! | [`foreign`] | the foreign keys that those touch |
+//! | [`view`] | what a view stands for |
+//! | [`fixed`] | text whose names are fixed |
 //!
 //! # What it leaves out
 //! Choosing among plans by cost: a condition on leading key columns is used where there is one,
@@ -26,11 +28,13 @@ pub mod coerce;
 pub mod copy;
 pub mod expr;
 pub mod foreign;
+pub mod fixed;
 pub mod from;
 pub mod group;
 pub mod scope;
 pub mod select;
 pub mod types;
+pub mod view;
 pub mod write;
 
 use std::rc::Rc;
@@ -110,6 +114,14 @@ pub struct Binder<'a> {
     depth: usize,
     query_depth: usize,
     subqueries: usize,
+    /// Whether the text at work comes from the catalog: relations stand in it by oid.
+    stored: bool,
+    /// Whether the next alias names all columns by place, dropped ones included.
+    positional: bool,
+    /// The views that are being expanded.
+    expanding: Vec<u32>,
+    /// What the text names, if that is asked for.
+    recorded: Option<fixed::Recorded>,
 }
 
 impl<'a> Binder<'a> {
@@ -128,6 +140,10 @@ impl<'a> Binder<'a> {
             depth: 0,
             query_depth: 0,
             subqueries: 0,
+            stored: false,
+            positional: false,
+            expanding: Vec::new(),
+            recorded: None,
         }
     }
 
@@ -202,8 +218,11 @@ impl<'a> Binder<'a> {
 
     /// The table that a FROM item or the target of a statement names.
     fn table(&mut self, range: &RangeVar, lock: TableLock) -> Result<Arc<Table>> {
-        let table = find_table(&self.cx, range)?;
-        if table.kind == RelationKind::Table {
+        let table = match self.by_oid(range)? {
+            Some(table) => table,
+            None => find_table(&self.cx, range)?,
+        };
+        if table.kind != RelationKind::System {
             self.lock(table.tree, lock);
         }
         Ok(table)

@@ -110,8 +110,12 @@ impl Binder<'_> {
             return Err(Error::internal("a stored expression that is none"));
         };
         let variables = self.cx.variables.take();
+        let stored = std::mem::replace(&mut self.stored, true);
+        let recorded = self.recorded.take();
         let bound = self.expr(boxed(&target.val)?, scope, place);
         self.cx.variables = variables;
+        self.stored = stored;
+        self.recorded = recorded;
         bound
     }
 

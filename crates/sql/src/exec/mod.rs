@@ -13,6 +13,7 @@
 //! | [`foreign`] | what foreign keys make of it |
 //! | [`rows`] | rows and keys as bytes |
 //! | [`subquery`] | queries inside expressions |
+//! | [`sequences`] | `nextval` and its kin |
 //! | [`session_functions`] | functions that ask the session or the catalog |
 
 pub mod cursor;
@@ -21,6 +22,7 @@ pub mod group;
 pub mod join;
 pub mod program;
 pub mod rows;
+pub mod sequences;
 pub mod session_functions;
 pub mod sort;
 pub mod subquery;

@@ -2,9 +2,9 @@
 
 use base::coro;
 use base::env;
-use base::{Error, Result, SequenceId, SqlState};
+use base::{Error, Result, SqlState};
 
-use super::Exec;
+use super::{sequences, Exec};
 use crate::catalog::{Catalog, Index, RelationRef, Table};
 use crate::functions::Function;
 use crate::session::quote;
@@ -55,7 +55,7 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
         "txid_current" => Ok(Datum::Int8(cx.txn.id().0 as i64)),
         "pg_current_xact_id" => Ok(Datum::Unsigned8(cx.txn.id().0)),
         "pg_sleep" => sleep(cx, args),
-        "nextval" | "currval" | "setval" | "lastval" => sequence(cx, name, args),
+        "nextval" | "currval" | "setval" | "lastval" => sequences::call(cx, name, args),
         "pg_trigger_depth" | "pg_my_temp_schema" => Ok(match name {
             "pg_my_temp_schema" => Datum::Oid(0),
             _ => Datum::Int4(0),
@@ -129,41 +129,6 @@ fn sleep(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
         coro::wait(env::sleep(cx.session.env.as_ref(), duration))?;
     }
     Ok(Datum::Void)
-}
-
-fn sequence(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
-    let oid = match args.first() {
-        Some(Datum::Oid(oid)) => *oid,
-        _ => cx.session.last_sequence.ok_or_else(|| {
-            Error::new(
-                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "lastval is not yet defined in this session",
-            )
-        })?,
-    };
-    let shown = || {
-        let known = cx.catalog.relation_name(oid);
-        known.map_or_else(|| oid.to_string(), |known| known.1.to_owned())
-    };
-    match name {
-        "nextval" | "setval" => {
-            let _ = SequenceId(u64::from(oid));
-            Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("\"{}\" is not a sequence", shown()),
-            ))
-        }
-        _ => match cx.session.sequence_values.get(&oid) {
-            Some(value) => Ok(Datum::Int8(*value)),
-            None => Err(Error::new(
-                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!(
-                    "currval of sequence \"{}\" is not yet defined in this session",
-                    shown()
-                ),
-            )),
-        },
-    }
 }
 
 /// Functions over the catalog, for the queries of psql and its kin.

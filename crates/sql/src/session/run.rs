@@ -118,6 +118,7 @@ impl Session {
         };
         open.begun = true;
         open.txn.begin_statement()?;
+        self.shared.read_only = open.read_only;
         let mut told = Debt::NONE;
         let mut cx = Exec::new(
             open.txn.as_mut(),

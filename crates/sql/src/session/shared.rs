@@ -11,6 +11,7 @@ use base::{Result, SequenceId};
 use super::constraints::Constraints;
 use super::settings::Settings;
 use super::{Prepared, SessionStart};
+use crate::exec::sequences::Ahead;
 
 /// Hidden row numbers are taken from the engine so many at a time, at most.
 const NUMBERS_AT_ONCE_MAX: u64 = 1_024;
@@ -28,6 +29,10 @@ pub struct Shared {
     /// The last values that nextval gave here, by sequence; the last of all.
     pub(crate) sequence_values: HashMap<u32, i64>,
     pub(crate) last_sequence: Option<u32>,
+    /// Values of sequences that were taken and not yet given (CACHE).
+    pub(crate) sequences_ahead: HashMap<SequenceId, Ahead>,
+    /// Whether the transaction may not write.
+    pub(crate) read_only: bool,
 }
 
 /// Numbers of a counter that are taken and not yet given.
@@ -55,6 +60,8 @@ impl Shared {
             numbers: HashMap::default(),
             sequence_values: HashMap::default(),
             last_sequence: None,
+            sequences_ahead: HashMap::default(),
+            read_only: false,
         }
     }
 

@@ -1,6 +1,8 @@
 //! DDL: writes of the catalog, as transactional as any other.
 
 mod build;
+mod drop;
+mod sequence;
 mod table;
 
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use std::sync::Arc;
 use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    DropBehavior, DropStmt, IndexStmt, Node, ObjectType, RangeVar, SortByDir, SortByNulls,
+    IndexStmt, Node, RangeVar, SortByDir, SortByNulls,
     TruncateStmt,
 };
 
@@ -17,8 +19,7 @@ use super::{CommandTag, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Scratch};
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{
-    Catalog, Index, IndexedColumn, RelationKind, RelationRef, Schema, Table, INFORMATION_SCHEMA,
-    PG_CATALOG,
+    Catalog, Index, IndexedColumn, RelationKind, Schema, Table, PG_CATALOG,
 };
 use crate::exec::program::compile;
 use crate::exec::Exec;
@@ -45,6 +46,8 @@ impl Session {
             NodeEnum::DropStmt(drop) => self.drop(drop, sink)?,
             NodeEnum::TruncateStmt(truncate) => self.truncate(truncate)?,
             NodeEnum::IndexStmt(index) => self.create_index(index, sink)?,
+            NodeEnum::CreateSeqStmt(create) => self.create_sequence(text, create, sink)?,
+            NodeEnum::AlterSeqStmt(alter) => self.alter_sequence(text, alter, sink)?,
             NodeEnum::CreateSchemaStmt(create) => {
                 self.create_schema(&create.schemaname, create.if_not_exists, sink)?
             }
@@ -67,6 +70,8 @@ impl Session {
             let verb = match node {
                 NodeEnum::CreateStmt(_) => "CREATE TABLE",
                 NodeEnum::TruncateStmt(_) => "TRUNCATE TABLE",
+                NodeEnum::CreateSeqStmt(_) => "CREATE SEQUENCE",
+                NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
                 NodeEnum::DropStmt(_) => "DROP TABLE",
                 _ => "this command",
             };
@@ -156,147 +161,18 @@ impl Session {
         store::new_oid(self.shared.engine.as_ref())
     }
 
-    fn drop(&mut self, drop: &DropStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
-        let (kind, name) = match ObjectType::try_from(drop.remove_type) {
-            Ok(ObjectType::ObjectTable) => ("table", "DROP TABLE"),
-            Ok(ObjectType::ObjectIndex) => ("index", "DROP INDEX"),
-            Ok(ObjectType::ObjectSchema) => ("schema", "DROP SCHEMA"),
-            _ => return Err(Error::unsupported("DROP of this kind of object")),
-        };
-        for object in &drop.objects {
-            let names = match &object.node {
-                Some(NodeEnum::List(list)) => texts(&list.items),
-                Some(NodeEnum::String(name)) => vec![name.sval.clone()],
-                _ => Vec::new(),
-            };
-            let dropped = match kind {
-                "table" => self.drop_table(&names)?,
-                "index" => self.drop_index(&names)?,
-                _ => self.drop_schema(&names, drop.behavior)?,
-            };
-            if dropped {
-                self.changed_catalog();
-                continue;
-            }
-            let shown = names.join(".");
-            if !drop.missing_ok {
-                let state = match kind {
-                    "schema" => SqlState::INVALID_SCHEMA_NAME,
-                    "index" => SqlState::UNDEFINED_OBJECT,
-                    _ => SqlState::UNDEFINED_TABLE,
-                };
-                return Err(Error::new(
-                    state,
-                    format!("{kind} \"{shown}\" does not exist"),
-                ));
-            }
-            let message = format!("{kind} \"{shown}\" does not exist, skipping");
-            let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
-            self.notice(NoticeSeverity::Notice, body, sink)?;
-        }
-        Ok(tag(name))
-    }
-
-    /// What a name means, and where the catalog has it.
-    fn find_named(&mut self, names: &[String]) -> Result<Option<(Arc<Catalog>, RelationRef)>> {
-        let catalog = self.current_catalog()?;
-        let search_path = self.search_path(&catalog);
-        let cx = BindContext {
-            catalog: &catalog,
-            search_path: &search_path,
-            eval: &self.eval,
-            text: "",
-            variables: None,
-        };
-        let range = RangeVar {
-            relname: names.last().cloned().unwrap_or_default(),
-            schemaname: match names {
-                [.., schema, _] => schema.clone(),
-                _ => String::new(),
-            },
-            ..RangeVar::default()
-        };
-        let found = bind::find_relation(&cx, &range)?;
-        Ok(found.map(|found| (catalog.clone(), found)))
-    }
-
-    fn drop_table(&mut self, names: &[String]) -> Result<bool> {
-        loop {
-            let Some((catalog, found)) = self.find_named(names)? else {
-                return Ok(false);
-            };
-            let RelationRef::Table(place) = found else {
-                return Err(Error::new(
-                    SqlState::WRONG_OBJECT_TYPE,
-                    format!("\"{}\" is not a table", names.join(".")),
-                )
-                .with_hint("Use DROP INDEX to remove an index."));
-            };
-            let table = catalog.tables[place].clone();
-            if table.kind == RelationKind::System {
-                return Err(system_table(&table.name));
-            }
-            self.lock_exclusively(&table)?;
-            let again = self.find_named(names)?;
-            let same = again.is_some_and(|(catalog, found)| match found {
-                RelationRef::Table(place) => catalog.tables[place].tree == table.tree,
-                RelationRef::Index(..) => false,
-            });
-            if !same {
-                continue;
-            }
-            if let Some(open) = &mut self.open {
-                store::drop_table(open.txn.as_mut(), catalog.database.oid, &table)?;
-            }
-            return Ok(true);
-        }
-    }
-
-    fn drop_index(&mut self, names: &[String]) -> Result<bool> {
-        let Some((catalog, found)) = self.find_named(names)? else {
-            return Ok(false);
-        };
-        let RelationRef::Index(place, at) = found else {
-            return Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("\"{}\" is not an index", names.join(".")),
-            )
-            .with_hint("Use DROP TABLE to remove a table."));
-        };
-        let mut table = (*catalog.tables[place]).clone();
-        let index = table.indexes.remove(at);
-        if index.constraint != 0 {
-            return Err(Error::new(
-                SqlState::of("2BP01"),
-                format!(
-                    "cannot drop index {0} because constraint {0} on table {1} requires it",
-                    index.name, table.name
-                ),
-            )
-            .with_hint(format!(
-                "You can drop constraint {} on table {} instead.",
-                index.name, table.name
-            )));
-        }
-        self.lock_exclusively(&table)?;
-        let database = catalog.database.oid;
-        let Some(open) = &mut self.open else {
-            return Err(Error::internal("nothing is open"));
-        };
-        let txn = open.txn.as_mut();
-        let class = store::NameClass::Relation;
-        store::free_name(txn, class, database, table.schema, &index.name)?;
-        store::drop_tree(txn, index.tree)?;
-        store::update_table(txn, database, &table)?;
-        Ok(true)
-    }
-
     fn truncate(&mut self, truncate: &TruncateStmt) -> Result<CommandTag> {
         for node in &truncate.relations {
             let Some(NodeEnum::RangeVar(range)) = &node.node else {
                 continue;
             };
             let old = self.lock_table(range)?;
+            if old.kind != RelationKind::Table {
+                return Err(Error::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("\"{}\" is not a table", old.name),
+                ));
+            }
             let new = self.with_new_trees(&old)?;
             let database = self.current_catalog()?.database.oid;
             let Some(open) = &mut self.open else {
@@ -306,6 +182,10 @@ impl Session {
             store::update_table(open.txn.as_mut(), database, &new)?;
             store::drop_trees(open.txn.as_mut(), &old)?;
             self.changed_catalog();
+            if truncate.restart_seqs {
+                self.restart_sequences(old.oid)?;
+                self.changed_catalog();
+            }
         }
         Ok(tag("TRUNCATE TABLE"))
     }
@@ -415,46 +295,6 @@ impl Session {
             true => Ok(tag("CREATE SCHEMA")),
             false => Err(Error::new(SqlState::DUPLICATE_SCHEMA, message)),
         }
-    }
-
-    fn drop_schema(&mut self, names: &[String], behavior: i32) -> Result<bool> {
-        let catalog = self.current_catalog()?;
-        let name = names.last().map_or("", String::as_str);
-        let Some(schema) = catalog.schema(name).cloned() else {
-            return Ok(false);
-        };
-        if schema.oid == PG_CATALOG || schema.oid == INFORMATION_SCHEMA {
-            return Err(Error::new(
-                SqlState::of("2BP01"),
-                format!("cannot drop schema {name} because it is required by the database system"),
-            ));
-        }
-        let tables: Vec<_> = catalog
-            .tables
-            .iter()
-            .filter(|table| table.schema == schema.oid)
-            .cloned()
-            .collect();
-        let cascade = behavior == DropBehavior::DropCascade as i32;
-        if let (Some(table), false) = (tables.first(), cascade) {
-            return Err(Error::new(
-                SqlState::of("2BP01"),
-                format!("cannot drop schema {name} because other objects depend on it"),
-            )
-            .with_detail(format!(
-                "table {name}.{} depends on schema {name}",
-                table.name
-            ))
-            .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        for table in &tables {
-            self.drop_table(&[name.to_owned(), table.name.clone()])?;
-            self.changed_catalog();
-        }
-        if let Some(open) = &mut self.open {
-            store::drop_schema(open.txn.as_mut(), catalog.database.oid, &schema)?;
-        }
-        Ok(true)
     }
 
     fn create_database(&mut self, name: &str) -> Result<CommandTag> {
@@ -569,13 +409,13 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::DropStmt(_)
         | NodeEnum::TruncateStmt(_)
         | NodeEnum::IndexStmt(_)
+        | NodeEnum::CreateSeqStmt(_)
+        | NodeEnum::AlterSeqStmt(_)
         | NodeEnum::CreateSchemaStmt(_)
         | NodeEnum::CreatedbStmt(_) => return None,
         NodeEnum::AlterTableStmt(_) => "ALTER TABLE",
         NodeEnum::RenameStmt(_) => "ALTER … RENAME",
         NodeEnum::ViewStmt(_) => "CREATE VIEW",
-        NodeEnum::CreateSeqStmt(_) => "CREATE SEQUENCE",
-        NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
         NodeEnum::CallStmt(_) => "CALL",
         NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",

@@ -96,6 +96,7 @@ impl Session {
         constraints: &mut Vec<(Constraint, Option<usize>)>,
     ) -> Result<()> {
         let name = cut_name(&column.colname);
+        let serial = serial_type(column);
         if table.column(&name).is_some() {
             return Err(Error::new(
                 SqlState::DUPLICATE_COLUMN,
@@ -123,20 +124,10 @@ impl Session {
             .type_name
             .as_ref()
             .ok_or_else(|| Error::internal("a column without a type"))?;
-        if let Some(NodeEnum::String(last)) = type_name.names.last().and_then(|n| n.node.as_ref()) {
-            let serial = [
-                "serial",
-                "serial4",
-                "serial8",
-                "bigserial",
-                "serial2",
-                "smallserial",
-            ];
-            if type_name.names.len() == 1 && serial.contains(&last.sval.as_str()) {
-                return Err(Error::unsupported(format!("type {}", last.sval)));
-            }
-        }
-        let (type_id, typmod) = bind::types::resolve(&cx, type_name)?;
+        let (type_id, typmod) = match serial {
+            Some(type_id) => (type_id, types::NO_TYPMOD),
+            None => bind::types::resolve(&cx, type_name)?,
+        };
         if type_id.category() == types::Category::Pseudo || type_id == TypeId::UNKNOWN {
             return Err(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,
@@ -148,7 +139,7 @@ impl Session {
             name,
             type_id,
             typmod,
-            not_null: column.is_not_null,
+            not_null: column.is_not_null || serial.is_some(),
             ..Column::default()
         };
         let mut nullness = None;

@@ -1,0 +1,110 @@
+//! Views: the query that a view stands for, in its place.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{Alias, RangeVar};
+
+use super::from::Source;
+use super::scope::{table_columns, Scope};
+use super::select::Query;
+use super::Binder;
+use crate::catalog::view::BY_OID;
+use crate::catalog::{RelationKind, Table};
+use crate::parser::{self, NodeEnum};
+
+/// 55000 for a materialized view without rows.
+pub(super) fn refuse_unpopulated(table: &Table) -> Result<()> {
+    let view = table.view.as_ref();
+    match view.filter(|view| table.kind == RelationKind::MaterializedView && !view.populated) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "materialized view \"{}\" has not been populated",
+                table.name
+            ),
+        )
+        .with_hint("Use the REFRESH MATERIALIZED VIEW command.")),
+    }
+}
+
+impl<'a> Binder<'a> {
+    /// The relation that stored text names by its oid.
+    pub(super) fn by_oid(&mut self, range: &RangeVar) -> Result<Option<Arc<Table>>> {
+        if !self.stored || range.schemaname != BY_OID {
+            return Ok(None);
+        }
+        let oid = range.relname.parse::<u32>().ok();
+        let table = oid.and_then(|oid| self.cx.catalog.table_by_oid(oid));
+        let table = table.ok_or_else(|| {
+            Error::internal(format!("stored text names relation {}", range.relname))
+        })?;
+        self.positional = true;
+        Ok(Some(table.clone()))
+    }
+
+    /// An item of FROM that is a view.
+    pub(super) fn view(
+        &mut self,
+        table: &Arc<Table>,
+        alias: Option<&Alias>,
+        scope: &mut Scope<'_>,
+        next: &mut usize,
+    ) -> Result<Source> {
+        let positional = std::mem::take(&mut self.positional);
+        let query = self.expand(table)?;
+        self.positional = positional;
+        let columns = table_columns(table);
+        if query.columns.len() != columns.len() {
+            let message = format!("view \"{}\" has columns that its query lacks", table.name);
+            return Err(Error::internal(message));
+        }
+        self.other(query.plan, columns, &table.name, alias, scope, next)
+    }
+
+    /// The query of a view, bound.
+    pub(super) fn expand(&mut self, table: &Table) -> Result<Query> {
+        let view = table.view.as_ref();
+        let view = view.ok_or_else(|| Error::internal("a view without a query"))?;
+        if self.expanding.contains(&table.oid) {
+            return Err(Error::new(
+                SqlState::of("42P17"),
+                format!(
+                    "infinite recursion detected in rules for relation \"{}\"",
+                    table.name
+                ),
+            ));
+        }
+        let statements = parser::parse(&view.query)?;
+        let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())
+        else {
+            return Err(Error::internal("a view of no query"));
+        };
+        self.expanding.push(table.oid);
+        let query = self.in_stored_text(|binder| binder.select(select, None));
+        self.expanding.pop();
+        query
+    }
+
+    /// Binds text of the catalog, which knows nothing of what stands around.
+    pub(super) fn in_stored_text<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let cx = self.cx;
+        self.cx.text = "";
+        self.cx.variables = None;
+        let stored = std::mem::replace(&mut self.stored, true);
+        let ctes = std::mem::take(&mut self.ctes);
+        let recorded = self.recorded.take();
+        let open_params = std::mem::replace(&mut self.open_params, false);
+        let bound = bind(self);
+        self.open_params = open_params;
+        self.recorded = recorded;
+        self.ctes = ctes;
+        self.stored = stored;
+        self.cx = cx;
+        bound
+    }
+}

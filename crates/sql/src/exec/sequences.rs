@@ -1,0 +1,218 @@
+//! `nextval`, `currval`, `setval`, `lastval`, and the one row of a sequence.
+//!
+//! The engine keeps where a sequence stands ([`base::engine::Engine::next_values`]); the session
+//! keeps the values that it has taken ahead (CACHE) and the last ones that it was given. A value
+//! rests on the record that logged it, and so does whatever shows the value: the transaction owes
+//! it.
+
+use base::engine::SequencePosition;
+use base::{Debt, Error, Result, SqlState};
+
+use super::Exec;
+use crate::catalog::depend::shown_name;
+use crate::catalog::{Sequence, Table};
+use crate::plan::Row;
+use crate::types::Datum;
+
+/// Values of a sequence that the session has taken and not yet used (CACHE).
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    next: i64,
+    left: u64,
+    increment: i64,
+    debt: Debt,
+}
+
+/// `nextval`, `currval`, `setval` or `lastval`.
+pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
+    let oid = match (name, args.first()) {
+        ("lastval", _) => last_used(cx)?,
+        (_, Some(Datum::Oid(oid))) => *oid,
+        _ => return Err(Error::internal("a sequence that is no oid")),
+    };
+    let table = match cx.catalog.table_by_oid(oid) {
+        Some(table) => table.clone(),
+        None => return Err(no_sequence(cx, oid)),
+    };
+    let Some(sequence) = &table.sequence else {
+        return Err(no_sequence(cx, oid));
+    };
+    match name {
+        "nextval" => next(cx, &table, sequence).map(Datum::Int8),
+        "setval" => {
+            let value = args[1]
+                .as_i64()
+                .ok_or_else(|| Error::internal("setval to no integer"))?;
+            let called = args.get(2).is_none_or(Datum::is_true);
+            set(cx, &table, sequence, value, called).map(Datum::Int8)
+        }
+        _ => match cx.session.sequence_values.get(&oid) {
+            Some(value) => Ok(Datum::Int8(*value)),
+            None => Err(Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "currval of sequence \"{}\" is not yet defined in this session",
+                    table.name
+                ),
+            )),
+        },
+    }
+}
+
+fn last_used(cx: &Exec<'_>) -> Result<u32> {
+    let last = cx.session.last_sequence;
+    last.filter(|oid| cx.catalog.table_by_oid(*oid).is_some())
+        .ok_or_else(|| {
+            Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "lastval is not yet defined in this session",
+            )
+        })
+}
+
+fn no_sequence(cx: &Exec<'_>, oid: u32) -> Error {
+    match cx.catalog.relation_name(oid) {
+        Some((_, name)) => Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("\"{name}\" is not a sequence"),
+        ),
+        None => Error::new(
+            SqlState::UNDEFINED_TABLE,
+            format!("could not open relation with OID {oid}"),
+        ),
+    }
+}
+
+fn refuse_read_only(cx: &Exec<'_>, name: &str) -> Result<()> {
+    match cx.session.read_only {
+        false => Ok(()),
+        true => Err(Error::new(
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            format!("cannot execute {name}() in a read-only transaction"),
+        )),
+    }
+}
+
+/// The next value of a sequence.
+///
+/// # Errors
+/// 2200H at its end, 25006 in a transaction that only reads.
+pub fn next(cx: &mut Exec<'_>, table: &Table, sequence: &Sequence) -> Result<i64> {
+    refuse_read_only(cx, "nextval")?;
+    let value = match take_ahead(cx, sequence) {
+        Some(value) => value,
+        None => take(cx, table, sequence)?,
+    };
+    cx.session.sequence_values.insert(table.oid, value);
+    cx.session.last_sequence = Some(table.oid);
+    Ok(value)
+}
+
+fn take_ahead(cx: &mut Exec<'_>, sequence: &Sequence) -> Option<i64> {
+    if sequence.cache <= 1 {
+        return None;
+    }
+    let ahead = cx.session.sequences_ahead.get_mut(&sequence.state)?;
+    if ahead.left == 0 || ahead.increment != sequence.increment {
+        return None;
+    }
+    let value = ahead.next;
+    ahead.left -= 1;
+    ahead.next = value.saturating_add(ahead.increment);
+    let debt = ahead.debt.clone();
+    cx.txn.owe(&debt);
+    Some(value)
+}
+
+fn take(cx: &mut Exec<'_>, table: &Table, sequence: &Sequence) -> Result<i64> {
+    let count = u64::try_from(sequence.cache).unwrap_or(1).max(1);
+    let engine = cx.session.engine.clone();
+    let (values, debt) = engine.next_values(sequence.state, &sequence.spec(), count)?;
+    cx.txn.owe(&debt);
+    if values.count == 0 {
+        let (end, limit) = match sequence.increment > 0 {
+            true => ("maximum", sequence.max),
+            false => ("minimum", sequence.min),
+        };
+        return Err(Error::new(
+            SqlState::of("2200H"),
+            format!(
+                "nextval: reached {end} value of sequence \"{}\" ({limit})",
+                table.name
+            ),
+        ));
+    }
+    if values.count > 1 {
+        let ahead = Ahead {
+            next: values.first.saturating_add(sequence.increment),
+            left: values.count - 1,
+            increment: sequence.increment,
+            debt,
+        };
+        cx.session.sequences_ahead.insert(sequence.state, ahead);
+    }
+    Ok(values.first)
+}
+
+fn set(
+    cx: &mut Exec<'_>,
+    table: &Table,
+    sequence: &Sequence,
+    value: i64,
+    called: bool,
+) -> Result<i64> {
+    refuse_read_only(cx, "setval")?;
+    if !(sequence.min..=sequence.max).contains(&value) {
+        return Err(Error::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            format!(
+                "setval: value {value} is out of bounds for sequence \"{}\" ({}..{})",
+                table.name, sequence.min, sequence.max
+            ),
+        ));
+    }
+    let engine = cx.session.engine.clone();
+    let to = SequencePosition {
+        last: value,
+        called,
+    };
+    let debt = engine.set_sequence(sequence.state, to)?;
+    cx.txn.owe(&debt);
+    cx.session.sequences_ahead.remove(&sequence.state);
+    if called {
+        cx.session.sequence_values.insert(table.oid, value);
+    }
+    Ok(value)
+}
+
+/// Where a sequence stands, and how many further values are logged.
+///
+/// # Errors
+/// What the engine raises.
+pub fn position(cx: &mut Exec<'_>, sequence: &Sequence) -> Result<(SequencePosition, u64)> {
+    let engine = cx.session.engine.clone();
+    let (at, left, debt) = engine.sequence_position(sequence.state, &sequence.spec())?;
+    cx.txn.owe(&debt);
+    Ok((at, left))
+}
+
+/// What `SELECT * FROM` a sequence gives.
+///
+/// # Errors
+/// As [`position`].
+pub fn rows(table: &Table, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let Some(sequence) = &table.sequence else {
+        return Ok(Vec::new());
+    };
+    let (at, left) = position(cx, sequence)?;
+    Ok(vec![vec![
+        Datum::Int8(at.last),
+        Datum::Int8(i64::try_from(left).unwrap_or(i64::MAX)),
+        Datum::Bool(at.called),
+    ]])
+}
+
+/// The name of a sequence as `pg_get_serial_sequence` gives it, always with its schema.
+pub fn qualified_name(cx: &Exec<'_>, oid: u32) -> Option<String> {
+    shown_name(cx.catalog, &[], oid)
+}

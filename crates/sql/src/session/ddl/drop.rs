@@ -1,0 +1,355 @@
+//! DROP: what goes, what goes with it, and the locks for all of that.
+//!
+//! Whatever is to go is first planned over the graph of dependencies ([`plan_drop`]), then locked,
+//! then planned again with the catalog as it is once everything is locked; only a plan that is the
+//! same twice is carried out.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{DropBehavior, DropStmt, ObjectType, RangeVar};
+
+use super::super::utility::tag;
+use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::texts;
+use crate::bind::{self, BindContext};
+use crate::catalog::depend::{listed, plan_drop, Dropped};
+use crate::catalog::{
+    store, Catalog, Object, RelationKind, RelationRef, Table, INFORMATION_SCHEMA, PG_CATALOG,
+};
+use crate::parser::NodeEnum;
+
+/// How often a DROP is planned anew because the catalog changed while it waited for locks.
+const REPLANS_MAX: usize = 100;
+
+/// The kinds of objects that DROP knows.
+struct Kind {
+    object: ObjectType,
+    noun: &'static str,
+    tag: &'static str,
+}
+
+const KINDS: [Kind; 6] = [
+    Kind {
+        object: ObjectType::ObjectTable,
+        noun: "table",
+        tag: "DROP TABLE",
+    },
+    Kind {
+        object: ObjectType::ObjectIndex,
+        noun: "index",
+        tag: "DROP INDEX",
+    },
+    Kind {
+        object: ObjectType::ObjectSequence,
+        noun: "sequence",
+        tag: "DROP SEQUENCE",
+    },
+    Kind {
+        object: ObjectType::ObjectView,
+        noun: "view",
+        tag: "DROP VIEW",
+    },
+    Kind {
+        object: ObjectType::ObjectMatview,
+        noun: "materialized view",
+        tag: "DROP MATERIALIZED VIEW",
+    },
+    Kind {
+        object: ObjectType::ObjectSchema,
+        noun: "schema",
+        tag: "DROP SCHEMA",
+    },
+];
+
+impl Session {
+    pub(super) fn drop(&mut self, drop: &DropStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
+        let wanted = ObjectType::try_from(drop.remove_type);
+        let kind = KINDS.iter().find(|kind| Ok(kind.object) == wanted);
+        let kind = kind.ok_or_else(|| Error::unsupported("DROP of this kind of object"))?;
+        let names: Vec<_> = drop
+            .objects
+            .iter()
+            .map(|object| match &object.node {
+                Some(NodeEnum::List(list)) => texts(&list.items),
+                Some(NodeEnum::String(name)) => vec![name.sval.clone()],
+                _ => Vec::new(),
+            })
+            .collect();
+        let mut known = Vec::new();
+        for name in names {
+            match self.to_drop(kind, &name)? {
+                Ok(_) => known.push(name),
+                Err(missing) if drop.missing_ok => {
+                    let message = format!("{}, skipping", missing.message());
+                    let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+                    self.notice(NoticeSeverity::Notice, body, sink)?;
+                }
+                Err(missing) => return Err(missing),
+            }
+        }
+        let cascade = drop.behavior == DropBehavior::DropCascade as i32;
+        let resolve = |session: &mut Session| {
+            let mut roots = Vec::new();
+            for name in &known {
+                let object = session.to_drop(kind, name)??;
+                if !roots.contains(&object) {
+                    roots.push(object);
+                }
+            }
+            Ok(roots)
+        };
+        self.drop_objects(resolve, cascade, sink)?;
+        Ok(tag(kind.tag))
+    }
+
+    /// What a name of DROP means; the inner error says that there is no such thing.
+    fn to_drop(&mut self, kind: &Kind, names: &[String]) -> Result<std::result::Result<Object, Error>> {
+        let name = names.last().map_or("", String::as_str);
+        let catalog = self.current_catalog()?;
+        let no_schema = |name: &str| {
+            Error::new(
+                SqlState::INVALID_SCHEMA_NAME,
+                format!("schema \"{name}\" does not exist"),
+            )
+        };
+        if kind.object == ObjectType::ObjectSchema {
+            return match catalog.schema(name) {
+                None => Ok(Err(no_schema(name))),
+                Some(schema) if [PG_CATALOG, INFORMATION_SCHEMA].contains(&schema.oid) => {
+                    Err(Error::new(
+                        SqlState::of("2BP01"),
+                        format!(
+                            "cannot drop schema {name} because it is required by the database system"
+                        ),
+                    ))
+                }
+                Some(schema) => Ok(Ok(Object::Schema(schema.oid))),
+            };
+        }
+        if let [.., schema, _] = names {
+            if catalog.schema(schema).is_none() {
+                return Ok(Err(no_schema(schema)));
+            }
+        }
+        let Some((catalog, found)) = self.find_named(names)? else {
+            let state = match kind.object {
+                ObjectType::ObjectIndex => SqlState::UNDEFINED_OBJECT,
+                _ => SqlState::UNDEFINED_TABLE,
+            };
+            let message = format!("{} \"{name}\" does not exist", kind.noun);
+            return Ok(Err(Error::new(state, message)));
+        };
+        if let RelationRef::Table(place) = found {
+            if catalog.tables[place].kind == RelationKind::System {
+                return Err(super::system_table(name));
+            }
+        }
+        let noun = noun_of(&catalog, found);
+        if noun != kind.noun {
+            let article = if kind.noun == "index" { "an" } else { "a" };
+            let its = if noun == "index" { "an" } else { "a" };
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{name}\" is not {article} {}", kind.noun),
+            )
+            .with_hint(format!(
+                "Use DROP {} to remove {its} {noun}.",
+                noun.to_uppercase()
+            )));
+        }
+        Ok(Ok(Object::Relation(found.oid(&catalog))))
+    }
+
+    /// What a name means, and where the catalog has it.
+    pub(super) fn find_named(
+        &mut self,
+        names: &[String],
+    ) -> Result<Option<(Arc<Catalog>, RelationRef)>> {
+        let catalog = self.current_catalog()?;
+        let search_path = self.search_path(&catalog);
+        let cx = BindContext {
+            catalog: &catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text: "",
+            variables: None,
+        };
+        let range = RangeVar {
+            relname: names.last().cloned().unwrap_or_default(),
+            schemaname: match names {
+                [.., schema, _] => schema.clone(),
+                _ => String::new(),
+            },
+            ..RangeVar::default()
+        };
+        let found = bind::find_relation(&cx, &range)?;
+        Ok(found.map(|found| (catalog.clone(), found)))
+    }
+
+    /// Drops what `roots` names, with everything that depends on it if `cascade`. `roots` is asked
+    /// again whenever the catalog may have changed.
+    ///
+    /// # Errors
+    /// 2BP01 when something else depends on it.
+    pub(super) fn drop_objects(
+        &mut self,
+        mut roots: impl FnMut(&mut Session) -> Result<Vec<Object>>,
+        cascade: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let mut locked = Vec::new();
+        for _ in 0..REPLANS_MAX {
+            let objects = roots(self)?;
+            let catalog = self.current_catalog()?;
+            let search_path = self.search_path(&catalog);
+            let dropped = plan_drop(&catalog, &search_path, &objects, cascade)?;
+            let mut tables: Vec<_> = dropped
+                .objects
+                .iter()
+                .filter_map(|object| table_of(&catalog, *object))
+                .collect();
+            tables.sort_by_key(|table| table.oid);
+            tables.dedup_by_key(|table| table.oid);
+            let wanted: Vec<_> = tables.iter().map(|table| table.tree).collect();
+            if wanted.iter().all(|tree| locked.contains(tree)) {
+                self.say_cascades(&dropped, sink)?;
+                return self.carry_out(&catalog, &dropped);
+            }
+            for table in tables {
+                self.lock_exclusively(table)?;
+                locked.push(table.tree);
+            }
+            self.forget_own_catalog();
+        }
+        Err(Error::serialization(
+            "could not serialize access: the catalog keeps changing",
+        ))
+    }
+
+    fn say_cascades(&mut self, dropped: &Dropped, sink: &mut dyn Sink) -> Result<()> {
+        let state = SqlState::SUCCESSFUL_COMPLETION;
+        let body = match dropped.cascaded.as_slice() {
+            [] => return Ok(()),
+            [one] => Error::new(state, format!("drop cascades to {one}")),
+            many => {
+                let message = format!("drop cascades to {} other objects", many.len());
+                let lines: Vec<_> = many
+                    .iter()
+                    .map(|object| format!("drop cascades to {object}"))
+                    .collect();
+                Error::new(state, message).with_detail(listed(&lines))
+            }
+        };
+        self.notice(NoticeSeverity::Notice, body, sink)
+    }
+
+    /// Removes everything that was planned and locked.
+    fn carry_out(&mut self, catalog: &Catalog, dropped: &Dropped) -> Result<()> {
+        let database = catalog.database.oid;
+        let gone = |oid: u32| dropped.objects.contains(&Object::Relation(oid));
+        let mut changed: Vec<Table> = Vec::new();
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let txn = open.txn.as_mut();
+        for object in &dropped.objects {
+            match (*object, table_of(catalog, *object)) {
+                (Object::Schema(oid), _) => {
+                    if let Some(schema) = catalog.schema_by_oid(oid) {
+                        store::drop_schema(txn, database, schema)?;
+                    }
+                }
+                (Object::Relation(oid), Some(table)) if table.oid == oid => {
+                    store::drop_table(txn, database, table)?;
+                }
+                (part, Some(table)) if !gone(table.oid) => {
+                    let place = changed.iter().position(|known| known.oid == table.oid);
+                    let place = place.unwrap_or_else(|| {
+                        changed.push((**table).clone());
+                        changed.len() - 1
+                    });
+                    remove_part(txn, database, &mut changed[place], part)?;
+                }
+                _ => {}
+            }
+        }
+        for table in &changed {
+            store::update_table(txn, database, table)?;
+        }
+        self.changed_catalog();
+        Ok(())
+    }
+
+    /// What this transaction sees of the catalog is read again.
+    pub(super) fn forget_own_catalog(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.own_catalog = None;
+        }
+    }
+}
+
+fn noun_of(catalog: &Catalog, found: RelationRef) -> &'static str {
+    match found {
+        RelationRef::Table(place) => catalog.tables[place].kind.noun(),
+        RelationRef::Index(..) => "index",
+    }
+}
+
+/// The relation that holds an object, or is it.
+fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
+    match object {
+        Object::Schema(_) => None,
+        Object::Relation(oid) => catalog
+            .table_by_oid(oid)
+            .or_else(|| catalog.index_by_oid(oid).map(|found| found.0)),
+        Object::Column(oid, _) | Object::Default(oid, _) => catalog.table_by_oid(oid),
+        Object::Constraint(oid) => {
+            let table = catalog.constraint(oid)?.0.oid;
+            catalog.table_by_oid(table)
+        }
+    }
+}
+
+/// Removes a part of a table from its descriptor.
+fn remove_part(
+    txn: &mut dyn base::engine::Transaction,
+    database: u32,
+    table: &mut Table,
+    part: Object,
+) -> Result<()> {
+    match part {
+        Object::Default(_, place) => {
+            table.columns[place].default = None;
+            table.columns[place].default_uses.clear();
+            table.columns[place].generated = false;
+        }
+        Object::Column(_, place) => {
+            let column = &mut table.columns[place];
+            column.name = format!("........pg.dropped.{}........", place + 1);
+            column.default = None;
+            column.default_uses.clear();
+            column.not_null = false;
+            column.dropped = true;
+        }
+        Object::Relation(oid) => {
+            let Some(place) = table.indexes.iter().position(|index| index.oid == oid) else {
+                return Ok(());
+            };
+            let index = &table.indexes[place];
+            if index.primary {
+                return Err(Error::unsupported("dropping a primary key"));
+            }
+            let class = store::NameClass::Relation;
+            store::free_name(txn, class, database, table.schema, &index.name)?;
+            store::drop_tree(txn, index.tree)?;
+            table.indexes.remove(place);
+        }
+        Object::Constraint(oid) => {
+            table.checks.retain(|check| check.oid != oid);
+            table.foreign_keys.retain(|key| key.oid != oid);
+        }
+        Object::Schema(_) => {}
+    }
+    Ok(())
+}
