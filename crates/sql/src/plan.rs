@@ -385,10 +385,14 @@ pub struct LockRows {
 }
 
 /// What writing a table must see to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Target {
     /// The table.
     pub table: Arc<Table>,
+    /// Its generated columns: place and value over the new row.
+    pub generated: Vec<(usize, Program)>,
+    /// The conditions of views with CHECK OPTION: name and condition over the new row.
+    pub view_checks: Vec<(String, Program)>,
     /// Its CHECK constraints: name and condition over the new row.
     pub checks: Vec<(String, Program)>,
     /// The foreign keys that may be touched, if any.

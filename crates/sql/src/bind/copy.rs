@@ -158,7 +158,11 @@ fn check_target(table: &Table) -> Result<()> {
             SqlState::INSUFFICIENT_PRIVILEGE,
             format!("permission denied: \"{}\" is a system catalog", table.name),
         )),
-        _ => Ok(()),
+        RelationKind::Table => Ok(()),
+        kind => Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("cannot copy to {} \"{}\"", kind.noun(), table.name),
+        )),
     }
 }
 
@@ -177,12 +181,19 @@ pub(crate) fn no_column(table: &Table, name: &str) -> Error {
 fn copied_columns(copy: &CopyStmt, table: &Arc<Table>) -> Result<Vec<usize>> {
     if copy.attlist.is_empty() {
         let all = table.columns.iter().enumerate();
-        let kept = all.filter(|(_, column)| !column.dropped);
+        let kept = all.filter(|(_, column)| !column.dropped && !column.generated);
         return Ok(kept.map(|(place, _)| place).collect());
     }
     let mut places = Vec::new();
     for name in strings(&copy.attlist) {
         let place = table.column(name).ok_or_else(|| no_column(table, name))?;
+        if table.columns[place].generated {
+            return Err(Error::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!("column \"{name}\" is a generated column"),
+            )
+            .with_detail("Generated columns cannot be used in COPY."));
+        }
         if places.contains(&place) {
             return Err(Error::new(
                 SqlState::DUPLICATE_COLUMN,

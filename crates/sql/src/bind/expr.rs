@@ -71,6 +71,12 @@ impl Place {
         ..Place::plain("DEFAULT expressions")
     };
 
+    /// What a generated column is computed from.
+    pub const GENERATED: Place = Place {
+        no_subquery: Some("column generation expression"),
+        ..Place::plain("column generation expressions")
+    };
+
     /// A CHECK constraint.
     pub const CHECK: Place = Place {
         no_subquery: Some("check constraint"),

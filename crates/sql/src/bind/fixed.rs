@@ -9,12 +9,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use base::{Error, Result};
-use pg_query::protobuf::{Alias, RangeVar};
+use pg_query::protobuf::{Alias, Node, RangeVar, SelectStmt};
 
-use super::strings;
+use super::expr::Place;
+use super::scope::Scope;
+use super::{boxed, strings, Binder, OutputColumn};
 use crate::catalog::view::BY_OID;
 use crate::catalog::{Table, Uses};
-use crate::parser::{self, Token, TokenKind};
+use crate::parser::{self, NodeEnum, Token, TokenKind};
 use crate::plan::Needed;
 
 /// What a text names, gathered while it is bound.
@@ -38,9 +40,14 @@ pub struct Named {
 
 impl Recorded {
     /// A relation is named; the flags say, later, which of its columns are looked at.
-    pub fn relation(&mut self, range: &RangeVar, table: &Arc<Table>, needed: Option<Needed>) -> Needed {
-        let needed = needed
-            .unwrap_or_else(|| Rc::new(RefCell::new(vec![false; table.columns.len()])));
+    pub fn relation(
+        &mut self,
+        range: &RangeVar,
+        table: &Arc<Table>,
+        needed: Option<Needed>,
+    ) -> Needed {
+        let needed =
+            needed.unwrap_or_else(|| Rc::new(RefCell::new(vec![false; table.columns.len()])));
         self.relations.push(Named {
             location: range.location,
             alias: range.alias.clone(),
@@ -142,7 +149,10 @@ fn end_of_item(tokens: &[Token], start: usize, alias: Option<&Alias>) -> usize {
     };
     // AS is a keyword; an alias without AS may be one too, but then what follows is no name.
     let reserved = TokenKind::Keyword(true);
-    if tokens.get(end + 1).is_some_and(|token| token.kind == reserved) {
+    if tokens
+        .get(end + 1)
+        .is_some_and(|token| token.kind == reserved)
+    {
         end += 1;
     }
     end += 1;
@@ -188,4 +198,67 @@ fn item(named: &Named) -> String {
 
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A query as the catalog keeps it.
+#[derive(Debug)]
+pub struct FixedQuery {
+    /// Its text.
+    pub text: String,
+    /// Its columns.
+    pub columns: Vec<OutputColumn>,
+    /// What it names.
+    pub uses: Vec<Uses>,
+}
+
+impl Binder<'_> {
+    /// A query as the catalog keeps it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn fixed_query(&mut self, select: &SelectStmt) -> Result<FixedQuery> {
+        let text = parser::deparse_query(select)?;
+        let statements = parser::parse(&text)?;
+        let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())
+        else {
+            return Err(Error::internal("a query that is none"));
+        };
+        self.recorded = Some(Recorded::default());
+        let query = self.select(select, None);
+        let recorded = self.recorded.take().unwrap_or_default();
+        Ok(FixedQuery {
+            columns: query?.columns,
+            uses: recorded.uses(),
+            text: fix(&text, &recorded)?,
+        })
+    }
+
+    /// A default or the like as the catalog keeps it, and the relations that it names.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn fixed(&mut self, node: &Node) -> Result<(String, Vec<u32>)> {
+        const PREFIX: &str = "SELECT ";
+        let text = format!("{PREFIX}{}", parser::deparse_expression(node)?);
+        if !text.to_ascii_lowercase().contains("regclass") && !text.contains('\'') {
+            return Ok((text[PREFIX.len()..].to_owned(), Vec::new()));
+        }
+        let statements = parser::parse(&text)?;
+        let target = match statements.first().map(|statement| statement.node()) {
+            Some(NodeEnum::SelectStmt(select)) => select.target_list.first(),
+            _ => None,
+        };
+        let Some(Some(NodeEnum::ResTarget(target))) = target.map(|node| node.node.as_ref()) else {
+            return Err(Error::internal("an expression that is none"));
+        };
+        self.recorded = Some(Recorded::default());
+        let bound = self.expr(boxed(&target.val)?, &Scope::default(), Place::DEFAULT);
+        let recorded = self.recorded.take().unwrap_or_default();
+        bound?;
+        let fixed = fix(&text, &recorded)?;
+        let mut uses: Vec<_> = recorded.constants.iter().map(|named| named.1).collect();
+        uses.sort_unstable();
+        uses.dedup();
+        Ok((fixed[PREFIX.len()..].to_owned(), uses))
+    }
 }

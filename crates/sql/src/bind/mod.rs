@@ -16,6 +16,7 @@
 //! | [`copy`] | COPY |
 //! | [`foreign`] | the foreign keys that those touch |
 //! | [`view`] | what a view stands for |
+//! | [`given`] | values that are not for the statement to give |
 //! | [`fixed`] | text whose names are fixed |
 //!
 //! # What it leaves out
@@ -27,9 +28,10 @@ pub mod call;
 pub mod coerce;
 pub mod copy;
 pub mod expr;
-pub mod foreign;
 pub mod fixed;
+pub mod foreign;
 pub mod from;
+mod given;
 pub mod group;
 pub mod scope;
 pub mod select;
@@ -377,6 +379,63 @@ impl Binder<'_> {
                 ),
             )
             .with_hint("You will need to rewrite or cast the expression.")),
+        }
+    }
+
+    /// Binds what a generated column is computed from, as it is written; returns the places of the
+    /// columns that it names.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_generated(
+        &mut self,
+        table: &Arc<Table>,
+        place: usize,
+        node: &Node,
+    ) -> Result<Vec<usize>> {
+        let scope = write::target_scope(table, &table.name);
+        let column = &table.columns[place];
+        let bound = self.node(node, &scope, expr::Place::GENERATED)?;
+        let (from, location) = (bound.ty, bound.location.0);
+        let context = crate::functions::CastContext::Assignment;
+        let Ok(value) = self.try_coerce(bound, column.type_id, column.typmod, context)? else {
+            return Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "column \"{}\" is of type {} but generation expression is of type {from}",
+                    column.name, column.type_id
+                ),
+            )
+            .with_hint("You will need to rewrite or cast the expression."));
+        };
+        let places = scope::columns_of(&value);
+        if let Some(generated) = places.iter().find(|at| table.columns[**at].generated) {
+            let name = &table.columns[*generated].name;
+            let mut location = location;
+            value.visit(&mut |part| match part.kind {
+                crate::plan::ExprKind::Column(at) if at == *generated => {
+                    location = part.location.0;
+                }
+                _ => {}
+            });
+            let message =
+                format!("cannot use generated column \"{name}\" in column generation expression");
+            return Err(self
+                .error(SqlState::of("42P17"), message, location)
+                .with_detail("A generated column cannot reference another generated column."));
+        }
+        let changes = |part: &crate::plan::Expr| match &part.kind {
+            crate::plan::ExprKind::Call(function, ..) => {
+                function.0.volatility != crate::functions::Volatility::Immutable
+            }
+            _ => false,
+        };
+        match value.any(&changes) {
+            false => Ok(places),
+            true => Err(Error::new(
+                SqlState::of("42P17"),
+                "generation expression is not immutable",
+            )),
         }
     }
 

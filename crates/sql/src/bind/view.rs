@@ -1,5 +1,6 @@
 //! Views: the query that a view stands for, in its place.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
@@ -8,7 +9,7 @@ use pg_query::protobuf::{Alias, RangeVar};
 use super::from::Source;
 use super::scope::{table_columns, Scope};
 use super::select::Query;
-use super::Binder;
+use super::{Binder, Bound};
 use crate::catalog::view::BY_OID;
 use crate::catalog::{RelationKind, Table};
 use crate::parser::{self, NodeEnum};
@@ -85,6 +86,28 @@ impl<'a> Binder<'a> {
         let query = self.in_stored_text(|binder| binder.select(select, None));
         self.expanding.pop();
         query
+    }
+
+    /// The query of a materialized view, as a statement.
+    ///
+    /// # Errors
+    /// What has become of the relations that it names.
+    pub fn query_of(&mut self, table: &Table) -> Result<Bound> {
+        let query = self.expand(table)?;
+        Ok(Bound {
+            plan: Rc::new(query.plan),
+            columns: query.columns,
+            locks: std::mem::take(&mut self.locks),
+            writes: false,
+        })
+    }
+
+    /// Refuses a view through which nothing can be written.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub fn check_updatable(&mut self, _: &Table) -> Result<()> {
+        Err(Error::unsupported("WITH CHECK OPTION"))
     }
 
     /// Binds text of the catalog, which knows nothing of what stands around.

@@ -13,10 +13,11 @@ use pg_query::protobuf::{
 use super::expr::Place;
 use super::foreign::Touch;
 use super::from::conjuncts;
+use super::given::{check_update, given, refused_insert, Given};
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::select::projection;
 use super::{boxed, inner, qualified, Binder, OutputColumn};
-use crate::catalog::{RelationKind, Table};
+use crate::catalog::{view, Identity, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::parser::{self, NodeEnum};
 use crate::plan::{Conflict, Delete, Expr, ExprKind, Insert, Plan, Target, Update};
@@ -38,6 +39,15 @@ impl Binder<'_> {
             )
             .with_hint(format!("{verb} is done by DDL there.")));
         }
+        if !matches!(table.kind, RelationKind::Table | RelationKind::View) {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("cannot change {} \"{}\"", table.kind.noun(), table.name),
+            ));
+        }
+        if table.kind == RelationKind::View {
+            return Err(Error::unsupported("writing through a view"));
+        }
         Ok(table)
     }
 
@@ -45,7 +55,8 @@ impl Binder<'_> {
         let before = self.with_clause(insert.with_clause.as_ref(), None)?;
         let table = self.target_table(insert.relation.as_ref(), "INSERT")?;
         let places = self.insert_columns(insert, &table)?;
-        let input = self.insert_input(insert, &table, &places)?;
+        let given = given(insert, &table, &places);
+        let input = self.insert_input(insert, &table, &places, &given)?;
         let alias = insert
             .relation
             .as_ref()
@@ -81,9 +92,26 @@ impl Binder<'_> {
         Ok(Target {
             checks: self.checks(&table)?,
             rules: self.rules(&table, touch)?,
+            generated: self.generated(&table)?,
+            view_checks: Vec::new(),
             table,
             returning,
         })
+    }
+
+    /// The generated columns of a table.
+    pub(crate) fn generated(&mut self, table: &Arc<Table>) -> Result<Vec<(usize, Program)>> {
+        let mut generated = Vec::new();
+        for (place, column) in table.columns.iter().enumerate() {
+            let Some(text) = column.default.as_ref().filter(|_| column.generated) else {
+                continue;
+            };
+            let scope = target_scope(table, &table.name);
+            let value = self.stored(text, &scope, Place::GENERATED)?;
+            let value = self.assign(value, column.type_id, column.typmod, &column.name)?;
+            generated.push((place, compile(&value)));
+        }
+        Ok(generated)
     }
 
     /// The CHECK constraints of a table, by name as they are carried out.
@@ -162,7 +190,11 @@ impl Binder<'_> {
     /// The default of a column; NULL without one.
     pub(super) fn default(&mut self, table: &Table, place: usize) -> Result<Expr> {
         let column = &table.columns[place];
-        let expr = match &column.default {
+        let identity = column.default_uses.first();
+        let identity = identity.filter(|_| column.identity != Identity::None);
+        let identity = identity.map(|sequence| view::next_value(*sequence));
+        let expr = match column.default.as_ref().or(identity.as_ref()) {
+            _ if column.generated => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
             None => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
             Some(text) => self.stored(text, &Scope::default(), Place::DEFAULT)?,
         };
@@ -176,6 +208,7 @@ impl Binder<'_> {
         insert: &InsertStmt,
         table: &Table,
         places: &[usize],
+        allowed: &[Given],
     ) -> Result<Plan> {
         let Some(source) = &insert.select_stmt else {
             let row = self.complete(table, &[], Vec::new())?;
@@ -190,13 +223,22 @@ impl Binder<'_> {
             && select.limit_offset.is_none()
             && select.with_clause.is_none();
         if plain_values {
-            return self.insert_values(&select.values_lists, table, places, &insert.cols);
+            let lists = &select.values_lists;
+            return self.insert_values(lists, table, places, allowed, &insert.cols);
         }
         let query = self.select(select, None)?;
         let extra = query.locations.get(places.len()).copied().unwrap_or(-1);
         self.check_count(query.columns.len(), places.len(), extra, &insert.cols)?;
         let mut given = Vec::new();
         for (at, (column, place)) in query.columns.iter().zip(places).enumerate() {
+            match allowed[at] {
+                Given::Taken => {}
+                Given::Refused => return Err(refused_insert(&table.columns[*place])),
+                Given::Ignored => {
+                    given.push(self.default(table, *place)?);
+                    continue;
+                }
+            }
             let location = query.locations[at];
             let mut expr = match &query.literals[at] {
                 Some(literal) => literal.clone(),
@@ -215,6 +257,7 @@ impl Binder<'_> {
         lists: &[Node],
         table: &Table,
         places: &[usize],
+        allowed: &[Given],
         named: &[Node],
     ) -> Result<Plan> {
         let scope = Scope::default();
@@ -235,12 +278,14 @@ impl Binder<'_> {
                 ));
             }
             let mut given = Vec::with_capacity(count);
-            for (item, place) in list.items.iter().zip(places) {
+            for ((item, place), allowed) in list.items.iter().zip(places).zip(allowed) {
                 let item = inner(item)?;
                 let column = &table.columns[*place];
                 let (ty, typmod) = (column.type_id, column.typmod);
                 let value = match item {
                     NodeEnum::SetToDefault(_) => self.default(table, *place)?,
+                    _ if *allowed == Given::Refused => return Err(refused_insert(column)),
+                    _ if *allowed == Given::Ignored => self.default(table, *place)?,
                     item => {
                         let value = self.expr(item, &scope, Place::plain("VALUES"))?;
                         self.assign(value, ty, typmod, &column.name)?
@@ -445,10 +490,16 @@ impl Binder<'_> {
                     let item = item.ok_or_else(|| Error::internal("SET of no column"))?;
                     match inner(item)? {
                         NodeEnum::SetToDefault(_) => self.default(table, place)?,
-                        item => self.expr(item, scope, Place::plain("UPDATE"))?,
+                        item => {
+                            check_update(column)?;
+                            self.expr(item, scope, Place::plain("UPDATE"))?
+                        }
                     }
                 }
-                value => self.expr(value, scope, Place::plain("UPDATE"))?,
+                value => {
+                    check_update(column)?;
+                    self.expr(value, scope, Place::plain("UPDATE"))?
+                }
             };
             let value = self.assign(value, ty, typmod, &column.name)?;
             set.push((place, compile(&value)));
@@ -474,7 +525,12 @@ impl Binder<'_> {
             .filter(|index| index.unique)
             .any(|index| {
                 let mut indexed = index.columns.iter();
-                indexed.any(|column| set.iter().any(|(place, _)| *place == column.column))
+                indexed.any(|column| {
+                    let column = column.column;
+                    let from = &table.columns[column].generated_from;
+                    set.iter()
+                        .any(|(place, _)| *place == column || from.contains(place))
+                })
             });
         let touch = Touch {
             changes: set.iter().map(|set| set.0).collect(),

@@ -234,6 +234,10 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
             for oid in &column.default_uses {
                 edges.add(default, Normal, Object::Relation(*oid));
             }
+            for from in &column.generated_from {
+                let generated = Object::Column(table.oid, place);
+                edges.add(generated, Normal, Object::Column(table.oid, *from));
+            }
         }
     }
     if let Some(owner) = table.sequence.as_ref().and_then(|sequence| sequence.owner) {
@@ -308,8 +312,13 @@ pub fn plan_drop(
     let describe = |object: Object| object.describe(catalog, search_path);
     let mut lines = Vec::new();
     let mut cascaded = Vec::new();
+    let whole = |object: &Object| match object {
+        Object::Column(oid, _) => visit.seen.contains(&Object::Relation(*oid)),
+        _ => false,
+    };
     for (object, reached) in visit.out.iter().rev() {
-        if let Reached::Because(needed) = reached {
+        // A column goes with its table, and without a word.
+        if let (Reached::Because(needed), false) = (reached, whole(object)) {
             lines.push(format!(
                 "{} depends on {}",
                 describe(*object),
@@ -330,8 +339,9 @@ pub fn plan_drop(
             .with_detail(listed(&lines))
             .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
+    let kept = visit.out.iter().filter(|entry| !whole(&entry.0));
     Ok(Dropped {
-        objects: visit.out.into_iter().map(|entry| entry.0).collect(),
+        objects: kept.map(|entry| entry.0).collect(),
         cascaded,
     })
 }

@@ -35,6 +35,10 @@ pub fn encode(table: &Table) -> Vec<u8> {
         }
         out.push(column.identity as u8);
         out.push(u8::from(column.generated));
+        put_varint(&mut out, column.generated_from.len() as u64);
+        for place in &column.generated_from {
+            put_varint(&mut out, *place as u64);
+        }
         out.push(u8::from(column.dropped));
         put_optional(&mut out, column.missing.as_deref());
     }
@@ -175,6 +179,7 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
             other => return Err(Error::corrupted(format!("an identity of kind {other}"))),
         },
         generated: reader.u8()? != 0,
+        generated_from: read_list(reader, |reader| reader.varint_as())?,
         dropped: reader.u8()? != 0,
         missing: match reader.varint()? {
             0 => None,
@@ -251,6 +256,7 @@ mod tests {
                 default_uses: vec![17, 18],
                 identity: Identity::ByDefault,
                 generated: true,
+                generated_from: vec![3],
                 dropped: false,
                 missing: Some(vec![0, 0, 0, 7]),
             }],

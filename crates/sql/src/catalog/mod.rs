@@ -172,6 +172,8 @@ pub struct Column {
     pub identity: Identity,
     /// Whether it is computed from other columns of its row, and stored.
     pub generated: bool,
+    /// The places of those columns.
+    pub generated_from: Vec<usize>,
     /// Whether it was dropped.
     pub dropped: bool,
     /// The stored value that rows have which are older than the column: its default when it was

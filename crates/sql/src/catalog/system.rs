@@ -83,6 +83,9 @@ fn build(table: &SystemTable) -> Table {
 /// # Errors
 /// What computing them raises.
 pub fn rows(table: &Table, catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    if table.kind == RelationKind::Sequence {
+        return crate::exec::sequences::rows(table, cx);
+    }
     let Some(found) = TABLES.iter().find(|known| known.oid == table.oid) else {
         return Ok(Vec::new());
     };

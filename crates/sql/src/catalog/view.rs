@@ -24,6 +24,11 @@ use super::descriptor::read_list;
 /// The schema by which stored text names relations: their names there are oids.
 pub const BY_OID: &str = "#";
 
+/// The stored default that takes values from a sequence.
+pub fn next_value(sequence: u32) -> String {
+    format!("nextval('{sequence}'::regclass)")
+}
+
 /// The query of a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {

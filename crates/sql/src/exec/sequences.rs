@@ -12,7 +12,7 @@ use super::Exec;
 use crate::catalog::depend::shown_name;
 use crate::catalog::{Sequence, Table};
 use crate::plan::Row;
-use crate::types::Datum;
+use crate::types::{Datum, TypeId};
 
 /// Values of a sequence that the session has taken and not yet used (CACHE).
 #[derive(Debug)]
@@ -76,10 +76,7 @@ fn no_sequence(cx: &Exec<'_>, oid: u32) -> Error {
             SqlState::WRONG_OBJECT_TYPE,
             format!("\"{name}\" is not a sequence"),
         ),
-        None => Error::new(
-            SqlState::UNDEFINED_TABLE,
-            format!("could not open relation with OID {oid}"),
-        ),
+        None => Error::internal(format!("could not open relation with OID {oid}")),
     }
 }
 
@@ -212,7 +209,21 @@ pub fn rows(table: &Table, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     ]])
 }
 
-/// The name of a sequence as `pg_get_serial_sequence` gives it, always with its schema.
-pub fn qualified_name(cx: &Exec<'_>, oid: u32) -> Option<String> {
-    shown_name(cx.catalog, &[], oid)
+/// `pg_get_serial_sequence`: the sequence that belongs to a column.
+pub(super) fn of_column(cx: &Exec<'_>, table: &str, column: &str) -> Result<Datum> {
+    let oid = cx.context.oid_of(TypeId::REGCLASS, table)?;
+    let missing = || {
+        Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{column}\" of relation \"{table}\" does not exist"),
+        )
+    };
+    let table = cx.catalog.table_by_oid(oid).ok_or_else(missing)?;
+    let place = table.column(column).ok_or_else(missing)?;
+    let owned = cx.catalog.tables.iter().find(|other| {
+        let owner = other.sequence.as_ref().and_then(|sequence| sequence.owner);
+        owner.is_some_and(|owner| (owner.table, owner.column) == (oid, place))
+    });
+    let name = owned.and_then(|sequence| shown_name(cx.catalog, &[], sequence.oid));
+    Ok(name.map_or(Datum::Null, Datum::text))
 }

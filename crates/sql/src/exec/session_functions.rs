@@ -167,13 +167,13 @@ fn catalog_function(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Dat
         | "pg_get_ruledef"
         | "pg_get_triggerdef"
         | "pg_get_partkeydef"
-        | "pg_get_serial_sequence"
         | "pg_get_statisticsobjdef_columns"
         | "pg_tablespace_location"
         | "txid_status"
         | "pg_xact_status"
         | "pg_last_wal_receive_lsn"
         | "pg_last_wal_replay_lsn" => Ok(Datum::Null),
+        "pg_get_serial_sequence" => sequences::of_column(cx, args[0].as_str(), args[1].as_str()),
         "pg_get_indexdef" => Ok(match catalog.index_by_oid(oid) {
             Some((table, index)) => match args.get(1).and_then(Datum::as_i64) {
                 Some(column) if column > 0 => index_column(table, index, column as usize - 1),

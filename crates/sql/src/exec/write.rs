@@ -27,9 +27,27 @@ fn returned(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<Option<
     }
 }
 
-/// Checks a new row against NOT NULL and CHECK.
-fn check_row(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
-    check_values(&target.table, &target.checks, row, cx)
+/// Computes the generated columns of a new row, and checks it against NOT NULL, CHECK and the
+/// conditions of views.
+fn check_row(target: &Target, row: &mut [Datum], cx: &mut Exec<'_>) -> Result<()> {
+    for (place, value) in &target.generated {
+        row[*place] = value.eval(cx, row)?;
+    }
+    check_values(&target.table, &target.checks, row, cx)?;
+    for (view, condition) in &target.view_checks {
+        // Here NULL is one: the view would not show the row.
+        if !condition.test(cx, row)? {
+            let message = format!("new row violates check option for view \"{view}\"");
+            return Err(
+                Error::new(SqlState::of("44000"), message).with_detail(failing_row(
+                    &target.table,
+                    row,
+                    cx,
+                )),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Checks the values of a row against NOT NULL and these CHECK constraints.
@@ -165,16 +183,16 @@ impl<'p> InsertCursor<'p> {
     }
 
     /// Inserts a row or does what ON CONFLICT says; none when nothing was written.
-    fn write(&mut self, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
-        InsertCursor::check(self.insert, &row, cx)?;
+    fn write(&mut self, mut row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        InsertCursor::check(self.insert, &mut row, cx)?;
         self.write_checked(row, cx)
     }
 
-    /// Checks a row that is to be inserted.
+    /// Computes the generated columns of a row that is to be inserted, and checks it.
     ///
     /// # Errors
     /// 23502, 23514.
-    pub(crate) fn check(insert: &Insert, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+    pub(crate) fn check(insert: &Insert, row: &mut [Datum], cx: &mut Exec<'_>) -> Result<()> {
         check_row(&insert.target, row, cx)
     }
 
@@ -274,7 +292,7 @@ impl<'p> InsertCursor<'p> {
         for (place, value) in conflict.set.iter().flatten() {
             new[*place] = value.eval(cx, &both)?;
         }
-        check_row(target, &new, cx)?;
+        check_row(target, &mut new, cx)?;
         replace_row(target, &key, &both[..width], &new, cx)?;
         Ok(Upserted::Row(new))
     }
@@ -435,7 +453,7 @@ impl<'p> UpdateCursor<'p> {
         for (place, value) in &update.set {
             new[*place] = value.eval(cx, &row)?;
         }
-        check_row(&update.target, &new, cx)?;
+        check_row(&update.target, &mut new, cx)?;
         replace_row(&update.target, &key, &row[..width], &new, cx)?;
         row[..width].clone_from_slice(&new);
         Ok(Some(row))

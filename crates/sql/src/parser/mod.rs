@@ -162,6 +162,27 @@ pub fn deparse_expression(node: &protobuf::Node) -> Result<String> {
         .ok_or_else(|| Error::internal("an expression that is no target"))
 }
 
+/// A query as SQL text, to be kept in the catalog.
+///
+/// # Errors
+/// XX000 when it cannot be written.
+pub fn deparse_query(select: &protobuf::SelectStmt) -> Result<String> {
+    let text = large_stack(|| {
+        let statement = protobuf::RawStmt {
+            stmt: Some(Box::new(protobuf::Node {
+                node: Some(NodeEnum::SelectStmt(Box::new(select.clone()))),
+            })),
+            ..Default::default()
+        };
+        let result = protobuf::ParseResult {
+            stmts: vec![statement],
+            ..Default::default()
+        };
+        pg_query::deparse(&result, Default::default())
+    });
+    text.map_err(|error| Error::internal(format!("a query: {error}")))
+}
+
 /// A token of PostgreSQL's scanner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {

@@ -358,7 +358,7 @@ impl Session {
                 | NodeEnum::UpdateStmt(_)
                 | NodeEnum::DeleteStmt(_)
         );
-        if !with_rows {
+        if !with_rows || has_into(node) {
             let columns = self.utility_columns(node)?;
             let types = columns
                 .iter()
@@ -398,6 +398,15 @@ impl Session {
         };
         Ok((planned, params))
     }
+}
+
+/// Whether it is SELECT INTO, which is DDL.
+fn has_into(node: &NodeEnum) -> bool {
+    let NodeEnum::SelectStmt(select) = node else {
+        return false;
+    };
+    let first = std::iter::successors(Some(select), |select| select.larg.as_ref());
+    first.into_iter().any(|select| select.into_clause.is_some())
 }
 
 /// Whether a statement may be given in a failed block.

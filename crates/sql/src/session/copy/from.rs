@@ -133,13 +133,13 @@ impl<'p> Loader<'p> {
         let context = cx.context;
         while rows.next(context, &mut values, &mut |data| sink.copy_data(data))? {
             cx.tick()?;
-            let row = self.complete(&mut values, cx)?;
+            let mut row = self.complete(&mut values, cx)?;
             if let Some(filter) = &self.how.filter {
                 if !filter.test(cx, &row)? {
                     continue;
                 }
             }
-            InsertCursor::check(self.insert, &row, cx)?;
+            InsertCursor::check(self.insert, &mut row, cx)?;
             self.batch.push((row, rows.number()));
             self.batch_bytes += rows.line_bytes();
             if self.batch.len() >= BATCH_ROWS_MAX || self.batch_bytes >= BATCH_BYTES_MIN {

@@ -15,7 +15,8 @@ use super::texts;
 use crate::bind::{self, BindContext};
 use crate::catalog::depend::{listed, plan_drop, Dropped};
 use crate::catalog::{
-    store, Catalog, Object, RelationKind, RelationRef, Table, INFORMATION_SCHEMA, PG_CATALOG,
+    store, Catalog, Identity, Object, RelationKind, RelationRef, Table, INFORMATION_SCHEMA,
+    PG_CATALOG,
 };
 use crate::parser::NodeEnum;
 
@@ -78,7 +79,7 @@ impl Session {
             .collect();
         let mut known = Vec::new();
         for name in names {
-            match self.to_drop(kind, &name)? {
+            match self.named_for_drop(kind, &name)? {
                 Ok(_) => known.push(name),
                 Err(missing) if drop.missing_ok => {
                     let message = format!("{}, skipping", missing.message());
@@ -92,7 +93,7 @@ impl Session {
         let resolve = |session: &mut Session| {
             let mut roots = Vec::new();
             for name in &known {
-                let object = session.to_drop(kind, name)??;
+                let object = session.named_for_drop(kind, name)??;
                 if !roots.contains(&object) {
                     roots.push(object);
                 }
@@ -104,7 +105,11 @@ impl Session {
     }
 
     /// What a name of DROP means; the inner error says that there is no such thing.
-    fn to_drop(&mut self, kind: &Kind, names: &[String]) -> Result<std::result::Result<Object, Error>> {
+    fn named_for_drop(
+        &mut self,
+        kind: &Kind,
+        names: &[String],
+    ) -> Result<std::result::Result<Object, Error>> {
         let name = names.last().map_or("", String::as_str);
         let catalog = self.current_catalog()?;
         let no_schema = |name: &str| {
@@ -323,12 +328,16 @@ fn remove_part(
             table.columns[place].default = None;
             table.columns[place].default_uses.clear();
             table.columns[place].generated = false;
+            table.columns[place].generated_from.clear();
         }
         Object::Column(_, place) => {
             let column = &mut table.columns[place];
             column.name = format!("........pg.dropped.{}........", place + 1);
             column.default = None;
             column.default_uses.clear();
+            column.generated = false;
+            column.generated_from.clear();
+            column.identity = Identity::None;
             column.not_null = false;
             column.dropped = true;
         }

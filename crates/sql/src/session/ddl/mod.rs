@@ -2,25 +2,22 @@
 
 mod build;
 mod drop;
+mod like;
 mod sequence;
 mod table;
+mod view;
 
 use std::sync::Arc;
 
 use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{
-    IndexStmt, Node, RangeVar, SortByDir, SortByNulls,
-    TruncateStmt,
-};
+use pg_query::protobuf::{IndexStmt, Node, RangeVar, SortByDir, SortByNulls, TruncateStmt};
 
 use super::utility::tag;
 use super::{CommandTag, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Scratch};
 use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{
-    Catalog, Index, IndexedColumn, RelationKind, Schema, Table, PG_CATALOG,
-};
+use crate::catalog::{Catalog, Index, IndexedColumn, RelationKind, Schema, Table, PG_CATALOG};
 use crate::exec::program::compile;
 use crate::exec::Exec;
 use crate::parser::{self, NodeEnum, Statement};
@@ -48,6 +45,10 @@ impl Session {
             NodeEnum::IndexStmt(index) => self.create_index(index, sink)?,
             NodeEnum::CreateSeqStmt(create) => self.create_sequence(text, create, sink)?,
             NodeEnum::AlterSeqStmt(alter) => self.alter_sequence(text, alter, sink)?,
+            NodeEnum::ViewStmt(create) => self.create_view(text, create)?,
+            NodeEnum::RefreshMatViewStmt(refresh) => self.refresh(refresh)?,
+            NodeEnum::CreateTableAsStmt(create) => self.table_as(text, create, sink)?,
+            NodeEnum::SelectStmt(select) => self.select_into(text, select, sink)?,
             NodeEnum::CreateSchemaStmt(create) => {
                 self.create_schema(&create.schemaname, create.if_not_exists, sink)?
             }
@@ -71,6 +72,10 @@ impl Session {
                 NodeEnum::CreateStmt(_) => "CREATE TABLE",
                 NodeEnum::TruncateStmt(_) => "TRUNCATE TABLE",
                 NodeEnum::CreateSeqStmt(_) => "CREATE SEQUENCE",
+                NodeEnum::ViewStmt(_) => "CREATE VIEW",
+                NodeEnum::CreateTableAsStmt(_) => "CREATE TABLE AS",
+                NodeEnum::SelectStmt(_) => "SELECT INTO",
+                NodeEnum::RefreshMatViewStmt(_) => "REFRESH MATERIALIZED VIEW",
                 NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
                 NodeEnum::DropStmt(_) => "DROP TABLE",
                 _ => "this command",
@@ -94,20 +99,25 @@ impl Session {
 
     /// The table that a name means, now.
     pub(super) fn find_table(&mut self, range: &RangeVar) -> Result<Arc<Table>> {
+        let table = self.find_table_in("", range)?;
+        if table.kind == RelationKind::System {
+            return Err(system_table(&table.name));
+        }
+        Ok(table)
+    }
+
+    /// The table that a name in a text means, built-in ones included.
+    fn find_table_in(&mut self, text: &str, range: &RangeVar) -> Result<Arc<Table>> {
         let catalog = self.current_catalog()?;
         let search_path = self.search_path(&catalog);
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
             eval: &self.eval,
-            text: "",
+            text,
             variables: None,
         };
-        let table = bind::find_table(&cx, range)?;
-        if table.kind == RelationKind::System {
-            return Err(system_table(&table.name));
-        }
-        Ok(table)
+        bind::find_table(&cx, range)
     }
 
     /// The table that a name means once it is locked against everyone.
@@ -410,16 +420,18 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::TruncateStmt(_)
         | NodeEnum::IndexStmt(_)
         | NodeEnum::CreateSeqStmt(_)
+        | NodeEnum::ViewStmt(_)
+        | NodeEnum::RefreshMatViewStmt(_)
+        | NodeEnum::CreateTableAsStmt(_)
+        | NodeEnum::SelectStmt(_)
         | NodeEnum::AlterSeqStmt(_)
         | NodeEnum::CreateSchemaStmt(_)
         | NodeEnum::CreatedbStmt(_) => return None,
         NodeEnum::AlterTableStmt(_) => "ALTER TABLE",
         NodeEnum::RenameStmt(_) => "ALTER … RENAME",
-        NodeEnum::ViewStmt(_) => "CREATE VIEW",
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
         NodeEnum::CallStmt(_) => "CALL",
         NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
-        NodeEnum::CreateTableAsStmt(_) => "CREATE TABLE AS",
         NodeEnum::CreateRoleStmt(_) => "CREATE ROLE",
         NodeEnum::AlterRoleStmt(_) => "ALTER ROLE",
         NodeEnum::DropRoleStmt(_) => "DROP ROLE",
@@ -441,7 +453,6 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         NodeEnum::CreateEnumStmt(_) => "CREATE TYPE",
         NodeEnum::CreateDomainStmt(_) => "CREATE DOMAIN",
         NodeEnum::CreateExtensionStmt(_) => "CREATE EXTENSION",
-        NodeEnum::RefreshMatViewStmt(_) => "REFRESH MATERIALIZED VIEW",
         NodeEnum::RuleStmt(_) => "CREATE RULE",
         NodeEnum::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
         NodeEnum::LoadStmt(_) => "LOAD",

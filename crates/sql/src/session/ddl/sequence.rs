@@ -79,7 +79,12 @@ impl Session {
     }
 
     /// The schema in which a named relation is made, with the error's position.
-    pub(super) fn schema_for(&self, catalog: &Catalog, text: &str, range: &RangeVar) -> Result<u32> {
+    pub(super) fn schema_for(
+        &self,
+        catalog: &Catalog,
+        text: &str,
+        range: &RangeVar,
+    ) -> Result<u32> {
         self.creation_schema(catalog, &range.schemaname)
             .map_err(|error| match char_position(text, range.location) {
                 Some(position) if !range.schemaname.is_empty() => error.at(position),
@@ -93,7 +98,7 @@ impl Session {
     }
 
     /// The relation of a sequence, with a state of its own.
-    fn sequence_table(
+    pub(super) fn sequence_table(
         &mut self,
         catalog: &Catalog,
         schema: u32,
@@ -318,8 +323,7 @@ impl Session {
                 continue;
             };
             if seen.contains(&option.defname.as_str()) {
-                let error =
-                    Error::new(SqlState::SYNTAX_ERROR, "conflicting or redundant options");
+                let error = Error::new(SqlState::SYNTAX_ERROR, "conflicting or redundant options");
                 return Err(match char_position(text, option.location) {
                     Some(position) => error.at(position),
                     None => error,
@@ -327,7 +331,10 @@ impl Session {
             }
             seen.push(&option.defname);
             match option.defname.as_str() {
-                "as" => options.type_id = Some(self.sequence_type(text, catalog, option, for_identity)?),
+                "as" => {
+                    options.type_id =
+                        Some(self.sequence_type(text, catalog, option, for_identity)?)
+                }
                 "increment" => options.increment = Some(number(option)?),
                 "start" => options.start = Some(number(option)?),
                 "restart" => options.restart = Some(optional_number(option)?),
@@ -404,7 +411,10 @@ fn set_owner(table: &mut Table, owner: Option<Owner>) -> Result<()> {
 }
 
 fn owned_identity(catalog: &Catalog, sequence: &Table) -> Error {
-    let owner = sequence.sequence.as_ref().and_then(|sequence| sequence.owner);
+    let owner = sequence
+        .sequence
+        .as_ref()
+        .and_then(|sequence| sequence.owner);
     let table = owner.and_then(|owner| catalog.table_by_oid(owner.table));
     Error::new(
         SqlState::FEATURE_NOT_SUPPORTED,
@@ -496,7 +506,9 @@ fn check_cache(sequence: &mut Sequence, options: &Options<'_>) -> Result<()> {
         return Ok(());
     };
     if cache <= 0 {
-        return Err(invalid(format!("CACHE ({cache}) must be greater than zero")));
+        return Err(invalid(format!(
+            "CACHE ({cache}) must be greater than zero"
+        )));
     }
     sequence.cache = cache;
     Ok(())

@@ -9,7 +9,9 @@ use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext, Binder};
 use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Catalog, Check, Column, Index, IndexedColumn, RelationKind, Table};
+use crate::catalog::{
+    view, Catalog, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table,
+};
 use crate::parser::{self, NodeEnum};
 use crate::types::{self, TypeId};
 
@@ -56,15 +58,26 @@ impl Session {
             ..Table::default()
         };
         let mut constraints = Vec::new();
+        let mut sequences = Vec::new();
         for element in &create.table_elts {
             match &element.node {
                 Some(NodeEnum::ColumnDef(column)) => {
                     self.add_column(text, &catalog, column, &mut table, &mut constraints)?;
+                    let made = self.own_sequence(text, &catalog, column, &mut table, &sequences)?;
+                    sequences.extend(made);
                 }
                 Some(NodeEnum::Constraint(constraint)) => {
                     constraints.push(((**constraint).clone(), None));
                 }
-                _ => return Err(Error::unsupported("LIKE in CREATE TABLE")),
+                Some(NodeEnum::TableLikeClause(like)) => {
+                    self.add_like(text, like, &mut table, &mut sequences)?;
+                }
+                _ => return Err(Error::unsupported("this part of CREATE TABLE")),
+            }
+        }
+        for element in &create.table_elts {
+            if let Some(NodeEnum::ColumnDef(column)) = &element.node {
+                self.add_generation(text, &catalog, column, &mut table)?;
             }
         }
         let first =
@@ -78,7 +91,110 @@ impl Session {
             return Err(Error::internal("nothing is open"));
         };
         store::insert_table(open.txn.as_mut(), database, &table)?;
+        for sequence in &sequences {
+            store::insert_table(open.txn.as_mut(), database, sequence)?;
+        }
         Ok(tag("CREATE TABLE"))
+    }
+
+    /// The sequence of the serial or identity column that was added last.
+    pub(super) fn own_sequence(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        column: &ColumnDef,
+        table: &mut Table,
+        others: &[Table],
+    ) -> Result<Option<Table>> {
+        let place = table.columns.len() - 1;
+        let identity = column.constraints.iter().find_map(|node| match &node.node {
+            Some(NodeEnum::Constraint(constraint))
+                if constraint.contype == ConstrType::ConstrIdentity as i32 =>
+            {
+                Some(constraint)
+            }
+            _ => None,
+        });
+        let is_serial = serial_type(column).is_some();
+        let made = &mut table.columns[place];
+        if let Some(identity) = identity {
+            if !matches!(made.type_id, TypeId::INT2 | TypeId::INT4 | TypeId::INT8) {
+                return Err(super::sequence::wrong_type(true));
+            }
+            if made.default.is_some() || is_serial {
+                let message = format!(
+                    "both default and identity specified for column \"{}\" of table \"{}\"",
+                    made.name, table.name
+                );
+                return Err(placed(text, identity, message));
+            }
+            made.not_null = true;
+            made.identity = match identity.generated_when.as_str() {
+                "a" => Identity::Always,
+                _ => Identity::ByDefault,
+            };
+        } else if !is_serial {
+            return Ok(None);
+        }
+        let taken = |name: &str| name == table.name || others.iter().any(|one| one.name == name);
+        let options = identity.map(|identity| identity.options.as_slice());
+        let sequence = self.column_sequence(text, catalog, table, place, options, taken)?;
+        let made = &mut table.columns[place];
+        made.default_uses = vec![sequence.oid];
+        if identity.is_none() {
+            made.default = Some(view::next_value(sequence.oid));
+        }
+        Ok(Some(sequence))
+    }
+
+    /// What a generated column is computed from, once all columns are known.
+    pub(super) fn add_generation(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        column: &ColumnDef,
+        table: &mut Table,
+    ) -> Result<()> {
+        let found = column.constraints.iter().find_map(|node| match &node.node {
+            Some(NodeEnum::Constraint(constraint))
+                if constraint.contype == ConstrType::ConstrGenerated as i32 =>
+            {
+                Some(constraint)
+            }
+            _ => None,
+        });
+        let (Some(constraint), Some(place)) = (found, table.column(&cut_name(&column.colname)))
+        else {
+            return Ok(());
+        };
+        if constraint.generated_kind == "v" {
+            return Err(Error::unsupported("a virtual generated column"));
+        }
+        let made = &table.columns[place];
+        let other = match (made.default.is_some(), made.identity) {
+            (true, _) => Some("default"),
+            (_, Identity::None) => None,
+            _ => Some("identity"),
+        };
+        if let Some(other) = other {
+            let message = format!(
+                "both {other} and generation expression specified for column \"{}\" of table \"{}\"",
+                made.name, table.name
+            );
+            return Err(placed(text, constraint, message));
+        }
+        let expression = constraint
+            .raw_expr
+            .as_ref()
+            .ok_or_else(|| Error::internal("an empty generation expression"))?;
+        let so_far = Arc::new(table.clone());
+        let from = self.try_binding(text, catalog, |binder| {
+            binder.check_generated(&so_far, place, expression)
+        })?;
+        let made = &mut table.columns[place];
+        made.default = Some(parser::deparse_expression(expression)?);
+        made.generated_from = from;
+        Ok(())
     }
 
     pub(super) fn own_role(&self, catalog: &Catalog) -> u32 {
@@ -165,7 +281,7 @@ impl Session {
                         .raw_expr
                         .as_ref()
                         .ok_or_else(|| Error::internal("an empty default"))?;
-                    if made.default.is_some() {
+                    if made.default.is_some() || serial.is_some() {
                         let message = format!(
                             "multiple default values specified for column \"{}\" of table \"{}\"",
                             made.name, table.name
@@ -173,8 +289,11 @@ impl Session {
                         return Err(placed(text, constraint, message));
                     }
                     self.try_binding(text, catalog, |binder| binder.check_default(&made, default))?;
-                    made.default = Some(parser::deparse_expression(default)?);
+                    let fixed = self.try_binding("", catalog, |binder| binder.fixed(default))?;
+                    (made.default, made.default_uses) = (Some(fixed.0), fixed.1);
                 }
+                Ok(ConstrType::ConstrIdentity) => {}
+                Ok(ConstrType::ConstrGenerated) => made.generated = true,
                 _ => constraints.push(((**constraint).clone(), Some(place))),
             }
         }
@@ -226,8 +345,6 @@ impl Session {
                 Ok(())
             }
             Ok(ConstrType::ConstrForeign) => Err(Error::unsupported("FOREIGN KEY")),
-            Ok(ConstrType::ConstrIdentity) => Err(Error::unsupported("GENERATED AS IDENTITY")),
-            Ok(ConstrType::ConstrGenerated) => Err(Error::unsupported("a generated column")),
             Ok(ConstrType::ConstrExclusion) => Err(Error::unsupported("EXCLUDE")),
             Ok(ConstrType::ConstrAttrNotDeferrable | ConstrType::ConstrAttrImmediate) => Ok(()),
             _ => Err(Error::unsupported("a deferrable constraint")),
@@ -339,7 +456,7 @@ impl Session {
     }
 
     /// Binds something of a table's definition, for the errors in it.
-    fn try_binding<T>(
+    pub(super) fn try_binding<T>(
         &self,
         text: &str,
         catalog: &Arc<Catalog>,
@@ -354,6 +471,22 @@ impl Session {
             variables: None,
         };
         parser::large_stack(|| bind(&mut Binder::new(cx, Vec::new(), false)))
+    }
+}
+
+/// The integer type of a column whose type is serial.
+fn serial_type(column: &ColumnDef) -> Option<TypeId> {
+    let names = &column.type_name.as_ref()?.names;
+    let [Some(NodeEnum::String(name))] =
+        &names.iter().map(|n| n.node.as_ref()).collect::<Vec<_>>()[..]
+    else {
+        return None;
+    };
+    match name.sval.as_str() {
+        "serial" | "serial4" => Some(TypeId::INT4),
+        "bigserial" | "serial8" => Some(TypeId::INT8),
+        "smallserial" | "serial2" => Some(TypeId::INT2),
+        _ => None,
     }
 }
 

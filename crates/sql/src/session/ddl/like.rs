@@ -1,0 +1,195 @@
+//! `CREATE TABLE … (LIKE other INCLUDING …)`: columns, and what else is asked for, of another
+//! relation.
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::TableLikeClause;
+
+use super::super::Session;
+use super::table::choose_name;
+use crate::catalog::store;
+use crate::catalog::{
+    Catalog, Check, Column, Identity, Index, Owner, RelationKind, Sequence, Table,
+};
+use crate::parser::char_position;
+
+/// The bits of INCLUDING.
+mod including {
+    pub const CONSTRAINTS: u32 = 1 << 2;
+    pub const DEFAULTS: u32 = 1 << 3;
+    pub const GENERATED: u32 = 1 << 4;
+    pub const IDENTITY: u32 = 1 << 5;
+    pub const INDEXES: u32 = 1 << 6;
+}
+
+impl Session {
+    /// Adds the columns of another relation.
+    pub(super) fn add_like(
+        &mut self,
+        text: &str,
+        like: &TableLikeClause,
+        table: &mut Table,
+        sequences: &mut Vec<Table>,
+    ) -> Result<()> {
+        let range = like
+            .relation
+            .as_ref()
+            .ok_or_else(|| Error::internal("LIKE nothing"))?;
+        let catalog = self.current_catalog()?;
+        let other = self.find_table_in(text, range)?;
+        if other.kind == RelationKind::Sequence {
+            let error = Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("relation \"{}\" is invalid in LIKE clause", other.name),
+            )
+            .with_detail("This operation is not supported for sequences.");
+            return Err(match char_position(text, range.location) {
+                Some(position) => error.at(position),
+                None => error,
+            });
+        }
+        let wants = |what: u32| like.options & what != 0;
+        let first = table.columns.len();
+        let mut places = Vec::with_capacity(other.columns.len());
+        for column in &other.columns {
+            places.push(table.columns.len());
+            if column.dropped {
+                continue;
+            }
+            if table.column(&column.name).is_some() {
+                return Err(Error::new(
+                    SqlState::DUPLICATE_COLUMN,
+                    format!("column \"{}\" specified more than once", column.name),
+                ));
+            }
+            let kept = match column.generated {
+                true => wants(including::GENERATED),
+                false => wants(including::DEFAULTS),
+            };
+            let mut made = Column {
+                missing: None,
+                identity: Identity::None,
+                ..column.clone()
+            };
+            if !kept || column.identity != Identity::None {
+                made.default = None;
+                made.default_uses.clear();
+                made.generated = false;
+                made.generated_from.clear();
+            }
+            table.columns.push(made);
+        }
+        for column in &mut table.columns[first..] {
+            for from in &mut column.generated_from {
+                *from = places[*from];
+            }
+        }
+        if wants(including::IDENTITY) {
+            self.copy_identities(&catalog, &other, &places, table, sequences)?;
+        }
+        if wants(including::CONSTRAINTS) {
+            for check in &other.checks {
+                let columns = check.columns.iter().map(|place| places[*place]).collect();
+                table.checks.push(Check {
+                    oid: self.new_oid()?,
+                    columns,
+                    ..check.clone()
+                });
+            }
+        }
+        if wants(including::INDEXES) {
+            self.copy_indexes(&catalog, &other, &places, table)?;
+        }
+        Ok(())
+    }
+
+    fn copy_identities(
+        &mut self,
+        catalog: &Catalog,
+        other: &Table,
+        places: &[usize],
+        table: &mut Table,
+        sequences: &mut Vec<Table>,
+    ) -> Result<()> {
+        for (column, place) in other.columns.iter().zip(places) {
+            let sequence = match (column.identity, column.default_uses.first()) {
+                (Identity::None, _) | (_, None) => continue,
+                (_, Some(oid)) => catalog.table_by_oid(*oid),
+            };
+            let Some(Some(old)) = sequence.map(|sequence| &sequence.sequence) else {
+                continue;
+            };
+            let name = choose_name(&table.name, &column.name, "seq", |name| {
+                name == table.name
+                    || sequences.iter().any(|one| one.name == name)
+                    || catalog.relation(table.schema, name).is_some()
+            });
+            let new = Sequence {
+                begins_at: old.start,
+                owner: Some(Owner {
+                    table: table.oid,
+                    column: *place,
+                    identity: true,
+                }),
+                ..old.clone()
+            };
+            let made = self.sequence_table(catalog, table.schema, name, new)?;
+            table.columns[*place].identity = column.identity;
+            table.columns[*place].default_uses = vec![made.oid];
+            sequences.push(made);
+        }
+        Ok(())
+    }
+
+    fn copy_indexes(
+        &mut self,
+        catalog: &Catalog,
+        other: &Table,
+        places: &[usize],
+        table: &mut Table,
+    ) -> Result<()> {
+        for index in &other.indexes {
+            let mut columns = index.columns.clone();
+            for column in &mut columns {
+                column.column = places[column.column];
+            }
+            let names: Vec<_> = columns
+                .iter()
+                .map(|column| table.columns[column.column].name.as_str())
+                .collect();
+            let (middle, suffix) = match (index.primary, index.constraint) {
+                (true, _) => (String::new(), "pkey"),
+                (_, 0) => (names.join("_"), "idx"),
+                _ => (names.join("_"), "key"),
+            };
+            let name = choose_name(&table.name, &middle, suffix, |name| {
+                catalog.relation(table.schema, name).is_some()
+                    || table.indexes.iter().any(|index| index.name == name)
+                    || table.name == name
+            });
+            let made = Index {
+                oid: self.new_oid()?,
+                name,
+                primary: index.primary,
+                unique: index.unique,
+                constraint: match index.constraint {
+                    0 => 0,
+                    _ => self.new_oid()?,
+                },
+                tree: match index.primary {
+                    true => table.tree,
+                    false => store::new_tree(self.shared.engine.as_ref())?,
+                },
+                columns,
+            };
+            if made.primary {
+                for column in &made.columns {
+                    table.columns[column.column].not_null = true;
+                }
+                table.indexes.insert(0, made);
+            } else {
+                table.indexes.push(made);
+            }
+        }
+        Ok(())
+    }
+}

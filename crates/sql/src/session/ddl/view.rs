@@ -1,0 +1,445 @@
+//! CREATE VIEW, and materialized views: tables that remember the query they were filled by.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::{LockWait, TableLock};
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    CreateTableAsStmt, IntoClause, Node, ObjectType, RangeVar, RefreshMatViewStmt, SelectStmt,
+    ViewCheckOption, ViewStmt,
+};
+
+use super::super::plan::Planned;
+use super::super::run::Output;
+use super::super::utility::{node_of, option_text, tag};
+use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::table::cut_name;
+use super::texts;
+use crate::bind::fixed::FixedQuery;
+use crate::bind::{Bound, OutputColumn};
+use crate::catalog::store::{self, duplicate_relation};
+use crate::catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
+use crate::parser::NodeEnum;
+use crate::plan::{Insert, Plan, Target};
+use crate::types::typmod::format_type;
+use crate::types::{Category, TypeId};
+
+/// How often a query is bound anew because the catalog changed while it waited for locks.
+const REPLANS_MAX: usize = 100;
+
+impl Session {
+    pub(super) fn create_view(&mut self, text: &str, create: &ViewStmt) -> Result<CommandTag> {
+        let range = create
+            .view
+            .as_ref()
+            .ok_or_else(|| Error::internal("a view without a name"))?;
+        if range.relpersistence == "t" {
+            return Err(Error::unsupported("a temporary view"));
+        }
+        let Some(NodeEnum::SelectStmt(select)) = node_of(&create.query) else {
+            return Err(Error::internal("a view of no query"));
+        };
+        if select.into_clause.is_some() {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "views must not contain SELECT INTO",
+            ));
+        }
+        let query = self.fixed_query(text, select)?;
+        let catalog = self.current_catalog()?;
+        let schema = self.schema_for(&catalog, text, range)?;
+        let columns = columns_of(
+            &query.columns,
+            &create.aliases,
+            "CREATE VIEW specifies more column names than columns",
+        )?;
+        let name = cut_name(&range.relname);
+        let mut view = Table {
+            schema,
+            name,
+            owner: self.own_role(&catalog),
+            kind: RelationKind::View,
+            columns,
+            view: Some(View {
+                query: query.text,
+                uses: query.uses,
+                check_option: CheckOption::None,
+                populated: true,
+            }),
+            ..Table::default()
+        };
+        self.view_options(create, &mut view)?;
+        match catalog.relation(schema, &view.name) {
+            None => {
+                view.oid = self.new_oid()?;
+                view.tree = store::new_tree(self.shared.engine.as_ref())?;
+                self.insert_relation(&catalog, &view)?;
+            }
+            Some(_) if !create.replace => return Err(duplicate_relation(&view.name)),
+            Some(RelationRef::Table(place)) if catalog.tables[place].kind == RelationKind::View => {
+                let old = catalog.tables[place].clone();
+                check_same_columns(&old, &view)?;
+                self.lock_exclusively(&old)?;
+                view.oid = old.oid;
+                view.tree = old.tree;
+                view.owner = old.owner;
+                if let Some(open) = &mut self.open {
+                    store::update_table(open.txn.as_mut(), catalog.database.oid, &view)?;
+                }
+            }
+            Some(_) => {
+                return Err(Error::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("\"{}\" is not a view", view.name),
+                ))
+            }
+        }
+        Ok(tag("CREATE VIEW"))
+    }
+
+    fn view_options(&mut self, create: &ViewStmt, view: &mut Table) -> Result<()> {
+        let mut check = match ViewCheckOption::try_from(create.with_check_option) {
+            Ok(ViewCheckOption::LocalCheckOption) => CheckOption::Local,
+            Ok(ViewCheckOption::CascadedCheckOption) => CheckOption::Cascaded,
+            _ => CheckOption::None,
+        };
+        for node in &create.options {
+            let Some(NodeEnum::DefElem(option)) = &node.node else {
+                continue;
+            };
+            let value = option_text(option);
+            match option.defname.as_str() {
+                "check_option" if value == "local" => check = CheckOption::Local,
+                "check_option" if value == "cascaded" => check = CheckOption::Cascaded,
+                "check_option" => {
+                    return Err(Error::new(
+                        SqlState::INVALID_PARAMETER_VALUE,
+                        format!("invalid value for enum option \"check_option\": {value}"),
+                    )
+                    .with_detail("Valid values are \"local\" and \"cascaded\"."))
+                }
+                // There are no rights to be had on rows, and no function that could leak them.
+                "security_barrier" | "security_invoker" => {
+                    let value = if value.is_empty() { "true" } else { &value };
+                    view.options
+                        .push((option.defname.clone(), value.to_owned()));
+                }
+                other => {
+                    return Err(Error::new(
+                        SqlState::INVALID_PARAMETER_VALUE,
+                        format!("unrecognized parameter \"{other}\""),
+                    ))
+                }
+            }
+        }
+        if check != CheckOption::None {
+            let catalog = self.current_catalog()?;
+            let so_far = view.clone();
+            self.try_binding("", &catalog, |binder| binder.check_updatable(&so_far))?;
+        }
+        if let Some(view) = &mut view.view {
+            view.check_option = check;
+        }
+        Ok(())
+    }
+
+    pub(super) fn insert_relation(&mut self, catalog: &Catalog, table: &Table) -> Result<()> {
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        store::insert_table(open.txn.as_mut(), catalog.database.oid, table)
+    }
+
+    /// A query as the catalog keeps it, and the tables that it names locked against DDL.
+    fn fixed_query(&mut self, text: &str, select: &SelectStmt) -> Result<FixedQuery> {
+        let (bound, _) = self.bind_and_lock(text, select)?;
+        let catalog = self.current_catalog()?;
+        drop(bound);
+        self.try_binding("", &catalog, |binder| binder.fixed_query(select))
+    }
+
+    /// A bound query whose tables are locked, and the catalog that it was bound with.
+    pub(super) fn bind_and_lock(
+        &mut self,
+        text: &str,
+        select: &SelectStmt,
+    ) -> Result<(Bound, Arc<Catalog>)> {
+        let mut locked = Vec::new();
+        for _ in 0..REPLANS_MAX {
+            let catalog = self.current_catalog()?;
+            let bound = self.try_binding(text, &catalog, |binder| {
+                binder.statement(&NodeEnum::SelectStmt(Box::new(select.clone())))
+            })?;
+            let mut waited = false;
+            for (tree, mode) in &bound.locks {
+                if locked.contains(tree) {
+                    continue;
+                }
+                let Some(open) = &mut self.open else {
+                    return Err(Error::internal("nothing is open"));
+                };
+                open.txn.lock_table(*tree, *mode, LockWait::Block)?;
+                locked.push(*tree);
+                waited = true;
+            }
+            if !waited {
+                return Ok((bound, catalog));
+            }
+            self.forget_own_catalog();
+        }
+        Err(Error::serialization(
+            "could not serialize access: the catalog keeps changing",
+        ))
+    }
+
+    /// CREATE TABLE AS and CREATE MATERIALIZED VIEW.
+    pub(super) fn table_as(
+        &mut self,
+        text: &str,
+        create: &CreateTableAsStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let into = create
+            .into
+            .as_ref()
+            .ok_or_else(|| Error::internal("a table without a name"))?;
+        let select = match node_of(&create.query) {
+            Some(NodeEnum::SelectStmt(select)) => select,
+            _ => return Err(Error::unsupported("CREATE TABLE AS EXECUTE")),
+        };
+        let kind = match ObjectType::try_from(create.objtype) {
+            Ok(ObjectType::ObjectMatview) => RelationKind::MaterializedView,
+            _ => RelationKind::Table,
+        };
+        self.create_table_as(text, select, into, kind, create.if_not_exists, sink)
+    }
+
+    /// SELECT INTO; the clause stands in the first SELECT of a UNION.
+    pub(super) fn select_into(
+        &mut self,
+        text: &str,
+        select: &SelectStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let mut select = select.clone();
+        let mut first = &mut select;
+        while let Some(left) = first.larg.as_mut().filter(|_| first.into_clause.is_none()) {
+            first = left;
+        }
+        let into = first.into_clause.take();
+        let into = into.ok_or_else(|| Error::internal("SELECT INTO nothing"))?;
+        self.create_table_as(text, &select, &into, RelationKind::Table, false, sink)
+    }
+
+    /// Makes a table of the rows of a query.
+    fn create_table_as(
+        &mut self,
+        text: &str,
+        select: &SelectStmt,
+        into: &IntoClause,
+        kind: RelationKind,
+        if_not_exists: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let range = into
+            .rel
+            .as_ref()
+            .ok_or_else(|| Error::internal("a table without a name"))?;
+        let done = match kind {
+            RelationKind::MaterializedView => "CREATE MATERIALIZED VIEW",
+            _ => "CREATE TABLE AS",
+        };
+        refuse_into_options(into)?;
+        let catalog = self.current_catalog()?;
+        let schema = self.schema_for(&catalog, text, range)?;
+        let name = cut_name(&range.relname);
+        if catalog.relation(schema, &name).is_some() {
+            if !if_not_exists {
+                return Err(duplicate_relation(&name));
+            }
+            let message = format!("relation \"{name}\" already exists, skipping");
+            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            return Ok(tag(done));
+        }
+        let (bound, catalog) = self.bind_and_lock(text, select)?;
+        let mut table = Table {
+            oid: self.new_oid()?,
+            schema,
+            name,
+            owner: self.own_role(&catalog),
+            kind,
+            tree: store::new_tree(self.shared.engine.as_ref())?,
+            columns: columns_of(
+                &bound.columns,
+                &into.col_names,
+                "too many column names were specified",
+            )?,
+            ..Table::default()
+        };
+        if kind == RelationKind::MaterializedView {
+            let query = self.try_binding("", &catalog, |binder| binder.fixed_query(select))?;
+            table.view = Some(View {
+                query: query.text,
+                uses: query.uses,
+                check_option: CheckOption::None,
+                populated: !into.skip_data,
+            });
+        }
+        self.insert_relation(&catalog, &table)?;
+        self.changed_catalog();
+        if into.skip_data {
+            return Ok(tag(done));
+        }
+        let rows = self.fill_table(table, bound.plan)?;
+        Ok(CommandTag {
+            name: "SELECT",
+            rows: Some(rows),
+        })
+    }
+
+    /// Inserts the rows of a plan into a new table.
+    fn fill_table(&mut self, table: Table, input: Rc<Plan>) -> Result<u64> {
+        let insert = Insert {
+            target: Target {
+                table: Arc::new(table),
+                ..Target::default()
+            },
+            input,
+            conflict: None,
+        };
+        let planned = Planned {
+            catalog: self.current_catalog()?,
+            own: true,
+            search_path: Vec::new(),
+            columns: None,
+            types: Vec::new(),
+            bound: Some(Bound {
+                plan: Rc::new(Plan::Insert(Box::new(insert))),
+                columns: Vec::new(),
+                locks: Vec::new(),
+                writes: true,
+            }),
+        };
+        self.run_plan(
+            &planned,
+            &[],
+            &mut Output::Rows(&mut Vec::new(), usize::MAX),
+        )
+    }
+
+    pub(super) fn refresh(&mut self, refresh: &RefreshMatViewStmt) -> Result<CommandTag> {
+        if refresh.concurrent {
+            return Err(Error::unsupported("REFRESH MATERIALIZED VIEW CONCURRENTLY"));
+        }
+        let range = refresh
+            .relation
+            .as_ref()
+            .ok_or_else(|| Error::internal("a view without a name"))?;
+        let old = self.lock_table(range)?;
+        if old.kind != RelationKind::MaterializedView {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("\"{}\" is not a materialized view", old.name),
+            ));
+        }
+        let catalog = self.current_catalog()?;
+        let bound = self.try_binding("", &catalog, |binder| binder.query_of(&old))?;
+        for (tree, _) in &bound.locks {
+            if let Some(open) = &mut self.open {
+                open.txn
+                    .lock_table(*tree, TableLock::AccessShare, LockWait::Block)?;
+            }
+        }
+        let mut new = self.with_new_trees(&old)?;
+        if let Some(view) = &mut new.view {
+            view.populated = !refresh.skip_data;
+        }
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        store::create_trees(open.txn.as_mut(), &new)?;
+        store::update_table(open.txn.as_mut(), catalog.database.oid, &new)?;
+        store::drop_trees(open.txn.as_mut(), &old)?;
+        self.changed_catalog();
+        if !refresh.skip_data {
+            self.fill_table(new, bound.plan)?;
+        }
+        Ok(tag("REFRESH MATERIALIZED VIEW"))
+    }
+}
+
+fn refuse_into_options(into: &IntoClause) -> Result<()> {
+    let temporary = into
+        .rel
+        .as_ref()
+        .is_some_and(|range: &RangeVar| range.relpersistence == "t");
+    let refused = [
+        (temporary, "a temporary table"),
+        (!into.table_space_name.is_empty(), "TABLESPACE"),
+    ];
+    match refused.into_iter().find(|refused| refused.0) {
+        Some((_, feature)) => Err(Error::unsupported(feature)),
+        None => Ok(()),
+    }
+}
+
+/// The columns of a relation that a query makes, under the names given.
+fn columns_of(from: &[OutputColumn], names: &[Node], too_many: &str) -> Result<Vec<Column>> {
+    let names = texts(names);
+    if names.len() > from.len() {
+        return Err(Error::new(SqlState::SYNTAX_ERROR, too_many));
+    }
+    let mut columns: Vec<Column> = Vec::with_capacity(from.len());
+    for (place, column) in from.iter().enumerate() {
+        let name = cut_name(names.get(place).unwrap_or(&column.name));
+        if columns.iter().any(|other| other.name == name) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        if column.ty.category() == Category::Pseudo || column.ty == TypeId::UNKNOWN {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                format!("column \"{name}\" has pseudo-type {}", column.ty),
+            ));
+        }
+        columns.push(Column {
+            name,
+            type_id: column.ty,
+            typmod: column.typmod,
+            ..Column::default()
+        });
+    }
+    Ok(columns)
+}
+
+/// 42P16 when a view would lose columns or they would change.
+fn check_same_columns(old: &Table, new: &Table) -> Result<()> {
+    let refused = |message: String| Error::new(SqlState::INVALID_TABLE_DEFINITION, message);
+    if new.columns.len() < old.columns.len() {
+        return Err(refused("cannot drop columns from view".to_owned()));
+    }
+    for (old, new) in old.columns.iter().zip(&new.columns) {
+        if old.name != new.name {
+            return Err(refused(format!(
+                "cannot change name of view column \"{}\" to \"{}\"",
+                old.name, new.name
+            ))
+            .with_hint(
+                "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.",
+            ));
+        }
+        if (old.type_id, old.typmod) != (new.type_id, new.typmod) {
+            return Err(refused(format!(
+                "cannot change data type of view column \"{}\" from {} to {}",
+                old.name,
+                format_type(old.type_id, old.typmod),
+                format_type(new.type_id, new.typmod)
+            )));
+        }
+    }
+    Ok(())
+}
