@@ -2,16 +2,18 @@
 
 mod build;
 mod drop;
+mod foreign;
 mod like;
 mod sequence;
 mod table;
+mod truncate;
 mod view;
 
 use std::sync::Arc;
 
 use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{IndexStmt, Node, RangeVar, SortByDir, SortByNulls, TruncateStmt};
+use pg_query::protobuf::{IndexStmt, Node, RangeVar, SortByDir, SortByNulls};
 
 use super::utility::tag;
 use super::{CommandTag, NoticeSeverity, Session, Sink};
@@ -41,7 +43,7 @@ impl Session {
         let done = match node {
             NodeEnum::CreateStmt(create) => self.create_table(text, create, sink)?,
             NodeEnum::DropStmt(drop) => self.drop(drop, sink)?,
-            NodeEnum::TruncateStmt(truncate) => self.truncate(truncate)?,
+            NodeEnum::TruncateStmt(truncate) => self.truncate(truncate, sink)?,
             NodeEnum::IndexStmt(index) => self.create_index(index, sink)?,
             NodeEnum::CreateSeqStmt(create) => self.create_sequence(text, create, sink)?,
             NodeEnum::AlterSeqStmt(alter) => self.alter_sequence(text, alter, sink)?,
@@ -169,35 +171,6 @@ impl Session {
 
     fn new_oid(&self) -> Result<u32> {
         store::new_oid(self.shared.engine.as_ref())
-    }
-
-    fn truncate(&mut self, truncate: &TruncateStmt) -> Result<CommandTag> {
-        for node in &truncate.relations {
-            let Some(NodeEnum::RangeVar(range)) = &node.node else {
-                continue;
-            };
-            let old = self.lock_table(range)?;
-            if old.kind != RelationKind::Table {
-                return Err(Error::new(
-                    SqlState::WRONG_OBJECT_TYPE,
-                    format!("\"{}\" is not a table", old.name),
-                ));
-            }
-            let new = self.with_new_trees(&old)?;
-            let database = self.current_catalog()?.database.oid;
-            let Some(open) = &mut self.open else {
-                return Err(Error::internal("nothing is open"));
-            };
-            store::create_trees(open.txn.as_mut(), &new)?;
-            store::update_table(open.txn.as_mut(), database, &new)?;
-            store::drop_trees(open.txn.as_mut(), &old)?;
-            self.changed_catalog();
-            if truncate.restart_seqs {
-                self.restart_sequences(old.oid)?;
-                self.changed_catalog();
-            }
-        }
-        Ok(tag("TRUNCATE TABLE"))
     }
 
     /// The same table over new, empty trees.

@@ -7,6 +7,7 @@ use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::foreign::constraint_name;
 use crate::bind::{self, BindContext, Binder};
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{
@@ -80,9 +81,7 @@ impl Session {
                 self.add_generation(text, &catalog, column, &mut table)?;
             }
         }
-        let first =
-            |kind: &(Constraint, Option<usize>)| kind.0.contype != ConstrType::ConstrPrimary as i32;
-        constraints.sort_by_key(first);
+        order_constraints(&mut constraints);
         for (constraint, column) in &constraints {
             self.add_constraint(text, &catalog, constraint, *column, &mut table)?;
         }
@@ -322,29 +321,25 @@ impl Session {
                 let columns = self.try_binding(text, catalog, |binder| {
                     binder.check_check(&so_far, condition)
                 })?;
-                let named = column.map_or("", |place| table.columns[place].name.as_str());
-                let known: Vec<_> = table
-                    .checks
-                    .iter()
-                    .map(|check| check.name.clone())
-                    .collect();
-                let name = match constraint.conname.as_str() {
-                    "" => choose_name(&table.name, named, "check", |name| {
-                        known.iter().any(|other| other == name)
-                    }),
-                    name => cut_name(name),
+                // A condition on one column has that column's name.
+                let named = match columns.as_slice() {
+                    [one] => &columns[..usize::from(*one < table.columns.len())],
+                    _ => &[],
                 };
+                let name = constraint_name(catalog, table, &constraint.conname, named, "check")?;
                 table.checks.push(Check {
                     oid: self.new_oid()?,
                     name,
                     condition: parser::deparse_expression(condition)?,
-                    validated: true,
+                    validated: !constraint.skip_validation,
                     no_inherit: constraint.is_no_inherit,
                     columns,
                 });
                 Ok(())
             }
-            Ok(ConstrType::ConstrForeign) => Err(Error::unsupported("FOREIGN KEY")),
+            Ok(ConstrType::ConstrForeign) => {
+                self.add_foreign_key(text, catalog, constraint, column, table)
+            }
             Ok(ConstrType::ConstrExclusion) => Err(Error::unsupported("EXCLUDE")),
             Ok(ConstrType::ConstrAttrNotDeferrable | ConstrType::ConstrAttrImmediate) => Ok(()),
             _ => Err(Error::unsupported("a deferrable constraint")),
@@ -488,6 +483,31 @@ fn serial_type(column: &ColumnDef) -> Option<TypeId> {
         "smallserial" | "serial2" => Some(TypeId::INT2),
         _ => None,
     }
+}
+
+/// Puts constraints in the order in which they are made: the primary key first, foreign keys last,
+/// which may refer to any other. Attributes that stand behind a constraint become its own.
+pub(super) fn order_constraints(constraints: &mut Vec<(Constraint, Option<usize>)>) {
+    let mut merged: Vec<(Constraint, Option<usize>)> = Vec::new();
+    for (constraint, column) in constraints.drain(..) {
+        let kind = ConstrType::try_from(constraint.contype);
+        match (kind, merged.last_mut()) {
+            (Ok(ConstrType::ConstrAttrDeferrable), Some((last, _))) => last.deferrable = true,
+            (Ok(ConstrType::ConstrAttrDeferred), Some((last, _))) => {
+                last.deferrable = true;
+                last.initdeferred = true;
+            }
+            _ => merged.push((constraint, column)),
+        }
+    }
+    *constraints = merged;
+    constraints.sort_by_key(
+        |(constraint, _)| match ConstrType::try_from(constraint.contype) {
+            Ok(ConstrType::ConstrPrimary) => 0,
+            Ok(ConstrType::ConstrForeign) => 2,
+            _ => 1,
+        },
+    );
 }
 
 /// 42601 at a constraint.
