@@ -41,14 +41,13 @@ impl<'a> CopyOut<'a> {
         };
         self.to.copy_out(names.len(), format)?;
         if self.options.is_binary() {
-            self.line.clear();
+            // Clients expect it in one message with what follows.
             binary::put_header(&mut self.line);
-            return self.to.copy_row(&self.line);
+            return Ok(());
         }
         if self.options.header == Header::None {
             return Ok(());
         }
-        self.line.clear();
         for (place, name) in names.iter().enumerate() {
             if place > 0 {
                 self.line.push(self.options.delimiter);
@@ -59,15 +58,21 @@ impl<'a> CopyOut<'a> {
             }
         }
         self.line.push(b'\n');
-        self.to.copy_row(&self.line)
+        self.send()
+    }
+
+    /// Sends what has been written.
+    fn send(&mut self) -> Result<()> {
+        let sent = self.to.copy_row(&self.line);
+        self.line.clear();
+        sent
     }
 
     /// The last row was given.
     pub fn end(&mut self) -> Result<()> {
         if self.options.is_binary() {
-            self.line.clear();
             binary::put_trailer(&mut self.line);
-            self.to.copy_row(&self.line)?;
+            self.send()?;
         }
         self.to.copy_done()
     }
@@ -128,12 +133,11 @@ impl Sink for CopyOut<'_> {
     }
 
     fn row(&mut self, row: &RowView<'_>) -> Result<()> {
-        self.line.clear();
         match self.options.layout {
             Layout::Binary => self.put_binary_row(row)?,
             _ => self.put_row(row)?,
         }
-        self.to.copy_row(&self.line)
+        self.send()
     }
 
     fn command_complete(&mut self, tag: &CommandTag) -> Result<()> {
