@@ -382,6 +382,10 @@ impl RowBatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub u32);
 
+/// What a statement sees, kept so that its rows can be read piece by piece between others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ViewId(pub u32);
+
 /// How far the catalog has come: cached plans and catalog entries hold while it is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CatalogVersion {
@@ -642,6 +646,30 @@ pub trait Transaction {
     /// ([`TableLock::Share`] or stronger), and, when its rows get other keys, drops the source's
     /// tree and its indexes' in the same transaction.
     fn build(&mut self, build: &Build) -> Result<Built>;
+
+    /// Keeps what the statement at work sees, under a name: its snapshot, and what this
+    /// transaction had written before it. A rollback to a savepoint leaves it as it is.
+    ///
+    /// # Errors
+    /// 0A000 where nothing is kept.
+    fn keep_view(&mut self) -> Result<ViewId> {
+        Err(crate::error::Error::unsupported("reading piece by piece"))
+    }
+
+    /// Changes what is kept under a name with what the transaction sees now; a second call changes
+    /// them back. Nothing may be written in between.
+    ///
+    /// # Errors
+    /// 40001 when leadership has changed.
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        let _ = view;
+        Ok(())
+    }
+
+    /// Keeps what that name stands for no longer.
+    fn drop_view(&mut self, view: ViewId) {
+        let _ = view;
+    }
 
     /// Marks this point.
     fn savepoint(&mut self) -> Savepoint;

@@ -205,7 +205,7 @@ impl Engine for KvEngine {
 
 /// A snapshot of a group, and the store that it is of: the group may get another one when it no
 /// longer leads.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GroupView {
     snapshot: Snapshot,
     store: Arc<Store>,

@@ -172,6 +172,17 @@ impl Snapshot {
     }
 }
 
+impl Clone for Snapshot {
+    fn clone(&self) -> Snapshot {
+        // The original holds the horizon, so what it shows is there.
+        let (_, ()) = self.group.snapshots.take(|| (self.position.lsn, ()));
+        Snapshot {
+            group: self.group.clone(),
+            position: self.position,
+        }
+    }
+}
+
 impl Drop for Snapshot {
     fn drop(&mut self) {
         self.group.snapshots.give_back(self.position.lsn);

@@ -40,6 +40,7 @@
 
 mod build;
 mod unique;
+mod views;
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +50,7 @@ use std::time::Duration;
 use base::coro;
 use base::engine::{
     Build, Built, Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock,
-    Savepoint, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions,
+    Savepoint, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions, ViewId,
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
@@ -63,12 +64,14 @@ use storage::{Read, Scanned};
 use crate::group::CommitRequest;
 use crate::locks::{Acquired, TxnLocks};
 use crate::registry::Indexes;
+use views::Views;
+
 use crate::write_set::{covered, merge, rest_of, Own, WriteSet};
 
 /// What a transaction needs of the leader of its group.
 pub trait Leader: 'static {
     /// Shows the store as of one position, whose versions are kept while it lives.
-    type Snapshot: View;
+    type Snapshot: View + Clone;
 
     /// The group.
     fn group(&self) -> GroupId;
@@ -133,6 +136,7 @@ pub struct Txn<L: Leader> {
     /// The savepoints and how many locks were held at each.
     savepoints: Vec<(Savepoint, usize)>,
     next_savepoint: u32,
+    views: Views<L::Snapshot>,
     last_locked: LastLocked,
     stored: RowBatch,
     probe: RowBatch,
@@ -159,6 +163,7 @@ impl<L: Leader> Txn<L> {
             debt: Debt::NONE,
             savepoints: Vec::new(),
             next_savepoint: 0,
+            views: Views::default(),
             last_locked: LastLocked::default(),
             stored: RowBatch::default(),
             probe: RowBatch::default(),
@@ -546,6 +551,29 @@ impl<L: Leader> Transaction for Txn<L> {
 
     fn build(&mut self, build: &Build) -> Result<Built> {
         self.build_trees(build)
+    }
+
+    fn keep_view(&mut self) -> Result<ViewId> {
+        let snapshot = self.view()?.clone();
+        Ok(self.views.keep(snapshot, self.command, self.writes.pin()))
+    }
+
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        let kept = self.views.get(view)?;
+        let current = self
+            .snapshot
+            .as_mut()
+            .ok_or_else(|| Error::internal("a view is read before any statement"))?;
+        std::mem::swap(current, &mut kept.snapshot);
+        std::mem::swap(&mut self.command, &mut kept.command);
+        let term = self.at()?.term;
+        self.leader.check_term(term)
+    }
+
+    fn drop_view(&mut self, view: ViewId) {
+        if let Some(pin) = self.views.remove(view) {
+            self.writes.unpin(pin);
+        }
     }
 
     fn savepoint(&mut self) -> Savepoint {

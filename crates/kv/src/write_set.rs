@@ -27,8 +27,8 @@
 //!
 //! # Invariants
 //! - Within a stack, serial numbers and commands ascend.
-//! - Versions at or below the newest savepoint's serial number are never changed or dropped, and
-//!   every row written above it is in the log.
+//! - Versions at or below the newest savepoint's serial number, or the newest pin, are never changed
+//!   or dropped, and every row written above the savepoint is in the log.
 //! - Above it, a stack has at most two versions: the newest, and the newest of earlier commands.
 //!
 //! # What it leaves out
@@ -156,6 +156,8 @@ pub struct WriteSet {
     trees: BTreeMap<TreeId, Tree>,
     serial: u64,
     marks: Vec<Mark>,
+    /// Serial numbers of when statements began that are still read.
+    pins: Vec<u64>,
     /// The rows written since the oldest savepoint, in order, at least once for each savepoint.
     log: Vec<(TreeId, Key)>,
     bytes: usize,
@@ -244,11 +246,12 @@ impl WriteSet {
         };
         self.bytes += version.bytes();
         let floor = self.marks.last().map_or(0, |mark| mark.serial);
+        let kept = self.pins.iter().copied().fold(floor, u64::max);
         let written = self.trees.entry(tree).or_default();
         let is_logged = match written.stacks.get_mut(key) {
             Some(stack) => {
                 let is_logged = stack.newest.serial > floor;
-                self.bytes -= stack.push(version, floor);
+                self.bytes -= stack.push(version, kept);
                 is_logged
             }
             None => {
@@ -267,6 +270,19 @@ impl WriteSet {
             self.log.push((tree, key.to_vec()));
         }
         Ok(written)
+    }
+
+    /// Keeps the versions written until now for as long as somebody reads them.
+    pub fn pin(&mut self) -> u64 {
+        self.pins.push(self.serial);
+        self.serial
+    }
+
+    /// Nobody needs what [`WriteSet::pin`] has kept any more.
+    pub fn unpin(&mut self, pin: u64) {
+        if let Some(place) = self.pins.iter().position(|known| *known == pin) {
+            self.pins.swap_remove(place);
+        }
     }
 
     /// Makes a savepoint, and returns how many there are now.

@@ -45,6 +45,7 @@ struct Inner {
     next_number: Cell<u64>,
 }
 
+#[derive(Clone)]
 struct At {
     leader: Alone,
     position: Position,

@@ -14,6 +14,7 @@ use crate::types::TypeId;
 
 mod objects;
 mod replication;
+mod sessions;
 
 /// A table of `pg_catalog`.
 struct SystemTable {
@@ -44,6 +45,7 @@ const TABLES: &[&SystemTable] = &[
     &replication::ACTIVITY,
     &replication::REPLICATION,
     &replication::SLOTS,
+    &sessions::CURSORS,
 ];
 
 /// The tables of `pg_catalog`.

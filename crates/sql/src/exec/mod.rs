@@ -68,7 +68,28 @@ pub struct Exec<'a> {
     ticks: usize,
 }
 
+/// What a statement has computed once and for all: kept while its rows are read piece by piece.
+#[derive(Default)]
+pub struct Computed {
+    values: HashMap<usize, Datum>,
+    shared: HashMap<usize, Rc<Vec<Row>>>,
+}
+
 impl<'a> Exec<'a> {
+    /// Takes up what was computed before.
+    pub fn take_up(&mut self, computed: Computed) {
+        self.values = computed.values;
+        self.shared = computed.shared;
+    }
+
+    /// Gives back what has been computed.
+    pub fn into_computed(self) -> Computed {
+        Computed {
+            values: self.values,
+            shared: self.shared,
+        }
+    }
+
     /// A statement that begins.
     pub fn new(
         txn: &'a mut dyn Transaction,

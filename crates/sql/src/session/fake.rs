@@ -47,6 +47,7 @@ impl Engine for FakeEngine {
             writes: BTreeMap::new(),
             journal: Vec::new(),
             savepoints: Vec::new(),
+            views: Vec::new(),
             debt: Debt::NONE,
         }))
     }
@@ -121,6 +122,8 @@ struct FakeTransaction {
     /// The keys written, in order, for savepoints.
     journal: Vec<(TreeId, Key)>,
     savepoints: Vec<usize>,
+    /// The commands of kept views.
+    views: Vec<u32>,
     debt: Debt,
 }
 
@@ -470,6 +473,16 @@ impl Transaction for FakeTransaction {
             }
         }
         Ok(Built::Done)
+    }
+
+    fn keep_view(&mut self) -> Result<ViewId> {
+        self.views.push(self.command);
+        Ok(ViewId(self.views.len() as u32 - 1))
+    }
+
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        std::mem::swap(&mut self.views[view.0 as usize], &mut self.command);
+        Ok(())
     }
 
     fn savepoint(&mut self) -> Savepoint {

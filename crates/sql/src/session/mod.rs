@@ -29,10 +29,12 @@
 
 mod constraints;
 mod copy;
+mod cursors;
 mod ddl;
 mod explain;
 mod plan;
 mod plpgsql;
+mod portal;
 mod run;
 mod settings;
 mod shared;
@@ -45,6 +47,7 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +62,8 @@ use crate::parser;
 use crate::plan::Row;
 use crate::types::{self, Datum, EvalContext, TypeId};
 
+use cursors::NamedCursor;
+use portal::{Forgotten, Running};
 use settings::Settings;
 use transaction::{Open, Owed, State};
 
@@ -104,8 +109,10 @@ pub struct Portal {
 #[derive(Debug)]
 enum Progress {
     Fresh,
-    /// Rows that were computed and not yet asked for, their types, the tag at the end.
-    Rows(std::vec::IntoIter<Row>, Vec<TypeId>, CommandTag),
+    /// A query that has more rows, perhaps.
+    Query(Box<Running>),
+    /// Rows that were computed and not yet asked for, their types, the command's name.
+    Rows(std::vec::IntoIter<Row>, Vec<TypeId>, &'static str),
     Done,
 }
 
@@ -139,6 +146,8 @@ pub struct Session {
     /// Whether the message at work has begun: its debt is collected until the next one begins.
     in_message: bool,
     catalog: Arc<Catalog>,
+    cursors: BTreeMap<String, NamedCursor>,
+    forgotten: Forgotten,
 }
 
 impl std::fmt::Debug for Session {
@@ -191,6 +200,8 @@ impl Session {
             owed: Owed::default(),
             in_message: false,
             catalog,
+            cursors: BTreeMap::new(),
+            forgotten: Forgotten::default(),
         };
         session.refresh_eval();
         Ok(session)

@@ -9,6 +9,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::TransactionStmtKind;
 
 use super::transaction::State;
+use super::utility::node_of;
 use super::{missing_database, Column, Oid, Session};
 use crate::bind::{BindContext, Binder, Bound, OutputColumn, Variables};
 use crate::catalog::{store, Catalog, RelationRef};
@@ -360,6 +361,15 @@ impl Session {
         );
         if !with_rows || has_into(node) {
             let columns = self.utility_columns(node)?;
+            let inner = statement.inner(|node| match node {
+                NodeEnum::DeclareCursorStmt(declare) => node_of(&declare.query),
+                NodeEnum::ExplainStmt(explain) => node_of(&explain.query),
+                _ => None,
+            });
+            let params = match inner {
+                Some(inner) => self.plan(&inner, given, open_params, variables)?.1,
+                None => given.to_vec(),
+            };
             let types = columns
                 .iter()
                 .flatten()
@@ -373,7 +383,7 @@ impl Session {
                 types,
                 bound: None,
             };
-            return Ok((planned, given.to_vec()));
+            return Ok((planned, params));
         }
         let cx = BindContext {
             catalog: &catalog,

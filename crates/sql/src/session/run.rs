@@ -6,7 +6,8 @@ use base::engine::LockWait;
 use base::{Debt, Error, Result, SqlState};
 
 use super::plan::Planned;
-use super::sink::RowView;
+use super::portal::Read;
+use super::sink::{KeptRows, RowView};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
 use crate::exec::{self, Exec};
@@ -23,6 +24,8 @@ pub(super) enum Output<'o> {
     Sink(&'o mut dyn Sink),
     /// Into memory, at most so many.
     Rows(&'o mut Vec<Row>, usize),
+    /// Into nothing.
+    Nowhere,
     /// To the client, which has been told what this rests on.
     Copy(&'o mut dyn Sink),
 }
@@ -43,6 +46,10 @@ impl Session {
         self.refresh_eval();
         let planned = self.current_plan(prepared)?;
         if planned.bound.is_none() {
+            if let NodeEnum::DeclareCursorStmt(declare) = statement.node() {
+                let types = prepared.param_type_ids();
+                return self.declare_cursor(statement, declare, params, &types);
+            }
             return self.utility(statement, params, sink, alone);
         }
         self.run_planned(prepared, planned, params, &mut Output::Sink(sink))
@@ -138,6 +145,7 @@ impl Session {
                         break;
                     }
                 }
+                Output::Nowhere => {}
                 Output::Sink(sink) | Output::Copy(sink) => {
                     if *cx.txn.debt() != told {
                         told = cx.txn.debt().clone();
@@ -173,50 +181,94 @@ impl Session {
         if matches!(portal.progress, Progress::Fresh) {
             let planned = self.current_plan(&prepared)?;
             self.check_not_failed(&prepared)?;
-            if max_rows == 0 || planned.bound.is_none() {
+            if max_rows == 0 || planned.columns.is_none() {
                 portal.progress = Progress::Done;
                 let tag = self.run_prepared(&prepared, &portal.params, sink, true)?;
                 self.tell(sink)?;
                 return Ok(Executed::Complete(Some(tag)));
             }
-            let types = planned.types.clone();
-            let mut rows = Vec::new();
-            let mut output = Output::Rows(&mut rows, usize::MAX);
-            let tag = self.run_planned(&prepared, planned, &portal.params, &mut output)?;
-            portal.progress = Progress::Rows(rows.into_iter(), types, tag);
+            portal.progress = self.begin_portal(&prepared, planned, &portal.params, sink)?;
         }
         self.tell(sink)?;
         self.next_rows(portal, max_rows, sink)
     }
 
-    /// Gives rows of a portal that were computed before.
+    /// Begins what gives rows in portions. Only queries are read as they are asked for; what
+    /// writes is run to its end, and its rows are kept.
+    fn begin_portal(
+        &mut self,
+        prepared: &Prepared,
+        planned: Rc<Planned>,
+        params: &[Datum],
+        sink: &mut dyn Sink,
+    ) -> Result<Progress> {
+        let types = planned.types.clone();
+        match &planned.bound {
+            Some(bound) if !bound.writes => {
+                let anew = |session: &mut Session| session.current_plan(prepared);
+                let planned = self.settle_plan(planned, anew)?;
+                let query = self.start_query(planned, params.into())?;
+                Ok(Progress::Query(Box::new(query)))
+            }
+            Some(_) => {
+                let mut rows = Vec::new();
+                let mut output = Output::Rows(&mut rows, usize::MAX);
+                let tag = self.run_planned(prepared, planned, params, &mut output)?;
+                Ok(Progress::Rows(rows.into_iter(), types, tag.name))
+            }
+            None => {
+                let mut kept = KeptRows::new(sink);
+                let tag = self.run_prepared(prepared, params, &mut kept, true)?;
+                Ok(Progress::Rows(kept.into_rows(), types, tag.name))
+            }
+        }
+    }
+
+    /// Gives the next rows of a portal.
     fn next_rows(
         &mut self,
         portal: &mut Portal,
         max_rows: u64,
         sink: &mut dyn Sink,
     ) -> Result<Executed> {
-        let Progress::Rows(rows, types, tag) = &mut portal.progress else {
-            return Ok(Executed::Complete(Some(CommandTag {
-                name: "SELECT",
-                rows: Some(0),
-            })));
+        let most = if max_rows == 0 { u64::MAX } else { max_rows };
+        let (name, read) = match &mut portal.progress {
+            Progress::Query(query) => {
+                let read = self.read_query(query, most, &mut Output::Sink(sink))?;
+                ("SELECT", read)
+            }
+            Progress::Rows(rows, types, name) => {
+                let mut given = 0;
+                let ended = loop {
+                    if given >= most {
+                        break false;
+                    }
+                    let Some(row) = rows.next() else {
+                        break true;
+                    };
+                    given += 1;
+                    sink.row(&RowView {
+                        values: &row,
+                        types,
+                        context: &self.eval,
+                    })?;
+                };
+                let rows = given;
+                (*name, Read { rows, ended })
+            }
+            Progress::Fresh | Progress::Done => {
+                let (rows, ended) = (0, true);
+                ("SELECT", Read { rows, ended })
+            }
         };
-        let mut given = 0;
-        while max_rows == 0 || given < max_rows {
-            let Some(row) = rows.next() else {
-                let tag = *tag;
-                portal.progress = Progress::Done;
-                return Ok(Executed::Complete(Some(tag)));
-            };
-            given += 1;
-            sink.row(&RowView {
-                values: &row,
-                types,
-                context: &self.eval,
-            })?;
+        if !read.ended {
+            return Ok(Executed::Suspended);
         }
-        Ok(Executed::Suspended)
+        portal.progress = Progress::Done;
+        Ok(Executed::Complete(Some(CommandTag {
+            name,
+            rows: Some(read.rows),
+        })))
     }
 
     /// Gives rows that a utility statement made.

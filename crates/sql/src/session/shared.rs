@@ -1,5 +1,6 @@
 //! What a session's running statement and the session itself both know.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use base::hash::HashMap;
 use base::{Result, SequenceId};
 
 use super::constraints::Constraints;
+use super::cursors::CursorInfo;
 use super::settings::Settings;
 use super::{Prepared, SessionStart};
 use crate::exec::sequences::Ahead;
@@ -25,6 +27,8 @@ pub struct Shared {
     pub(crate) statements: HashMap<String, Rc<Prepared>>,
     /// What the constraints of the open transaction wait for.
     pub(crate) constraints: Constraints,
+    /// The cursors that are open.
+    pub(crate) cursors: BTreeMap<String, CursorInfo>,
     numbers: HashMap<SequenceId, Numbers>,
     /// The last values that nextval gave here, by sequence; the last of all.
     pub(crate) sequence_values: HashMap<u32, i64>,
@@ -57,6 +61,7 @@ impl Shared {
             settings,
             statements: HashMap::default(),
             constraints: Constraints::default(),
+            cursors: BTreeMap::new(),
             numbers: HashMap::default(),
             sequence_values: HashMap::default(),
             last_sequence: None,

@@ -173,6 +173,60 @@ impl RowView<'_> {
     }
 }
 
+/// Keeps rows, and hands everything else on.
+pub(super) struct KeptRows<'a> {
+    to: &'a mut dyn Sink,
+    rows: Vec<Vec<Datum>>,
+}
+
+impl<'a> KeptRows<'a> {
+    /// Keeps nothing yet.
+    pub fn new(to: &'a mut dyn Sink) -> KeptRows<'a> {
+        let rows = Vec::new();
+        KeptRows { to, rows }
+    }
+
+    /// The rows that were kept.
+    pub fn into_rows(self) -> std::vec::IntoIter<Vec<Datum>> {
+        self.rows.into_iter()
+    }
+}
+
+impl Sink for KeptRows<'_> {
+    fn owe(&mut self, debt: &Debt, durability: Durability) {
+        self.to.owe(debt, durability);
+    }
+
+    fn committed(&mut self) {
+        self.to.committed();
+    }
+
+    fn row_description(&mut self, columns: &[Column]) -> Result<()> {
+        self.to.row_description(columns)
+    }
+
+    fn row(&mut self, row: &RowView<'_>) -> Result<()> {
+        self.rows.push(row.values.to_vec());
+        Ok(())
+    }
+
+    fn command_complete(&mut self, tag: &CommandTag) -> Result<()> {
+        self.to.command_complete(tag)
+    }
+
+    fn empty_query(&mut self) -> Result<()> {
+        self.to.empty_query()
+    }
+
+    fn notice(&mut self, notice: &Notice) -> Result<()> {
+        self.to.notice(notice)
+    }
+
+    fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {
+        self.to.parameter_status(name, value)
+    }
+}
+
 /// Takes what a session shows, in order. Its methods run inside the statement's coroutine and may
 /// wait, for instance when too much output is held.
 pub trait Sink {

@@ -135,6 +135,11 @@ impl Session {
             self.roll_back();
             return Err(error);
         }
+        if let Err(error) = self.hold_cursors() {
+            self.roll_back();
+            return Err(error);
+        }
+        self.end_cursors();
         let Some(open) = self.open.take() else {
             self.state = State::None;
             self.shared.settings.end_transaction();
@@ -166,6 +171,7 @@ impl Session {
             self.owed.add(open.txn.debt(), durability);
         }
         self.state = State::None;
+        self.end_cursors();
         self.shared.settings.roll_back_to(0);
         self.shared.settings.end_transaction();
     }
@@ -253,12 +259,14 @@ impl Session {
             open.txn.release(open.savepoints[place].savepoint);
             open.savepoints.truncate(place);
         }
+        self.release_cursors(place);
         Ok(())
     }
 
     /// ROLLBACK TO SAVEPOINT; the savepoint stays.
     pub(super) fn roll_back_to_savepoint(&mut self, name: &str) -> Result<()> {
         let place = self.find_savepoint(name)?;
+        self.roll_back_cursors(place + 1);
         if let Some(open) = &mut self.open {
             let named = &open.savepoints[place];
             open.txn.rollback_to(named.savepoint);

@@ -38,6 +38,7 @@ impl Session {
                 Some(vec![text_column(&name)])
             }
             NodeEnum::ExplainStmt(_) => Some(vec![text_column("QUERY PLAN")]),
+            NodeEnum::FetchStmt(fetch) => self.fetch_columns(fetch)?,
             NodeEnum::ExecuteStmt(execute) => self
                 .prepared(&execute.name)?
                 .columns()
@@ -88,6 +89,11 @@ impl Session {
                 self.require_no_block("VACUUM", alone)?;
                 Ok(tag("VACUUM"))
             }
+            NodeEnum::DeclareCursorStmt(declare) => {
+                self.declare_cursor(statement, declare, params, &[])
+            }
+            NodeEnum::FetchStmt(fetch) => self.fetch(fetch, sink),
+            NodeEnum::ClosePortalStmt(close) => self.close_cursor(&close.portalname),
             NodeEnum::CopyStmt(copy) => self.copy(statement, copy, sink),
             NodeEnum::CheckPointStmt(_) => Ok(tag("CHECKPOINT")),
             _ => self.ddl(statement, sink, alone),
@@ -483,6 +489,7 @@ impl Session {
         Ok(match DiscardMode::try_from(target) {
             Ok(DiscardMode::DiscardAll) => {
                 self.require_no_block("DISCARD ALL", alone)?;
+                self.close_cursor("")?;
                 self.shared.statements.clear();
                 self.shared.settings.reset_all();
                 self.shared.settings.end_transaction();

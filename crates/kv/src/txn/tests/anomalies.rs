@@ -371,3 +371,44 @@ fn the_newest_rows_can_be_seen_past_a_snapshot() {
     });
     assert_eq!(seen.end().unwrap(), ["2", "3", "4"]);
 }
+
+#[test]
+fn a_kept_view_shows_what_its_statement_saw() {
+    let leader = with_rows(&[("a", "1"), ("b", "2")]);
+    let (reader, other) = (
+        Client::new(&leader, ReadCommitted),
+        Client::new(&leader, ReadCommitted),
+    );
+    reader.update("a", |_| row("own", "")).end().unwrap();
+    let view = reader.now(|txn| txn.keep_view());
+    // Others commit, and the transaction itself writes the same row by two more commands.
+    other.update("b", |_| row("theirs", "")).end().unwrap();
+    other.commit().unwrap();
+    reader.update("a", |_| row("later", "")).end().unwrap();
+    reader.update("a", |_| row("latest", "")).end().unwrap();
+    reader.insert("c", row("new", "")).end().unwrap();
+    let all = |txn: &mut Txn<Alone>| -> Result<Vec<String>> {
+        let (mut batch, mut rest) = (RowBatch::default(), Some(KeyRange::all()));
+        let mut found = Vec::new();
+        while let Some(range) = rest {
+            rest = txn.scan(TABLE, &range, Direction::Forward, 10, &mut batch)?;
+            found.extend(batch.iter().map(|(_, row)| first_of(row)));
+        }
+        Ok(found)
+    };
+    let seen = reader.now(move |txn| {
+        let now = all(txn)?;
+        txn.swap_view(view)?;
+        let then = all(txn)?;
+        txn.swap_view(view)?;
+        Ok((now, then, all(txn)?))
+    });
+    let now = ["latest", "theirs", "new"].map(str::to_owned).to_vec();
+    let then = ["own", "2"].map(str::to_owned).to_vec();
+    assert_eq!(seen, (now.clone(), then, now));
+    reader.now(move |txn| {
+        txn.drop_view(view);
+        assert!(txn.swap_view(view).is_err(), "it is kept no longer");
+        Ok(())
+    });
+}

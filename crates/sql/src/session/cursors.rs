@@ -1,0 +1,523 @@
+//! DECLARE, FETCH, MOVE, CLOSE.
+//!
+//! A cursor stands before the first row, on a row, or behind the last one:
+//!
+//! ```text
+//! position  0   1   2   3   4 = behind the last of three rows
+//!           │ r1  r2  r3 │
+//! ```
+//! While it only goes forward its query gives rows as they are asked for ([`super::portal`]). Where
+//! it first goes back, the query is run again from its start under the same view and its rows are
+//! kept in memory from then on. WITH HOLD keeps all rows in memory when the transaction commits.
+//!
+//! # What it leaves out
+//! BINARY cursors, WHERE CURRENT OF (both 0A000). What PostgreSQL keeps in files is in memory here.
+
+use std::rc::Rc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
+
+use super::plan::Planned;
+use super::portal::Running;
+use super::run::Output;
+use super::transaction::State;
+use super::utility::{node_of, tag};
+use super::{Column, CommandTag, Session, Sink};
+use crate::parser::{NodeEnum, Statement};
+use crate::plan::{Plan, Row};
+use crate::types::{Datum, TypeId};
+
+/// The bits of a DECLARE's options.
+mod option {
+    pub const BINARY: i32 = 0x1;
+    pub const SCROLL: i32 = 0x2;
+    pub const NO_SCROLL: i32 = 0x4;
+    pub const INSENSITIVE: i32 = 0x8;
+    pub const HOLD: i32 = 0x20;
+}
+
+/// What `pg_cursors` shows of a cursor.
+#[derive(Clone, Debug)]
+pub(crate) struct CursorInfo {
+    /// Its name.
+    pub name: String,
+    /// The DECLARE.
+    pub statement: String,
+    /// WITH HOLD?
+    pub holdable: bool,
+    /// May it go back?
+    pub scrollable: bool,
+    /// When it was declared.
+    pub created: i64,
+}
+
+/// A cursor.
+#[derive(Debug)]
+pub(super) struct NamedCursor {
+    info: CursorInfo,
+    columns: Vec<Column>,
+    types: Vec<TypeId>,
+    /// What gives further rows; none once the rows are held for good.
+    query: Option<Running>,
+    /// The first rows, as many as were read, if it may have to go back.
+    kept: Option<Vec<Row>>,
+    /// Rows that were read from the query.
+    read: u64,
+    /// Whether there are no more than that.
+    ended: bool,
+    /// Where it stands.
+    position: u64,
+    /// How many savepoints there were when it was declared.
+    savepoints: usize,
+    /// It failed, and is of no use any more.
+    failed: bool,
+}
+
+/// Where rows go that are only moved over.
+fn given(sink: Option<&mut dyn Sink>) -> Output<'_> {
+    match sink {
+        Some(sink) => Output::Sink(sink),
+        None => Output::Nowhere,
+    }
+}
+
+fn forward_only() -> Error {
+    Error::new(
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "cursor can only scan forward",
+    )
+    .with_hint("Declare it with SCROLL option to enable backward scan.")
+}
+
+fn missing(name: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_CURSOR_NAME,
+        format!("cursor \"{name}\" does not exist"),
+    )
+}
+
+impl Session {
+    /// DECLARE.
+    pub(super) fn declare_cursor(
+        &mut self,
+        statement: &Statement,
+        declare: &DeclareCursorStmt,
+        params: &[Datum],
+        types: &[TypeId],
+    ) -> Result<CommandTag> {
+        let name = &declare.portalname;
+        let holdable = declare.options & option::HOLD != 0;
+        if declare.options & option::BINARY != 0 {
+            return Err(Error::unsupported("DECLARE BINARY CURSOR"));
+        }
+        if !holdable && !matches!(self.state, State::Block) {
+            return Err(Error::new(
+                SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                "DECLARE CURSOR can only be used in transaction blocks",
+            ));
+        }
+        let inner = cursor_query(statement)?;
+        let plan = |session: &mut Session| {
+            let (planned, _) = session.plan(&inner, types, false, None)?;
+            Ok(Rc::new(planned))
+        };
+        let planned = plan(self)?;
+        check_declaration(declare, &planned)?;
+        let scrollable = match declare.options {
+            options if options & option::NO_SCROLL != 0 => false,
+            options if options & option::SCROLL != 0 => true,
+            _ => planned
+                .bound
+                .as_ref()
+                .is_some_and(|bound| scrolls(&bound.plan)),
+        };
+        if self.shared.cursors.contains_key(name) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_CURSOR,
+                format!("cursor \"{name}\" already exists"),
+            ));
+        }
+        let planned = self.settle_plan(planned, plan)?;
+        let query = self.start_query(planned.clone(), params.into())?;
+        let info = CursorInfo {
+            name: name.clone(),
+            statement: statement.own_text().to_owned(),
+            holdable,
+            scrollable,
+            created: self.eval.statement_start,
+        };
+        let savepoints = self.open.as_ref().map_or(0, |open| open.savepoints.len());
+        let cursor = NamedCursor {
+            info: info.clone(),
+            columns: planned.columns.clone().unwrap_or_default(),
+            types: planned.types.clone(),
+            query: Some(query),
+            kept: None,
+            read: 0,
+            ended: false,
+            position: 0,
+            savepoints,
+            failed: false,
+        };
+        self.shared.cursors.insert(name.clone(), info);
+        self.cursors.insert(name.clone(), cursor);
+        Ok(tag("DECLARE CURSOR"))
+    }
+
+    /// The columns that FETCH returns.
+    ///
+    /// # Errors
+    /// 34000 for a cursor that is not there.
+    pub(super) fn fetch_columns(&self, fetch: &FetchStmt) -> Result<Option<Vec<Column>>> {
+        let name = &fetch.portalname;
+        let cursor = self.cursors.get(name).ok_or_else(|| missing(name))?;
+        Ok((!fetch.ismove).then(|| cursor.columns.clone()))
+    }
+
+    /// FETCH and MOVE.
+    pub(super) fn fetch(&mut self, fetch: &FetchStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
+        let name = &fetch.portalname;
+        let mut cursor = self.cursors.remove(name).ok_or_else(|| missing(name))?;
+        let to = (!fetch.ismove).then_some(sink);
+        let moved = match cursor.failed {
+            true => Err(Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("portal \"{name}\" cannot be run"),
+            )),
+            false => self.go(&mut cursor, fetch, to),
+        };
+        // A refused direction leaves it as it is; what fails while it reads ends it.
+        let refused = moved
+            .as_ref()
+            .is_err_and(|error| error.state() == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+        cursor.failed |= moved.is_err() && !refused;
+        self.cursors.insert(name.clone(), cursor);
+        Ok(CommandTag {
+            name: if fetch.ismove { "MOVE" } else { "FETCH" },
+            rows: Some(moved?),
+        })
+    }
+
+    /// Moves a cursor and gives the rows it comes over; says how many these are.
+    fn go(
+        &mut self,
+        cursor: &mut NamedCursor,
+        fetch: &FetchStmt,
+        to: Option<&mut dyn Sink>,
+    ) -> Result<u64> {
+        use FetchDirection as Direction;
+        let direction = Direction::try_from(fetch.direction).unwrap_or(Direction::FetchForward);
+        let count = fetch.how_many;
+        let many = count.unsigned_abs();
+        match direction {
+            Direction::FetchForward if count > 0 => self.forward(cursor, many, to),
+            Direction::FetchBackward if count < 0 => self.forward(cursor, many, to),
+            Direction::FetchForward if count < 0 => self.backward(cursor, many, to),
+            Direction::FetchBackward if count > 0 => self.backward(cursor, many, to),
+            Direction::FetchRelative if count > 0 => {
+                self.forward(cursor, many - 1, None)?;
+                self.forward(cursor, 1, to)
+            }
+            Direction::FetchRelative if count < 0 => {
+                self.backward(cursor, many - 1, None)?;
+                self.backward(cursor, 1, to)
+            }
+            Direction::FetchAbsolute => self.absolute(cursor, count, to),
+            _ => self.again(cursor, to),
+        }
+    }
+
+    fn absolute(
+        &mut self,
+        cursor: &mut NamedCursor,
+        count: i64,
+        to: Option<&mut dyn Sink>,
+    ) -> Result<u64> {
+        if count < 0 {
+            self.forward(cursor, u64::MAX, None)?;
+            self.backward(cursor, count.unsigned_abs() - 1, None)?;
+            return self.backward(cursor, 1, to);
+        }
+        let wanted = count.unsigned_abs();
+        if wanted <= cursor.position {
+            if cursor.position > 0 {
+                self.keep_rows(cursor)?;
+            }
+            cursor.position = 0;
+        }
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let skipped = wanted - cursor.position - 1;
+        self.forward(cursor, skipped, None)?;
+        self.forward(cursor, 1, to)
+    }
+
+    /// The row that the cursor stands on.
+    fn again(&mut self, cursor: &mut NamedCursor, to: Option<&mut dyn Sink>) -> Result<u64> {
+        let behind = cursor.ended && cursor.position > cursor.read;
+        if cursor.position == 0 || behind {
+            return Ok(0);
+        }
+        if to.is_none() {
+            return Ok(1);
+        }
+        self.keep_rows(cursor)?;
+        cursor.position -= 1;
+        self.forward(cursor, 1, to)
+    }
+
+    fn forward(
+        &mut self,
+        cursor: &mut NamedCursor,
+        count: u64,
+        mut to: Option<&mut dyn Sink>,
+    ) -> Result<u64> {
+        let mut left = count;
+        // First what is kept, then what the query still has.
+        let kept = cursor.kept.as_deref().unwrap_or_default();
+        let start = (cursor.position as usize).min(kept.len());
+        let end = start.saturating_add(usize::try_from(left).unwrap_or(usize::MAX));
+        let rows = &kept[start..end.min(kept.len())];
+        let passed = rows.len() as u64;
+        if let Some(sink) = to.as_deref_mut() {
+            self.give_rows(rows, &cursor.types, sink)?;
+        }
+        cursor.position += passed;
+        left -= passed;
+        if left > 0 && !cursor.ended {
+            let read = self.read_on(cursor, left, to)?;
+            cursor.position += read;
+            left -= read;
+        }
+        if left > 0 {
+            cursor.position = cursor.read + 1;
+        }
+        Ok(count - left)
+    }
+
+    /// Reads rows from the query, and keeps them if the cursor keeps rows.
+    fn read_on(
+        &mut self,
+        cursor: &mut NamedCursor,
+        most: u64,
+        to: Option<&mut dyn Sink>,
+    ) -> Result<u64> {
+        let Some(query) = &mut cursor.query else {
+            cursor.ended = true;
+            return Ok(0);
+        };
+        let read = match &mut cursor.kept {
+            None => self.read_query(query, most, &mut given(to))?,
+            Some(kept) => {
+                let before = kept.len();
+                let read = self.read_query(query, most, &mut Output::Rows(kept, usize::MAX))?;
+                if let Some(sink) = to {
+                    self.give_rows(&kept[before..], &cursor.types, sink)?;
+                }
+                read
+            }
+        };
+        cursor.read += read.rows;
+        cursor.ended |= read.ended;
+        Ok(read.rows)
+    }
+
+    fn backward(
+        &mut self,
+        cursor: &mut NamedCursor,
+        count: u64,
+        to: Option<&mut dyn Sink>,
+    ) -> Result<u64> {
+        if count == 0 {
+            return Ok(0);
+        }
+        self.keep_rows(cursor)?;
+        let before = cursor.position.saturating_sub(1);
+        let moved = before.min(count);
+        if let (Some(sink), Some(kept)) = (to, &cursor.kept) {
+            let rows = (before - moved) as usize..before as usize;
+            let rows: Vec<_> = kept[rows].iter().rev().cloned().collect();
+            self.give_rows(&rows, &cursor.types, sink)?;
+        }
+        cursor.position = match moved < count {
+            true => 0,
+            false => cursor.position - moved,
+        };
+        Ok(moved)
+    }
+
+    /// From now on the cursor keeps the rows that it has read.
+    fn keep_rows(&mut self, cursor: &mut NamedCursor) -> Result<()> {
+        if !cursor.info.scrollable {
+            return Err(forward_only());
+        }
+        if cursor.kept.is_some() {
+            return Ok(());
+        }
+        let mut kept = Vec::new();
+        if let Some(query) = &mut cursor.query {
+            query.restart()?;
+            self.read_query(query, cursor.read, &mut Output::Rows(&mut kept, usize::MAX))?;
+        }
+        cursor.kept = Some(kept);
+        Ok(())
+    }
+
+    /// CLOSE; without a name, all.
+    pub(super) fn close_cursor(&mut self, name: &str) -> Result<CommandTag> {
+        if name.is_empty() {
+            self.drop_cursors(|_| true);
+            return Ok(tag("CLOSE CURSOR ALL"));
+        }
+        self.shared.cursors.remove(name);
+        match self.cursors.remove(name) {
+            Some(_) => Ok(tag("CLOSE CURSOR")),
+            None => Err(missing(name)),
+        }
+    }
+
+    fn drop_cursors(&mut self, gone: impl Fn(&NamedCursor) -> bool) {
+        if self.cursors.is_empty() {
+            return;
+        }
+        self.cursors.retain(|_, cursor| !gone(cursor));
+        let cursors = &self.cursors;
+        self.shared
+            .cursors
+            .retain(|name, _| cursors.contains_key(name));
+    }
+
+    /// The transaction is about to commit: what is to be held is read to its end.
+    pub(super) fn hold_cursors(&mut self) -> Result<()> {
+        if self.cursors.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = self
+            .cursors
+            .iter()
+            .filter(|(_, cursor)| cursor.info.holdable && cursor.query.is_some())
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in names {
+            let Some(mut cursor) = self.cursors.remove(&name) else {
+                continue;
+            };
+            let held = self.hold(&mut cursor);
+            self.cursors.insert(name, cursor);
+            held?;
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, cursor: &mut NamedCursor) -> Result<()> {
+        if cursor.failed {
+            return Ok(());
+        }
+        if cursor.kept.is_none() {
+            if cursor.info.scrollable {
+                self.keep_rows(cursor)?;
+            } else {
+                // What it has passed it never comes back to.
+                cursor.position -= cursor.read.min(cursor.position);
+                cursor.read = 0;
+                cursor.kept = Some(Vec::new());
+            }
+        }
+        if !cursor.ended {
+            self.read_on(cursor, u64::MAX, None)?;
+        }
+        cursor.query = None;
+        cursor.ended = true;
+        Ok(())
+    }
+
+    /// The transaction has ended: only held cursors are left.
+    pub(super) fn end_cursors(&mut self) {
+        self.drop_cursors(|cursor| cursor.query.is_some());
+    }
+
+    /// A savepoint was gone back to, so that so many are left, itself included.
+    pub(super) fn roll_back_cursors(&mut self, savepoints: usize) {
+        self.drop_cursors(|cursor| cursor.query.is_some() && cursor.savepoints >= savepoints);
+    }
+
+    /// Savepoints were released, so that so many are left.
+    pub(super) fn release_cursors(&mut self, savepoints: usize) {
+        for cursor in self.cursors.values_mut() {
+            cursor.savepoints = cursor.savepoints.min(savepoints);
+        }
+    }
+}
+
+/// The query of a DECLARE.
+pub(super) fn cursor_query(statement: &Statement) -> Result<Statement> {
+    let inner = statement.inner(|node| match node {
+        NodeEnum::DeclareCursorStmt(declare) => node_of(&declare.query),
+        _ => None,
+    });
+    inner.ok_or_else(|| Error::internal("DECLARE of nothing"))
+}
+
+fn check_declaration(declare: &DeclareCursorStmt, planned: &Planned) -> Result<()> {
+    let Some(bound) = &planned.bound else {
+        return Err(Error::unsupported("DECLARE CURSOR of this statement"));
+    };
+    if bound.writes {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "DECLARE CURSOR must not contain data-modifying statements in WITH",
+        ));
+    }
+    if !locks_rows(&bound.plan) {
+        return Ok(());
+    }
+    let refused = |kind: &str, state: SqlState, verb: &str, detail: &str| {
+        let message = format!("DECLARE {kind} ... FOR UPDATE is not {verb}");
+        Err(Error::new(state, message).with_detail(format!("{detail} cursors must be READ ONLY.")))
+    };
+    let unsupported = SqlState::FEATURE_NOT_SUPPORTED;
+    if declare.options & option::HOLD != 0 {
+        return refused("CURSOR WITH HOLD", unsupported, "supported", "Holdable");
+    }
+    if declare.options & option::SCROLL != 0 {
+        return refused("SCROLL CURSOR", unsupported, "supported", "Scrollable");
+    }
+    if declare.options & option::INSENSITIVE != 0 {
+        let state = SqlState::of("42P11");
+        return refused("INSENSITIVE CURSOR", state, "valid", "Insensitive");
+    }
+    Ok(())
+}
+
+/// Whether a plan locks rows.
+fn locks_rows(plan: &Plan) -> bool {
+    match plan {
+        Plan::Lock(..) => true,
+        Plan::Filter(input, _)
+        | Plan::Project(input, _)
+        | Plan::ProjectSet(input, _)
+        | Plan::Sort(input, _)
+        | Plan::Trim(input, _)
+        | Plan::Limit(input, ..) => locks_rows(input),
+        _ => false,
+    }
+}
+
+/// Whether PostgreSQL's plan of the same shape could run backwards, so that a cursor may scroll
+/// without being told to.
+fn scrolls(plan: &Plan) -> bool {
+    match plan {
+        Plan::Values(_)
+        | Plan::Scan(_)
+        | Plan::System(..)
+        | Plan::Function { .. }
+        | Plan::Sort(..) => true,
+        Plan::Filter(input, _)
+        | Plan::Project(input, _)
+        | Plan::Trim(input, _)
+        | Plan::Limit(input, ..) => scrolls(input),
+        _ => false,
+    }
+}

@@ -1,0 +1,206 @@
+//! Queries whose rows are given piece by piece: portals with a row limit, and cursors.
+//!
+//! A [`Running`] query keeps its plan, its cursor, what it has computed once, and under which view
+//! of its transaction it reads: other statements may run in between, and it goes on seeing what it
+//! saw when it began.
+//!
+//! ```text
+//! Execute 2   begin_statement, keep_view │ row row │ ── suspended
+//! UPDATE …    a statement of its own, with a newer snapshot
+//! Execute 2   swap_view                  │ row row │ swap_view back
+//! ```
+//!
+//! # Invariants
+//! - `cursor` borrows from `planned` and is dropped first.
+//! - A query reads only in the transaction that it began in.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use base::engine::ViewId;
+use base::{Debt, Error, Result, SqlState, TxnId};
+
+use super::plan::Planned;
+use super::run::Output;
+use super::sink::RowView;
+use super::Session;
+use crate::exec::{self, Computed, Cursor, Exec};
+use crate::plan::Plan;
+use crate::types::Datum;
+
+/// Views whose queries are gone; the session gives them up when it runs the next one.
+pub(super) type Forgotten = Rc<RefCell<Vec<(TxnId, ViewId)>>>;
+
+/// A query whose rows are given piece by piece.
+pub(super) struct Running {
+    cursor: Box<dyn Cursor>,
+    computed: Option<Computed>,
+    planned: Rc<Planned>,
+    params: Rc<[Datum]>,
+    txn: TxnId,
+    view: ViewId,
+    forgotten: Forgotten,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Running({:?} of {:?})", self.view, self.txn)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let forgotten = (self.txn, self.view);
+        self.forgotten.borrow_mut().push(forgotten);
+    }
+}
+
+impl Running {
+    /// Begins again with the first row.
+    pub fn restart(&mut self) -> Result<()> {
+        self.cursor = open_long(&self.planned)?;
+        self.computed = None;
+        Ok(())
+    }
+}
+
+/// A cursor over a plan that is kept beside it.
+fn open_long(planned: &Planned) -> Result<Box<dyn Cursor>> {
+    let Some(bound) = &planned.bound else {
+        return Err(Error::internal("a statement without a plan"));
+    };
+    let plan: *const Plan = &*bound.plan;
+    // SAFETY: the plan lies behind an `Rc` that `Running::planned` holds for as long as the cursor
+    // lives, and nobody changes a plan.
+    Ok(exec::open(unsafe { &*plan }))
+}
+
+/// How far reading came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Read {
+    /// Rows given.
+    pub rows: u64,
+    /// Whether there are no more.
+    pub ended: bool,
+}
+
+impl Session {
+    /// Begins a query whose locks are taken.
+    pub(super) fn start_query(
+        &mut self,
+        planned: Rc<Planned>,
+        params: Rc<[Datum]>,
+    ) -> Result<Running> {
+        self.forget_views();
+        let cursor = open_long(&planned)?;
+        let durability = self.shared.settings.parsed().durability;
+        self.owed.add(&planned.catalog.debt, durability);
+        let open = self
+            .open
+            .as_mut()
+            .ok_or_else(|| Error::internal("nothing is open"))?;
+        open.begun = true;
+        open.txn.begin_statement()?;
+        let view = open.txn.keep_view()?;
+        Ok(Running {
+            cursor,
+            computed: None,
+            planned,
+            params,
+            txn: open.txn.id(),
+            view,
+            forgotten: self.forgotten.clone(),
+        })
+    }
+
+    /// Gives up the views of queries that are gone.
+    fn forget_views(&mut self) {
+        let forgotten = std::mem::take(&mut *self.forgotten.borrow_mut());
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        for (txn, view) in forgotten {
+            if open.txn.id() == txn {
+                open.txn.drop_view(view);
+            }
+        }
+    }
+
+    /// Gives the next rows of a query, at most so many.
+    ///
+    /// # Errors
+    /// What computing them raises; the query is not used after that.
+    pub(super) fn read_query(
+        &mut self,
+        running: &mut Running,
+        most: u64,
+        output: &mut Output<'_>,
+    ) -> Result<Read> {
+        if let Output::Sink(sink) = output {
+            self.tell(*sink)?;
+        }
+        let durability = self.shared.settings.parsed().durability;
+        let open = self
+            .open
+            .as_mut()
+            .filter(|open| open.txn.id() == running.txn);
+        let Some(open) = open else {
+            return Err(Error::new(
+                SqlState::INVALID_CURSOR_STATE,
+                "the query's transaction has ended",
+            ));
+        };
+        open.txn.swap_view(running.view)?;
+        let planned = running.planned.clone();
+        let params = running.params.clone();
+        let mut cx = Exec::new(
+            open.txn.as_mut(),
+            &mut self.shared,
+            &planned.catalog,
+            &self.eval,
+            &params,
+        );
+        cx.take_up(running.computed.take().unwrap_or_default());
+        let mut told = Debt::NONE;
+        let mut read = Read {
+            rows: 0,
+            ended: false,
+        };
+        let outcome = loop {
+            if read.rows >= most {
+                break Ok(());
+            }
+            let row = match running.cursor.next(&mut cx) {
+                Ok(Some(row)) => row,
+                Ok(None) => {
+                    read.ended = true;
+                    break Ok(());
+                }
+                Err(error) => break Err(error),
+            };
+            read.rows += 1;
+            match output {
+                Output::Rows(rows, _) => rows.push(row),
+                Output::Nowhere => {}
+                Output::Sink(sink) | Output::Copy(sink) => {
+                    if *cx.txn.debt() != told {
+                        told = cx.txn.debt().clone();
+                        sink.owe(&told, durability);
+                    }
+                    let given = sink.row(&RowView {
+                        values: &row,
+                        types: &planned.types,
+                        context: cx.context,
+                    });
+                    if let Err(error) = given {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        running.computed = Some(cx.into_computed());
+        // Where leadership was lost meanwhile, everything that the transaction does next says so.
+        let swapped = open.txn.swap_view(running.view);
+        outcome.and(swapped).map(|()| read)
+    }
+}
