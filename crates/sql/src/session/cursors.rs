@@ -142,7 +142,7 @@ impl Session {
         let query = self.start_query(planned.clone(), params.into())?;
         let info = CursorInfo {
             name: name.clone(),
-            statement: statement.own_text().to_owned(),
+            statement: statement.text().to_string(),
             holdable,
             scrollable,
             created: self.eval.statement_start,
@@ -187,11 +187,7 @@ impl Session {
             )),
             false => self.go(&mut cursor, fetch, to),
         };
-        // A refused direction leaves it as it is; what fails while it reads ends it.
-        let refused = moved
-            .as_ref()
-            .is_err_and(|error| error.state() == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
-        cursor.failed |= moved.is_err() && !refused;
+        cursor.failed |= moved.is_err();
         self.cursors.insert(name.clone(), cursor);
         Ok(CommandTag {
             name: if fetch.ismove { "MOVE" } else { "FETCH" },
@@ -461,6 +457,13 @@ pub(super) fn cursor_query(statement: &Statement) -> Result<Statement> {
 }
 
 fn check_declaration(declare: &DeclareCursorStmt, planned: &Planned) -> Result<()> {
+    let both = option::SCROLL | option::NO_SCROLL;
+    if declare.options & both == both {
+        return Err(Error::new(
+            SqlState::INVALID_CURSOR_DEFINITION,
+            "cannot specify both SCROLL and NO SCROLL",
+        ));
+    }
     let Some(bound) = &planned.bound else {
         return Err(Error::unsupported("DECLARE CURSOR of this statement"));
     };
@@ -485,7 +488,7 @@ fn check_declaration(declare: &DeclareCursorStmt, planned: &Planned) -> Result<(
         return refused("SCROLL CURSOR", unsupported, "supported", "Scrollable");
     }
     if declare.options & option::INSENSITIVE != 0 {
-        let state = SqlState::of("42P11");
+        let state = SqlState::INVALID_CURSOR_DEFINITION;
         return refused("INSENSITIVE CURSOR", state, "valid", "Insensitive");
     }
     Ok(())

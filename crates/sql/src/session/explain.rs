@@ -3,6 +3,7 @@
 use base::{Error, Result};
 use pg_query::protobuf::ExplainStmt;
 
+use super::cursors::cursor_query;
 use super::utility::node_of;
 use super::Session;
 use crate::parser::{NodeEnum, Statement};
@@ -30,7 +31,11 @@ impl Session {
             _ => None,
         });
         let inner = inner.ok_or_else(|| Error::internal("EXPLAIN of nothing"))?;
-        let (planned, _) = self.plan(&inner, &[], false, None)?;
+        let inner = match inner.node() {
+            NodeEnum::DeclareCursorStmt(_) => cursor_query(&inner)?,
+            _ => inner,
+        };
+        let (planned, _) = self.plan(&inner, &[], true, None)?;
         let Some(bound) = &planned.bound else {
             return Ok(vec!["Utility Statement".to_owned()]);
         };
