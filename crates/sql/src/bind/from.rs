@@ -46,7 +46,8 @@ pub struct Source {
 }
 
 enum SourceKind {
-    Scan(Scan),
+    /// A table, and what its rows must meet by themselves.
+    Scan(Scan, Vec<Expr>),
     Other(Plan),
     Join {
         kind: JoinKind,
@@ -55,6 +56,15 @@ enum SourceKind {
         on: Vec<Expr>,
         lateral: bool,
     },
+}
+
+impl Source {
+    /// Rows of a table must meet these too.
+    pub(super) fn filter(&mut self, conditions: Vec<Expr>) {
+        if let SourceKind::Scan(_, own) = &mut self.kind {
+            own.extend(conditions);
+        }
+    }
 }
 
 /// The conditions that must all be met.
@@ -182,7 +192,10 @@ impl Binder<'_> {
                 let columns = table_columns(&table);
                 self.other(plan, columns, &table.name, alias, scope, next)?
             }
-            RelationKind::View => self.view(&table, alias, scope, next)?,
+            RelationKind::View => match self.pull_up(&table, alias, scope, with_keys, next)? {
+                Some(source) => source,
+                None => self.view(&table, alias, scope, next)?,
+            },
             RelationKind::Table | RelationKind::MaterializedView => {
                 refuse_unpopulated(&table)?;
                 self.scan(table.clone(), alias, scope, with_keys, next)?
@@ -221,6 +234,8 @@ impl Binder<'_> {
             columns,
             start,
             needed: Some(needed.clone()),
+            exprs: None,
+            base: None,
             qualified_only: false,
         });
         let scan = Scan {
@@ -233,13 +248,13 @@ impl Binder<'_> {
             backward: false,
         };
         Ok(Source {
-            kind: SourceKind::Scan(scan),
+            kind: SourceKind::Scan(scan, Vec::new()),
             start,
             width,
         })
     }
 
-    fn alias(
+    pub(super) fn alias(
         &mut self,
         alias: Option<&Alias>,
         name: &str,
@@ -296,6 +311,8 @@ impl Binder<'_> {
             columns,
             start,
             needed: None,
+            exprs: None,
+            base: None,
             qualified_only: false,
         });
         Ok(Source {
@@ -400,9 +417,6 @@ impl Binder<'_> {
     ) -> Result<Source> {
         let first = scope.tables.len();
         let first_merged = scope.merged.len();
-        let left = self.bind_item(boxed(&join.larg)?, scope, with_keys, next)?;
-        let middle = scope.tables.len();
-        let right = self.bind_item(boxed(&join.rarg)?, scope, with_keys, next)?;
         let kind = match JoinType::try_from(join.jointype) {
             Ok(JoinType::JoinInner) => JoinKind::Inner,
             Ok(JoinType::JoinLeft) => JoinKind::Left,
@@ -410,6 +424,13 @@ impl Binder<'_> {
             Ok(JoinType::JoinFull) => JoinKind::Full,
             _ => return Err(Error::unsupported("this kind of join")),
         };
+        let nullable = self.nullable;
+        self.nullable += usize::from(matches!(kind, JoinKind::Right | JoinKind::Full));
+        let left = self.bind_item(boxed(&join.larg)?, scope, with_keys, next)?;
+        let middle = scope.tables.len();
+        self.nullable = nullable + usize::from(matches!(kind, JoinKind::Left | JoinKind::Full));
+        let right = self.bind_item(boxed(&join.rarg)?, scope, with_keys, next)?;
+        self.nullable = nullable;
         let names = match join.is_natural {
             true => common_names(&scope.tables[first..middle], &scope.tables[middle..]),
             false => strings(&join.using_clause)
@@ -523,6 +544,8 @@ impl Binder<'_> {
             columns,
             start,
             needed: None,
+            exprs: None,
+            base: None,
             qualified_only: false,
         });
         Ok(())
@@ -582,7 +605,8 @@ impl Binder<'_> {
             ));
         }
         let plan = match source.kind {
-            SourceKind::Scan(scan) => {
+            SourceKind::Scan(scan, own) => {
+                let free = own.into_iter().chain(free).collect();
                 let local = shifted(free, start);
                 Plan::Scan(self.choose_access(scan, local)?)
             }

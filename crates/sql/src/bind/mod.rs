@@ -16,6 +16,7 @@
 //! | [`copy`] | COPY |
 //! | [`foreign`] | the foreign keys that those touch |
 //! | [`view`] | what a view stands for |
+//! | [`updatable`] | views that are a selection of one table |
 //! | [`given`] | values that are not for the statement to give |
 //! | [`fixed`] | text whose names are fixed |
 //!
@@ -36,6 +37,7 @@ pub mod group;
 pub mod scope;
 pub mod select;
 pub mod types;
+mod updatable;
 pub mod view;
 pub mod write;
 
@@ -120,6 +122,8 @@ pub struct Binder<'a> {
     stored: bool,
     /// Whether the next alias names all columns by place, dropped ones included.
     positional: bool,
+    /// How many outer joins around the item at work may leave its rows out.
+    nullable: usize,
     /// The views that are being expanded.
     expanding: Vec<u32>,
     /// What the text names, if that is asked for.
@@ -144,6 +148,7 @@ impl<'a> Binder<'a> {
             subqueries: 0,
             stored: false,
             positional: false,
+            nullable: 0,
             expanding: Vec::new(),
             recorded: None,
         }

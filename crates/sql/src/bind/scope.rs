@@ -1,6 +1,7 @@
 //! Which column a name means.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
@@ -36,8 +37,12 @@ pub struct ScopeTable {
     pub columns: Vec<ScopeColumn>,
     /// Where they begin in the row.
     pub start: usize,
-    /// Which of them are looked at.
+    /// Which of them are looked at; of [`ScopeTable::base`]'s columns, if there is one.
     pub needed: Option<Needed>,
+    /// What its columns stand for, if they are not those of the row.
+    pub exprs: Option<Rc<Vec<Expr>>>,
+    /// The table whose row stands in its place.
+    pub base: Option<Arc<Table>>,
     /// Whether only qualified names find it.
     pub qualified_only: bool,
 }
@@ -61,6 +66,34 @@ struct Found {
     origin: (u32, i16),
 }
 
+impl ScopeTable {
+    /// The columns that an expression names are looked at.
+    pub fn mark(&self, expr: &Expr) {
+        let Some(needed) = &self.needed else {
+            return;
+        };
+        let mut needed = needed.borrow_mut();
+        for place in columns_of(expr) {
+            let place = place.checked_sub(self.start);
+            if let Some(flag) = place.and_then(|place| needed.get_mut(place)) {
+                *flag = true;
+            }
+        }
+    }
+}
+
+/// The same expression, as seen from so many levels further in.
+fn outward(expr: &mut Expr, depth: usize) {
+    match &mut expr.kind {
+        ExprKind::Column(place) => expr.kind = ExprKind::Outer(depth, *place),
+        ExprKind::Outer(up, _) => *up += depth,
+        _ => expr
+            .parts_mut()
+            .into_iter()
+            .for_each(|part| outward(part, depth)),
+    }
+}
+
 impl<'s> Scope<'s> {
     /// A scope without tables inside another.
     pub fn inside(parent: Option<&'s Scope<'s>>) -> Scope<'s> {
@@ -72,6 +105,12 @@ impl<'s> Scope<'s> {
 
     /// How many columns its rows have, hidden keys included.
     fn column_expr(&self, table: &ScopeTable, place: usize, location: i32) -> Expr {
+        if let Some(exprs) = &table.exprs {
+            let mut expr = exprs[place].clone();
+            table.mark(&expr);
+            expr.location = Location(location);
+            return expr;
+        }
         if let Some(needed) = &table.needed {
             if let Some(flag) = needed.borrow_mut().get_mut(place) {
                 *flag = true;
@@ -89,10 +128,13 @@ impl<'s> Scope<'s> {
     /// The name, with its item's, of the column at a place of the row.
     pub fn name_of(&self, index: usize) -> String {
         for table in &self.tables {
-            if let Some(column) = index
-                .checked_sub(table.start)
-                .and_then(|at| table.columns.get(at))
-            {
+            let at = match &table.exprs {
+                None => index.checked_sub(table.start),
+                Some(exprs) => exprs
+                    .iter()
+                    .position(|expr| matches!(expr.kind, ExprKind::Column(at) if at == index)),
+            };
+            if let Some(column) = at.and_then(|at| table.columns.get(at)) {
                 return format!("{}.{}", table.alias, column.name);
             }
         }
@@ -101,7 +143,8 @@ impl<'s> Scope<'s> {
 
     /// The item that holds the column at a place of the row, with its place there.
     pub fn table_at(&self, index: usize) -> Option<(&ScopeTable, usize)> {
-        self.tables.iter().find_map(|table| {
+        let own = self.tables.iter().filter(|table| table.exprs.is_none());
+        own.into_iter().find_map(|table| {
             let at = index.checked_sub(table.start)?;
             (at < table.columns.len()).then_some((table, at))
         })
@@ -154,9 +197,7 @@ impl Binder<'_> {
         loop {
             if let Some(mut found) = self.find_in(names, level, location)? {
                 if depth > 0 {
-                    if let ExprKind::Column(index) = found.expr.kind {
-                        found.expr.kind = ExprKind::Outer(depth, index);
-                    }
+                    outward(&mut found.expr, depth);
                     // Every level between here and there looks outside.
                     let mut inner = scope;
                     while !std::ptr::eq(inner, level) {
@@ -183,11 +224,7 @@ impl Binder<'_> {
         };
         if qualifier.is_none() {
             if let Some((_, expr)) = scope.merged.iter().find(|merged| merged.0 == name) {
-                for place in columns_of(expr) {
-                    if let Some((table, at)) = scope.table_at(place) {
-                        scope.column_expr(table, at, location);
-                    }
-                }
+                scope.tables.iter().for_each(|table| table.mark(expr));
                 let mut expr = expr.clone();
                 expr.location = Location(location);
                 return Ok(Some(Found {
@@ -293,11 +330,7 @@ impl Binder<'_> {
         let mut out = Vec::new();
         let Some(alias) = alias else {
             for (name, expr) in &scope.merged {
-                for place in columns_of(expr) {
-                    if let Some((table, at)) = scope.table_at(place) {
-                        scope.column_expr(table, at, location);
-                    }
-                }
+                scope.tables.iter().for_each(|table| table.mark(expr));
                 out.push((expr.clone(), output(name, expr, (0, 0))));
             }
             for table in scope.tables.iter().filter(|table| !table.qualified_only) {

@@ -600,7 +600,7 @@ impl Binder<'_> {
             named.push(range.relname.as_str());
         }
         for item in &scope.tables {
-            let Some(table) = &item.table else {
+            let Some(table) = item.base.as_ref().or(item.table.as_ref()) else {
                 continue;
             };
             let wanted = named.is_empty() || named.contains(&item.alias.as_str());

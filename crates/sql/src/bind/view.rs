@@ -30,6 +30,17 @@ pub(super) fn refuse_unpopulated(table: &Table) -> Result<()> {
     }
 }
 
+/// 42P17 for a view that names itself.
+pub(super) fn endless(view: &Table) -> Error {
+    Error::new(
+        SqlState::of("42P17"),
+        format!(
+            "infinite recursion detected in rules for relation \"{}\"",
+            view.name
+        ),
+    )
+}
+
 impl<'a> Binder<'a> {
     /// The relation that stored text names by its oid.
     pub(super) fn by_oid(&mut self, range: &RangeVar) -> Result<Option<Arc<Table>>> {
@@ -69,13 +80,7 @@ impl<'a> Binder<'a> {
         let view = table.view.as_ref();
         let view = view.ok_or_else(|| Error::internal("a view without a query"))?;
         if self.expanding.contains(&table.oid) {
-            return Err(Error::new(
-                SqlState::of("42P17"),
-                format!(
-                    "infinite recursion detected in rules for relation \"{}\"",
-                    table.name
-                ),
-            ));
+            return Err(endless(table));
         }
         let statements = parser::parse(&view.query)?;
         let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())
@@ -102,14 +107,6 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// Refuses a view through which nothing can be written.
-    ///
-    /// # Errors
-    /// 0A000.
-    pub fn check_updatable(&mut self, _: &Table) -> Result<()> {
-        Err(Error::unsupported("WITH CHECK OPTION"))
-    }
-
     /// Binds text of the catalog, which knows nothing of what stands around.
     pub(super) fn in_stored_text<T>(
         &mut self,
@@ -122,7 +119,9 @@ impl<'a> Binder<'a> {
         let ctes = std::mem::take(&mut self.ctes);
         let recorded = self.recorded.take();
         let open_params = std::mem::replace(&mut self.open_params, false);
+        let nullable = std::mem::take(&mut self.nullable);
         let bound = bind(self);
+        self.nullable = nullable;
         self.open_params = open_params;
         self.recorded = recorded;
         self.ctes = ctes;

@@ -12,10 +12,11 @@ use pg_query::protobuf::{
 
 use super::expr::Place;
 use super::foreign::Touch;
-use super::from::conjuncts;
+use super::from::{all_of, conjuncts};
 use super::given::{check_update, given, refused_insert, Given};
-use super::scope::{table_columns, Scope, ScopeTable};
+use super::scope::{Scope, ScopeTable};
 use super::select::projection;
+use super::updatable::{Verb, Writable};
 use super::{boxed, inner, qualified, Binder, OutputColumn};
 use crate::catalog::{view, Identity, RelationKind, Table};
 use crate::exec::program::{compile, Program};
@@ -26,7 +27,7 @@ use crate::types::{Datum, TypeId};
 type Written = (Plan, Vec<OutputColumn>, bool);
 
 impl Binder<'_> {
-    fn target_table(&mut self, range: Option<&RangeVar>, verb: &str) -> Result<Arc<Table>> {
+    fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
         let range = range.ok_or_else(|| Error::internal("a statement without its table"))?;
         let table = self.table(range, TableLock::RowExclusive)?;
         if table.kind == RelationKind::System {
@@ -37,7 +38,7 @@ impl Binder<'_> {
                     qualified(range)
                 ),
             )
-            .with_hint(format!("{verb} is done by DDL there.")));
+            .with_hint("It is changed by DDL."));
         }
         if !matches!(table.kind, RelationKind::Table | RelationKind::View) {
             return Err(Error::new(
@@ -45,28 +46,27 @@ impl Binder<'_> {
                 format!("cannot change {} \"{}\"", table.kind.noun(), table.name),
             ));
         }
-        if table.kind == RelationKind::View {
-            return Err(Error::unsupported("writing through a view"));
-        }
-        Ok(table)
+        self.writable(table, verb)
     }
 
     pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {
         let before = self.with_clause(insert.with_clause.as_ref(), None)?;
-        let table = self.target_table(insert.relation.as_ref(), "INSERT")?;
-        let places = self.insert_columns(insert, &table)?;
+        let writable = self.target_table(insert.relation.as_ref(), Verb::Insert)?;
+        let table = writable.base.clone();
+        let places = self.insert_columns(insert, &writable)?;
         let given = given(insert, &table, &places);
         let input = self.insert_input(insert, &table, &places, &given)?;
         let alias = insert
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
-        let name = alias.map_or(table.name.as_str(), |alias| alias.aliasname.as_str());
+        let name = writable.named().name.clone();
+        let name = alias.map_or(name, |alias| alias.aliasname.clone());
         let conflict = match &insert.on_conflict_clause {
             None => None,
-            Some(clause) => Some(self.on_conflict(clause, &table, name)?),
+            Some(clause) => Some(self.on_conflict(clause, &writable, &name)?),
         };
-        let scope = target_scope(&table, name);
+        let scope = writable.scope(&name);
         let (returning, columns) = self.returning(insert.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
         let set = conflict.as_ref().and_then(|conflict| conflict.set.as_ref());
@@ -76,7 +76,10 @@ impl Binder<'_> {
             deletes: false,
         };
         let insert = Insert {
-            target: self.target(table, returning, touch)?,
+            target: Target {
+                view_checks: writable.checks(),
+                ..self.target(table, returning, touch)?
+            },
             input: Rc::new(input),
             conflict,
         };
@@ -148,20 +151,18 @@ impl Binder<'_> {
     }
 
     /// The places of the columns that values are given for.
-    fn insert_columns(&mut self, insert: &InsertStmt, table: &Table) -> Result<Vec<usize>> {
+    fn insert_columns(&mut self, insert: &InsertStmt, table: &Writable) -> Result<Vec<usize>> {
         if insert.cols.is_empty() {
-            let shown = table.columns.iter().enumerate();
-            return Ok(shown
-                .filter(|(_, column)| !column.dropped)
-                .map(|(at, _)| at)
-                .collect());
+            // What follows a column that cannot be written can only be given by name.
+            let shown = table.places().into_iter();
+            return Ok(shown.map_while(|(_, place)| place).collect());
         }
         let mut places = Vec::new();
         for node in &insert.cols {
             let NodeEnum::ResTarget(target) = inner(node)? else {
                 continue;
             };
-            let place = self.target_column(table, &target.name, target.location)?;
+            let place = self.target_column(table, &target.name, target.location, Verb::Insert)?;
             if places.contains(&place) {
                 return Err(self.error(
                     SqlState::DUPLICATE_COLUMN,
@@ -174,17 +175,26 @@ impl Binder<'_> {
         Ok(places)
     }
 
-    fn target_column(&self, table: &Table, name: &str, location: i32) -> Result<usize> {
-        table.column(name).ok_or_else(|| {
-            self.error(
+    fn target_column(
+        &self,
+        table: &Writable,
+        name: &str,
+        location: i32,
+        verb: Verb,
+    ) -> Result<usize> {
+        let found = table.places().into_iter().find(|known| known.0 == name);
+        match found {
+            Some((_, Some(place))) => Ok(place),
+            Some((_, None)) => Err(table.not_writable(name, verb)),
+            None => Err(self.error(
                 SqlState::UNDEFINED_COLUMN,
                 format!(
                     "column \"{name}\" of relation \"{}\" does not exist",
-                    table.name
+                    table.named().name
                 ),
                 location,
-            )
-        })
+            )),
+        }
     }
 
     /// The default of a column; NULL without one.
@@ -351,10 +361,10 @@ impl Binder<'_> {
     fn on_conflict(
         &mut self,
         clause: &OnConflictClause,
-        table: &Arc<Table>,
+        writable: &Writable,
         name: &str,
     ) -> Result<Conflict> {
-        let index = self.arbiter(clause, table)?;
+        let index = self.arbiter(clause, writable)?;
         if clause.action == OnConflictAction::OnconflictNothing as i32 {
             return Ok(Conflict {
                 index,
@@ -371,16 +381,13 @@ impl Binder<'_> {
                 )
                 .with_hint("For example, ON CONFLICT (column_name)."));
         }
-        let mut scope = target_scope(table, name);
+        let mut scope = writable.scope(name);
         scope.tables.push(ScopeTable {
-            alias: "excluded".to_owned(),
             table: None,
-            columns: table_columns(table),
-            start: table.columns.len(),
-            needed: None,
             qualified_only: true,
+            ..writable.item("excluded", writable.base.columns.len())
         });
-        let set = self.assignments(&clause.target_list, table, &scope)?;
+        let set = self.assignments(&clause.target_list, writable, &scope)?;
         let condition = self.where_clause(&clause.where_clause, &scope)?;
         Ok(Conflict {
             index,
@@ -390,7 +397,8 @@ impl Binder<'_> {
     }
 
     /// The index that ON CONFLICT means.
-    fn arbiter(&mut self, clause: &OnConflictClause, table: &Table) -> Result<Option<usize>> {
+    fn arbiter(&mut self, clause: &OnConflictClause, writable: &Writable) -> Result<Option<usize>> {
+        let table = &writable.base;
         let Some(infer) = &clause.infer else {
             return Ok(None);
         };
@@ -418,7 +426,9 @@ impl Binder<'_> {
             if element.name.is_empty() {
                 return Err(self.unsupported("an expression in ON CONFLICT", infer.location));
             }
-            let place = table.column(&element.name).ok_or_else(|| {
+            let places = writable.places();
+            let known = places.iter().find(|known| known.0 == element.name);
+            let place = known.and_then(|known| known.1).ok_or_else(|| {
                 self.error(
                     SqlState::UNDEFINED_COLUMN,
                     format!("column \"{}\" does not exist", element.name),
@@ -451,15 +461,17 @@ impl Binder<'_> {
     fn assignments(
         &mut self,
         targets: &[Node],
-        table: &Table,
+        writable: &Writable,
         scope: &Scope<'_>,
     ) -> Result<Vec<(usize, Program)>> {
+        let table = &*writable.base;
         let mut set: Vec<(usize, Program)> = Vec::new();
         for node in targets {
             let NodeEnum::ResTarget(target) = inner(node)? else {
                 continue;
             };
-            let place = self.target_column(table, &target.name, target.location)?;
+            let (name, verb) = (&target.name, Verb::Update);
+            let place = self.target_column(writable, name, target.location, verb)?;
             if !target.indirection.is_empty() {
                 return Err(self.unsupported("assigning a part of a column", target.location));
             }
@@ -509,14 +521,15 @@ impl Binder<'_> {
 
     pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
         let before = self.with_clause(update.with_clause.as_ref(), None)?;
-        let table = self.target_table(update.relation.as_ref(), "UPDATE")?;
+        let writable = self.target_table(update.relation.as_ref(), Verb::Update)?;
+        let table = writable.base.clone();
         let alias = update
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
         let (input, scope, condition) =
-            self.target_rows(&table, alias, &update.from_clause, &update.where_clause)?;
-        let set = self.assignments(&update.target_list, &table, &scope)?;
+            self.target_rows(&writable, alias, &update.from_clause, &update.where_clause)?;
+        let set = self.assignments(&update.target_list, &writable, &scope)?;
         let (returning, columns) = self.returning(update.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
         let key_changes = table
@@ -537,7 +550,10 @@ impl Binder<'_> {
             ..Touch::default()
         };
         let update = Update {
-            target: self.target(table, returning, touch)?,
+            target: Target {
+                view_checks: writable.checks(),
+                ..self.target(table, returning, touch)?
+            },
             input: Rc::new(input),
             set,
             recheck: condition.as_ref().map(compile),
@@ -548,13 +564,14 @@ impl Binder<'_> {
 
     pub(super) fn delete(&mut self, delete: &DeleteStmt) -> Result<Written> {
         let before = self.with_clause(delete.with_clause.as_ref(), None)?;
-        let table = self.target_table(delete.relation.as_ref(), "DELETE")?;
+        let writable = self.target_table(delete.relation.as_ref(), Verb::Delete)?;
+        let table = writable.base.clone();
         let alias = delete
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
         let (input, scope, condition) =
-            self.target_rows(&table, alias, &delete.using_clause, &delete.where_clause)?;
+            self.target_rows(&writable, alias, &delete.using_clause, &delete.where_clause)?;
         let (returning, columns) = self.returning(delete.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
         let touch = Touch {
@@ -573,20 +590,26 @@ impl Binder<'_> {
     #[allow(clippy::type_complexity)]
     fn target_rows(
         &mut self,
-        table: &Arc<Table>,
+        writable: &Writable,
         alias: Option<&pg_query::protobuf::Alias>,
         from: &[Node],
         condition: &Option<Box<Node>>,
     ) -> Result<(Plan, Scope<'static>, Option<Expr>)> {
         let mut scope = Scope::default();
         let mut next = 0;
-        let mut source = self.scan(table.clone(), alias, &mut scope, true, &mut next)?;
+        let base = writable.base.clone();
+        let mut source = self.scan(base, None, &mut scope, true, &mut next)?;
+        let mut item = writable.item(&writable.named().name, 0);
+        item.alias = self.alias(alias, &writable.named().name, &mut item.columns)?;
+        scope.tables = vec![item];
         if let Some(others) = self.bind_from(from, &mut scope, false, &mut next)? {
             source = super::from::cross(source, others);
         }
         let condition = self.where_clause(condition, &scope)?;
-        let plan = self.build(source, conjuncts(condition.clone()))?;
-        Ok((plan, scope, condition))
+        let mut conditions = writable.conditions();
+        conditions.extend(conjuncts(condition));
+        let plan = self.build(source, conditions.clone())?;
+        Ok((plan, scope, all_of(conditions)))
     }
 
     fn returning(
@@ -620,15 +643,5 @@ impl Binder<'_> {
 
 /// The scope in which a table's own columns are named.
 pub(super) fn target_scope(table: &Arc<Table>, name: &str) -> Scope<'static> {
-    Scope {
-        tables: vec![ScopeTable {
-            alias: name.to_owned(),
-            table: Some(table.clone()),
-            columns: table_columns(table),
-            start: 0,
-            needed: None,
-            qualified_only: false,
-        }],
-        ..Scope::default()
-    }
+    Writable::table(table.clone()).scope(name)
 }

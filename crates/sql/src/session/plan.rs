@@ -251,14 +251,12 @@ impl Session {
     /// The schemas of `search_path` that exist.
     pub(super) fn search_path(&self, catalog: &Catalog) -> Vec<u32> {
         let names = &self.shared.settings.parsed().search_path;
-        names
-            .iter()
-            .filter_map(|name| match name.as_str() {
-                "$user" => catalog.schema(&self.shared.start.user),
-                name => catalog.schema(name),
-            })
-            .map(|schema| schema.oid)
-            .collect()
+        let named = names.iter().filter_map(|name| match name.as_str() {
+            "$user" => catalog.schema(&self.shared.start.user),
+            name => catalog.schema(name),
+        });
+        let filling = self.shared.filling.into_iter();
+        filling.chain(named.map(|schema| schema.oid)).collect()
     }
 
     /// 25P02 in a failed block, but for what ends it.

@@ -37,6 +37,8 @@ pub struct Shared {
     pub(crate) sequences_ahead: HashMap<SequenceId, Ahead>,
     /// Whether the transaction may not write.
     pub(crate) read_only: bool,
+    /// The schema that CREATE SCHEMA is filling: names are looked for there first.
+    pub(crate) filling: Option<u32>,
 }
 
 /// Numbers of a counter that are taken and not yet given.
@@ -67,7 +69,15 @@ impl Shared {
             last_sequence: None,
             sequences_ahead: HashMap::default(),
             read_only: false,
+            filling: None,
         }
+    }
+
+    /// Forgets the values of sequences that this session was given, and those taken ahead.
+    pub(crate) fn forget_sequences(&mut self) {
+        self.sequence_values.clear();
+        self.sequences_ahead.clear();
+        self.last_sequence = None;
     }
 
     /// The next number of a counter, for keys that nobody sees.

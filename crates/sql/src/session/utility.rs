@@ -491,13 +491,17 @@ impl Session {
                 self.require_no_block("DISCARD ALL", alone)?;
                 self.close_cursor("")?;
                 self.shared.statements.clear();
+                self.shared.forget_sequences();
                 self.shared.settings.reset_all();
                 self.shared.settings.end_transaction();
                 self.settings_changed();
                 tag("DISCARD ALL")
             }
             Ok(DiscardMode::DiscardPlans) => tag("DISCARD PLANS"),
-            Ok(DiscardMode::DiscardSequences) => tag("DISCARD SEQUENCES"),
+            Ok(DiscardMode::DiscardSequences) => {
+                self.shared.forget_sequences();
+                tag("DISCARD SEQUENCES")
+            }
             _ => tag("DISCARD TEMP"),
         })
     }

@@ -4,6 +4,8 @@ mod build;
 mod drop;
 mod foreign;
 mod like;
+mod rename;
+mod schema;
 mod sequence;
 mod table;
 mod truncate;
@@ -19,11 +21,12 @@ use super::utility::tag;
 use super::{CommandTag, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Scratch};
 use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Catalog, Index, IndexedColumn, RelationKind, Schema, Table, PG_CATALOG};
+use crate::catalog::{Catalog, Index, IndexedColumn, RelationKind, Table, PG_CATALOG};
 use crate::exec::program::compile;
 use crate::exec::Exec;
 use crate::parser::{self, NodeEnum, Statement};
 use crate::types::{Datum, TypeId};
+use schema::check_schema_name;
 use table::{choose_name, cut_name};
 
 impl Session {
@@ -51,9 +54,9 @@ impl Session {
             NodeEnum::RefreshMatViewStmt(refresh) => self.refresh(refresh)?,
             NodeEnum::CreateTableAsStmt(create) => self.table_as(text, create, sink)?,
             NodeEnum::SelectStmt(select) => self.select_into(text, select, sink)?,
-            NodeEnum::CreateSchemaStmt(create) => {
-                self.create_schema(&create.schemaname, create.if_not_exists, sink)?
-            }
+            NodeEnum::CreateSchemaStmt(create) => self.create_schema(text, create, sink)?,
+            NodeEnum::RenameStmt(rename) => self.rename(rename, sink)?,
+            NodeEnum::AlterObjectSchemaStmt(alter) => self.set_schema(alter, sink)?,
             NodeEnum::CreatedbStmt(create) => {
                 self.require_no_block("CREATE DATABASE", alone)?;
                 self.create_database(&create.dbname)?
@@ -242,44 +245,6 @@ impl Session {
         Ok(tag("CREATE INDEX"))
     }
 
-    fn create_schema(
-        &mut self,
-        name: &str,
-        if_not_exists: bool,
-        sink: &mut dyn Sink,
-    ) -> Result<CommandTag> {
-        let catalog = self.current_catalog()?;
-        if name.starts_with("pg_") {
-            return Err(Error::new(
-                SqlState::of("42939"),
-                format!("unacceptable schema name \"{name}\""),
-            )
-            .with_detail("The prefix \"pg_\" is reserved for system schemas."));
-        }
-        let schema = Schema {
-            oid: self.new_oid()?,
-            name: cut_name(name),
-            owner: self.own_role(&catalog),
-        };
-        let exists = catalog.schema(&schema.name).is_some();
-        let message = format!("schema \"{}\" already exists", schema.name);
-        if exists && if_not_exists {
-            let body = Error::new(SqlState::DUPLICATE_SCHEMA, format!("{message}, skipping"));
-            self.notice(NoticeSeverity::Notice, body, sink)?;
-            return Ok(tag("CREATE SCHEMA"));
-        }
-        let inserted = match &mut self.open {
-            Some(open) if !exists => {
-                store::insert_schema(open.txn.as_mut(), catalog.database.oid, &schema)?
-            }
-            _ => false,
-        };
-        match inserted {
-            true => Ok(tag("CREATE SCHEMA")),
-            false => Err(Error::new(SqlState::DUPLICATE_SCHEMA, message)),
-        }
-    }
-
     fn create_database(&mut self, name: &str) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let database = crate::catalog::Database {
@@ -399,9 +364,10 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::SelectStmt(_)
         | NodeEnum::AlterSeqStmt(_)
         | NodeEnum::CreateSchemaStmt(_)
+        | NodeEnum::RenameStmt(_)
+        | NodeEnum::AlterObjectSchemaStmt(_)
         | NodeEnum::CreatedbStmt(_) => return None,
         NodeEnum::AlterTableStmt(_) => "ALTER TABLE",
-        NodeEnum::RenameStmt(_) => "ALTER … RENAME",
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
         NodeEnum::CallStmt(_) => "CALL",
         NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",

@@ -1,0 +1,147 @@
+//! CREATE SCHEMA, with what it may hold from the start.
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{CreateSchemaStmt, RangeVar, RoleSpecType};
+
+use super::super::utility::tag;
+use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::table::cut_name;
+use crate::catalog::{store, Catalog, Schema};
+use crate::parser::NodeEnum;
+
+/// 42939 for a name that is the system's own.
+pub(super) fn check_schema_name(name: &str) -> Result<()> {
+    if !name.starts_with("pg_") {
+        return Ok(());
+    }
+    Err(Error::new(
+        SqlState::of("42939"),
+        format!("unacceptable schema name \"{name}\""),
+    )
+    .with_detail("The prefix \"pg_\" is reserved for system schemas."))
+}
+
+impl Session {
+    pub(super) fn create_schema(
+        &mut self,
+        text: &str,
+        create: &CreateSchemaStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let (owner, owner_name) = self.schema_owner(&catalog, create)?;
+        let name = match create.schemaname.as_str() {
+            "" => owner_name,
+            name => name.to_owned(),
+        };
+        check_schema_name(&name)?;
+        let schema = Schema {
+            oid: self.new_oid()?,
+            name: cut_name(&name),
+            owner,
+        };
+        let exists = catalog.schema(&schema.name).is_some();
+        let message = format!("schema \"{}\" already exists", schema.name);
+        if exists && create.if_not_exists {
+            let body = Error::new(SqlState::DUPLICATE_SCHEMA, format!("{message}, skipping"));
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            return Ok(tag("CREATE SCHEMA"));
+        }
+        let inserted = match &mut self.open {
+            Some(open) if !exists => {
+                store::insert_schema(open.txn.as_mut(), catalog.database.oid, &schema)?
+            }
+            _ => false,
+        };
+        if !inserted {
+            return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
+        }
+        if !create.schema_elts.is_empty() {
+            self.changed_catalog();
+            self.shared.filling = Some(schema.oid);
+            let filled = self.fill_schema(text, create, &schema.name, sink);
+            self.shared.filling = None;
+            filled?;
+        }
+        Ok(tag("CREATE SCHEMA"))
+    }
+
+    /// The role that AUTHORIZATION names, or the session's own.
+    fn schema_owner(&self, catalog: &Catalog, create: &CreateSchemaStmt) -> Result<(u32, String)> {
+        let own = self.shared.start.user.clone();
+        let named = create.authrole.as_ref();
+        let role = match named.map(|role| (RoleSpecType::try_from(role.roletype), role)) {
+            Some((Ok(RoleSpecType::RolespecCstring), role)) => role.rolename.clone(),
+            _ => return Ok((self.own_role(catalog), own)),
+        };
+        let known = catalog.role(&role).ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("role \"{role}\" does not exist"),
+            )
+        })?;
+        Ok((known.oid, role))
+    }
+
+    /// Makes what stands in CREATE SCHEMA: tables, then sequences, views and indexes.
+    fn fill_schema(
+        &mut self,
+        text: &str,
+        create: &CreateSchemaStmt,
+        schema: &str,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let mut elements: Vec<_> = create
+            .schema_elts
+            .iter()
+            .filter_map(|node| node.node.clone())
+            .collect();
+        elements.sort_by_key(|element| match element {
+            NodeEnum::CreateSeqStmt(_) => 0,
+            NodeEnum::CreateStmt(_) => 1,
+            NodeEnum::ViewStmt(_) => 2,
+            _ => 3,
+        });
+        for element in &mut elements {
+            match element {
+                NodeEnum::CreateSeqStmt(made) => {
+                    inside(&mut made.sequence, schema)?;
+                    self.create_sequence(text, made, sink)?;
+                }
+                NodeEnum::CreateStmt(made) => {
+                    inside(&mut made.relation, schema)?;
+                    self.create_table(text, made, sink)?;
+                }
+                NodeEnum::ViewStmt(made) => {
+                    inside(&mut made.view, schema)?;
+                    self.create_view(text, made)?;
+                }
+                NodeEnum::IndexStmt(made) => {
+                    inside(&mut made.relation, schema)?;
+                    self.create_index(made, sink)?;
+                }
+                _ => return Err(Error::unsupported("this part of CREATE SCHEMA")),
+            }
+            self.changed_catalog();
+        }
+        Ok(())
+    }
+}
+
+/// Puts what CREATE SCHEMA makes into the schema.
+fn inside(range: &mut Option<RangeVar>, schema: &str) -> Result<()> {
+    let Some(range) = range else {
+        return Ok(());
+    };
+    if !range.schemaname.is_empty() && range.schemaname != schema {
+        return Err(Error::new(
+            SqlState::of("42P15"),
+            format!(
+                "CREATE specifies a schema ({}) different from the one being created ({schema})",
+                range.schemaname
+            ),
+        ));
+    }
+    range.schemaname = schema.to_owned();
+    Ok(())
+}
