@@ -8,6 +8,7 @@
 
 pub mod bind;
 pub mod catalog;
+pub mod deparse;
 pub mod exec;
 pub mod functions;
 pub mod parser;

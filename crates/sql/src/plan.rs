@@ -51,9 +51,10 @@ impl PartialEq for Agg {
     }
 }
 
-/// How a value changes its type; the types at both ends decide it, so all are equal.
+/// How a value changes its type, and whether someone wrote that it should; the types at both ends
+/// decide it, so all are equal.
 #[derive(Clone, Copy, Debug)]
-pub struct How(pub Coercion);
+pub struct How(pub Coercion, pub bool);
 
 impl PartialEq for How {
     fn eq(&self, _: &How) -> bool {
@@ -304,8 +305,8 @@ pub enum Plan {
     Values(Vec<Vec<Program>>),
     /// Rows of a table.
     Scan(Scan),
-    /// Rows of a table of `pg_catalog`.
-    System(Arc<Table>, Arc<Catalog>),
+    /// Rows of a table of `pg_catalog`; with a column and its value, only those that have it.
+    System(Arc<Table>, Arc<Catalog>, Option<(usize, Program)>),
     /// Rows of a set-returning function.
     Function {
         /// Which.
@@ -567,7 +568,7 @@ impl Expr {
     /// Without the conversions around it that change nothing.
     pub fn bare(&self) -> &Expr {
         match &self.kind {
-            ExprKind::Coerce(inner, How(Coercion::Binary)) => inner.bare(),
+            ExprKind::Coerce(inner, How(Coercion::Binary, _)) => inner.bare(),
             _ => self,
         }
     }

@@ -60,7 +60,7 @@ impl Binder<'_> {
         let through_text = matches!(how, Coercion::InOut);
         let location = expr.location;
         let coerced = Expr {
-            kind: ExprKind::Coerce(Box::new(expr), How(how)),
+            kind: ExprKind::Coerce(Box::new(expr), How(how, explicit)),
             ty,
             typmod: if through_text && !explicit {
                 typmod

@@ -703,7 +703,10 @@ impl Binder<'_> {
             Op::SvfopCurrentSchema => ("current_schema", TypeId::NAME),
             _ => ("current_user", TypeId::NAME),
         };
-        let call = self.call_by_name(name, Vec::new(), location)?;
+        let mut call = self.call_by_name(name, Vec::new(), location)?;
+        if let (ExprKind::Call(function, ..), Some(keyword)) = (&mut call.kind, keyword(op)) {
+            *function = Func(crate::functions::under_keyword(function.0, keyword));
+        }
         self.cast(call, ty, typmod, location)
     }
 
@@ -870,7 +873,12 @@ impl Binder<'_> {
             let NodeEnum::AIndices(indices) = inner(step)? else {
                 return Err(self.unsupported("a field of a composite value", location));
             };
-            let Some(element) = value.ty.array_element() else {
+            let element = match value.ty {
+                TypeId::INT2VECTOR => Some(TypeId::INT2),
+                TypeId::OIDVECTOR => Some(TypeId::OID),
+                ty => ty.array_element(),
+            };
+            let Some(element) = element else {
                 return Err(self.error(
                     SqlState::DATATYPE_MISMATCH,
                     format!(
@@ -905,4 +913,17 @@ fn operator_call(found: &OperatorMatch, args: Vec<Expr>, location: i32) -> Expr 
         found.result,
         location,
     )
+}
+
+/// How a function that stands for an instant was written.
+fn keyword(op: SqlValueFunctionOp) -> Option<&'static str> {
+    use SqlValueFunctionOp as Op;
+    Some(match op {
+        Op::SvfopCurrentDate => "CURRENT_DATE",
+        Op::SvfopCurrentTime | Op::SvfopCurrentTimeN => "CURRENT_TIME",
+        Op::SvfopCurrentTimestamp | Op::SvfopCurrentTimestampN => "CURRENT_TIMESTAMP",
+        Op::SvfopLocaltime | Op::SvfopLocaltimeN => "LOCALTIME",
+        Op::SvfopLocaltimestamp | Op::SvfopLocaltimestampN => "LOCALTIMESTAMP",
+        _ => return None,
+    })
 }

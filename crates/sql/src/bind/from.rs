@@ -188,7 +188,7 @@ impl Binder<'_> {
         let alias = range.alias.as_ref();
         let source = match table.kind {
             RelationKind::System | RelationKind::Sequence => {
-                let plan = Plan::System(table.clone(), self.cx.catalog.clone());
+                let plan = self.system(&table)?;
                 let columns = table_columns(&table);
                 self.other(plan, columns, &table.name, alias, scope, next)?
             }
@@ -610,7 +610,10 @@ impl Binder<'_> {
                 let local = shifted(free, start);
                 Plan::Scan(self.choose_access(scan, local)?)
             }
-            SourceKind::Other(plan) => filtered(plan, shifted(free, start)),
+            SourceKind::Other(plan) => {
+                let local = shifted(free, start);
+                filtered(super::system::keyed(plan, &local), local)
+            }
             SourceKind::Join {
                 kind,
                 left,

@@ -12,6 +12,7 @@
 //! | [`from`] | FROM: tables, joins, functions, subqueries |
 //! | [`select`], [`group`] | SELECT |
 //! | [`access`] | which keys a condition leaves |
+//! | [`system`] | system relations |
 //! | [`write`] | INSERT, UPDATE, DELETE |
 //! | [`copy`] | COPY |
 //! | [`foreign`] | the foreign keys that those touch |
@@ -36,6 +37,7 @@ mod given;
 pub mod group;
 pub mod scope;
 pub mod select;
+mod system;
 pub mod types;
 mod updatable;
 pub mod view;

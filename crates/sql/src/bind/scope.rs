@@ -7,9 +7,9 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 
 use super::{Binder, OutputColumn};
-use crate::catalog::Table;
+use crate::catalog::{Table, FIRST_USER_OID};
 use crate::plan::{Expr, ExprKind, Location, Needed};
-use crate::types::{TypeId, NO_TYPMOD};
+use crate::types::{Datum, TypeId, NO_TYPMOD};
 
 /// A column that can be named.
 #[derive(Clone, Debug)]
@@ -263,6 +263,9 @@ impl Binder<'_> {
                 found = Some((table, place));
             }
         }
+        if found.is_none() && name == "tableoid" {
+            return Ok(table_oid(scope, qualifier.map(|named| named.1), location));
+        }
         Ok(found.map(|(table, place)| Found {
             expr: scope.column_expr(table, place, location),
             origin: table.columns[place].origin,
@@ -454,6 +457,31 @@ pub(super) fn columns_of(expr: &Expr) -> Vec<usize> {
     places.dedup();
     places
 }
+
+/// The system column `tableoid`: the same for all rows of a table.
+fn table_oid(scope: &Scope<'_>, qualifier: Option<&str>, location: i32) -> Option<Found> {
+    let table = scope.tables.iter().find(|table| match qualifier {
+        Some(alias) => table.alias == alias,
+        None => !table.qualified_only && table.table.is_some(),
+    })?;
+    let oid = match &table.table {
+        Some(own) => own.oid,
+        // Under an alias a relation of the system is known by the origin of its columns.
+        None => {
+            let oid = table.columns.first().map(|column| column.origin.0)?;
+            let same = |column: &ScopeColumn| column.origin.0 == oid;
+            let whole = oid < FIRST_USER_OID && table.columns.iter().all(same);
+            whole.then_some(oid)?
+        }
+    };
+    (oid != 0).then(|| Found {
+        expr: Expr::constant(Datum::Oid(oid), TypeId::OID, location),
+        origin: (oid, TABLE_OID),
+    })
+}
+
+/// The number of the system column `tableoid`.
+const TABLE_OID: i16 = -6;
 
 /// The columns of a table as a FROM item shows them: dropped ones have no name.
 pub fn table_columns(table: &Table) -> Vec<ScopeColumn> {

@@ -18,7 +18,7 @@ use super::scope::{Scope, ScopeTable};
 use super::select::projection;
 use super::updatable::{Verb, Writable};
 use super::{boxed, inner, qualified, Binder, OutputColumn};
-use crate::catalog::{view, Identity, RelationKind, Table};
+use crate::catalog::{view, Column, Identity, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::parser::{self, NodeEnum};
 use crate::plan::{Conflict, Delete, Expr, ExprKind, Insert, Plan, Target, Update};
@@ -148,6 +148,21 @@ impl Binder<'_> {
         self.stored = stored;
         self.recorded = recorded;
         bound
+    }
+
+    /// The default of a column, to be shown.
+    pub(crate) fn stored_default(&mut self, column: &Column, text: &str) -> Result<Expr> {
+        let expr = self.stored(text, &Scope::default(), Place::DEFAULT)?;
+        match expr.is_untyped() {
+            true => self.assign(expr, column.type_id, -1, &column.name),
+            false => Ok(expr),
+        }
+    }
+
+    /// A condition over the columns of a table, to be shown.
+    pub(crate) fn stored_condition(&mut self, table: &Arc<Table>, text: &str) -> Result<Expr> {
+        let scope = target_scope(table, &table.name);
+        self.stored(text, &scope, Place::CHECK)
     }
 
     /// The places of the columns that values are given for.

@@ -12,12 +12,15 @@
 //! | [`store::ROLES`] | oid | name, flags |
 //! | [`store::SCHEMAS`] | database, oid | name, owner |
 //! | [`store::RELATIONS`] | database, oid | the descriptor ([`descriptor`]) |
+//! | [`cluster`]'s trees | addresses of objects | memberships, settings, comments, privileges |
 //! | [`store::NAMES`] | class, database, schema, name | oid: what keeps names unique |
 //!
 //! # What it leaves out
 //! Loading only what a statement names: a catalog of many thousand tables is read whole at each
 //! change.
 
+pub mod access;
+pub mod cluster;
 pub mod depend;
 pub mod descriptor;
 pub mod foreign;
@@ -26,6 +29,7 @@ pub mod store;
 pub mod system;
 pub mod view;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::engine::CatalogVersion;
@@ -33,6 +37,9 @@ use base::hash::HashMap;
 use base::{Debt, TreeId};
 
 use crate::types::TypeId;
+
+use access::{Acl, Membership};
+use cluster::{Address, Cluster, RoleSettings};
 
 pub use depend::{Dependency, DependencyKind, Object};
 pub use foreign::{Action, ForeignKey};
@@ -46,11 +53,15 @@ pub const PG_CATALOG: u32 = 11;
 /// The oid of schema `public`.
 pub const PUBLIC: u32 = 2_200;
 /// The oid of schema `information_schema`.
-pub const INFORMATION_SCHEMA: u32 = 13_000;
+pub const INFORMATION_SCHEMA: u32 = 13_207;
 /// The oid of role `postgres`.
 pub const SUPERUSER: u32 = 10;
 /// The oid of database `postgres`.
 pub const POSTGRES_DATABASE: u32 = 5;
+/// The oid of database `template1`.
+pub const TEMPLATE1_DATABASE: u32 = 1;
+/// The oid of database `template0`, in which no session may begin.
+pub const TEMPLATE0_DATABASE: u32 = 4;
 
 /// A database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +72,12 @@ pub struct Database {
     pub name: String,
     /// The role that owns it.
     pub owner: u32,
+    /// Whether anyone who may create databases may copy it.
+    pub template: bool,
+    /// Whether sessions may begin in it.
+    pub open: bool,
+    /// How many sessions there may be in it, or -1.
+    pub connection_limit: i32,
 }
 
 /// A role.
@@ -74,6 +91,54 @@ pub struct Role {
     pub superuser: bool,
     /// May it connect?
     pub login: bool,
+    /// Does it have the privileges of the roles whose member it is?
+    pub inherit: bool,
+    /// May it make roles?
+    pub create_role: bool,
+    /// May it make databases?
+    pub create_database: bool,
+    /// May it replicate?
+    pub replication: bool,
+    /// Does it pass by row level security?
+    pub bypass_rls: bool,
+    /// How many sessions it may have, or -1.
+    pub connection_limit: i32,
+    /// What proves that someone knows its password, as `pg_authid` keeps it.
+    pub password: Option<String>,
+    /// Until when the password holds, in microseconds since 2000-01-01 UTC.
+    pub valid_until: Option<i64>,
+}
+
+impl Default for Role {
+    fn default() -> Role {
+        Role {
+            oid: 0,
+            name: String::new(),
+            superuser: false,
+            login: false,
+            inherit: true,
+            create_role: false,
+            create_database: false,
+            replication: false,
+            bypass_rls: false,
+            connection_limit: -1,
+            password: None,
+            valid_until: None,
+        }
+    }
+}
+
+impl Default for Database {
+    fn default() -> Database {
+        Database {
+            oid: 0,
+            name: String::new(),
+            owner: SUPERUSER,
+            template: false,
+            open: true,
+            connection_limit: -1,
+        }
+    }
 }
 
 /// A schema.
@@ -274,10 +339,20 @@ pub struct Catalog {
     pub schemas: Vec<Schema>,
     /// The tables of the database, by oid; those of `pg_catalog` included.
     pub tables: Vec<Arc<Table>>,
+    /// The memberships of roles.
+    pub members: Vec<Membership>,
+    /// The settings of roles and databases.
+    pub settings: Vec<RoleSettings>,
+    /// The comments on objects.
+    pub comments: BTreeMap<Address, String>,
+    /// The privileges of objects of which something was said.
+    pub acls: BTreeMap<Address, Acl>,
+    /// Rows of `pg_catalog`, once someone has asked for them.
+    system: system::Cache,
     by_name: HashMap<(u32, String), RelationRef>,
+    by_oid: HashMap<u32, RelationRef>,
     /// By the oid of a table, the places of the tables that refer to it and of their foreign keys.
     referrers: HashMap<u32, Vec<(usize, usize)>>,
-    by_oid: HashMap<u32, usize>,
 }
 
 /// What a name in a schema means.
@@ -295,30 +370,34 @@ impl Catalog {
         version: CatalogVersion,
         debt: Debt,
         database: Database,
-        databases: Vec<Database>,
-        roles: Vec<Role>,
         schemas: Vec<Schema>,
         user_tables: Vec<Table>,
+        mut cluster: Cluster,
     ) -> Catalog {
         let tables: Vec<_> = system::tables()
             .iter()
             .cloned()
             .chain(user_tables.into_iter().map(Arc::new))
             .collect();
+        let (mut all_roles, mut members) = access::predefined();
+        all_roles.append(&mut cluster.roles);
+        all_roles.sort_by_key(|role| role.oid);
+        members.extend(cluster.members);
         let mut by_name = HashMap::default();
-        let mut referrers: HashMap<u32, Vec<(usize, usize)>> = HashMap::default();
         let mut by_oid = HashMap::default();
+        let mut referrers: HashMap<u32, Vec<(usize, usize)>> = HashMap::default();
         for (place, table) in tables.iter().enumerate() {
-            by_oid.insert(table.oid, place);
             by_name.insert(
                 (table.schema, table.name.clone()),
                 RelationRef::Table(place),
             );
+            by_oid.insert(table.oid, RelationRef::Table(place));
             for (index_place, index) in table.indexes.iter().enumerate() {
                 by_name.insert(
                     (table.schema, index.name.clone()),
                     RelationRef::Index(place, index_place),
                 );
+                by_oid.insert(index.oid, RelationRef::Index(place, index_place));
             }
             for (key_place, key) in table.foreign_keys.iter().enumerate() {
                 let referrers = referrers.entry(key.table).or_default();
@@ -329,13 +408,18 @@ impl Catalog {
             version,
             debt,
             database,
-            databases,
-            roles,
+            databases: cluster.databases,
+            roles: all_roles,
             schemas,
             tables,
+            members,
+            settings: cluster.settings,
+            comments: cluster.comments,
+            acls: cluster.acls,
+            system: system::Cache::default(),
             by_name,
-            referrers,
             by_oid,
+            referrers,
         }
     }
 
@@ -355,15 +439,26 @@ impl Catalog {
 
     /// The table of that oid.
     pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<Table>> {
-        self.by_oid.get(&oid).map(|place| &self.tables[*place])
+        match self.by_oid.get(&oid)? {
+            RelationRef::Table(place) => self.tables.get(*place),
+            RelationRef::Index(..) => None,
+        }
     }
 
     /// The index of that oid, with its table.
     pub fn index_by_oid(&self, oid: u32) -> Option<(&Arc<Table>, &Index)> {
-        self.tables.iter().find_map(|table| {
-            let index = table.indexes.iter().find(|index| index.oid == oid)?;
-            Some((table, index))
-        })
+        match self.by_oid.get(&oid)? {
+            RelationRef::Index(place, index) => {
+                let table = self.tables.get(*place)?;
+                Some((table, table.indexes.get(*index)?))
+            }
+            RelationRef::Table(_) => None,
+        }
+    }
+
+    /// The database of that oid.
+    pub fn database_by_oid(&self, oid: u32) -> Option<&Database> {
+        self.databases.iter().find(|database| database.oid == oid)
     }
 
     /// The schema of that name.
@@ -394,20 +489,15 @@ impl Catalog {
             generation: u64::MAX,
             lsn: base::Lsn::MAX,
         };
-        let database = Database {
-            oid: 0,
-            name: String::new(),
-            owner: 0,
-        };
-        let (databases, roles, schemas, tables) = (vec![], vec![], vec![], vec![]);
+        let database = Database::default();
+        let (schemas, tables) = (vec![], vec![]);
         Arc::new(Catalog::new(
             version,
             Debt::NONE,
             database,
-            databases,
-            roles,
             schemas,
             tables,
+            Cluster::default(),
         ))
     }
 

@@ -8,6 +8,8 @@ use base::key::{put_key_column, KeyKind, KeyRange};
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, Result, SequenceId, SqlState, TreeId};
 
+use super::access::{Guarded, DATABASE_OWNER};
+use super::cluster::{self, insert_role, Address};
 use super::{descriptor, Catalog, Database, Index, Role, Schema, Table, FIRST_USER_OID};
 use crate::types;
 
@@ -56,7 +58,7 @@ pub fn new_tree(engine: &dyn Engine) -> Result<TreeId> {
     Ok(TreeId(number - 1 + TreeId::FIRST_USER.0))
 }
 
-fn oid_key(oids: &[u32]) -> Key {
+pub(super) fn oid_key(oids: &[u32]) -> Key {
     oids.iter().flat_map(|oid| oid.to_be_bytes()).collect()
 }
 
@@ -92,7 +94,7 @@ pub fn free_name(
     remove(txn, NAMES, &name_key(class, database, schema, name)?)
 }
 
-fn remove(txn: &mut dyn Transaction, tree: TreeId, key: &[u8]) -> Result<()> {
+pub(super) fn remove(txn: &mut dyn Transaction, tree: TreeId, key: &[u8]) -> Result<()> {
     let mut row = Vec::new();
     if !txn.get(tree, key, &mut row)? {
         return Err(concurrently());
@@ -234,21 +236,25 @@ pub fn insert_database(txn: &mut dyn Transaction, database: &Database) -> Result
     if !claim_name(txn, NameClass::Database, 0, 0, &database.name, database.oid)? {
         return Ok(false);
     }
-    let row = RowBuilder::new(2)
-        .value(database.name.as_bytes())
-        .value(&database.owner.to_be_bytes())
-        .finish();
-    txn.insert(DATABASES, &oid_key(&[database.oid]), &row)?;
+    txn.insert(
+        DATABASES,
+        &oid_key(&[database.oid]),
+        &cluster::database_row(database),
+    )?;
     let schemas = [
-        (super::PG_CATALOG, "pg_catalog"),
-        (super::PUBLIC, "public"),
-        (super::INFORMATION_SCHEMA, "information_schema"),
+        (super::PG_CATALOG, "pg_catalog", super::SUPERUSER),
+        (super::PUBLIC, "public", DATABASE_OWNER),
+        (
+            super::INFORMATION_SCHEMA,
+            "information_schema",
+            super::SUPERUSER,
+        ),
     ];
-    for (oid, name) in schemas {
+    for (oid, name, owner) in schemas {
         let schema = Schema {
             oid,
             name: name.to_owned(),
-            owner: super::SUPERUSER,
+            owner,
         };
         insert_schema(txn, database.oid, &schema)?;
     }
@@ -281,20 +287,6 @@ pub fn drop_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) ->
     remove(txn, SCHEMAS, &oid_key(&[database, schema.oid]))
 }
 
-/// Inserts a role; false when the name is taken.
-pub fn insert_role(txn: &mut dyn Transaction, role: &Role) -> Result<bool> {
-    if !claim_name(txn, NameClass::Role, 0, 0, &role.name, role.oid)? {
-        return Ok(false);
-    }
-    let flags = u8::from(role.superuser) | u8::from(role.login) << 1;
-    let row = RowBuilder::new(2)
-        .value(role.name.as_bytes())
-        .value(&[flags])
-        .finish();
-    let inserted = txn.insert(ROLES, &oid_key(&[role.oid]), &row)?;
-    Ok(inserted == Inserted::Done)
-}
-
 /// Reads the catalog of one database; `None` when there is no such database.
 pub fn load(
     txn: &mut dyn Transaction,
@@ -302,13 +294,8 @@ pub fn load(
     database: &str,
 ) -> Result<Option<Catalog>> {
     let mut databases = Vec::new();
-    scan(txn, DATABASES, &[], |oids, row| {
-        let row = Row::parse(row)?;
-        databases.push(Database {
-            oid: oids[0],
-            name: text(&row, 0)?,
-            owner: number(&row, 1)?,
-        });
+    scan(txn, DATABASES, &[], 1, |oids, row| {
+        databases.push(cluster::database_of(oids[0], &Row::parse(row)?)?);
         Ok(())
     })?;
     let Some(own) = databases
@@ -319,22 +306,12 @@ pub fn load(
         return Ok(None);
     };
     let mut roles = Vec::new();
-    scan(txn, ROLES, &[], |oids, row| {
-        let row = Row::parse(row)?;
-        let flags = row
-            .column(1)
-            .and_then(|bytes| bytes.first().copied())
-            .unwrap_or(0);
-        roles.push(Role {
-            oid: oids[0],
-            name: text(&row, 0)?,
-            superuser: flags & 1 != 0,
-            login: flags & 2 != 0,
-        });
+    scan(txn, ROLES, &[], 1, |oids, row| {
+        roles.push(cluster::role_of(oids[0], &Row::parse(row)?)?);
         Ok(())
     })?;
     let mut schemas = Vec::new();
-    scan(txn, SCHEMAS, &[own.oid], |oids, row| {
+    scan(txn, SCHEMAS, &[own.oid], 2, |oids, row| {
         let row = Row::parse(row)?;
         schemas.push(Schema {
             oid: oids[1],
@@ -344,13 +321,16 @@ pub fn load(
         Ok(())
     })?;
     let mut tables = Vec::new();
-    scan(txn, RELATIONS, &[own.oid], |_, row| {
+    scan(txn, RELATIONS, &[own.oid], 2, |_, row| {
         tables.push(descriptor::decode(row)?);
         Ok(())
     })?;
+    let mut cluster = cluster::load(txn, own.oid)?;
+    cluster.databases = databases;
+    cluster.roles = roles;
     let debt = txn.debt().clone();
     Ok(Some(Catalog::new(
-        version, debt, own, databases, roles, schemas, tables,
+        version, debt, own, schemas, tables, cluster,
     )))
 }
 
@@ -367,10 +347,11 @@ pub fn load_for(
     Ok((known, load(txn, version, database)?))
 }
 
-fn scan(
+pub(super) fn scan(
     txn: &mut dyn Transaction,
     tree: TreeId,
     prefix: &[u32],
+    parts: usize,
     mut take: impl FnMut(&[u32], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut batch = RowBatch::default();
@@ -385,7 +366,7 @@ fn scan(
                 .chunks_exact(4)
                 .map(|oid| u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]]))
                 .collect();
-            if oids.len() != prefix.len() + 1 {
+            if oids.len() != parts {
                 return Err(Error::corrupted("a catalog key of another length"));
             }
             take(&oids, row)?;
@@ -394,14 +375,14 @@ fn scan(
     Ok(())
 }
 
-fn text(row: &Row<'_>, column: usize) -> Result<String> {
+pub(super) fn text(row: &Row<'_>, column: usize) -> Result<String> {
     row.column(column)
         .and_then(|bytes| std::str::from_utf8(bytes).ok())
         .map(str::to_owned)
         .ok_or_else(|| Error::corrupted("a catalog row without its name"))
 }
 
-fn number(row: &Row<'_>, column: usize) -> Result<u32> {
+pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u32> {
     row.column(column)
         .and_then(|bytes| bytes.try_into().ok())
         .map(u32::from_be_bytes)
@@ -421,6 +402,19 @@ pub fn bootstrap(txn: &mut dyn Transaction, engine: &dyn Engine, user: &str) -> 
     if !batch.is_empty() {
         return Ok(());
     }
+    for (oid, name, open) in [
+        (super::TEMPLATE1_DATABASE, "template1", true),
+        (super::TEMPLATE0_DATABASE, "template0", false),
+    ] {
+        let database = Database {
+            oid,
+            name: name.to_owned(),
+            template: true,
+            open,
+            ..Database::default()
+        };
+        insert_database(txn, &database)?;
+    }
     for name in ["postgres", user] {
         let own = name == "postgres";
         let role = Role {
@@ -432,6 +426,11 @@ pub fn bootstrap(txn: &mut dyn Transaction, engine: &dyn Engine, user: &str) -> 
             name: name.to_owned(),
             superuser: true,
             login: true,
+            create_role: true,
+            create_database: true,
+            replication: true,
+            bypass_rls: own,
+            ..Role::default()
         };
         insert_role(txn, &role)?;
         let database = Database {
@@ -442,11 +441,46 @@ pub fn bootstrap(txn: &mut dyn Transaction, engine: &dyn Engine, user: &str) -> 
             },
             name: name.to_owned(),
             owner: role.oid,
+            ..Database::default()
         };
         insert_database(txn, &database)?;
         if user == "postgres" {
             break;
         }
+    }
+    first_words(txn)?;
+    Ok(())
+}
+
+/// The comments and privileges that are there from the start.
+fn first_words(txn: &mut dyn Transaction) -> Result<()> {
+    use super::access::{AclItem, Privileges};
+    let comments = [
+        (
+            super::TEMPLATE1_DATABASE,
+            "default template for new databases",
+        ),
+        (super::TEMPLATE0_DATABASE, "unmodifiable empty database"),
+        (
+            super::POSTGRES_DATABASE,
+            "default administrative connection database",
+        ),
+    ];
+    for (oid, comment) in comments {
+        cluster::put_comment(txn, 0, Address::of(Address::DATABASE, oid), Some(comment))?;
+    }
+    let item = |grantee, privileges| AclItem {
+        grantee,
+        grantor: super::SUPERUSER,
+        privileges,
+        options: Privileges::NONE,
+    };
+    let acl = vec![
+        item(0, Privileges::CONNECT),
+        item(super::SUPERUSER, Guarded::Database.all()),
+    ];
+    for oid in [super::TEMPLATE1_DATABASE, super::TEMPLATE0_DATABASE] {
+        cluster::put_acl(txn, 0, Address::of(Address::DATABASE, oid), Some(&acl))?;
     }
     Ok(())
 }

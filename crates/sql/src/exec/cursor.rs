@@ -32,9 +32,13 @@ pub fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
     match plan {
         Plan::Values(rows) => Box::new(ValuesCursor { rows, at: 0 }),
         Plan::Scan(scan) => Box::new(ScanCursor::new(scan)),
-        Plan::System(table, catalog) => {
-            Box::new(Later::new(move |cx| system::rows(table, catalog, cx)))
-        }
+        Plan::System(table, catalog, key) => Box::new(Later::new(move |cx| {
+            let key = match key {
+                Some((column, value)) => Some((*column, value.eval(cx, &[])?)),
+                None => None,
+            };
+            system::rows(table, catalog, key, cx)
+        })),
         Plan::Function {
             function,
             args,

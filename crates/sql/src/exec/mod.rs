@@ -14,12 +14,15 @@
 //! | [`rows`] | rows and keys as bytes |
 //! | [`subquery`] | queries inside expressions |
 //! | [`sequences`] | `nextval` and its kin |
-//! | [`session_functions`] | functions that ask the session or the catalog |
+//! | [`session_functions`] | functions that ask the session or the cluster |
+//! | [`catalog_functions`], [`privilege_functions`] | functions that ask the catalog |
 
+mod catalog_functions;
 pub mod cursor;
 pub mod foreign;
 pub mod group;
 pub mod join;
+mod privilege_functions;
 pub mod program;
 pub mod rows;
 pub mod sequences;

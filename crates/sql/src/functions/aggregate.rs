@@ -75,6 +75,11 @@ pub fn aggregates_named(name: &str) -> &'static [&'static Aggregate] {
     named.get(name).map_or(&[], Vec::as_slice)
 }
 
+/// Every aggregate.
+pub fn all_aggregates() -> impl Iterator<Item = &'static Aggregate> {
+    AGGREGATES.iter()
+}
+
 /// The aggregate of that OID.
 pub fn aggregate_by_oid(oid: u32) -> Option<&'static Aggregate> {
     AGGREGATES.iter().find(|aggregate| aggregate.oid == oid)

@@ -39,6 +39,7 @@ pub mod system;
 mod table;
 mod table_aggregates;
 mod table_casts;
+mod table_catalog;
 mod table_compare;
 mod table_moment;
 mod table_number;
@@ -51,9 +52,11 @@ use base::error::{Error, Result};
 
 use crate::types::{Datum, EvalContext, TypeId};
 
-pub use aggregate::{aggregate_by_oid, aggregates_named, Accumulator, Aggregate};
+pub use aggregate::{aggregate_by_oid, aggregates_named, all_aggregates, Accumulator, Aggregate};
+pub(crate) use registry::under_keyword;
 pub use registry::{
-    cast_between, function_by_oid, functions_named, operator_by_oid, operators_named,
+    all_casts, all_functions, all_operators, cast_between, function_by_oid, functions_named,
+    operator_by_oid, operators_named,
 };
 pub use resolve::{
     find_coercion, resolve_aggregate, resolve_function, resolve_operator, resolve_type_function,

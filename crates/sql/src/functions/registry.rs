@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use base::hash::HashMap;
+use base::sync::Mutex;
 
 use super::resolve::Coercion;
 use super::table;
@@ -138,4 +139,45 @@ pub fn cast_between(source: TypeId, target: TypeId) -> Option<&'static Cast> {
 /// The coercion of the cast between two types.
 pub(crate) fn coercion_between(source: TypeId, target: TypeId) -> Option<&'static Coercion> {
     registry().casts.get(&(source, target)).map(|found| found.1)
+}
+
+/// Every function, in order of OID.
+pub fn all_functions() -> impl Iterator<Item = &'static Function> {
+    let mut all: Vec<_> = registry().by_oid.values().copied().collect();
+    all.sort_by_key(|function| function.oid);
+    all.into_iter()
+}
+
+/// Every operator, in order of OID.
+pub fn all_operators() -> impl Iterator<Item = &'static Operator> {
+    let mut all: Vec<_> = registry().operators_by_oid.values().copied().collect();
+    all.sort_by_key(|operator| operator.oid);
+    all.into_iter()
+}
+
+/// Every cast, by source and target.
+pub fn all_casts() -> impl Iterator<Item = &'static Cast> {
+    let mut all: Vec<_> = registry().casts.values().map(|found| found.0).collect();
+    all.sort_by_key(|cast| (cast.source, cast.target));
+    all.into_iter()
+}
+
+/// The same function under the keyword that it was written as, so that it can be shown so.
+pub(crate) fn under_keyword(
+    function: &'static Function,
+    keyword: &'static str,
+) -> &'static Function {
+    static NAMED: Mutex<Vec<&'static Function>> = Mutex::new(Vec::new());
+    let mut named = NAMED.lock();
+    let same = |known: &&&Function| known.oid == function.oid && known.name == keyword;
+    if let Some(known) = named.iter().find(same) {
+        return known;
+    }
+    // There are only so many keywords.
+    let made: &'static Function = Box::leak(Box::new(Function {
+        name: keyword,
+        ..*function
+    }));
+    named.push(made);
+    made
 }

@@ -87,6 +87,11 @@ fn coercion(source: TypeId, target: TypeId, context: CastContext) -> Option<&'st
     if source == TypeId::UNKNOWN {
         return Some(&IN_OUT);
     }
+    // A vector is an array of its elements that begins at 0.
+    let vector = matches!(source, TypeId::INT2VECTOR | TypeId::OIDVECTOR);
+    if vector && target.array_element() == source.info().map(|info| info.element) {
+        return Some(&BINARY);
+    }
     if let Some(cast) = cast_between(source, target) {
         return match cast.context <= context {
             true => coercion_between(source, target),

@@ -141,6 +141,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
         super::table_string::FUNCTIONS,
         super::table_moment::FUNCTIONS,
         super::table_system::FUNCTIONS,
+        super::table_catalog::FUNCTIONS,
     ]
     .into_iter()
     .flatten()

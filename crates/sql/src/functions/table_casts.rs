@@ -58,6 +58,7 @@ casts! {
     REGPROC INT4 3 "a";
     REGPROC OID 0 "i";
     REGPROC REGPROCEDURE 0 "i";
+    PG_NODE_TREE TEXT 0 "i";
     TEXT CHAR 944 "a";
     TEXT NAME 407 "i";
     TEXT BPCHAR 0 "i";

@@ -72,6 +72,11 @@ impl Statement {
         })
     }
 
+    /// Whether it stands inside another.
+    pub fn is_inner(&self) -> bool {
+        !self.path.is_empty()
+    }
+
     /// The statement's node.
     pub fn node(&self) -> &NodeEnum {
         let outermost = self.outermost();

@@ -50,7 +50,7 @@ fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
         Plan::Values(rows) if rows.len() == 1 => ("Result".to_owned(), vec![]),
         Plan::Values(_) => ("Values Scan on \"*VALUES*\"".to_owned(), vec![]),
         Plan::Scan(scan) => (scan_name(scan), vec![]),
-        Plan::System(table, _) => (format!("Seq Scan on {}", table.name), vec![]),
+        Plan::System(table, ..) => (format!("Seq Scan on {}", table.name), vec![]),
         Plan::Function { function, .. } => {
             (format!("Function Scan on {}", function.0.name), vec![])
         }

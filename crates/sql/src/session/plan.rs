@@ -78,6 +78,16 @@ impl Prepared {
         self.statement.is_none()
     }
 
+    /// The statement's text, as `pg_prepared_statements` shows it.
+    pub(crate) fn text(&self) -> Option<&str> {
+        Some(self.statement.as_ref()?.own_text())
+    }
+
+    /// Whether SQL's PREPARE made it.
+    pub(crate) fn is_from_sql(&self) -> bool {
+        self.statement.as_ref().is_some_and(Statement::is_inner)
+    }
+
     pub(super) fn param_type_ids(&self) -> Vec<TypeId> {
         self.params.clone()
     }
@@ -252,7 +262,7 @@ impl Session {
     pub(super) fn search_path(&self, catalog: &Catalog) -> Vec<u32> {
         let names = &self.shared.settings.parsed().search_path;
         let named = names.iter().filter_map(|name| match name.as_str() {
-            "$user" => catalog.schema(&self.shared.start.user),
+            "$user" => catalog.schema(self.shared.settings.current_user()),
             name => catalog.schema(name),
         });
         let filling = self.shared.filling.into_iter();

@@ -118,12 +118,13 @@ const DEFINITIONS: &[Definition] = &[
     define("max_identifier_length", Kind::Fixed, "63", "Shows the maximum identifier length."),
     define("quorate.follower_reads", Kind::Bool, "off", "Lets read-only transactions read on the node they are connected to."),
     define("random_page_cost", Kind::Text, "4", "Accepted for compatibility."),
+    define("role", Kind::Text, "none", "Sets the current role."),
     define("row_security", Kind::Bool, "on", "Enable row security."),
     define("search_path", Kind::Text, "\"$user\", public", "Sets the schema search order for names that are not schema-qualified."),
     reported("server_encoding", Kind::Fixed, "UTF8", "Shows the server (database) character set encoding."),
     reported("server_version", Kind::Fixed, SERVER_VERSION, "Shows the server version."),
     define("server_version_num", Kind::Fixed, "150000", "Shows the server version as an integer."),
-    reported("session_authorization", Kind::Fixed, "", "Sets the session user name."),
+    reported("session_authorization", Kind::Text, "", "Sets the session user name."),
     reported("standard_conforming_strings", Kind::Bool, "on", "Causes '...' strings to treat backslashes literally."),
     define("statement_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any statement."),
     define("synchronize_seqscans", Kind::Bool, "on", "Enable synchronized sequential scans."),
@@ -266,6 +267,23 @@ impl Settings {
     /// The values that statements look at all the time.
     pub fn parsed(&self) -> &Parsed {
         &self.parsed
+    }
+
+    /// The role whose privileges count: that of SET ROLE, or the session's own.
+    pub fn current_user(&self) -> &str {
+        match self.value("role") {
+            "none" => self.session_user(),
+            role => role,
+        }
+    }
+
+    /// The role of the session: the one that connected, or that of SET SESSION AUTHORIZATION.
+    pub fn session_user(&self) -> &str {
+        self.value("session_authorization")
+    }
+
+    fn value(&self, name: &str) -> &str {
+        find(name).map_or("", |setting| &self.values[setting].current)
     }
 
     /// Changes with every change of a setting.

@@ -388,3 +388,31 @@ fn the_commit_loop_keeps_its_plans() {
     assert_eq!(run(&mut session, block), ["DO"]);
     assert_eq!(run(&mut session, "select count(*) from demo")[1], "10000");
 }
+
+#[test]
+fn every_system_relation_can_be_read() {
+    let engine = FakeEngine::default();
+    let mut session = connect(&engine, "ann", "ann").unwrap();
+    let run = |session: &mut Session, text: &str| {
+        let mut lines = Lines::default();
+        session.simple_query(text, &mut lines).map(|()| lines.lines)
+    };
+    let made = "create table t (a int primary key, b text default 'x' check (b <> '')); \
+                create index on t (b desc)";
+    run(&mut session, made).unwrap();
+    for table in crate::catalog::system::tables() {
+        let schema = match table.schema {
+            crate::catalog::PG_CATALOG => "pg_catalog",
+            _ => "information_schema",
+        };
+        let text = format!("select * from {schema}.{}", table.name);
+        if let Err(error) = run(&mut session, &text) {
+            panic!("{text}: {error}");
+        }
+    }
+    let rows = run(
+        &mut session,
+        "select attname from pg_attribute where attrelid = 't'::regclass",
+    );
+    assert_eq!(rows.unwrap()[1..], ["a", "b", "SELECT 2"]);
+}

@@ -83,10 +83,12 @@ types! {
     XID 28 "xid" "xid" 4 User 0 0 1011;
     CID 29 "cid" "cid" 4 User 0 0 1012;
     OIDVECTOR 30 "oidvector" "oidvector" -1 Array 0 26 1013;
+    PG_NODE_TREE 194 "pg_node_tree" "pg_node_tree" -1 Internal 0 0 0;
     FLOAT4 700 "float4" "real" 4 Numeric 0 0 1021;
     FLOAT8 701 "float8" "double precision" 8 Numeric 1 0 1022;
     UNKNOWN 705 "unknown" "unknown" -2 Unknown 0 0 0;
     INET 869 "inet" "inet" -1 Network 1 0 1041;
+    ACLITEM 1033 "aclitem" "aclitem" 12 User 0 0 1034;
     BPCHAR 1042 "bpchar" "character" -1 String 0 0 1014;
     VARCHAR 1043 "varchar" "character varying" -1 String 0 0 1015;
     DATE 1082 "date" "date" 4 DateTime 0 0 1182;
@@ -110,8 +112,11 @@ types! {
     ANYNONARRAY 2776 "anynonarray" "anynonarray" 4 Pseudo 0 0 0;
     UUID 2950 "uuid" "uuid" 16 User 0 0 2951;
     PG_LSN 3220 "pg_lsn" "pg_lsn" 8 User 0 0 3221;
+    PG_NDISTINCT 3361 "pg_ndistinct" "pg_ndistinct" -1 Internal 0 0 0;
+    PG_DEPENDENCIES 3402 "pg_dependencies" "pg_dependencies" -1 Internal 0 0 0;
     REGNAMESPACE 4089 "regnamespace" "regnamespace" 4 Numeric 0 0 4090;
     REGROLE 4096 "regrole" "regrole" 4 Numeric 0 0 4097;
+    PG_MCV_LIST 5017 "pg_mcv_list" "pg_mcv_list" -1 Internal 0 0 0;
     XID8 5069 "xid8" "xid8" 8 User 0 0 271;
     ANYCOMPATIBLE 5077 "anycompatible" "anycompatible" 4 Pseudo 0 0 0;
     ANYCOMPATIBLEARRAY 5078 "anycompatiblearray" "anycompatiblearray" -1 Pseudo 0 0 0;
@@ -238,6 +243,8 @@ impl TypeId {
                 | TypeId::UNKNOWN
                 | TypeId::CSTRING
                 | TypeId::INET
+                | TypeId::PG_NODE_TREE
+                | TypeId::ACLITEM
         )
     }
 

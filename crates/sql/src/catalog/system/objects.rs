@@ -1,624 +1,526 @@
-//! What there is: types, tables, columns, indexes, roles, databases, settings.
+//! What was created: schemas, tables, columns, indexes, constraints, comments.
+//!
+//! The relations of `pg_catalog` are tables like others here; [`BUILT_IN`] lists them once for the
+//! process, [`ROWS`] what one catalog has besides.
 
-use base::Result;
-
-use super::SystemTable;
-use crate::catalog::{Catalog, RelationKind, Table, PG_CATALOG, SUPERUSER};
-use crate::exec::Exec;
-use crate::plan::Row;
-use crate::types::type_id::TYPES as BUILT_IN;
-use crate::types::{Array, Category, Datum, TypeId};
-
-fn text(text: &str) -> Datum {
-    Datum::text(text)
-}
-
-fn char(value: u8) -> Datum {
-    Datum::Char(value)
-}
-
-fn small(value: usize) -> Datum {
-    Datum::Int2(i16::try_from(value).unwrap_or(i16::MAX))
-}
-
-fn vector(element: TypeId, elements: Vec<Datum>) -> Datum {
-    Datum::Array(std::sync::Arc::new(Array::of(element, elements)))
-}
-
-pub(super) const NAMESPACES: SystemTable = SystemTable {
-    oid: 2615,
-    name: "pg_namespace",
-    columns: "oid oid, nspname name, nspowner oid, nspacl _text",
-    rows: |catalog, _| {
-        let row = |schema: &crate::catalog::Schema| {
-            vec![
-                Datum::Oid(schema.oid),
-                text(&schema.name),
-                Datum::Oid(schema.owner),
-                Datum::Null,
-            ]
-        };
-        Ok(catalog.schemas.iter().map(row).collect())
-    },
+use super::builtin::{self, BTREE, HEAP};
+use super::relations::{array, char, flag, int, oid, small, text, vector, Rows};
+use super::{OfBinary, OfCatalog};
+use crate::catalog::access::{Acl, Guarded, Privileges};
+use crate::catalog::cluster::Address;
+use crate::catalog::{
+    Catalog, Column, DependencyKind, ForeignKey, Identity, Index, Object, RelationKind, Schema,
+    Table, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC,
 };
+use crate::types::{Datum, TypeId};
 
-pub(super) const DATABASES: SystemTable = SystemTable {
-    oid: 1262,
-    name: "pg_database",
-    columns: "oid oid, datname name, datdba oid, encoding int4, datlocprovider char, \
-              datistemplate bool, datallowconn bool, datconnlimit int4, datfrozenxid xid, \
-              datminmxid xid, dattablespace oid, datcollate text, datctype text, \
-              daticulocale text, datcollversion text, datacl _text",
-    rows: |catalog, _| {
-        let row = |database: &crate::catalog::Database| {
-            vec![
-                Datum::Oid(database.oid),
-                text(&database.name),
-                Datum::Oid(database.owner),
-                Datum::Int4(6),
-                char(b'c'),
-                Datum::Bool(false),
-                Datum::Bool(true),
-                Datum::Int4(-1),
-                Datum::Oid(0),
-                Datum::Oid(0),
-                Datum::Oid(1663),
-                text("C.UTF-8"),
-                text("C.UTF-8"),
-                Datum::Null,
-                Datum::Null,
-                Datum::Null,
-            ]
-        };
-        Ok(catalog.databases.iter().map(row).collect())
-    },
-};
-
-pub(super) const ROLES: SystemTable = SystemTable {
-    oid: 1260,
-    name: "pg_authid",
-    columns: "oid oid, rolname name, rolsuper bool, rolinherit bool, rolcreaterole bool, \
-              rolcreatedb bool, rolcanlogin bool, rolreplication bool, rolbypassrls bool, \
-              rolconnlimit int4, rolpassword text, rolvaliduntil timestamptz",
-    rows: |catalog, _| Ok(catalog.roles.iter().map(role_row).collect()),
-};
-
-fn role_row(role: &crate::catalog::Role) -> Row {
-    let all = Datum::Bool(role.superuser);
-    vec![
-        Datum::Oid(role.oid),
-        text(&role.name),
-        all.clone(),
-        Datum::Bool(true),
-        all.clone(),
-        all.clone(),
-        Datum::Bool(role.login),
-        all.clone(),
-        all,
-        Datum::Int4(-1),
-        Datum::Null,
-        Datum::Null,
-    ]
-}
-
-pub(super) const ROLES_VIEW: SystemTable = SystemTable {
-    oid: 12_000,
-    name: "pg_roles",
-    columns: "rolname name, rolsuper bool, rolinherit bool, rolcreaterole bool, \
-              rolcreatedb bool, rolcanlogin bool, rolreplication bool, rolconnlimit int4, \
-              rolpassword text, rolvaliduntil timestamptz, rolbypassrls bool, \
-              rolconfig _text, oid oid",
-    rows: |catalog, _| {
-        let row = |role: &crate::catalog::Role| {
-            let all = Datum::Bool(role.superuser);
-            vec![
-                text(&role.name),
-                all.clone(),
-                Datum::Bool(true),
-                all.clone(),
-                all.clone(),
-                Datum::Bool(role.login),
-                all.clone(),
-                Datum::Int4(-1),
-                text("********"),
-                Datum::Null,
-                all,
-                Datum::Null,
-                Datum::Oid(role.oid),
-            ]
-        };
-        Ok(catalog.roles.iter().map(row).collect())
-    },
-};
-
-pub(super) const CLASSES: SystemTable = SystemTable {
-    oid: 1259,
-    name: "pg_class",
-    columns: "oid oid, relname name, relnamespace oid, reltype oid, reloftype oid, \
-              relowner oid, relam oid, relfilenode oid, reltablespace oid, relpages int4, \
-              reltuples float4, relallvisible int4, reltoastrelid oid, relhasindex bool, \
-              relisshared bool, relpersistence char, relkind char, relnatts int2, \
-              relchecks int2, relhasrules bool, relhastriggers bool, relhassubclass bool, \
-              relrowsecurity bool, relforcerowsecurity bool, relispopulated bool, \
-              relreplident char, relispartition bool, relrewrite oid, relfrozenxid xid, \
-              relminmxid xid, relacl _text, reloptions _text, relpartbound text",
-    rows: classes,
-};
-
-fn classes(catalog: &Catalog, _: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for table in &catalog.tables {
-        let kind = match table.kind {
-            RelationKind::Table => b'r',
-            RelationKind::View => b'v',
-            RelationKind::MaterializedView => b'm',
-            RelationKind::Sequence => b'S',
-            RelationKind::System if is_view(table) => b'v',
-            RelationKind::System => b'r',
-        };
-        let indexed = !table.indexes.is_empty();
-        let natts = table.columns.len();
-        let checks = table.checks.len();
-        rows.push(class_row(
-            table,
-            table.oid,
-            &table.name,
-            kind,
-            natts,
-            checks,
-            indexed,
-        ));
-        for index in &table.indexes {
-            let natts = index.columns.len();
-            rows.push(class_row(
-                table,
-                index.oid,
-                &index.name,
-                b'i',
-                natts,
-                0,
-                false,
-            ));
+pub(super) const ROWS: &[OfCatalog] = &[
+    ("pg_attrdef", |catalog, rows| {
+        for table in user_tables(catalog) {
+            defaults(table, rows);
         }
+    }),
+    ("pg_attribute", |catalog, rows| {
+        for table in user_tables(catalog) {
+            attributes(Some(catalog), table, rows);
+        }
+    }),
+    ("pg_class", |catalog, rows| {
+        for table in user_tables(catalog) {
+            classes(Some(catalog), table, rows);
+        }
+    }),
+    ("pg_constraint", |catalog, rows| {
+        for table in user_tables(catalog) {
+            constraints(table, rows);
+        }
+    }),
+    ("pg_depend", dependencies),
+    ("pg_description", descriptions),
+    ("pg_index", |catalog, rows| {
+        for table in user_tables(catalog) {
+            indexes(table, rows);
+        }
+    }),
+    ("pg_namespace", namespaces),
+    ("pg_rewrite", rules),
+    ("pg_sequence", sequences),
+    ("table_privileges", privileges),
+];
+
+/// The same of the relations that are there from the start.
+pub(super) const BUILT_IN: &[OfBinary] = &[
+    ("pg_attribute", |rows| {
+        for table in super::tables() {
+            attributes(None, table, rows);
+        }
+    }),
+    ("pg_class", |rows| {
+        for table in super::tables() {
+            classes(None, table, rows);
+        }
+    }),
+    ("pg_index", |rows| {
+        for table in super::tables() {
+            indexes(table, rows);
+        }
+    }),
+];
+
+fn user_tables(catalog: &Catalog) -> impl Iterator<Item = &Table> {
+    let tables = catalog.tables.iter().map(|table| &**table);
+    tables.filter(|table| table.kind != RelationKind::System)
+}
+
+/// A list of privileges as `aclitem[]`.
+pub(super) fn acl_items(catalog: &Catalog, acl: &Acl) -> Datum {
+    let name = |role: u32| match catalog.role_by_oid(role) {
+        Some(role) => role.name.clone(),
+        None => role.to_string(),
+    };
+    let items = acl.iter().map(|item| text(item.print(&name)));
+    array(TypeId::ACLITEM, items.collect())
+}
+
+/// What was said of an object's privileges; NULL if nothing.
+pub(super) fn acl(catalog: &Catalog, class: u32, object: u32, column: u32) -> Datum {
+    let address = Address {
+        class,
+        object,
+        column,
+    };
+    match catalog.acls.get(&address) {
+        Some(acl) => acl_items(catalog, acl),
+        None => Datum::Null,
     }
-    Ok(rows)
 }
 
-fn is_view(table: &Table) -> bool {
-    // The names of views over the catalog's own tables.
-    table.name.starts_with("pg_stat_")
-        || matches!(
-            table.name.as_str(),
-            "pg_roles" | "pg_tables" | "pg_indexes" | "pg_settings" | "pg_replication_slots"
-        )
+fn namespaces(catalog: &Catalog, rows: &mut Rows) {
+    for schema in &catalog.schemas {
+        rows.push([
+            ("oid", oid(schema.oid)),
+            ("nspname", text(&schema.name)),
+            ("nspowner", oid(schema.owner)),
+            ("nspacl", schema_acl(catalog, schema)),
+        ]);
+    }
 }
 
-fn class_row(
-    table: &Table,
-    oid: u32,
-    name: &str,
-    kind: u8,
-    natts: usize,
-    checks: usize,
-    has_index: bool,
-) -> Row {
-    const HEAP: u32 = 2;
-    const BTREE: u32 = 403;
+/// The schemas that are there from the start let everyone in, and have that written down.
+fn schema_acl(catalog: &Catalog, schema: &Schema) -> Datum {
+    let given = acl(catalog, Address::NAMESPACE, schema.oid, 0);
+    match schema.oid {
+        PG_CATALOG | PUBLIC | INFORMATION_SCHEMA if given.is_null() => {
+            acl_items(catalog, &catalog.acl_of(Guarded::Schema, schema.oid))
+        }
+        _ => given,
+    }
+}
+
+/// `relkind` of a table.
+pub(super) fn kind(table: &Table) -> u8 {
+    match table.kind {
+        RelationKind::Table => b'r',
+        RelationKind::System => super::kind(table),
+        RelationKind::View => b'v',
+        RelationKind::MaterializedView => b'm',
+        RelationKind::Sequence => b'S',
+    }
+}
+
+fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
+    let kind = kind(table);
+    let relacl = match catalog {
+        Some(catalog) => acl(catalog, Address::CLASS, table.oid, 0),
+        None => builtin::readable(),
+    };
     let method = match kind {
-        b'r' => HEAP,
-        b'i' => BTREE,
+        b'r' | b'm' => HEAP,
         _ => 0,
     };
-    let no = Datum::Bool(false);
-    vec![
-        Datum::Oid(oid),
-        text(name),
-        Datum::Oid(table.schema),
-        Datum::Oid(0),
-        Datum::Oid(0),
-        Datum::Oid(table.owner),
-        Datum::Oid(method),
-        Datum::Oid(oid),
-        Datum::Oid(0),
-        Datum::Int4(0),
-        Datum::Float4(-1.0),
-        Datum::Int4(0),
-        Datum::Oid(0),
-        Datum::Bool(has_index),
-        no.clone(),
-        char(b'p'),
-        char(kind),
-        small(natts),
-        small(checks),
-        no.clone(),
-        no.clone(),
-        no.clone(),
-        no.clone(),
-        no.clone(),
-        Datum::Bool(true),
-        char(if kind == b'r' { b'd' } else { b'n' }),
-        no,
-        Datum::Oid(0),
-        Datum::Oid(0),
-        Datum::Oid(0),
-        Datum::Null,
-        Datum::Null,
-        Datum::Null,
-    ]
+    let options = table.options.iter();
+    let options = options.map(|(name, value)| text(format!("{name}={value}")));
+    let referred = catalog.is_some_and(|catalog| catalog.referrers(table.oid).next().is_some());
+    rows.push([
+        ("oid", oid(table.oid)),
+        ("relname", text(&table.name)),
+        ("relnamespace", oid(table.schema)),
+        ("relowner", oid(table.owner)),
+        ("relam", oid(method)),
+        ("relfilenode", oid(if kind == b'v' { 0 } else { table.oid })),
+        ("reltuples", Datum::Float4(-1.0)),
+        ("relhasindex", flag(!table.indexes.is_empty())),
+        ("relisshared", flag(builtin::is_shared(table.oid))),
+        ("relpersistence", char(b'p')),
+        ("relkind", char(kind)),
+        ("relnatts", small(table.columns.len())),
+        ("relchecks", small(table.checks.len())),
+        ("relhasrules", flag(kind == b'v')),
+        (
+            "relhastriggers",
+            flag(referred || !table.foreign_keys.is_empty()),
+        ),
+        (
+            "relispopulated",
+            flag(kind != b'm' || table.view.as_ref().is_some_and(|view| view.populated)),
+        ),
+        (
+            "relreplident",
+            char(if matches!(kind, b'r' | b'm') {
+                b'd'
+            } else {
+                b'n'
+            }),
+        ),
+        ("relacl", relacl),
+        (
+            "reloptions",
+            match table.options.is_empty() {
+                true => Datum::Null,
+                false => array(TypeId::TEXT, options.collect()),
+            },
+        ),
+    ]);
+    for index in &table.indexes {
+        rows.push([
+            ("oid", oid(index.oid)),
+            ("relname", text(&index.name)),
+            ("relnamespace", oid(table.schema)),
+            ("relowner", oid(table.owner)),
+            ("relam", oid(BTREE)),
+            ("relfilenode", oid(index.oid)),
+            ("relisshared", flag(builtin::is_shared(table.oid))),
+            ("relpersistence", char(b'p')),
+            ("relkind", char(b'i')),
+            ("relnatts", small(index.columns.len())),
+            ("relispopulated", flag(true)),
+            ("relreplident", char(b'n')),
+        ]);
+    }
 }
 
-pub(super) const ATTRIBUTES: SystemTable = SystemTable {
-    oid: 1249,
-    name: "pg_attribute",
-    columns: "attrelid oid, attname name, atttypid oid, attstattarget int4, attlen int2, \
-              attnum int2, attndims int4, attcacheoff int4, atttypmod int4, attbyval bool, \
-              attalign char, attstorage char, attcompression char, attnotnull bool, \
-              atthasdef bool, atthasmissing bool, attidentity char, attgenerated char, \
-              attisdropped bool, attislocal bool, attinhcount int4, attcollation oid, \
-              attacl _text, attoptions _text, attfdwoptions _text, attmissingval text",
-    rows: attributes,
-};
-
-fn attributes(catalog: &Catalog, _: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for table in &catalog.tables {
-        for (place, column) in table.columns.iter().enumerate() {
-            rows.push(attribute_row(table.oid, column, place + 1));
+fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
+    for (place, column) in table.columns.iter().enumerate() {
+        let number = place + 1;
+        let given = match (catalog, u32::try_from(number)) {
+            (Some(catalog), Ok(number)) => acl(catalog, Address::CLASS, table.oid, number),
+            _ => Datum::Null,
+        };
+        attribute(table.oid, column, number, given, rows);
+    }
+    for index in &table.indexes {
+        for (place, indexed) in index.columns.iter().enumerate() {
+            let column = Column {
+                not_null: false,
+                default: None,
+                missing: None,
+                identity: Identity::None,
+                generated: false,
+                ..table.columns[indexed.column].clone()
+            };
+            attribute(index.oid, &column, place + 1, Datum::Null, rows);
         }
-        for index in &table.indexes {
-            for (place, indexed) in index.columns.iter().enumerate() {
-                let mut column = table.columns[indexed.column].clone();
-                column.not_null = false;
-                column.default = None;
-                rows.push(attribute_row(index.oid, &column, place + 1));
+    }
+}
+
+fn attribute(relation: u32, column: &Column, number: usize, acl: Datum, rows: &mut Rows) {
+    let ty = column.type_id;
+    let dropped = column.dropped;
+    let name = match dropped {
+        true => format!("........pg.dropped.{number}........"),
+        false => column.name.clone(),
+    };
+    rows.push([
+        ("attrelid", oid(relation)),
+        ("attname", text(name)),
+        ("atttypid", oid(if dropped { 0 } else { ty.0 })),
+        ("attstattarget", int(-1)),
+        ("attlen", Datum::Int2(ty.len())),
+        ("attnum", small(number)),
+        ("attndims", int(i32::from(ty.array_element().is_some()))),
+        ("attcacheoff", int(-1)),
+        ("atttypmod", int(column.typmod)),
+        ("attbyval", flag(builtin::by_value(ty))),
+        ("attalign", char(builtin::alignment(ty))),
+        ("attstorage", char(builtin::storage(ty))),
+        ("attnotnull", flag(column.not_null)),
+        ("atthasdef", flag(column.default.is_some())),
+        ("atthasmissing", flag(column.missing.is_some())),
+        (
+            "attidentity",
+            char(match column.identity {
+                Identity::None => 0,
+                Identity::Always => b'a',
+                Identity::ByDefault => b'd',
+            }),
+        ),
+        (
+            "attgenerated",
+            char(if column.generated { b's' } else { 0 }),
+        ),
+        ("attisdropped", flag(dropped)),
+        ("attislocal", flag(true)),
+        ("attcollation", oid(builtin::collation_of(ty))),
+        ("attacl", acl),
+    ]);
+}
+
+/// The oid of the default of a column, which has none of its own.
+pub(crate) fn default_oid(table: &Table, place: usize) -> u32 {
+    // Far above what counting gives, and as stable as the column.
+    const DEFAULTS: u32 = 1 << 31;
+    DEFAULTS | table.oid.wrapping_mul(2_048).wrapping_add(place as u32) & !DEFAULTS
+}
+
+fn defaults(table: &Table, rows: &mut Rows) {
+    for (place, column) in table.columns.iter().enumerate() {
+        if column.default.is_none() || column.dropped {
+            continue;
+        }
+        rows.push([
+            ("oid", oid(default_oid(table, place))),
+            ("adrelid", oid(table.oid)),
+            ("adnum", small(place + 1)),
+            ("adbin", text(crate::deparse::column_default(table, place))),
+        ]);
+    }
+}
+
+fn indexes(table: &Table, rows: &mut Rows) {
+    for index in &table.indexes {
+        let columns = || index.columns.iter();
+        let types = || columns().map(|column| table.columns[column.column].type_id);
+        let keys = columns().map(|column| small(column.column + 1));
+        let options = columns().map(|column| {
+            // Descending, and with it NULLs first.
+            Datum::Int2(if column.descending { 3 } else { 0 })
+        });
+        let collations = types().map(|ty| oid(builtin::collation_of(ty)));
+        let classes = types().map(|ty| oid(builtin::class_of(ty)));
+        rows.push([
+            ("indexrelid", oid(index.oid)),
+            ("indrelid", oid(table.oid)),
+            ("indnatts", small(index.columns.len())),
+            ("indnkeyatts", small(index.columns.len())),
+            ("indisunique", flag(index.unique)),
+            ("indisprimary", flag(index.primary)),
+            ("indimmediate", flag(true)),
+            ("indisvalid", flag(true)),
+            ("indisready", flag(true)),
+            ("indislive", flag(true)),
+            ("indkey", vector(TypeId::INT2, keys.collect())),
+            ("indcollation", vector(TypeId::OID, collations.collect())),
+            ("indclass", vector(TypeId::OID, classes.collect())),
+            ("indoption", vector(TypeId::INT2, options.collect())),
+        ]);
+    }
+}
+
+fn numbers(places: impl Iterator<Item = usize>) -> Datum {
+    array(TypeId::INT2, places.map(|place| small(place + 1)).collect())
+}
+
+fn constraints(table: &Table, rows: &mut Rows) {
+    for index in table.indexes.iter().filter(|index| index.constraint != 0) {
+        key_constraint(table, index, rows);
+    }
+    for check in &table.checks {
+        rows.push([
+            ("oid", oid(check.oid)),
+            ("conname", text(&check.name)),
+            ("connamespace", oid(table.schema)),
+            ("contype", char(b'c')),
+            ("convalidated", flag(check.validated)),
+            ("conrelid", oid(table.oid)),
+            ("confupdtype", char(b' ')),
+            ("confdeltype", char(b' ')),
+            ("confmatchtype", char(b' ')),
+            ("conislocal", flag(true)),
+            ("connoinherit", flag(check.no_inherit)),
+            ("conkey", numbers(check.columns.iter().copied())),
+            ("conbin", text(crate::deparse::check(check))),
+        ]);
+    }
+    for key in &table.foreign_keys {
+        foreign_constraint(table, key, rows);
+    }
+}
+
+fn key_constraint(table: &Table, index: &Index, rows: &mut Rows) {
+    let columns = index.columns.iter().map(|column| column.column);
+    rows.push([
+        ("oid", oid(index.constraint)),
+        ("conname", text(&index.name)),
+        ("connamespace", oid(table.schema)),
+        ("contype", char(if index.primary { b'p' } else { b'u' })),
+        ("convalidated", flag(true)),
+        ("conrelid", oid(table.oid)),
+        ("conindid", oid(index.oid)),
+        ("confupdtype", char(b' ')),
+        ("confdeltype", char(b' ')),
+        ("confmatchtype", char(b' ')),
+        ("conislocal", flag(true)),
+        ("connoinherit", flag(true)),
+        ("conkey", numbers(columns)),
+    ]);
+}
+
+fn foreign_constraint(table: &Table, key: &ForeignKey, rows: &mut Rows) {
+    let letter = |action: crate::catalog::Action| char(action.letter() as u8);
+    rows.push([
+        ("oid", oid(key.oid)),
+        ("conname", text(&key.name)),
+        ("connamespace", oid(table.schema)),
+        ("contype", char(b'f')),
+        ("condeferrable", flag(key.deferrable)),
+        ("condeferred", flag(key.initially_deferred)),
+        ("convalidated", flag(key.validated)),
+        ("conrelid", oid(table.oid)),
+        ("conindid", oid(key.index)),
+        ("confrelid", oid(key.table)),
+        ("confupdtype", letter(key.on_update)),
+        ("confdeltype", letter(key.on_delete)),
+        (
+            "confmatchtype",
+            char(if key.match_full { b'f' } else { b's' }),
+        ),
+        ("conislocal", flag(true)),
+        ("connoinherit", flag(true)),
+        ("conkey", numbers(key.columns.iter().copied())),
+        ("confkey", numbers(key.referenced.iter().copied())),
+    ]);
+}
+
+fn descriptions(catalog: &Catalog, rows: &mut Rows) {
+    let public = Address::of(Address::NAMESPACE, PUBLIC);
+    if !catalog.comments.contains_key(&public) {
+        rows.push([
+            ("objoid", oid(PUBLIC)),
+            ("classoid", oid(Address::NAMESPACE)),
+            ("description", text("standard public schema")),
+        ]);
+    }
+    for (address, comment) in &catalog.comments {
+        // A comment that was taken off the public schema is kept as an empty one.
+        if address.is_shared() || comment.is_empty() {
+            continue;
+        }
+        rows.push([
+            ("objoid", oid(address.object)),
+            ("classoid", oid(address.class)),
+            (
+                "objsubid",
+                int(i32::try_from(address.column).unwrap_or(i32::MAX)),
+            ),
+            ("description", text(comment)),
+        ]);
+    }
+}
+
+/// The oid of the rule that a view is, which has none of its own.
+fn rule_oid(view: u32) -> u32 {
+    const RULES: u32 = 3 << 30;
+    RULES | view
+}
+
+fn rules(catalog: &Catalog, rows: &mut Rows) {
+    for table in user_tables(catalog).filter(|table| table.view.is_some()) {
+        rows.push([
+            ("oid", oid(rule_oid(table.oid))),
+            ("rulename", text("_RETURN")),
+            ("ev_class", oid(table.oid)),
+            ("ev_type", char(b'1')),
+            ("ev_enabled", char(b'O')),
+            ("is_instead", flag(true)),
+            ("ev_qual", text("<>")),
+        ]);
+    }
+}
+
+fn sequences(catalog: &Catalog, rows: &mut Rows) {
+    for table in user_tables(catalog) {
+        let Some(sequence) = &table.sequence else {
+            continue;
+        };
+        rows.push([
+            ("seqrelid", oid(table.oid)),
+            ("seqtypid", oid(sequence.type_id.0)),
+            ("seqstart", Datum::Int8(sequence.start)),
+            ("seqincrement", Datum::Int8(sequence.increment)),
+            ("seqmax", Datum::Int8(sequence.max)),
+            ("seqmin", Datum::Int8(sequence.min)),
+            ("seqcache", Datum::Int8(sequence.cache)),
+            ("seqcycle", flag(sequence.cycle)),
+        ]);
+    }
+}
+
+/// The catalog that lists an object, its oid and the number of its column.
+fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
+    const DEFAULTS: u32 = 2_604;
+    match object {
+        Object::Schema(oid) => (Address::NAMESPACE, oid, 0),
+        Object::Relation(oid) => (Address::CLASS, oid, 0),
+        Object::Column(oid, place) => (Address::CLASS, oid, place + 1),
+        Object::Default(oid, place) => match catalog.table_by_oid(oid) {
+            Some(table) => (DEFAULTS, default_oid(table, place), 0),
+            None => (DEFAULTS, 0, 0),
+        },
+        Object::Constraint(oid) => (Address::CONSTRAINT, oid, 0),
+    }
+}
+
+fn dependencies(catalog: &Catalog, rows: &mut Rows) {
+    let number = |place: usize| int(i32::try_from(place).unwrap_or(i32::MAX));
+    for edge in catalog.dependencies() {
+        let (class, object, column) = address(catalog, edge.dependent);
+        let (of_class, of, of_column) = address(catalog, edge.referenced);
+        rows.push([
+            ("classid", oid(class)),
+            ("objid", oid(object)),
+            ("objsubid", number(column)),
+            ("refclassid", oid(of_class)),
+            ("refobjid", oid(of)),
+            ("refobjsubid", number(of_column)),
+            (
+                "deptype",
+                char(match edge.kind {
+                    DependencyKind::Normal => b'n',
+                    DependencyKind::Auto => b'a',
+                    DependencyKind::Internal => b'i',
+                }),
+            ),
+        ]);
+    }
+}
+
+fn privileges(catalog: &Catalog, rows: &mut Rows) {
+    let name = |role: u32| match catalog.role_by_oid(role) {
+        Some(role) => text(&role.name),
+        None => text("PUBLIC"),
+    };
+    let yes_or_no = |yes: bool| text(if yes { "YES" } else { "NO" });
+    let tables = catalog.tables.iter();
+    for table in tables.filter(|table| table.kind != RelationKind::Sequence) {
+        let schema = catalog.schema_by_oid(table.schema);
+        let schema = schema.map_or(Datum::Null, |schema| text(&schema.name));
+        for item in catalog.acl_of(Guarded::Table, table.oid) {
+            for privilege in item.privileges.names() {
+                let held = Privileges::named(privilege).unwrap_or_default();
+                rows.push([
+                    ("grantor", name(item.grantor)),
+                    ("grantee", name(item.grantee)),
+                    ("table_catalog", text(&catalog.database.name)),
+                    ("table_schema", schema.clone()),
+                    ("table_name", text(&table.name)),
+                    ("privilege_type", text(privilege)),
+                    (
+                        "is_grantable",
+                        yes_or_no(item.grantee == table.owner || item.options.has(held)),
+                    ),
+                    ("with_hierarchy", yes_or_no(privilege == "SELECT")),
+                ]);
             }
         }
     }
-    Ok(rows)
 }
-
-fn attribute_row(relation: u32, column: &crate::catalog::Column, number: usize) -> Row {
-    const DEFAULT_COLLATION: u32 = 100;
-    let collated = column.type_id.category() == Category::String;
-    let no = Datum::Bool(false);
-    vec![
-        Datum::Oid(relation),
-        text(&column.name),
-        Datum::Oid(column.type_id.0),
-        Datum::Int4(-1),
-        Datum::Int2(column.type_id.len()),
-        small(number),
-        Datum::Int4(i32::from(column.type_id.array_element().is_some())),
-        Datum::Int4(-1),
-        Datum::Int4(column.typmod),
-        Datum::Bool(matches!(column.type_id.len(), 1 | 2 | 4 | 8)),
-        char(b'i'),
-        char(if column.type_id.len() < 0 { b'x' } else { b'p' }),
-        char(0),
-        Datum::Bool(column.not_null),
-        Datum::Bool(column.default.is_some()),
-        no.clone(),
-        char(0),
-        char(0),
-        Datum::Bool(column.dropped),
-        Datum::Bool(true),
-        Datum::Int4(0),
-        Datum::Oid(if collated { DEFAULT_COLLATION } else { 0 }),
-        Datum::Null,
-        Datum::Null,
-        Datum::Null,
-        Datum::Null,
-    ]
-}
-
-pub(super) const DEFAULTS: SystemTable = SystemTable {
-    oid: 2604,
-    name: "pg_attrdef",
-    columns: "oid oid, adrelid oid, adnum int2, adbin text",
-    rows: |catalog, _| {
-        let mut rows = Vec::new();
-        for table in &catalog.tables {
-            for (place, column) in table.columns.iter().enumerate() {
-                if let Some(default) = &column.default {
-                    rows.push(vec![
-                        Datum::Oid(table.oid),
-                        Datum::Oid(table.oid),
-                        small(place + 1),
-                        text(default),
-                    ]);
-                }
-            }
-        }
-        Ok(rows)
-    },
-};
-
-pub(super) const INDEXES: SystemTable = SystemTable {
-    oid: 2610,
-    name: "pg_index",
-    columns: "indexrelid oid, indrelid oid, indnatts int2, indnkeyatts int2, \
-              indisunique bool, indnullsnotdistinct bool, indisprimary bool, \
-              indisexclusion bool, indimmediate bool, indisclustered bool, indisvalid bool, \
-              indcheckxmin bool, indisready bool, indislive bool, indisreplident bool, \
-              indkey int2vector, indcollation oidvector, indclass oidvector, \
-              indoption int2vector, indexprs text, indpred text",
-    rows: |catalog, _| {
-        let mut rows = Vec::new();
-        for table in &catalog.tables {
-            for index in &table.indexes {
-                let keys = index.columns.iter().map(|column| small(column.column + 1));
-                let zeros = || index.columns.iter().map(|_| Datum::Oid(0)).collect();
-                let options = index.columns.iter().map(|column| {
-                    // Descending, and with it NULLs first.
-                    Datum::Int2(if column.descending { 3 } else { 0 })
-                });
-                let (yes, no) = (Datum::Bool(true), Datum::Bool(false));
-                rows.push(vec![
-                    Datum::Oid(index.oid),
-                    Datum::Oid(table.oid),
-                    small(index.columns.len()),
-                    small(index.columns.len()),
-                    Datum::Bool(index.unique),
-                    no.clone(),
-                    Datum::Bool(index.primary),
-                    no.clone(),
-                    yes.clone(),
-                    no.clone(),
-                    yes.clone(),
-                    no.clone(),
-                    yes.clone(),
-                    yes,
-                    no,
-                    vector(TypeId::INT2, keys.collect()),
-                    vector(TypeId::OID, zeros()),
-                    vector(TypeId::OID, zeros()),
-                    vector(TypeId::INT2, options.collect()),
-                    Datum::Null,
-                    Datum::Null,
-                ]);
-            }
-        }
-        Ok(rows)
-    },
-};
-
-pub(super) const CONSTRAINTS: SystemTable = SystemTable {
-    oid: 2606,
-    name: "pg_constraint",
-    columns: "oid oid, conname name, connamespace oid, contype char, condeferrable bool, \
-              condeferred bool, convalidated bool, conrelid oid, contypid oid, conindid oid, \
-              conparentid oid, confrelid oid, confupdtype char, confdeltype char, \
-              confmatchtype char, conislocal bool, coninhcount int4, connoinherit bool, \
-              conkey _int2, confkey _int2, conbin text",
-    rows: |catalog, _| {
-        let mut rows = Vec::new();
-        for table in &catalog.tables {
-            for index in table.indexes.iter().filter(|index| index.constraint != 0) {
-                let keys = index.columns.iter().map(|column| small(column.column + 1));
-                let kind = if index.primary { b'p' } else { b'u' };
-                let keys = vector(TypeId::INT2, keys.collect());
-                let id = (index.constraint, index.name.as_str());
-                rows.push(constraint_row(
-                    table,
-                    id,
-                    kind,
-                    index.oid,
-                    keys,
-                    Datum::Null,
-                ));
-            }
-            for check in &table.checks {
-                let id = (check.oid, check.name.as_str());
-                let condition = text(&check.condition);
-                rows.push(constraint_row(table, id, b'c', 0, Datum::Null, condition));
-            }
-        }
-        Ok(rows)
-    },
-};
-
-fn constraint_row(
-    table: &Table,
-    (oid, name): (u32, &str),
-    kind: u8,
-    index: u32,
-    keys: Datum,
-    condition: Datum,
-) -> Row {
-    let (yes, no) = (Datum::Bool(true), Datum::Bool(false));
-    vec![
-        Datum::Oid(oid),
-        text(name),
-        Datum::Oid(table.schema),
-        char(kind),
-        no.clone(),
-        no,
-        yes.clone(),
-        Datum::Oid(table.oid),
-        Datum::Oid(0),
-        Datum::Oid(index),
-        Datum::Oid(0),
-        Datum::Oid(0),
-        char(b' '),
-        char(b' '),
-        char(b' '),
-        yes.clone(),
-        Datum::Int4(0),
-        yes,
-        keys,
-        Datum::Null,
-        condition,
-    ]
-}
-
-pub(super) const TYPES: SystemTable = SystemTable {
-    oid: 1247,
-    name: "pg_type",
-    columns: "oid oid, typname name, typnamespace oid, typowner oid, typlen int2, \
-              typbyval bool, typtype char, typcategory char, typispreferred bool, \
-              typisdefined bool, typdelim char, typrelid oid, typelem oid, typarray oid, \
-              typnotnull bool, typbasetype oid, typtypmod int4, typndims int4, \
-              typcollation oid, typdefault text",
-    rows: |_, _| {
-        let arrays = BUILT_IN.iter().filter_map(|info| info.id.array_of());
-        let all = BUILT_IN.iter().map(|info| info.id).chain(arrays);
-        Ok(all.filter_map(type_row).collect())
-    },
-};
-
-fn type_row(id: TypeId) -> Option<Row> {
-    let info = id.info()?;
-    let pseudo = info.category == Category::Pseudo;
-    let category = match info.category {
-        Category::Array => b'A',
-        Category::Boolean => b'B',
-        Category::DateTime => b'D',
-        Category::Network => b'I',
-        Category::Numeric => b'N',
-        Category::Pseudo => b'P',
-        Category::String => b'S',
-        Category::Timespan => b'T',
-        Category::User => b'U',
-        Category::Unknown => b'X',
-        Category::Internal => b'Z',
-    };
-    Some(vec![
-        Datum::Oid(id.0),
-        text(&id.name()),
-        Datum::Oid(PG_CATALOG),
-        Datum::Oid(SUPERUSER),
-        Datum::Int2(info.len),
-        Datum::Bool(matches!(info.len, 1 | 2 | 4 | 8)),
-        char(if pseudo { b'p' } else { b'b' }),
-        char(category),
-        Datum::Bool(info.preferred),
-        Datum::Bool(true),
-        char(b','),
-        Datum::Oid(0),
-        Datum::Oid(info.element.0),
-        Datum::Oid(info.array.0),
-        Datum::Bool(false),
-        Datum::Oid(0),
-        Datum::Int4(-1),
-        Datum::Int4(0),
-        Datum::Oid(if info.category == Category::String {
-            100
-        } else {
-            0
-        }),
-        Datum::Null,
-    ])
-}
-
-pub(super) const ACCESS_METHODS: SystemTable = SystemTable {
-    oid: 2601,
-    name: "pg_am",
-    columns: "oid oid, amname name, amhandler regproc, amtype char",
-    rows: |_, _| {
-        let row = |oid: u32, name: &str, kind: u8| {
-            vec![Datum::Oid(oid), text(name), Datum::Oid(0), char(kind)]
-        };
-        Ok(vec![row(2, "heap", b't'), row(403, "btree", b'i')])
-    },
-};
-
-pub(super) const DESCRIPTIONS: SystemTable = SystemTable {
-    oid: 2609,
-    name: "pg_description",
-    columns: "objoid oid, classoid oid, objsubid int4, description text",
-    rows: |_, _| Ok(Vec::new()),
-};
-
-pub(super) const INHERITS: SystemTable = SystemTable {
-    oid: 2611,
-    name: "pg_inherits",
-    columns: "inhrelid oid, inhparent oid, inhseqno int4, inhdetachpending bool",
-    rows: |_, _| Ok(Vec::new()),
-};
-
-pub(super) const TABLES_VIEW: SystemTable = SystemTable {
-    oid: 12_010,
-    name: "pg_tables",
-    columns: "schemaname name, tablename name, tableowner name, tablespace name, \
-              hasindexes bool, hasrules bool, hastriggers bool, rowsecurity bool",
-    rows: |catalog, _| {
-        let tables = catalog.tables.iter().filter(|table| !is_view(table));
-        Ok(tables
-            .map(|table| {
-                let schema = catalog.schema_by_oid(table.schema);
-                let owner = catalog.role_by_oid(table.owner);
-                vec![
-                    schema.map_or(Datum::Null, |schema| text(&schema.name)),
-                    text(&table.name),
-                    owner.map_or(Datum::Null, |owner| text(&owner.name)),
-                    Datum::Null,
-                    Datum::Bool(!table.indexes.is_empty()),
-                    Datum::Bool(false),
-                    Datum::Bool(false),
-                    Datum::Bool(false),
-                ]
-            })
-            .collect())
-    },
-};
-
-pub(super) const INDEXES_VIEW: SystemTable = SystemTable {
-    oid: 12_020,
-    name: "pg_indexes",
-    columns: "schemaname name, tablename name, indexname name, tablespace name, indexdef text",
-    rows: |catalog, _| {
-        let mut rows = Vec::new();
-        for table in &catalog.tables {
-            let schema = catalog.schema_by_oid(table.schema);
-            for index in &table.indexes {
-                rows.push(vec![
-                    schema.map_or(Datum::Null, |schema| text(&schema.name)),
-                    text(&table.name),
-                    text(&index.name),
-                    Datum::Null,
-                    text(&crate::exec::session_functions::index_definition(
-                        catalog, table, index,
-                    )),
-                ]);
-            }
-        }
-        Ok(rows)
-    },
-};
-
-pub(super) const SETTINGS: SystemTable = SystemTable {
-    oid: 12_100,
-    name: "pg_settings",
-    columns: "name text, setting text, unit text, category text, short_desc text, \
-              extra_desc text, context text, vartype text, source text, min_val text, \
-              max_val text, enumvals _text, boot_val text, reset_val text, sourcefile text, \
-              sourceline int4, pending_restart bool",
-    rows: |_, cx| {
-        let all = cx.session.settings.show_all();
-        Ok(all
-            .into_iter()
-            .map(|(name, value, description)| {
-                let value = text(&value);
-                vec![
-                    text(name),
-                    value.clone(),
-                    Datum::Null,
-                    text("Quorate"),
-                    text(description),
-                    Datum::Null,
-                    text("user"),
-                    text("string"),
-                    text("default"),
-                    Datum::Null,
-                    Datum::Null,
-                    Datum::Null,
-                    value.clone(),
-                    value,
-                    Datum::Null,
-                    Datum::Null,
-                    Datum::Bool(false),
-                ]
-            })
-            .collect())
-    },
-};

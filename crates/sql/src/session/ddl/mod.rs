@@ -251,6 +251,7 @@ impl Session {
             oid: self.new_oid()?,
             name: cut_name(name),
             owner: self.own_role(&catalog),
+            ..crate::catalog::Database::default()
         };
         let inserted = match &mut self.open {
             Some(open) => store::insert_database(open.txn.as_mut(), &database)?,

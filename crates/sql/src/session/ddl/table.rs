@@ -198,7 +198,7 @@ impl Session {
 
     pub(super) fn own_role(&self, catalog: &Catalog) -> u32 {
         catalog
-            .role(&self.shared.start.user)
+            .role(self.shared.settings.current_user())
             .map_or(crate::catalog::SUPERUSER, |role| role.oid)
     }
 

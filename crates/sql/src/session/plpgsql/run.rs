@@ -663,7 +663,7 @@ impl Session {
         };
         let given = Expr::new(ExprKind::Param(0), from, -1);
         let mut expr = Expr {
-            kind: ExprKind::Coerce(Box::new(given), How(how)),
+            kind: ExprKind::Coerce(Box::new(given), How(how, false)),
             ty: to,
             typmod: types::NO_TYPMOD,
             location: Location(-1),

@@ -1,0 +1,496 @@
+//! Who may do what: memberships of roles, and the privileges that GRANT gives.
+//!
+//! An object without a stored list of privileges has its owner's and PUBLIC's by default
+//! ([`default_acl`]); the first GRANT or REVOKE writes the list out, as in PostgreSQL, and it is
+//! printed as PostgreSQL prints it:
+//!
+//! ```
+//! use sql::catalog::access::{AclItem, Privileges};
+//! let item = AclItem { grantee: 0, grantor: 10, privileges: Privileges::SELECT, options: Privileges::NONE };
+//! let name = |oid: u32| if oid == 10 { "postgres".to_owned() } else { String::new() };
+//! assert_eq!(item.print(&name), "=r/postgres");
+//! ```
+
+use base::codec::{put_varint, Reader};
+use base::{Error, Result};
+
+use super::cluster::Address;
+use super::{system, Catalog, Role, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SUPERUSER};
+
+/// The role whose only member is the owner of the current database.
+pub const DATABASE_OWNER: u32 = 6_171;
+/// The role that may read all tables.
+pub const READ_ALL_DATA: u32 = 6_181;
+/// The role that may write all tables.
+pub const WRITE_ALL_DATA: u32 = 6_182;
+
+/// The roles that are there from the start: oid and name.
+pub const PREDEFINED: [(u32, &str); 12] = [
+    (DATABASE_OWNER, "pg_database_owner"),
+    (READ_ALL_DATA, "pg_read_all_data"),
+    (WRITE_ALL_DATA, "pg_write_all_data"),
+    (3_373, "pg_monitor"),
+    (3_374, "pg_read_all_settings"),
+    (3_375, "pg_read_all_stats"),
+    (3_377, "pg_stat_scan_tables"),
+    (4_569, "pg_read_server_files"),
+    (4_570, "pg_write_server_files"),
+    (4_571, "pg_execute_server_program"),
+    (4_200, "pg_signal_backend"),
+    (4_544, "pg_checkpoint"),
+];
+
+/// The members that predefined roles have from the start: role and member.
+const PREDEFINED_MEMBERS: [(u32, u32); 3] = [(3_374, 3_373), (3_375, 3_373), (3_377, 3_373)];
+
+/// One role is a member of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The role that has members.
+    pub role: u32,
+    /// The member.
+    pub member: u32,
+    /// Who made it one.
+    pub grantor: u32,
+    /// Whether the member may make others members.
+    pub admin: bool,
+}
+
+/// The predefined roles and their memberships.
+pub fn predefined() -> (Vec<Role>, Vec<Membership>) {
+    let roles = PREDEFINED.map(|(oid, name)| Role {
+        oid,
+        name: name.to_owned(),
+        ..Role::default()
+    });
+    let members = PREDEFINED_MEMBERS.map(|(role, member)| Membership {
+        role,
+        member,
+        grantor: SUPERUSER,
+        admin: false,
+    });
+    (roles.to_vec(), members.to_vec())
+}
+
+/// A set of privileges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Privileges(pub u32);
+
+/// The letters of privileges in the order in which lists print them, with their bits and names.
+const LETTERS: [(char, u32, &str); 14] = [
+    ('a', 1 << 0, "INSERT"),
+    ('r', 1 << 1, "SELECT"),
+    ('w', 1 << 2, "UPDATE"),
+    ('d', 1 << 3, "DELETE"),
+    ('D', 1 << 4, "TRUNCATE"),
+    ('x', 1 << 5, "REFERENCES"),
+    ('t', 1 << 6, "TRIGGER"),
+    ('X', 1 << 7, "EXECUTE"),
+    ('U', 1 << 8, "USAGE"),
+    ('C', 1 << 9, "CREATE"),
+    ('T', 1 << 10, "TEMPORARY"),
+    ('c', 1 << 11, "CONNECT"),
+    ('s', 1 << 12, "SET"),
+    ('A', 1 << 13, "ALTER SYSTEM"),
+];
+
+#[allow(missing_docs)]
+impl Privileges {
+    pub const NONE: Privileges = Privileges(0);
+    pub const INSERT: Privileges = Privileges(1 << 0);
+    pub const SELECT: Privileges = Privileges(1 << 1);
+    pub const UPDATE: Privileges = Privileges(1 << 2);
+    pub const DELETE: Privileges = Privileges(1 << 3);
+    pub const TRUNCATE: Privileges = Privileges(1 << 4);
+    pub const REFERENCES: Privileges = Privileges(1 << 5);
+    pub const TRIGGER: Privileges = Privileges(1 << 6);
+    pub const EXECUTE: Privileges = Privileges(1 << 7);
+    pub const USAGE: Privileges = Privileges(1 << 8);
+    pub const CREATE: Privileges = Privileges(1 << 9);
+    pub const TEMPORARY: Privileges = Privileges(1 << 10);
+    pub const CONNECT: Privileges = Privileges(1 << 11);
+}
+
+impl Privileges {
+    /// Those in either.
+    pub const fn with(self, other: Privileges) -> Privileges {
+        Privileges(self.0 | other.0)
+    }
+
+    /// Those not in the other.
+    pub const fn without(self, other: Privileges) -> Privileges {
+        Privileges(self.0 & !other.0)
+    }
+
+    /// Those in both.
+    pub const fn and(self, other: Privileges) -> Privileges {
+        Privileges(self.0 & other.0)
+    }
+
+    /// Whether there are none.
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether all of the other are in it.
+    pub const fn has(self, other: Privileges) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The privilege of that name, in any case.
+    pub fn named(name: &str) -> Option<Privileges> {
+        let name = match name.to_ascii_uppercase().as_str() {
+            "TEMP" => "TEMPORARY".to_owned(),
+            upper => upper.to_owned(),
+        };
+        let found = LETTERS.iter().find(|known| known.2 == name)?;
+        Some(Privileges(found.1))
+    }
+
+    /// The names of those in it.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        LETTERS
+            .iter()
+            .filter(move |known| self.0 & known.1 != 0)
+            .map(|known| known.2)
+    }
+}
+
+/// The kinds of objects that have privileges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Guarded {
+    Table,
+    Sequence,
+    Column,
+    Database,
+    Schema,
+    Function,
+    Language,
+    Tablespace,
+    Type,
+}
+
+impl Guarded {
+    /// All privileges that such an object has.
+    pub const fn all(self) -> Privileges {
+        match self {
+            Guarded::Table => Privileges(0b111_1111),
+            Guarded::Sequence => Privileges::USAGE
+                .with(Privileges::SELECT)
+                .with(Privileges::UPDATE),
+            Guarded::Column => Privileges::INSERT
+                .with(Privileges::SELECT)
+                .with(Privileges::UPDATE)
+                .with(Privileges::REFERENCES),
+            Guarded::Database => Privileges::CREATE
+                .with(Privileges::TEMPORARY)
+                .with(Privileges::CONNECT),
+            Guarded::Schema => Privileges::USAGE.with(Privileges::CREATE),
+            Guarded::Function => Privileges::EXECUTE,
+            Guarded::Language | Guarded::Type => Privileges::USAGE,
+            Guarded::Tablespace => Privileges::CREATE,
+        }
+    }
+
+    /// What PUBLIC may do as long as nobody has said otherwise.
+    pub const fn public(self) -> Privileges {
+        match self {
+            Guarded::Database => Privileges::TEMPORARY.with(Privileges::CONNECT),
+            Guarded::Function => Privileges::EXECUTE,
+            Guarded::Language | Guarded::Type => Privileges::USAGE,
+            _ => Privileges::NONE,
+        }
+    }
+}
+
+/// What one role was given by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AclItem {
+    /// Who may; 0 is PUBLIC.
+    pub grantee: u32,
+    /// Who said so.
+    pub grantor: u32,
+    /// What.
+    pub privileges: Privileges,
+    /// Of those, what the grantee may give to others.
+    pub options: Privileges,
+}
+
+/// The privileges of one object.
+pub type Acl = Vec<AclItem>;
+
+impl AclItem {
+    /// As PostgreSQL prints it: `grantee=rw*/grantor`.
+    pub fn print(&self, name: &dyn Fn(u32) -> String) -> String {
+        let quoted = |oid: u32| {
+            let name = name(oid);
+            let plain = name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii());
+            match plain {
+                true => name,
+                false => format!("\"{}\"", name.replace('"', "\"\"")),
+            }
+        };
+        let mut out = match self.grantee {
+            0 => String::new(),
+            grantee => quoted(grantee),
+        };
+        out.push('=');
+        for (letter, bit, _) in LETTERS {
+            if self.privileges.0 & bit != 0 {
+                out.push(letter);
+                if self.options.0 & bit != 0 {
+                    out.push('*');
+                }
+            }
+        }
+        out.push('/');
+        out.push_str(&quoted(self.grantor));
+        out
+    }
+}
+
+/// The privileges of an object of which nothing was said.
+pub fn default_acl(kind: Guarded, owner: u32) -> Acl {
+    let mut acl = Vec::new();
+    let public = kind.public();
+    if !public.is_none() {
+        acl.push(AclItem {
+            grantee: 0,
+            grantor: owner,
+            privileges: public,
+            options: Privileges::NONE,
+        });
+    }
+    acl.push(AclItem {
+        grantee: owner,
+        grantor: owner,
+        privileges: kind.all(),
+        options: Privileges::NONE,
+    });
+    acl
+}
+
+/// Gives privileges to a role.
+pub fn grant(acl: &mut Acl, given: AclItem) {
+    let same = |item: &&mut AclItem| (item.grantee, item.grantor) == (given.grantee, given.grantor);
+    match acl.iter_mut().find(same) {
+        Some(item) => {
+            item.privileges = item.privileges.with(given.privileges);
+            item.options = item.options.with(given.options);
+        }
+        None => acl.push(given),
+    }
+}
+
+/// Takes privileges from a role; with `options_only`, only the right to give them on.
+pub fn revoke(acl: &mut Acl, taken: AclItem, options_only: bool) {
+    for item in acl.iter_mut() {
+        if (item.grantee, item.grantor) == (taken.grantee, taken.grantor) {
+            item.options = item.options.without(taken.privileges);
+            if !options_only {
+                item.privileges = item.privileges.without(taken.privileges);
+            }
+        }
+    }
+    acl.retain(|item| !item.privileges.is_none());
+}
+
+/// As stored.
+pub fn encode(acl: &Acl) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, acl.len() as u64);
+    for item in acl {
+        for number in [
+            item.grantee,
+            item.grantor,
+            item.privileges.0,
+            item.options.0,
+        ] {
+            put_varint(&mut out, u64::from(number));
+        }
+    }
+    out
+}
+
+/// Reads what [`encode`] made.
+///
+/// # Errors
+/// XX001 when it is something else.
+pub fn decode(bytes: &[u8]) -> Result<Acl> {
+    let mut reader = Reader::new(bytes);
+    let count: usize = reader.varint_as()?;
+    let mut acl = Vec::new();
+    for _ in 0..count {
+        acl.push(AclItem {
+            grantee: reader.varint_as()?,
+            grantor: reader.varint_as()?,
+            privileges: Privileges(reader.varint_as()?),
+            options: Privileges(reader.varint_as()?),
+        });
+    }
+    reader
+        .finish()
+        .map_err(|_| Error::corrupted("a list of privileges with something after it"))?;
+    Ok(acl)
+}
+
+impl Catalog {
+    /// Whether a role is another, or a member of it, directly or not. Superusers are of every role.
+    pub fn is_member(&self, member: u32, role: u32) -> bool {
+        self.role_by_oid(member)
+            .is_some_and(|known| known.superuser)
+            || self.roles_of(member, false).contains(&role)
+    }
+
+    /// Whether a role has the privileges of another without SET ROLE.
+    pub fn has_privileges_of(&self, member: u32, role: u32) -> bool {
+        self.role_by_oid(member)
+            .is_some_and(|known| known.superuser)
+            || self.roles_of(member, true).contains(&role)
+    }
+
+    /// The role and all whose member it is; with `inherited`, only through roles that inherit.
+    pub fn roles_of(&self, member: u32, inherited: bool) -> Vec<u32> {
+        let mut found = vec![member];
+        let mut at = 0;
+        while at < found.len() {
+            let role = found[at];
+            at += 1;
+            let inherits = self.role_by_oid(role).is_none_or(|known| known.inherit);
+            if inherited && !inherits {
+                continue;
+            }
+            if role == self.database.owner && !found.contains(&DATABASE_OWNER) {
+                found.push(DATABASE_OWNER);
+            }
+            for membership in &self.members {
+                if membership.member == role && !found.contains(&membership.role) {
+                    found.push(membership.role);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a role may make others members of another.
+    pub fn is_admin(&self, member: u32, role: u32) -> bool {
+        self.role_by_oid(member)
+            .is_some_and(|known| known.superuser)
+            || {
+                let roles = self.roles_of(member, false);
+                let mut admins = self.members.iter().filter(|known| known.admin);
+                admins.any(|known| known.role == role && roles.contains(&known.member))
+            }
+    }
+
+    /// What was said of an object, or what holds without that.
+    pub fn acl_of(&self, kind: Guarded, object: u32) -> Acl {
+        let (class, owner) = match kind {
+            Guarded::Database => (
+                Address::DATABASE,
+                self.database_by_oid(object).map(|known| known.owner),
+            ),
+            Guarded::Schema => (
+                Address::NAMESPACE,
+                self.schema_by_oid(object).map(|known| known.owner),
+            ),
+            Guarded::Function => (Address::PROC, None),
+            _ => (
+                Address::CLASS,
+                self.table_by_oid(object).map(|known| known.owner),
+            ),
+        };
+        if let Some(acl) = self.acls.get(&Address::of(class, object)) {
+            return acl.clone();
+        }
+        let owner = owner.unwrap_or(SUPERUSER);
+        let mut acl = default_acl(kind, owner);
+        let open = match kind {
+            Guarded::Schema => matches!(object, PG_CATALOG | PUBLIC | INFORMATION_SCHEMA),
+            Guarded::Table => system::is_readable(object),
+            _ => false,
+        };
+        if open {
+            acl.push(AclItem {
+                grantee: 0,
+                grantor: owner,
+                privileges: match kind {
+                    Guarded::Schema => Privileges::USAGE,
+                    _ => Privileges::SELECT,
+                },
+                options: Privileges::NONE,
+            });
+        }
+        acl
+    }
+
+    /// The comment on an object.
+    pub fn comment(&self, address: Address) -> Option<&str> {
+        if let Some(comment) = self.comments.get(&address) {
+            return (!comment.is_empty()).then_some(comment.as_str());
+        }
+        system::comment(address)
+    }
+
+    /// What of these privileges a role has by an object's list.
+    pub fn privileges(&self, role: u32, acl: &Acl, asked: Privileges) -> Privileges {
+        if self.role_by_oid(role).is_some_and(|known| known.superuser) {
+            return asked;
+        }
+        let roles = self.roles_of(role, true);
+        let mut held = Privileges::NONE;
+        for item in acl {
+            if item.grantee == 0 || roles.contains(&item.grantee) {
+                held = held.with(item.privileges);
+            }
+        }
+        held.and(asked)
+    }
+
+    /// What of these privileges a role may give to others.
+    pub fn grantable(&self, role: u32, owner: u32, acl: &Acl) -> Privileges {
+        if self.has_privileges_of(role, owner) {
+            return Privileges(u32::MAX);
+        }
+        let roles = self.roles_of(role, true);
+        acl.iter()
+            .filter(|item| roles.contains(&item.grantee))
+            .fold(Privileges::NONE, |held, item| held.with(item.options))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_come_back_and_print() {
+        let mut acl = default_acl(Guarded::Table, 10);
+        grant(
+            &mut acl,
+            AclItem {
+                grantee: 20,
+                grantor: 10,
+                privileges: Privileges::SELECT.with(Privileges::INSERT),
+                options: Privileges::SELECT,
+            },
+        );
+        assert_eq!(decode(&encode(&acl)).unwrap(), acl);
+        let name = |oid: u32| format!("r-{oid}");
+        let shown: Vec<_> = acl.iter().map(|item| item.print(&name)).collect();
+        assert_eq!(
+            shown,
+            ["\"r-10\"=arwdDxt/\"r-10\"", "\"r-20\"=ar*/\"r-10\""]
+        );
+        let taken = AclItem {
+            privileges: Privileges::SELECT,
+            ..acl[1]
+        };
+        revoke(&mut acl, taken, false);
+        assert_eq!(acl[1].privileges, Privileges::INSERT);
+        assert!(acl[1].options.is_none());
+    }
+}

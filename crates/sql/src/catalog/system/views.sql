@@ -1,0 +1,304 @@
+-- The views of pg_catalog and information_schema: a line with the name, then the query. Columns
+-- are matched by name; those that a query does not have are NULL.
+
+-- pg_catalog.pg_roles
+select r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin,
+  r.rolreplication, r.rolconnlimit, '********'::text as rolpassword, r.rolvaliduntil,
+  r.rolbypassrls, s.setconfig as rolconfig, r.oid
+from pg_authid r left join pg_db_role_setting s on r.oid = s.setrole and s.setdatabase = 0
+
+-- pg_catalog.pg_shadow
+select r.rolname as usename, r.oid as usesysid, r.rolcreatedb as usecreatedb, r.rolsuper as usesuper,
+  r.rolreplication as userepl, r.rolbypassrls as usebypassrls, r.rolpassword as passwd,
+  r.rolvaliduntil as valuntil, s.setconfig as useconfig
+from pg_authid r left join pg_db_role_setting s on r.oid = s.setrole and s.setdatabase = 0
+where r.rolcanlogin
+
+-- pg_catalog.pg_user
+select usename, usesysid, usecreatedb, usesuper, userepl, usebypassrls, '********'::text as passwd,
+  valuntil, useconfig
+from pg_shadow
+
+-- pg_catalog.pg_group
+select r.rolname as groname, r.oid as grosysid,
+  array(select m.member from pg_auth_members m where m.roleid = r.oid) as grolist
+from pg_authid r where not r.rolcanlogin
+
+-- pg_catalog.pg_tables
+select n.nspname as schemaname, c.relname as tablename, pg_get_userbyid(c.relowner) as tableowner,
+  c.relhasindex as hasindexes, c.relhasrules as hasrules, c.relhastriggers as hastriggers,
+  c.relrowsecurity as rowsecurity
+from pg_class c left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p')
+
+-- pg_catalog.pg_views
+select n.nspname as schemaname, c.relname as viewname, pg_get_userbyid(c.relowner) as viewowner,
+  pg_get_viewdef(c.oid) as definition
+from pg_class c left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind = 'v'
+
+-- pg_catalog.pg_matviews
+select n.nspname as schemaname, c.relname as matviewname, pg_get_userbyid(c.relowner) as matviewowner,
+  c.relhasindex as hasindexes, c.relispopulated as ispopulated, pg_get_viewdef(c.oid) as definition
+from pg_class c left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind = 'm'
+
+-- pg_catalog.pg_indexes
+select n.nspname as schemaname, c.relname as tablename, i.relname as indexname,
+  pg_get_indexdef(i.oid) as indexdef
+from pg_index x join pg_class c on c.oid = x.indrelid join pg_class i on i.oid = x.indexrelid
+  left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'm', 'p')
+
+-- pg_catalog.pg_sequences
+select n.nspname as schemaname, c.relname as sequencename, pg_get_userbyid(c.relowner) as sequenceowner,
+  s.seqtypid as data_type, s.seqstart as start_value, s.seqmin as min_value, s.seqmax as max_value,
+  s.seqincrement as increment_by, s.seqcycle as cycle, s.seqcache as cache_size,
+  case when has_sequence_privilege(c.oid, 'SELECT,USAGE') then pg_sequence_last_value(c.oid) end
+    as last_value
+from pg_sequence s join pg_class c on c.oid = s.seqrelid
+  left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind = 'S'
+
+-- pg_catalog.pg_available_extensions
+select e.extname as name, e.extversion as default_version, e.extversion as installed_version,
+  d.description as comment
+from pg_extension e left join pg_description d on d.objoid = e.oid and d.classoid = 3079
+
+-- pg_catalog.pg_available_extension_versions
+select e.extname as name, e.extversion as version, true as installed, true as superuser,
+  true as trusted, e.extrelocatable as relocatable, 'pg_catalog' as schema, d.description as comment
+from pg_extension e left join pg_description d on d.objoid = e.oid and d.classoid = 3079
+
+-- information_schema.information_schema_catalog_name
+select current_database() as catalog_name
+
+-- information_schema.schemata
+select current_database() as catalog_name, n.nspname as schema_name, u.rolname as schema_owner
+from pg_namespace n join pg_authid u on u.oid = n.nspowner
+where pg_has_role(n.nspowner, 'USAGE') or has_schema_privilege(n.oid, 'CREATE, USAGE')
+
+-- information_schema.enabled_roles
+select rolname as role_name from pg_authid where pg_has_role(oid, 'USAGE')
+
+-- information_schema.applicable_roles
+select m.rolname as grantee, r.rolname as role_name,
+  case when a.admin_option then 'YES' else 'NO' end as is_grantable
+from pg_auth_members a join pg_authid m on m.oid = a.member join pg_authid r on r.oid = a.roleid
+where pg_has_role(a.member, 'USAGE')
+
+-- information_schema.administrable_role_authorizations
+select grantee, role_name, is_grantable from information_schema.applicable_roles
+where is_grantable = 'YES'
+
+-- information_schema.tables
+select current_database() as table_catalog, n.nspname as table_schema, c.relname as table_name,
+  case c.relkind when 'v' then 'VIEW' when 'f' then 'FOREIGN' else 'BASE TABLE' end as table_type,
+  case when c.relkind in ('r', 'p') or pg_relation_is_updatable(c.oid, false) & 8 = 8
+    then 'YES' else 'NO' end as is_insertable_into,
+  'NO' as is_typed
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'v', 'f', 'p')
+  and (pg_has_role(c.relowner, 'USAGE')
+    or has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+    or has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
+
+-- information_schema.columns
+select current_database() as table_catalog, n.nspname as table_schema, c.relname as table_name,
+  a.attname as column_name, a.attnum::int4 as ordinal_position,
+  case when a.attgenerated = '' then pg_get_expr(d.adbin, d.adrelid) end as column_default,
+  case when a.attnotnull then 'NO' else 'YES' end as is_nullable,
+  case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' else format_type(a.atttypid, null) end
+    as data_type,
+  case when a.atttypid in (1042, 1043) and a.atttypmod <> -1 then a.atttypmod - 4 end
+    as character_maximum_length,
+  case when a.atttypid in (25, 1042, 1043) then
+    case when a.atttypmod = -1 then 1073741824 else (a.atttypmod - 4) * 4 end end
+    as character_octet_length,
+  case a.atttypid when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
+    when 1700 then case when a.atttypmod <> -1 then ((a.atttypmod - 4) >> 16) & 65535 end end
+    as numeric_precision,
+  case when a.atttypid in (20, 21, 23, 700, 701) then 2 when a.atttypid = 1700 then 10 end
+    as numeric_precision_radix,
+  case when a.atttypid in (20, 21, 23) then 0
+    when a.atttypid = 1700 and a.atttypmod <> -1 then (a.atttypmod - 4) & 65535 end
+    as numeric_scale,
+  case when a.atttypid = 1082 then 0
+    when a.atttypid in (1083, 1114, 1184, 1266) then
+      case when a.atttypmod < 0 then 6 else a.atttypmod end
+    when a.atttypid = 1186 then
+      case when a.atttypmod < 0 or a.atttypmod & 65535 = 65535 then 6 else a.atttypmod & 65535 end
+    end as datetime_precision,
+  case when co.collname is not null and co.collname <> 'default' then current_database() end
+    as collation_catalog,
+  case when co.collname is not null and co.collname <> 'default' then 'pg_catalog' end
+    as collation_schema,
+  case when co.collname <> 'default' then co.collname end as collation_name,
+  current_database() as udt_catalog, nt.nspname as udt_schema, t.typname as udt_name,
+  a.attnum::text as dtd_identifier, 'NO' as is_self_referencing,
+  case when a.attidentity in ('a', 'd') then 'YES' else 'NO' end as is_identity,
+  case a.attidentity when 'a' then 'ALWAYS' when 'd' then 'BY DEFAULT' end as identity_generation,
+  case when a.attidentity in ('a', 'd') then seq.seqstart end as identity_start,
+  case when a.attidentity in ('a', 'd') then seq.seqincrement end as identity_increment,
+  case when a.attidentity in ('a', 'd') then seq.seqmax end as identity_maximum,
+  case when a.attidentity in ('a', 'd') then seq.seqmin end as identity_minimum,
+  case when a.attidentity in ('a', 'd') and seq.seqcycle then 'YES' else 'NO' end as identity_cycle,
+  case when a.attgenerated <> '' then 'ALWAYS' else 'NEVER' end as is_generated,
+  case when a.attgenerated <> '' then pg_get_expr(d.adbin, d.adrelid) end as generation_expression,
+  case when c.relkind in ('r', 'p') or pg_column_is_updatable(c.oid, a.attnum, false)
+    then 'YES' else 'NO' end as is_updatable
+from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+  join pg_type t on t.oid = a.atttypid join pg_namespace nt on nt.oid = t.typnamespace
+  left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+  left join pg_collation co on co.oid = a.attcollation
+  left join pg_depend dep on dep.refobjid = c.oid and dep.refobjsubid = a.attnum::int4
+    and dep.deptype = 'i' and dep.classid = 1259 and a.attidentity <> ''
+  left join pg_sequence seq on seq.seqrelid = dep.objid
+where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'v', 'f', 'p')
+  and (pg_has_role(c.relowner, 'USAGE')
+    or has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE, REFERENCES'))
+
+-- information_schema.table_constraints
+select current_database() as constraint_catalog, nc.nspname as constraint_schema,
+  c.conname as constraint_name, current_database() as table_catalog, nr.nspname as table_schema,
+  r.relname as table_name,
+  case c.contype when 'c' then 'CHECK' when 'f' then 'FOREIGN KEY' when 'p' then 'PRIMARY KEY'
+    when 'u' then 'UNIQUE' end as constraint_type,
+  case when c.condeferrable then 'YES' else 'NO' end as is_deferrable,
+  case when c.condeferred then 'YES' else 'NO' end as initially_deferred,
+  'YES' as enforced, case when c.contype = 'u' then 'YES' end as nulls_distinct
+from pg_constraint c join pg_class r on r.oid = c.conrelid join pg_namespace nc on nc.oid = c.connamespace
+  join pg_namespace nr on nr.oid = r.relnamespace
+where c.contype in ('c', 'f', 'p', 'u') and r.relkind in ('r', 'p')
+  and (pg_has_role(r.relowner, 'USAGE')
+    or has_table_privilege(r.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER'))
+union all
+select current_database(), nr.nspname,
+  nr.oid::text || '_' || r.oid::text || '_' || a.attnum::text || '_not_null',
+  current_database(), nr.nspname, r.relname, 'CHECK', 'NO', 'NO', 'YES', null
+from pg_attribute a join pg_class r on r.oid = a.attrelid join pg_namespace nr on nr.oid = r.relnamespace
+where a.attnotnull and a.attnum > 0 and not a.attisdropped and r.relkind in ('r', 'p')
+  and (pg_has_role(r.relowner, 'USAGE')
+    or has_table_privilege(r.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER'))
+
+-- information_schema.check_constraints
+select current_database() as constraint_catalog, n.nspname as constraint_schema,
+  c.conname as constraint_name,
+  substring(pg_get_constraintdef(c.oid) from 7) as check_clause
+from pg_constraint c join pg_namespace n on n.oid = c.connamespace
+  join pg_class r on r.oid = c.conrelid
+where c.contype = 'c' and pg_has_role(r.relowner, 'USAGE')
+union all
+select current_database(), n.nspname,
+  n.oid::text || '_' || r.oid::text || '_' || a.attnum::text || '_not_null',
+  a.attname || ' IS NOT NULL'
+from pg_attribute a join pg_class r on r.oid = a.attrelid join pg_namespace n on n.oid = r.relnamespace
+where a.attnotnull and a.attnum > 0 and not a.attisdropped and r.relkind in ('r', 'p')
+  and pg_has_role(r.relowner, 'USAGE')
+
+-- information_schema.key_column_usage
+select current_database() as constraint_catalog, nc.nspname as constraint_schema,
+  c.conname as constraint_name, current_database() as table_catalog, nr.nspname as table_schema,
+  r.relname as table_name, a.attname as column_name, k.n as ordinal_position,
+  case when c.contype = 'f' then
+    (select p.m from pg_index i, generate_series(1, i.indnkeyatts::int4) as p(m)
+     where i.indexrelid = c.conindid and i.indkey[p.m - 1] = c.confkey[k.n]) end
+    as position_in_unique_constraint
+from pg_constraint c, generate_series(1, array_length(c.conkey, 1)) as k(n), pg_class r,
+  pg_namespace nc, pg_namespace nr, pg_attribute a
+where c.contype in ('p', 'u', 'f') and r.oid = c.conrelid and nc.oid = c.connamespace
+  and nr.oid = r.relnamespace and a.attrelid = r.oid and a.attnum = c.conkey[k.n]
+  and not a.attisdropped and r.relkind in ('r', 'p')
+  and (pg_has_role(r.relowner, 'USAGE')
+    or has_column_privilege(r.oid, a.attnum, 'SELECT, INSERT, UPDATE, REFERENCES'))
+
+-- information_schema.referential_constraints
+select current_database() as constraint_catalog, n.nspname as constraint_schema,
+  c.conname as constraint_name, current_database() as unique_constraint_catalog,
+  nu.nspname as unique_constraint_schema, u.conname as unique_constraint_name,
+  case c.confmatchtype when 'f' then 'FULL' when 'p' then 'PARTIAL' when 's' then 'NONE' end
+    as match_option,
+  case c.confupdtype when 'c' then 'CASCADE' when 'n' then 'SET NULL' when 'd' then 'SET DEFAULT'
+    when 'r' then 'RESTRICT' when 'a' then 'NO ACTION' end as update_rule,
+  case c.confdeltype when 'c' then 'CASCADE' when 'n' then 'SET NULL' when 'd' then 'SET DEFAULT'
+    when 'r' then 'RESTRICT' when 'a' then 'NO ACTION' end as delete_rule
+from pg_constraint c join pg_namespace n on n.oid = c.connamespace join pg_class r on r.oid = c.conrelid
+  left join pg_constraint u on u.conindid = c.conindid and u.contype in ('p', 'u')
+  left join pg_namespace nu on nu.oid = u.connamespace
+where c.contype = 'f'
+  and (pg_has_role(r.relowner, 'USAGE')
+    or has_table_privilege(r.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER'))
+
+-- information_schema.constraint_column_usage
+select current_database() as table_catalog, nr.nspname as table_schema, r.relname as table_name,
+  a.attname as column_name, current_database() as constraint_catalog,
+  nc.nspname as constraint_schema, c.conname as constraint_name
+from pg_constraint c,
+  generate_series(1, array_length(case c.contype when 'f' then c.confkey else c.conkey end, 1)) as k(n),
+  pg_class r, pg_namespace nr, pg_namespace nc, pg_attribute a
+where c.contype in ('p', 'u', 'f', 'c') and nc.oid = c.connamespace
+  and r.oid = case c.contype when 'f' then c.confrelid else c.conrelid end
+  and nr.oid = r.relnamespace and a.attrelid = r.oid
+  and a.attnum = case c.contype when 'f' then c.confkey[k.n] else c.conkey[k.n] end
+  and not a.attisdropped and r.relkind in ('r', 'p') and pg_has_role(r.relowner, 'USAGE')
+
+-- information_schema.constraint_table_usage
+select current_database() as table_catalog, nr.nspname as table_schema, r.relname as table_name,
+  current_database() as constraint_catalog, nc.nspname as constraint_schema,
+  c.conname as constraint_name
+from pg_constraint c join pg_namespace nc on nc.oid = c.connamespace
+  join pg_class r on r.oid = case c.contype when 'f' then c.confrelid else c.conrelid end
+  join pg_namespace nr on nr.oid = r.relnamespace
+where c.contype in ('p', 'u', 'f') and r.relkind in ('r', 'p') and pg_has_role(r.relowner, 'USAGE')
+
+-- information_schema.views
+select current_database() as table_catalog, n.nspname as table_schema, c.relname as table_name,
+  case when pg_has_role(c.relowner, 'USAGE') then pg_get_viewdef(c.oid) end as view_definition,
+  case when 'check_option=cascaded' = any (c.reloptions) then 'CASCADED'
+    when 'check_option=local' = any (c.reloptions) then 'LOCAL' else 'NONE' end as check_option,
+  case when pg_relation_is_updatable(c.oid, false) & 20 = 20 then 'YES' else 'NO' end as is_updatable,
+  case when pg_relation_is_updatable(c.oid, false) & 8 = 8 then 'YES' else 'NO' end
+    as is_insertable_into,
+  'NO' as is_trigger_updatable, 'NO' as is_trigger_deletable, 'NO' as is_trigger_insertable_into
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.relkind = 'v' and (pg_has_role(c.relowner, 'USAGE')
+  or has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER'))
+
+-- information_schema.sequences
+select current_database() as sequence_catalog, n.nspname as sequence_schema,
+  c.relname as sequence_name, format_type(s.seqtypid, null) as data_type,
+  case s.seqtypid when 21 then 16 when 23 then 32 else 64 end as numeric_precision,
+  2 as numeric_precision_radix, 0 as numeric_scale, s.seqstart as start_value,
+  s.seqmin as minimum_value, s.seqmax as maximum_value, s.seqincrement as increment,
+  case when s.seqcycle then 'YES' else 'NO' end as cycle_option
+from pg_class c join pg_sequence s on s.seqrelid = c.oid join pg_namespace n on n.oid = c.relnamespace
+where c.relkind = 'S'
+  and not exists (select 1 from pg_depend d
+    where d.classid = 1259 and d.objid = c.oid and d.deptype = 'i')
+  and (pg_has_role(c.relowner, 'USAGE') or has_sequence_privilege(c.oid, 'SELECT, UPDATE, USAGE'))
+
+-- information_schema.routines
+select current_database() as specific_catalog, n.nspname as specific_schema,
+  p.proname::text || '_' || p.oid::text as specific_name, current_database() as routine_catalog,
+  n.nspname as routine_schema, p.proname as routine_name,
+  case p.prokind when 'f' then 'FUNCTION' when 'p' then 'PROCEDURE' end as routine_type,
+  case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' else format_type(t.oid, null) end
+    as data_type,
+  current_database() as type_udt_catalog, nt.nspname as type_udt_schema, t.typname as type_udt_name,
+  '0' as dtd_identifier, case when l.lanname = 'sql' then 'SQL' else 'EXTERNAL' end as routine_body,
+  case when pg_has_role(p.proowner, 'USAGE') then p.prosrc end as routine_definition,
+  upper(l.lanname) as external_language, 'GENERAL' as parameter_style,
+  case when p.provolatile = 'i' then 'YES' else 'NO' end as is_deterministic,
+  'MODIFIES' as sql_data_access,
+  case when p.prokind <> 'p' then case when p.proisstrict then 'YES' else 'NO' end end as is_null_call,
+  'YES' as schema_level_routine, 0 as max_dynamic_result_sets,
+  case when p.prosecdef then 'DEFINER' else 'INVOKER' end as security_type, 'NO' as as_locator,
+  'NO' as is_udt_dependent
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+  left join pg_type t on t.oid = p.prorettype left join pg_namespace nt on nt.oid = t.typnamespace
+where p.prokind in ('f', 'p')
+
+-- information_schema.role_table_grants
+select grantor, grantee, table_catalog, table_schema, table_name, privilege_type, is_grantable,
+  with_hierarchy
+from information_schema.table_privileges where grantee <> 'PUBLIC'

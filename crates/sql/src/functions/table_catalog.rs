@@ -1,0 +1,84 @@
+//! The functions over the catalog that psql, drivers and `information_schema` use.
+//!
+//! Source: PostgreSQL 15, catalog `pg_proc`. See [`super::table`] for what a row says.
+
+use super::table::functions;
+
+functions! {
+    1264 "pg_char_to_encoding" (NAME) INT4 "s" session;
+    1716 "pg_get_expr" (PG_NODE_TREE OID) TEXT "s" session;
+    2082 "pg_operator_is_visible" (OID) BOOL "s" session;
+    2093 "pg_conversion_is_visible" (OID) BOOL "s" session;
+    2098 "pg_get_functiondef" (OID) TEXT "s" session;
+    2181 "has_sequence_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    2182 "has_sequence_privilege" (NAME OID TEXT) BOOL "s" session;
+    2183 "has_sequence_privilege" (OID TEXT TEXT) BOOL "s" session;
+    2184 "has_sequence_privilege" (OID OID TEXT) BOOL "s" session;
+    2185 "has_sequence_privilege" (TEXT TEXT) BOOL "s" session;
+    2186 "has_sequence_privilege" (OID TEXT) BOOL "s" session;
+    2232 "pg_get_function_identity_arguments" (OID) TEXT "s" session;
+    2256 "has_function_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    2257 "has_function_privilege" (NAME OID TEXT) BOOL "s" session;
+    2258 "has_function_privilege" (OID TEXT TEXT) BOOL "s" session;
+    2259 "has_function_privilege" (OID OID TEXT) BOOL "s" session;
+    2260 "has_function_privilege" (TEXT TEXT) BOOL "s" session;
+    2261 "has_function_privilege" (OID TEXT) BOOL "s" session;
+    2262 "has_language_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    2263 "has_language_privilege" (NAME OID TEXT) BOOL "s" session;
+    2264 "has_language_privilege" (OID TEXT TEXT) BOOL "s" session;
+    2265 "has_language_privilege" (OID OID TEXT) BOOL "s" session;
+    2266 "has_language_privilege" (TEXT TEXT) BOOL "s" session;
+    2267 "has_language_privilege" (OID TEXT) BOOL "s" session;
+    2319 "pg_encoding_max_length" (INT4) INT4 "i" session;
+    2322 "pg_tablespace_size" (OID) INT8 "v" session;
+    2323 "pg_tablespace_size" (NAME) INT8 "v" session;
+    2390 "has_tablespace_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    2391 "has_tablespace_privilege" (NAME OID TEXT) BOOL "s" session;
+    2392 "has_tablespace_privilege" (OID TEXT TEXT) BOOL "s" session;
+    2393 "has_tablespace_privilege" (OID OID TEXT) BOOL "s" session;
+    2394 "has_tablespace_privilege" (TEXT TEXT) BOOL "s" session;
+    2395 "has_tablespace_privilege" (OID TEXT) BOOL "s" session;
+    2509 "pg_get_expr" (PG_NODE_TREE OID BOOL) TEXT "s" session;
+    2998 "pg_indexes_size" (REGCLASS) INT8 "v" session;
+    3024 "has_any_column_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    3025 "has_any_column_privilege" (NAME OID TEXT) BOOL "s" session;
+    3026 "has_any_column_privilege" (OID TEXT TEXT) BOOL "s" session;
+    3027 "has_any_column_privilege" (OID OID TEXT) BOOL "s" session;
+    3028 "has_any_column_privilege" (TEXT TEXT) BOOL "s" session;
+    3029 "has_any_column_privilege" (OID TEXT) BOOL "s" session;
+    3034 "pg_relation_filepath" (REGCLASS) TEXT "s" session;
+    3073 "pg_is_wal_replay_paused" () BOOL "v" session;
+    3138 "has_type_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    3139 "has_type_privilege" (NAME OID TEXT) BOOL "s" session;
+    3140 "has_type_privilege" (OID TEXT TEXT) BOOL "s" session;
+    3141 "has_type_privilege" (OID OID TEXT) BOOL "s" session;
+    3142 "has_type_privilege" (TEXT TEXT) BOOL "s" session;
+    3143 "has_type_privilege" (OID TEXT) BOOL "s" session;
+    3298 "row_security_active" (OID) BOOL "s" session;
+    3299 "row_security_active" (TEXT) BOOL "s" session;
+    3403 "pg_statistics_obj_is_visible" (OID) BOOL "s" session;
+    3408 "pg_get_partition_constraintdef" (OID) TEXT "s" session;
+    3415 "pg_get_statisticsobjdef" (OID) TEXT "s" session;
+    3448 "pg_collation_actual_version" (OID) TEXT "v" session;
+    3479 "to_regprocedure" (TEXT) REGPROCEDURE "s" session;
+    3494 "to_regproc" (TEXT) REGPROC "s" session;
+    3537 "pg_describe_object" (OID OID INT4) TEXT "s" session;
+    3756 "pg_ts_parser_is_visible" (OID) BOOL "s" session;
+    3757 "pg_ts_dict_is_visible" (OID) BOOL "s" session;
+    3758 "pg_ts_config_is_visible" (OID) BOOL "s" session;
+    3768 "pg_ts_template_is_visible" (OID) BOOL "s" session;
+    3808 "pg_get_function_arg_default" (OID INT4) TEXT "s" session;
+    3815 "pg_collation_is_visible" (OID) BOOL "s" session;
+    3829 "pg_opfamily_is_visible" (OID) BOOL "s" session;
+    3842 "pg_relation_is_updatable" (REGCLASS BOOL) INT4 "s" session;
+    3843 "pg_column_is_updatable" (REGCLASS INT2 BOOL) BOOL "s" session;
+    4032 "pg_sequence_last_value" (REGCLASS) INT8 "v" session;
+    4086 "to_regnamespace" (TEXT) REGNAMESPACE "s" session;
+    4093 "to_regrole" (TEXT) REGROLE "s" session;
+    6120 "pg_get_replica_identity_index" (REGCLASS) REGCLASS "s" session;
+    6197 "pg_get_function_sqlbody" (OID) TEXT "s" session;
+    6205 "has_parameter_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    6206 "has_parameter_privilege" (OID TEXT TEXT) BOOL "s" session;
+    6207 "has_parameter_privilege" (TEXT TEXT) BOOL "s" session;
+    6249 "pg_database_collation_actual_version" (OID) TEXT "v" session;
+}
