@@ -14,7 +14,8 @@
 //! # Descriptors
 //! The insert of a descriptor makes its tree before any row of the record is written, and the
 //! delete of one drops the tree after. An index made on a table that has rows gets its entries
-//! here, in line; doing that beside the line is left out.
+//! here, in line, which is for small tables and those of the same record; the trees of a
+//! [build](crate::build) are there already, and are switched to.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,7 @@ use base::row::{Row, RowBuilder};
 use base::{Error, Key, KeyRange, Lsn, Result, SequenceId, TreeId};
 use storage::Store;
 
+use crate::build::Plan;
 use crate::record::{Change, RowChange};
 use crate::registry::{index_key, Indexes, Registry};
 
@@ -36,6 +38,12 @@ pub struct Derived {
     dropped: Vec<TreeId>,
     changes: Vec<Written>,
     catalog: bool,
+    /// Builds that begin.
+    begun: Vec<Plan>,
+    /// Builds that end …
+    ended: Vec<TreeId>,
+    /// … and the trees among `made` that they have made.
+    adopted: Vec<TreeId>,
 }
 
 #[derive(Debug)]
@@ -92,21 +100,63 @@ pub fn derive(store: &Store, registry: &Registry, changes: &[RowChange]) -> Resu
     };
     for change in changes {
         derived.catalog |= change.tree.is_catalog();
-        if change.tree == TreeId::DESCRIPTORS && change.change == Change::Delete {
-            derived.dropped.push(tree_of(&change.key)?);
+        match (change.tree, &change.change) {
+            (TreeId::DESCRIPTORS, Change::Delete) => derived.dropped.push(tree_of(&change.key)?),
+            (TreeId::BUILDS, Change::Insert(row)) => derived.begun.push(Plan::from_row(row)?),
+            (TreeId::BUILDS, Change::Delete) => derived.ended.push(tree_of(&change.key)?),
+            _ => {}
         }
     }
+    adopt_builds(store, registry, &mut derived)?;
     for rows in changes.chunk_by(|a, b| a.tree == b.tree) {
         derive_tree(store, registry, rows, &mut derived)?;
     }
     let made = std::mem::take(&mut derived.made);
     for descriptor in &made {
+        if derived.adopted.contains(&descriptor.id) {
+            continue;
+        }
         if let TreeKind::Index(index) = &descriptor.kind {
             build_index(store, descriptor.id, index, changes, &mut derived)?;
         }
     }
     derived.made = made;
     Ok(derived)
+}
+
+/// Finds which of the trees that a record makes were built beside it, and does what is left to do
+/// of them.
+fn adopt_builds(store: &Store, registry: &Registry, derived: &mut Derived) -> Result<()> {
+    let builds = registry.builds();
+    for id in &derived.ended {
+        let build = builds.get(*id);
+        let build = build.ok_or_else(|| Error::corrupted(format!("tree {id} is not built")))?;
+        let is_made = |tree: &TreeId| derived.made.iter().any(|made| made.id == *tree);
+        let first = derived.adopted.len();
+        derived.adopted.extend(build.plan.trees().filter(is_made));
+        if derived.adopted.len() > first {
+            builds.complete(store, *id)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the first entry of a new term changes: builds of earlier terms end.
+///
+/// # Errors
+/// As [`derive()`].
+pub fn derive_new_term(store: &Store, registry: &Registry) -> Result<Derived> {
+    let builds = registry.builds().all();
+    let mut changes: Vec<_> = builds
+        .iter()
+        .map(|build| RowChange {
+            tree: TreeId::BUILDS,
+            key: build.plan.id().descriptor_key(),
+            change: Change::Delete,
+        })
+        .collect();
+    crate::record::sort(&mut changes);
+    derive(store, registry, &changes)
 }
 
 fn tree_of(descriptor_key: &[u8]) -> Result<TreeId> {
@@ -129,7 +179,9 @@ fn derive_tree(
     if !made && !registry.is_table(tree) {
         return Err(Error::corrupted(format!("rows of tree {tree}, no table")));
     }
-    let indexes = registry.indexes(tree);
+    // A tree that was built has rows, of which the record knows.
+    let made = made && !derived.adopted.contains(&tree);
+    let indexes = indexes_after(registry, tree, derived);
     let mut old = Vec::new();
     for change in rows {
         let exists = !made && store.get(tree, &change.key, Lsn::MAX, &mut old)?.exists;
@@ -141,6 +193,26 @@ fn derive_tree(
         derived.write(tree, change.key.clone(), new);
     }
     Ok(())
+}
+
+/// The indexes of a table, with those that were built beside the record.
+fn indexes_after(registry: &Registry, table: TreeId, derived: &Derived) -> Option<Indexes> {
+    let known = registry.indexes(table);
+    if derived.adopted.is_empty() {
+        return known;
+    }
+    let mut all = known.map_or_else(Vec::new, |known| known.to_vec());
+    for made in &derived.made {
+        match &made.kind {
+            TreeKind::Index(index)
+                if index.table == table && derived.adopted.contains(&made.id) =>
+            {
+                all.push((made.id, index.clone()));
+            }
+            _ => {}
+        }
+    }
+    (!all.is_empty()).then(|| all.into())
 }
 
 /// The row after a change, given the row before it.
@@ -251,7 +323,10 @@ pub fn for_each_row(
 /// Only errors that stop the node.
 pub fn apply(store: &Store, registry: &Registry, lsn: Lsn, derived: Derived) -> Result<()> {
     for descriptor in &derived.made {
-        store.create_tree(lsn, descriptor.id)?;
+        match derived.adopted.contains(&descriptor.id) {
+            true => store.adopt_tree(lsn, descriptor.id)?,
+            false => store.create_tree(lsn, descriptor.id)?,
+        }
     }
     for tree in &derived.dropped {
         store.drop_tree(lsn, *tree)?;
@@ -272,13 +347,19 @@ pub fn apply(store: &Store, registry: &Registry, lsn: Lsn, derived: Derived) -> 
     for tree in derived.dropped {
         registry.remove(tree);
     }
+    for id in derived.ended {
+        registry.builds().end(store, id);
+    }
+    for plan in derived.begun {
+        registry.builds().begin(store, lsn, plan)?;
+    }
     if derived.catalog {
         registry.catalog_changed(lsn);
     }
     Ok(())
 }
 
-/// Builds the registry from the newest state of the store.
+/// Builds the registry from the newest state of the store, builds left out.
 pub fn load_registry(store: &Store, registry: &Registry, lsn: Lsn) -> Result<()> {
     let mut descriptors = Vec::new();
     for_each_row(store, TreeId::DESCRIPTORS, |_, row| {

@@ -64,6 +64,8 @@ pub struct GroupSettings {
     pub absent_log_bytes_max: u64,
     /// The size of one segment of the log.
     pub segment_bytes: u64,
+    /// Trees are made of so many rows in line with other commits; of more, beside them.
+    pub rows_built_in_line: usize,
 }
 
 impl Default for GroupSettings {
@@ -77,6 +79,7 @@ impl Default for GroupSettings {
             kept_log_bytes: 64 << 20,
             absent_log_bytes_max: 1 << 30,
             segment_bytes: 16 << 20,
+            rows_built_in_line: 1_000,
         }
     }
 }

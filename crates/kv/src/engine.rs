@@ -26,8 +26,11 @@ use base::{
 };
 use storage::{Read, Scanned, Store};
 
+use crate::build::Plan;
 use crate::config::{GroupConfig, Observer, Transport};
-use crate::group::{not_leader, term_is_over, CommitRequest, Group, Snapshot, TXN_SEQUENCE};
+use crate::group::{
+    not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, TXN_SEQUENCE,
+};
 use crate::locks::{LockTable, TxnLocks};
 use crate::registry::Indexes;
 use crate::txn::{Leader, Txn, View};
@@ -261,6 +264,14 @@ impl Leader for Arc<Group> {
 
     fn indexes(&self, table: TreeId) -> Option<Indexes> {
         Group::indexes(self, table)
+    }
+
+    fn rows_built_in_line(&self) -> usize {
+        self.config().settings.rows_built_in_line
+    }
+
+    fn begin_build(&self, term: Term, txn: TxnId, plan: &Plan) -> Result<BuildHandle> {
+        Group::begin_build(self, term, txn, plan)
     }
 
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64> {

@@ -17,10 +17,10 @@
 //! |---|---|
 //! | format | 1 byte, [`FORMAT`] |
 //! | group | varint |
-//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint |
+//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built |
 
 use base::codec::{put_bytes, put_varint, Reader};
-use base::{Error, GroupId, Lsn, Position, Result, Term};
+use base::{Error, GroupId, Lsn, Position, Result, Term, TreeId};
 
 /// The version of this encoding; a frame of another is refused.
 pub const FORMAT: u8 = 1;
@@ -29,6 +29,7 @@ const CONSENSUS: u8 = 1;
 const CHUNK_REQUEST: u8 = 2;
 const CHUNK: u8 = 3;
 const NO_CHECKPOINT: u8 = 4;
+const BUILT: u8 = 5;
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +53,11 @@ pub enum Frame {
         chunks: u64,
         /// What it holds.
         bytes: Vec<u8>,
+    },
+    /// The sender has done a [build](crate::build).
+    Built {
+        /// Which: the first of its trees.
+        tree: TreeId,
     },
     /// That checkpoint is not to be had here any more.
     NoCheckpoint {
@@ -134,6 +140,10 @@ impl Frame {
                 put_varint(&mut out, *chunks);
                 put_bytes(&mut out, bytes);
             }
+            Frame::Built { tree } => {
+                out.push(BUILT);
+                put_varint(&mut out, tree.0);
+            }
             Frame::NoCheckpoint { checkpoint } => {
                 out.push(NO_CHECKPOINT);
                 put_position(&mut out, *checkpoint);
@@ -170,6 +180,9 @@ impl Frame {
             NO_CHECKPOINT => Frame::NoCheckpoint {
                 checkpoint: position(&mut reader)?,
             },
+            BUILT => Frame::Built {
+                tree: TreeId(reader.varint()?),
+            },
             other => return Err(Error::corrupted(format!("a frame of kind {other}"))),
         };
         reader.finish()?;
@@ -204,6 +217,9 @@ mod tests {
                 bytes: vec![1, 2, 3],
             },
             Frame::NoCheckpoint { checkpoint },
+            Frame::Built {
+                tree: TreeId(20_000),
+            },
         ];
         for frame in frames {
             let bytes = frame.encode(GroupId(9));

@@ -20,6 +20,7 @@
 //! | group | `Group` | ticks, frames, gathered commits, applying in turns, fetching checkpoints |
 //! | log writer | `Log` | write and fsync, one at a time |
 //! | checkpointer | `Background` | checkpoints, compaction of the log |
+//! | builder | `Background` | trees made of a table's rows ([`crate::build`]) |
 //!
 //! All of them meet under one latch ([`core`]), held for microseconds and never across a wait.
 //!
@@ -27,6 +28,7 @@
 //! Large transactions in chunks, transfer of leadership, changes of membership by an operator,
 //! parallel apply.
 
+mod builder;
 mod catchup;
 mod checkpoints;
 mod core;
@@ -60,6 +62,7 @@ use raft::{SnapshotMeta, Standbys};
 use storage::log::Log;
 use storage::Store;
 
+pub use builder::BuildHandle;
 pub use digest::Digest;
 pub use replay::replay_for_check;
 pub use sequencer::TXN_SEQUENCE;
@@ -92,6 +95,7 @@ pub struct Group {
     catchup: catchup::Catchup,
     lag: Mutex<lag::Lag>,
     inline: flush::InlinePolicy,
+    abandoned: builder::Abandoned,
     core: Mutex<core::Core>,
     values: values::Values,
     shared: Shared,
@@ -238,6 +242,7 @@ impl Group {
         }
         match frame {
             Frame::Consensus(messages) => self.step(from, messages),
+            Frame::Built { tree } => self.note_built(from, tree),
             other => self.receive_checkpoint_frame(from, other),
         }
     }
@@ -403,7 +408,14 @@ impl Group {
         self.shared.leading.store(0, Ordering::SeqCst);
         self.shared.lease_until.store(0, Ordering::SeqCst);
         self.gate.close();
-        for event in [&self.lease_changed, &self.room, &self.work, &self.log_work] {
+        let builds = &self.registry.builds().changed;
+        for event in [
+            &self.lease_changed,
+            &self.room,
+            &self.work,
+            &self.log_work,
+            builds,
+        ] {
             event.notify_all();
         }
         Ok(())

@@ -19,6 +19,8 @@ use base::row::Row;
 use base::sync::{Mutex, RwLock};
 use base::{Error, Key, Lsn, Result, SqlState, TreeId};
 
+use crate::build::Builds;
+
 /// The secondary indexes of one table, in ascending order of their trees.
 pub type Indexes = Arc<[(TreeId, IndexDescriptor)]>;
 
@@ -27,6 +29,7 @@ pub type Indexes = Arc<[(TreeId, IndexDescriptor)]>;
 pub struct Registry {
     trees: RwLock<Trees>,
     catalog: Mutex<CatalogVersion>,
+    builds: Builds,
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +39,11 @@ struct Trees {
 }
 
 impl Registry {
+    /// The builds that are under way.
+    pub fn builds(&self) -> &Builds {
+        &self.builds
+    }
+
     /// The secondary indexes of a table.
     pub fn indexes(&self, table: TreeId) -> Option<Indexes> {
         self.trees.read().indexes.get(&table).cloned()

@@ -61,7 +61,8 @@ use base::{
 use raft::planted::{is_planted, Bug};
 use storage::{Read, Scanned};
 
-use crate::group::CommitRequest;
+use crate::build::Plan;
+use crate::group::{BuildHandle, CommitRequest};
 use crate::locks::{Acquired, TxnLocks};
 use crate::registry::Indexes;
 use views::Views;
@@ -85,6 +86,10 @@ pub trait Leader: 'static {
     fn visible(&self) -> Lsn;
     /// The secondary indexes of a table, if it has any.
     fn indexes(&self, table: TreeId) -> Option<Indexes>;
+    /// See [`crate::GroupSettings::rows_built_in_line`].
+    fn rows_built_in_line(&self) -> usize;
+    /// See [`crate::Group::begin_build`].
+    fn begin_build(&self, term: Term, txn: TxnId, plan: &Plan) -> Result<BuildHandle>;
     /// The first of `count` numbers of a sequence. What they rest on comes before any commit of
     /// who took them.
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64>;
@@ -138,6 +143,8 @@ pub struct Txn<L: Leader> {
     next_savepoint: u32,
     views: Views<L::Snapshot>,
     last_locked: LastLocked,
+    /// Trees that are made beside the work, to be switched to when this commits.
+    builds: Vec<BuildHandle>,
     stored: RowBatch,
     probe: RowBatch,
     probe_row: Vec<u8>,
@@ -165,6 +172,7 @@ impl<L: Leader> Txn<L> {
             next_savepoint: 0,
             views: Views::default(),
             last_locked: LastLocked::default(),
+            builds: Vec::new(),
             stored: RowBatch::default(),
             probe: RowBatch::default(),
             probe_row: Vec::new(),
@@ -188,9 +196,32 @@ impl<L: Leader> Txn<L> {
         }
     }
 
+    /// Whether this transaction had the tree built, so that the store shows it at [`Lsn::MAX`] only.
+    fn is_built(&self, tree: TreeId) -> bool {
+        let mut plans = self.builds.iter().map(BuildHandle::plan);
+        plans.any(|plan| plan.trees().any(|built| built == tree))
+    }
+
+    /// Where to read a tree, so as to see what there is at `at`.
+    fn read_at(&self, tree: TreeId, at: Lsn) -> Lsn {
+        match self.is_built(tree) {
+            true => Lsn::MAX,
+            false => at,
+        }
+    }
+
+    /// To be called after a tree was read: what is built ends with its term, and then shows nothing.
+    fn check_built(&self, tree: TreeId) -> Result<()> {
+        match self.is_built(tree) {
+            true => self.leader.check_term(self.at()?.term),
+            false => Ok(()),
+        }
+    }
+
     /// Whether this transaction made the tree, so that the store does not know it.
     fn is_new_tree(&self, tree: TreeId) -> bool {
         tree >= TreeId::FIRST_USER
+            && !self.is_built(tree)
             && self.writes.touches(TreeId::DESCRIPTORS)
             && self
                 .writes
@@ -201,7 +232,8 @@ impl<L: Leader> Txn<L> {
     fn get_newest(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<Read> {
         let view = self.view()?;
         let term = view.position().term;
-        let read = view.get(tree, key, self.leader.visible(), row)?;
+        let at = self.read_at(tree, self.leader.visible());
+        let read = view.get(tree, key, at, row)?;
         self.leader.check_term(term)?;
         self.owe(term, read.owes);
         Ok(read)
@@ -234,6 +266,7 @@ impl<L: Leader> Txn<L> {
     ) -> Result<Option<KeyRange>> {
         let term = self.at()?.term;
         let is_new = self.is_new_tree(tree);
+        let at = self.read_at(tree, at);
         let is_written = self.writes.touches(tree);
         batch.clear();
         if is_new && !is_written {
@@ -250,6 +283,7 @@ impl<L: Leader> Txn<L> {
             } else {
                 let view = self.view()?;
                 let scanned = view.scan(tree, left, direction, at, limit, into)?;
+                self.check_built(tree)?;
                 self.owe(term, scanned.owes);
                 scanned.rest
             };
@@ -305,6 +339,7 @@ impl<L: Leader> Txn<L> {
         self.last_locked.row = row;
         let read = read?;
         let is_changed = read.version > at.lsn
+            && !self.is_built(tree)
             && !(strength == RowLock::KeyShare && read.exists && self.has_same_keys(tree, key)?);
         if is_changed && self.isolation != Isolation::ReadCommitted {
             let what = if read.exists { "update" } else { "delete" };
@@ -436,7 +471,8 @@ impl<L: Leader> Transaction for Txn<L> {
         }
         let view = self.view()?;
         let at = view.position();
-        let read = view.get(tree, key, at.lsn, row)?;
+        let read = view.get(tree, key, self.read_at(tree, at.lsn), row)?;
+        self.check_built(tree)?;
         if read.exists || !is_planted(Bug::AbsenceUngated) {
             self.owe(at.term, read.owes);
         }
@@ -589,6 +625,9 @@ impl<L: Leader> Transaction for Txn<L> {
         let number = self.number_of(savepoint);
         self.savepoints.truncate(number);
         self.writes.rollback_to(number);
+        // Whoever is dropped here is given up.
+        let writes = &self.writes;
+        self.builds.retain(|build| is_switched(writes, build));
         self.locks.rollback_to(self.savepoints[number - 1].1);
         self.last_locked.tree = None;
     }
@@ -621,8 +660,16 @@ impl<L: Leader> Transaction for Txn<L> {
             changes,
             durability,
         })?;
+        this.builds.drain(..).for_each(BuildHandle::switched);
         this.locks.release_all();
         this.debt.add(this.leader.group(), position);
         Ok(this.debt)
     }
+}
+
+/// Whether the commit of these writes switches to what was built.
+fn is_switched(writes: &WriteSet, build: &BuildHandle) -> bool {
+    let key = build.plan().id().descriptor_key();
+    let own = writes.newest(TreeId::BUILDS, &key);
+    own.is_some_and(|own| own.row.is_none())
 }

@@ -353,6 +353,20 @@ impl WriteSet {
         }
     }
 
+    /// Every row of a tree that was written: its key, the newest version before the transaction, the
+    /// newest of the transaction.
+    pub fn changed_rows(
+        &self,
+        tree: TreeId,
+    ) -> impl Iterator<Item = (&Key, Option<&[u8]>, Option<&[u8]>)> {
+        let stacks = self.trees.get(&tree).map(|written| &written.stacks);
+        let stacks = stacks.into_iter().flatten();
+        stacks.map(|(key, stack)| {
+            let newest = stack.newest.state.as_deref();
+            (key, stack.base.as_deref(), newest)
+        })
+    }
+
     /// What the transaction does, one change per row, in the order of trees and keys. Entries of
     /// secondary indexes are left out, and trees for which `is_dropped` holds.
     ///

@@ -79,7 +79,8 @@ impl Store {
     pub fn drop_tree(&self, lsn: Lsn, tree: TreeId) -> Result<()> {
         let mut writer = self.writer.lock();
         self.check_new(lsn)?;
-        let found = self.tree(tree).filter(|tree| tree.dropped().is_none());
+        let found = self.tree(tree);
+        let found = found.filter(|tree| tree.dropped().is_none() && !tree.is_building());
         let found = found.ok_or_else(|| Error::corrupted(format!("tree {tree} is not there")))?;
         found.set_dropped(Some(lsn));
         self.raise_directory(lsn);
@@ -181,7 +182,7 @@ impl Store {
         Ok(false)
     }
 
-    fn check_new(&self, lsn: Lsn) -> Result<()> {
+    pub(crate) fn check_new(&self, lsn: Lsn) -> Result<()> {
         if lsn > self.applied() {
             return Ok(());
         }
@@ -193,7 +194,7 @@ impl Store {
 
     fn tree_to_change(&self, writer: &mut Writer, lsn: Lsn, id: TreeId) -> Result<Arc<Tree>> {
         match self.tree(id) {
-            Some(tree) if tree.dropped().is_none() => Ok(tree),
+            Some(tree) if tree.dropped().is_none() && !tree.is_building() => Ok(tree),
             None if id < TreeId::FIRST_USER => self.make_tree(writer, lsn, id),
             _ => Err(Error::corrupted(format!(
                 "record {lsn} changes tree {id}, which is not there"
@@ -202,13 +203,25 @@ impl Store {
     }
 
     fn make_tree(&self, writer: &mut Writer, lsn: Lsn, id: TreeId) -> Result<Arc<Tree>> {
+        let tree = self.plant_tree(writer, id, lsn, lsn)?;
+        self.raise_directory(lsn);
+        writer.history.push_back((lsn, Event::Created(id)));
+        Ok(tree)
+    }
+
+    /// An empty tree.
+    pub(crate) fn plant_tree(
+        &self,
+        writer: &mut Writer,
+        id: TreeId,
+        lsn: Lsn,
+        created: Lsn,
+    ) -> Result<Arc<Tree>> {
         let (root, mut page) = self.new_page(writer, PageKind::Leaf, id, 0)?;
         page.raise_lsn(lsn);
         let root = self.cache.insert(root, page);
-        let tree = Arc::new(Tree::new(id, root, lsn, None));
+        let tree = Arc::new(Tree::new(id, root, created, None));
         self.trees.write().insert(id, tree.clone());
-        self.raise_directory(lsn);
-        writer.history.push_back((lsn, Event::Created(id)));
         Ok(tree)
     }
 
@@ -315,7 +328,7 @@ impl Store {
     }
 
     /// Puts a row that is too long for a leaf into overflow pages.
-    fn store_row<'a>(
+    pub(crate) fn store_row<'a>(
         &self,
         writer: &mut Writer,
         tree: TreeId,
@@ -486,7 +499,7 @@ impl Store {
     }
 
     /// Forgets a tree. Its pages are given back bit by bit, as others are released.
-    fn remove_tree(&self, writer: &mut Writer, id: TreeId) {
+    pub(crate) fn remove_tree(&self, writer: &mut Writer, id: TreeId) {
         if let Some(tree) = self.trees.write().remove(&id) {
             writer.doomed.push((id, tree.root.id));
         }

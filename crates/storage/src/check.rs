@@ -82,9 +82,9 @@ impl Store {
         let mut walk = Walk::new(&source, visit);
         let mut trees = BTreeMap::new();
         for tree in found {
-            walk.silent = tree.dropped().is_some();
+            walk.silent = tree.dropped().is_some() || tree.is_building();
             let rows = walk.tree(tree.id, tree.root.id)?;
-            if tree.dropped().is_none() {
+            if !walk.silent {
                 trees.insert(tree.id, rows);
             }
         }

@@ -110,14 +110,21 @@ impl Store {
             .trees
             .read()
             .values()
+            .filter(|tree| !tree.is_building())
             .map(|tree| TreeRecord {
                 id: tree.id,
                 root: tree.root.id,
-                created: tree.created,
+                created: tree.created(),
                 dropped: tree.dropped().is_some(),
             })
             .collect();
         trees.sort_unstable_by_key(|tree| tree.id);
+        // Whoever opens the store at this checkpoint builds anew.
+        let mut doomed = writer.doomed.clone();
+        let building = self.trees.read();
+        let building = building.values().filter(|tree| tree.is_building());
+        doomed.extend(building.map(|tree| (tree.id, tree.root.id)));
+        doomed[writer.doomed.len()..].sort_unstable();
         let mut checkpoint = self.checkpoint.lock();
         if let Some(other) = &*checkpoint {
             return Err(Error::internal(format!(
@@ -139,7 +146,7 @@ impl Store {
                 next_page: writer.next_page,
                 map: Vec::new(),
                 trees,
-                doomed: writer.doomed.clone(),
+                doomed,
                 vacant: Vec::new(),
             },
             stage: Stage::Pages,

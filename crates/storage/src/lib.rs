@@ -25,6 +25,7 @@
 //! interfaces of the page cache and the undo store do not assume either.
 
 mod apply;
+mod build;
 mod cache;
 mod check;
 mod checkpoint;

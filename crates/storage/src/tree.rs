@@ -35,7 +35,8 @@ pub const SCAN_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct Tree {
     pub(crate) id: TreeId,
     pub(crate) root: Arc<Frame>,
-    pub(crate) created: Lsn,
+    /// [`Lsn::MAX`] while it is being built.
+    created: AtomicU64,
     /// 0 while it is there.
     dropped: AtomicU64,
 }
@@ -45,8 +46,29 @@ impl Tree {
         Tree {
             id,
             root,
-            created,
+            created: AtomicU64::new(created.0),
             dropped: AtomicU64::new(dropped.unwrap_or_default().0),
+        }
+    }
+
+    pub(crate) fn created(&self) -> Lsn {
+        Lsn(self.created.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn is_building(&self) -> bool {
+        self.created() == Lsn::MAX
+    }
+
+    /// Makes a tree that was built one like any other.
+    pub(crate) fn adopt(&self, lsn: Lsn) {
+        self.created.store(lsn.0, Ordering::Release);
+    }
+
+    /// What any read of it owes: that it is there.
+    fn owes(&self) -> Lsn {
+        match self.created() {
+            Lsn::MAX => Lsn::ZERO,
+            created => created,
         }
     }
 
@@ -63,7 +85,7 @@ impl Tree {
     }
 
     fn is_visible(&self, at: Lsn) -> bool {
-        self.created <= at && self.dropped().is_none_or(|dropped| dropped > at)
+        self.created() <= at && self.dropped().is_none_or(|dropped| dropped > at)
     }
 }
 
@@ -118,12 +140,12 @@ impl Store {
                 Ok(slot) => self.read_version(page, slot, at, row)?,
                 Err(_) => None,
             };
-            let owes = page.lsn().min(at);
+            let owes = page.lsn().max(tree.owes()).min(at);
             Ok(match found {
                 Some((version, true)) => Read {
                     exists: true,
                     version,
-                    owes: version,
+                    owes: version.max(tree.owes()),
                 },
                 Some((version, false)) => Read {
                     exists: false,
@@ -168,7 +190,7 @@ impl Store {
             batch,
             bytes: 0,
             row: Vec::new(),
-            owes: Lsn::ZERO,
+            owes: tree.owes(),
         };
         let mut rest = range.clone();
         for _ in 0..SCAN_LEAVES_MAX {

@@ -1,5 +1,7 @@
 //! Transactions over whole groups, in a small world where nodes crash.
 
+mod builds;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::task::Poll;
@@ -38,14 +40,24 @@ struct Cluster {
     world: World,
     nodes: Nodes,
     voters: u64,
+    settings: GroupSettings,
 }
 
 impl Cluster {
     fn new(seed: u64, voters: u64) -> Cluster {
+        let settings = GroupSettings {
+            segment_bytes: 64 << 10,
+            ..GroupSettings::default()
+        };
+        Cluster::with(seed, voters, settings)
+    }
+
+    fn with(seed: u64, voters: u64, settings: GroupSettings) -> Cluster {
         let mut cluster = Cluster {
             world: World::new(seed),
             nodes: Nodes::default(),
             voters,
+            settings,
         };
         (1..=voters).for_each(|id| cluster.start(NodeId(id)));
         cluster
@@ -66,10 +78,7 @@ impl Cluster {
             node,
             directory: "g1".to_owned(),
             members: members.collect(),
-            settings: GroupSettings {
-                segment_bytes: 64 << 10,
-                ..GroupSettings::default()
-            },
+            settings: self.settings.clone(),
         };
         let open = KvEngine::open(host.clone(), config, host.clone(), Arc::new(()));
         let engine = self.world.run(open).expect("the group opens");

@@ -110,7 +110,7 @@ impl Group {
     /// A frame that concerns a checkpoint.
     pub(super) fn receive_checkpoint_frame(&self, from: NodeId, frame: Frame) {
         match frame {
-            Frame::Consensus(_) => {}
+            Frame::Consensus(_) | Frame::Built { .. } => {}
             Frame::ChunkRequest { checkpoint, index } => self.serve(from, checkpoint, index),
             Frame::Chunk {
                 checkpoint,

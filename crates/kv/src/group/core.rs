@@ -241,6 +241,7 @@ impl Group {
         self.observer.leading(None);
         self.lease_changed.notify_all();
         self.room.notify_all();
+        self.registry.builds().changed.notify_all();
     }
 
     /// Takes back what lies above `to`, because the leader's log is another one there.
@@ -268,7 +269,11 @@ impl Group {
 
     fn take_back_trees(&self, to: Lsn) -> Result<()> {
         let store = self.store();
+        // What was half built is of rows that may have been others: begun anew, where it still is
+        // under way.
+        self.registry.builds().clear(&store);
         store.take_back(to)?;
+        self.registry.builds().load(&store)?;
         if self.registry.catalog_version().lsn > to {
             apply::load_registry(&store, &self.registry, to)?;
         }
@@ -288,7 +293,9 @@ impl Group {
         let commit = self.gate.commit();
         let term = core.consensus.term();
         self.log.install(position);
+        self.registry.builds().clear(&self.store());
         apply::load_registry(&store, &self.registry, position.lsn)?;
+        self.registry.builds().load(&store)?;
         let timestamp = super::meta::Meta::decode(&store.checkpoint().meta)?.timestamp;
         core.timestamp = core.timestamp.max(timestamp);
         *self.store.write() = store;
@@ -425,6 +432,7 @@ impl Group {
         self.gate.close();
         self.lease_changed.notify_all();
         self.room.notify_all();
+        self.registry.builds().changed.notify_all();
         self.env
             .stop_node(&format!("group {}: {error}", self.config.group));
     }
@@ -436,6 +444,11 @@ pub(super) fn apply_to(
     registry: &crate::registry::Registry,
     entry: &Entry,
 ) -> Result<Option<Timestamp>> {
+    if entry.kind == EntryKind::Empty && !registry.builds().is_empty() {
+        let derived = apply::derive_new_term(store, registry)?;
+        apply(store, registry, entry.lsn, derived)?;
+        return Ok(None);
+    }
     if entry.kind != EntryKind::Normal {
         store.advance(entry.lsn)?;
         return Ok(None);

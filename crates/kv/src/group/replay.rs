@@ -155,6 +155,7 @@ impl Group {
             catchup: Default::default(),
             lag: Default::default(),
             inline: Default::default(),
+            abandoned: Default::default(),
             values: Default::default(),
             core: Mutex::new(core),
             shared: Shared::default(),
@@ -184,6 +185,11 @@ impl Group {
         };
         self.env
             .spawn(Reactor::Background, "checkpointer", Box::new(task));
+        let group = self.clone();
+        let task =
+            move || -> base::env::LocalBoxFuture<'static, ()> { Box::pin(group.run_builder()) };
+        self.env
+            .spawn(Reactor::Background, "builder", Box::new(task));
     }
 }
 
@@ -253,6 +259,7 @@ pub async fn replay_for_check(
 fn replay(found: &Found, registry: &Registry) -> Result<(Position, Timestamp)> {
     let (mut applied, mut timestamp) = (found.meta.position, found.meta.timestamp);
     load_registry(&found.store, registry, applied.lsn)?;
+    registry.builds().load(&found.store)?;
     let end = found.log.last().lsn.next();
     while applied.lsn.next() < end {
         let entries = found.log.entries(applied.lsn.next(), end, REPLAY_BYTES)?;

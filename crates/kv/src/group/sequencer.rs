@@ -49,7 +49,12 @@ impl Group {
         let mut changes = request.changes;
         record::sort(&mut changes);
         drop_orphans(&self.registry, &mut changes)?;
-        let derived = derive(&self.store(), &self.registry, &changes).map_err(not_fatal)?;
+        let derived = derive(&self.store(), &self.registry, &changes);
+        // A build that is no longer under way has ended with its term.
+        let derived = derived.map_err(|error| match self.check_term(request.term) {
+            Ok(()) => not_fatal(error),
+            Err(over) => over,
+        })?;
         let record = record::encode_transaction(request.txn, &changes);
         if record.len() > RECORD_BYTES_MAX {
             return Err(Error::new(
@@ -86,12 +91,17 @@ impl Group {
 
     /// Sees to it that the record fits the disk, so that a full one is an error and no broken one.
     fn reserve(&self, bytes: usize) -> Result<()> {
+        match self.room_needed(bytes) {
+            Some(needed) => coro::wait(self.log.reserve(needed))?,
+            None => Ok(()),
+        }
+    }
+
+    /// What must be reserved before a record of so many bytes is appended, if anything.
+    pub(super) fn room_needed(&self, bytes: usize) -> Option<u64> {
         let gathered = self.shared.gathered.load(Ordering::SeqCst);
         let needed = (bytes + gathered) as u64 + LOG_BYTES_SPARE;
-        if self.log.room() >= needed {
-            return Ok(());
-        }
-        coro::wait(self.log.reserve(needed))?
+        (self.log.room() < needed).then_some(needed)
     }
 
     /// The line itself.

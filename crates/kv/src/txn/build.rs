@@ -1,36 +1,154 @@
 //! Trees made of the rows that a table has: new indexes, and rows under new keys.
 //!
+//! # Beside the work
+//! A table of many rows: each replica makes the trees of its own rows ([`crate::build`]). What this
+//! transaction has changed of them is left to it. The trees are read like those of the store, and
+//! merged with what it writes from then on; the end of the build is in the write set too, so that a
+//! savepoint takes the whole back.
+//!
 //! # In the write set
 //! A table that this transaction has made, or one of few rows: what is built goes into the write
 //! set. Entries of indexes are derived again when the record is applied, in line; rows under new
 //! keys are in the record.
 
+use std::collections::BTreeSet;
+
 use base::coro;
-use base::engine::{Build, Built, Direction, Inserted, RowBatch, RowKey, TreeDescriptor, TreeKind};
+use base::engine::{
+    Build, Built, Direction, IndexDescriptor, Inserted, RowBatch, RowKey, TreeDescriptor, TreeKind,
+};
 use base::limits::{ROWS_PER_YIELD, SCAN_BATCH_ROWS};
 use base::row::Row;
 use base::{KeyRange, Result, TreeId};
 
 use super::unique::unique_prefix;
 use super::{Leader, Txn, AFTER_ALL};
-use crate::build::{key_of_columns, NewKey};
+use crate::build::{key_of_columns, NewKey, Plan};
 use crate::registry::index_key;
 
 impl<L: Leader> Txn<L> {
     /// As [`base::engine::Transaction::build`].
     pub(super) fn build_trees(&mut self, build: &Build) -> Result<Built> {
+        match self.is_large(build.source)? {
+            true => self.build_beside(build),
+            false => self.build_in_write_set(build),
+        }
+    }
+
+    /// Whether a table is one that the store has, with many rows.
+    fn is_large(&mut self, tree: TreeId) -> Result<bool> {
+        if self.is_new_tree(tree) {
+            return Ok(false);
+        }
+        let most = self.leader.rows_built_in_line();
+        Ok(self.count_rows(tree, most)? > most)
+    }
+
+    fn build_beside(&mut self, build: &Build) -> Result<Built> {
+        let own = self.writes.changed_rows(build.source);
+        let except = own.map(|(key, _, _)| key.clone()).collect();
+        let (first, rows) = self.take_row_numbers(build)?;
+        let plan = Plan::new(build, first, except);
+        let term = self.at()?.term;
+        let handle = self.leader.begin_build(term, self.id, &plan)?;
+        // What is said of the rows rests on them, and they are all below.
+        self.owe(term, handle.begun().lsn);
+        let built = handle.wait()?;
+        if built != Built::Done {
+            return Ok(built);
+        }
+        let (tree, key) = (TreeId::BUILDS, plan.id().descriptor_key());
+        let row = plan.to_row();
+        self.writes
+            .put(tree, &key, Some(&row), None, self.command)?;
+        self.builds.push(handle);
         self.write_descriptors(build)?;
-        let mut numbers = match build.rekeyed.as_ref().map(|new| &new.key) {
-            Some(RowKey::Numbers(sequence)) => {
-                let count = self.count_rows(build.source)?;
-                self.leader.numbers(*sequence, count.max(1))?
+        if build.rekeyed.is_none() {
+            return self.move_own_entries(build);
+        }
+        let own: Vec<_> = self
+            .writes
+            .changed_rows(build.source)
+            .filter_map(|(key, _, newest)| Some((key.clone(), newest?.to_vec())))
+            .collect();
+        // Own rows come after all others.
+        let numbers = (first + rows).saturating_sub(own.len() as u64)..;
+        for (number, (key, row)) in numbers.zip(&own) {
+            let refused = self.build_row(build, number, key, row)?;
+            if let Some(refused) = refused {
+                return Ok(refused);
             }
-            _ => 0,
-        };
+        }
+        Ok(Built::Done)
+    }
+
+    /// Rows that this transaction has changed are in the new indexes as they were before.
+    fn move_own_entries(&mut self, build: &Build) -> Result<Built> {
+        let own: Vec<_> = self
+            .writes
+            .changed_rows(build.source)
+            .map(|(key, base, newest)| {
+                (
+                    key.clone(),
+                    base.map(<[u8]>::to_vec),
+                    newest.map(<[u8]>::to_vec),
+                )
+            })
+            .collect();
+        for (tree, index) in &build.indexes {
+            for (key, base, _) in &own {
+                if let Some(base) = base {
+                    let entry = index_key(index, &Row::parse(base)?, key)?;
+                    self.writes.put_entry(*tree, &entry, false, self.command)?;
+                }
+            }
+            for (key, _, newest) in &own {
+                let Some(newest) = newest else { continue };
+                let row = Row::parse(newest)?;
+                if self.is_in_index(*tree, index, &row)? {
+                    return Ok(duplicate(*tree, newest));
+                }
+                let entry = index_key(index, &row, key)?;
+                self.writes.put_entry(*tree, &entry, true, self.command)?;
+            }
+        }
+        Ok(Built::Done)
+    }
+
+    /// Whether a unique index has the values of this row.
+    fn is_in_index(
+        &mut self,
+        tree: TreeId,
+        index: &IndexDescriptor,
+        row: &Row<'_>,
+    ) -> Result<bool> {
+        if !index.unique {
+            return Ok(false);
+        }
+        match unique_prefix(index, row)? {
+            Some(values) => self.has_entry(tree, &values),
+            None => Ok(false),
+        }
+    }
+
+    /// The first of the numbers that rows get, and how many rows there are; zero where they get none.
+    fn take_row_numbers(&mut self, build: &Build) -> Result<(u64, u64)> {
+        match build.rekeyed.as_ref().map(|new| &new.key) {
+            Some(RowKey::Numbers(sequence)) => {
+                let rows = self.count_rows(build.source, usize::MAX)? as u64;
+                Ok((self.leader.numbers(*sequence, rows.max(1))?, rows))
+            }
+            _ => Ok((0, 0)),
+        }
+    }
+
+    fn build_in_write_set(&mut self, build: &Build) -> Result<Built> {
+        self.write_descriptors(build)?;
+        let (mut number, _) = self.take_row_numbers(build)?;
         let mut outcome = Built::Done;
         self.for_each_row(build.source, |this, key, row| {
-            let refused = this.build_row(build, numbers, key, row)?;
-            numbers += 1;
+            let refused = this.build_row(build, number, key, row)?;
+            number += 1;
             Ok(match refused {
                 None => true,
                 Some(refused) => {
@@ -43,15 +161,7 @@ impl<L: Leader> Txn<L> {
     }
 
     fn write_descriptors(&mut self, build: &Build) -> Result<()> {
-        let table = build.rekeyed.as_ref().map(|new| TreeDescriptor {
-            id: new.tree,
-            kind: TreeKind::Table,
-        });
-        let indexes = build.indexes.iter().map(|(id, index)| TreeDescriptor {
-            id: *id,
-            kind: TreeKind::Index(index.clone()),
-        });
-        for made in table.into_iter().chain(indexes) {
+        for made in Plan::new(build, 0, BTreeSet::new()).descriptors() {
             // Nobody else knows the id, so there is nothing to lock.
             let (tree, key) = (TreeId::DESCRIPTORS, made.id.descriptor_key());
             let row = made.to_row();
@@ -79,18 +189,15 @@ impl<L: Leader> Txn<L> {
                     NewKey::Null(column) => return Ok(Some(Built::NullKey { column })),
                 },
             };
-            if self.writes.newest(new.tree, &key).is_some() {
+            if self.exists_now(new.tree, &key)? {
                 return Ok(Some(duplicate(new.tree, bytes)));
             }
             self.writes
                 .put(new.tree, &key, None, Some(bytes), self.command)?;
         }
         for (tree, index) in &build.indexes {
-            if index.unique {
-                let values = unique_prefix(index, &row)?;
-                if values.is_some_and(|values| self.has_own_entry(*tree, &values)) {
-                    return Ok(Some(duplicate(*tree, bytes)));
-                }
+            if self.is_in_index(*tree, index, &row)? {
+                return Ok(Some(duplicate(*tree, bytes)));
             }
             let entry = index_key(index, &row, &key)?;
             self.writes.put_entry(*tree, &entry, true, self.command)?;
@@ -116,11 +223,12 @@ impl<L: Leader> Txn<L> {
         })
     }
 
-    fn count_rows(&mut self, tree: TreeId) -> Result<u64> {
+    /// How many rows there are; not all are counted when there are more than `most`.
+    fn count_rows(&mut self, tree: TreeId, most: usize) -> Result<usize> {
         let mut count = 0;
         self.for_each_row(tree, |_, _, _| {
             count += 1;
-            Ok(true)
+            Ok(count <= most)
         })?;
         Ok(count)
     }
@@ -150,12 +258,6 @@ impl<L: Leader> Txn<L> {
             }
         }
         Ok(())
-    }
-
-    fn has_own_entry(&self, index: TreeId, values: &[u8]) -> bool {
-        let (range, direction) = (KeyRange::prefix(values), Direction::Forward);
-        let mut own = self.writes.range(index, &range, direction, AFTER_ALL);
-        own.any(|(_, row)| row.is_some())
     }
 }
 

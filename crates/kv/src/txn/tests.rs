@@ -257,6 +257,12 @@ impl Leader for Alone {
     fn indexes(&self, table: TreeId) -> Option<Indexes> {
         self.0.registry.indexes(table)
     }
+    fn rows_built_in_line(&self) -> usize {
+        usize::MAX
+    }
+    fn begin_build(&self, _: Term, _: TxnId, plan: &Plan) -> Result<BuildHandle> {
+        panic!("{plan:?} beside, and there is nobody")
+    }
     fn numbers(&self, _: SequenceId, count: u64) -> Result<u64> {
         let first = self.0.next_number.get();
         self.0.next_number.set(first + count);

@@ -97,7 +97,7 @@ impl<L: Leader> Txn<L> {
     }
 
     /// Whether an index has an entry with these values now, own writes included.
-    fn has_entry(&mut self, index: TreeId, values: &[u8]) -> Result<bool> {
+    pub(super) fn has_entry(&mut self, index: TreeId, values: &[u8]) -> Result<bool> {
         let term = self.at()?.term;
         let now = (self.leader.visible(), AFTER_ALL);
         let (range, direction) = (KeyRange::prefix(values), Direction::Forward);
