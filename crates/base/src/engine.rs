@@ -472,7 +472,7 @@ pub trait Engine: Send + Sync {
     /// Begins a transaction. Nothing is read yet.
     ///
     /// # Errors
-    /// 0A000 for an isolation level that is not there; 57P01 when this node does not lead.
+    /// 57P01 when this node does not lead.
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>>;
 
     /// Takes the next `count` numbers of a counter and returns the first: of a sequence, of OIDs,
@@ -551,6 +551,9 @@ pub trait Transaction {
     /// The isolation level it was begun with.
     fn isolation(&self) -> Isolation;
 
+    /// Changes what it was begun with; only before its first statement.
+    fn set_options(&mut self, options: TxnOptions);
+
     /// Bounds each wait for a lock; zero is no bound.
     fn set_lock_timeout(&mut self, timeout: Duration);
 
@@ -600,6 +603,17 @@ pub trait Transaction {
         wait: LockWait,
         newest: &mut Vec<u8>,
     ) -> Result<LockedRow>;
+
+    /// Locks a row that was in the way of an insert, to change it. Unlike for
+    /// [`Transaction::lock_row`], one that was deleted since the snapshot is just gone.
+    fn lock_row_in_the_way(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        newest: &mut Vec<u8>,
+    ) -> Result<LockedRow> {
+        self.lock_row(tree, key, RowLock::Update, LockWait::Block, newest)
+    }
 
     /// Locks a table (or any object that has a tree) until the end of the transaction.
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool>;

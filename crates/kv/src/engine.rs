@@ -15,14 +15,14 @@
 use std::sync::Arc;
 
 use base::engine::{
-    CatalogVersion, ClusterStatus, Direction, Engine, RowBatch, SequencePosition, SequenceSpec,
-    SequenceValues, Transaction, TxnOptions,
+    CatalogVersion, ClusterStatus, Direction, Engine, LockInfo, RowBatch, SequencePosition,
+    SequenceSpec, SequenceValues, SessionLocks, Transaction, TxnOptions,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
 use base::{
-    Debt, Durability, Error, GroupDebt, GroupId, KeyRange, Lsn, Position, Result, SequenceId, Term,
-    TreeId, TxnId,
+    Debt, Durability, Error, GroupDebt, GroupId, KeyRange, Lsn, Position, Result, SequenceId,
+    SessionId, Term, TreeId, TxnId,
 };
 use storage::{Read, Scanned, Store};
 
@@ -31,8 +31,9 @@ use crate::config::{GroupConfig, Observer, Transport};
 use crate::group::{
     not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, TXN_SEQUENCE,
 };
-use crate::locks::{LockTable, TxnLocks};
+use crate::locks::{AdvisoryLocks, LockTable, Party, TxnLocks};
 use crate::registry::Indexes;
+use crate::serial::Serial;
 use crate::txn::{Leader, Txn, View};
 
 /// Transaction ids that are taken from the group at a time.
@@ -52,17 +53,20 @@ struct Ids {
 pub struct KvEngine {
     group: Arc<Group>,
     locks: Arc<LockTable>,
+    serial: Arc<Serial>,
     ids: Mutex<Ids>,
 }
 
 /// Opens and clears the lock table as leadership comes and goes.
 struct Leadership {
     locks: Arc<LockTable>,
+    serial: Arc<Serial>,
     observer: Arc<dyn Observer>,
 }
 
 impl Observer for Leadership {
     fn leading(&self, term: Option<Term>) {
+        self.serial.clear();
         match term {
             Some(term) => self.locks.begin_term(term),
             None => self.locks.clear(),
@@ -87,14 +91,17 @@ impl KvEngine {
         observer: Arc<dyn Observer>,
     ) -> Result<Arc<KvEngine>> {
         let locks = Arc::new(LockTable::new(env.clone()));
+        let serial = Serial::new();
         let leadership = Arc::new(Leadership {
             locks: locks.clone(),
+            serial: serial.clone(),
             observer,
         });
         let group = Group::open(env, config, transport, leadership).await?;
         Ok(Arc::new(KvEngine {
             group,
             locks,
+            serial,
             ids: Mutex::default(),
         }))
     }
@@ -141,9 +148,12 @@ impl Engine for KvEngine {
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
         let term = self.group.leading().ok_or_else(not_leader)?;
         let id = self.next_id(term)?;
-        let mut locks = TxnLocks::new(self.locks.clone(), id);
+        let party = options
+            .session
+            .map_or(Party::Transaction(id), Party::Session);
+        let mut locks = TxnLocks::new(self.locks.clone(), party);
         locks.bind(term)?;
-        let txn = Txn::new(self.group.clone(), id, locks, options)?;
+        let txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
         Ok(Box::new(txn))
     }
 
@@ -203,6 +213,22 @@ impl Engine for KvEngine {
 
     fn status(&self) -> ClusterStatus {
         self.group.status()
+    }
+
+    fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {
+        Ok(Box::new(AdvisoryLocks::new(self.locks.clone(), session)))
+    }
+
+    fn blockers(&self, session: SessionId) -> Vec<SessionId> {
+        self.locks.blockers(session)
+    }
+
+    fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId> {
+        self.serial.snapshot_blockers(session)
+    }
+
+    fn lock_infos(&self) -> Vec<LockInfo> {
+        self.locks.infos()
     }
 }
 

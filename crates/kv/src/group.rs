@@ -72,6 +72,7 @@ use crate::frame::Frame;
 use crate::gate::Gate;
 use crate::record::RowChange;
 use crate::registry::{Indexes, Registry};
+use crate::serial::Ticket;
 
 /// A snapshot waits for a lease for so many election timeouts; then this node is taken for one
 /// that does not lead.
@@ -149,6 +150,8 @@ pub struct CommitRequest {
     pub changes: Vec<RowChange>,
     /// The level at which its reply will be awaited.
     pub durability: Durability,
+    /// At SERIALIZABLE, what must agree before the record is taken.
+    pub serial: Option<Ticket>,
 }
 
 /// What a statement sees: everything up to one position. While it lives, the versions that it

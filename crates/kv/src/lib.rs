@@ -17,6 +17,7 @@ pub mod locks;
 mod overlay;
 pub mod record;
 pub mod registry;
+pub mod serial;
 #[cfg(test)]
 mod testing;
 pub mod txn;

@@ -7,7 +7,7 @@
 //! ```
 //! # use base::engine::{LockWait, RowLock}; use base::*; use kv::locks::*; use std::sync::Arc;
 //! # fn example(table: Arc<LockTable>) -> Result<()> {
-//! let mut locks = TxnLocks::new(table, TxnId(7));
+//! let mut locks = TxnLocks::new(table, Party::Transaction(TxnId(7)));
 //! let before = locks.mark();
 //! let acquired = locks.row(TreeId(16_384), b"key", RowLock::Update, LockWait::Block)?;
 //! assert_eq!(acquired, Acquired::Granted);
@@ -35,7 +35,13 @@
 //! # Messages
 //! The table knows no names, only trees. Where PostgreSQL names a relation, the messages of 55P03
 //! and 40P01 say `"tree N"`, quotation marks included; SQL, which knows what it locked, puts the
-//! name there. Where PostgreSQL names processes, 40P01 names transactions.
+//! name there. A party without a session is named by its transaction, others by their process as in
+//! PostgreSQL.
+//!
+//! # Parties
+//! A session and its transaction are one [`Party`]: their locks are never in each other's way, and
+//! of the two only one waits at a time. What a session locks beyond its transactions
+//! ([`AdvisoryLocks`]) is held apart, so that the end of a transaction does not take it.
 //!
 //! # What it leaves out
 //! - More than 100,000 row locks of one transaction are to become coarser marks. A name is opaque
@@ -45,7 +51,9 @@
 
 mod deadlock;
 mod modes;
+mod owner;
 mod queue;
+mod session;
 #[cfg(test)]
 mod stress;
 #[cfg(test)]
@@ -58,15 +66,19 @@ use std::task::Poll;
 use std::time::Duration;
 
 use base::coro::{self, Interrupt};
-use base::engine::{LockWait, RowLock, TableLock};
+use base::engine::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, LockWait, RowLock, TableLock};
 use base::env::{self, Env};
 use base::hash::HashMap;
 use base::sync::{Mutex, MutexGuard};
-use base::{Error, ErrorClass, Result, SqlState, Term, TreeId, TxnId};
+use base::{Error, ErrorClass, Result, SessionId, SqlState, Term, TreeId};
 
-use deadlock::{Blocked, Step};
+use deadlock::Step;
 use modes::{Mode, Modes};
+use owner::Owner;
 use queue::{Answer, Lock, Outcome, Ticket};
+
+pub use owner::Party;
+pub use session::AdvisoryLocks;
 
 /// Latches of the lock table.
 const SHARDS: usize = 64;
@@ -79,27 +91,66 @@ const _: () = assert!(
     "a shard is chosen by bits of a hash"
 );
 
-/// A lock's name: the tree, big-endian, then nothing for the tree itself or 1 and a key.
+/// A lock's name: the tree, big-endian, then nothing for the tree itself, 1 and a key, or 2 and an
+/// advisory lock (whose tree is none).
 type Name = Arc<[u8]>;
 
 const TREE_BYTES: usize = 8;
+const KEY: u8 = 1;
+const ADVISORY: u8 = 2;
 
 fn put_name(out: &mut Vec<u8>, tree: TreeId, key: Option<&[u8]>) {
     out.clear();
     out.extend_from_slice(&tree.0.to_be_bytes());
     if let Some(key) = key {
-        out.push(1);
+        out.push(KEY);
         out.extend_from_slice(key);
+    }
+}
+
+fn put_advisory(out: &mut Vec<u8>, key: AdvisoryKey) {
+    put_name(out, TreeId(0), None);
+    out.push(ADVISORY);
+    for number in [key.database, key.class, key.object] {
+        out.extend_from_slice(&number.to_be_bytes());
+    }
+    out.push(u8::from(key.two));
+}
+
+/// What the lock of that name is on.
+fn target(name: &[u8]) -> LockTarget {
+    let (tree, rest) = name.split_at(TREE_BYTES);
+    let tree = TreeId(tree.iter().fold(0, |id, byte| id << 8 | u64::from(*byte)));
+    match rest {
+        [] => LockTarget::Tree(tree),
+        [ADVISORY, numbers @ .., two] => {
+            let number = |place: usize| {
+                let bytes = &numbers[4 * place..4 * place + 4];
+                bytes.iter().fold(0, |n, byte| n << 8 | u32::from(*byte))
+            };
+            LockTarget::Advisory(AdvisoryKey {
+                database: number(0),
+                class: number(1),
+                object: number(2),
+                two: *two != 0,
+            })
+        }
+        [_, key @ ..] => LockTarget::Row(tree, key.to_vec()),
     }
 }
 
 /// What a message calls the lock of that name.
 fn describe(name: &[u8]) -> String {
-    let (tree, rest) = name.split_at(TREE_BYTES);
-    let tree = tree.iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
-    match rest {
-        [] => format!("relation \"tree {tree}\""),
-        _ => format!("row in relation \"tree {tree}\""),
+    match target(name) {
+        LockTarget::Tree(tree) => format!("relation \"tree {tree}\""),
+        LockTarget::Row(tree, _) => format!("row in relation \"tree {tree}\""),
+        LockTarget::Advisory(key) => format!(
+            "advisory lock [{},{},{},{}]",
+            key.database,
+            key.class,
+            key.object,
+            if key.two { 2 } else { 1 }
+        ),
     }
 }
 
@@ -123,8 +174,8 @@ impl Shard {
 pub struct LockTable {
     env: Arc<dyn Env>,
     shards: Box<[Mutex<Shard>]>,
-    /// What each waiting transaction waits for.
-    waits: Mutex<HashMap<TxnId, (Name, Mode)>>,
+    /// What each waiting party waits for.
+    waits: Mutex<HashMap<Party, (Name, Mode)>>,
 }
 
 impl LockTable {
@@ -158,6 +209,11 @@ impl LockTable {
             drop(shard);
             notify(told);
         }
+    }
+
+    /// The term whose locks these are.
+    pub fn term(&self) -> Option<Term> {
+        self.shards[0].lock().term
     }
 
     /// How many locks are held or waited for now.
@@ -195,7 +251,7 @@ impl LockTable {
     }
 
     /// Asks for a lock. Only when it has to be waited for, the request is then in line.
-    fn request(&self, owner: TxnId, term: &mut Option<Term>, ask: Ask<'_>) -> Result<Requested> {
+    fn request(&self, owner: Owner, term: &mut Option<Term>, ask: Ask<'_>) -> Result<Requested> {
         let mut shard = self.shard(ask.name);
         let now = shard.term.ok_or_else(crate::group::term_is_over)?;
         if *term.get_or_insert(now) != now {
@@ -221,7 +277,8 @@ impl LockTable {
         }
         let ticket = Arc::new(Ticket::default());
         lock.enqueue(owner, ask.mode, ticket.clone());
-        self.waits.lock().insert(owner, (name.clone(), ask.mode));
+        let wait = (name.clone(), ask.mode);
+        self.waits.lock().insert(owner.party, wait);
         Ok(Requested::InLine {
             name,
             before,
@@ -229,22 +286,88 @@ impl LockTable {
         })
     }
 
-    /// Whether `owner`, which waits, is part of a circle. If it is, it has left the line.
-    fn check_deadlock(&self, owner: TxnId, before: Modes) -> Result<()> {
-        let suspected = deadlock::find(owner, |waiter| {
-            let (name, mode) = self.waits.lock().get(&waiter).cloned()?;
-            let by = self.shard(&name).locks.get(&name)?.blockers(waiter);
-            Some(Blocked { name, mode, by })
+    /// Asks for a lock and waits for it, if need be, at most for `timeout` (zero is no bound).
+    fn acquire(
+        &self,
+        owner: Owner,
+        term: &mut Option<Term>,
+        ask: Ask<'_>,
+        timeout: Duration,
+    ) -> Result<Taken> {
+        let (name, before) = match self.request(owner, term, ask)? {
+            Requested::Covered => return Ok(Taken::Covered),
+            Requested::Skipped => return Ok(Taken::Skipped),
+            Requested::Granted { name, before } => (name, before),
+            Requested::InLine {
+                name,
+                before,
+                ticket,
+            } => {
+                InLine {
+                    table: self,
+                    owner,
+                    name: &name,
+                    before,
+                    ticket,
+                    granted: false,
+                }
+                .wait(timeout)?;
+                (name, before)
+            }
+        };
+        Ok(Taken::Granted(Held { name, before }))
+    }
+
+    /// The sessions that a session waits for, each once.
+    pub fn blockers(&self, session: SessionId) -> Vec<SessionId> {
+        let party = Party::Session(session);
+        let Some((name, _)) = self.waits.lock().get(&party).cloned() else {
+            return Vec::new();
+        };
+        let shard = self.shard(&name);
+        let lock = shard.locks.get(&name);
+        let blocked = lock.and_then(|lock| lock.blocked(party, &name, &[]));
+        let mut sessions: Vec<_> = blocked
+            .map_or_else(Vec::new, |blocked| blocked.by)
+            .into_iter()
+            .filter_map(Party::session)
+            .collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions
+    }
+
+    /// All locks that are held or waited for, shard by shard.
+    pub fn infos(&self) -> Vec<LockInfo> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            for (name, lock) in &shard.lock().locks {
+                all.extend(lock.everyone().map(|(owner, mode, granted)| LockInfo {
+                    target: target(name),
+                    session: owner.party.session(),
+                    mode: mode.name(),
+                    granted,
+                }));
+            }
+        }
+        all
+    }
+
+    /// Whether `owner`, who waits, is part of a circle. If it is, it has left the line.
+    fn check_deadlock(&self, owner: Owner, before: Modes) -> Result<()> {
+        let suspected = deadlock::find(owner.party, |waiter, met| {
+            let (name, _) = self.waits.lock().get(&waiter).cloned()?;
+            let shard = self.shard(&name);
+            shard.locks.get(&name)?.blocked(waiter, &name, met)
         });
         if suspected.is_none() {
             return Ok(());
         }
         let mut shards: Vec<_> = self.shards.iter().map(Mutex::lock).collect();
-        let circle = deadlock::find(owner, |waiter| {
-            let (name, mode) = self.waits.lock().get(&waiter).cloned()?;
+        let circle = deadlock::find(owner.party, |waiter, met| {
+            let (name, _) = self.waits.lock().get(&waiter).cloned()?;
             let shard = &shards[self.shard_of(&name)];
-            let by = shard.locks.get(&name)?.blockers(waiter);
-            Some(Blocked { name, mode, by })
+            shard.locks.get(&name)?.blocked(waiter, &name, met)
         });
         let Some(circle) = circle else {
             return Ok(());
@@ -289,6 +412,13 @@ enum Requested {
     },
 }
 
+/// What became of a request and the wait for it.
+enum Taken {
+    Covered,
+    Skipped,
+    Granted(Held),
+}
+
 /// What became of a request for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acquired {
@@ -310,7 +440,7 @@ struct Held {
 #[derive(Debug)]
 pub struct TxnLocks {
     table: Arc<LockTable>,
-    owner: TxnId,
+    owner: Owner,
     term: Option<Term>,
     timeout: Duration,
     held: Vec<Held>,
@@ -321,10 +451,10 @@ pub struct TxnLocks {
 
 impl TxnLocks {
     /// Holds nothing yet.
-    pub fn new(table: Arc<LockTable>, owner: TxnId) -> TxnLocks {
+    pub fn new(table: Arc<LockTable>, party: Party) -> TxnLocks {
         TxnLocks {
             table,
-            owner,
+            owner: Owner::transaction(party),
             term: None,
             timeout: Duration::ZERO,
             held: Vec::new(),
@@ -391,6 +521,20 @@ impl TxnLocks {
         Ok(acquired)
     }
 
+    /// Takes an advisory lock until the end of the transaction.
+    ///
+    /// # Errors
+    /// As [`TxnLocks::row`].
+    pub fn advisory(
+        &mut self,
+        key: AdvisoryKey,
+        mode: AdvisoryMode,
+        wait: LockWait,
+    ) -> Result<Acquired> {
+        put_advisory(&mut self.name, key);
+        self.acquire(mode.into(), wait)
+    }
+
     /// How many locks were granted until now, to go back to later.
     pub fn mark(&self) -> usize {
         self.held.len()
@@ -418,29 +562,15 @@ impl TxnLocks {
     fn acquire(&mut self, mode: Mode, wait: LockWait) -> Result<Acquired> {
         let name = &self.name;
         let ask = Ask { name, mode, wait };
-        let (name, before) = match self.table.request(self.owner, &mut self.term, ask)? {
-            Requested::Covered => return Ok(Acquired::Held),
-            Requested::Skipped => return Ok(Acquired::Skipped),
-            Requested::Granted { name, before } => (name, before),
-            Requested::InLine {
-                name,
-                before,
-                ticket,
-            } => {
-                InLine {
-                    table: &self.table,
-                    owner: self.owner,
-                    name: &name,
-                    before,
-                    ticket,
-                    granted: false,
-                }
-                .wait(self.timeout)?;
-                (name, before)
+        let table = &self.table;
+        match table.acquire(self.owner, &mut self.term, ask, self.timeout)? {
+            Taken::Granted(held) => {
+                self.held.push(held);
+                Ok(Acquired::Granted)
             }
-        };
-        self.held.push(Held { name, before });
-        Ok(Acquired::Granted)
+            Taken::Covered => Ok(Acquired::Held),
+            Taken::Skipped => Ok(Acquired::Skipped),
+        }
     }
 }
 
@@ -453,7 +583,7 @@ impl Drop for TxnLocks {
 /// A request that stands in line. Dropped without having been granted, it leaves the line.
 struct InLine<'a> {
     table: &'a LockTable,
-    owner: TxnId,
+    owner: Owner,
     name: &'a [u8],
     before: Modes,
     ticket: Arc<Ticket>,
@@ -517,7 +647,7 @@ fn is_due(
 
 impl Drop for InLine<'_> {
     fn drop(&mut self) {
-        self.table.waits.lock().remove(&self.owner);
+        self.table.waits.lock().remove(&self.owner.party);
         if self.granted {
             return;
         }
@@ -550,13 +680,14 @@ fn deadlock_detected(circle: &[Step]) -> Error {
     let lines: Vec<_> = circle
         .iter()
         .map(|step| {
-            format!(
-                "Transaction {} waits for {} on {}; blocked by transaction {}.",
+            let line = format!(
+                "{} waits for {} on {}; blocked by {}.",
                 step.waiter,
                 step.mode.name(),
                 describe(&step.name),
                 step.blocker
-            )
+            );
+            line[..1].to_ascii_uppercase() + &line[1..]
         })
         .collect();
     of_engine(SqlState::DEADLOCK_DETECTED, "deadlock detected")

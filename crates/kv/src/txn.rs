@@ -16,7 +16,8 @@
 //! # What a statement sees
 //! READ COMMITTED takes a snapshot for each statement; a row that others changed since is handed
 //! back as it is now, to be checked again. REPEATABLE READ keeps its first snapshot, and a row that
-//! others changed since is 40001: the first updater wins.
+//! others changed since is 40001: the first updater wins. SERIALIZABLE is that, and tells
+//! [`crate::serial`] of every read and write.
 //!
 //! # Unique keys
 //! Two transactions that write the same key stand in line for the lock of the key; for a unique
@@ -35,22 +36,25 @@
 //! for this transaction to read; for everyone else they are derived when the record is applied.
 //!
 //! # What it leaves out
-//! SERIALIZABLE, chunks of large transactions, more than one group. At READ COMMITTED a transaction
+//! Chunks of large transactions, more than one group. At READ COMMITTED a transaction
 //! that idles keeps its last statement's snapshot, and so the versions which that needs.
 
 mod build;
+mod serializable;
 mod unique;
 mod views;
 
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::coro;
 use base::engine::{
-    Build, Built, Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock,
-    Savepoint, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions, ViewId,
+    AdvisoryKey, AdvisoryMode, Build, Built, Direction, Inserted, Isolation, LockWait, LockedRow,
+    RowBatch, RowLock, Savepoint, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions,
+    ViewId,
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
@@ -65,6 +69,7 @@ use crate::build::Plan;
 use crate::group::{BuildHandle, CommitRequest};
 use crate::locks::{Acquired, TxnLocks};
 use crate::registry::Indexes;
+use crate::serial::{Serial, SerialTxn};
 use views::Views;
 
 use crate::write_set::{covered, merge, rest_of, Own, WriteSet};
@@ -134,6 +139,11 @@ pub struct Txn<L: Leader> {
     id: TxnId,
     isolation: Isolation,
     locks: TxnLocks,
+    options: TxnOptions,
+    /// The transactions at SERIALIZABLE.
+    serial: Arc<Serial>,
+    /// This one among them, from its snapshot on; none once nothing can go wrong any more.
+    serial_txn: Option<SerialTxn>,
     writes: WriteSet,
     snapshot: Option<L::Snapshot>,
     command: CommandId,
@@ -152,18 +162,21 @@ pub struct Txn<L: Leader> {
 
 impl<L: Leader> Txn<L> {
     /// A transaction that has done nothing yet.
-    ///
-    /// # Errors
-    /// 0A000 at SERIALIZABLE.
-    pub fn new(leader: L, id: TxnId, locks: TxnLocks, options: TxnOptions) -> Result<Txn<L>> {
-        if options.isolation == Isolation::Serializable {
-            return Err(Error::unsupported("isolation level SERIALIZABLE"));
-        }
-        Ok(Txn {
+    pub fn new(
+        leader: L,
+        id: TxnId,
+        locks: TxnLocks,
+        serial: &Arc<Serial>,
+        options: TxnOptions,
+    ) -> Txn<L> {
+        Txn {
             leader,
             id,
             isolation: options.isolation,
             locks,
+            options,
+            serial: serial.clone(),
+            serial_txn: None,
             writes: WriteSet::default(),
             snapshot: None,
             command: CommandId(0),
@@ -176,7 +189,7 @@ impl<L: Leader> Txn<L> {
             stored: RowBatch::default(),
             probe: RowBatch::default(),
             probe_row: Vec::new(),
-        })
+        }
     }
 
     /// The statement's snapshot.
@@ -331,6 +344,7 @@ impl<L: Leader> Txn<L> {
         tree: TreeId,
         key: &[u8],
         strength: RowLock,
+        in_the_way: bool,
     ) -> Result<LockedRow> {
         let at = self.at()?;
         self.last_locked.tree = None;
@@ -341,7 +355,8 @@ impl<L: Leader> Txn<L> {
         let is_changed = read.version > at.lsn
             && !self.is_built(tree)
             && !(strength == RowLock::KeyShare && read.exists && self.has_same_keys(tree, key)?);
-        if is_changed && self.isolation != Isolation::ReadCommitted {
+        let may_be_gone = in_the_way && !read.exists;
+        if is_changed && self.isolation != Isolation::ReadCommitted && !may_be_gone {
             let what = if read.exists { "update" } else { "delete" };
             let message = format!("could not serialize access due to concurrent {what}");
             return Err(Error::serialization(message));
@@ -420,6 +435,45 @@ impl<L: Leader> Txn<L> {
             .collect()
     }
 
+    /// Locks a row and looks what became of it.
+    fn lock_and_look(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        (strength, wait): (RowLock, LockWait),
+        in_the_way: bool,
+        newest: &mut Vec<u8>,
+    ) -> Result<LockedRow> {
+        newest.clear();
+        let mark = self.locks.mark();
+        if self.locks.row(tree, key, strength, wait)? == Acquired::Skipped {
+            return Ok(LockedRow::Skipped);
+        }
+        let locked = match self.writes.newest(tree, key) {
+            Some(Own { command, row }) if command < self.command && row.is_some() => {
+                LockedRow::Unchanged
+            }
+            Some(_) => LockedRow::Gone,
+            None if self.is_new_tree(tree) => LockedRow::Gone,
+            None => self.compare_with_newest(tree, key, strength, in_the_way)?,
+        };
+        if locked == LockedRow::Changed {
+            newest.extend_from_slice(&self.last_locked.row);
+        }
+        if locked == LockedRow::Gone {
+            self.locks.rollback_to(mark);
+        }
+        Ok(locked)
+    }
+
+    /// The end of a transaction that wrote nothing.
+    fn end_unwritten(mut self) -> Result<Debt> {
+        if let Some(txn) = self.serial_txn.take() {
+            txn.committed(None)?;
+        }
+        Ok(self.debt)
+    }
+
     /// The place of a savepoint, from 1 as in the write set.
     fn number_of(&self, savepoint: Savepoint) -> usize {
         let place = self.savepoints.iter().position(|(id, _)| *id == savepoint);
@@ -436,17 +490,26 @@ impl<L: Leader> Transaction for Txn<L> {
         self.isolation
     }
 
+    fn set_options(&mut self, options: TxnOptions) {
+        assert!(self.snapshot.is_none(), "{options:?} come after a snapshot");
+        self.isolation = options.isolation;
+        self.options = options;
+    }
+
     fn set_lock_timeout(&mut self, timeout: Duration) {
         self.locks.set_timeout(timeout);
     }
 
     fn begin_statement(&mut self) -> Result<()> {
         match &mut self.snapshot {
-            None => self.snapshot = Some(self.leader.snapshot()?),
+            None => self.snapshot = Some(self.first_snapshot()?),
             Some(snapshot) if self.isolation == Isolation::ReadCommitted => {
                 self.leader.refresh(snapshot)?;
             }
-            Some(snapshot) => self.leader.check_term(snapshot.position().term)?,
+            Some(snapshot) => {
+                self.leader.check_term(snapshot.position().term)?;
+                self.look_for_safety();
+            }
         }
         self.locks.bind(self.at()?.term)?;
         self.next_command();
@@ -476,6 +539,7 @@ impl<L: Leader> Transaction for Txn<L> {
         if read.exists || !is_planted(Bug::AbsenceUngated) {
             self.owe(at.term, read.owes);
         }
+        self.has_read_key(tree, key)?;
         Ok(read.exists)
     }
 
@@ -489,7 +553,9 @@ impl<L: Leader> Transaction for Txn<L> {
     ) -> Result<Option<KeyRange>> {
         let limit = limit.clamp(1, SCAN_BATCH_ROWS);
         let as_of = (self.at()?.lsn, self.command);
-        self.scan_as_of(tree, range, direction, as_of, limit, batch)
+        let rest = self.scan_as_of(tree, range, direction, as_of, limit, batch)?;
+        self.has_read_range(tree, range, direction, rest.as_ref())?;
+        Ok(rest)
     }
 
     fn scan_newest(
@@ -515,35 +581,37 @@ impl<L: Leader> Transaction for Txn<L> {
         wait: LockWait,
         newest: &mut Vec<u8>,
     ) -> Result<LockedRow> {
-        newest.clear();
-        let mark = self.locks.mark();
-        if self.locks.row(tree, key, strength, wait)? == Acquired::Skipped {
-            return Ok(LockedRow::Skipped);
-        }
-        let locked = match self.writes.newest(tree, key) {
-            Some(Own { command, row }) if command < self.command && row.is_some() => {
-                LockedRow::Unchanged
-            }
-            Some(_) => LockedRow::Gone,
-            None if self.is_new_tree(tree) => LockedRow::Gone,
-            None => self.compare_with_newest(tree, key, strength)?,
-        };
-        if locked == LockedRow::Changed {
-            newest.extend_from_slice(&self.last_locked.row);
-        }
-        if locked == LockedRow::Gone {
-            self.locks.rollback_to(mark);
-        }
-        Ok(locked)
+        self.lock_and_look(tree, key, (strength, wait), false, newest)
+    }
+
+    fn lock_row_in_the_way(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        newest: &mut Vec<u8>,
+    ) -> Result<LockedRow> {
+        let how = (RowLock::Update, LockWait::Block);
+        self.lock_and_look(tree, key, how, true, newest)
     }
 
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
         Ok(self.locks.table(tree, mode, wait)? != Acquired::Skipped)
     }
 
+    fn lock_advisory(
+        &mut self,
+        key: AdvisoryKey,
+        mode: AdvisoryMode,
+        wait: LockWait,
+    ) -> Result<bool> {
+        Ok(self.locks.advisory(key, mode, wait)? != Acquired::Skipped)
+    }
+
     fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         let mark = self.locks.mark();
+        self.will_write(tree, key)?;
         if self.claim_key(tree, key)? {
+            self.met_duplicate(tree, key)?;
             self.locks.rollback_to(mark);
             return Ok(Inserted::Duplicate(tree));
         }
@@ -560,6 +628,7 @@ impl<L: Leader> Transaction for Txn<L> {
 
     fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         let mark = self.locks.mark();
+        self.will_write(tree, key)?;
         let old = self.row_to_change(tree, key)?;
         if let Some(index) = self.move_entries(tree, key, Some(&old), Some(row))? {
             self.locks.rollback_to(mark);
@@ -571,6 +640,7 @@ impl<L: Leader> Transaction for Txn<L> {
     }
 
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        self.will_write(tree, key)?;
         let old = self.row_to_change(tree, key)?;
         self.move_entries(tree, key, Some(&old), None)?;
         self.writes.put(tree, key, Some(&old), None, self.command)
@@ -645,13 +715,14 @@ impl<L: Leader> Transaction for Txn<L> {
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
         let mut this = *self;
         if this.writes.is_empty() {
-            return Ok(this.debt);
+            return this.end_unwritten();
         }
         let dropped = this.dropped_trees();
         let writes = std::mem::take(&mut this.writes);
+        let ticket = this.publish(&writes, &dropped)?;
         let changes = writes.collapse(|tree| dropped.contains(&tree.descriptor_key()))?;
         if changes.is_empty() {
-            return Ok(this.debt);
+            return this.end_unwritten();
         }
         let term = this.locks.term();
         let position = this.leader.commit(CommitRequest {
@@ -659,8 +730,12 @@ impl<L: Leader> Transaction for Txn<L> {
             txn: this.id,
             changes,
             durability,
+            serial: ticket.clone(),
         })?;
         this.builds.drain(..).for_each(BuildHandle::switched);
+        if let Some(txn) = this.serial_txn.take() {
+            txn.committed(ticket)?;
+        }
         this.locks.release_all();
         this.debt.add(this.leader.group(), position);
         Ok(this.debt)

@@ -367,6 +367,12 @@ impl WriteSet {
         })
     }
 
+    /// Everything that was written, entries of indexes too, in the order of trees and keys.
+    pub fn keys(&self) -> impl Iterator<Item = (TreeId, &[u8])> {
+        let trees = self.trees.iter();
+        trees.flat_map(|(tree, written)| written.stacks.keys().map(|key| (*tree, key.as_slice())))
+    }
+
     /// What the transaction does, one change per row, in the order of trees and keys. Entries of
     /// secondary indexes are left out, and trees for which `is_dropped` holds.
     ///

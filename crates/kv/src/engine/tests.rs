@@ -326,19 +326,6 @@ fn a_truncated_table_is_empty_and_writable_at_once() {
 }
 
 #[test]
-fn serializable_is_refused() {
-    let mut cluster = Cluster::new(8, 1);
-    let (_, node) = cluster.leader();
-    let options = TxnOptions {
-        isolation: Isolation::Serializable,
-        read_only: true,
-        ..TxnOptions::default()
-    };
-    let error = node.engine.begin(options).err().unwrap();
-    assert_eq!(error.state(), SqlState::FEATURE_NOT_SUPPORTED);
-}
-
-#[test]
 fn a_follower_begins_nothing() {
     let mut cluster = Cluster::new(7, 3);
     let (leader, _) = cluster.leader();

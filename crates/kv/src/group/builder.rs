@@ -159,6 +159,7 @@ impl Group {
             txn,
             changes: vec![change],
             durability: Durability::Off,
+            serial: None,
         })?;
         // Followers are not left waiting for the next flush.
         self.wake();

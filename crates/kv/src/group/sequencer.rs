@@ -2,8 +2,8 @@
 //!
 //! Before the line, with the transaction's locks held: deltas are merged and index entries
 //! derived, the record is encoded, and if too much is uncommitted the commit waits. In the line:
-//! leadership and term are checked, the timestamp is given, the record is proposed and applied,
-//! and becomes visible. After an error nothing has been logged.
+//! SERIALIZABLE is validated, leadership and term are checked, the timestamp is given, the record is
+//! proposed and applied, and becomes visible. After an error nothing has been logged.
 
 use std::sync::atomic::Ordering;
 
@@ -42,7 +42,7 @@ impl Group {
     /// caller releases its locks; the outcome rests on the position.
     ///
     /// # Errors
-    /// [`term_is_over`], [`not_leader`], an interrupt; 54000 when it is too large; 53100 when the
+    /// [`term_is_over`], 40001 at SERIALIZABLE, [`not_leader`], an interrupt; 54000 when it is too large; 53100 when the
     /// disk is full. Nothing has been logged then.
     pub fn commit(&self, request: CommitRequest) -> Result<Position> {
         self.check_term(request.term)?;
@@ -66,7 +66,14 @@ impl Group {
         self.wait_for_room(request.durability)?;
         self.reserve(record.len())?;
         let mut core = self.core.lock();
-        self.append(&mut core, request.term, record, derived)
+        if let Some(ticket) = &request.serial {
+            ticket.validate()?;
+        }
+        let position = self.append(&mut core, request.term, record, derived)?;
+        if let Some(ticket) = &request.serial {
+            ticket.committed(position.lsn);
+        }
+        Ok(position)
     }
 
     /// Waits while too much is uncommitted. Who never waits for a flush waits here the sooner, so

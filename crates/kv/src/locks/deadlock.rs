@@ -11,43 +11,70 @@
 //! latches are given up, so exactly one of a circle fails even when two close it together.
 
 use base::hash::HashSet;
-use base::TxnId;
 
-use super::modes::Mode;
+use super::modes::{Mode, Modes};
+use super::owner::Party;
 use super::Name;
 
 /// One step of a circle: who waits, for what, and for whom.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    pub(super) waiter: TxnId,
+    pub(super) waiter: Party,
     pub(super) name: Name,
     pub(super) mode: Mode,
-    pub(super) blocker: TxnId,
+    pub(super) blocker: Party,
 }
 
-/// What a transaction waits for, and whom.
+/// What a party waits for, and whom.
 pub(super) struct Blocked {
     pub(super) name: Name,
     pub(super) mode: Mode,
-    pub(super) by: Vec<TxnId>,
+    /// Where it stands in line, unless it also holds the lock.
+    pub(super) place: Option<usize>,
+    pub(super) by: Vec<Party>,
 }
 
-/// The shortest circle through `origin`, beginning with its own step.
+/// Where a search has looked at a line. Whoever stands ahead of there, in a mode that excludes no
+/// more, waits only for some of those whom the search has met already (it cannot wait for the one
+/// who stood there, who holds nothing). Without this, a line of n would cost n² steps.
+pub(super) struct Met {
+    name: Name,
+    place: usize,
+    mode: Mode,
+}
+
+impl Met {
+    /// Whether nothing new can be found from there.
+    pub(super) fn includes(&self, name: &Name, place: usize, mode: Mode) -> bool {
+        let excluded = Modes::NONE.with(self.mode);
+        place <= self.place && excluded.covers(mode) && *name == self.name
+    }
+}
+
+/// A circle through `origin`, beginning with its own step. `blocked` says what a party waits for,
+/// or none when that is included in what was met.
 pub(super) fn find(
-    origin: TxnId,
-    mut blocked: impl FnMut(TxnId) -> Option<Blocked>,
+    origin: Party,
+    mut blocked: impl FnMut(Party, &[Met]) -> Option<Blocked>,
 ) -> Option<Vec<Step>> {
     let mut seen = HashSet::default();
+    let mut met: Vec<Met> = Vec::new();
     // Breadth first; each entry knows the step that led to it.
     let mut steps: Vec<(Step, Option<usize>)> = Vec::new();
     let mut frontier = vec![(origin, None)];
     while !frontier.is_empty() {
         let mut next = Vec::new();
         for (waiter, parent) in frontier {
-            let Some(Blocked { name, mode, by }) = blocked(waiter) else {
+            let Some(found) = blocked(waiter, &met) else {
                 continue;
             };
-            for blocker in by {
+            let (name, mode) = (found.name, found.mode);
+            met.extend(found.place.map(|place| Met {
+                name: name.clone(),
+                place,
+                mode,
+            }));
+            for blocker in found.by {
                 let step = Step {
                     waiter,
                     name: name.clone(),

@@ -1,6 +1,6 @@
 //! Lock modes and which of them exclude each other.
 
-use base::engine::{RowLock, TableLock};
+use base::engine::{AdvisoryMode, RowLock, TableLock};
 
 /// One mode: a strength of row locks or a mode of table locks.
 ///
@@ -80,6 +80,15 @@ impl From<TableLock> for Mode {
     }
 }
 
+impl From<AdvisoryMode> for Mode {
+    fn from(mode: AdvisoryMode) -> Mode {
+        match mode {
+            AdvisoryMode::Shared => TableLock::Share.into(),
+            AdvisoryMode::Exclusive => TableLock::Exclusive.into(),
+        }
+    }
+}
+
 impl Mode {
     /// The modes that this one excludes.
     pub(crate) fn conflicts(self) -> Modes {
@@ -119,6 +128,13 @@ impl Modes {
     #[must_use]
     pub(crate) fn with(self, mode: Mode) -> Modes {
         Modes(self.0 | 1 << mode.0)
+    }
+
+    /// The modes of the set, weakest first.
+    pub(crate) fn each(self) -> impl Iterator<Item = Mode> {
+        (0..CONFLICTS.len() as u8)
+            .filter(move |bit| self.0 & 1 << bit != 0)
+            .map(Mode)
     }
 
     /// The modes of either set.

@@ -13,9 +13,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
 use base::sync::Event;
-use base::TxnId;
 
+use super::deadlock::{Blocked, Met};
 use super::modes::{Mode, Modes};
+use super::owner::{Owner, Party};
+use super::Name;
 
 /// Where a waiter learns what became of its request.
 #[derive(Debug, Default)]
@@ -55,13 +57,13 @@ impl Ticket {
 
 #[derive(Clone, Copy, Debug)]
 struct Holder {
-    owner: TxnId,
+    owner: Owner,
     modes: Modes,
 }
 
 #[derive(Debug)]
 struct Waiter {
-    owner: TxnId,
+    owner: Owner,
     mode: Mode,
     /// The owner holds the lock already, in other modes.
     upgrade: bool,
@@ -89,7 +91,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// A lock that was free until now.
-    pub(super) fn held(owner: TxnId, mode: Mode) -> Lock {
+    pub(super) fn held(owner: Owner, mode: Mode) -> Lock {
         let modes = Modes::NONE.with(mode);
         Lock {
             first: Some(Holder { owner, modes }),
@@ -107,26 +109,31 @@ impl Lock {
     }
 
     /// The modes in which `owner` holds it.
-    pub(super) fn held_by(&self, owner: TxnId) -> Modes {
+    pub(super) fn held_by(&self, owner: Owner) -> Modes {
         self.holders()
             .find(|holder| holder.owner == owner)
             .map_or(Modes::NONE, |holder| holder.modes)
     }
 
-    fn held_by_others(&self, owner: TxnId) -> Modes {
+    /// Whether the owner's party holds it in some mode, perhaps as another owner.
+    fn is_held_by(&self, party: Party) -> bool {
+        self.holders().any(|holder| holder.owner.party == party)
+    }
+
+    fn held_by_others(&self, owner: Owner) -> Modes {
         self.holders()
-            .filter(|holder| holder.owner != owner)
+            .filter(|holder| holder.owner.party != owner.party)
             .fold(Modes::NONE, |all, holder| all.union(holder.modes))
     }
 
     /// Grants the request if nobody is in the way.
-    pub(super) fn request(&mut self, owner: TxnId, mode: Mode) -> Answer {
+    pub(super) fn request(&mut self, owner: Owner, mode: Mode) -> Answer {
         let held = self.held_by(owner);
         if held.covers(mode) {
             return Answer::Covered;
         }
         let mut in_the_way = self.held_by_others(owner);
-        if held.is_empty() {
+        if !self.is_held_by(owner.party) {
             let waiting = self.queue.iter().map(|waiter| waiter.mode);
             in_the_way = waiting.fold(in_the_way, Modes::with);
         }
@@ -138,8 +145,8 @@ impl Lock {
     }
 
     /// Puts a request in line.
-    pub(super) fn enqueue(&mut self, owner: TxnId, mode: Mode, ticket: Arc<Ticket>) {
-        let upgrade = !self.held_by(owner).is_empty();
+    pub(super) fn enqueue(&mut self, owner: Owner, mode: Mode, ticket: Arc<Ticket>) {
+        let upgrade = self.is_held_by(owner.party);
         let place = if upgrade {
             self.queue.iter().take_while(|w| w.upgrade).count()
         } else {
@@ -156,14 +163,14 @@ impl Lock {
 
     /// Makes `owner`, if it still holds the lock, hold these modes only. It does not when the lock
     /// table was cleared in between.
-    fn reduce(&mut self, owner: TxnId, to: Modes) {
+    fn reduce(&mut self, owner: Owner, to: Modes) {
         if !self.held_by(owner).is_empty() {
             self.hold(owner, to);
         }
     }
 
     /// Makes `owner` hold exactly these modes; none is giving it up.
-    fn hold(&mut self, owner: TxnId, modes: Modes) {
+    fn hold(&mut self, owner: Owner, modes: Modes) {
         let place = self.first.iter_mut().chain(&mut self.others);
         if let Some(holder) = place.into_iter().find(|h| h.owner == owner) {
             holder.modes = modes;
@@ -181,13 +188,13 @@ impl Lock {
     }
 
     /// Takes `owner` back to these modes and serves the line; who was served is added to `served`.
-    pub(super) fn give_up(&mut self, owner: TxnId, to: Modes, served: &mut Vec<Arc<Ticket>>) {
+    pub(super) fn give_up(&mut self, owner: Owner, to: Modes, served: &mut Vec<Arc<Ticket>>) {
         self.reduce(owner, to);
         self.serve(served);
     }
 
     /// Takes `owner` out of the line, or back to the modes it had if it was just granted.
-    pub(super) fn withdraw(&mut self, owner: TxnId, before: Modes, served: &mut Vec<Arc<Ticket>>) {
+    pub(super) fn withdraw(&mut self, owner: Owner, before: Modes, served: &mut Vec<Arc<Ticket>>) {
         match self.queue.iter().position(|w| w.owner == owner) {
             Some(place) => drop(self.queue.remove(place)),
             None => self.reduce(owner, before),
@@ -221,24 +228,39 @@ impl Lock {
         }
     }
 
-    /// Whom `owner`, who stands in line, waits for: conflicting holders, and conflicting waiters
-    /// ahead of it. Nobody when it does not stand in line.
-    pub(super) fn blockers(&self, owner: TxnId) -> Vec<TxnId> {
-        let Some(place) = self.queue.iter().position(|w| w.owner == owner) else {
-            return Vec::new();
-        };
-        let excluded = self.queue[place].mode.conflicts();
+    /// Whom `party`, which stands in line, waits for: conflicting holders, and conflicting waiters
+    /// ahead of it. None when it does not stand in line, or when all that is known from `met`.
+    pub(super) fn blocked(&self, party: Party, name: &Name, met: &[Met]) -> Option<Blocked> {
+        let place = self.queue.iter().position(|w| w.owner.party == party)?;
+        let mode = self.queue[place].mode;
+        if met.iter().any(|met| met.includes(name, place, mode)) {
+            return None;
+        }
+        let excluded = mode.conflicts();
         let holders = self
             .holders()
-            .filter(|h| h.owner != owner && excluded.intersects(h.modes))
-            .map(|h| h.owner);
+            .filter(|h| h.owner.party != party && excluded.intersects(h.modes))
+            .map(|h| h.owner.party);
         let ahead = self
             .queue
             .iter()
             .take(place)
             .filter(|w| excluded.intersects(Modes::NONE.with(w.mode)))
-            .map(|w| w.owner);
-        holders.chain(ahead).collect()
+            .map(|w| w.owner.party);
+        Some(Blocked {
+            name: name.clone(),
+            mode,
+            place: (!self.is_held_by(party)).then_some(place),
+            by: holders.chain(ahead).collect(),
+        })
+    }
+
+    /// Everyone who holds it, mode by mode, and everyone who waits: (owner, mode, granted).
+    pub(super) fn everyone(&self) -> impl Iterator<Item = (Owner, Mode, bool)> + '_ {
+        let held = self
+            .holders()
+            .flat_map(|h| h.modes.each().map(|mode| (h.owner, mode, true)));
+        held.chain(self.queue.iter().map(|w| (w.owner, w.mode, false)))
     }
 }
 

@@ -10,6 +10,8 @@ use std::thread::{self, Thread};
 use base::coro::Interrupts;
 
 use super::tests::{Clock, TestEnv};
+use base::TxnId;
+
 use super::*;
 
 const THREADS: usize = 4;
@@ -65,7 +67,7 @@ const WRITER: usize = 1 << 32;
 
 /// Locks two keys in any order and looks whether it is alone with them.
 fn round(shared: &Shared, owner: TxnId, random: u64) -> Result<()> {
-    let mut locks = TxnLocks::new(shared.table.clone(), owner);
+    let mut locks = TxnLocks::new(shared.table.clone(), Party::Transaction(owner));
     let mut held = Vec::new();
     for step in 0..2 {
         let bits = (random >> (16 * step)) as usize;

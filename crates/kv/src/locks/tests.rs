@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 use base::coro::{Interrupts, Run};
 use base::engine::{RowLock, TableLock};
 use base::env::{BoxFuture, Disk, Instant, Net, Reactor, Severity, TaskStart};
-use base::Timestamp;
+use base::{Timestamp, TxnId};
 
 use super::*;
 
@@ -107,7 +107,10 @@ impl World {
         let owner = TxnId(*next);
         *next += 1;
         Session {
-            locks: Rc::new(RefCell::new(Some(TxnLocks::new(self.table.clone(), owner)))),
+            locks: Rc::new(RefCell::new(Some(TxnLocks::new(
+                self.table.clone(),
+                Party::Transaction(owner),
+            )))),
             interrupts: Arc::default(),
         }
     }

@@ -3,6 +3,7 @@
 mod anomalies;
 mod keys;
 mod model;
+mod serializable;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -20,9 +21,10 @@ use base::{Key, SqlState};
 
 use super::*;
 use crate::locks::tests::{Clock, TestEnv};
-use crate::locks::LockTable;
+use crate::locks::{LockTable, Party};
 use crate::record::Change;
 use crate::registry::{index_key, Registry};
+use crate::serial::Serial;
 
 const TABLE: TreeId = TreeId(16_384);
 const INDEX: TreeId = TreeId(16_385);
@@ -37,6 +39,7 @@ struct Alone(Rc<Inner>);
 
 struct Inner {
     locks: Arc<LockTable>,
+    serial: Arc<Serial>,
     registry: Registry,
     rows: RefCell<BTreeMap<(TreeId, Key), Versions>>,
     visible: Cell<Lsn>,
@@ -61,6 +64,7 @@ impl Alone {
         locks.begin_term(Term(1));
         Alone(Rc::new(Inner {
             locks: Arc::new(locks),
+            serial: Serial::new(),
             registry: Registry::default(),
             rows: RefCell::default(),
             visible: Cell::new(Lsn::ZERO),
@@ -91,14 +95,17 @@ impl Alone {
     }
 
     fn begin(&self, isolation: Isolation) -> Box<Txn<Alone>> {
-        let id = TxnId(self.0.next_txn.get());
-        self.0.next_txn.set(id.0 + 1);
-        let locks = TxnLocks::new(self.0.locks.clone(), id);
-        let options = TxnOptions {
+        self.begin_with(TxnOptions {
             isolation,
             ..TxnOptions::default()
-        };
-        Box::new(Txn::new(self.clone(), id, locks, options).unwrap())
+        })
+    }
+
+    fn begin_with(&self, options: TxnOptions) -> Box<Txn<Alone>> {
+        let id = TxnId(self.0.next_txn.get());
+        self.0.next_txn.set(id.0 + 1);
+        let locks = TxnLocks::new(self.0.locks.clone(), Party::Transaction(id));
+        Box::new(Txn::new(self.clone(), id, locks, &self.0.serial, options))
     }
 
     fn put(&self, tree: TreeId, key: Key, row: Option<Vec<u8>>) {
@@ -271,6 +278,9 @@ impl Leader for Alone {
     fn commit(&self, request: CommitRequest) -> Result<Position> {
         self.check_term(request.term)?;
         assert!(!request.changes.is_empty(), "a record without changes");
+        if let Some(ticket) = &request.serial {
+            ticket.validate()?;
+        }
         let lsn = self.visible().next();
         // Rows before descriptors, as a new index finds the rows that its record leaves.
         let (descriptors, rows): (Vec<_>, Vec<_>) = request
@@ -290,6 +300,9 @@ impl Leader for Alone {
                 self.apply_descriptor(&change.key, new.as_deref());
             }
             self.put(change.tree, change.key, new);
+        }
+        if let Some(ticket) = &request.serial {
+            ticket.committed(lsn);
         }
         self.0.visible.set(lsn);
         Ok(Position {

@@ -15,8 +15,8 @@
 //! something else in its script or output.
 //!
 //! # What a script must not do
-//! Print what differs from run to run (times, OIDs, process ids, rows without ORDER BY), leave
-//! tables behind, or use SERIALIZABLE, which Quorate refuses on purpose.
+//! Print what differs from run to run (times, OIDs, process ids, rows without ORDER BY), or leave
+//! tables behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};

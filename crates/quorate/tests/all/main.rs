@@ -8,6 +8,7 @@ mod corpus;
 mod damage;
 mod fsync;
 mod input;
+mod isolation;
 mod kill;
 mod layers;
 mod pgbench;

@@ -799,44 +799,6 @@ fn waiters_are_served_in_their_order() {
     assert_eq!(seen, ["ab", "abc", "abcd"]);
 }
 
-// ---- SERIALIZABLE ----
-
-#[test]
-fn serializable_is_refused_until_it_is_real() {
-    let stage = Stage::quorate();
-    let session = stage.session();
-    for statement in [
-        "begin isolation level serializable",
-        "start transaction isolation level serializable",
-        "set transaction_isolation = 'serializable'",
-        "set transaction isolation level serializable",
-    ] {
-        assert_eq!(session.refused(statement), "0A000", "{statement}");
-    }
-    // As the default of a session it refuses every transaction, and serves none at a weaker level.
-    for default in [
-        "set default_transaction_isolation = 'serializable'",
-        "set session characteristics as transaction isolation level serializable",
-    ] {
-        session.ok(default);
-        assert_eq!(session.refused("begin"), "0A000");
-        assert_eq!(session.refused("select 1"), "0A000");
-        session.ok("begin isolation level repeatable read; select 1; commit");
-        session.ok("reset default_transaction_isolation");
-    }
-    session.ok("begin");
-    assert_eq!(
-        session.refused("set transaction isolation level serializable"),
-        "0A000"
-    );
-    session.ok("rollback");
-    assert_eq!(session.ok("show transaction_isolation"), "read committed");
-    assert_eq!(
-        session.ok("show default_transaction_isolation"),
-        "read committed"
-    );
-}
-
 // ---- The protocol by hand ----
 
 /// A session without a driver.

@@ -12,7 +12,7 @@
 //!
 //! On three nodes of Quorate, sessions go round the nodes: the first to one that does not lead.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub struct Refusal {
 /// A server with room for sessions.
 pub struct Stage {
     nodes: Vec<Endpoint>,
-    next: Cell<usize>,
+    next: AtomicUsize,
 }
 
 impl Stage {
@@ -57,8 +57,18 @@ impl Stage {
         Stage::of(shared::follower_first())
     }
 
+    /// One node of Quorate.
+    pub fn one_node() -> Stage {
+        Stage::of(shared::one_node().nodes().to_vec())
+    }
+
+    /// The same server, for another thread.
+    pub fn another(&self) -> Stage {
+        Stage::of(self.nodes.clone())
+    }
+
     fn of(nodes: Vec<Endpoint>) -> Stage {
-        let next = Cell::new(0);
+        let next = AtomicUsize::new(0);
         Stage { nodes, next }
     }
 
@@ -69,8 +79,8 @@ impl Stage {
 
     /// A new session, at the next node.
     pub fn session(&self) -> Session {
-        let node = &self.nodes[self.next.get() % self.nodes.len()];
-        self.next.set(self.next.get() + 1);
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        let node = &self.nodes[next % self.nodes.len()];
         Session::new(connect(node).expect("a session"))
     }
 
@@ -129,6 +139,21 @@ impl Session {
     pub fn finish(&self) -> Outcome {
         let outcome = self.outcomes.recv_timeout(ANSWER_MAX);
         outcome.expect("an answer in time")
+    }
+
+    /// The outcome of what was started, unless it takes longer than `patience`.
+    pub fn answered(&self, patience: Duration) -> Option<Outcome> {
+        match self.outcomes.recv_timeout(patience) {
+            Ok(outcome) => Some(outcome),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(error) => panic!("the session is gone: {error}"),
+        }
+    }
+
+    /// Runs a statement.
+    pub fn answer(&self, statement: &str) -> Outcome {
+        self.start(statement);
+        self.finish()
     }
 
     /// Runs a statement that must succeed.

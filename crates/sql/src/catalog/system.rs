@@ -30,6 +30,7 @@ use crate::plan::Row;
 use crate::types::{Datum, TypeId};
 
 mod builtin;
+mod locks;
 mod objects;
 pub(super) mod relations;
 mod replication;
@@ -52,6 +53,7 @@ struct SystemTable {
 const SESSION: &[&SystemTable] = &[
     &settings::SETTINGS,
     &settings::PREPARED,
+    &locks::LOCKS,
     &replication::ACTIVITY,
     &replication::REPLICATION,
     &replication::SLOTS,

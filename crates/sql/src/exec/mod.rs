@@ -14,9 +14,11 @@
 //! | [`rows`] | rows and keys as bytes |
 //! | [`subquery`] | queries inside expressions |
 //! | [`sequences`] | `nextval` and its kin |
+//! | [`advisory`] | advisory locks, and who waits for whom |
 //! | [`session_functions`] | functions that ask the session or the cluster |
 //! | [`catalog_functions`], [`privilege_functions`] | functions that ask the catalog |
 
+pub mod advisory;
 mod catalog_functions;
 pub mod cursor;
 pub mod foreign;

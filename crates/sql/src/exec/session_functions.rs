@@ -65,6 +65,7 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
         | "pg_indexes_size" => Ok(Datum::Int8(0)),
         "pg_has_role" => privilege_functions::call(cx, function, args),
         name if name.starts_with("has_") => privilege_functions::call(cx, function, args),
+        _ if super::advisory::is_one(name) => super::advisory::call(cx, name, args),
         _ => catalog_functions::call(cx, function, args),
     }
 }

@@ -226,6 +226,7 @@ impl<'p> InsertCursor<'p> {
                 return Err(duplicate_key(table, index, &row, cx));
             };
             if conflict.set.is_none() {
+                check_is_seen(table, index, &row, cx)?;
                 return Ok(None);
             }
             match self.update(conflict, index, &row, cx)? {
@@ -267,10 +268,7 @@ impl<'p> InsertCursor<'p> {
         }
         let mut bytes = Vec::new();
         let tree = table.tree;
-        match cx
-            .txn
-            .lock_row(tree, &key, RowLock::Update, LockWait::Block, &mut bytes)?
-        {
+        match cx.txn.lock_row_in_the_way(tree, &key, &mut bytes)? {
             LockedRow::Gone | LockedRow::Skipped => return Ok(Upserted::Again),
             LockedRow::Changed => {}
             LockedRow::Unchanged => {
@@ -305,6 +303,25 @@ enum Upserted {
     Skipped,
     /// The row as it is now.
     Row(Row),
+}
+
+/// Above READ COMMITTED, what ON CONFLICT DO NOTHING gives way to must be what the transaction
+/// sees, or it would learn of rows that came after its snapshot.
+fn check_is_seen(table: &Table, index: &Index, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+    if cx.txn.isolation() == Isolation::ReadCommitted {
+        return Ok(());
+    }
+    let is_seen = match existing_key(table, index, row, cx)? {
+        Some(key) if cx.txn.is_written_by_command(table.tree, &key) => true,
+        Some(key) => cx.txn.get(table.tree, &key, &mut Vec::new())?,
+        None => false,
+    };
+    match is_seen {
+        true => Ok(()),
+        false => Err(Error::serialization(
+            "could not serialize access due to concurrent update",
+        )),
+    }
 }
 
 /// The key of the row that has `row`'s values in a unique index.

@@ -281,6 +281,10 @@ impl Transaction for FakeTransaction {
         self.id
     }
 
+    fn set_options(&mut self, options: TxnOptions) {
+        self.options = options;
+    }
+
     fn isolation(&self) -> Isolation {
         self.options.isolation
     }

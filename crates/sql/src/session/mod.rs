@@ -27,6 +27,7 @@
 //! Before anything is given to the sink, [`Sink::owe`] tells it what the following output rests
 //! on; an error that a method returns rests on [`Session::owed`].
 
+mod characteristics;
 mod constraints;
 mod copy;
 mod cursors;

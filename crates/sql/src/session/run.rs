@@ -151,6 +151,9 @@ impl Session {
                         told = cx.txn.debt().clone();
                         sink.owe(&told, durability);
                     }
+                    for warning in std::mem::take(&mut cx.session.warnings) {
+                        cx.session.warn(warning, *sink)?;
+                    }
                     sink.row(&RowView {
                         values: &row,
                         types: &planned.types,

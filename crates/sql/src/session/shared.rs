@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::engine::Engine;
+use base::engine::{Engine, SessionLocks};
 use base::env::Env;
 use base::hash::HashMap;
-use base::{Result, SequenceId};
+use base::{Error, Result, SequenceId};
 
 use super::constraints::Constraints;
 use super::cursors::CursorInfo;
 use super::settings::Settings;
-use super::{Prepared, SessionStart};
+use super::{Notice, NoticeSeverity, Prepared, SessionStart, Sink};
 use crate::exec::sequences::Ahead;
 
 /// Hidden row numbers are taken from the engine so many at a time, at most.
@@ -39,6 +39,10 @@ pub struct Shared {
     pub(crate) read_only: bool,
     /// The schema that CREATE SCHEMA is filling: names are looked for there first.
     pub(crate) filling: Option<u32>,
+    /// The advisory locks that outlast transactions, once there was one.
+    pub(crate) advisory: Option<Box<dyn SessionLocks>>,
+    /// Warnings of the running statement's functions, which go before its next row.
+    pub(crate) warnings: Vec<Error>,
 }
 
 /// Numbers of a counter that are taken and not yet given.
@@ -70,6 +74,17 @@ impl Shared {
             sequences_ahead: HashMap::default(),
             read_only: false,
             filling: None,
+            advisory: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Shows a warning to the client if `client_min_messages` lets it through.
+    pub(crate) fn warn(&self, body: Error, sink: &mut dyn Sink) -> Result<()> {
+        let severity = NoticeSeverity::Warning;
+        match self.settings.parsed().min_messages {
+            Some(least) if severity >= least => sink.notice(&Notice { severity, body }),
+            _ => Ok(()),
         }
     }
 

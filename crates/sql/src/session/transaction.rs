@@ -7,7 +7,7 @@
 //! | `Block` | runs in it | the block has failed |
 //! | `Failed` | 25P02, but for what ends the block or goes back to a savepoint | nothing changes |
 
-use base::engine::{Isolation, Savepoint, Transaction, TxnOptions};
+use base::engine::{Savepoint, Transaction, TxnOptions};
 use base::{Debt, Durability, Error, Result, SessionId, SqlState};
 
 use super::constraints::{Constraints, Mark};
@@ -47,6 +47,7 @@ pub(super) struct Named {
     pub name: String,
     pub savepoint: Savepoint,
     pub settings: usize,
+    pub read_only: bool,
     pub catalog_changed: bool,
     pub constraints: Mark,
 }
@@ -87,6 +88,9 @@ impl Owed {
 impl Session {
     /// The open transaction; begins one if there is none.
     pub(super) fn ensure_open(&mut self) -> Result<()> {
+        if let Some(locks) = &self.shared.advisory {
+            locks.check()?;
+        }
         if self.open.is_some() {
             return Ok(());
         }
@@ -105,9 +109,6 @@ impl Session {
     }
 
     pub(super) fn begin(&mut self, mut options: TxnOptions) -> Result<()> {
-        if options.isolation == Isolation::Serializable {
-            return Err(Error::unsupported("ISOLATION LEVEL SERIALIZABLE"));
-        }
         options.session = u32::try_from(self.shared.start.backend_pid)
             .ok()
             .map(SessionId);
@@ -233,6 +234,7 @@ impl Session {
             name: name.to_owned(),
             savepoint,
             settings,
+            read_only: open.read_only,
             catalog_changed: open.catalog_changed,
             constraints: self.shared.constraints.mark(),
         });
@@ -270,6 +272,7 @@ impl Session {
         if let Some(open) = &mut self.open {
             let named = &open.savepoints[place];
             open.txn.rollback_to(named.savepoint);
+            open.read_only = named.read_only;
             open.catalog_changed = named.catalog_changed;
             open.own_catalog = None;
             self.shared.settings.roll_back_to(named.settings);

@@ -305,8 +305,10 @@ impl Session {
     fn apply_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         match name {
             "transaction_isolation" => {
-                let level = value.unwrap_or("read committed");
-                self.set_isolation(isolation(&level.to_ascii_lowercase()))?;
+                self.set_characteristic(name, value.unwrap_or("read committed"))?;
+            }
+            "transaction_read_only" | "transaction_deferrable" => {
+                self.set_characteristic(name, value.unwrap_or("off"))?;
             }
             "role" | "session_authorization" => {
                 return Err(Error::unsupported("SET ROLE"));
@@ -353,51 +355,13 @@ impl Session {
                 self.apply_setting(&format!("default_{name}"), Some(&value), false)?;
                 continue;
             }
-            if name == "transaction_isolation" {
-                self.set_isolation(isolation(&value))?;
-            }
-            if name == "transaction_read_only" {
-                if let Some(open) = &mut self.open {
-                    if open.begun && open.read_only && value == "off" {
-                        return Err(Error::new(
-                            SqlState::ACTIVE_SQL_TRANSACTION,
-                            "transaction read-write mode must be set before any query",
-                        ));
-                    }
-                    open.read_only = value == "on";
-                }
-            }
+            self.set_characteristic(name, &value)?;
             self.shared.settings.set(name, Some(&value), true)?;
         }
         if self.state == State::None {
             self.shared.settings.end_transaction();
         }
         Ok(tag("SET"))
-    }
-
-    /// Changes the level of a transaction that has run nothing yet.
-    fn set_isolation(&mut self, level: Isolation) -> Result<()> {
-        let Some(open) = &self.open else {
-            return match level {
-                Isolation::Serializable => Err(Error::unsupported("ISOLATION LEVEL SERIALIZABLE")),
-                _ => Ok(()),
-            };
-        };
-        if open.txn.isolation() == level {
-            return Ok(());
-        }
-        if open.begun {
-            return Err(Error::new(
-                SqlState::ACTIVE_SQL_TRANSACTION,
-                "SET TRANSACTION ISOLATION LEVEL must be called before any query",
-            ));
-        }
-        let read_only = open.read_only;
-        self.begin(TxnOptions {
-            isolation: level,
-            read_only,
-            ..self.characteristics
-        })
     }
 
     fn show(&mut self, name: &str, sink: &mut dyn Sink) -> Result<CommandTag> {
@@ -495,6 +459,9 @@ impl Session {
                 self.shared.settings.reset_all();
                 self.shared.settings.end_transaction();
                 self.settings_changed();
+                if let Some(locks) = &mut self.shared.advisory {
+                    locks.unlock_all();
+                }
                 tag("DISCARD ALL")
             }
             Ok(DiscardMode::DiscardPlans) => tag("DISCARD PLANS"),

@@ -199,6 +199,7 @@ pub fn commit(group: &Arc<Group>, changes: Vec<RowChange>) -> Result<Position> {
         txn,
         changes,
         durability: Durability::On,
+        serial: None,
     })
 }
 

@@ -307,23 +307,6 @@ fn a_debt_is_what_was_looked_at() {
 }
 
 #[test]
-fn serializable_is_refused() {
-    let leader = Alone::new();
-    let locks = TxnLocks::new(leader.0.locks.clone(), TxnId(9));
-    let options = TxnOptions {
-        isolation: Isolation::Serializable,
-        read_only: true,
-        ..TxnOptions::default()
-    };
-    let error = Txn::new(leader, TxnId(9), locks, options).err().unwrap();
-    assert_eq!(error.state(), SqlState::FEATURE_NOT_SUPPORTED);
-    assert_eq!(
-        error.message(),
-        "isolation level SERIALIZABLE is not supported"
-    );
-}
-
-#[test]
 fn a_key_share_lock_is_disturbed_by_changes_of_keys_only() {
     for isolation in [ReadCommitted, RepeatableRead] {
         let leader = with_rows(&[("a", "100"), ("b", "1")]);

@@ -1,0 +1,141 @@
+//! The advisory locks that a session holds beyond its transactions.
+//!
+//! As in PostgreSQL, a lock taken n times must be given up n times, mode by mode; rolling back a
+//! transaction gives none of them up. They die with the leader's term like all locks; a session
+//! that held one then must end, because its client still believes that it holds it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::engine::{AdvisoryKey, AdvisoryMode, LockWait, SessionLocks};
+use base::hash::HashMap;
+use base::{Error, ErrorClass, Result, SessionId, SqlState, Term};
+
+use super::modes::{Mode, Modes};
+use super::owner::Owner;
+use super::{put_advisory, Ask, LockTable, Taken};
+
+/// The advisory locks of one session.
+#[derive(Debug)]
+pub struct AdvisoryLocks {
+    table: Arc<LockTable>,
+    owner: Owner,
+    /// The term of all that is held.
+    term: Option<Term>,
+    timeout: Duration,
+    /// How often each is held in each mode.
+    counts: HashMap<(AdvisoryKey, AdvisoryMode), u64>,
+}
+
+impl AdvisoryLocks {
+    /// Holds nothing yet.
+    pub fn new(table: Arc<LockTable>, session: SessionId) -> AdvisoryLocks {
+        AdvisoryLocks {
+            table,
+            owner: Owner::lasting(session),
+            term: None,
+            timeout: Duration::ZERO,
+            counts: HashMap::default(),
+        }
+    }
+
+    fn count(&self, key: AdvisoryKey, mode: AdvisoryMode) -> u64 {
+        self.counts.get(&(key, mode)).copied().unwrap_or(0)
+    }
+
+    /// Makes the table hold what is still counted of a lock.
+    fn reduce(&mut self, key: AdvisoryKey) {
+        let left = [AdvisoryMode::Shared, AdvisoryMode::Exclusive]
+            .into_iter()
+            .filter(|mode| self.count(key, *mode) > 0)
+            .fold(Modes::NONE, |modes, mode| modes.with(Mode::from(mode)));
+        let mut name = Vec::new();
+        put_advisory(&mut name, key);
+        let owner = self.owner;
+        self.table
+            .change(&name, |lock, served| lock.give_up(owner, left, served));
+        if self.counts.is_empty() {
+            self.term = None;
+        }
+    }
+}
+
+impl SessionLocks for AdvisoryLocks {
+    fn set_lock_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    fn lock(&mut self, key: AdvisoryKey, mode: AdvisoryMode, wait: LockWait) -> Result<bool> {
+        self.check()?;
+        let mut name = Vec::new();
+        put_advisory(&mut name, key);
+        let ask = Ask {
+            name: &name,
+            mode: mode.into(),
+            wait,
+        };
+        let taken = self
+            .table
+            .acquire(self.owner, &mut self.term, ask, self.timeout);
+        let is_taken = match taken {
+            Ok(Taken::Skipped) => false,
+            Ok(Taken::Granted(_) | Taken::Covered) => true,
+            Err(error) => {
+                if self.counts.is_empty() {
+                    self.term = None;
+                }
+                return Err(error);
+            }
+        };
+        if is_taken {
+            *self.counts.entry((key, mode)).or_default() += 1;
+        } else if self.counts.is_empty() {
+            self.term = None;
+        }
+        Ok(is_taken)
+    }
+
+    fn unlock(&mut self, key: AdvisoryKey, mode: AdvisoryMode) -> bool {
+        match self.counts.get_mut(&(key, mode)) {
+            None => return false,
+            Some(count) if *count > 1 => {
+                *count -= 1;
+                return true;
+            }
+            Some(_) => self.counts.remove(&(key, mode)),
+        };
+        self.reduce(key);
+        true
+    }
+
+    fn unlock_all(&mut self) {
+        let mut keys: Vec<_> = self.counts.drain().map(|((key, _), _)| key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            self.reduce(key);
+        }
+        self.term = None;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.counts.is_empty() || self.table.term() == self.term {
+            return Ok(());
+        }
+        Err(Error::of_class(
+            ErrorClass::Session,
+            SqlState::ADMIN_SHUTDOWN,
+            "terminating connection because a failover took its advisory locks",
+        ))
+    }
+}
+
+impl Drop for AdvisoryLocks {
+    fn drop(&mut self) {
+        self.unlock_all();
+    }
+}

@@ -1,0 +1,89 @@
+//! What a transaction is like: isolation level, read only, deferrable, and until when each may be
+//! changed (PostgreSQL 15 manual, SET TRANSACTION).
+
+use base::engine::TxnOptions;
+use base::{Error, Result, SqlState};
+
+use super::settings::isolation;
+use super::Session;
+
+fn too_late(message: &str) -> Error {
+    Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message)
+}
+
+impl Session {
+    /// One of `transaction_isolation`, `transaction_read_only` and `transaction_deferrable` is to
+    /// become `value`, of the transaction that is open. Other settings, and no transaction, are no
+    /// concern of this.
+    ///
+    /// # Errors
+    /// 25001 when it is too late for that.
+    pub(super) fn set_characteristic(&mut self, name: &str, value: &str) -> Result<()> {
+        let is_on = matches!(
+            value.to_ascii_lowercase().as_str(),
+            "on" | "true" | "yes" | "t" | "y" | "1"
+        );
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let (begun, nested) = (open.begun, !open.savepoints.is_empty());
+        let before = TxnOptions {
+            read_only: open.read_only,
+            ..self.characteristics
+        };
+        let mut wanted = before;
+        match name {
+            "transaction_isolation" => {
+                wanted.isolation = isolation(&value.to_ascii_lowercase());
+                if wanted.isolation == before.isolation {
+                    return Ok(());
+                }
+                if begun {
+                    return Err(too_late(
+                        "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+                    ));
+                }
+                if nested {
+                    return Err(too_late(
+                        "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",
+                    ));
+                }
+            }
+            "transaction_read_only" => {
+                wanted.read_only = is_on;
+                if before.read_only && !is_on && nested {
+                    return Err(too_late(
+                        "cannot set transaction read-write mode inside a read-only transaction",
+                    ));
+                }
+                if before.read_only && !is_on && begun {
+                    return Err(too_late(
+                        "transaction read-write mode must be set before any query",
+                    ));
+                }
+            }
+            "transaction_deferrable" => {
+                wanted.deferrable = is_on;
+                if nested {
+                    return Err(too_late(
+                        "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction",
+                    ));
+                }
+                if begun {
+                    return Err(too_late(
+                        "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
+                    ));
+                }
+            }
+            _ => return Ok(()),
+        }
+        self.characteristics = wanted;
+        if let Some(open) = &mut self.open {
+            open.read_only = wanted.read_only;
+            if !begun {
+                open.txn.set_options(wanted);
+            }
+        }
+        Ok(())
+    }
+}
