@@ -503,6 +503,8 @@ async fn serve(node: Arc<Node>, mut client: Client, mut startup: StartupParamete
         following: client.following,
         key: place.key(),
         interrupts: place.interrupts().clone(),
+        activity: place.activity().clone(),
+        registry: place.sessions().clone(),
         client_address: client.from,
         server_address: client.server,
     };

@@ -18,6 +18,7 @@
 //! | the node shuts down, `Interrupt::Terminate` | FATAL 57P01, once what is held has settled |
 //! | the node no longer leads | the same; it may reconnect |
 //! | it idles in a transaction for too long | FATAL 25P03 |
+//! | it idles for too long | FATAL 57P05 |
 //! | it breaks the protocol | FATAL 08P01 |
 //! | an outcome is held and nobody can wait | FATAL 08007 |
 //!
@@ -43,6 +44,8 @@ use pg::frame::violation;
 use pg::output::{outcome_unknown, settled_by, Undone};
 use pg::seam::Sql;
 use pg::session::{Channel, Identity, Session, Turn};
+use sql::session::activity::{Activity, Registry};
+
 use pg::startup::{self, CancelKey, FirstPacket, StartupParameters};
 
 use crate::wait::timeout;
@@ -142,6 +145,10 @@ pub struct SessionContext {
     pub key: CancelKey,
     /// Where others leave interrupts for the session.
     pub interrupts: Arc<Interrupts>,
+    /// Where others see what the session does.
+    pub activity: Arc<Activity>,
+    /// The sessions of this node.
+    pub registry: Arc<dyn Registry>,
     /// Where the client comes from, `ip:port`.
     pub client_address: String,
     /// Where it was accepted, `ip:port`.
@@ -163,6 +170,8 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
         following,
         key,
         interrupts,
+        activity,
+        registry,
         client_address,
         server_address,
     } = context;
@@ -174,6 +183,8 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
         client: split_address(&client_address),
         server: split_address(&server_address),
         interrupts: interrupts.clone(),
+        activity: activity.clone(),
+        registry,
     };
     let start = (engine.clone(), env.clone(), channel.clone());
     let starting = coro::run(interrupts.clone(), move || {
@@ -181,6 +192,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
         Session::start(engine, env, channel, identity)
     });
     let mut driver = Driver::new(stream, env, engine, interrupts, channel, starting);
+    driver.activity = Some(activity);
     poll_fn(|cx| driver.poll(cx)).await;
 }
 
@@ -243,6 +255,9 @@ struct Driver<S: Sql> {
     stream: Box<dyn Stream>,
     interrupts: Arc<Interrupts>,
     channel: Rc<Channel>,
+    /// Where it is seen that output is held, and what was shown there last.
+    activity: Option<Arc<Activity>>,
+    is_held: bool,
     work: Work<S>,
     /// Waits for the debt of the first held chunk.
     settling: Option<BoxFuture<'static, Result<()>>>,
@@ -273,6 +288,8 @@ impl<S: Sql> Driver<S> {
             stream,
             interrupts,
             channel,
+            activity: None,
+            is_held: false,
             work: Work::Starting(starting),
             settling: None,
             end: End::NotYet,
@@ -301,8 +318,20 @@ impl<S: Sql> Driver<S> {
                 return Poll::Ready(());
             }
             if !moved {
+                self.show_held();
                 return Poll::Pending;
             }
+        }
+    }
+
+    /// Shows whether output is held.
+    fn show_held(&mut self) {
+        let is_held = self.channel.output.borrow().waits_for().is_some();
+        if std::mem::replace(&mut self.is_held, is_held) == is_held {
+            return;
+        }
+        if let Some(activity) = &self.activity {
+            activity.set_held(is_held);
         }
     }
 
@@ -559,13 +588,15 @@ impl<S: Sql> Driver<S> {
         }
         let idle_limit = match &self.work {
             Work::Idle(session) if self.channel.output.borrow().pending() == 0 => {
-                idle_limit(session)
+                session.idle_limit()
             }
             _ => None,
         };
-        let deadline = idle_limit.map(|limit| self.idle_since.after(limit));
+        let deadline = idle_limit
+            .as_ref()
+            .map(|(limit, _)| self.idle_since.after(*limit));
         if self.idle_timer.passed(&*self.env, deadline, cx) {
-            self.end_with(Some(Error::from(Interrupt::IdleTimeout)));
+            self.end_with(idle_limit.map(|(_, error)| error));
             return true;
         }
         false
@@ -639,16 +670,6 @@ impl<S: Sql> Driver<S> {
                 false
             }
         }
-    }
-}
-
-/// For how long a session may idle as it is now.
-fn idle_limit<S: Sql>(session: &Session<S>) -> Option<Duration> {
-    let in_transaction =
-        session.in_batch() || session.status() != pg::backend::TransactionStatus::Idle;
-    match in_transaction {
-        true => session.idle_in_transaction_timeout(),
-        false => None,
     }
 }
 

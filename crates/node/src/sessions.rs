@@ -12,6 +12,7 @@ use base::sync::{Event, Mutex};
 use base::{Error, ErrorClass, Lsn, NodeId, Result, SqlState, Term};
 use kv::Observer;
 use pg::startup::CancelKey;
+use sql::session::activity::{Activity, Registry};
 
 /// Bits of a session's number that count sessions of one node; the bits above are the node's.
 const COUNTER_BITS: u32 = 20;
@@ -41,6 +42,7 @@ struct State {
 
 struct Live {
     secret: i32,
+    activity: Arc<Activity>,
     interrupts: Arc<Interrupts>,
 }
 
@@ -48,10 +50,21 @@ struct Live {
 pub struct Place {
     sessions: Arc<Sessions>,
     key: CancelKey,
+    activity: Arc<Activity>,
     interrupts: Arc<Interrupts>,
 }
 
 impl Place {
+    /// Where others see what the session does.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
+    /// The sessions among which it is.
+    pub fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
     /// The session's number and secret.
     pub fn key(&self) -> CancelKey {
         self.key
@@ -109,14 +122,17 @@ impl Sessions {
                 break pid;
             }
         };
+        let activity = Arc::new(Activity::new(pid));
         let live = Live {
             secret,
+            activity: activity.clone(),
             interrupts: interrupts.clone(),
         };
         state.live.insert(pid, live);
         Ok(Place {
             sessions: self.clone(),
             key: CancelKey { pid, secret },
+            activity,
             interrupts,
         })
     }
@@ -161,6 +177,26 @@ impl Sessions {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.state.lock().live.len()
+    }
+}
+
+impl Registry for Sessions {
+    fn all(&self) -> Vec<Arc<Activity>> {
+        let state = self.state.lock();
+        let live = state.live.values();
+        live.map(|live| live.activity.clone()).collect()
+    }
+
+    fn interrupt(&self, pid: i32, interrupt: Interrupt) -> bool {
+        let found = {
+            let state = self.state.lock();
+            state.live.get(&pid).map(|live| live.interrupts.clone())
+        };
+        let Some(interrupts) = found else {
+            return false;
+        };
+        interrupts.raise(interrupt);
+        true
     }
 }
 

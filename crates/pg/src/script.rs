@@ -39,6 +39,8 @@ pub struct Control {
     pub statement_timeout: Cell<Option<Duration>>,
     /// `idle_in_transaction_session_timeout`.
     pub idle_timeout: Cell<Option<Duration>>,
+    /// `idle_session_timeout`.
+    pub idle_session_timeout: Cell<Option<Duration>>,
     /// How many statements have been executed to their end.
     pub executed: Cell<u32>,
 }
@@ -353,5 +355,9 @@ impl Sql for Script {
 
     fn idle_in_transaction_timeout(&self) -> Option<Duration> {
         self.control.idle_timeout.get()
+    }
+
+    fn idle_session_timeout(&self) -> Option<Duration> {
+        self.control.idle_session_timeout.get()
     }
 }

@@ -38,6 +38,7 @@ pub trait Sql: 'static {
     fn reported_settings(&self) -> Vec<(&'static str, String)>;
     fn statement_timeout(&self) -> Option<Duration>;
     fn idle_in_transaction_timeout(&self) -> Option<Duration>;
+    fn idle_session_timeout(&self) -> Option<Duration>;
 }
 
 impl Sql for sql::Session {
@@ -115,5 +116,9 @@ impl Sql for sql::Session {
 
     fn idle_in_transaction_timeout(&self) -> Option<Duration> {
         self.idle_in_transaction_timeout()
+    }
+
+    fn idle_session_timeout(&self) -> Option<Duration> {
+        self.idle_session_timeout()
     }
 }

@@ -29,8 +29,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
-use base::coro::{self, Interrupts};
+use ::sql::session::activity::{Activity, Registry};
+use base::coro::{self, Interrupt, Interrupts};
 use base::engine::Engine;
 use base::env::{Env, Instant};
 use base::error::{Error, ErrorClass, Result, SqlState};
@@ -181,7 +183,6 @@ pub enum Turn {
 }
 
 /// Who a session is and where it comes from.
-#[derive(Debug)]
 pub struct Identity {
     /// What the client asked for.
     pub startup: StartupParameters,
@@ -193,6 +194,16 @@ pub struct Identity {
     pub server: Option<(String, u16)>,
     /// Where others leave interrupts.
     pub interrupts: Arc<Interrupts>,
+    /// Where others see what the session does.
+    pub activity: Arc<Activity>,
+    /// The sessions of this node.
+    pub registry: Arc<dyn Registry>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Identity({})", self.key.pid)
+    }
 }
 
 /// A portal with the formats that its rows are wanted in.
@@ -311,6 +322,8 @@ impl Session {
             client,
             server,
             interrupts,
+            activity,
+            registry,
         } = identity;
         let (client_address, client_port) = client.unzip();
         let start = SessionStart {
@@ -322,6 +335,8 @@ impl Session {
             server_address: server,
             interrupts: interrupts.clone(),
             settings: startup.settings,
+            activity,
+            registry: Some(registry),
         };
         let sql = sql::Session::new(engine, env.clone(), start).map_err(into_fatal)?;
         let session = Session::with(sql, env, channel, interrupts);
@@ -393,9 +408,16 @@ impl<S: Sql> Session<S> {
         self.in_batch
     }
 
-    /// For how long the session may idle in a transaction.
-    pub fn idle_in_transaction_timeout(&self) -> Option<std::time::Duration> {
-        self.sql.idle_in_transaction_timeout()
+    /// For how long the session may idle as it is now, and with what it ends after that.
+    pub fn idle_limit(&self) -> Option<(Duration, Error)> {
+        if self.in_batch || self.status() != TransactionStatus::Idle {
+            let limit = self.sql.idle_in_transaction_timeout()?;
+            return Some((limit, Error::from(Interrupt::IdleTimeout)));
+        }
+        let limit = self.sql.idle_session_timeout()?;
+        let message = "terminating connection due to idle-session timeout";
+        let state = SqlState::IDLE_SESSION_TIMEOUT;
+        Some((limit, Error::of_class(ErrorClass::Session, state, message)))
     }
 
     /// What the session's transaction has shown or done cannot stand: it fails, and the rest of

@@ -480,6 +480,14 @@ fn idling_in_a_transaction_ends_the_session() {
     rig.holds();
     rig.env.0.pass(second / 2);
     rig.ends_with("25P03");
+    // Outside of a transaction another limit holds.
+    let mut rig = Rig::new();
+    rig.control.idle_session_timeout.set(Some(second));
+    assert!(rig.query("set a b").error.is_none());
+    rig.env.0.pass(second / 2);
+    rig.holds();
+    rig.env.0.pass(second);
+    rig.ends_with("57P05");
 }
 
 #[test]

@@ -54,7 +54,7 @@ const SESSION: &[&SystemTable] = &[
     &settings::SETTINGS,
     &settings::PREPARED,
     &locks::LOCKS,
-    &replication::ACTIVITY,
+    &sessions::ACTIVITY,
     &replication::REPLICATION,
     &replication::SLOTS,
     &sessions::CURSORS,

@@ -18,6 +18,7 @@
 //! | [`session_functions`] | functions that ask the session or the cluster |
 //! | [`catalog_functions`], [`privilege_functions`] | functions that ask the catalog |
 
+pub mod activity;
 pub mod advisory;
 mod catalog_functions;
 pub mod cursor;

@@ -1,10 +1,10 @@
 //! Functions that ask the session, the catalog or the cluster.
 
-use base::coro;
+use base::coro::{self, Interrupt};
 use base::env;
 use base::{Error, Result, SqlState};
 
-use super::{catalog_functions, privilege_functions, sequences, Exec};
+use super::{activity, catalog_functions, privilege_functions, sequences, Exec};
 use crate::functions::Function;
 use crate::types::{Array, Datum, TypeId};
 
@@ -27,6 +27,8 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
         "current_setting" => current_setting(cx, args),
         "set_config" => set_config(cx, args),
         "pg_backend_pid" => Ok(Datum::Int4(cx.session.start.backend_pid)),
+        "pg_cancel_backend" => activity::interrupt(cx, &args[0], Interrupt::Cancel),
+        "pg_terminate_backend" => activity::terminate(cx, args),
         "inet_client_addr" => Ok(text_or_null(cx.session.start.client_address.as_deref())),
         "inet_client_port" => Ok(port(cx.session.start.client_port)),
         "inet_server_addr" => {

@@ -27,6 +27,7 @@
 //! Before anything is given to the sink, [`Sink::owe`] tells it what the following output rests
 //! on; an error that a method returns rests on [`Session::owed`].
 
+pub mod activity;
 mod characteristics;
 mod constraints;
 mod copy;
@@ -63,6 +64,7 @@ use crate::parser;
 use crate::plan::Row;
 use crate::types::{self, Datum, EvalContext, TypeId};
 
+use activity::{Activity, Registry, SessionState};
 use cursors::NamedCursor;
 use portal::{Forgotten, Running};
 use settings::Settings;
@@ -78,7 +80,7 @@ pub use sink::{
 };
 
 /// What a session begins with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SessionStart {
     /// The role that the client names.
     pub user: String,
@@ -96,6 +98,16 @@ pub struct SessionStart {
     pub interrupts: Arc<Interrupts>,
     /// Settings of the startup message (`application_name`, `client_encoding`, `options`, …).
     pub settings: Vec<(String, String)>,
+    /// Where others see what this session does.
+    pub activity: Arc<Activity>,
+    /// The sessions of this node; none where there is no node.
+    pub registry: Option<Arc<dyn Registry>>,
+}
+
+impl std::fmt::Debug for SessionStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SessionStart({} at {})", self.user, self.database)
+    }
 }
 
 /// A prepared statement with its parameters, perhaps half executed.
@@ -205,6 +217,7 @@ impl Session {
             forgotten: Forgotten::default(),
         };
         session.refresh_eval();
+        session.show_start();
         Ok(session)
     }
 
@@ -213,11 +226,13 @@ impl Session {
     /// an empty text gives [`Sink::empty_query`].
     pub fn simple_query(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()> {
         self.begin_message();
+        self.show_active(text);
         let outcome = self.simple_query_inner(text, sink);
         if outcome.is_err() {
             self.failed();
         }
         self.in_message = false;
+        self.show_idle();
         outcome
     }
 
@@ -366,6 +381,9 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<Executed> {
         self.begin_message();
+        if let Some(statement) = portal.prepared.statement() {
+            self.show_active(statement.text());
+        }
         let outcome = self.execute_inner(portal, max_rows, sink);
         if outcome.is_err() {
             portal.progress = Progress::Done;
@@ -382,6 +400,7 @@ impl Session {
             _ => self.tell(sink),
         };
         self.in_message = false;
+        self.show_idle();
         outcome
     }
 
@@ -427,6 +446,11 @@ impl Session {
         some_time(self.shared.settings.parsed().idle_in_transaction_timeout)
     }
 
+    /// Time after which a session that idles outside of transactions is to be ended.
+    pub fn idle_session_timeout(&self) -> Option<Duration> {
+        some_time(self.shared.settings.parsed().idle_session_timeout)
+    }
+
     /// A message begins: unless it goes on with one that has no end yet, its output owes nothing.
     fn begin_message(&mut self) {
         if !self.in_message {
@@ -437,6 +461,44 @@ impl Session {
         self.refresh_eval();
     }
 
+    /// Shows who the session is.
+    fn show_start(&self) {
+        let start = &self.shared.start;
+        let now = self.shared.env.wall_clock().0;
+        start.activity.change(|doing| {
+            doing.user = Some(start.user.clone());
+            doing.database.clone_from(&start.database);
+            doing.client_address.clone_from(&start.client_address);
+            doing.client_port = start.client_port;
+            doing.started = now;
+            doing.changed = now;
+            doing.state = SessionState::Idle;
+        });
+    }
+
+    /// Shows that a statement runs.
+    fn show_active(&self, text: &str) {
+        let statement = self.eval.statement_start;
+        let transaction = match self.open {
+            Some(_) => self.eval.transaction_start,
+            None => statement,
+        };
+        let activity = &self.shared.start.activity;
+        activity.begin(text, statement, transaction);
+    }
+
+    /// Shows that the session waits for its client.
+    fn show_idle(&self) {
+        let now = self.shared.env.wall_clock().0;
+        let transaction = self.eval.transaction_start;
+        let (state, transaction) = match self.state {
+            State::None | State::Implicit => (SessionState::Idle, None),
+            State::Block => (SessionState::IdleInTransaction, Some(transaction)),
+            State::Failed => (SessionState::IdleInFailedTransaction, Some(transaction)),
+        };
+        self.shared.start.activity.end(state, now, transaction);
+    }
+
     /// Takes over what has changed in the settings.
     fn refresh_eval(&mut self) {
         let generation = self.shared.settings.generation();
@@ -444,6 +506,10 @@ impl Session {
             return;
         }
         self.eval_generation = generation;
+        if let Ok((_, name)) = self.shared.settings.show("application_name") {
+            let activity = &self.shared.start.activity;
+            activity.change(|doing| doing.application = name);
+        }
         let parsed = self.shared.settings.parsed();
         self.eval.time_zone = parsed.time_zone.clone();
         self.eval.date_style = parsed.date_style;

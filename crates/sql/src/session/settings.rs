@@ -154,6 +154,8 @@ pub struct Parsed {
     pub lock_timeout: Duration,
     /// `idle_in_transaction_session_timeout`.
     pub idle_in_transaction_timeout: Duration,
+    /// `idle_session_timeout`.
+    pub idle_session_timeout: Duration,
     /// `default_transaction_isolation`.
     pub default_isolation: Isolation,
     /// `default_transaction_read_only`.
@@ -246,6 +248,7 @@ impl Settings {
                 statement_timeout: Duration::ZERO,
                 lock_timeout: Duration::ZERO,
                 idle_in_transaction_timeout: Duration::ZERO,
+                idle_session_timeout: Duration::ZERO,
                 default_isolation: Isolation::ReadCommitted,
                 default_read_only: false,
                 default_deferrable: false,
@@ -491,6 +494,7 @@ impl Settings {
             statement_timeout: time("statement_timeout"),
             lock_timeout: time("lock_timeout"),
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
+            idle_session_timeout: time("idle_session_timeout"),
             default_isolation: isolation(text("default_transaction_isolation")),
             default_read_only: text("default_transaction_read_only") == "on",
             default_deferrable: text("default_transaction_deferrable") == "on",

@@ -74,6 +74,8 @@ fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result<Session> {
         server_address: None,
         interrupts: Arc::default(),
         settings: vec![("application_name".to_owned(), "tests".to_owned())],
+        activity: Arc::new(Activity::new(7)),
+        registry: None,
     };
     Session::new(Arc::new(engine.clone()), env, start)
 }

@@ -32,18 +32,6 @@ pub(super) const SLOTS: SystemTable = SystemTable {
     rows: slots,
 };
 
-pub(super) const ACTIVITY: SystemTable = SystemTable {
-    oid: 12_250,
-    name: "pg_stat_activity",
-    columns: "datid oid, datname name, pid int4, leader_pid int4, usesysid oid, usename name, \
-              application_name text, client_addr inet, client_hostname text, \
-              client_port int4, backend_start timestamptz, xact_start timestamptz, \
-              query_start timestamptz, state_change timestamptz, wait_event_type text, \
-              wait_event text, state text, backend_xid xid, backend_xmin xid, query_id int8, \
-              query text, backend_type text",
-    rows: activity,
-};
-
 fn text_or_null(text: Option<&str>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
@@ -211,39 +199,6 @@ fn slots(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
 }
 
 /// This session; what others do is known to the node, not to SQL.
-fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let start = &cx.session.start;
-    let role = catalog.role(&start.user);
-    let now = Datum::TimestampTz(cx.context.statement_start);
-    let application = cx.session.settings.show("application_name")?.1;
-    Ok(vec![vec![
-        Datum::Oid(catalog.database.oid),
-        Datum::text(&catalog.database.name),
-        Datum::Int4(start.backend_pid),
-        Datum::Null,
-        role.map_or(Datum::Null, |role| Datum::Oid(role.oid)),
-        Datum::text(&start.user),
-        Datum::text(application),
-        text_or_null(start.client_address.as_deref()),
-        Datum::Null,
-        start
-            .client_port
-            .map_or(Datum::Null, |port| Datum::Int4(i32::from(port))),
-        Datum::Null,
-        Datum::TimestampTz(cx.context.transaction_start),
-        now.clone(),
-        now,
-        Datum::Null,
-        Datum::Null,
-        Datum::text("active"),
-        Datum::Null,
-        Datum::Null,
-        Datum::Null,
-        Datum::Null,
-        Datum::text("client backend"),
-    ]])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,28 @@
-//! What this session has open.
+//! What the sessions do, and what this one has open.
 
-use base::Result;
+use base::{Result, SessionId};
 
 use super::SystemTable;
 use crate::catalog::Catalog;
 use crate::exec::Exec;
 use crate::plan::Row;
+use crate::session::activity::{Activity, Doing, SessionState};
 use crate::types::Datum;
 
+pub(super) const ACTIVITY: SystemTable = SystemTable {
+    oid: 12_250,
+    name: "pg_stat_activity",
+    columns: "datid oid, datname name, pid int4, leader_pid int4, usesysid oid, usename name, \
+              application_name text, client_addr inet, client_hostname text, \
+              client_port int4, backend_start timestamptz, xact_start timestamptz, \
+              query_start timestamptz, state_change timestamptz, wait_event_type text, \
+              wait_event text, state text, backend_xid xid, backend_xmin xid, query_id int8, \
+              query text, backend_type text",
+    rows: activity,
+};
+
 pub(super) const CURSORS: SystemTable = SystemTable {
-    oid: 12_088,
+    oid: 12_077,
     name: "pg_cursors",
     columns: "name text, statement text, is_holdable bool, is_binary bool, is_scrollable bool, \
               creation_time timestamptz",
@@ -30,4 +43,79 @@ fn cursors(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             ]
         })
         .collect())
+}
+
+fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let own = cx.session.start.activity.clone();
+    let all = match &cx.session.start.registry {
+        Some(registry) => registry.all(),
+        None => vec![own],
+    };
+    let engine = &cx.session.engine;
+    Ok(all
+        .iter()
+        .filter_map(|activity| {
+            let doing = activity.doing()?;
+            let waits = !engine.blockers(SessionId(activity.pid() as u32)).is_empty();
+            Some(activity_row(catalog, activity, &doing, waits))
+        })
+        .collect())
+}
+
+/// The type and the name of what a session waits for, if it waits.
+fn wait_of(activity: &Activity, doing: &Doing, waits_for_lock: bool) -> Option<[&'static str; 2]> {
+    if activity.is_held() {
+        return Some(["IPC", "SyncRep"]);
+    }
+    match doing.state {
+        SessionState::Active if waits_for_lock => Some(["Lock", "transactionid"]),
+        SessionState::Active => None,
+        _ => Some(["Client", "ClientRead"]),
+    }
+}
+
+fn activity_row(
+    catalog: &Catalog,
+    activity: &Activity,
+    doing: &Doing,
+    waits_for_lock: bool,
+) -> Row {
+    let text = |text: Option<&str>| text.map_or(Datum::Null, Datum::text);
+    let instant = |at: Option<i64>| at.map_or(Datum::Null, Datum::TimestampTz);
+    let user = doing.user.as_deref();
+    let role = user.and_then(|user| catalog.role(user));
+    let mut databases = catalog.databases.iter();
+    let database = databases.find(|database| database.name == doing.database);
+    let wait = wait_of(activity, doing, waits_for_lock);
+    // To its client a session whose reply is held still works.
+    let state = match activity.is_held() {
+        true => SessionState::Active,
+        false => doing.state,
+    };
+    vec![
+        database.map_or(Datum::Null, |database| Datum::Oid(database.oid)),
+        Datum::text(&doing.database),
+        Datum::Int4(activity.pid()),
+        Datum::Null,
+        role.map_or(Datum::Null, |role| Datum::Oid(role.oid)),
+        text(user),
+        Datum::text(&doing.application),
+        text(doing.client_address.as_deref()),
+        Datum::Null,
+        doing
+            .client_port
+            .map_or(Datum::Null, |port| Datum::Int4(i32::from(port))),
+        Datum::TimestampTz(doing.started),
+        instant(doing.transaction),
+        instant(doing.statement),
+        Datum::TimestampTz(doing.changed),
+        text(wait.map(|wait| wait[0])),
+        text(wait.map(|wait| wait[1])),
+        Datum::text(state.name()),
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        Datum::text(&doing.query),
+        Datum::text("client backend"),
+    ]
 }

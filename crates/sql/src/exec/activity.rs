@@ -1,0 +1,110 @@
+//! Functions by which one session interrupts another.
+
+use std::time::Duration;
+
+use base::coro::{self, Interrupt};
+use base::env;
+use base::{Error, Result, SqlState};
+
+use super::Exec;
+use crate::types::Datum;
+
+/// How often `pg_terminate_backend` looks whether the session is gone.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// `pg_cancel_backend`, and the first half of `pg_terminate_backend`.
+///
+/// # Errors
+/// 42501 for a session of somebody else; the interrupt itself, if the session is this one.
+pub(super) fn interrupt(cx: &mut Exec<'_>, pid: &Datum, interrupt: Interrupt) -> Result<Datum> {
+    let pid = pid.as_i64().and_then(|pid| i32::try_from(pid).ok());
+    let pid = pid.ok_or_else(|| Error::internal("a session's number is an integer"))?;
+    let Some(registry) = cx.session.start.registry.clone() else {
+        return Ok(Datum::Bool(false));
+    };
+    let target = registry
+        .all()
+        .into_iter()
+        .find(|activity| activity.pid() == pid)
+        .and_then(|activity| activity.doing());
+    let Some(target) = target else {
+        return Ok(missing(cx, pid));
+    };
+    check_allowed(cx, target.user.as_deref().unwrap_or_default(), interrupt)?;
+    if !registry.interrupt(pid, interrupt) {
+        return Ok(missing(cx, pid));
+    }
+    if pid == cx.session.start.backend_pid {
+        coro::yield_now()?;
+    }
+    Ok(Datum::Bool(true))
+}
+
+fn missing(cx: &mut Exec<'_>, pid: i32) -> Datum {
+    let message = format!("PID {pid} is not a PostgreSQL server process");
+    warn(cx, SqlState::WARNING, message);
+    Datum::Bool(false)
+}
+
+fn warn(cx: &mut Exec<'_>, state: SqlState, message: String) {
+    cx.session.warnings.push(Error::new(state, message));
+}
+
+fn check_allowed(cx: &Exec<'_>, target: &str, interrupt: Interrupt) -> Result<()> {
+    let superuser = |name: &str| cx.catalog.role(name).is_some_and(|role| role.superuser);
+    let user = &cx.session.start.user;
+    if superuser(user) || user == target {
+        return Ok(());
+    }
+    let message = match (superuser(target), interrupt) {
+        (true, Interrupt::Cancel) => "must be a superuser to cancel superuser query",
+        (true, _) => "must be a superuser to terminate superuser process",
+        (false, Interrupt::Cancel) => {
+            "must be a member of the role whose query is being canceled or member of \
+             pg_signal_backend"
+        }
+        (false, _) => {
+            "must be a member of the role whose process is being terminated or member of \
+             pg_signal_backend"
+        }
+    };
+    Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+}
+
+/// `pg_terminate_backend(pid, timeout)`: with a time, in milliseconds, it waits for the end.
+///
+/// # Errors
+/// As [`interrupt`]; 22023 for a negative time.
+pub(super) fn terminate(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let timeout = args.get(1).and_then(Datum::as_i64).unwrap_or(0);
+    let Ok(mut left) = u64::try_from(timeout) else {
+        return Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            "\"timeout\" must not be negative",
+        ));
+    };
+    let told = interrupt(cx, &args[0], Interrupt::Terminate)?;
+    if !told.is_true() || left == 0 {
+        return Ok(told);
+    }
+    let pid = args[0].as_i64().unwrap_or_default();
+    let Some(registry) = cx.session.start.registry.clone() else {
+        return Ok(told);
+    };
+    let is_there = || {
+        let mut all = registry.all().into_iter();
+        all.any(|activity| i64::from(activity.pid()) == pid)
+    };
+    while is_there() {
+        if left == 0 {
+            let message =
+                format!("backend with PID {pid} did not terminate within {timeout} milliseconds");
+            warn(cx, SqlState::WARNING, message);
+            return Ok(Datum::Bool(false));
+        }
+        let step = LOOK.min(Duration::from_millis(left));
+        coro::wait(env::sleep(&*cx.session.env, step))?;
+        left = left.saturating_sub(LOOK.as_millis() as u64);
+    }
+    Ok(told)
+}
