@@ -634,6 +634,12 @@ pub trait Transaction {
     /// key and of every unique index.
     fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted>;
 
+    /// The same for a key that was never used before and that nobody else can use: it needs neither
+    /// lock nor look.
+    fn insert_new(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
+        self.insert(tree, key, row)
+    }
+
     /// Replaces a row that was locked with `NoKeyUpdate` or `Update` and is there.
     ///
     /// Returns `Duplicate` when a unique index already has the new values.

@@ -12,6 +12,7 @@ mod isolation;
 mod kill;
 mod layers;
 mod pgbench;
+mod protocol;
 mod scripts;
 mod sessions;
 mod shared;

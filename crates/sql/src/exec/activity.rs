@@ -74,12 +74,12 @@ fn check_allowed(cx: &Exec<'_>, target: &str, interrupt: Interrupt) -> Result<()
 /// `pg_terminate_backend(pid, timeout)`: with a time, in milliseconds, it waits for the end.
 ///
 /// # Errors
-/// As [`interrupt`]; 22023 for a negative time.
+/// As [`interrupt`]; 22003 for a negative time.
 pub(super) fn terminate(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
     let timeout = args.get(1).and_then(Datum::as_i64).unwrap_or(0);
     let Ok(mut left) = u64::try_from(timeout) else {
         return Err(Error::new(
-            SqlState::INVALID_PARAMETER_VALUE,
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
             "\"timeout\" must not be negative",
         ));
     };

@@ -206,8 +206,14 @@ impl<'p> InsertCursor<'p> {
         let table = &target.table;
         let key = new_key(table, &row, cx)?;
         let bytes = rows::encode(table, &row)?;
+        // Row numbers are never given twice.
+        let is_new = table.primary_key().is_none();
         loop {
-            let tree = match cx.txn.insert(table.tree, &key, &bytes)? {
+            let inserted = match is_new {
+                true => cx.txn.insert_new(table.tree, &key, &bytes)?,
+                false => cx.txn.insert(table.tree, &key, &bytes)?,
+            };
+            let tree = match inserted {
                 Inserted::Done => {
                     if let Some(rules) = &target.rules {
                         foreign::inserted(rules, 0, &key, &row, cx);

@@ -124,8 +124,8 @@ enum Progress {
     Fresh,
     /// A query that has more rows, perhaps.
     Query(Box<Running>),
-    /// Rows that were computed and not yet asked for, their types, the command's name.
-    Rows(std::vec::IntoIter<Row>, Vec<TypeId>, &'static str),
+    /// Rows that were computed and not yet asked for, their types, the command's tag.
+    Rows(std::vec::IntoIter<Row>, Vec<TypeId>, CommandTag),
     Done,
 }
 

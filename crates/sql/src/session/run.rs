@@ -217,12 +217,12 @@ impl Session {
                 let mut rows = Vec::new();
                 let mut output = Output::Rows(&mut rows, usize::MAX);
                 let tag = self.run_planned(prepared, planned, params, &mut output)?;
-                Ok(Progress::Rows(rows.into_iter(), types, tag.name))
+                Ok(Progress::Rows(rows.into_iter(), types, tag))
             }
             None => {
                 let mut kept = KeptRows::new(sink);
                 let tag = self.run_prepared(prepared, params, &mut kept, true)?;
-                Ok(Progress::Rows(kept.into_rows(), types, tag.name))
+                Ok(Progress::Rows(kept.into_rows(), types, tag))
             }
         }
     }
@@ -235,12 +235,16 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<Executed> {
         let most = if max_rows == 0 { u64::MAX } else { max_rows };
-        let (name, read) = match &mut portal.progress {
+        let select = CommandTag {
+            name: "SELECT",
+            rows: Some(0),
+        };
+        let (tag, read) = match &mut portal.progress {
             Progress::Query(query) => {
                 let read = self.read_query(query, most, &mut Output::Sink(sink))?;
-                ("SELECT", read)
+                (select, read)
             }
-            Progress::Rows(rows, types, name) => {
+            Progress::Rows(rows, types, tag) => {
                 let mut given = 0;
                 let ended = loop {
                     if given >= most {
@@ -257,11 +261,11 @@ impl Session {
                     })?;
                 };
                 let rows = given;
-                (*name, Read { rows, ended })
+                (*tag, Read { rows, ended })
             }
             Progress::Fresh | Progress::Done => {
                 let (rows, ended) = (0, true);
-                ("SELECT", Read { rows, ended })
+                (select, Read { rows, ended })
             }
         };
         if !read.ended {
@@ -269,8 +273,8 @@ impl Session {
         }
         portal.progress = Progress::Done;
         Ok(Executed::Complete(Some(CommandTag {
-            name,
-            rows: Some(read.rows),
+            name: tag.name,
+            rows: tag.rows.map(|_| read.rows),
         })))
     }
 

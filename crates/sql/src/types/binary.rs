@@ -105,7 +105,10 @@ fn receive_numeric(bytes: &[u8]) -> Result<Numeric> {
         .map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
         .collect();
     let [count, weight, sign, scale, digits @ ..] = &pairs[..] else {
-        return Err(bad("insufficient data left in message"));
+        return Err(Error::new(
+            SqlState::PROTOCOL_VIOLATION,
+            "insufficient data left in message",
+        ));
     };
     if bytes.len() % 2 != 0 || digits.len() != usize::from(*count) {
         return Err(bad("incorrect binary data format"));

@@ -302,3 +302,22 @@ fn an_index_made_on_rows_has_its_entries() {
     let refused = insert_descriptor(&other, unique, TreeKind::Index(index_on(0, true)));
     assert_eq!(refused.end(), Ok(Inserted::Duplicate(unique)));
 }
+
+#[test]
+fn a_new_key_is_inserted_without_a_lock() {
+    let leader = Alone::with_table();
+    let (one, two) = (
+        Client::new(&leader, Isolation::ReadCommitted),
+        Client::new(&leader, Isolation::ReadCommitted),
+    );
+    let insert = |client: &Client, key: &'static str, value: &'static str| {
+        client.now(move |txn| txn.insert_new(TABLE, key.as_bytes(), &row(value, value)))
+    };
+    let before = leader.0.locks.len();
+    assert_eq!(insert(&one, "1", "a"), Inserted::Done);
+    assert_eq!(one.read("1").as_deref(), Some("a"));
+    assert_eq!(two.read("1"), None);
+    assert_eq!(leader.0.locks.len(), before);
+    one.commit().unwrap();
+    assert_eq!(two.read("1").as_deref(), Some("a"));
+}

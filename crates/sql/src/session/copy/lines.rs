@@ -80,6 +80,22 @@ impl Lines {
         &self.buffer[self.line.clone()]
     }
 
+    /// Checks that the line that was read last is UTF-8.
+    ///
+    /// # Errors
+    /// 22021, which shows as many bytes as the broken character should have, also behind the line.
+    pub fn check_text(&self) -> Result<()> {
+        let line = self.line();
+        match std::str::from_utf8(line) {
+            Ok(_) if !line.contains(&0) => Ok(()),
+            Ok(_) => Err(invalid(&[0])),
+            Err(error) => {
+                let start = self.line.start + error.valid_up_to();
+                Err(invalid(broken_character(&self.buffer[start..])))
+            }
+        }
+    }
+
     /// Reads the next line; false when there is none. `more` appends data, and says whether it did
     /// or the data has ended.
     ///
@@ -423,29 +439,34 @@ impl Fields {
 ///
 /// # Errors
 /// 22021 when they are none.
-pub(super) fn text_of(bytes: &[u8]) -> Result<&str> {
-    let invalid = |wrong: &[u8]| {
-        let shown: Vec<_> = wrong.iter().map(|byte| format!("0x{byte:02x}")).collect();
-        let shown = shown.join(" ");
-        Error::new(
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-            format!("invalid byte sequence for encoding \"UTF8\": {shown}"),
-        )
-    };
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let wrong = &bytes[error.valid_up_to()..];
-        let wanted = match wrong.first() {
-            Some(0xc0..=0xdf) => 2,
-            Some(0xe0..=0xef) => 3,
-            Some(0xf0..=0xf7) => 4,
-            _ => 1,
-        };
-        invalid(&wrong[..wanted.min(wrong.len())])
-    })?;
+fn text_of(bytes: &[u8]) -> Result<&str> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| invalid(broken_character(&bytes[error.valid_up_to()..])))?;
     match bytes.contains(&0) {
         true => Err(invalid(&[0])),
         false => Ok(text),
     }
+}
+
+/// 22021 for these bytes.
+fn invalid(wrong: &[u8]) -> Error {
+    let shown: Vec<_> = wrong.iter().map(|byte| format!("0x{byte:02x}")).collect();
+    let shown = shown.join(" ");
+    Error::new(
+        SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+        format!("invalid byte sequence for encoding \"UTF8\": {shown}"),
+    )
+}
+
+/// As many bytes as the first one announces.
+fn broken_character(bytes: &[u8]) -> &[u8] {
+    let announced = match bytes.first() {
+        Some(0xc0..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf7) => 4,
+        _ => 1,
+    };
+    &bytes[..announced.min(bytes.len())]
 }
 
 /// The byte that a backslash and what follows it stand for, and how many bytes follow it.

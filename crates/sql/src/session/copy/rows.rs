@@ -6,7 +6,7 @@ use base::{Error, Result};
 
 use super::bad_format;
 use super::binary::{self, More};
-use super::lines::{text_of, Fields, Lines};
+use super::lines::{Fields, Lines};
 use super::options::{Header, Layout, Options};
 use crate::catalog::Table;
 use crate::types::{self, Datum, EvalContext};
@@ -141,7 +141,7 @@ impl<'o> Rows<'o> {
         if !self.lines.next(self.options, more)? {
             return Ok(false);
         }
-        text_of(self.lines.line())?;
+        self.lines.check_text()?;
         self.spot = Spot::Line;
         self.fields.split(self.lines.line(), self.options)?;
         Ok(true)
@@ -226,6 +226,9 @@ impl<'o> Rows<'o> {
 
     /// The error with its context.
     pub fn explain(&self, mut error: Error) -> Error {
+        if self.lines.number == 0 {
+            return error;
+        }
         let context = self.context();
         let fields = error.fields_mut();
         fields.context = Some(match fields.context.take() {

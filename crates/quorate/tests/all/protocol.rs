@@ -1,0 +1,891 @@
+//! The protocol: COPY, portals, cancelling and ending sessions, what is seen of them.
+//!
+//! Scenarios run on PostgreSQL 15 and on three nodes of Quorate with the same assertions.
+//! Transcripts are messages as bytes: what PostgreSQL answers is what Quorate must answer, byte by
+//! byte.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+use lab::host::Endpoint;
+use postgres::{Client, NoTls};
+
+use crate::shared;
+use crate::stage::{Session, Stage};
+use crate::writers::connect;
+
+macro_rules! scenarios {
+    ($($name:ident)*) => {
+        mod postgresql {
+            $(#[test] fn $name() { super::$name(&super::Stage::postgresql()) })*
+        }
+        mod quorate {
+            $(#[test] fn $name() { super::$name(&super::Stage::quorate()) })*
+        }
+    };
+}
+
+scenarios! {
+    a_driver_copies_in_and_out
+    a_copy_that_is_given_up_leaves_nothing
+    portals_give_rows_as_they_are_asked_for
+    portals_see_what_they_saw_when_they_began
+    a_session_ends_another
+    a_session_cancels_another
+    sessions_see_what_others_do
+    idling_in_a_transaction_ends_the_session
+    idling_ends_the_session
+}
+
+/// So many rows are copied.
+const COPIED_ROWS: u64 = 20_000;
+
+fn state(error: &postgres::Error) -> &str {
+    error.code().map_or("none", |state| state.code())
+}
+
+// ---- COPY ----
+
+fn a_driver_copies_in_and_out(stage: &Stage) {
+    stage.table("copied", "k int primary key, v text", "");
+    for (number, node) in (0u64..).zip(stage.nodes()) {
+        let mut client = connect(node).expect("a session");
+        let mut writer = client.copy_in("copy copied from stdin").expect("COPY");
+        for row in 0..COPIED_ROWS {
+            let key = number * COPIED_ROWS + row;
+            writeln!(writer, "{key}\trow {key}").expect("it is taken");
+        }
+        assert_eq!(writer.finish().expect("they are copied"), COPIED_ROWS);
+        let mut text = String::new();
+        let mut reader = client
+            .copy_out("copy (select * from copied order by k) to stdout")
+            .expect("COPY");
+        reader.read_to_string(&mut text).expect("rows");
+        drop(reader);
+        let rows = (0..(number + 1) * COPIED_ROWS).map(|key| format!("{key}\trow {key}\n"));
+        assert!(text == rows.collect::<String>(), "other rows came out");
+        // Whoever reads slowly, or stops reading, disturbs nobody.
+        let mut reader = client.copy_out("copy copied to stdout").expect("COPY");
+        let mut few = [0; 100];
+        reader.read_exact(&mut few).expect("some bytes");
+        drop(reader);
+        let one: i32 = client.query_one("select 1", &[]).expect("a row").get(0);
+        assert_eq!(one, 1);
+    }
+}
+
+fn a_copy_that_is_given_up_leaves_nothing(stage: &Stage) {
+    stage.table("given_up", "k int primary key", "");
+    for node in stage.nodes() {
+        let mut client = connect(node).expect("a session");
+        let mut writer = client.copy_in("copy given_up from stdin").expect("COPY");
+        writer.write_all(b"1\n2\n").expect("it is taken");
+        writer.flush().expect("it is sent");
+        // The driver says CopyFail.
+        drop(writer);
+        let mut writer = client.copy_in("copy given_up from stdin").expect("COPY");
+        for _ in 0..10_000 {
+            // The server may have closed its ear already.
+            if writer.write_all(b"3\nnonsense\n").is_err() {
+                break;
+            }
+        }
+        let error = writer.finish().expect_err("it is no number");
+        assert_eq!(state(&error), "22P02");
+        let context = error.as_db_error().and_then(|error| error.where_());
+        assert_eq!(
+            context,
+            Some("COPY given_up, line 2, column k: \"nonsense\"")
+        );
+        let count: i64 = client
+            .query_one("select count(*) from given_up", &[])
+            .expect("a row")
+            .get(0);
+        assert_eq!(count, 0);
+    }
+}
+
+// ---- Portals ----
+
+fn portals_give_rows_as_they_are_asked_for(stage: &Stage) {
+    stage.table("portioned", "k int primary key", "");
+    for node in stage.nodes() {
+        let mut client = connect(node).expect("a session");
+        client
+            .batch_execute(
+                "truncate portioned; insert into portioned select generate_series(1, 1000)",
+            )
+            .expect("rows");
+        let mut transaction = client.transaction().expect("a transaction");
+        // Its third row cannot be computed, and nobody asks for it at first.
+        let failing = transaction
+            .bind("select 10 / (3 - k) from portioned where k < $1", &[&10i32])
+            .expect("a portal");
+        let other = transaction
+            .bind("select k from portioned order by k desc", &[])
+            .expect("a portal");
+        let numbers =
+            |rows: Vec<postgres::Row>| -> Vec<i32> { rows.iter().map(|row| row.get(0)).collect() };
+        let rows = transaction.query_portal(&failing, 1).expect("a row");
+        assert_eq!(numbers(rows), [5]);
+        let rows = transaction.query_portal(&other, 2).expect("rows");
+        assert_eq!(numbers(rows), [1000, 999]);
+        let rows = transaction.query_portal(&failing, 1).expect("a row");
+        assert_eq!(numbers(rows), [10]);
+        let rows = transaction.query_portal(&other, 3).expect("rows");
+        assert_eq!(numbers(rows), [998, 997, 996]);
+        let rows = transaction.query_portal(&other, 0).expect("rows");
+        assert_eq!(rows.len(), 995);
+        assert!(transaction
+            .query_portal(&other, 0)
+            .expect("nothing")
+            .is_empty());
+        let error = transaction
+            .query_portal(&failing, 1)
+            .expect_err("a division by zero");
+        assert_eq!(state(&error), "22012");
+    }
+}
+
+fn portals_see_what_they_saw_when_they_began(stage: &Stage) {
+    let bob = stage.session();
+    for node in stage.nodes() {
+        stage.table(
+            "viewed",
+            "k int primary key, v int",
+            "(1, 1), (2, 2), (3, 3)",
+        );
+        let mut client = connect(node).expect("a session");
+        let mut transaction = client.transaction().expect("a transaction");
+        transaction
+            .execute("update viewed set v = 10 where k = 2", &[])
+            .expect("a row");
+        let portal = transaction
+            .bind("select k, v from viewed order by k", &[])
+            .expect("a portal");
+        let read = |transaction: &mut postgres::Transaction<'_>, most| -> Vec<(i32, i32)> {
+            let rows = transaction.query_portal(&portal, most).expect("rows");
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+        };
+        assert_eq!(read(&mut transaction, 1), [(1, 1)]);
+        bob.ok("update viewed set v = 30 where k = 3");
+        bob.ok("insert into viewed values (4, 4)");
+        transaction
+            .execute("update viewed set v = 20 where k = 2", &[])
+            .expect("a row");
+        transaction
+            .execute("update viewed set v = 21 where k = 2", &[])
+            .expect("a row");
+        let now = transaction
+            .query("select v from viewed where k > 1 order by k", &[])
+            .expect("rows");
+        let now: Vec<i32> = now.iter().map(|row| row.get(0)).collect();
+        assert_eq!(now, [21, 30, 4]);
+        assert_eq!(read(&mut transaction, 0), [(2, 10), (3, 3)]);
+        transaction.commit().expect("a commit");
+    }
+}
+
+// ---- Sessions and others ----
+
+fn pid(session: &Session) -> String {
+    session.ok("select pg_backend_pid()")
+}
+
+fn a_session_ends_another(stage: &Stage) {
+    stage.table("ended", "k int primary key, v int", "(1, 0)");
+    let ann = stage.session();
+    // One that idles.
+    let bob = stage.session();
+    let ended = ann.ok(&format!(
+        "select pg_terminate_backend({}, 10000)",
+        pid(&bob)
+    ));
+    assert_eq!(ended, "t");
+    bob.start("select 1");
+    assert!(bob.finish().is_err(), "it goes on");
+    // One that waits, and holds what another wants.
+    let (bob, tom) = (stage.session(), stage.session());
+    ann.ok("begin; update ended set v = 1");
+    let waiting = pid(&bob);
+    bob.ok("begin; insert into ended values (2, 2)");
+    bob.start("update ended set v = 2");
+    bob.waits();
+    tom.start("insert into ended values (2, 3)");
+    tom.waits();
+    assert_eq!(
+        ann.ok(&format!("select pg_terminate_backend({waiting})")),
+        "t"
+    );
+    let refusal = bob.finish().expect_err("it was ended");
+    assert_eq!(refusal.state, "57P01");
+    assert_eq!(
+        refusal.message,
+        "terminating connection due to administrator command"
+    );
+    assert_eq!(tom.finish(), Ok("1 touched".into()));
+    ann.ok("rollback");
+    assert_eq!(ann.ok("select pg_terminate_backend(1999999999)"), "f");
+    assert_eq!(ann.refused("select pg_terminate_backend(1, -1)"), "22003");
+}
+
+fn a_session_cancels_another(stage: &Stage) {
+    stage.table("called_off", "k int primary key, v int", "(1, 0)");
+    let (ann, bob) = (stage.session(), stage.session());
+    ann.ok("begin; update called_off set v = 1");
+    let waiting = pid(&bob);
+    bob.start("update called_off set v = 2");
+    bob.waits();
+    assert_eq!(ann.ok(&format!("select pg_cancel_backend({waiting})")), "t");
+    assert_eq!(bob.finish().expect_err("it was cancelled").state, "57014");
+    assert_eq!(bob.ok("select 1"), "1");
+    ann.ok("rollback");
+    assert_eq!(ann.ok("select pg_cancel_backend(1999999999)"), "f");
+    assert_eq!(
+        ann.refused("select pg_cancel_backend(pg_backend_pid())"),
+        "57014"
+    );
+}
+
+fn sessions_see_what_others_do(stage: &Stage) {
+    stage.table("watched", "k int primary key, v int", "(1, 0)");
+    let (ann, bob) = (stage.session(), stage.session());
+    let watched = pid(&bob);
+    let see = |what: &str| {
+        ann.ok(&format!(
+            "select {what} from pg_stat_activity where pid = {watched}"
+        ))
+    };
+    bob.ok("set application_name = 'watched one'");
+    assert_eq!(
+        see("datname, usename, application_name, state, backend_type, wait_event_type, wait_event"),
+        "postgres|postgres|watched one|idle|client backend|Client|ClientRead"
+    );
+    assert_eq!(see("query"), "set application_name = 'watched one'");
+    assert_eq!(see("xact_start"), "NULL");
+    assert_eq!(
+        see("client_addr is not null and client_port > 0 and datid > 0 and usesysid > 0"),
+        "t"
+    );
+    assert_eq!(
+        see("backend_start <= query_start and query_start <= state_change and state_change <= now()"),
+        "t"
+    );
+    bob.ok("begin");
+    bob.ok("update watched set v = 1");
+    assert_eq!(see("state"), "idle in transaction");
+    assert_eq!(see("query"), "update watched set v = 1");
+    assert_eq!(see("xact_start <= query_start"), "t");
+    assert_eq!(bob.refused("select 1 / 0"), "22012");
+    assert_eq!(see("state"), "idle in transaction (aborted)");
+    bob.ok("rollback");
+    bob.start("select pg_sleep(1)");
+    bob.waits();
+    assert_eq!(see("state, query"), "active|select pg_sleep(1)");
+    bob.finish().expect("it has slept");
+    assert_eq!(see("state"), "idle");
+    // A session sees itself at work.
+    let own = "select state, query from pg_stat_activity where pid = pg_backend_pid()";
+    assert_eq!(ann.ok(own), format!("active|{own}"));
+    // Who has gone is seen no more.
+    drop(bob);
+    for _ in 0..100 {
+        if see("pid").contains("touched") {
+            return;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    panic!("it is seen though it is gone");
+}
+
+// ---- Idle sessions ----
+
+fn idling_in_a_transaction_ends_the_session(stage: &Stage) {
+    stage.table("left_open", "k int primary key, v int", "(1, 0)");
+    let ann = stage.session();
+    for node in stage.nodes() {
+        let mut bob = Wire::connect(node);
+        bob.query("set idle_in_transaction_session_timeout = '300ms'");
+        bob.query("set idle_session_timeout = '10s'");
+        // Outside of a transaction it may idle.
+        sleep(Duration::from_millis(500));
+        bob.query("begin");
+        bob.query("update left_open set v = v + 1");
+        let error = bob.fatal();
+        assert!(
+            error.contains("25P03")
+                && error.contains("terminating connection due to idle-in-transaction timeout"),
+            "{error}"
+        );
+        assert_eq!(ann.ok("update left_open set v = 0"), "1 touched");
+    }
+}
+
+fn idling_ends_the_session(stage: &Stage) {
+    for node in stage.nodes() {
+        let mut bob = Wire::connect(node);
+        bob.query("set idle_session_timeout = '300ms'");
+        let error = bob.fatal();
+        assert!(
+            error.contains("57P05")
+                && error.contains("terminating connection due to idle-session timeout"),
+            "{error}"
+        );
+    }
+}
+
+// ---- Messages as bytes ----
+
+/// A connection whose messages are seen as they are.
+struct Wire {
+    stream: TcpStream,
+}
+
+/// A message's kind and body.
+type Message = (u8, Vec<u8>);
+
+impl Wire {
+    fn connect(node: &Endpoint) -> Wire {
+        let stream = TcpStream::connect((node.host.as_str(), node.port)).expect("a connection");
+        let patience = Some(Duration::from_secs(20));
+        stream.set_read_timeout(patience).expect("a socket");
+        let mut wire = Wire { stream };
+        let mut packet = vec![0, 3, 0, 0];
+        packet.extend_from_slice(b"user\0postgres\0database\0postgres\0\0");
+        let length = packet.len() as u32 + 4;
+        let packet = [&length.to_be_bytes()[..], &packet].concat();
+        wire.stream.write_all(&packet).expect("it is sent");
+        wire.until_ready();
+        wire
+    }
+
+    fn message(&mut self) -> Message {
+        let mut head = [0; 5];
+        self.stream.read_exact(&mut head).expect("a message");
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let mut body = vec![0; length - 4];
+        self.stream.read_exact(&mut body).expect("its body");
+        (head[0], body)
+    }
+
+    fn until_ready(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        loop {
+            let message = self.message();
+            let is_last = message.0 == b'Z';
+            messages.push(message);
+            if is_last {
+                return messages;
+            }
+        }
+    }
+
+    fn query(&mut self, text: &str) -> Vec<Message> {
+        self.stream.write_all(&query(text)).expect("it is sent");
+        self.until_ready()
+    }
+
+    /// The error that ends the session.
+    fn fatal(&mut self) -> String {
+        loop {
+            let (kind, body) = self.message();
+            if kind == b'E' {
+                return String::from_utf8_lossy(&body).into_owned();
+            }
+        }
+    }
+
+    /// Sends a script and returns the answers to it, one a line.
+    fn transcript(&mut self, script: &[u8]) -> Vec<String> {
+        self.stream.write_all(script).expect("it is sent");
+        self.until_ready().iter().map(shown).collect()
+    }
+}
+
+/// A message as text: errors without what names PostgreSQL's sources, descriptions without OIDs of
+/// tables.
+fn shown((kind, body): &Message) -> String {
+    let kind = *kind as char;
+    match kind {
+        'E' | 'N' => {
+            let fields = body.split(|byte| *byte == 0);
+            let fields = fields
+                .filter(|field| !matches!(field.first(), None | Some(b'F' | b'L' | b'R' | b'V')));
+            let fields: Vec<_> = fields.map(String::from_utf8_lossy).collect();
+            format!("{kind} {}", fields.join(" | "))
+        }
+        'T' => {
+            let mut parts = Vec::new();
+            let mut rest = &body[2..];
+            while !rest.is_empty() {
+                let end = rest.iter().position(|byte| *byte == 0).expect("a name");
+                let name = String::from_utf8_lossy(&rest[..end]);
+                // After the table's OID: attribute, type, length, modifier, format.
+                let described = &rest[end + 5..end + 19];
+                parts.push(format!("{name} {described:?}"));
+                rest = &rest[end + 19..];
+            }
+            format!("T {}", parts.join(" | "))
+        }
+        _ => format!("{kind} {}", body.escape_ascii()),
+    }
+}
+
+fn message(kind: u8, body: &[&[u8]]) -> Vec<u8> {
+    let body = body.concat();
+    let length = body.len() as u32 + 4;
+    [&[kind][..], &length.to_be_bytes(), &body].concat()
+}
+
+fn query(text: &str) -> Vec<u8> {
+    message(b'Q', &[text.as_bytes(), b"\0"])
+}
+
+fn parse(name: &str, text: &str) -> Vec<u8> {
+    let body: [&[u8]; 5] = [name.as_bytes(), b"\0", text.as_bytes(), b"\0", b"\0\0"];
+    message(b'P', &body)
+}
+
+/// Text parameters; results as text or in binary.
+fn bind(portal: &str, statement: &str, values: &[Option<&str>], binary: bool) -> Vec<u8> {
+    let mut params = (values.len() as u16).to_be_bytes().to_vec();
+    for value in values {
+        match value {
+            None => params.extend_from_slice(&(-1i32).to_be_bytes()),
+            Some(value) => {
+                params.extend_from_slice(&(value.len() as u32).to_be_bytes());
+                params.extend_from_slice(value.as_bytes());
+            }
+        }
+    }
+    let formats: &[u8] = if binary { b"\0\x01\0\x01" } else { b"\0\0" };
+    let body: [&[u8]; 7] = [
+        portal.as_bytes(),
+        b"\0",
+        statement.as_bytes(),
+        b"\0",
+        b"\0\0",
+        &params,
+        formats,
+    ];
+    message(b'B', &body)
+}
+
+fn describe(kind: u8, name: &str) -> Vec<u8> {
+    message(b'D', &[&[kind], name.as_bytes(), b"\0"])
+}
+
+fn close(kind: u8, name: &str) -> Vec<u8> {
+    message(b'C', &[&[kind], name.as_bytes(), b"\0"])
+}
+
+fn execute(portal: &str, most: u32) -> Vec<u8> {
+    message(b'E', &[portal.as_bytes(), b"\0", &most.to_be_bytes()])
+}
+
+fn sync() -> Vec<u8> {
+    message(b'S', &[])
+}
+
+/// One of everything.
+const VALUES: &str = "select 1::int2, -2::int4, 3::int8, 1234567.8900::numeric, \
+    -0.00012::numeric, 'NaN'::numeric, 0::numeric, 1.5::float4, -2.25::float8, \
+    'Infinity'::float8, true, 'text', 'varying'::varchar(10), 'ch'::char(4), '\\x00ff'::bytea, \
+    '12345678-1234-5678-1234-567812345678'::uuid, '2021-02-03 04:05:06.789'::timestamp, \
+    '2021-02-03 04:05:06.789+02'::timestamptz, '2021-02-03'::date, '04:05:06.7'::time, \
+    '1 year 2 months 3 days 04:05:06'::interval, '{1,2,NULL}'::int4[], '{{a,b},{c,d}}'::text[], \
+    '{}'::int8[], '{1.5,2.5}'::numeric[], null::int4, 'infinity'::timestamp, 'name'::name, \
+    '\"'::\"char\", 7::oid";
+
+fn scripts() -> Vec<(&'static str, Vec<u8>)> {
+    let table = "create table wired (k int primary key, v varchar(5) not null, n numeric(5,2) \
+                 check (n > 0), constraint wired_v unique (v))";
+    let copy_data = |data: &str| message(b'd', &[data.as_bytes()]);
+    let copy_done = || message(b'c', &[]);
+    vec![
+        (
+            "a table",
+            [query("drop table if exists wired"), query(table)].concat(),
+        ),
+        ("its table's description", {
+            [
+                parse("all", "select * from wired where k = $1"),
+                describe(b'S', "all"),
+                sync(),
+            ]
+            .concat()
+        }),
+        ("values in binary", {
+            let parts = [
+                parse("", VALUES),
+                bind("", "", &[], true),
+                describe(b'P', ""),
+                execute("", 0),
+                sync(),
+            ];
+            parts.concat()
+        }),
+        ("values as text", {
+            let parts = [
+                parse("", VALUES),
+                bind("", "", &[], false),
+                describe(b'P', ""),
+                execute("", 0),
+                sync(),
+            ];
+            parts.concat()
+        }),
+        ("a row limit", {
+            let text = "select g from generate_series(1, 5) g";
+            [
+                parse("", text),
+                bind("", "", &[], false),
+                execute("", 2),
+                execute("", 2),
+                execute("", 2),
+                execute("", 2),
+                sync(),
+            ]
+            .concat()
+        }),
+        ("a row limit that is met exactly", {
+            let text = "select g from generate_series(1, 2) g";
+            [
+                parse("", text),
+                bind("", "", &[], false),
+                execute("", 2),
+                execute("", 2),
+                sync(),
+            ]
+            .concat()
+        }),
+        ("a row limit of what writes", {
+            let text = "insert into wired values (1, 'a', 1), (2, 'b', 2), (3, 'c', 3) returning k";
+            [
+                parse("", text),
+                bind("", "", &[], false),
+                execute("", 2),
+                execute("", 2),
+                sync(),
+            ]
+            .concat()
+        }),
+        ("a row limit of SHOW", {
+            [
+                parse("", "show datestyle"),
+                bind("", "", &[], false),
+                describe(b'P', ""),
+                execute("", 1),
+                execute("", 1),
+                sync(),
+            ]
+            .concat()
+        }),
+        ("named statements and portals", {
+            let parts = [
+                query("begin"),
+                parse("s1", "select $1::int + 1 as one"),
+                bind("p1", "s1", &[Some("1")], false),
+                bind("p2", "s1", &[Some("2")], false),
+                describe(b'S', "s1"),
+                describe(b'P', "p1"),
+                execute("p2", 0),
+                execute("p1", 0),
+                close(b'P', "p1"),
+                execute("p1", 0),
+                execute("p2", 0),
+                sync(),
+            ];
+            parts.concat()
+        }),
+        ("what is left of them", {
+            [
+                query("rollback"),
+                bind("p1", "s1", &[Some("5")], false),
+                execute("p1", 0),
+                close(b'S', "s1"),
+                sync(),
+                bind("", "s1", &[Some("5")], false),
+                sync(),
+            ]
+            .concat()
+        }),
+        ("an error skips to Sync", {
+            let parts = [
+                parse("", "select 1 / $1::int"),
+                bind("", "", &[Some("0")], false),
+                execute("", 0),
+                parse("", "select 1"),
+                bind("", "", &[], false),
+                execute("", 0),
+                sync(),
+                parse("", "select 2"),
+                bind("", "", &[], false),
+                execute("", 0),
+                sync(),
+            ];
+            parts.concat()
+        }),
+        ("one transaction up to Sync", {
+            let parts = [
+                parse("", "insert into wired values (4, 'd', 4)"),
+                bind("", "", &[], false),
+                execute("", 0),
+                parse("", "insert into wired values (1, 'd', 4)"),
+                bind("", "", &[], false),
+                execute("", 0),
+                sync(),
+                query("select k from wired order by k"),
+            ];
+            parts.concat()
+        }),
+        ("violations and their fields", {
+            let parts = [
+                query("insert into wired values (1, 'x', 1)"),
+                query("insert into wired values (9, 'a', 1)"),
+                query("insert into wired values (9, null, 1)"),
+                query("insert into wired values (9, 'x', -1)"),
+                query("insert into wired values (9, 'toolong', 1)"),
+                query("insert into wired values (9, 'x', 12345)"),
+                query("select nosuch from wired"),
+                query("select * from\n  nosuch"),
+                query("selec 1"),
+                query("select 1 +"),
+                query("select 'x'::int"),
+                query("select ä, nosuch from wired"),
+            ];
+            parts.concat()
+        }),
+        ("empty texts", {
+            [
+                query(""),
+                query(";"),
+                parse("", ""),
+                bind("", "", &[], false),
+                describe(b'P', ""),
+                execute("", 0),
+                sync(),
+            ]
+            .concat()
+        }),
+        (
+            "several statements",
+            query("select 1; select 2 as b; set datestyle = iso; select 1 / 0; select 3"),
+        ),
+        ("COPY in and out, simple", {
+            let parts = [
+                query("copy wired from stdin"),
+                copy_data("5\te\t5\n6\t"),
+                copy_data("f\t6\n"),
+                copy_done(),
+                query("copy (select * from wired order by k) to stdout"),
+                query("copy (select 1, 'two') to stdout (format binary)"),
+            ];
+            parts.concat()
+        }),
+        ("COPY fails, and what follows is thrown away", {
+            let parts = [
+                query("copy wired from stdin"),
+                copy_data("7\tg\t7\nx\ty\tz\n"),
+                copy_data("8\th\t8\n"),
+                copy_done(),
+                query("copy wired from stdin"),
+                copy_data("7\tg\t7\n"),
+                message(b'f', &[b"I have no more\0"]),
+                query("select count(*) from wired"),
+            ];
+            parts.concat()
+        }),
+        (
+            "COPY in the extended protocol, with Sync and Flush among the data",
+            {
+                let parts = [
+                    parse("", "copy wired from stdin csv"),
+                    bind("", "", &[], false),
+                    describe(b'P', ""),
+                    execute("", 0),
+                    sync(),
+                    copy_data("7,g,"),
+                    message(b'H', &[]),
+                    copy_data("7\n"),
+                    copy_done(),
+                    sync(),
+                    parse(
+                        "",
+                        "copy (select k from wired where k > 4 order by k) to stdout",
+                    ),
+                    bind("", "", &[], false),
+                    describe(b'P', ""),
+                    execute("", 0),
+                    sync(),
+                ];
+                parts.concat()
+            },
+        ),
+        (
+            "COPY data for nobody",
+            [copy_data("1"), copy_done(), query("select 1")].concat(),
+        ),
+        ("cursors", {
+            let parts = [
+                query("begin; declare c cursor for select k, v from wired order by k"),
+                parse("", "fetch 2 from c"),
+                describe(b'S', ""),
+                bind("", "", &[], true),
+                execute("", 0),
+                sync(),
+                parse(
+                    "",
+                    "declare d cursor for select k from wired where k > $1 order by k",
+                ),
+                describe(b'S', ""),
+                bind("", "", &[Some("4")], false),
+                execute("", 0),
+                sync(),
+                query("fetch all from d"),
+                query("commit"),
+            ];
+            parts.concat()
+        }),
+        ("the end", query("drop table wired")),
+    ]
+}
+
+/// How many times a script asks for ReadyForQuery.
+fn cycles(script: &[u8]) -> usize {
+    let (mut rest, mut cycles) = (script, 0);
+    while !rest.is_empty() {
+        let length = u32::from_be_bytes([rest[1], rest[2], rest[3], rest[4]]) as usize;
+        cycles += usize::from(matches!(rest[0], b'Q' | b'S'));
+        rest = &rest[length + 1..];
+    }
+    cycles
+}
+
+fn assert_transcripts(node: &Endpoint) {
+    let (mut theirs, mut ours) = (Wire::connect(shared::postgres()), Wire::connect(node));
+    let mut wrong = Vec::new();
+    for (what, script) in scripts() {
+        // Sync among the data of a COPY is not answered.
+        let unanswered = usize::from(what.contains("Sync and Flush"));
+        let mut transcripts = [Vec::new(), Vec::new()];
+        for (transcript, wire) in transcripts.iter_mut().zip([&mut theirs, &mut ours]) {
+            transcript.extend(wire.transcript(&script));
+            for _ in 1..cycles(&script) - unanswered {
+                transcript.extend(wire.until_ready().iter().map(shown));
+            }
+        }
+        let [expected, found] = transcripts;
+        if found != expected {
+            wrong.push(format!("{what}:\n  {expected:?}\n  {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn transcripts_are_postgresqls() {
+    assert_transcripts(&shared::one_node().nodes()[0]);
+    assert_transcripts(&shared::follower_first()[0]);
+}
+
+#[test]
+fn parameters_in_binary_come_back() {
+    // Whatever PostgreSQL sends in binary is understood in binary.
+    let types = [
+        "int2",
+        "int4",
+        "int8",
+        "numeric",
+        "float4",
+        "float8",
+        "bool",
+        "text",
+        "bytea",
+        "uuid",
+        "timestamp",
+        "timestamptz",
+        "date",
+        "time",
+        "interval",
+        "int4[]",
+        "text[]",
+    ];
+    let values = [
+        "-7",
+        "8",
+        "-9000000000",
+        "-12345.678900",
+        "1.5",
+        "-2.5e100",
+        "t",
+        "täxt",
+        "\\x00ff01",
+        "12345678-1234-5678-1234-567812345678",
+        "1999-12-31 23:59:59.999999",
+        "2021-02-03 04:05:06+00",
+        "0044-03-15",
+        "23:59:59.5",
+        "-1 mon +2 days -00:00:03.5",
+        "{1,NULL,-3}",
+        "{\"a b\",NULL,\"\\\"\"}",
+    ];
+    let (mut theirs, mut ours) = (
+        Wire::connect(shared::postgres()),
+        Wire::connect(&shared::one_node().nodes()[0]),
+    );
+    for (ty, value) in types.iter().zip(values) {
+        let text = format!("select $1::{ty}");
+        let asked = [
+            parse("", &text),
+            bind("", "", &[Some(value)], true),
+            execute("", 0),
+            sync(),
+        ];
+        theirs
+            .stream
+            .write_all(&asked.concat())
+            .expect("it is sent");
+        let answers = theirs.until_ready();
+        let row = answers.iter().find(|(kind, _)| *kind == b'D');
+        let (_, row) = row.unwrap_or_else(|| panic!("{ty}: {answers:?}"));
+        // The row's one value, with its length, is the parameter in binary.
+        let body: [&[u8]; 4] = [b"\0\0\0\x01\0\x01\0\x01", &row[2..], b"\0\x01\0\x01", b""];
+        let back = [
+            parse("", &text),
+            message(b'B', &body),
+            execute("", 0),
+            sync(),
+        ]
+        .concat();
+        ours.stream.write_all(&back).expect("it is sent");
+        let answers = ours.until_ready();
+        let found = answers.iter().find(|(kind, _)| *kind == b'D');
+        assert_eq!(
+            found.map(|(_, body)| body),
+            Some(row),
+            "{ty} {value}: {:?}",
+            answers.iter().map(shown).collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn a_client_may_connect_by_any_driver_setting() {
+    let node = &shared::one_node().nodes()[0];
+    let config = format!(
+        "host={} port={} user=postgres dbname=postgres application_name=driver options='-c statement_timeout=5s'",
+        node.host, node.port
+    );
+    let mut client = Client::connect(&config, NoTls).expect("a session");
+    let row = client
+        .query_one(
+            "select current_setting('application_name'), current_setting('statement_timeout')",
+            &[],
+        )
+        .expect("a row");
+    assert_eq!(row.get::<_, &str>(0), "driver");
+    assert_eq!(row.get::<_, &str>(1), "5s");
+}
