@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use base::engine::{LockWait, RowLock};
 
+use crate::bind::literals;
 use crate::catalog::{Catalog, Index, Table};
 use crate::exec::foreign::Rules;
 use crate::exec::program::Program;
@@ -22,11 +23,18 @@ pub type Row = Vec<Datum>;
 
 /// A location in the statement's text, in bytes; all are equal, so that expressions are compared
 /// by meaning. Negative: unknown.
+///
+/// Expressions whose kinds have been found equal compare their locations last, so this is where a
+/// plan is known to rest on the values of literals ([`crate::bind::literals`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Location(pub i32);
 
 impl PartialEq for Location {
-    fn eq(&self, _: &Location) -> bool {
+    fn eq(&self, other: &Location) -> bool {
+        if self.0 != other.0 {
+            literals::fix(self.0);
+            literals::fix(other.0);
+        }
         true
     }
 }

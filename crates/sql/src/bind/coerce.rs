@@ -2,7 +2,7 @@
 
 use base::{Error, Result, SqlState};
 
-use super::Binder;
+use super::{literals, Binder};
 use crate::functions::{find_coercion, select_common_type, CastContext, Coercion};
 use crate::plan::{Expr, ExprKind, How, Location};
 use crate::types::{self, Datum, TypeId, NO_TYPMOD};
@@ -113,9 +113,15 @@ impl Binder<'_> {
                 // The modifier of an interval says how its text is read; others are applied to
                 // the value when the statement runs.
                 let modifier = match ty {
-                    TypeId::INTERVAL => typmod,
+                    TypeId::INTERVAL if typmod != NO_TYPMOD => {
+                        literals::fix(location);
+                        typmod
+                    }
                     _ => NO_TYPMOD,
                 };
+                if is_of_the_day(ty, &text) {
+                    literals::fleeting();
+                }
                 let value = types::input(self.cx.eval, ty, modifier, &text)
                     .map_err(|error| self.place(error, location))?;
                 if let (Some(recorded), Datum::Oid(oid), TypeId::REGCLASS) =
@@ -236,6 +242,19 @@ impl Binder<'_> {
             }
         }
         Ok(expr)
+    }
+}
+
+/// Whether a text may mean another instant at another time.
+fn is_of_the_day(ty: TypeId, text: &str) -> bool {
+    const WORDS: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
+    let instant = matches!(
+        ty,
+        TypeId::DATE | TypeId::TIME | TypeId::TIMETZ | TypeId::TIMESTAMP | TypeId::TIMESTAMPTZ
+    );
+    instant && {
+        let text = text.to_ascii_lowercase();
+        WORDS.iter().any(|word| text.contains(word))
     }
 }
 

@@ -10,7 +10,7 @@ use pg_query::protobuf::{
 };
 
 use super::scope::Scope;
-use super::{boxed, inner, strings, types, Binder};
+use super::{boxed, inner, literals, strings, types, Binder};
 use crate::functions::{resolve_operator, OperatorMatch};
 use crate::parser::NodeEnum;
 use crate::plan::{Expr, ExprKind, Func, SubKind, SubQuery};
@@ -230,6 +230,7 @@ impl Binder<'_> {
 
     fn constant(&mut self, constant: &AConst) -> Result<Expr> {
         let location = constant.location;
+        literals::met(location);
         if constant.isnull {
             return Ok(Expr::constant(Datum::Null, TypeId::UNKNOWN, location));
         }

@@ -13,6 +13,7 @@
 //! | [`select`], [`group`] | SELECT |
 //! | [`access`] | which keys a condition leaves |
 //! | [`system`] | system relations |
+//! | [`literals`] | what a plan does not rest on, so that it can be used again |
 //! | [`write`] | INSERT, UPDATE, DELETE |
 //! | [`copy`] | COPY |
 //! | [`foreign`] | the foreign keys that those touch |
@@ -35,6 +36,7 @@ pub mod foreign;
 pub mod from;
 mod given;
 pub mod group;
+pub mod literals;
 pub mod scope;
 pub mod select;
 mod system;

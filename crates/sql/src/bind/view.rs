@@ -9,7 +9,7 @@ use pg_query::protobuf::{Alias, RangeVar};
 use super::from::Source;
 use super::scope::{table_columns, Scope};
 use super::select::Query;
-use super::{Binder, Bound};
+use super::{literals, Binder, Bound};
 use crate::catalog::view::BY_OID;
 use crate::catalog::{RelationKind, Table};
 use crate::parser::{self, NodeEnum};
@@ -82,7 +82,7 @@ impl<'a> Binder<'a> {
         if self.expanding.contains(&table.oid) {
             return Err(endless(table));
         }
-        let statements = parser::parse(&view.query)?;
+        let statements = literals::foreign(|| parser::parse(&view.query))?;
         let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())
         else {
             return Err(Error::internal("a view of no query"));
@@ -120,7 +120,7 @@ impl<'a> Binder<'a> {
         let recorded = self.recorded.take();
         let open_params = std::mem::replace(&mut self.open_params, false);
         let nullable = std::mem::take(&mut self.nullable);
-        let bound = bind(self);
+        let bound = literals::foreign(|| bind(self));
         self.nullable = nullable;
         self.open_params = open_params;
         self.recorded = recorded;

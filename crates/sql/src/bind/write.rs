@@ -17,7 +17,7 @@ use super::given::{check_update, given, refused_insert, Given};
 use super::scope::{Scope, ScopeTable};
 use super::select::projection;
 use super::updatable::{Verb, Writable};
-use super::{boxed, inner, qualified, Binder, OutputColumn};
+use super::{boxed, inner, literals, qualified, Binder, OutputColumn};
 use crate::catalog::{view, Column, Identity, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::parser::{self, NodeEnum};
@@ -132,6 +132,10 @@ impl Binder<'_> {
 
     /// An expression that the catalog keeps as text.
     pub(super) fn stored(&mut self, text: &str, scope: &Scope<'_>, place: Place) -> Result<Expr> {
+        literals::foreign(|| self.stored_inner(text, scope, place))
+    }
+
+    fn stored_inner(&mut self, text: &str, scope: &Scope<'_>, place: Place) -> Result<Expr> {
         let statements = parser::parse(&format!("SELECT {text}"))?;
         let target = match statements.first().map(|statement| statement.node()) {
             Some(NodeEnum::SelectStmt(select)) => select.target_list.first(),

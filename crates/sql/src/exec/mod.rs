@@ -61,6 +61,8 @@ pub struct Exec<'a> {
     pub context: &'a EvalContext,
     /// The parameters.
     pub params: &'a [Datum],
+    /// The values of the literals that its plan leaves open.
+    pub literals: &'a [Datum],
     /// Rows of enclosing queries, the innermost last.
     pub outer: Vec<Row>,
     /// The rows that a writing node has written.
@@ -110,6 +112,7 @@ impl<'a> Exec<'a> {
             catalog,
             context,
             params,
+            literals: &[],
             outer: Vec::new(),
             written: 0,
             events: foreign::Events::new(),
@@ -138,6 +141,13 @@ impl<'a> Exec<'a> {
             .get(index)
             .cloned()
             .ok_or_else(|| Error::internal(format!("parameter ${} has no value", index + 1)))
+    }
+
+    fn literal(&self, number: usize) -> Result<Datum> {
+        self.literals
+            .get(number)
+            .cloned()
+            .ok_or_else(|| Error::internal(format!("literal {number} has no value")))
     }
 
     fn pop(&mut self) -> Datum {

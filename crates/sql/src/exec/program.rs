@@ -9,6 +9,7 @@ use std::rc::Rc;
 use base::{Error, Result};
 
 use super::{session_functions, subquery, Exec};
+use crate::bind::literals;
 use crate::functions::{Body, Call, Coercion, Function};
 use crate::plan::{Expr, ExprKind, SubQuery};
 use crate::types::{self, Array, Datum, Record, TypeId};
@@ -26,6 +27,8 @@ enum Op {
     Column(usize),
     Outer(usize, usize),
     Param(usize),
+    /// The value of a literal of the statement's text.
+    Literal(usize),
     Call {
         function: &'static Function,
         count: usize,
@@ -90,7 +93,13 @@ impl Program {
 
     fn add(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Const(value) => self.ops.push(Op::Const(value.clone())),
+            ExprKind::Const(value) => {
+                let literal = literals::instead_of(value, expr.ty, expr.location.0);
+                self.ops.push(match literal {
+                    Some(number) => Op::Literal(number),
+                    None => Op::Const(value.clone()),
+                });
+            }
             ExprKind::Column(index) => self.ops.push(Op::Column(*index)),
             ExprKind::Outer(depth, index) => self.ops.push(Op::Outer(*depth, *index)),
             ExprKind::Param(index) => self.ops.push(Op::Param(*index)),
@@ -249,6 +258,7 @@ impl Program {
             [Op::Column(index)] => return Ok(row[*index].clone()),
             [Op::Const(value)] => return Ok(value.clone()),
             [Op::Param(index)] => return cx.param(*index),
+            [Op::Literal(number)] => return cx.literal(*number),
             _ => {}
         }
         let base = cx.stack.len();
@@ -280,6 +290,10 @@ impl Program {
                 }
                 Op::Param(index) => {
                     let value = cx.param(*index)?;
+                    cx.stack.push(value);
+                }
+                Op::Literal(number) => {
+                    let value = cx.literal(*number)?;
                     cx.stack.push(value);
                 }
                 Op::Call {

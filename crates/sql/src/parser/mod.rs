@@ -14,6 +14,7 @@
 //! a different error, or a meaning.
 
 mod ffi;
+pub mod shape;
 
 use std::ffi::CString;
 use std::mem::ManuallyDrop;
@@ -25,6 +26,7 @@ use pg_query::protobuf;
 use prost::Message;
 
 pub use pg_query::NodeEnum;
+pub use shape::{Literal, LiteralKind, Shape};
 
 /// One statement of a text.
 #[derive(Clone, Debug)]
@@ -100,6 +102,7 @@ impl Statement {
 /// # Errors
 /// 42601 with a position, and what else PostgreSQL's parser raises; 54001 when it is too deep.
 pub fn parse(text: &str) -> Result<Vec<Statement>> {
+    crate::bind::literals::parsed();
     let c_text = CString::new(text).map_err(|_| zero_byte())?;
     let decoded = large_stack(|| match ffi::parse(&c_text) {
         Ok(bytes) => protobuf::ParseResult::decode(bytes.as_slice())

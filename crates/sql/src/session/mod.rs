@@ -28,6 +28,7 @@
 //! on; an error that a method returns rests on [`Session::owed`].
 
 pub mod activity;
+mod by_shape;
 mod characteristics;
 mod constraints;
 mod copy;
@@ -35,6 +36,7 @@ mod cursors;
 mod ddl;
 mod explain;
 mod plan;
+mod plan_cache;
 mod plpgsql;
 mod portal;
 mod run;
@@ -44,6 +46,8 @@ mod sink;
 mod transaction;
 mod utility;
 
+#[cfg(test)]
+mod by_shape_tests;
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
@@ -60,12 +64,13 @@ use base::env::Env;
 use base::{Debt, Durability, Error, Result, SqlState};
 
 use crate::catalog::{store, Catalog};
-use crate::parser;
+use crate::parser::{self, Shape};
 use crate::plan::Row;
 use crate::types::{self, Datum, EvalContext, TypeId};
 
 use activity::{Activity, Registry, SessionState};
 use cursors::NamedCursor;
+use plan_cache::{PlanCache, World};
 use portal::{Forgotten, Running};
 use settings::Settings;
 use transaction::{Open, Owed, State};
@@ -161,6 +166,13 @@ pub struct Session {
     catalog: Arc<Catalog>,
     cursors: BTreeMap<String, NamedCursor>,
     forgotten: Forgotten,
+    plans: Rc<PlanCache>,
+    /// Where the plans hold that the session makes and uses now.
+    world: World,
+    /// The shape of the text at hand.
+    shape: Shape,
+    /// The values of its literals that its plan leaves open.
+    literals: Vec<Datum>,
 }
 
 impl std::fmt::Debug for Session {
@@ -203,6 +215,7 @@ impl Session {
         }
         settings.take_reports();
         let clock = Arc::new(types::context::EnvClock(env.clone()));
+        let plans = PlanCache::of_thread(&engine);
         let mut session = Session {
             eval: EvalContext::new(clock),
             eval_generation: u64::MAX,
@@ -215,6 +228,10 @@ impl Session {
             catalog,
             cursors: BTreeMap::new(),
             forgotten: Forgotten::default(),
+            world: plans.world(""),
+            plans,
+            shape: Shape::default(),
+            literals: Vec::new(),
         };
         session.refresh_eval();
         session.show_start();
@@ -237,6 +254,9 @@ impl Session {
     }
 
     fn simple_query_inner(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()> {
+        if let Some(kept) = self.plan_by_shape(text, None)? {
+            return self.run_kept(text, &kept, sink);
+        }
         let statements = parser::parse(text)?;
         if statements.is_empty() {
             self.tell(sink)?;
@@ -272,8 +292,13 @@ impl Session {
     }
 
     fn prepare_inner(&mut self, text: &str, param_types: &[Oid]) -> Result<Rc<Prepared>> {
-        let mut statements = parser::parse(text)?;
         let given: Vec<_> = param_types.iter().map(|oid| TypeId(oid.0)).collect();
+        if let Some(kept) = self.plan_by_shape(text, Some(&given))? {
+            let level = self.shared.settings.parsed().durability;
+            self.owed.add(&kept.planned.catalog.debt, level);
+            return Ok(Rc::new(Prepared::of_kept(&kept)));
+        }
+        let mut statements = parser::parse(text)?;
         let Some(statement) = statements.pop() else {
             return Ok(Rc::new(Prepared::empty(given)));
         };
@@ -517,6 +542,32 @@ impl Session {
         self.eval.extra_float_digits = parsed.extra_float_digits;
         self.eval.bytea_escape = parsed.bytea_escape;
         self.refresh_names();
+        self.world = self.plans.world(&self.describe_world());
+    }
+
+    /// Whatever besides its text and the catalog has a say in what a statement means.
+    fn describe_world(&self) -> String {
+        let eval = &self.eval;
+        let mut out = format!(
+            "{} {:?} {:?} {:?} {:?} {:?} {} {}",
+            self.catalog.database.oid,
+            self.shared.start.user,
+            self.shared.settings.parsed().search_path,
+            eval.time_zone,
+            eval.date_style,
+            eval.interval_style,
+            eval.extra_float_digits,
+            eval.bytea_escape,
+        );
+        for name in [
+            "role",
+            "session_authorization",
+            "standard_conforming_strings",
+        ] {
+            let value = self.shared.settings.show(name).ok();
+            out.push_str(&format!(" {:?}", value.map(|shown| shown.1)));
+        }
+        out
     }
 }
 

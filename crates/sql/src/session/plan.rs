@@ -8,12 +8,14 @@ use base::engine::TxnOptions;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::TransactionStmtKind;
 
+use super::plan_cache::Kept;
 use super::transaction::State;
 use super::utility::node_of;
 use super::{missing_database, Column, Oid, Session};
+use crate::bind::literals::{self, Watched};
 use crate::bind::{BindContext, Binder, Bound, OutputColumn, Variables};
 use crate::catalog::{store, Catalog, RelationRef};
-use crate::parser::{self, NodeEnum, Statement};
+use crate::parser::{self, Literal, NodeEnum, Statement};
 use crate::types::{Datum, NameLookup, TypeId};
 
 /// A statement that is parsed and planned; used again for as long as the session lives.
@@ -90,6 +92,17 @@ impl Prepared {
 
     pub(super) fn param_type_ids(&self) -> Vec<TypeId> {
         self.params.clone()
+    }
+
+    /// A prepared statement whose plan was found by its text.
+    pub(super) fn of_kept(kept: &Kept) -> Prepared {
+        Prepared {
+            statement: Some(kept.statement.clone()),
+            param_oids: oids(&kept.params),
+            columns: kept.planned.columns.clone(),
+            params: kept.params.to_vec(),
+            planned: RefCell::new(kept.planned.clone()),
+        }
     }
 
     pub(super) fn statement(&self) -> Option<&Statement> {
@@ -246,6 +259,14 @@ impl Session {
             .add(&debt, self.shared.settings.parsed().durability);
     }
 
+    /// Takes over a catalog of the newest version that another session has read.
+    pub(super) fn use_catalog(&mut self, catalog: &Arc<Catalog>) {
+        if self.catalog.version != catalog.version {
+            self.catalog = catalog.clone();
+            self.use_names(catalog);
+        }
+    }
+
     pub(super) fn refresh_names(&mut self) {
         let catalog = self.catalog.clone();
         self.use_names(&catalog);
@@ -352,6 +373,20 @@ impl Session {
         open_params: bool,
         variables: Option<&dyn Variables>,
     ) -> Result<(Planned, Vec<TypeId>)> {
+        let (planned, params, _) =
+            self.plan_watched(statement, given, open_params, variables, None)?;
+        Ok((planned, params))
+    }
+
+    /// As [`Session::plan`], and leaves literals open if asked to watch them.
+    pub(super) fn plan_watched(
+        &mut self,
+        statement: &Statement,
+        given: &[TypeId],
+        open_params: bool,
+        variables: Option<&dyn Variables>,
+        watch: Option<Watch<'_>>,
+    ) -> Result<(Planned, Vec<TypeId>, Watched)> {
         let catalog = self.current_catalog()?;
         // Errors in names rest on the catalog as much as plans do.
         let level = self.shared.settings.parsed().durability;
@@ -360,14 +395,7 @@ impl Session {
         let names = self.shared.settings.parsed().search_path.clone();
         let own = self.open.as_ref().is_some_and(|open| open.catalog_changed);
         let node = statement.node();
-        let with_rows = matches!(
-            node,
-            NodeEnum::SelectStmt(_)
-                | NodeEnum::InsertStmt(_)
-                | NodeEnum::UpdateStmt(_)
-                | NodeEnum::DeleteStmt(_)
-        );
-        if !with_rows || has_into(node) {
+        if !has_rows(node) || has_into(node) {
             let columns = self.utility_columns(node)?;
             let inner = statement.inner(|node| match node {
                 NodeEnum::DeclareCursorStmt(declare) => node_of(&declare.query),
@@ -391,7 +419,7 @@ impl Session {
                 types,
                 bound: None,
             };
-            return Ok((planned, params));
+            return Ok((planned, params, Watched::default()));
         }
         let cx = BindContext {
             catalog: &catalog,
@@ -400,11 +428,16 @@ impl Session {
             text: statement.text(),
             variables,
         };
-        let (bound, params) = parser::large_stack(|| {
+        let bind = || {
             let mut binder = Binder::new(cx, given.to_vec(), open_params);
             let bound = binder.statement(node)?;
             Ok::<_, Error>((bound, binder.finish_params()?))
-        })?;
+        };
+        let (bound, watched) = parser::large_stack(|| match &watch {
+            None => (bind(), Watched::default()),
+            Some(watch) => literals::watch(cx.text, watch.literals, watch.denied, bind),
+        });
+        let (bound, params) = bound?;
         let returns_rows = !bound.columns.is_empty() || matches!(node, NodeEnum::SelectStmt(_));
         let planned = Planned {
             own,
@@ -414,17 +447,37 @@ impl Session {
             search_path: names,
             catalog,
         };
-        Ok((planned, params))
+        Ok((planned, params, watched))
     }
 }
 
 /// Whether it is SELECT INTO, which is DDL.
-fn has_into(node: &NodeEnum) -> bool {
+pub(super) fn has_into(node: &NodeEnum) -> bool {
     let NodeEnum::SelectStmt(select) = node else {
         return false;
     };
     let first = std::iter::successors(Some(select), |select| select.larg.as_ref());
     first.into_iter().any(|select| select.into_clause.is_some())
+}
+
+/// The literals of a statement's text that its plan may leave open.
+#[derive(Clone, Copy)]
+pub(super) struct Watch<'a> {
+    /// All of them.
+    pub literals: &'a [Literal],
+    /// The numbers of those that are to be fixed.
+    pub denied: &'a [usize],
+}
+
+/// Whether a statement is one of those that are planned.
+pub(super) fn has_rows(node: &NodeEnum) -> bool {
+    matches!(
+        node,
+        NodeEnum::SelectStmt(_)
+            | NodeEnum::InsertStmt(_)
+            | NodeEnum::UpdateStmt(_)
+            | NodeEnum::DeleteStmt(_)
+    )
 }
 
 /// Whether a statement may be given in a failed block.

@@ -109,6 +109,17 @@ impl Session {
         params: &[Datum],
         output: &mut Output<'_>,
     ) -> Result<u64> {
+        self.run_plan_with(planned, params, &[], output)
+    }
+
+    /// As [`Session::run_plan`], with the values of literals that the plan leaves open.
+    pub(super) fn run_plan_with(
+        &mut self,
+        planned: &Planned,
+        params: &[Datum],
+        literals: &[Datum],
+        output: &mut Output<'_>,
+    ) -> Result<u64> {
         let Some(bound) = &planned.bound else {
             return Err(Error::internal("a statement without a plan"));
         };
@@ -134,6 +145,7 @@ impl Session {
             &self.eval,
             params,
         );
+        cx.literals = literals;
         let mut cursor = exec::open(&bound.plan);
         let mut given = 0;
         while let Some(row) = cursor.next(&mut cx)? {

@@ -116,6 +116,7 @@ const DEFINITIONS: &[Definition] = &[
     define("maintenance_work_mem", Kind::Text, "64MB", "Sets the maximum memory to be used for maintenance operations."),
     define("max_connections", Kind::Fixed, "1000", "Sets the maximum number of concurrent connections."),
     define("max_identifier_length", Kind::Fixed, "63", "Shows the maximum identifier length."),
+    define("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", "Controls the planner's selection of custom or generic plan."),
     define("quorate.follower_reads", Kind::Bool, "off", "Lets read-only transactions read on the node they are connected to."),
     define("random_page_cost", Kind::Text, "4", "Accepted for compatibility."),
     define("role", Kind::Text, "none", "Sets the current role."),
@@ -164,6 +165,8 @@ pub struct Parsed {
     pub default_deferrable: bool,
     /// `client_min_messages`.
     pub min_messages: Option<NoticeSeverity>,
+    /// Whether `plan_cache_mode` lets plans be used for texts with other literals.
+    pub keeps_plans: bool,
     /// `TimeZone`.
     pub time_zone: Zone,
     /// `DateStyle`.
@@ -253,6 +256,7 @@ impl Settings {
                 default_read_only: false,
                 default_deferrable: false,
                 min_messages: Some(NoticeSeverity::Notice),
+                keeps_plans: true,
                 time_zone: Zone::utc(),
                 date_style: DateStyle::default(),
                 interval_style: IntervalStyle::Postgres,
@@ -505,6 +509,7 @@ impl Settings {
                 "log" => Some(NoticeSeverity::Log),
                 _ => Some(NoticeSeverity::Debug),
             },
+            keeps_plans: text("plan_cache_mode") != "force_custom_plan",
             time_zone: Zone::from_setting(text("TimeZone")).unwrap_or_else(|_| Zone::utc()),
             date_style: DateStyle::default()
                 .changed(text("DateStyle"))
