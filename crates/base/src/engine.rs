@@ -703,6 +703,20 @@ pub trait Transaction {
     /// What the replies of this transaction rest on until now.
     fn debt(&self) -> &Debt;
 
+    /// Ends a transaction that has written nothing, as [`Transaction::commit`] does, but keeps its
+    /// memory for [`Transaction::begin_again`]. False when it is not such a transaction; then
+    /// nothing has happened.
+    fn end_reading(&mut self) -> bool {
+        false
+    }
+
+    /// Begins again after [`Transaction::end_reading`], as [`Engine::begin`] does, in the memory of
+    /// the transaction that has ended. False when that cannot be; then it is of no more use.
+    fn begin_again(&mut self, options: TxnOptions) -> bool {
+        let _ = options;
+        false
+    }
+
     /// Commits. On return the transaction is in the log and visible, its locks are released, and
     /// its outcome rests on the debt returned. A transaction that wrote nothing logs nothing.
     ///

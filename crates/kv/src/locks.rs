@@ -258,7 +258,9 @@ impl LockTable {
             return Err(crate::group::term_is_over());
         }
         let Some((name, _)) = shard.locks.get_key_value(ask.name) else {
-            let (name, before) = (Name::from(ask.name), Modes::NONE);
+            let kept = ask.kept.filter(|kept| ***kept == *ask.name);
+            let name = kept.cloned().unwrap_or_else(|| Name::from(ask.name));
+            let before = Modes::NONE;
             let lock = Lock::held(owner, ask.mode);
             shard.locks.insert(name.clone(), lock);
             return Ok(Requested::Granted { name, before });
@@ -394,6 +396,8 @@ fn notify(tickets: Vec<Arc<Ticket>>) {
 #[derive(Clone, Copy)]
 struct Ask<'a> {
     name: &'a [u8],
+    /// Perhaps the same name, in memory that can be shared.
+    kept: Option<&'a Name>,
     mode: Mode,
     wait: LockWait,
 }
@@ -447,6 +451,8 @@ pub struct TxnLocks {
     /// The modes held of trees, so that the statements of a transaction need not ask again.
     trees: Vec<(TreeId, Modes)>,
     name: Vec<u8>,
+    /// The name of a tree's lock that was given up: the next transaction may well want it.
+    kept: Option<Name>,
 }
 
 impl TxnLocks {
@@ -460,6 +466,7 @@ impl TxnLocks {
             held: Vec::new(),
             trees: Vec::new(),
             name: Vec::new(),
+            kept: None,
         }
     }
 
@@ -551,6 +558,9 @@ impl TxnLocks {
             let owner = self.owner;
             self.table
                 .change(&name, |lock, served| lock.give_up(owner, before, served));
+            if name.len() == TREE_BYTES {
+                self.kept = Some(name);
+            }
         }
     }
 
@@ -561,7 +571,12 @@ impl TxnLocks {
 
     fn acquire(&mut self, mode: Mode, wait: LockWait) -> Result<Acquired> {
         let name = &self.name;
-        let ask = Ask { name, mode, wait };
+        let ask = Ask {
+            name,
+            kept: self.kept.as_ref(),
+            mode,
+            wait,
+        };
         let table = &self.table;
         match table.acquire(self.owner, &mut self.term, ask, self.timeout)? {
             Taken::Granted(held) => {

@@ -726,6 +726,34 @@ impl<L: Leader> Transaction for Txn<L> {
         &self.debt
     }
 
+    fn end_reading(&mut self) -> bool {
+        let reads_only = self.isolation == Isolation::ReadCommitted
+            && self.writes.is_empty()
+            && self.savepoints.is_empty()
+            && self.builds.is_empty()
+            && self.views.is_unused();
+        if reads_only {
+            self.locks.release_all();
+            self.snapshot = None;
+        }
+        reads_only
+    }
+
+    fn begin_again(&mut self, options: TxnOptions) -> bool {
+        let Some(term) = self.locks.term() else {
+            return false;
+        };
+        // The id has named nothing in the log, and holds for this term.
+        if options.isolation != Isolation::ReadCommitted || self.leader.check_term(term).is_err() {
+            return false;
+        }
+        self.set_options(options);
+        self.command = CommandId(0);
+        self.debt = Debt::NONE;
+        self.last_locked.tree = None;
+        true
+    }
+
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
         let mut this = *self;
         if this.writes.is_empty() {

@@ -71,6 +71,7 @@ impl SessionLocks for AdvisoryLocks {
         put_advisory(&mut name, key);
         let ask = Ask {
             name: &name,
+            kept: None,
             mode: mode.into(),
             wait,
         };

@@ -42,6 +42,11 @@ impl<S> Views<S> {
         id
     }
 
+    /// Whether nothing was ever kept.
+    pub fn is_unused(&self) -> bool {
+        self.next == 0
+    }
+
     pub fn get(&mut self, id: ViewId) -> Result<&mut Kept<S>> {
         let found = self.kept.iter_mut().find(|kept| kept.id == id);
         found.ok_or_else(|| Error::internal(format!("{id:?} is not kept")))

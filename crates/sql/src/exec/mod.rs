@@ -12,6 +12,7 @@
 //! | [`write`] | INSERT, UPDATE, DELETE, row locks |
 //! | [`foreign`] | what foreign keys make of it |
 //! | [`rows`] | rows and keys as bytes |
+//! | [`point`] | one row by its key, without cursors |
 //! | [`subquery`] | queries inside expressions |
 //! | [`sequences`] | `nextval` and its kin |
 //! | [`advisory`] | advisory locks, and who waits for whom |
@@ -25,6 +26,7 @@ pub mod cursor;
 pub mod foreign;
 pub mod group;
 pub mod join;
+pub mod point;
 mod privilege_functions;
 pub mod program;
 pub mod rows;

@@ -85,6 +85,28 @@ impl Program {
         }
     }
 
+    /// Whether its value is there before anything runs.
+    pub fn is_given(&self) -> bool {
+        matches!(
+            self.ops.as_slice(),
+            [Op::Const(_) | Op::Param(_) | Op::Literal(_)]
+        )
+    }
+
+    /// The value that is there before anything runs.
+    ///
+    /// # Errors
+    /// XX000 when there is none.
+    pub fn given<'a>(&'a self, params: &'a [Datum], literals: &'a [Datum]) -> Result<&'a Datum> {
+        let value = match self.ops.as_slice() {
+            [Op::Const(value)] => Some(value),
+            [Op::Param(index)] => params.get(*index),
+            [Op::Literal(number)] => literals.get(*number),
+            _ => None,
+        };
+        value.ok_or_else(|| Error::internal("a value that is not given"))
+    }
+
     fn list(&mut self, exprs: &[Expr]) {
         for expr in exprs {
             self.add(expr);

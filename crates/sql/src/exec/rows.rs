@@ -28,9 +28,21 @@ pub fn decode(
 ) -> Result<Row> {
     let width = table.columns.len();
     let mut row = Vec::with_capacity(width + usize::from(with_key));
+    decode_into(table, needed, bytes, &mut row)?;
+    if with_key {
+        row.push(Datum::bytea(key));
+    }
+    Ok(row)
+}
+
+/// Appends the values of a stored row.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_into(table: &Table, needed: &[bool], bytes: &[u8], row: &mut Row) -> Result<()> {
     let mut reader = Reader::new(bytes);
     let stored: usize = reader.varint_as()?;
-    for place in 0..width {
+    for place in 0..table.columns.len() {
         let column = &table.columns[place];
         let value = match place < stored {
             // The row is older than the column.
@@ -47,10 +59,7 @@ pub fn decode(
             _ => Datum::Null,
         });
     }
-    if with_key {
-        row.push(Datum::bytea(key));
-    }
-    Ok(row)
+    Ok(())
 }
 
 /// The bytes of a row.
@@ -99,9 +108,19 @@ pub fn put_key_value(
     if value.is_null() {
         return put_key_column(key, kind, column.descending, None);
     }
-    let mut bytes = Vec::new();
-    types::encode_column(type_id, value, &mut bytes)?;
-    put_key_column(key, kind, column.descending, Some(&bytes))
+    let mut put = |bytes: &[u8]| put_key_column(key, kind, column.descending, Some(bytes));
+    match value {
+        // Those that are keys most often need no memory of their own.
+        Datum::Int2(value) => put(&value.to_be_bytes()),
+        Datum::Int4(value) => put(&value.to_be_bytes()),
+        Datum::Int8(value) => put(&value.to_be_bytes()),
+        Datum::Text(value) if type_id != TypeId::BPCHAR => put(value.as_bytes()),
+        value => {
+            let mut bytes = Vec::new();
+            types::encode_column(type_id, value, &mut bytes)?;
+            put(&bytes)
+        }
+    }
 }
 
 /// The key of the row that an entry of a secondary index points to.

@@ -35,6 +35,7 @@ mod copy;
 mod cursors;
 mod ddl;
 mod explain;
+mod params;
 mod plan;
 mod plan_cache;
 mod plpgsql;
@@ -59,17 +60,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::coro::Interrupts;
-use base::engine::{Engine, TxnOptions};
+use base::engine::{Engine, Transaction, TxnOptions};
 use base::env::Env;
 use base::{Debt, Durability, Error, Result, SqlState};
 
 use crate::catalog::{store, Catalog};
+use crate::exec::point;
 use crate::parser::{self, Shape};
 use crate::plan::Row;
 use crate::types::{self, Datum, EvalContext, TypeId};
 
 use activity::{Activity, Registry, SessionState};
 use cursors::NamedCursor;
+use params::Params;
 use plan_cache::{PlanCache, World};
 use portal::{Forgotten, Running};
 use settings::Settings;
@@ -119,7 +122,7 @@ impl std::fmt::Debug for SessionStart {
 #[derive(Debug)]
 pub struct Portal {
     prepared: Rc<Prepared>,
-    params: Vec<Datum>,
+    params: Params,
     progress: Progress,
 }
 
@@ -157,6 +160,8 @@ pub struct Session {
     /// The generation of the settings that `eval` was made with.
     eval_generation: u64,
     open: Option<Open>,
+    /// A transaction that has ended, whose memory the next one may use.
+    ended: Option<Box<dyn Transaction>>,
     state: State,
     /// Those of the transaction that was begun last.
     characteristics: TxnOptions,
@@ -173,6 +178,7 @@ pub struct Session {
     shape: Shape,
     /// The values of its literals that its plan leaves open.
     literals: Vec<Datum>,
+    point: point::Buffers,
 }
 
 impl std::fmt::Debug for Session {
@@ -221,6 +227,7 @@ impl Session {
             eval_generation: u64::MAX,
             shared: Shared::new(engine, env, start, settings),
             open: None,
+            ended: None,
             state: State::None,
             characteristics: TxnOptions::default(),
             owed: Owed::default(),
@@ -232,6 +239,7 @@ impl Session {
             plans,
             shape: Shape::default(),
             literals: Vec::new(),
+            point: point::Buffers::default(),
         };
         session.refresh_eval();
         session.show_start();
@@ -367,14 +375,13 @@ impl Session {
                 ),
             ));
         }
-        let params = params
-            .iter()
-            .zip(types)
-            .map(|(param, ty)| self.read_param(param, ty))
-            .collect::<Result<_>>()?;
+        let mut values = Params::default();
+        for (param, ty) in params.iter().zip(types) {
+            values.push(self.read_param(param, *ty)?);
+        }
         Ok(Portal {
             prepared: prepared.clone(),
-            params,
+            params: values,
             progress: Progress::Fresh,
         })
     }

@@ -15,6 +15,7 @@ use super::{missing_database, Column, Oid, Session};
 use crate::bind::literals::{self, Watched};
 use crate::bind::{BindContext, Binder, Bound, OutputColumn, Variables};
 use crate::catalog::{store, Catalog, RelationRef};
+use crate::exec::point;
 use crate::parser::{self, Literal, NodeEnum, Statement};
 use crate::types::{Datum, NameLookup, TypeId};
 
@@ -45,6 +46,8 @@ pub(super) struct Planned {
     pub types: Vec<TypeId>,
     /// What it does; none: a utility statement, which is carried out from its tree.
     pub bound: Option<Bound>,
+    /// If it reads one row by its key and returns columns of it: which ones.
+    pub point: Option<Box<[usize]>>,
 }
 
 impl Prepared {
@@ -61,6 +64,7 @@ impl Prepared {
                 columns: None,
                 types: Vec::new(),
                 bound: None,
+                point: None,
             })),
         }
     }
@@ -90,8 +94,8 @@ impl Prepared {
         self.statement.as_ref().is_some_and(Statement::is_inner)
     }
 
-    pub(super) fn param_type_ids(&self) -> Vec<TypeId> {
-        self.params.clone()
+    pub(super) fn param_type_ids(&self) -> &[TypeId] {
+        &self.params
     }
 
     /// A prepared statement whose plan was found by its text.
@@ -418,6 +422,7 @@ impl Session {
                 columns,
                 types,
                 bound: None,
+                point: None,
             };
             return Ok((planned, params, Watched::default()));
         }
@@ -443,6 +448,7 @@ impl Session {
             own,
             columns: returns_rows.then(|| describe(&bound.columns)),
             types: bound.columns.iter().map(|column| column.ty).collect(),
+            point: point::columns_of(&bound.plan),
             bound: Some(bound),
             search_path: names,
             catalog,

@@ -10,7 +10,7 @@ use super::portal::Read;
 use super::sink::{KeptRows, RowView};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
-use crate::exec::{self, Exec};
+use crate::exec::{self, point, Exec};
 use crate::parser::NodeEnum;
 use crate::plan::{Plan, Row};
 use crate::types::{Datum, TypeId};
@@ -48,7 +48,7 @@ impl Session {
         if planned.bound.is_none() {
             if let NodeEnum::DeclareCursorStmt(declare) = statement.node() {
                 let types = prepared.param_type_ids();
-                return self.declare_cursor(statement, declare, params, &types);
+                return self.declare_cursor(statement, declare, params, types);
             }
             return self.utility(statement, params, sink, alone);
         }
@@ -137,6 +137,20 @@ impl Session {
         open.begun = true;
         open.txn.begin_statement()?;
         self.shared.read_only = open.read_only;
+        if let (Some(columns), Output::Sink(sink)) = (&planned.point, &mut *output) {
+            let values = (params, literals);
+            let (txn, buffers) = (open.txn.as_mut(), &mut self.point);
+            if !point::read(&bound.plan, columns, txn, values, buffers)? {
+                return Ok(0);
+            }
+            sink.owe(txn.debt(), durability);
+            sink.row(&RowView {
+                values: &self.point.row,
+                types: &planned.types,
+                context: &self.eval,
+            })?;
+            return Ok(1);
+        }
         let mut told = Debt::NONE;
         let mut cx = Exec::new(
             open.txn.as_mut(),
@@ -198,11 +212,12 @@ impl Session {
             self.check_not_failed(&prepared)?;
             if max_rows == 0 || planned.columns.is_none() {
                 portal.progress = Progress::Done;
-                let tag = self.run_prepared(&prepared, &portal.params, sink, true)?;
+                let tag = self.run_prepared(&prepared, portal.params.as_slice(), sink, true)?;
                 self.tell(sink)?;
                 return Ok(Executed::Complete(Some(tag)));
             }
-            portal.progress = self.begin_portal(&prepared, planned, &portal.params, sink)?;
+            portal.progress =
+                self.begin_portal(&prepared, planned, portal.params.as_slice(), sink)?;
         }
         self.tell(sink)?;
         self.next_rows(portal, max_rows, sink)

@@ -161,9 +161,17 @@ impl RowView<'_> {
     /// 42883 when the type has no such format.
     pub fn put(&self, column: usize, format: Format, out: &mut Vec<u8>) -> Result<()> {
         let (value, ty) = (&self.values[column], self.types[column]);
-        match format {
-            Format::Binary => types::send(ty, value, out),
-            Format::Text => {
+        match (format, value) {
+            (Format::Binary, _) => types::send(ty, value, out),
+            // Most values are of these types, and need no memory on the way.
+            (Format::Text, Datum::Int4(value)) => put_shown(value, out),
+            (Format::Text, Datum::Int8(value)) => put_shown(value, out),
+            (Format::Text, Datum::Int2(value)) => put_shown(value, out),
+            (Format::Text, Datum::Text(value)) if ty.is_text_like() => {
+                out.extend_from_slice(value.as_bytes());
+                Ok(())
+            }
+            (Format::Text, _) => {
                 let mut text = String::new();
                 types::text::write(self.context, ty, value, &mut text)?;
                 out.extend_from_slice(text.as_bytes());
@@ -171,6 +179,13 @@ impl RowView<'_> {
             }
         }
     }
+}
+
+fn put_shown(value: impl std::fmt::Display, out: &mut Vec<u8>) -> Result<()> {
+    use std::io::Write;
+    // Writing to memory does not fail.
+    let _ = write!(out, "{value}");
+    Ok(())
 }
 
 /// Keeps rows, and hands everything else on.

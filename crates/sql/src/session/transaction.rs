@@ -114,7 +114,12 @@ impl Session {
             .map(SessionId);
         self.characteristics = options;
         self.shared.constraints = Constraints::default();
-        let mut txn = self.shared.engine.begin(options)?;
+        let ended = self.ended.take();
+        let again = ended.and_then(|mut ended| ended.begin_again(options).then_some(ended));
+        let mut txn = match again {
+            Some(txn) => txn,
+            None => self.shared.engine.begin(options)?,
+        };
         txn.set_lock_timeout(self.shared.settings.parsed().lock_timeout);
         self.open = Some(Open {
             txn,
@@ -141,7 +146,7 @@ impl Session {
             return Err(error);
         }
         self.end_cursors();
-        let Some(open) = self.open.take() else {
+        let Some(mut open) = self.open.take() else {
             self.state = State::None;
             self.shared.settings.end_transaction();
             return Ok(());
@@ -149,6 +154,11 @@ impl Session {
         self.state = State::None;
         let durability = self.shared.settings.parsed().durability;
         self.owed.add(open.txn.debt(), durability);
+        if !open.wrote && open.txn.end_reading() {
+            self.ended = Some(open.txn);
+            self.shared.settings.end_transaction();
+            return Ok(());
+        }
         match open.txn.commit(durability) {
             Ok(debt) => {
                 if open.wrote {

@@ -444,7 +444,7 @@ impl Session {
         }
         let mut params = Vec::with_capacity(types.len());
         for (node, ty) in execute.params.iter().zip(types) {
-            params.push(self.evaluate(statement.text(), node, ty)?);
+            params.push(self.evaluate(statement.text(), node, *ty)?);
         }
         self.run_prepared(&prepared, &params, sink, false)
     }

@@ -170,6 +170,7 @@ impl Session {
             bind(&mut binder)
         })?;
         let planned = Planned {
+            point: None,
             own: self.open.as_ref().is_some_and(|open| open.catalog_changed),
             search_path: self.shared.settings.parsed().search_path.clone(),
             columns: None,

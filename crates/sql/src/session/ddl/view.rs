@@ -310,6 +310,7 @@ impl Session {
             conflict: None,
         };
         let planned = Planned {
+            point: None,
             catalog: self.current_catalog()?,
             own: true,
             search_path: Vec::new(),
