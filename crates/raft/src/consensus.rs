@@ -206,6 +206,8 @@ pub struct Consensus<L: LogView> {
     following_term: Term,
     /// Entries were proposed and not yet sent.
     proposed: bool,
+    /// They are not to be sent yet.
+    gathers: bool,
     written: Lsn,
     applied: Lsn,
     /// Term and vote on disk.
@@ -278,6 +280,7 @@ impl<L: LogView> Consensus<L> {
             following: Following::default(),
             following_term: hard_state.term,
             proposed: false,
+            gathers: false,
             written: last,
             applied: recovered.checkpoint,
             durable: (hard_state.term.0, hard_state.vote.map_or(0, |node| node.0)),
@@ -445,6 +448,20 @@ impl<L: LogView> Consensus<L> {
         }
     }
 
+    /// Whether proposals gather here (no by default), to leave together later. A follower that
+    /// acknowledges what it was sent gets them even so.
+    pub fn gather(&mut self, gathers: bool) {
+        self.gathers = gathers;
+    }
+
+    /// Whether somebody wants to hear at once what this replica received and applied.
+    pub fn is_eager(&self) -> bool {
+        match self.is_leader() {
+            true => self.eager,
+            false => self.following.eager,
+        }
+    }
+
     /// The connection to a node broke: what was sent to it may be lost.
     pub fn unreachable(&mut self, node: NodeId) {
         self.assert_advanced();
@@ -497,11 +514,18 @@ impl<L: LogView> Consensus<L> {
         self.assert_advanced();
         self.written(number);
         let flushed = |pending: &Pending| pending.number <= number;
+        let mut released = false;
         while self.pending.front().is_some_and(flushed) {
             if let Some(pending) = self.pending.pop_front() {
                 self.durable = pending.vote;
-                self.outbox.extend(pending.held);
+                released |= !pending.held.is_empty();
+                for envelope in pending.held {
+                    self.release(envelope);
+                }
             }
+        }
+        if released {
+            self.report_watermarks_now();
         }
         // Readies that needed no flush of their own are durable with those before them.
         let up_to = self
@@ -525,7 +549,9 @@ impl<L: LogView> Consensus<L> {
     /// means that the log could not be read, and the node must stop.
     pub fn ready(&mut self) -> Result<Option<Ready>> {
         self.assert_advanced();
-        self.send_proposals();
+        if !self.gathers {
+            self.send_proposals();
+        }
         if let Some(error) = self.raw.store().take_failure() {
             return Err(error);
         }

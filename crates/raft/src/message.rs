@@ -175,6 +175,20 @@ impl Message {
         Ok(message)
     }
 
+    /// Whether both acknowledge appends of one leader, and this one no less than the other.
+    pub(crate) fn supersedes(&self, other: &Message) -> bool {
+        let (Message::Raft(this), Message::Raft(other)) = (self, other) else {
+            return false;
+        };
+        let acknowledges = |message: &RaftMessage| {
+            message.kind() == MessageType::MsgAppendResponse && !message.0.reject
+        };
+        acknowledges(this)
+            && acknowledges(other)
+            && this.0.term == other.0.term
+            && this.0.index >= other.0.index
+    }
+
     /// The sender's term, as the message says.
     pub fn term(&self) -> Term {
         match self {

@@ -128,8 +128,10 @@ impl<L: LogView> Consensus<L> {
             if !travels(message.get_msg_type()) {
                 continue;
             }
-            acknowledged |= self.note_sent(&message);
+            let acknowledges = self.note_sent(&message);
             let leaves = known && (flushed || may_leave_unflushed(&message, persisted));
+            // What was received and applied travels with the acknowledgement.
+            acknowledged |= acknowledges && leaves;
             let to = NodeId(message.to);
             let message = Message::Raft(RaftMessage(Box::new(message)));
             let envelope = Envelope { to, message };
@@ -146,6 +148,18 @@ impl<L: LogView> Consensus<L> {
             true => now.extend(own),
             false => held.extend(own),
         }
+    }
+
+    /// A message that waited for a flush may leave. Of two acknowledgements in a row the later says
+    /// all that the earlier does.
+    pub(super) fn release(&mut self, envelope: Envelope) {
+        if let Some(last) = self.outbox.last_mut() {
+            if last.to == envelope.to && envelope.message.supersedes(&last.message) {
+                *last = envelope;
+                return;
+            }
+        }
+        self.outbox.push(envelope);
     }
 
     /// Learns from a message that is about to leave. True if it acknowledges an append.
