@@ -197,6 +197,20 @@ pub trait Stream: Send {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
     /// Writes some bytes.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+    /// Another way into the stream, for every reactor. The stream is closed when both are dropped.
+    ///
+    /// # Errors
+    /// `Unsupported` where there is none; whatever the system refuses.
+    fn outlet(&mut self) -> io::Result<Arc<dyn Outlet>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Writes to a stream from any reactor, where that takes no wait. Who writes when is the caller's
+/// affair.
+pub trait Outlet: Send + Sync {
+    /// Writes some bytes, or fails with `WouldBlock`.
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
 }
 
 /// Reads some bytes.

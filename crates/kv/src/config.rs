@@ -87,8 +87,13 @@ impl Default for GroupSettings {
 /// Carries frames between the nodes of a cluster. Frames to one node arrive in order or, when a
 /// connection breaks, not at all; none arrives twice or damaged.
 pub trait Transport: Send + Sync {
-    /// Hands a frame over for sending; never waits. It may be dropped.
+    /// Hands a frame over, to leave with the next [`Transport::flush`]; never waits. It may be
+    /// dropped.
     fn send(&self, to: NodeId, frame: Vec<u8>);
+
+    /// Lets everything leave that was handed over. Never waits; what a connection does not take at
+    /// once leaves as soon as it does.
+    fn flush(&self);
 }
 
 /// Told of what voids locks and snapshots. Called with the group's latch held: it must not call

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | format | 1 byte, [`FORMAT`] |
 //! | group | varint |
-//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built |
+//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried |
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, GroupId, Lsn, Position, Result, Term, TreeId};
@@ -30,12 +30,15 @@ const CHUNK_REQUEST: u8 = 2;
 const CHUNK: u8 = 3;
 const NO_CHECKPOINT: u8 = 4;
 const BUILT: u8 = 5;
+const UNHURRIED: u8 = 6;
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
     /// Messages of the consensus, in order.
     Consensus(Vec<raft::Message>),
+    /// The same; nobody waits for what they bring to be on disk.
+    Unhurried(Vec<raft::Message>),
     /// Asks for a part of a checkpoint.
     ChunkRequest {
         /// Which checkpoint.
@@ -91,9 +94,9 @@ fn header_of(group: GroupId, more: usize) -> Vec<u8> {
 }
 
 /// A frame of so many consensus messages, given their bytes, each with its length in front.
-pub fn encode_consensus(group: GroupId, count: usize, messages: &[u8]) -> Vec<u8> {
+pub fn encode_consensus(group: GroupId, count: usize, messages: &[u8], unhurried: bool) -> Vec<u8> {
     let mut out = header_of(group, messages.len());
-    out.push(CONSENSUS);
+    out.push(if unhurried { UNHURRIED } else { CONSENSUS });
     put_varint(&mut out, count as u64);
     out.extend_from_slice(messages);
     out
@@ -111,17 +114,25 @@ fn position(reader: &mut Reader<'_>) -> Result<Position> {
     })
 }
 
+fn messages(reader: &mut Reader<'_>) -> Result<Vec<raft::Message>> {
+    let count = reader.varint()?;
+    (0..count)
+        .map(|_| raft::Message::decode(reader.bytes()?))
+        .collect()
+}
+
 impl Frame {
     /// The bytes.
     pub fn encode(&self, group: GroupId) -> Vec<u8> {
         let mut out = header_of(group, 0);
         match self {
-            Frame::Consensus(messages) => {
+            Frame::Consensus(messages) | Frame::Unhurried(messages) => {
                 let mut bytes = Vec::new();
                 for message in messages {
                     put_bytes(&mut bytes, &message.encode());
                 }
-                return encode_consensus(group, messages.len(), &bytes);
+                let unhurried = matches!(self, Frame::Unhurried(_));
+                return encode_consensus(group, messages.len(), &bytes, unhurried);
             }
             Frame::ChunkRequest { checkpoint, index } => {
                 out.push(CHUNK_REQUEST);
@@ -160,13 +171,8 @@ impl Frame {
         let mut reader = Reader::new(bytes);
         let group = header(&mut reader)?;
         let frame = match reader.u8()? {
-            CONSENSUS => {
-                let count = reader.varint()?;
-                let messages = (0..count)
-                    .map(|_| raft::Message::decode(reader.bytes()?))
-                    .collect::<Result<_>>()?;
-                Frame::Consensus(messages)
-            }
+            CONSENSUS => Frame::Consensus(messages(&mut reader)?),
+            UNHURRIED => Frame::Unhurried(messages(&mut reader)?),
             CHUNK_REQUEST => Frame::ChunkRequest {
                 checkpoint: position(&mut reader)?,
                 index: reader.varint()?,
@@ -205,6 +211,11 @@ mod tests {
                 term: Term(7),
                 round: 3,
                 eager: true,
+            }]),
+            Frame::Unhurried(vec![raft::Message::LeaseRequest {
+                term: Term(7),
+                round: 4,
+                eager: false,
             }]),
             Frame::ChunkRequest {
                 checkpoint,

@@ -114,8 +114,7 @@ impl State {
     }
 
     /// Takes the waiters at or below the satisfied positions out of their queues.
-    fn released(&mut self) -> Vec<Waker> {
-        let mut released = Vec::new();
+    fn release(&mut self, released: &mut Vec<Waker>) {
         for (queue, satisfied) in self.queues.iter_mut().zip(self.satisfied) {
             let first = queue.first_key_value().map(|((lsn, _), _)| *lsn);
             if first.is_none_or(|lsn| lsn > satisfied) {
@@ -124,7 +123,6 @@ impl State {
             let rest = queue.split_off(&(satisfied.next(), 0));
             released.extend(std::mem::replace(queue, rest).into_values());
         }
-        released
     }
 
     fn everyone(&mut self) -> Vec<Waker> {
@@ -137,7 +135,7 @@ impl Gate {
     /// A gate of a group whose commit index is known to be this.
     pub fn new(commit: Lsn) -> Gate {
         let gate = Gate::default();
-        gate.raise(commit, [commit; LEVELS]);
+        gate.change_term(commit, [commit; LEVELS]);
         gate
     }
 
@@ -166,17 +164,26 @@ impl Gate {
         }
     }
 
-    /// The group has come so far. Within a term the numbers only rise.
-    pub fn raise(&self, commit: Lsn, satisfied: Satisfied) {
-        self.set(commit, satisfied, Lsn::max);
+    /// The group has come so far. Within a term the numbers only rise. Whom that releases is left
+    /// in `released`, for the caller to wake.
+    pub fn raise(&self, commit: Lsn, satisfied: Satisfied, released: &mut Vec<Waker>) {
+        self.set(commit, satisfied, Lsn::max, released);
     }
 
     /// The term has changed: the levels' numbers may go back.
     pub fn change_term(&self, commit: Lsn, satisfied: Satisfied) {
-        self.set(commit, satisfied, |_, new| new);
+        let mut released = Vec::new();
+        self.set(commit, satisfied, |_, new| new, &mut released);
+        released.into_iter().for_each(Waker::wake);
     }
 
-    fn set(&self, commit: Lsn, satisfied: Satisfied, choose: impl Fn(Lsn, Lsn) -> Lsn) {
+    fn set(
+        &self,
+        commit: Lsn,
+        satisfied: Satisfied,
+        choose: impl Fn(Lsn, Lsn) -> Lsn,
+        released: &mut Vec<Waker>,
+    ) {
         let mut state = self.state.lock();
         let old = state.commit;
         assert!(commit >= old, "the commit index goes back: {old}, {commit}");
@@ -185,9 +192,7 @@ impl Gate {
             *number = choose(*number, new);
         }
         self.publish(&state);
-        let released = state.released();
-        drop(state);
-        released.into_iter().for_each(Waker::wake);
+        state.release(released);
     }
 
     fn publish(&self, state: &State) {
@@ -322,6 +327,12 @@ mod tests {
         }
     }
 
+    fn raise(gate: &Gate, commit: Lsn, satisfied: Satisfied) {
+        let mut released = Vec::new();
+        gate.raise(commit, satisfied, &mut released);
+        released.into_iter().for_each(Waker::wake);
+    }
+
     fn numbers(local: u64, write: u64, on: u64, apply: u64) -> Satisfied {
         [0, local, write, on, apply].map(Lsn)
     }
@@ -333,7 +344,7 @@ mod tests {
     #[test]
     fn each_level_has_its_own_number() {
         let gate = Gate::new(Lsn(2));
-        gate.raise(Lsn(5), numbers(9, 7, 5, 3));
+        raise(&gate, Lsn(5), numbers(9, 7, 5, 3));
         let settled = |lsn| Durability::ALL.map(|level| gate.is_settled(at(1, lsn), level));
         assert_eq!(settled(3), [true; 5]);
         assert_eq!(settled(4), [true, true, true, true, false]);
@@ -347,9 +358,9 @@ mod tests {
         let gate = Arc::new(Gate::new(Lsn(0)));
         let mut waiter = gate.settle(at(1, 5), Durability::On);
         assert!(poll(&mut waiter).is_pending());
-        gate.raise(Lsn(4), numbers(5, 5, 4, 4));
+        raise(&gate, Lsn(4), numbers(5, 5, 4, 4));
         assert!(poll(&mut waiter).is_pending());
-        gate.raise(Lsn(5), numbers(5, 5, 5, 4));
+        raise(&gate, Lsn(5), numbers(5, 5, 5, 4));
         assert_eq!(poll(&mut waiter), Poll::Ready(Ok(())));
     }
 
@@ -366,7 +377,7 @@ mod tests {
             panic!("it was taken back")
         };
         assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE);
-        gate.raise(Lsn(9), numbers(9, 9, 9, 9));
+        raise(&gate, Lsn(9), numbers(9, 9, 9, 9));
         assert_eq!(poll(&mut below), Poll::Ready(Ok(())));
         assert!(!gate.is_settled(at(1, 6), Durability::On));
         assert!(gate.is_settled(at(2, 6), Durability::On));
@@ -376,10 +387,10 @@ mod tests {
     fn a_lower_cut_covers_a_higher_one() {
         let gate = Gate::new(Lsn(3));
         gate.cut(Term(2), Lsn(4), true);
-        gate.raise(Lsn(8), numbers(8, 8, 8, 8));
+        raise(&gate, Lsn(8), numbers(8, 8, 8, 8));
         gate.cut(Term(4), Lsn(9), true);
         let level = Durability::On;
-        gate.raise(Lsn(20), numbers(20, 20, 20, 20));
+        raise(&gate, Lsn(20), numbers(20, 20, 20, 20));
         assert_eq!(gate.verdict(at(1, 5), level), Verdict::TakenBack);
         assert_eq!(gate.verdict(at(2, 5), level), Verdict::Settled);
         assert_eq!(gate.verdict(at(3, 10), level), Verdict::TakenBack);
@@ -390,7 +401,7 @@ mod tests {
     #[test]
     fn a_change_of_term_takes_back_all_but_the_commit_index() {
         let gate = Gate::new(Lsn(0));
-        gate.raise(Lsn(5), numbers(9, 8, 5, 5));
+        raise(&gate, Lsn(5), numbers(9, 8, 5, 5));
         gate.change_term(Lsn(5), numbers(5, 5, 5, 5));
         assert!(!gate.is_settled(at(1, 7), Durability::RemoteWrite));
         assert!(gate.is_settled(at(1, 5), Durability::RemoteWrite));

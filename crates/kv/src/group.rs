@@ -36,8 +36,10 @@ mod digest;
 mod driver;
 mod flush;
 mod lag;
+mod latch;
 mod meta;
 mod outbox;
+mod pace;
 mod replay;
 mod sequencer;
 mod sequences;
@@ -121,8 +123,18 @@ struct Shared {
     visible: AtomicU64,
     /// Bytes of this leader's records that are not committed.
     uncommitted: AtomicUsize,
+    /// Who waits at a level that asks other nodes.
+    majority_waiting: AtomicUsize,
     /// Bytes of this leader's records that were not handed to the log yet.
     gathered: AtomicUsize,
+    /// The log writer has the claim and has not taken it up yet.
+    claimed: AtomicBool,
+    /// The newest output of the consensus that must be synced. All of it was appended.
+    owed: AtomicU64,
+    /// The newest output of the consensus that the operating system has.
+    written: AtomicU64,
+    /// Somebody wants to hear at once what was received.
+    eager: AtomicBool,
     /// The group task was woken and has not looked yet.
     woken: AtomicBool,
     /// There was a commit since the group task last looked.
@@ -244,30 +256,45 @@ impl Group {
             return;
         }
         match frame {
-            Frame::Consensus(messages) => self.step(from, messages),
+            Frame::Consensus(messages) => self.step(from, messages, false),
+            Frame::Unhurried(messages) => self.step(from, messages, true),
             Frame::Built { tree } => self.note_built(from, tree),
             other => self.receive_checkpoint_frame(from, other),
         }
     }
 
-    fn step(&self, from: NodeId, messages: Vec<raft::Message>) {
+    fn step(&self, from: NodeId, messages: Vec<raft::Message>, unhurried: bool) {
         let now = self.env.now();
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         if core.failed || core.deaf {
             return;
+        }
+        match unhurried {
+            // The group task has to know until when.
+            true => core.after.work |= core.pace.received_unhurried(now),
+            false => core.pace.hurry(),
+        }
+        if messages.is_empty() {
+            self.pump(&mut core);
         }
         for message in messages {
             if let Err(error) = core.consensus.step(from, message, now) {
                 return self.fail(&mut core, &error);
             }
-            self.pump(&mut core);
+            self.pump_before_apply(&mut core);
         }
         self.note_lag(&core, from);
+        if core.queue.is_empty() {
+            return;
+        }
+        // The flush of what was appended begins before it is applied.
+        drop(core);
+        self.pump(&mut self.lock());
     }
 
     /// Tells the consensus that the connection to a node broke.
     pub fn disconnected(&self, node: NodeId) {
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         if !core.failed && !core.deaf {
             core.consensus.unreachable(node);
             self.pump(&mut core);
@@ -381,7 +408,7 @@ impl Group {
 
     /// Who leads, if known.
     pub fn leader(&self) -> Option<NodeId> {
-        self.core.lock().consensus.leader()
+        self.lock().consensus.leader()
     }
 
     /// The secondary indexes of a table, as of the newest applied position.

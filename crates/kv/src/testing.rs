@@ -452,6 +452,8 @@ impl Transport for Host {
         let number = state.number();
         state.frames.insert((at, number), (self.node, to, frame));
     }
+
+    fn flush(&self) {}
 }
 
 struct MemoryDisk {

@@ -4,6 +4,10 @@
 //! connections that the others have made to it. So each connection carries frames one way, in
 //! order.
 //!
+//! Whoever has frames for a member writes them to its socket at once, on whatever reactor that is:
+//! handing them to another thread first would cost every commit two changes of thread. Only what a
+//! socket does not take at once waits for the member's task.
+//!
 //! # What may be lost
 //! Frames for a member that is not connected are dropped, and so is what was queued when its
 //! connection broke or when its queue is full: Raft repeats itself, and old frames would only delay
@@ -18,7 +22,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use base::env::{read, sleep, write_all, Env, Reactor, Severity, Stream, TaskStart};
+use base::env::{read, sleep, write_all, Env, Outlet, Reactor, Severity, Stream, TaskStart};
 use base::sync::{Event, Mutex};
 use base::{Error, NodeId};
 use kv::{Member, Transport};
@@ -75,48 +79,115 @@ pub struct Peers {
 struct Outgoing {
     member: Member,
     queue: Mutex<Queue>,
+    /// The member's task has something to write.
     filled: Event,
+    /// For the bytes of one write; whoever has the turn to write uses it.
+    buffer: Mutex<Vec<u8>>,
 }
 
 #[derive(Default)]
 struct Queue {
+    /// Numbers the connections; what is left of an older one is dropped.
+    connection: u64,
     connected: bool,
+    outlet: Option<Arc<dyn Outlet>>,
     bytes: usize,
     frames: VecDeque<Vec<u8>>,
+    /// Somebody has the turn to write.
+    writing: bool,
+    /// What the socket did not take; the turn is then the task's.
+    rest: Vec<u8>,
     dropped: u64,
+}
+
+impl Queue {
+    /// Moves frames into `out`, about [`WRITE_BYTES`] of them.
+    fn take(&mut self, out: &mut Vec<u8>) {
+        while out.len() < WRITE_BYTES {
+            let Some(frame) = self.frames.pop_front() else {
+                break;
+            };
+            self.bytes -= frame.len();
+            put_framed(out, &frame);
+        }
+    }
 }
 
 impl Outgoing {
     fn push(&self, frame: Vec<u8>) {
-        {
-            let mut queue = self.queue.lock();
-            if !queue.connected || queue.bytes + frame.len() > QUEUE_BYTES_MAX {
-                queue.dropped += 1;
-                return;
-            }
-            queue.bytes += frame.len();
-            queue.frames.push_back(frame);
+        let mut queue = self.queue.lock();
+        if !queue.connected || queue.bytes + frame.len() > QUEUE_BYTES_MAX {
+            queue.dropped += 1;
+            return;
         }
-        self.filled.notify_all();
+        queue.bytes += frame.len();
+        queue.frames.push_back(frame);
     }
 
-    /// Moves frames that are ready into `out`, about [`WRITE_BYTES`] of them; false if there is
-    /// none.
-    fn take(&self, out: &mut Vec<u8>) -> bool {
-        let mut queue = self.queue.lock();
-        while out.len() < WRITE_BYTES {
-            let Some(frame) = queue.frames.pop_front() else {
-                break;
+    /// Writes what is queued, unless another has the turn, who will then write this too. What the
+    /// socket does not take is left to the task.
+    fn flush(&self) {
+        loop {
+            let mut queue = self.queue.lock();
+            if queue.writing || queue.frames.is_empty() {
+                return;
+            }
+            queue.writing = true;
+            let connection = queue.connection;
+            let Some(outlet) = queue.outlet.clone() else {
+                drop(queue);
+                return self.filled.notify_all();
             };
-            queue.bytes -= frame.len();
-            put_framed(out, &frame);
+            let mut out = std::mem::take(&mut *self.buffer.lock());
+            queue.take(&mut out);
+            drop(queue);
+            // An error shows again when the task writes the rest.
+            let written = outlet.try_write(&out).unwrap_or(0);
+            let mut queue = self.queue.lock();
+            if queue.connection != connection {
+                return;
+            }
+            if written < out.len() {
+                queue.rest = out.split_off(written);
+                drop(queue);
+                return self.filled.notify_all();
+            }
+            queue.writing = false;
+            out.clear();
+            out.shrink_to(2 * WRITE_BYTES);
+            *self.buffer.lock() = out;
+        }
+    }
+
+    /// For the task, when the turn is its: moves what is to be written into `out`. The turn is
+    /// given up when there is nothing.
+    fn take_turn(&self, out: &mut Vec<u8>) -> bool {
+        let mut queue = self.queue.lock();
+        // Whoever writes without an outlet being at hand has only taken the turn for the task.
+        let is_ours = queue.writing && (!queue.rest.is_empty() || queue.outlet.is_none());
+        if !is_ours {
+            return false;
+        }
+        out.append(&mut queue.rest);
+        queue.take(out);
+        if out.is_empty() {
+            queue.writing = false;
         }
         !out.is_empty()
     }
 
-    fn set_connected(&self, connected: bool) {
-        *self.queue.lock() = Queue {
+    /// The task has written what it took.
+    fn end_turn(&self) {
+        self.queue.lock().writing = false;
+    }
+
+    fn set_connected(&self, outlet: Option<Arc<dyn Outlet>>, connected: bool) {
+        let mut queue = self.queue.lock();
+        *queue = Queue {
+            connection: queue.connection + 1,
             connected,
+            outlet,
+            dropped: queue.dropped,
             ..Queue::default()
         };
     }
@@ -132,6 +203,10 @@ impl Transport for Peers {
         if let Some(outgoing) = self.outgoing.iter().find(|one| one.member.node == to) {
             outgoing.push(frame);
         }
+    }
+
+    fn flush(&self) {
+        self.outgoing.iter().for_each(|one| one.flush());
     }
 }
 
@@ -149,6 +224,7 @@ impl Peers {
                         member: member.clone(),
                         queue: Mutex::default(),
                         filled: Event::new(),
+                        buffer: Mutex::default(),
                     })
                 })
                 .collect(),
@@ -313,12 +389,12 @@ async fn keep_connected(
     let mut last_error = String::new();
     loop {
         match greet(&*env, &member.peer_address, &hello).await {
-            Ok((stream, _)) => {
+            Ok((mut stream, _)) => {
                 env.log(Severity::Info, &format!("connected to {}", member.name));
                 (pause, last_error) = (RETRY_FIRST, String::new());
-                outgoing.set_connected(true);
+                outgoing.set_connected(stream.outlet().ok(), true);
                 let error = send_queued(&*env, &outgoing, stream).await;
-                outgoing.set_connected(false);
+                outgoing.set_connected(None, false);
                 receiver.disconnected(member.node);
                 let message = format!("lost the connection to {}: {error}", member.name);
                 env.log(Severity::Info, &message);
@@ -338,13 +414,13 @@ async fn keep_connected(
     }
 }
 
-/// Sends what is queued until the connection breaks, and says how it did.
+/// Sends what is left to the task until the connection breaks, and says how it did.
 async fn send_queued(env: &dyn Env, outgoing: &Outgoing, mut stream: Box<dyn Stream>) -> io::Error {
     let mut out = Vec::new();
     loop {
         let filled = outgoing
             .filled
-            .until(|| outgoing.take(&mut out).then_some(()));
+            .until(|| outgoing.take_turn(&mut out).then_some(()));
         // The other side says nothing on this connection; what can be read is its end.
         let mut end = [0];
         match either(filled, read(&mut *stream, &mut end)).await {
@@ -359,6 +435,9 @@ async fn send_queued(env: &dyn Env, outgoing: &Outgoing, mut stream: Box<dyn Str
         }
         out.clear();
         out.shrink_to(2 * WRITE_BYTES);
+        outgoing.end_turn();
+        // What came meanwhile found the turn taken.
+        outgoing.flush();
     }
 }
 

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use base::env::{BoxFuture, Listener, Net, Stream};
+use base::env::{BoxFuture, Listener, Net, Outlet, Stream};
 
 use crate::env::Sleep;
 use crate::world::{HostId, Incarnation, Shared, State, Timer};
@@ -352,26 +352,58 @@ impl Stream for SimStream {
         if !state.lives(self.host, self.incarnation) {
             return Poll::Ready(Err(ErrorKind::BrokenPipe.into()));
         }
-        let reset = state
-            .net
-            .pipes
-            .get(&self.read)
-            .is_none_or(|pipe| pipe.reset);
-        let Some(pipe) = state.net.pipes.get_mut(&self.write) else {
-            return Poll::Ready(Err(ErrorKind::BrokenPipe.into()));
-        };
-        if reset {
-            return Poll::Ready(Err(ErrorKind::BrokenPipe.into()));
+        match write(&mut state, self.read, self.write, bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if let Some(pipe) = state.net.pipes.get_mut(&self.write) {
+                    pipe.writer = Some(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+            result => Poll::Ready(result),
         }
-        let room = WINDOW_BYTES.saturating_sub(pipe.window_used);
-        if room == 0 {
-            pipe.writer = Some(cx.waker().clone());
-            return Poll::Pending;
+    }
+
+    fn outlet(&mut self) -> io::Result<Arc<dyn Outlet>> {
+        Ok(Arc::new(SimOutlet {
+            shared: self.shared.clone(),
+            host: self.host,
+            incarnation: self.incarnation,
+            read: self.read,
+            write: self.write,
+        }))
+    }
+}
+
+/// Writes what the window takes, or fails with `WouldBlock`.
+fn write(state: &mut State, read: usize, write: usize, bytes: &[u8]) -> io::Result<usize> {
+    let reset = state.net.pipes.get(&read).is_none_or(|pipe| pipe.reset);
+    let pipe = state.net.pipes.get_mut(&write).filter(|_| !reset);
+    let pipe = pipe.ok_or(ErrorKind::BrokenPipe)?;
+    let room = WINDOW_BYTES.saturating_sub(pipe.window_used);
+    if room == 0 {
+        return Err(ErrorKind::WouldBlock.into());
+    }
+    let len = room.min(bytes.len());
+    pipe.window_used += len;
+    send(state, write, Packet::Bytes(bytes[..len].to_vec()));
+    Ok(len)
+}
+
+struct SimOutlet {
+    shared: Arc<Shared>,
+    host: HostId,
+    incarnation: Incarnation,
+    read: usize,
+    write: usize,
+}
+
+impl Outlet for SimOutlet {
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.shared.state();
+        match state.lives(self.host, self.incarnation) {
+            true => write(&mut state, self.read, self.write, bytes),
+            false => Err(ErrorKind::BrokenPipe.into()),
         }
-        let len = room.min(bytes.len());
-        pipe.window_used += len;
-        send(&mut state, self.write, Packet::Bytes(bytes[..len].to_vec()));
-        Poll::Ready(Ok(len))
     }
 }
 

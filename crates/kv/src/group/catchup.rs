@@ -105,12 +105,13 @@ impl Group {
     fn ask(&self, from: NodeId, checkpoint: Position, index: u64) {
         let frame = Frame::ChunkRequest { checkpoint, index };
         self.transport.send(from, frame.encode(self.config.group));
+        self.transport.flush();
     }
 
     /// A frame that concerns a checkpoint.
     pub(super) fn receive_checkpoint_frame(&self, from: NodeId, frame: Frame) {
         match frame {
-            Frame::Consensus(_) | Frame::Built { .. } => {}
+            Frame::Consensus(_) | Frame::Unhurried(_) | Frame::Built { .. } => {}
             Frame::ChunkRequest { checkpoint, index } => self.serve(from, checkpoint, index),
             Frame::Chunk {
                 checkpoint,
@@ -127,7 +128,8 @@ impl Group {
         let group = self.config.group;
         let Some(exporter) = self.exporter(to, checkpoint) else {
             let frame = Frame::NoCheckpoint { checkpoint };
-            return self.transport.send(to, frame.encode(group));
+            self.transport.send(to, frame.encode(group));
+            return self.transport.flush();
         };
         let Some(this) = self.me.upgrade() else {
             return;
@@ -147,8 +149,9 @@ impl Group {
                             bytes,
                         };
                         this.transport.send(to, frame.encode(group));
+                        this.transport.flush();
                     }
-                    Err(error) => this.fail(&mut this.core.lock(), &error),
+                    Err(error) => this.fail(&mut this.lock(), &error),
                 }
             })
         };
@@ -202,7 +205,7 @@ impl Group {
             let message = format!("chunk {index} of checkpoint {}: {error}", checkpoint.lsn);
             self.env.log(Severity::Error, &message);
             if error.state() == SqlState::IO_ERROR && error.class() == ErrorClass::Node {
-                return self.fail(&mut self.core.lock(), &error);
+                return self.fail(&mut self.lock(), &error);
             }
             return self.give_up(from, checkpoint);
         }
@@ -220,7 +223,7 @@ impl Group {
         let task = move || -> LocalBoxFuture<'static, ()> {
             Box::pin(async move {
                 if let Err(error) = this.put_in_place(importer, &offer).await {
-                    this.fail(&mut this.core.lock(), &error);
+                    this.fail(&mut this.lock(), &error);
                 }
                 *this.catchup.fetch.lock() = None;
             })
@@ -235,7 +238,7 @@ impl Group {
         let position = offer.meta.position;
         loop {
             {
-                let mut core = self.core.lock();
+                let mut core = self.lock();
                 let useful = core.consensus.term() == offer.term
                     && core.consensus.committed() < position.lsn
                     && core.consensus.entry_term(position.lsn) != Some(position.term);
@@ -257,7 +260,7 @@ impl Group {
         let options = self.config.store_options();
         let store = Store::open(self.env.clone(), &directory, options).await?;
         let now = self.env.now();
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         core.deaf = false;
         core.fetched = Some(store);
         if !core.consensus.snapshot_fetched(position, now)? {
@@ -281,7 +284,7 @@ impl Group {
         }
         *slot = None;
         drop(slot);
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         if !core.failed && !core.deaf {
             core.consensus.snapshot_failed(checkpoint);
             self.pump(&mut core);

@@ -42,7 +42,7 @@ impl Group {
             }
             last_at = self.env.now();
             let result = self.checkpoint_now().await;
-            self.core.lock().checkpointing = false;
+            self.lock().checkpointing = false;
             match result {
                 Ok(_) => {}
                 Err(error) if error.state() == SqlState::DISK_FULL => {
@@ -50,7 +50,7 @@ impl Group {
                     self.env.log(Severity::Warning, &message);
                     sleep(&*self.env, FULL_DISK_PAUSE).await;
                 }
-                Err(error) => self.fail(&mut self.core.lock(), &error),
+                Err(error) => self.fail(&mut self.lock(), &error),
             }
         }
     }
@@ -69,7 +69,7 @@ impl Group {
     /// Makes a checkpoint and lets go of log. False when it could not be begun, or was discarded.
     async fn checkpoint_now(&self) -> Result<bool> {
         let store = self.store();
-        let Some(meta) = self.begin_checkpoint(&mut self.core.lock())? else {
+        let Some(meta) = self.begin_checkpoint(&mut self.lock())? else {
             return Ok(false);
         };
         if !store.write_checkpoint().await? {
@@ -119,7 +119,7 @@ impl Group {
         let always = self.with_bytes_above(settings.kept_log_bytes);
         let mut up_to = checkpoint.min(always);
         let lowest = {
-            let core = self.core.lock();
+            let core = self.lock();
             let status = core.consensus.status(self.env.now());
             status.peers.iter().map(|peer| peer.flushed).min()
         };

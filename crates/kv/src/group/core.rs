@@ -30,7 +30,9 @@ use raft::{Consensus, Entry, EntryKind, LogView, Ready, Role, SnapshotMeta, Stat
 use storage::log::{Log, LogEntry};
 use storage::Store;
 
+use super::latch::After;
 use super::outbox::Outbox;
+use super::pace::Pace;
 use super::sequences::Sequences;
 use super::Group;
 use crate::apply::{self, apply, derive};
@@ -108,6 +110,8 @@ pub struct Core {
     pub(super) synced: u64,
     /// Somebody writes or syncs the log.
     pub(super) writing: bool,
+    /// Since when.
+    pub(super) writing_since: Instant,
     /// Records of this leader that are not committed, with their bytes.
     pub(super) uncommitted: VecDeque<(Lsn, usize)>,
     /// The newest change of membership in the log.
@@ -118,8 +122,12 @@ pub struct Core {
     pub(super) deaf: bool,
     /// The store of that checkpoint.
     pub(super) fetched: Option<Arc<Store>>,
+    /// Who is hurried.
+    pub(super) pace: Pace,
     /// Nothing works any more.
     pub(super) failed: bool,
+    /// What is done once the latch is free.
+    pub(super) after: After,
 }
 
 impl Core {
@@ -135,12 +143,15 @@ impl Core {
             owed: 0,
             synced: 0,
             writing: false,
+            writing_since: Instant(0),
             uncommitted: VecDeque::new(),
             membership_changed: Lsn::ZERO,
             checkpointing: false,
             deaf: false,
             fetched: None,
+            pace: Pace::default(),
             failed: false,
+            after: After::default(),
         }
     }
 }
@@ -151,23 +162,59 @@ impl Group {
         if core.failed || core.deaf {
             return;
         }
-        if let Err(error) = self.try_pump(core) {
+        let result = self
+            .try_carry_out(core)
+            .and_then(|()| self.settle_down(core));
+        if let Err(error) = result {
             self.fail(core, &error);
         }
     }
 
-    fn try_pump(&self, core: &mut Core) -> Result<()> {
+    /// As [`Group::pump`], but what was appended to be applied waits for the next one.
+    pub(super) fn pump_before_apply(&self, core: &mut Core) {
+        if core.failed || core.deaf {
+            return;
+        }
+        let result = self
+            .try_carry_out(core)
+            .and_then(|()| match core.queue.is_empty() {
+                true => self.settle_down(core),
+                false => Ok(()),
+            });
+        if let Err(error) = result {
+            self.fail(core, &error);
+        }
+    }
+
+    /// Carries out what the consensus wants; the log writer gets to work on what was appended.
+    fn try_carry_out(&self, core: &mut Core) -> Result<()> {
         let mut outbox = Outbox::default();
         self.shared.gathered.store(0, Ordering::SeqCst);
+        let now = self.env.now();
+        core.consensus.gather(self.gathers(core, now));
+        let written = self.shared.written.load(Ordering::SeqCst);
+        core.consensus.written(written);
+        while let Some(ready) = core.consensus.ready()? {
+            self.carry_out(core, ready, &mut outbox)?;
+        }
+        if !outbox.is_empty() {
+            self.choose_needed(core);
+        }
+        let group = self.config.group;
+        let is_unhurried = |to| self.is_unhurried(core, to);
+        let sent = outbox.send(&*self.transport, group, is_unhurried);
+        core.after.send |= sent;
+        if core.owed > core.synced && !core.writing && core.pace.may_sync() {
+            core.writing = true;
+            core.writing_since = now;
+            core.after.write = true;
+        }
+        Ok(())
+    }
+
+    /// Applies, and announces what changed.
+    fn settle_down(&self, core: &mut Core) -> Result<()> {
         loop {
-            while let Some(ready) = core.consensus.ready()? {
-                self.carry_out(core, ready, &mut outbox)?;
-            }
-            outbox.send(&*self.transport, self.config.group);
-            // The flush begins before the rest is done: acknowledging it waits for no apply.
-            if core.owed > core.synced && !core.writing {
-                self.log_work.notify_all();
-            }
             let count = self.apply_queued(core)?;
             // The consensus takes new entries for ones that are not applied yet; a leader has
             // applied its own before.
@@ -176,6 +223,7 @@ impl Group {
             if count == 0 || core.consensus.is_leader() {
                 break;
             }
+            self.try_carry_out(core)?;
         }
         self.announce(core)
     }
@@ -210,6 +258,8 @@ impl Group {
         core.consensus.advance(ready.number);
         if ready.must_sync {
             core.owed = ready.number;
+            // Whoever reads this writes all of what was appended.
+            self.shared.owed.store(ready.number, Ordering::SeqCst);
         }
         if let Some(offer) = ready.offer {
             let position = offer.meta.position;
@@ -227,6 +277,7 @@ impl Group {
         let message = format!("{name} in term {}, leader {leader}", state.term);
         self.env.log(Severity::Info, &message);
         let goes_on = state.role == Role::Leader && core.led == Some(state.term);
+        core.pace.hurry();
         if core.led.is_none() || goes_on {
             return;
         }
@@ -322,9 +373,7 @@ impl Group {
                 break;
             }
         }
-        if !core.queue.is_empty() {
-            self.wake();
-        }
+        core.after.work |= !core.queue.is_empty();
         if count > 0 {
             self.shared
                 .visible
@@ -350,23 +399,27 @@ impl Group {
         let state = (core.consensus.role(), core.consensus.term());
         let satisfied = self.satisfied(core);
         match core.gate_state.replace(state) == Some(state) {
-            true => self.gate.raise(commit, satisfied),
+            true => self.gate.raise(commit, satisfied, &mut core.after.released),
             false => self.gate.change_term(commit, satisfied),
         }
         self.announce_lease(core);
+        let eager = core.consensus.is_eager();
+        self.shared.eager.store(eager, Ordering::SeqCst);
+        let mut settled = 0;
         while core
             .uncommitted
             .front()
             .is_some_and(|first| first.0 <= commit)
         {
-            let bytes = core.uncommitted.pop_front().map_or(0, |first| first.1);
-            self.shared.uncommitted.fetch_sub(bytes, Ordering::SeqCst);
+            settled += core.uncommitted.pop_front().map_or(0, |first| first.1);
+        }
+        if settled > 0 {
+            self.shared.uncommitted.fetch_sub(settled, Ordering::SeqCst);
             self.room.notify_all();
         }
         let horizon = self.snapshots.horizon(commit.min(core.applied.lsn));
-        if !self.store().release(horizon, RELEASED_PER_TURN_MAX)? {
-            self.wake();
-        }
+        let all = self.store().release(horizon, RELEASED_PER_TURN_MAX)?;
+        core.after.work |= !all;
         Ok(())
     }
 

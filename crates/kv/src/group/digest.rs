@@ -23,7 +23,7 @@ impl Group {
     /// # Errors
     /// XX001 when a tree is not sound.
     pub fn digest(&self) -> Result<Digest> {
-        let core = self.core.lock();
+        let core = self.lock();
         let mut digest = Digest {
             applied: core.applied.lsn,
             entries: 0,

@@ -59,14 +59,16 @@ impl Group {
         self.shared.busy.store(busy, Ordering::SeqCst);
         self.tend_catchup(now);
         let often = now.after(OFF_FLUSH_DELAY / 2);
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         if core.failed || core.deaf {
             return often;
         }
         core.consensus.tick(now);
+        core.pace.tick(now);
         self.tend_eagerness(&mut core, busy, now);
         self.pump(&mut core);
         let tick = core.consensus.next_tick();
+        let tick = core.pace.sync_at().map_or(tick, |at| tick.min(at));
         match busy {
             true => tick.min(often),
             false => tick,

@@ -13,13 +13,13 @@ use base::{Durability, Position, Result};
 use raft::planted::{is_planted, Bug};
 
 use super::core::Core;
+use super::pace::waits_for_majority;
 use super::Group;
 use crate::gate::Verdict;
 
 /// The right and the duty to make an output of the consensus durable.
 #[derive(Debug)]
 struct Claim {
-    number: u64,
     group: Arc<Group>,
     done: bool,
 }
@@ -28,7 +28,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         if !self.done {
             // A session was torn down in the middle of its flush: the log writer takes over.
-            self.group.core.lock().writing = false;
+            self.group.shared.claimed.store(true, Ordering::SeqCst);
             self.group.log_work.notify_all();
         }
     }
@@ -73,18 +73,32 @@ impl InlinePolicy {
 }
 
 /// Counts one who waits for a flush.
-struct Waiting<'a>(&'a InlinePolicy);
+struct Waiting<'a> {
+    group: &'a Group,
+    for_majority: bool,
+}
 
 impl<'a> Waiting<'a> {
-    fn new(policy: &'a InlinePolicy) -> Waiting<'a> {
-        policy.enter();
-        Waiting(policy)
+    fn new(group: &'a Group, level: Durability) -> Waiting<'a> {
+        group.inline.enter();
+        let for_majority = waits_for_majority(level);
+        if for_majority {
+            group.shared.majority_waiting.fetch_add(1, Ordering::SeqCst);
+        }
+        Waiting {
+            group,
+            for_majority,
+        }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.leave();
+        self.group.inline.leave();
+        if self.for_majority {
+            let waiting = &self.group.shared.majority_waiting;
+            waiting.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
@@ -98,7 +112,7 @@ impl Group {
         let group = self.clone();
         Box::pin(async move {
             if group.gate.verdict(position, durability) == Verdict::Waits {
-                let _waiting = Waiting::new(&group.inline);
+                let _waiting = Waiting::new(&group, durability);
                 if let Some(claim) = group.push(durability) {
                     group.flush(claim).await;
                 }
@@ -111,7 +125,7 @@ impl Group {
     /// Gets everything proposed so far moving. The claim is returned when the caller should flush
     /// by itself.
     fn push(self: &Arc<Self>, level: Durability) -> Option<Claim> {
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         if core.failed || core.deaf {
             return None;
         }
@@ -119,15 +133,18 @@ impl Group {
             core.consensus.want_eager_watermarks(true, self.env.now());
         }
         if core.writing {
-            // The log writer goes on with it; the followers need not wait for that.
-            if self.shared.gathered.load(Ordering::SeqCst) > 0 {
-                self.wake();
+            // The log writer goes on with it when it is done. A few who wait for followers too need
+            // not wait for that; what many commit leaves together then.
+            if waits_for_majority(level) && !self.is_sole_member() && !self.many_wait() {
+                self.pump(&mut core);
+                self.hurry_needed(&mut core);
             }
             return None;
         }
         if self.is_sole_member() && self.inline.allows() {
             // The claim comes first, so that the pump does not wake the log writer.
             core.writing = true;
+            core.writing_since = self.env.now();
             self.pump(&mut core);
             core.writing = false;
             let claim = self.claim(&mut core);
@@ -136,6 +153,9 @@ impl Group {
             }
         }
         self.pump(&mut core);
+        if waits_for_majority(level) {
+            self.hurry_needed(&mut core);
+        }
         None
     }
 
@@ -145,8 +165,8 @@ impl Group {
             return None;
         }
         core.writing = true;
+        core.writing_since = self.env.now();
         Some(Claim {
-            number: core.owed,
             group: self.clone(),
             done: false,
         })
@@ -154,25 +174,26 @@ impl Group {
 
     /// Writes and syncs everything appended so far, and says so.
     async fn flush(self: &Arc<Self>, mut claim: Claim) {
-        let result = self.write_and_sync(claim.number).await;
+        // Read before the write, which takes all of this and may take more.
+        let number = self.shared.owed.load(Ordering::SeqCst);
+        let result = self.write_and_sync(number).await;
         claim.done = true;
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         core.writing = false;
         match result {
-            Ok(()) => self.note_synced(&mut core, claim.number),
+            Ok(()) => self.note_synced(&mut core, number),
             Err(error) => self.fail(&mut core, &error),
         }
     }
 
     async fn write_and_sync(&self, number: u64) -> Result<()> {
         self.log.write()?;
-        if !self.is_sole_member() {
-            let mut core = self.core.lock();
-            core.consensus.written(number);
-            self.pump(&mut core);
+        self.shared.written.store(number, Ordering::SeqCst);
+        if !self.is_sole_member() && self.shared.eager.load(Ordering::SeqCst) {
+            self.pump(&mut self.lock());
         }
         if is_planted(Bug::AckBeforeFlush) {
-            self.note_synced(&mut self.core.lock(), number);
+            self.note_synced(&mut self.lock(), number);
         }
         self.log.sync().await?;
         Ok(())
@@ -197,7 +218,13 @@ impl Group {
                 if self.is_over() {
                     return Some(None);
                 }
-                self.claim(&mut self.core.lock()).map(Some)
+                let claimed = self.shared.claimed.swap(false, Ordering::SeqCst);
+                claimed.then(|| {
+                    Some(Claim {
+                        group: self.clone(),
+                        done: false,
+                    })
+                })
             });
             let Some(claim) = claim.await else {
                 return;
@@ -209,12 +236,13 @@ impl Group {
     /// Ready when everything proposed so far is on this node's disk.
     pub(super) async fn flush_all(self: &Group) {
         {
-            let mut core = self.core.lock();
+            let mut core = self.lock();
+            core.pace.hurry();
             self.pump(&mut core);
         }
         while !self.is_over() {
             {
-                let core = self.core.lock();
+                let core = self.lock();
                 if core.owed <= core.synced {
                     return;
                 }

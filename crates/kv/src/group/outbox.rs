@@ -18,26 +18,39 @@ pub struct Outbox {
 }
 
 impl Outbox {
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
     /// Adds a message.
     pub fn add(&mut self, envelope: Envelope) {
         let messages = self.messages.entry(envelope.to).or_default();
         messages.push(envelope.message);
     }
 
-    /// Hands everything to the transport.
-    pub fn send(&mut self, transport: &dyn Transport, group: GroupId) {
+    /// Hands everything to the transport, unhurried where that is so; whether there was anything.
+    pub fn send(
+        &mut self,
+        transport: &dyn Transport,
+        group: GroupId,
+        mut is_unhurried: impl FnMut(NodeId) -> bool,
+    ) -> bool {
+        let any = !self.is_empty();
         for (to, messages) in std::mem::take(&mut self.messages) {
+            let unhurried = is_unhurried(to);
             let (mut bytes, mut count) = (Vec::new(), 0);
             for message in messages {
                 let message = message.encode();
                 if count > 0 && bytes.len() + message.len() > FRAME_BYTES {
-                    transport.send(to, encode_consensus(group, count, &bytes));
+                    transport.send(to, encode_consensus(group, count, &bytes, unhurried));
                     (bytes, count) = (Vec::new(), 0);
                 }
                 base::codec::put_bytes(&mut bytes, &message);
                 count += 1;
             }
-            transport.send(to, encode_consensus(group, count, &bytes));
+            transport.send(to, encode_consensus(group, count, &bytes, unhurried));
         }
+        any
     }
 }

@@ -65,7 +65,7 @@ impl Group {
         }
         self.wait_for_room(request.durability)?;
         self.reserve(record.len())?;
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         if let Some(ticket) = &request.serial {
             ticket.validate()?;
         }
@@ -87,7 +87,7 @@ impl Group {
             return Ok(());
         }
         {
-            let mut core = self.core.lock();
+            let mut core = self.lock();
             self.pump(&mut core);
         }
         Ok(coro::wait(self.room.until(|| {
@@ -139,9 +139,8 @@ impl Group {
         self.shared.uncommitted.fetch_add(bytes, Ordering::SeqCst);
         let gathered = self.shared.gathered.fetch_add(bytes, Ordering::SeqCst) + bytes;
         self.shared.committed.store(true, Ordering::Relaxed);
-        if gathered > GATHERED_BYTES_MAX || !self.shared.busy.load(Ordering::SeqCst) {
-            self.wake();
-        }
+        core.after.work |=
+            gathered > GATHERED_BYTES_MAX || !self.shared.busy.load(Ordering::SeqCst);
         Ok(position)
     }
 
@@ -150,7 +149,7 @@ impl Group {
     /// # Errors
     /// [`not_leader`]; 22003 at the end of all numbers.
     pub fn take_numbers(&self, sequence: SequenceId, count: u64) -> Result<(u64, Position)> {
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         let term = core.led.filter(|_| !core.failed && !core.deaf);
         let term = term.ok_or_else(not_leader)?;
         if let Some(taken) = core.sequences.take(sequence, count) {

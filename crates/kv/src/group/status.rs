@@ -14,7 +14,7 @@ impl Group {
     /// As [`base::engine::Engine::status`].
     pub fn status(&self) -> ClusterStatus {
         let now = self.env.now();
-        let status = self.core.lock().consensus.status(now);
+        let status = self.lock().consensus.status(now);
         let lag = self.lag.lock();
         let known = |member: &Member| {
             let mut replica = ReplicaStatus {

@@ -123,6 +123,8 @@ fn frames_arrive_in_order() {
         first.peers.send(NodeId(2), frame.clone());
         // To nobody: dropped.
         first.peers.send(NodeId(9), frame.clone());
+        // More than the socket takes at once: the rest is the task's.
+        first.peers.flush();
     }
     wait_until(&first, "all frames", || {
         second.received.frames.lock().len() == frames.len()
@@ -187,17 +189,72 @@ fn a_full_queue_drops_frames() {
         member,
         queue: Mutex::default(),
         filled: Event::new(),
+        buffer: Mutex::default(),
     };
     let mut out = Vec::new();
     outgoing.push(vec![1]);
-    assert!(!outgoing.take(&mut out), "it is not connected");
-    outgoing.set_connected(true);
+    outgoing.flush();
+    assert!(!outgoing.take_turn(&mut out), "it is not connected");
+    outgoing.set_connected(None, true);
     outgoing.push(vec![2; QUEUE_BYTES_MAX - 1]);
     outgoing.push(vec![3; 2]);
     outgoing.push(vec![4; 1]);
-    assert!(outgoing.take(&mut out));
+    outgoing.flush();
+    assert!(outgoing.take_turn(&mut out));
     assert_eq!(out.len(), 4 + QUEUE_BYTES_MAX - 1);
     out.clear();
-    assert!(outgoing.take(&mut out));
+    outgoing.end_turn();
+    assert!(
+        !outgoing.take_turn(&mut out),
+        "nobody has asked for a write"
+    );
+    outgoing.flush();
+    assert!(outgoing.take_turn(&mut out));
     assert_eq!(out, [0, 0, 0, 1, 4]);
+}
+
+/// A socket that takes so many bytes, then no more.
+struct Narrow(Mutex<(usize, Vec<u8>)>);
+
+impl Outlet for Narrow {
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let (room, taken) = &mut *self.0.lock();
+        if *room == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let count = bytes.len().min(*room);
+        *room -= count;
+        taken.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+}
+
+#[test]
+fn what_a_socket_does_not_take_is_left_to_the_task() {
+    let member = members().remove(0);
+    let outgoing = Outgoing {
+        member,
+        queue: Mutex::default(),
+        filled: Event::new(),
+        buffer: Mutex::default(),
+    };
+    let narrow = Arc::new(Narrow(Mutex::new((8, Vec::new()))));
+    outgoing.set_connected(Some(narrow.clone()), true);
+    outgoing.push(vec![1]);
+    outgoing.flush();
+    let mut out = Vec::new();
+    assert!(!outgoing.take_turn(&mut out), "the socket has taken all");
+    outgoing.push(vec![2]);
+    outgoing.flush();
+    // The turn is the task's now, and nobody else writes in between.
+    outgoing.push(vec![3]);
+    outgoing.flush();
+    assert_eq!(narrow.0.lock().1, [0, 0, 0, 1, 1, 0, 0, 0]);
+    assert!(outgoing.take_turn(&mut out));
+    assert_eq!(out, [1, 2, 0, 0, 0, 1, 3]);
+    outgoing.end_turn();
+    narrow.0.lock().0 = 5;
+    outgoing.push(vec![4]);
+    outgoing.flush();
+    assert_eq!(narrow.0.lock().1[8..], [0, 0, 0, 1, 4]);
 }

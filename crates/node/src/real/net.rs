@@ -3,15 +3,16 @@
 //! A socket is registered with the reactor that first polls it, so a connection can be accepted on
 //! one reactor and served on another.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd as _, AsRawFd};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
-use base::env::{BoxFuture, Listener, Net, Stream};
+use base::env::{BoxFuture, Listener, Net, Outlet, Stream};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -155,5 +156,26 @@ impl Stream for RealStream {
         let written = ready!(self.registered()?.poll_write(cx, bytes))?;
         reactor::note_write();
         Poll::Ready(Ok(written))
+    }
+
+    fn outlet(&mut self) -> io::Result<Arc<dyn Outlet>> {
+        let socket = match &self.unregistered {
+            Some(unregistered) => unregistered.try_clone()?,
+            None => {
+                let registered = self.registered()?;
+                let descriptor = registered.as_fd().try_clone_to_owned()?;
+                std::net::TcpStream::from(descriptor)
+            }
+        };
+        Ok(Arc::new(RealOutlet(socket)))
+    }
+}
+
+/// The same socket once more; it does not block, as the first does not.
+struct RealOutlet(std::net::TcpStream);
+
+impl Outlet for RealOutlet {
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        (&self.0).write(bytes)
     }
 }
