@@ -322,41 +322,84 @@ pub fn for_each_row(
 /// # Errors
 /// Only errors that stop the node.
 pub fn apply(store: &Store, registry: &Registry, lsn: Lsn, derived: Derived) -> Result<()> {
-    for descriptor in &derived.made {
-        match derived.adopted.contains(&descriptor.id) {
-            true => store.adopt_tree(lsn, descriptor.id)?,
-            false => store.create_tree(lsn, descriptor.id)?,
+    let whole = Pieces::new(derived).apply(store, registry, lsn, usize::MAX)?;
+    assert!(whole, "a piece without an end is all");
+    Ok(())
+}
+
+/// A record's changes, of which some were applied.
+#[derive(Debug)]
+pub struct Pieces {
+    derived: Derived,
+    begun: bool,
+    next: usize,
+}
+
+impl Pieces {
+    /// Nothing was applied yet.
+    pub fn new(derived: Derived) -> Pieces {
+        Pieces {
+            derived,
+            begun: false,
+            next: 0,
         }
     }
-    for tree in &derived.dropped {
-        store.drop_tree(lsn, *tree)?;
+
+    /// Applies so many more changes; true when those were the last, and the record is applied.
+    ///
+    /// # Errors
+    /// Only errors that stop the node.
+    pub fn apply(
+        &mut self,
+        store: &Store,
+        registry: &Registry,
+        lsn: Lsn,
+        count: usize,
+    ) -> Result<bool> {
+        let derived = &mut self.derived;
+        if !std::mem::replace(&mut self.begun, true) {
+            for descriptor in &derived.made {
+                match derived.adopted.contains(&descriptor.id) {
+                    true => store.adopt_tree(lsn, descriptor.id)?,
+                    false => store.create_tree(lsn, descriptor.id)?,
+                }
+            }
+            for tree in &derived.dropped {
+                store.drop_tree(lsn, *tree)?;
+            }
+        }
+        let end = self.next.saturating_add(count).min(derived.changes.len());
+        let changes: Vec<_> = derived.changes[self.next..end]
+            .iter()
+            .map(|written| storage::Change {
+                tree: written.tree,
+                key: &written.key,
+                row: written.row.as_deref(),
+            })
+            .collect();
+        if end < derived.changes.len() {
+            store.apply_part(lsn, &changes)?;
+            self.next = end;
+            return Ok(false);
+        }
+        store.apply(lsn, &changes)?;
+        for descriptor in std::mem::take(&mut derived.made) {
+            registry.insert(descriptor);
+        }
+        for tree in std::mem::take(&mut derived.dropped) {
+            registry.remove(tree);
+        }
+        for id in std::mem::take(&mut derived.ended) {
+            registry.builds().end(store, id);
+        }
+        for plan in std::mem::take(&mut derived.begun) {
+            registry.builds().begin(store, lsn, plan)?;
+        }
+        if derived.catalog {
+            registry.catalog_changed(lsn);
+        }
+        Ok(true)
     }
-    let changes: Vec<_> = derived
-        .changes
-        .iter()
-        .map(|written| storage::Change {
-            tree: written.tree,
-            key: &written.key,
-            row: written.row.as_deref(),
-        })
-        .collect();
-    store.apply(lsn, &changes)?;
-    for descriptor in derived.made {
-        registry.insert(descriptor);
-    }
-    for tree in derived.dropped {
-        registry.remove(tree);
-    }
-    for id in derived.ended {
-        registry.builds().end(store, id);
-    }
-    for plan in derived.begun {
-        registry.builds().begin(store, lsn, plan)?;
-    }
-    if derived.catalog {
-        registry.catalog_changed(lsn);
-    }
-    Ok(())
 }
 
 /// Builds the registry from the newest state of the store, builds left out.

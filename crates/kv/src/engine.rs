@@ -48,6 +48,17 @@ struct Ids {
     left: u64,
 }
 
+impl Ids {
+    fn take(&mut self, term: Term) -> Option<TxnId> {
+        if self.term != term || self.left == 0 {
+            return None;
+        }
+        self.next += 1;
+        self.left -= 1;
+        Some(TxnId(self.next - 1))
+    }
+}
+
 /// The engine over one group.
 #[derive(Debug)]
 pub struct KvEngine {
@@ -117,21 +128,22 @@ impl KvEngine {
     }
 
     fn next_id(&self, term: Term) -> Result<TxnId> {
-        let mut ids = self.ids.lock();
-        if ids.term != term || ids.left == 0 {
-            let (next, position) = self.group.take_numbers(TXN_SEQUENCE, TXN_IDS)?;
-            if position.term != term {
-                return Err(term_is_over());
-            }
-            *ids = Ids {
-                term,
-                next,
-                left: TXN_IDS,
-            };
+        if let Some(id) = self.ids.lock().take(term) {
+            return Ok(id);
         }
-        let id = TxnId(ids.next);
-        ids.next += 1;
-        ids.left -= 1;
+        // This may wait, so no latch is held; of two who do it at once, one's numbers are lost.
+        let (next, position) = self.group.take_numbers(TXN_SEQUENCE, TXN_IDS)?;
+        if position.term != term {
+            return Err(term_is_over());
+        }
+        let mut ids = self.ids.lock();
+        *ids = Ids {
+            term,
+            next,
+            left: TXN_IDS,
+        };
+        let id = ids.take(term);
+        let id = id.ok_or_else(|| Error::internal("numbers were granted, and there are none"))?;
         Ok(id)
     }
 

@@ -40,6 +40,7 @@ mod latch;
 mod meta;
 mod outbox;
 mod pace;
+mod pieces;
 mod replay;
 mod sequencer;
 mod sequences;

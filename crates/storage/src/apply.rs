@@ -35,6 +35,17 @@ impl Store {
     /// # Errors
     /// XX001, fatal for the node, when a change makes no sense: a tree or a row that is not there.
     pub fn apply(&self, lsn: Lsn, changes: &[Change<'_>]) -> Result<()> {
+        self.apply_part(lsn, changes)?;
+        self.set_applied(lsn);
+        Ok(())
+    }
+
+    /// Makes some changes of the record at `lsn`; `apply` or `advance` completes the record. Until
+    /// then no checkpoint may begin.
+    ///
+    /// # Errors
+    /// As [`Store::apply`].
+    pub fn apply_part(&self, lsn: Lsn, changes: &[Change<'_>]) -> Result<()> {
         let mut writer = self.writer.lock();
         self.check_new(lsn)?;
         let mut tree: Option<Arc<Tree>> = None;
@@ -45,7 +56,6 @@ impl Store {
             };
             self.change(&mut writer, lsn, tree, change.key, change.row)?;
         }
-        self.set_applied(lsn);
         Ok(())
     }
 

@@ -239,7 +239,7 @@ impl Group {
                     self.registry.builds().changed.notify_all();
                     return;
                 }
-                Err(error) => return self.fail(&mut self.core.lock(), &error),
+                Err(error) => return self.fail(&mut self.lock(), &error),
             }
         }
         sleep(&*self.env, PAUSE).await;
@@ -259,6 +259,7 @@ impl Group {
                 };
                 let frame = frame.encode(self.config.group);
                 self.transport.send(leader, frame);
+                self.transport.flush();
             }
         }
     }
@@ -290,7 +291,14 @@ impl Group {
             self.log.reserve(needed).await?;
         }
         let derived = derive(&self.store(), &self.registry, &changes)?;
-        let mut core = self.core.lock();
+        let mut core = loop {
+            let core = self.lock();
+            if core.takes_records() {
+                break core;
+            }
+            drop(core);
+            self.takes_records().await;
+        };
         self.append(&mut core, term, record, derived)?;
         Ok(())
     }

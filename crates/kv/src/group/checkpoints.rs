@@ -99,7 +99,8 @@ impl Group {
         // A change of membership must be committed before it can be part of a checkpoint, and
         // none may be on the way.
         let unsure = core.membership_changed > core.consensus.committed();
-        if core.failed || core.deaf || unsure || !core.queue.is_empty() {
+        let applying = core.applying.is_some() || !core.queue.is_empty();
+        if core.failed || core.deaf || unsure || applying {
             return Ok(None);
         }
         let meta = Meta {

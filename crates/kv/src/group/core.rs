@@ -33,6 +33,7 @@ use storage::Store;
 use super::latch::After;
 use super::outbox::Outbox;
 use super::pace::Pace;
+use super::pieces::Applying;
 use super::sequences::Sequences;
 use super::Group;
 use crate::apply::{self, apply, derive};
@@ -98,6 +99,10 @@ pub struct Core {
     pub(super) applied: Position,
     /// Appended and not yet applied; empty on a leader.
     pub(super) queue: VecDeque<Entry>,
+    /// The record that is being applied piece by piece, next after `applied`.
+    pub(super) applying: Option<Applying>,
+    /// How many were so far.
+    pub(super) pieces_begun: u64,
     /// That of the newest record in the log.
     pub(super) timestamp: Timestamp,
     pub(super) sequences: Sequences,
@@ -136,6 +141,8 @@ impl Core {
             consensus,
             applied: Position::default(),
             queue: VecDeque::new(),
+            applying: None,
+            pieces_begun: 0,
             timestamp,
             sequences: Sequences::default(),
             led: None,
@@ -243,12 +250,13 @@ impl Group {
         if let Some(first) = first.filter(|first| *first <= self.log.last().lsn) {
             self.cut(core, first.prev())?;
         }
+        let taken_up = core.applying.map_or(core.applied, |record| record.position);
         let mut entries = Vec::with_capacity(ready.entries.len());
         for entry in ready.entries {
             if entry.kind == EntryKind::ConfChange {
                 core.membership_changed = entry.lsn;
             }
-            if entry.lsn > core.applied.lsn {
+            if entry.lsn > taken_up.lsn {
                 core.queue.push_back(entry.clone());
             }
             entries.push(to_log(entry));
@@ -301,6 +309,11 @@ impl Group {
         self.env
             .log(Severity::Info, &format!("log cut to {to} in term {term}"));
         core.queue.retain(|entry| entry.lsn <= to);
+        let applying = core.applying.take_if(|record| record.position.lsn > to);
+        if core.applied.lsn <= to && applying.is_some() {
+            self.take_back_trees(to)?;
+            self.room.notify_all();
+        }
         if core.applied.lsn > to {
             if !is_planted(Bug::TailKept) {
                 self.take_back_trees(to)?;
@@ -351,6 +364,8 @@ impl Group {
         core.timestamp = core.timestamp.max(timestamp);
         *self.store.write() = store;
         core.queue.clear();
+        core.applying = None;
+        self.room.notify_all();
         core.applied = position;
         self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
         self.gate.cut(term, commit, false);
@@ -366,14 +381,21 @@ impl Group {
             false => APPLIED_PER_TURN_MAX,
         };
         let mut count = 0;
-        while let Some(entry) = core.queue.pop_front() {
+        while core.applying.is_none() {
+            let Some(entry) = core.queue.pop_front() else {
+                break;
+            };
+            if Group::is_in_pieces(&entry) {
+                self.apply_beside(core, entry);
+                break;
+            }
             self.apply_entry(core, &entry)?;
             count += 1;
             if count == most {
                 break;
             }
         }
-        core.after.work |= !core.queue.is_empty();
+        core.after.work |= core.applying.is_none() && !core.queue.is_empty();
         if count > 0 {
             self.shared
                 .visible

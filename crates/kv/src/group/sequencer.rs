@@ -13,6 +13,7 @@ use base::{
 };
 
 use super::core::Core;
+use super::pieces::is_large;
 use super::{not_leader, term_is_over, CommitRequest, Group};
 use crate::apply::{self, apply, derive, derive_sequence, drop_orphans, Derived};
 use crate::record;
@@ -65,13 +66,18 @@ impl Group {
         }
         self.wait_for_room(request.durability)?;
         self.reserve(record.len())?;
-        let mut core = self.lock();
+        let mut core = self.lock_to_append()?;
         if let Some(ticket) = &request.serial {
             ticket.validate()?;
         }
-        let position = self.append(&mut core, request.term, record, derived)?;
+        let large = is_large(record.len());
+        let position = self.propose(&mut core, request.term, record)?;
         if let Some(ticket) = &request.serial {
             ticket.committed(position.lsn);
+        }
+        match large {
+            true => self.apply_in_pieces(core, position, derived)?,
+            false => self.apply_proposed(&mut core, position, derived)?,
         }
         Ok(position)
     }
@@ -116,8 +122,29 @@ impl Group {
         &self,
         core: &mut Core,
         term: Term,
-        mut record: Vec<u8>,
+        record: Vec<u8>,
         derived: Derived,
+    ) -> Result<Position> {
+        let position = self.propose(core, term, record)?;
+        self.apply_proposed(core, position, derived)?;
+        Ok(position)
+    }
+
+    fn apply_proposed(&self, core: &mut Core, position: Position, derived: Derived) -> Result<()> {
+        if let Err(error) = apply(&self.store(), &self.registry, position.lsn, derived) {
+            self.fail(core, &error);
+            return Err(error);
+        }
+        self.note_applied(core, position);
+        Ok(())
+    }
+
+    /// Gives a record its timestamp and its position.
+    pub(super) fn propose(
+        &self,
+        core: &mut Core,
+        term: Term,
+        mut record: Vec<u8>,
     ) -> Result<Position> {
         check_leads(core, term)?;
         let timestamp = core.timestamp.0.saturating_add(1);
@@ -128,13 +155,6 @@ impl Group {
         core.timestamp = timestamp;
         let expected = core.applied.lsn.next();
         assert_eq!(position.lsn, expected, "a leader has applied all before");
-        if let Err(error) = apply(&self.store(), &self.registry, position.lsn, derived) {
-            self.fail(core, &error);
-            return Err(error);
-        }
-        core.applied = position;
-        core.consensus.applied(position);
-        self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
         core.uncommitted.push_back((position.lsn, bytes));
         self.shared.uncommitted.fetch_add(bytes, Ordering::SeqCst);
         let gathered = self.shared.gathered.fetch_add(bytes, Ordering::SeqCst) + bytes;
@@ -144,12 +164,19 @@ impl Group {
         Ok(position)
     }
 
+    /// The trees show the record.
+    pub(super) fn note_applied(&self, core: &mut Core, position: Position) {
+        core.applied = position;
+        core.consensus.applied(position);
+        self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
+    }
+
     /// Takes the next `count` numbers of a sequence: the first, and the position they rest on.
     ///
     /// # Errors
     /// [`not_leader`]; 22003 at the end of all numbers.
     pub fn take_numbers(&self, sequence: SequenceId, count: u64) -> Result<(u64, Position)> {
-        let mut core = self.lock();
+        let mut core = self.lock_to_append()?;
         let term = core.led.filter(|_| !core.failed && !core.deaf);
         let term = term.ok_or_else(not_leader)?;
         if let Some(taken) = core.sequences.take(sequence, count) {

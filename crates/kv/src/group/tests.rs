@@ -1,7 +1,8 @@
-//! Groups in a small world: one node that crashes, three that lose their leader.
+//! Groups in a small world: one node that crashes, three that lose their leader, large records.
 
 mod chaos;
 mod cluster;
+mod large;
 mod one;
 mod schema;
 mod three;

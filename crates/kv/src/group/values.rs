@@ -99,7 +99,7 @@ impl Group {
         if let Some((values, position)) = self.values.take(sequence, spec, count) {
             return Ok((values, Debt::of(self.config.group, position)));
         }
-        let mut core = self.lock();
+        let mut core = self.lock_to_append()?;
         let term = core.led.filter(|_| !core.failed && !core.deaf);
         let term = term.ok_or_else(not_leader)?;
         // Another may have logged more meanwhile.
@@ -147,7 +147,7 @@ impl Group {
     /// # Errors
     /// [`not_leader`].
     pub fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt> {
-        let mut core = self.lock();
+        let mut core = self.lock_to_append()?;
         let term = core.led.filter(|_| !core.failed && !core.deaf);
         let term = term.ok_or_else(not_leader)?;
         let bytes = record::encode_position(sequence, to);
