@@ -35,6 +35,7 @@ mod copy;
 mod cursors;
 mod ddl;
 mod explain;
+mod lock_names;
 mod params;
 mod plan;
 mod plan_cache;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use base::engine::LockWait;
 use base::{Debt, Error, Result, SqlState};
 
+use super::lock_names::named;
 use super::plan::Planned;
 use super::portal::Read;
 use super::sink::{KeptRows, RowView};
@@ -90,7 +91,8 @@ impl Session {
                 ));
             }
             for (tree, mode) in &bound.locks {
-                open.txn.lock_table(*tree, *mode, LockWait::Block)?;
+                let locked = open.txn.lock_table(*tree, *mode, LockWait::Block);
+                locked.map_err(|error| named(error, &planned.catalog))?;
             }
             if self.holds(&planned) {
                 return Ok(planned);
@@ -114,6 +116,17 @@ impl Session {
 
     /// As [`Session::run_plan`], with the values of literals that the plan leaves open.
     pub(super) fn run_plan_with(
+        &mut self,
+        planned: &Planned,
+        params: &[Datum],
+        literals: &[Datum],
+        output: &mut Output<'_>,
+    ) -> Result<u64> {
+        let ran = self.run_plan_unnamed(planned, params, literals, output);
+        ran.map_err(|error| named(error, &planned.catalog))
+    }
+
+    fn run_plan_unnamed(
         &mut self,
         planned: &Planned,
         params: &[Datum],

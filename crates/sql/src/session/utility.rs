@@ -8,6 +8,7 @@ use pg_query::protobuf::{
     TransactionStmtKind, VariableSetKind, VariableSetStmt,
 };
 
+use super::lock_names::named_table;
 use super::plan::{text_column, text_row};
 use super::settings::isolation;
 use super::transaction::State;
@@ -504,7 +505,8 @@ impl Session {
             };
             let table = self.find_table(range)?;
             if let Some(open) = &mut self.open {
-                open.txn.lock_table(table.tree, mode, wait)?;
+                let locked = open.txn.lock_table(table.tree, mode, wait);
+                locked.map_err(|error| named_table(error, &table))?;
             }
         }
         Ok(tag("LOCK TABLE"))

@@ -21,7 +21,8 @@
 //! `once` runs first of all, `before` before each interleaving, `final` after it. A step is a line:
 //! its name, a colon, statements. `$level` becomes each of the levels in turn; without it the
 //! specification runs once. All interleavings of the sessions' steps are tried; `at most: N` sets
-//! another bound on their number than the usual one, and `only` lists chosen ones instead, one a
+//! another bound on their number than the usual one; `alone` says that nothing else may run on the
+//! server; and `only` lists chosen ones instead, one a
 //! line, each step written `session.step`.
 
 /// More interleavings than this are a mistake, unless the specification says otherwise.
@@ -47,12 +48,15 @@ pub struct Spec {
     /// Each the sessions whose next step comes.
     pub interleavings: Vec<Vec<usize>>,
     pub is_serializable: bool,
+    /// Nothing else may run on the server meanwhile.
+    pub alone: bool,
 }
 
 #[derive(Default)]
 struct Draft {
     levels: Vec<String>,
     at_most: Option<usize>,
+    alone: bool,
     once: String,
     before: String,
     last: String,
@@ -121,6 +125,10 @@ impl Draft {
             });
             return Some(Part::Steps);
         }
+        if words == "alone" {
+            self.alone = true;
+            return None;
+        }
         Some(match words {
             "once" => Part::Once,
             "before" => Part::Before,
@@ -162,6 +170,7 @@ impl Draft {
                 last: self.last.clone(),
                 is_serializable: steps.any(|(_, sql)| sql.contains("level serializable")),
                 actors,
+                alone: self.alone,
                 interleavings: interleavings.clone(),
             }
         };
