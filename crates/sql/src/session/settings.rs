@@ -331,7 +331,7 @@ impl Settings {
     pub fn show(&self, name: &str) -> Result<(String, String)> {
         if let Some(setting) = find(name) {
             let definition = &DEFINITIONS[setting];
-            let value = &self.values[setting].current;
+            let value = &self.values[self.in_force(setting)].current;
             return Ok((definition.name.to_owned(), shown(definition, value)));
         }
         match self
@@ -341,6 +341,17 @@ impl Settings {
         {
             Some(custom) => Ok(custom.clone()),
             None => Err(unknown(name)),
+        }
+    }
+
+    /// Where the value of a setting stands: a characteristic of the transaction that it was not
+    /// given is the session's default.
+    fn in_force(&self, setting: usize) -> usize {
+        let name = DEFINITIONS[setting].name;
+        let is_given = |change: &Change| change.setting == setting;
+        match name.starts_with("transaction_") && !self.journal.iter().any(is_given) {
+            true => find(&format!("default_{name}")).unwrap_or(setting),
+            false => setting,
         }
     }
 
@@ -625,11 +636,12 @@ fn checked(definition: &Definition, value: &str, current: DateStyle) -> Result<S
             None => Err(invalid(name, value).with_hint(
                 "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".",
             )),
-            Some(millis) if millis < 0 => Err(Error::new(
+            Some(millis) if millis < i64::from(name == "deadlock_timeout") => Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,
                 format!(
                     "{millis} ms is outside the valid range for parameter \"{name}\" \
-                     (0 .. 2147483647)"
+                     ({} .. 2147483647)",
+                    i64::from(name == "deadlock_timeout")
                 ),
             )),
             Some(millis) => Ok(format!("{millis}ms")),

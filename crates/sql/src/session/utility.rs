@@ -201,6 +201,8 @@ impl Session {
         let settings = &mut self.shared.settings;
         let read_only = if options.read_only { "on" } else { "off" };
         settings.set("transaction_read_only", Some(read_only), true)?;
+        let deferrable = if options.deferrable { "on" } else { "off" };
+        settings.set("transaction_deferrable", Some(deferrable), true)?;
         let level = match options.isolation {
             Isolation::ReadCommitted => "read committed",
             Isolation::RepeatableRead => "repeatable read",
@@ -375,22 +377,7 @@ impl Session {
             self.give_rows(&rows, &[TypeId::TEXT; 3], sink)?;
             return Ok(tag("SHOW"));
         }
-        let value = match name {
-            "transaction_isolation" => match &self.open {
-                Some(open) => match open.txn.isolation() {
-                    Isolation::ReadCommitted => self.shared.settings.show(name)?.1,
-                    Isolation::RepeatableRead => "repeatable read".to_owned(),
-                    Isolation::Serializable => "serializable".to_owned(),
-                },
-                None => {
-                    self.shared
-                        .settings
-                        .show("default_transaction_isolation")?
-                        .1
-                }
-            },
-            name => self.shared.settings.show(name)?.1,
-        };
+        let value = self.shared.settings.show(name)?.1;
         self.give_rows(&[text_row(&[&value])], &[TypeId::TEXT], sink)?;
         Ok(tag("SHOW"))
     }
