@@ -508,6 +508,8 @@ impl<S: Sql> Session<S> {
         if let Err(error) = work(self) {
             self.skipping = true;
             self.error(&error)?;
+            // A client that asks for the answer with Flush waits for it before it sends Sync.
+            self.channel.output.borrow_mut().flush();
         }
         if status != TransactionStatus::Idle && self.status() == TransactionStatus::Idle {
             self.drop_portals();

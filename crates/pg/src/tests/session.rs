@@ -457,3 +457,15 @@ fn cycles_of(transcript: &str) -> usize {
         .filter(|message| matches!(*message, "I" | "T" | "E"))
         .count()
 }
+
+#[test]
+fn an_error_leaves_without_waiting_for_sync() {
+    let mut rig = Rig::new();
+    rig.parse("", "set a").send(Frontend::Flush);
+    assert_eq!(rig.answers(), "parsed");
+    rig.bind("nosuch", "nosuch").send(Frontend::Flush);
+    let answer = rig.answers();
+    assert!(answer.starts_with("ERROR 26000"), "{answer}");
+    rig.sync();
+    assert_eq!(rig.answers(), "I");
+}

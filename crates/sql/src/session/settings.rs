@@ -106,6 +106,7 @@ const DEFINITIONS: &[Definition] = &[
     reported("integer_datetimes", Kind::Fixed, "on", "Shows whether datetimes are integer based."),
     reported("IntervalStyle", Kind::Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), "postgres", "Sets the display format for interval values."),
     reported("is_superuser", Kind::Fixed, "on", "Shows whether the current user is a superuser."),
+    define("jit", Kind::Bool, "on", "Allow JIT compilation."),
     define("lc_collate", Kind::Fixed, "C", "Shows the collation order locale."),
     define("lc_ctype", Kind::Fixed, "C.UTF-8", "Shows the character classification and case conversion locale."),
     define("lc_messages", Kind::Text, "C.UTF-8", "Sets the language in which messages are displayed."),
