@@ -30,6 +30,26 @@ pub trait Sql: 'static {
         rows_max: u64,
         sink: &mut dyn Sink,
     ) -> Result<Executed>;
+    fn bind_named(
+        &mut self,
+        name: &str,
+        prepared: &Rc<Self::Prepared>,
+        params: &[Param<'_>],
+    ) -> Result<Self::Portal> {
+        let _ = name;
+        self.bind(prepared, params)
+    }
+    fn cursor_portal(&self, name: &str) -> Option<Self::Portal> {
+        let _ = name;
+        None
+    }
+    fn is_open(&self, portal: &Self::Portal) -> bool {
+        let _ = portal;
+        true
+    }
+    fn close_portal(&mut self, name: &str) {
+        let _ = name;
+    }
     fn sync(&mut self, sink: &mut dyn Sink) -> Result<()>;
     fn fail(&mut self);
 
@@ -79,6 +99,27 @@ impl Sql for sql::Session {
 
     fn bind(&mut self, prepared: &Rc<sql::Prepared>, params: &[Param<'_>]) -> Result<sql::Portal> {
         self.bind(prepared, params)
+    }
+
+    fn bind_named(
+        &mut self,
+        name: &str,
+        prepared: &Rc<sql::Prepared>,
+        params: &[Param<'_>],
+    ) -> Result<sql::Portal> {
+        self.bind_named(name, prepared, params)
+    }
+
+    fn cursor_portal(&self, name: &str) -> Option<sql::Portal> {
+        self.cursor_portal(name)
+    }
+
+    fn is_open(&self, portal: &sql::Portal) -> bool {
+        self.is_open(portal)
+    }
+
+    fn close_portal(&mut self, name: &str) {
+        self.close_portal(name);
     }
 
     fn execute(

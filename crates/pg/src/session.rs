@@ -542,7 +542,8 @@ impl<S: Sql> Session<S> {
         let portal_name = self.name(bind.portal)?;
         let prepared = self.statement(bind.statement)?;
         self.check_bind(bind, &prepared)?;
-        if !portal_name.is_empty() && self.portals.contains_key(portal_name) {
+        let taken = self.portals.get(portal_name);
+        if taken.is_some_and(|taken| self.sql.is_open(&taken.portal)) {
             let message = format!("cursor \"{portal_name}\" already exists");
             return Err(self.failed(Error::new(SqlState::DUPLICATE_CURSOR, message)));
         }
@@ -559,10 +560,10 @@ impl<S: Sql> Session<S> {
             for item in bind.values.iter().enumerate() {
                 params[item.0] = param(item);
             }
-            self.sql.bind(&prepared, &params[..count])?
+            self.bind_portal(portal_name, &prepared, &params[..count])?
         } else {
             let params: Vec<_> = bind.values.iter().enumerate().map(param).collect();
-            self.sql.bind(&prepared, &params)?
+            self.bind_portal(portal_name, &prepared, &params)?
         };
         let open = OpenPortal {
             portal,
@@ -576,6 +577,18 @@ impl<S: Sql> Session<S> {
         }
         self.answer(&Backend::BindComplete);
         Ok(())
+    }
+
+    fn bind_portal(
+        &mut self,
+        name: &str,
+        prepared: &Rc<S::Prepared>,
+        params: &[Param<'_>],
+    ) -> Result<S::Portal> {
+        match name {
+            "" => self.sql.bind(prepared, params),
+            name => self.sql.bind_named(name, prepared, params),
+        }
     }
 
     fn check_bind(&mut self, bind: &Bind<'_>, prepared: &S::Prepared) -> Result<()> {
@@ -692,6 +705,7 @@ impl<S: Sql> Session<S> {
             Target::Portal(name) => {
                 let name = self.name(name)?;
                 self.portals.remove(name);
+                self.sql.close_portal(name);
             }
         }
         self.answer(&Backend::CloseComplete);
@@ -793,7 +807,19 @@ impl<S: Sql> Session<S> {
     fn take_portal(&mut self, name: &[u8]) -> Result<OpenPortal<S>> {
         let taken = match name {
             b"" => self.unnamed_portal.take(),
-            name => self.name(name).map(|name| self.portals.remove(name))?,
+            name => {
+                let name = self.name(name)?;
+                let portal = self.portals.remove(name);
+                let portal = portal.filter(|known| self.sql.is_open(&known.portal));
+                // What SQL has declared is a portal too.
+                portal.or_else(|| {
+                    Some(OpenPortal {
+                        portal: self.sql.cursor_portal(name)?,
+                        formats: RowFormats::All(Format::Text),
+                        complete: false,
+                    })
+                })
+            }
         };
         taken.ok_or_else(|| {
             let name = String::from_utf8_lossy(name);

@@ -750,6 +750,46 @@ fn scripts() -> Vec<(&'static str, Vec<u8>)> {
             ];
             parts.concat()
         }),
+        ("portals are cursors, and cursors portals", {
+            let parts = [
+                query("begin"),
+                parse("s2", "select g from generate_series(1, $1::int) g"),
+                bind("p", "s2", &[Some("10")], false),
+                execute("p", 2),
+                sync(),
+                query("move 3 in p"),
+                query("fetch 2 from p"),
+                execute("p", 1),
+                sync(),
+                query("select name, statement, is_scrollable from pg_cursors"),
+                bind("p", "s2", &[Some("10")], false),
+                sync(),
+                query("rollback"),
+                query("begin"),
+                bind("p", "s2", &[Some("3")], false),
+                sync(),
+                query("close p"),
+                bind("p", "s2", &[Some("2")], false),
+                execute("p", 0),
+                sync(),
+                query("declare c cursor for select g from generate_series(1, 5) g"),
+                describe(b'P', "c"),
+                execute("c", 2),
+                sync(),
+                query("fetch c"),
+                close(b'P', "c"),
+                sync(),
+                query("fetch c"),
+                query("rollback"),
+                query("begin; declare c cursor for select 1"),
+                bind("c", "s2", &[Some("3")], false),
+                sync(),
+                query("rollback"),
+                close(b'S', "s2"),
+                sync(),
+            ];
+            parts.concat()
+        }),
         ("the end", query("drop table wired")),
     ]
 }

@@ -23,7 +23,7 @@ use super::portal::Running;
 use super::run::Output;
 use super::transaction::State;
 use super::utility::{node_of, tag};
-use super::{Column, CommandTag, Session, Sink};
+use super::{Column, CommandTag, Executed, Param, Portal, Prepared, Progress, Session, Sink};
 use crate::parser::{NodeEnum, Statement};
 use crate::plan::{Plan, Row};
 use crate::types::{Datum, TypeId};
@@ -90,6 +90,13 @@ fn forward_only() -> Error {
     .with_hint("Declare it with SCROLL option to enable backward scan.")
 }
 
+fn duplicate(name: &str) -> Error {
+    Error::new(
+        SqlState::DUPLICATE_CURSOR,
+        format!("cursor \"{name}\" already exists"),
+    )
+}
+
 fn missing(name: &str) -> Error {
     Error::new(
         SqlState::INVALID_CURSOR_NAME,
@@ -133,13 +140,9 @@ impl Session {
                 .is_some_and(|bound| scrolls(&bound.plan)),
         };
         if self.shared.cursors.contains_key(name) {
-            return Err(Error::new(
-                SqlState::DUPLICATE_CURSOR,
-                format!("cursor \"{name}\" already exists"),
-            ));
+            return Err(duplicate(name));
         }
         let planned = self.settle_plan(planned, plan)?;
-        let query = self.start_query(planned.clone(), params.into())?;
         let info = CursorInfo {
             name: name.clone(),
             statement: statement.text().to_string(),
@@ -147,7 +150,20 @@ impl Session {
             scrollable,
             created: self.eval.statement_start,
         };
+        self.open_cursor(info, planned, params.into())?;
+        Ok(tag("DECLARE CURSOR"))
+    }
+
+    /// Begins the query of a cursor whose locks are taken.
+    fn open_cursor(
+        &mut self,
+        info: CursorInfo,
+        planned: Rc<Planned>,
+        params: Rc<[Datum]>,
+    ) -> Result<()> {
+        let query = self.start_query(planned.clone(), params)?;
         let savepoints = self.open.as_ref().map_or(0, |open| open.savepoints.len());
+        let name = info.name.clone();
         let cursor = NamedCursor {
             info: info.clone(),
             columns: planned.columns.clone().unwrap_or_default(),
@@ -161,8 +177,113 @@ impl Session {
             failed: false,
         };
         self.shared.cursors.insert(name.clone(), info);
-        self.cursors.insert(name.clone(), cursor);
-        Ok(tag("DECLARE CURSOR"))
+        self.cursors.insert(name, cursor);
+        Ok(())
+    }
+
+    /// Gives a prepared statement its parameters and the portal a name. The portal of a query is a
+    /// cursor, which SQL's FETCH, MOVE and CLOSE know too; it sees what there is now.
+    pub fn bind_named(
+        &mut self,
+        name: &str,
+        prepared: &Rc<Prepared>,
+        params: &[Param<'_>],
+    ) -> Result<Portal> {
+        self.begin_message();
+        let outcome = self.bind_named_inner(name, prepared, params);
+        if outcome.is_err() {
+            self.failed();
+        }
+        outcome
+    }
+
+    fn bind_named_inner(
+        &mut self,
+        name: &str,
+        prepared: &Rc<Prepared>,
+        params: &[Param<'_>],
+    ) -> Result<Portal> {
+        let mut portal = self.bind_inner(prepared, params)?;
+        if self.cursors.contains_key(name) {
+            return Err(duplicate(name));
+        }
+        let Some(statement) = prepared.statement() else {
+            return Ok(portal);
+        };
+        let planned = self.current_plan(prepared)?;
+        let is_query = planned.bound.as_ref().is_some_and(|bound| !bound.writes);
+        if !is_query || planned.columns.is_none() {
+            return Ok(portal);
+        }
+        let planned = self.settle_plan(planned, |session| session.current_plan(prepared))?;
+        let info = CursorInfo {
+            name: name.to_owned(),
+            statement: statement.text().to_string(),
+            holdable: false,
+            scrollable: false,
+            created: self.eval.statement_start,
+        };
+        self.open_cursor(info, planned, portal.params.as_slice().into())?;
+        portal.progress = Progress::Cursor(name.to_owned());
+        Ok(portal)
+    }
+
+    /// The cursor of that name as a portal.
+    pub fn cursor_portal(&self, name: &str) -> Option<Portal> {
+        let cursor = self.cursors.get(name)?;
+        Some(Portal {
+            prepared: Rc::new(Prepared::of_columns(cursor.columns.clone())),
+            params: Default::default(),
+            progress: Progress::Cursor(name.to_owned()),
+        })
+    }
+
+    /// Whether a portal can still be run: a cursor may have been closed by SQL.
+    pub fn is_open(&self, portal: &Portal) -> bool {
+        match &portal.progress {
+            Progress::Cursor(name) => self.cursors.contains_key(name),
+            _ => true,
+        }
+    }
+
+    /// Closes the cursor of that name, if there is one.
+    pub fn close_portal(&mut self, name: &str) {
+        self.shared.cursors.remove(name);
+        self.cursors.remove(name);
+    }
+
+    /// Execute of a cursor.
+    pub(super) fn execute_cursor(
+        &mut self,
+        name: &str,
+        max_rows: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<Executed> {
+        let most = if max_rows == 0 { u64::MAX } else { max_rows };
+        let mut cursor = self.take_cursor(name)?;
+        let moved = self.forward(&mut cursor, most, Some(sink));
+        cursor.failed |= moved.is_err();
+        self.cursors.insert(name.to_owned(), cursor);
+        let rows = moved?;
+        if rows == most {
+            return Ok(Executed::Suspended);
+        }
+        Ok(Executed::Complete(Some(CommandTag {
+            name: "SELECT",
+            rows: Some(rows),
+        })))
+    }
+
+    /// Takes a cursor out, to be put back once it has moved.
+    fn take_cursor(&mut self, name: &str) -> Result<NamedCursor> {
+        match self.cursors.get(name) {
+            None => Err(missing(name)),
+            Some(cursor) if cursor.failed => Err(Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("portal \"{name}\" cannot be run"),
+            )),
+            Some(_) => self.cursors.remove(name).ok_or_else(|| missing(name)),
+        }
     }
 
     /// The columns that FETCH returns.
@@ -178,15 +299,9 @@ impl Session {
     /// FETCH and MOVE.
     pub(super) fn fetch(&mut self, fetch: &FetchStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
         let name = &fetch.portalname;
-        let mut cursor = self.cursors.remove(name).ok_or_else(|| missing(name))?;
+        let mut cursor = self.take_cursor(name)?;
         let to = (!fetch.ismove).then_some(sink);
-        let moved = match cursor.failed {
-            true => Err(Error::new(
-                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("portal \"{name}\" cannot be run"),
-            )),
-            false => self.go(&mut cursor, fetch, to),
-        };
+        let moved = self.go(&mut cursor, fetch, to);
         cursor.failed |= moved.is_err();
         self.cursors.insert(name.clone(), cursor);
         Ok(CommandTag {

@@ -131,6 +131,8 @@ pub struct Portal {
 #[derive(Debug)]
 enum Progress {
     Fresh,
+    /// A cursor of that name, which FETCH and its kin know too.
+    Cursor(String),
     /// A query that has more rows, perhaps.
     Query(Box<Running>),
     /// Rows that were computed and not yet asked for, their types, the command's tag.

@@ -69,6 +69,14 @@ impl Prepared {
         }
     }
 
+    /// What stands for a cursor: its columns, and no statement.
+    pub(super) fn of_columns(columns: Vec<Column>) -> Prepared {
+        Prepared {
+            columns: Some(columns),
+            ..Prepared::empty(Vec::new())
+        }
+    }
+
     /// The types of the parameters, `$1` first.
     pub fn param_types(&self) -> &[Oid] {
         &self.param_oids

@@ -216,6 +216,9 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<Executed> {
         let prepared = portal.prepared.clone();
+        if let Progress::Cursor(name) = &portal.progress {
+            return self.execute_cursor(&name.clone(), max_rows, sink);
+        }
         if prepared.is_empty() {
             portal.progress = Progress::Done;
             return Ok(Executed::Complete(None));
@@ -303,7 +306,7 @@ impl Session {
                 let rows = given;
                 (*tag, Read { rows, ended })
             }
-            Progress::Fresh | Progress::Done => {
+            Progress::Cursor(_) | Progress::Fresh | Progress::Done => {
                 let (rows, ended) = (0, true);
                 (select, Read { rows, ended })
             }
