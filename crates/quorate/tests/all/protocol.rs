@@ -207,25 +207,26 @@ fn a_session_ends_another(stage: &Stage) {
     bob.start("select 1");
     assert!(bob.finish().is_err(), "it goes on");
     // One that waits, and holds what another wants.
-    let (bob, tom) = (stage.session(), stage.session());
+    let tom = stage.session();
     ann.ok("begin; update ended set v = 1");
-    let waiting = pid(&bob);
-    bob.ok("begin; insert into ended values (2, 2)");
-    bob.start("update ended set v = 2");
-    bob.waits();
-    tom.start("insert into ended values (2, 3)");
-    tom.waits();
-    assert_eq!(
-        ann.ok(&format!("select pg_terminate_backend({waiting})")),
-        "t"
-    );
-    let refusal = bob.finish().expect_err("it was ended");
-    assert_eq!(refusal.state, "57P01");
-    assert_eq!(
-        refusal.message,
-        "terminating connection due to administrator command"
-    );
-    assert_eq!(tom.finish(), Ok("1 touched".into()));
+    for node in stage.nodes() {
+        let mut bob = Wire::connect(node);
+        bob.query("begin; insert into ended values (2, 2)");
+        bob.start("update ended set v = 2");
+        tom.start("insert into ended values (2, 3)");
+        tom.waits();
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity \
+                   where query = 'update ended set v = 2'";
+        assert_eq!(ann.ok(end), "t");
+        let error = bob.fatal();
+        assert!(
+            error.contains("57P01")
+                && error.contains("terminating connection due to administrator command"),
+            "{error}"
+        );
+        assert_eq!(tom.finish(), Ok("1 touched".into()));
+        tom.ok("delete from ended where k = 2");
+    }
     ann.ok("rollback");
     assert_eq!(ann.ok("select pg_terminate_backend(1999999999)"), "f");
     assert_eq!(ann.refused("select pg_terminate_backend(1, -1)"), "22003");
@@ -286,6 +287,16 @@ fn sessions_see_what_others_do(stage: &Stage) {
     assert_eq!(see("state, query"), "active|select pg_sleep(1)");
     bob.finish().expect("it has slept");
     assert_eq!(see("state"), "idle");
+    let tom = stage.session();
+    tom.ok("begin; update watched set v = 5");
+    bob.start("update watched set v = 6");
+    bob.waits();
+    assert_eq!(
+        see("state, wait_event_type, wait_event"),
+        "active|Lock|transactionid"
+    );
+    tom.ok("rollback");
+    bob.finish().expect("it goes on");
     // A session sees itself at work.
     let own = "select state, query from pg_stat_activity where pid = pg_backend_pid()";
     assert_eq!(ann.ok(own), format!("active|{own}"));
@@ -385,6 +396,11 @@ impl Wire {
     fn query(&mut self, text: &str) -> Vec<Message> {
         self.stream.write_all(&query(text)).expect("it is sent");
         self.until_ready()
+    }
+
+    /// Sends a query whose answer is read later.
+    fn start(&mut self, text: &str) {
+        self.stream.write_all(&query(text)).expect("it is sent");
     }
 
     /// The error that ends the session.

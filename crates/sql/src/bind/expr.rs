@@ -212,6 +212,7 @@ impl Binder<'_> {
             NodeEnum::GroupingFunc(function) => {
                 Err(self.unsupported("GROUPING", function.location))
             }
+            NodeEnum::CurrentOfExpr(_) => Err(Error::unsupported("WHERE CURRENT OF")),
             _ => Err(Error::unsupported("this kind of expression")),
         }
     }
