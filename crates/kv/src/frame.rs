@@ -93,12 +93,15 @@ fn header_of(group: GroupId, more: usize) -> Vec<u8> {
     out
 }
 
-/// A frame of so many consensus messages, given their bytes, each with its length in front.
-pub fn encode_consensus(group: GroupId, count: usize, messages: &[u8], unhurried: bool) -> Vec<u8> {
-    let mut out = header_of(group, messages.len());
+/// A frame of consensus messages, given their bytes.
+pub fn encode_consensus(group: GroupId, messages: &[Vec<u8>], unhurried: bool) -> Vec<u8> {
+    let bytes: usize = messages.iter().map(|message| message.len() + 8).sum();
+    let mut out = header_of(group, bytes);
     out.push(if unhurried { UNHURRIED } else { CONSENSUS });
-    put_varint(&mut out, count as u64);
-    out.extend_from_slice(messages);
+    put_varint(&mut out, messages.len() as u64);
+    for message in messages {
+        put_bytes(&mut out, message);
+    }
     out
 }
 
@@ -127,12 +130,9 @@ impl Frame {
         let mut out = header_of(group, 0);
         match self {
             Frame::Consensus(messages) | Frame::Unhurried(messages) => {
-                let mut bytes = Vec::new();
-                for message in messages {
-                    put_bytes(&mut bytes, &message.encode());
-                }
+                let messages: Vec<_> = messages.iter().map(raft::Message::encode).collect();
                 let unhurried = matches!(self, Frame::Unhurried(_));
-                return encode_consensus(group, messages.len(), &bytes, unhurried);
+                return encode_consensus(group, &messages, unhurried);
             }
             Frame::ChunkRequest { checkpoint, index } => {
                 out.push(CHUNK_REQUEST);

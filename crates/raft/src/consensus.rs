@@ -46,6 +46,12 @@ const APPENDS_IN_FLIGHT_MAX: usize = 256;
 /// Bytes of entries in one append; at it, the rest goes into the next.
 const APPEND_BYTES_MAX: u64 = 1 << 20;
 
+/// An append of more bytes than this gets a follower time before its silence counts …
+const LARGE_APPEND_BYTES: usize = 1 << 20;
+
+/// … a second for so many bytes. It answers nothing else until it has taken the append in.
+const LARGE_APPEND_BYTES_PER_SECOND: u64 = 10 << 20;
+
 /// What a replica is told once.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -164,6 +170,10 @@ struct Peer {
     applied: Lsn,
     /// The newest lease round when it was sent a snapshot.
     snapshot_sent: Option<u64>,
+    /// Bytes of large appends sent to it since the last tick.
+    large_bytes: u64,
+    /// Until then its silence makes nobody step down. Its lease runs out all the same.
+    excused_until: Instant,
 }
 
 /// How far the follower knows its log to match the leader's, and what it last told the leader.
@@ -309,6 +319,7 @@ impl<L: LogView> Consensus<L> {
         }
         self.next_tick = now.after(self.config.tick_interval());
         if self.is_leader() {
+            self.excuse(now);
             self.raw.tick();
             self.heartbeat(now);
         } else if self.may_campaign(now) {

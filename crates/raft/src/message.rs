@@ -112,7 +112,12 @@ pub(crate) fn is_transfer(message: &eraftpb::Message) -> bool {
 impl Message {
     /// The bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(32);
+        let entries = match self {
+            Message::Raft(message) => message.0.get_entries(),
+            _ => &[],
+        };
+        let bytes: usize = entries.iter().map(|entry| entry.data.len() + 16).sum();
+        let mut out = Vec::with_capacity(64 + bytes);
         self.encode_into(&mut out);
         out
     }

@@ -39,17 +39,19 @@ impl Outbox {
         let any = !self.is_empty();
         for (to, messages) in std::mem::take(&mut self.messages) {
             let unhurried = is_unhurried(to);
-            let (mut bytes, mut count) = (Vec::new(), 0);
+            let mut frame: Vec<Vec<u8>> = Vec::new();
+            let mut bytes = 0;
             for message in messages {
                 let message = message.encode();
-                if count > 0 && bytes.len() + message.len() > FRAME_BYTES {
-                    transport.send(to, encode_consensus(group, count, &bytes, unhurried));
-                    (bytes, count) = (Vec::new(), 0);
+                if !frame.is_empty() && bytes + message.len() > FRAME_BYTES {
+                    transport.send(to, encode_consensus(group, &frame, unhurried));
+                    frame.clear();
+                    bytes = 0;
                 }
-                base::codec::put_bytes(&mut bytes, &message);
-                count += 1;
+                bytes += message.len();
+                frame.push(message);
             }
-            transport.send(to, encode_consensus(group, count, &bytes, unhurried));
+            transport.send(to, encode_consensus(group, &frame, unhurried));
         }
         any
     }

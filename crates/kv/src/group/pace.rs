@@ -177,7 +177,7 @@ impl Group {
         for node in core.pace.needed.clone() {
             if core.pace.unhurried.contains(&node) {
                 core.pace.note_sent(node, false);
-                let nothing = encode_consensus(self.config.group, 0, &[], false);
+                let nothing = encode_consensus(self.config.group, &[], false);
                 self.transport.send(node, nothing);
                 core.after.send = true;
             }

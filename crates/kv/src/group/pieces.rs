@@ -26,7 +26,7 @@ use std::task::Poll;
 
 use base::coro;
 use base::env::{LocalBoxFuture, Reactor};
-use base::{Position, Result};
+use base::{Position, Result, Timestamp};
 use raft::{Entry, EntryKind};
 
 use super::core::Core;
@@ -95,14 +95,16 @@ impl Group {
     /// Applies a large record that this leader has just proposed.
     pub(super) fn apply_in_pieces<'a>(
         &'a self,
-        mut core: Locked<'a>,
+        core: Locked<'a>,
         position: Position,
         derived: Derived,
     ) -> Result<()> {
+        // Declared before the latch, and so given back after it.
+        let mut pieces = Pieces::new(derived);
+        let mut core = core;
         // The followers get it meanwhile.
         core.after.work = true;
         let applying = core.begin_pieces(position);
-        let mut pieces = Pieces::new(derived);
         // When it is not there to the end, the gate knows what became of it.
         while core.applying == Some(applying) && !core.failed {
             if self.apply_piece(&mut core, &mut pieces, position)? {
@@ -157,8 +159,8 @@ impl Group {
     }
 
     async fn apply_entry_in_pieces(self: Arc<Self>, entry: &Entry, applying: Applying) {
-        let taken_apart = self.take_apart(entry);
-        let mut taken_apart = Some(taken_apart);
+        let mut taken_apart = Some(self.take_apart(entry));
+        // It goes after the latch: it may be large.
         let mut pieces = None;
         loop {
             {
@@ -168,8 +170,8 @@ impl Group {
                 }
                 // What was looked up while the trees were taken back does not count.
                 match taken_apart.take() {
-                    Some(Ok((record, derived))) => {
-                        core.timestamp = core.timestamp.max(record.timestamp);
+                    Some(Ok((timestamp, derived))) => {
+                        core.timestamp = core.timestamp.max(timestamp);
                         pieces = Some(Pieces::new(derived));
                     }
                     Some(Err(error)) => return self.fail(&mut core, &error),
@@ -186,14 +188,14 @@ impl Group {
         }
     }
 
-    fn take_apart(&self, entry: &Entry) -> Result<(Record, Derived)> {
+    fn take_apart(&self, entry: &Entry) -> Result<(Timestamp, Derived)> {
         let record = Record::decode(&entry.data)?;
         let derived = match &record.body {
             Body::Transaction { changes, .. } => derive(&self.store(), &self.registry, changes)?,
             Body::Sequence { sequence, next } => crate::apply::derive_sequence(*sequence, *next),
             Body::Position { sequence, at } => crate::apply::derive_position(*sequence, *at),
         };
-        Ok((record, derived))
+        Ok((record.timestamp, derived))
     }
 
     async fn let_others_run(&self) {

@@ -186,6 +186,24 @@ impl<L: LogView> Consensus<L> {
         }
     }
 
+    /// Followers that have a large append to take in count as heard of, for the library's question
+    /// whether a quorum is there. Nothing but stepping down rests on that.
+    pub(super) fn excuse(&mut self, now: Instant) {
+        for (node, peer) in &mut self.peers {
+            let nanos = peer.large_bytes * 1_000_000_000 / LARGE_APPEND_BYTES_PER_SECOND;
+            peer.large_bytes = 0;
+            if nanos > 0 {
+                let from = peer.excused_until.max(now);
+                peer.excused_until = from.after(Duration::from_nanos(nanos));
+            }
+            if now < peer.excused_until {
+                if let Some(progress) = self.raw.raft.mut_prs().get_mut(node.0) {
+                    progress.recent_active = true;
+                }
+            }
+        }
+    }
+
     pub(super) fn begin_round(&mut self, now: Instant) {
         let (term, eager) = (self.term(), self.eager);
         let leads = self.is_leader();

@@ -173,6 +173,15 @@ impl<L: LogView> Consensus<L> {
                 }
                 true
             }
+            MessageType::MsgAppend => {
+                let entries = message.get_entries().iter();
+                let bytes: usize = entries.map(|entry| entry.data.len()).sum();
+                if bytes > LARGE_APPEND_BYTES {
+                    let peer = self.peers.entry(NodeId(message.to)).or_default();
+                    peer.large_bytes += bytes as u64;
+                }
+                false
+            }
             MessageType::MsgSnapshot => {
                 let newest = self.rounds.as_ref().map(Rounds::newest);
                 let peer = self.peers.entry(NodeId(message.to)).or_default();

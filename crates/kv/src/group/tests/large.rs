@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use base::row::RowBuilder;
 use base::{Durability, NodeId, Position, SqlState};
 
-use super::cluster::{commit, insert, millis, rows, Cluster};
+use super::cluster::{commit, insert, millis, rows, Cluster, TABLE};
 use crate::group::Group;
-use crate::record::RowChange;
+use crate::record::{Change, RowChange};
 
 fn many(from: usize, count: usize) -> Vec<RowChange> {
     (from..from + count)
@@ -127,4 +128,32 @@ fn no_checkpoint_begins_in_the_middle() {
     cluster.assert_equal();
     assert_eq!(rows(&cluster.groups[&NodeId(1)]).len(), 2_500);
     cluster.check();
+}
+
+#[test]
+fn a_leader_waits_for_those_who_take_a_large_record_in() {
+    for (bytes, leads) in [(100, false), (8 << 20, true)] {
+        let mut cluster = Cluster::new(6, 3);
+        cluster.create_table();
+        let (leader, group) = cluster.leader();
+        let row = RowBuilder::new(3).value(b"k").value(b"a");
+        let change = RowChange {
+            tree: TABLE,
+            key: b"k".to_vec(),
+            change: Change::Insert(row.value(&vec![b'a'; bytes]).finish()),
+        };
+        commit_on(&mut cluster, &group, vec![change]);
+        cluster.world.pass(millis(20));
+        for other in [1, 2, 3].map(NodeId) {
+            if other != leader {
+                cluster.world.link(leader, other, false);
+            }
+        }
+        // Longer than an election timeout, but not than 8 MB may take.
+        cluster.world.pass(millis(700));
+        assert_eq!(group.leading().is_some(), leads, "{bytes} bytes");
+        assert!(!group.holds_lease(), "a lease without answers");
+        cluster.world.pass(millis(1_500));
+        assert_eq!(group.leading(), None, "it is cut off");
+    }
 }
