@@ -6,6 +6,7 @@
 //! | [`startup`] | the first packet of a connection |
 //! | [`frontend`], [`backend`] | the messages of the two sides, decoded and encoded |
 //! | [`output`] | what a session says, held until its debt is paid |
+//! | `replies` | what statements show, as messages |
 //! | [`session`] | the server's side of one connection, driving `sql` |
 //! | [`seam`] | what that needs of `sql` |
 //! | [`script`] | SQL as tests write it |
@@ -18,6 +19,7 @@ pub mod client;
 pub mod frame;
 pub mod frontend;
 pub mod output;
+mod replies;
 pub mod script;
 pub mod seam;
 pub mod session;

@@ -39,14 +39,14 @@ use base::error::{Error, ErrorClass, Result, SqlState};
 use base::hash::HashMap;
 use base::limits::HELD_OUTPUT_BYTES_MAX;
 use base::sync::Event;
-use base::{Debt, Durability};
 use sql::session as sql;
 use sql::{Executed, Format, Oid, Param, SessionStart};
 
-use crate::backend::{self, Backend, DataRow, Severity, TransactionStatus};
+use crate::backend::{self, Backend, Severity, TransactionStatus};
 use crate::frame::{violation, Framer, Message, Side};
 use crate::frontend::{Bind, Formats, Frontend, Parse, Target};
 use crate::output::{Content, Output};
+use crate::replies::{put_description, put_tag, Replies};
 use crate::seam::Sql;
 use crate::startup::{CancelKey, StartupParameters};
 
@@ -114,7 +114,7 @@ impl Channel {
     }
 
     /// Waits, inside a coroutine, until there is room for output.
-    fn wait_for_room(&self) -> Result<()> {
+    pub(crate) fn wait_for_room(&self) -> Result<()> {
         if self.has_room() {
             return Ok(());
         }
@@ -124,7 +124,7 @@ impl Channel {
 }
 
 /// What the input holds for a COPY FROM STDIN.
-enum CopyInput {
+pub(crate) enum CopyInput {
     /// Data, which was taken.
     Data,
     /// The end.
@@ -135,7 +135,7 @@ enum CopyInput {
 
 impl Channel {
     /// Takes what the client sends to a COPY FROM STDIN and has arrived.
-    fn take_copy_data(&self, data: &mut Vec<u8>) -> Result<CopyInput> {
+    pub(crate) fn take_copy_data(&self, data: &mut Vec<u8>) -> Result<CopyInput> {
         let mut input = self.input.borrow_mut();
         let before = data.len();
         loop {
@@ -215,7 +215,7 @@ struct OpenPortal<S: Sql> {
 
 /// One format for every column, or one for each.
 #[derive(Clone, Debug)]
-enum RowFormats {
+pub(crate) enum RowFormats {
     All(Format),
     Each(Vec<Format>),
 }
@@ -228,7 +228,7 @@ impl RowFormats {
         }
     }
 
-    fn get(&self, column: usize) -> Format {
+    pub(crate) fn get(&self, column: usize) -> Format {
         match self {
             RowFormats::All(format) => *format,
             RowFormats::Each(formats) => formats.get(column).copied().unwrap_or_default(),
@@ -836,193 +836,6 @@ impl<S: Sql> Session<S> {
             }
         }
     }
-}
-
-/// Puts what a statement shows into the output.
-struct Replies<'a> {
-    channel: &'a Channel,
-    formats: RowFormats,
-    /// The last tag, until it is known whether anything follows: at the end of a message inside a
-    /// block it owes nothing.
-    tag: Option<(sql::CommandTag, bool)>,
-    /// Whether the statement has described or returned rows.
-    shown: bool,
-}
-
-impl<'a> Replies<'a> {
-    fn new(channel: &'a Channel, formats: RowFormats) -> Replies<'a> {
-        Replies {
-            channel,
-            formats,
-            tag: None,
-            shown: false,
-        }
-    }
-
-    fn push(&mut self, content: Content, write: impl FnOnce(&mut Vec<u8>)) {
-        self.flush_tag(false);
-        self.channel.output.borrow_mut().push(content, write);
-    }
-
-    fn flush_tag(&mut self, in_block: bool) {
-        let Some((tag, shown)) = self.tag.take() else {
-            return;
-        };
-        let content = match in_block && !shown {
-            true => Content::Free,
-            false => Content::Tag,
-        };
-        let mut output = self.channel.output.borrow_mut();
-        output.push(content, |out| put_tag(out, &tag));
-    }
-
-    /// The message has been handled; `in_block` says whether a block was and is open.
-    fn finish(mut self, in_block: bool) {
-        self.flush_tag(in_block);
-    }
-}
-
-impl sql::Sink for Replies<'_> {
-    fn owe(&mut self, debt: &Debt, durability: Durability) {
-        self.flush_tag(false);
-        self.channel.output.borrow_mut().owe(debt, durability);
-    }
-
-    fn committed(&mut self) {
-        self.flush_tag(false);
-        self.channel.output.borrow_mut().committed();
-    }
-
-    fn row_description(&mut self, columns: &[sql::Column]) -> Result<()> {
-        self.flush_tag(false);
-        self.shown = true;
-        self.push(Content::Shown, |out| {
-            put_description(out, Some(columns), &RowFormats::All(Format::Text));
-        });
-        Ok(())
-    }
-
-    fn row(&mut self, row: &sql::RowView<'_>) -> Result<()> {
-        self.channel.wait_for_room()?;
-        self.shown = true;
-        let formats = &self.formats;
-        let mut output = self.channel.output.borrow_mut();
-        output.try_push(Content::Shown, |out| {
-            let mut message = DataRow::begin(out, row.len());
-            for column in 0..row.len() {
-                if row.is_null(column) {
-                    message.value(None);
-                } else {
-                    message.write(|out| row.put(column, formats.get(column), out))?;
-                }
-            }
-            message.finish();
-            Ok(())
-        })
-    }
-
-    fn command_complete(&mut self, tag: &sql::CommandTag) -> Result<()> {
-        self.flush_tag(false);
-        self.tag = Some((*tag, std::mem::take(&mut self.shown)));
-        Ok(())
-    }
-
-    fn empty_query(&mut self) -> Result<()> {
-        self.push(Content::Free, |out| Backend::EmptyQueryResponse.encode(out));
-        Ok(())
-    }
-
-    fn notice(&mut self, notice: &sql::Notice) -> Result<()> {
-        self.channel.wait_for_room()?;
-        let severity = match notice.severity {
-            sql::NoticeSeverity::Debug => Severity::Debug,
-            sql::NoticeSeverity::Log => Severity::Log,
-            sql::NoticeSeverity::Info => Severity::Info,
-            sql::NoticeSeverity::Notice => Severity::Notice,
-            sql::NoticeSeverity::Warning => Severity::Warning,
-        };
-        self.push(Content::Shown, |out| {
-            backend::put_notice(out, severity, &notice.body);
-        });
-        self.channel.output.borrow_mut().flush();
-        Ok(())
-    }
-
-    fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {
-        self.push(Content::Tag, |out| {
-            Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
-        });
-        Ok(())
-    }
-
-    fn copy_in(&mut self, columns: usize, format: Format) -> Result<()> {
-        self.shown = true;
-        self.push(Content::Shown, |out| {
-            Backend::CopyInResponse(columns, format == Format::Binary).encode(out);
-        });
-        self.channel.output.borrow_mut().flush();
-        Ok(())
-    }
-
-    fn copy_data(&mut self, data: &mut Vec<u8>) -> Result<bool> {
-        loop {
-            match self.channel.take_copy_data(data)? {
-                CopyInput::Data => return Ok(true),
-                CopyInput::Done => return Ok(false),
-                CopyInput::NotYet => {}
-            }
-            let arrived = || self.channel.input.borrow().has_message().then_some(());
-            coro::wait(self.channel.arrived.until(arrived))?;
-        }
-    }
-
-    fn copy_out(&mut self, columns: usize, format: Format) -> Result<()> {
-        self.shown = true;
-        self.push(Content::Shown, |out| {
-            Backend::CopyOutResponse(columns, format == Format::Binary).encode(out);
-        });
-        Ok(())
-    }
-
-    fn copy_row(&mut self, bytes: &[u8]) -> Result<()> {
-        self.channel.wait_for_room()?;
-        let mut output = self.channel.output.borrow_mut();
-        output.push(Content::Shown, |out| Backend::CopyData(bytes).encode(out));
-        Ok(())
-    }
-
-    fn copy_done(&mut self) -> Result<()> {
-        self.push(Content::Free, |out| Backend::CopyDone.encode(out));
-        Ok(())
-    }
-}
-
-fn put_tag(out: &mut Vec<u8>, tag: &sql::CommandTag) {
-    use std::io::Write;
-    crate::frame::put_message(out, b'C', |out| {
-        // Writing to memory does not fail.
-        let _ = write!(out, "{tag}\0");
-    });
-}
-
-fn put_description(out: &mut Vec<u8>, columns: Option<&[sql::Column]>, formats: &RowFormats) {
-    let Some(columns) = columns else {
-        Backend::NoData.encode(out);
-        return;
-    };
-    let columns = columns.iter().enumerate();
-    backend::put_columns(
-        out,
-        columns.map(|(index, column)| backend::Column {
-            name: column.name.as_bytes(),
-            table: column.table.0,
-            attribute: column.number,
-            type_oid: column.type_oid.0,
-            type_length: column.type_len,
-            modifier: column.type_mod,
-            binary: formats.get(index) == Format::Binary,
-        }),
-    );
 }
 
 /// Text from a client.

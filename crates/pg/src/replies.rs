@@ -1,0 +1,205 @@
+//! What a statement shows, as messages: the [`Sink`](sql::Sink) of a session.
+
+use ::sql::session as sql;
+use ::sql::session::Format;
+use base::coro;
+use base::error::Result;
+use base::{Debt, Durability};
+
+use crate::backend::{self, Backend, DataRow, Severity};
+use crate::output::Content;
+use crate::session::{Channel, CopyInput, RowFormats};
+
+/// Puts what a statement shows into the output.
+pub(crate) struct Replies<'a> {
+    channel: &'a Channel,
+    formats: RowFormats,
+    /// The last tag, until it is known whether anything follows: at the end of a message inside a
+    /// block it owes nothing.
+    tag: Option<(sql::CommandTag, bool)>,
+    /// Whether the statement has described or returned rows.
+    pub shown: bool,
+}
+
+impl<'a> Replies<'a> {
+    /// Replies to a message, rows in these formats.
+    pub fn new(channel: &'a Channel, formats: RowFormats) -> Replies<'a> {
+        Replies {
+            channel,
+            formats,
+            tag: None,
+            shown: false,
+        }
+    }
+
+    fn push(&mut self, content: Content, write: impl FnOnce(&mut Vec<u8>)) {
+        self.flush_tag(false);
+        self.channel.output.borrow_mut().push(content, write);
+    }
+
+    fn flush_tag(&mut self, in_block: bool) {
+        let Some((tag, shown)) = self.tag.take() else {
+            return;
+        };
+        let content = match in_block && !shown {
+            true => Content::Free,
+            false => Content::Tag,
+        };
+        let mut output = self.channel.output.borrow_mut();
+        output.push(content, |out| put_tag(out, &tag));
+    }
+
+    /// The message has been handled; `in_block` says whether a block was and is open.
+    pub fn finish(mut self, in_block: bool) {
+        self.flush_tag(in_block);
+    }
+}
+
+impl sql::Sink for Replies<'_> {
+    fn owe(&mut self, debt: &Debt, durability: Durability) {
+        self.flush_tag(false);
+        self.channel.output.borrow_mut().owe(debt, durability);
+    }
+
+    fn committed(&mut self) {
+        self.flush_tag(false);
+        self.channel.output.borrow_mut().committed();
+    }
+
+    fn row_description(&mut self, columns: &[sql::Column]) -> Result<()> {
+        self.flush_tag(false);
+        self.shown = true;
+        self.push(Content::Shown, |out| {
+            put_description(out, Some(columns), &RowFormats::All(Format::Text));
+        });
+        Ok(())
+    }
+
+    fn row(&mut self, row: &sql::RowView<'_>) -> Result<()> {
+        self.channel.wait_for_room()?;
+        self.shown = true;
+        let formats = &self.formats;
+        let mut output = self.channel.output.borrow_mut();
+        output.try_push(Content::Shown, |out| {
+            let mut message = DataRow::begin(out, row.len());
+            for column in 0..row.len() {
+                if row.is_null(column) {
+                    message.value(None);
+                } else {
+                    message.write(|out| row.put(column, formats.get(column), out))?;
+                }
+            }
+            message.finish();
+            Ok(())
+        })
+    }
+
+    fn command_complete(&mut self, tag: &sql::CommandTag) -> Result<()> {
+        self.flush_tag(false);
+        self.tag = Some((*tag, std::mem::take(&mut self.shown)));
+        Ok(())
+    }
+
+    fn empty_query(&mut self) -> Result<()> {
+        self.push(Content::Free, |out| Backend::EmptyQueryResponse.encode(out));
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &sql::Notice) -> Result<()> {
+        self.channel.wait_for_room()?;
+        let severity = match notice.severity {
+            sql::NoticeSeverity::Debug => Severity::Debug,
+            sql::NoticeSeverity::Log => Severity::Log,
+            sql::NoticeSeverity::Info => Severity::Info,
+            sql::NoticeSeverity::Notice => Severity::Notice,
+            sql::NoticeSeverity::Warning => Severity::Warning,
+        };
+        self.push(Content::Shown, |out| {
+            backend::put_notice(out, severity, &notice.body);
+        });
+        self.channel.output.borrow_mut().flush();
+        Ok(())
+    }
+
+    fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {
+        self.push(Content::Tag, |out| {
+            Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
+        });
+        Ok(())
+    }
+
+    fn copy_in(&mut self, columns: usize, format: Format) -> Result<()> {
+        self.shown = true;
+        self.push(Content::Shown, |out| {
+            Backend::CopyInResponse(columns, format == Format::Binary).encode(out);
+        });
+        self.channel.output.borrow_mut().flush();
+        Ok(())
+    }
+
+    fn copy_data(&mut self, data: &mut Vec<u8>) -> Result<bool> {
+        loop {
+            match self.channel.take_copy_data(data)? {
+                CopyInput::Data => return Ok(true),
+                CopyInput::Done => return Ok(false),
+                CopyInput::NotYet => {}
+            }
+            let arrived = || self.channel.input.borrow().has_message().then_some(());
+            coro::wait(self.channel.arrived.until(arrived))?;
+        }
+    }
+
+    fn copy_out(&mut self, columns: usize, format: Format) -> Result<()> {
+        self.shown = true;
+        self.push(Content::Shown, |out| {
+            Backend::CopyOutResponse(columns, format == Format::Binary).encode(out);
+        });
+        Ok(())
+    }
+
+    fn copy_row(&mut self, bytes: &[u8]) -> Result<()> {
+        self.channel.wait_for_room()?;
+        let mut output = self.channel.output.borrow_mut();
+        output.push(Content::Shown, |out| Backend::CopyData(bytes).encode(out));
+        Ok(())
+    }
+
+    fn copy_done(&mut self) -> Result<()> {
+        self.push(Content::Free, |out| Backend::CopyDone.encode(out));
+        Ok(())
+    }
+}
+
+/// Appends CommandComplete.
+pub(crate) fn put_tag(out: &mut Vec<u8>, tag: &sql::CommandTag) {
+    use std::io::Write;
+    crate::frame::put_message(out, b'C', |out| {
+        // Writing to memory does not fail.
+        let _ = write!(out, "{tag}\0");
+    });
+}
+
+/// Appends RowDescription, or NoData.
+pub(crate) fn put_description(
+    out: &mut Vec<u8>,
+    columns: Option<&[sql::Column]>,
+    formats: &RowFormats,
+) {
+    let Some(columns) = columns else {
+        Backend::NoData.encode(out);
+        return;
+    };
+    let columns = columns.iter().enumerate();
+    backend::put_columns(
+        out,
+        columns.map(|(index, column)| backend::Column {
+            name: column.name.as_bytes(),
+            table: column.table.0,
+            attribute: column.number,
+            type_oid: column.type_oid.0,
+            type_length: column.type_len,
+            modifier: column.type_mod,
+            binary: formats.get(index) == Format::Binary,
+        }),
+    );
+}
