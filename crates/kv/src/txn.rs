@@ -627,11 +627,8 @@ impl<L: Leader> Transaction for Txn<L> {
     }
 
     fn insert_new(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
-        // Serializable readers find writers by their locks.
-        if self.isolation == Isolation::Serializable {
-            return self.insert(tree, key, row);
-        }
         let mark = self.locks.mark();
+        self.will_write(tree, key)?;
         if let Some(index) = self.move_entries(tree, key, None, Some(row))? {
             self.locks.rollback_to(mark);
             return Ok(Inserted::Duplicate(index));

@@ -33,6 +33,9 @@ use crate::register::{Read, Register, WriteNumber};
 pub const ACCOUNTS: u64 = 8;
 const OPENING_BALANCE: u64 = 100;
 
+/// Pairs of which one must always be present.
+const PAIRS: u64 = 3;
+
 /// How long it waits before it connects anew.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(30);
 
@@ -142,14 +145,23 @@ pub const SETUP: &str = "create table register(k int primary key, v int); \
                          create index on register(v); \
                          create table bank(id int primary key, balance int); \
                          create table journal(j int, n int, mark int unique, \
-                         primary key (j, n))";
+                         primary key (j, n)); \
+                         create table duty(pair int, who int, present int, \
+                         primary key (pair, who))";
 
-/// Fills the bank; sent once after [`SETUP`].
+/// Fills the bank and the pairs on duty; sent once after [`SETUP`].
 pub fn opening() -> String {
     let accounts: Vec<String> = (0..ACCOUNTS)
         .map(|account| format!("({account}, {OPENING_BALANCE})"))
         .collect();
-    format!("insert into bank values {}", accounts.join(", "))
+    let duties: Vec<String> = (0..PAIRS)
+        .map(|pair| format!("({pair}, 0, 1), ({pair}, 1, 1)"))
+        .collect();
+    format!(
+        "insert into bank values {}; insert into duty values {}",
+        accounts.join(", "),
+        duties.join(", ")
+    )
 }
 
 /// What clients may do at present.
@@ -235,11 +247,13 @@ impl Worker {
             }
             match self.env.random() % 16 {
                 0..=6 if writes => self.write().await,
+                7..=8 if writes && self.env.random() % 3 == 0 => self.leave_duty().await,
                 7..=8 if writes => self.transfer().await,
                 9 if writes => self.write_journal().await,
                 0..=13 => self.read().await,
                 14 if self.env.random() % 2 == 0 => self.read_journal().await,
                 14 => self.read_range().await,
+                _ if self.env.random() % 3 == 0 => self.look_at_duties().await,
                 _ => self.sum().await,
             }
             let nanos = self.manner.pace.as_nanos() as u64;
@@ -429,23 +443,72 @@ impl Worker {
 
     async fn transfer(&mut self) {
         let (from, to) = (self.env.random() % ACCOUNTS, self.env.random() % ACCOUNTS);
-        let begin = match self.env.random() % 2 {
+        let begin = match self.env.random() % 3 {
             0 => "begin",
+            1 => "begin isolation level serializable",
             _ => "begin isolation level repeatable read",
         };
         let withdraw = format!("update bank set balance = balance - 1 where id = {from}");
         let deposit = format!("update bank set balance = balance + 1 where id = {to}");
         for statement in [begin, &withdraw, &deposit, "commit"] {
-            match self.query(statement).await {
-                Ok(_) => {}
-                Err(Failure::Refused(_)) => {
-                    let _ = self.query("rollback").await;
-                    return;
-                }
-                Err(Failure::Broken(_)) => return,
+            if self.ask(statement).await.is_none() {
+                return;
             }
         }
         self.oracle.lock().commits += 1;
+    }
+
+    /// Runs a statement of a transaction, which is rolled back if it fails.
+    async fn ask(&mut self, statement: &str) -> Option<Reply> {
+        match self.query(statement).await {
+            Ok(answer) => return Some(answer),
+            Err(Failure::Refused(_)) => drop(self.query("rollback").await),
+            Err(Failure::Broken(_)) => {}
+        }
+        None
+    }
+
+    /// One of a pair leaves if it sees both present, else both come: write skew would leave a pair
+    /// without anybody.
+    async fn leave_duty(&mut self) {
+        let (pair, who) = (self.env.random() % PAIRS, self.env.random() % 2);
+        if self
+            .ask("begin isolation level serializable")
+            .await
+            .is_none()
+        {
+            return;
+        }
+        let count = format!("select sum(present) from duty where pair = {pair}");
+        let Some(answer) = self.ask(&count).await else {
+            return;
+        };
+        let change = match answer.text(0, 0) {
+            Some("2") => {
+                format!("update duty set present = 0 where pair = {pair} and who = {who}")
+            }
+            _ => format!("update duty set present = 1 where pair = {pair}"),
+        };
+        for statement in [change.as_str(), "commit"] {
+            if self.ask(statement).await.is_none() {
+                return;
+            }
+        }
+        self.oracle.lock().commits += 1;
+    }
+
+    async fn look_at_duties(&mut self) {
+        let absent = "select count(*) from (select pair from duty group by pair \
+                      having sum(present) = 0) as absent";
+        let Ok(answer) = self.query(absent).await else {
+            return;
+        };
+        let mut oracle = self.oracle.lock();
+        oracle.reads += 1;
+        let seen = answer.text(0, 0);
+        if seen != Some("0") {
+            oracle.blame(format!("of {seen:?} pairs nobody is present"));
+        }
     }
 
     async fn sum(&mut self) {

@@ -106,3 +106,40 @@ fn path(steps: &[(Step, Option<usize>)], last: usize) -> Vec<Step> {
     circle.reverse();
     circle
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::{Answer, Lock};
+    use super::*;
+    use base::engine::RowLock;
+    use base::TxnId;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_long_line_is_looked_at_once() {
+        const WAITERS: u64 = 500;
+        let party = |number| Party::Transaction(TxnId(number));
+        let owner = |number| super::super::owner::Owner::transaction(party(number));
+        let mode = Mode::from(RowLock::Update);
+        let name: Name = Arc::from(&b"row"[..]);
+        let mut lock = Lock::held(owner(0), mode);
+        for number in 1..=WAITERS {
+            assert!(matches!(
+                lock.request(owner(number), mode),
+                Answer::Conflict(_)
+            ));
+            lock.enqueue(owner(number), mode, Arc::default());
+        }
+        let mut edges = 0;
+        let circle = find(party(WAITERS), |waiter, met| {
+            let blocked = lock.blocked(waiter, &name, met)?;
+            edges += blocked.by.len();
+            Some(blocked)
+        });
+        assert!(circle.is_none());
+        assert_eq!(
+            edges, WAITERS as usize,
+            "the last one's edges are all there are"
+        );
+    }
+}

@@ -311,7 +311,7 @@ fn a_new_key_is_inserted_without_a_lock() {
         Client::new(&leader, Isolation::ReadCommitted),
     );
     let insert = |client: &Client, key: &'static str, value: &'static str| {
-        client.now(move |txn| txn.insert_new(TABLE, key.as_bytes(), &row(value, value)))
+        client.now(move |txn| txn.insert_new(TABLE, key.as_bytes(), &row(value, "")))
     };
     let before = leader.0.locks.len();
     assert_eq!(insert(&one, "1", "a"), Inserted::Done);
