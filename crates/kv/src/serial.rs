@@ -182,14 +182,14 @@ impl SerialTxn {
     /// The interrupt that ended the wait; 40001 when the term is over.
     pub fn wait_for_safety(&self) -> Result<Safety> {
         let (serial, id) = (&self.serial, self.id);
-        Ok(coro::wait(serial.ended.until(|| {
+        coro::wait(serial.ended.until(|| {
             let graph = serial.graph.lock();
             match graph.safety(id) {
                 Safety::Unknown if graph.knows(id) => None,
                 Safety::Unknown => Some(Err(crate::group::term_is_over())),
                 known => Some(Ok(known)),
             }
-        }))??)
+        }))?
     }
 
     fn marks_in(&mut self, tree: TreeId) {

@@ -140,7 +140,7 @@ fn is_blocked(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
     };
     let named = |session: &SessionId| {
         let pid = Datum::Int4(session.0 as i32);
-        interesting.elements.iter().any(|known| *known == pid)
+        interesting.elements.contains(&pid)
     };
     let blocked = blockers(cx, args).iter().any(named) || !snapshot_blockers(cx, args).is_empty();
     Ok(Datum::Bool(blocked))
