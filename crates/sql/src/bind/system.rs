@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
-use super::{BindContext, Binder};
+use super::{literals, BindContext, Binder};
 use crate::catalog::{system, Table, PG_CATALOG};
 use crate::exec::program::compile;
 use crate::functions::CastContext;
@@ -26,6 +26,10 @@ impl Binder<'_> {
 
     /// A system view: its query, with the columns of the relation.
     fn system_view(&mut self, table: &Arc<Table>, text: &'static str) -> Result<Plan> {
+        literals::foreign(|| self.system_view_inner(table, text))
+    }
+
+    fn system_view_inner(&mut self, table: &Arc<Table>, text: &'static str) -> Result<Plan> {
         let statements = parser::parse(text)?;
         let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|only| only.node()) else {
             return Err(Error::internal("a view that is no query"));

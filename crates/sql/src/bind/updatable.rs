@@ -22,7 +22,7 @@ use pg_query::protobuf::{Alias, SelectStmt, SetOperation};
 
 use super::from::{conjuncts, Source};
 use super::scope::{table_columns, Scope, ScopeTable};
-use super::{inner, Binder};
+use super::{inner, literals, Binder};
 use crate::catalog::{CheckOption, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::functions::Volatility;
@@ -254,7 +254,7 @@ impl Binder<'_> {
         if self.expanding.contains(&view.oid) {
             return Err(super::view::endless(view));
         }
-        let statements = parser::parse(&query.query)?;
+        let statements = literals::foreign(|| parser::parse(&query.query))?;
         let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())
         else {
             return Err(Error::internal("a view of no query"));
