@@ -208,8 +208,16 @@ fn fit_bpchar(typmod: i32, text: Text, explicit: bool) -> Result<Datum> {
     if missing == 0 {
         return Ok(Datum::Text(text));
     }
-    let mut padded = text.to_string();
-    padded.extend(std::iter::repeat_n(' ', missing));
+    let mut padded = String::with_capacity(text.len() + missing);
+    padded.push_str(&text);
+    // COPY fills such columns by the million, so it is done by blocks.
+    const SPACES: &str = "                                                                ";
+    let mut left = missing;
+    while left > 0 {
+        let block = left.min(SPACES.len());
+        padded.push_str(&SPACES[..block]);
+        left -= block;
+    }
     Ok(Datum::text(padded))
 }
 
