@@ -100,6 +100,7 @@ impl Binder<'_> {
     pub fn copy_to(&mut self, copy: &CopyStmt) -> Result<(Bound, Arc<Table>)> {
         let range = relation(copy)?;
         let table = self.copied_table(range)?;
+        check_source(&table)?;
         let columns = copied_columns(copy, &table)?;
         let names = columns.iter().map(|place| &table.columns[*place].name);
         let select = SelectStmt {
@@ -159,10 +160,28 @@ fn check_target(table: &Table) -> Result<()> {
             format!("permission denied: \"{}\" is a system catalog", table.name),
         )),
         RelationKind::Table => Ok(()),
-        kind => Err(Error::new(
-            SqlState::WRONG_OBJECT_TYPE,
-            format!("cannot copy to {} \"{}\"", kind.noun(), table.name),
-        )),
+        kind => {
+            let message = format!("cannot copy to {} \"{}\"", kind.noun(), table.name);
+            let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message);
+            Err(match kind {
+                RelationKind::View => error.with_hint(
+                    "To enable copying to a view, provide an INSTEAD OF INSERT trigger.",
+                ),
+                _ => error,
+            })
+        }
+    }
+}
+
+fn check_source(table: &Table) -> Result<()> {
+    let message = || format!("cannot copy from {} \"{}\"", table.kind.noun(), table.name);
+    let error = || Error::new(SqlState::WRONG_OBJECT_TYPE, message());
+    match table.kind {
+        RelationKind::Table | RelationKind::System => Ok(()),
+        RelationKind::View | RelationKind::MaterializedView => {
+            Err(error().with_hint("Try the COPY (SELECT ...) TO variant."))
+        }
+        RelationKind::Sequence => Err(error()),
     }
 }
 

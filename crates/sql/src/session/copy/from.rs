@@ -37,7 +37,13 @@ impl Session {
             *how.borrow_mut() = Some(copy_from);
             Ok(planned)
         };
-        let planned = plan(self)?;
+        let planned = plan(self).or_else(|error: Error| {
+            // As PostgreSQL, which asks for the data before it looks what the relation is.
+            if error.state() == SqlState::WRONG_OBJECT_TYPE {
+                sink.copy_in(copy.attlist.len(), Format::Text)?;
+            }
+            Err(error)
+        })?;
         self.ensure_open()?;
         if self.open.as_ref().is_some_and(|open| open.read_only) {
             return Err(Error::new(
