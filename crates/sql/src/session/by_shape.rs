@@ -137,6 +137,23 @@ impl Session {
         unfit
     }
 
+    /// Parses a text; short ones of one utility statement are parsed once.
+    ///
+    /// # Errors
+    /// As [`parser::parse`].
+    pub(super) fn parse(&self, text: &str) -> Result<Vec<Statement>> {
+        if let Some(statement) = self.plans.parsed(text) {
+            return Ok(vec![statement]);
+        }
+        let statements = parser::parse(text)?;
+        if let [only] = statements.as_slice() {
+            if !has_rows(only.node()) {
+                self.plans.keep_parsed(text, only);
+            }
+        }
+        Ok(statements)
+    }
+
     /// Runs a message of the simple protocol that is one statement with a plan.
     pub(super) fn run_kept(&mut self, text: &str, kept: &Kept, sink: &mut dyn Sink) -> Result<()> {
         let planned = &kept.planned;

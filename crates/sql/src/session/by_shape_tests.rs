@@ -216,3 +216,24 @@ fn plans_of_the_day_are_not_kept() {
         .collect();
     assert!(!Rc::ptr_eq(&plans[0], &plans[1]));
 }
+
+#[test]
+fn only_so_many_plans_are_kept() {
+    use super::plan_cache::{PARSED_MAX, PLANS_MAX};
+    let mut session = session();
+    for number in 0..2 * PLANS_MAX {
+        let text = format!("select 1 as c{number}");
+        session.plan_by_shape(&text, None).unwrap().unwrap();
+        // Used all the time, so it stays.
+        session.plan_by_shape("select 2", None).unwrap().unwrap();
+    }
+    let kept = session.plans.len();
+    assert!((PLANS_MAX / 2..=PLANS_MAX).contains(&kept), "{kept} plans");
+    let first = session.plan_by_shape("select 3", None).unwrap().unwrap();
+    assert_eq!(&**first.statement.text(), "select 2");
+    for number in 0..2 * PARSED_MAX {
+        run(&mut session, &format!("set search_path = s{number}"));
+    }
+    let again = session.parse("set search_path = s511").unwrap();
+    assert_eq!(again.len(), 1);
+}

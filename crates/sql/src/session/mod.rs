@@ -67,7 +67,7 @@ use base::{Debt, Durability, Error, Result, SqlState};
 
 use crate::catalog::{store, Catalog};
 use crate::exec::point;
-use crate::parser::{self, Shape};
+use crate::parser::Shape;
 use crate::plan::Row;
 use crate::types::{self, Datum, EvalContext, TypeId};
 
@@ -268,7 +268,7 @@ impl Session {
         if let Some(kept) = self.plan_by_shape(text, None)? {
             return self.run_kept(text, &kept, sink);
         }
-        let statements = parser::parse(text)?;
+        let statements = self.parse(text)?;
         if statements.is_empty() {
             self.tell(sink)?;
             return sink.empty_query();
@@ -309,7 +309,7 @@ impl Session {
             self.owed.add(&kept.planned.catalog.debt, level);
             return Ok(Rc::new(Prepared::of_kept(&kept)));
         }
-        let mut statements = parser::parse(text)?;
+        let mut statements = self.parse(text)?;
         let Some(statement) = statements.pop() else {
             return Ok(Rc::new(Prepared::empty(given)));
         };

@@ -14,10 +14,12 @@
 //! - What a hit gives is what parsing and binding the text would give, up to the values of literals
 //!   that the plan leaves open ([`crate::bind::literals`]). A literal that cannot be read as the
 //!   plan wants it is a miss, so that the error comes from where it always does.
-//! - At most [`PLANS_MAX`] entries. Beyond, the quarter that was used least lately goes.
+//! - At most [`PLANS_MAX`] entries, and [`PLANS_TEXT_BYTES_MAX`]. Beyond, the quarter that was used
+//!   least lately goes.
 //!
 //! # What it leaves out
-//! Utility statements, and texts without a shape ([`crate::parser::shape`]). A transaction that has
+//! Utility statements, of which only short texts are kept with their parse trees (`BEGIN`,
+//! `COMMIT`), and texts without a shape ([`crate::parser::shape`]). A transaction that has
 //! changed the catalog plans for itself.
 
 use std::cell::RefCell;
@@ -33,7 +35,16 @@ use crate::parser::{Literal, LiteralKind, Shape, Statement};
 use crate::types::{self, Datum, EvalContext, TypeId, NO_TYPMOD};
 
 /// Plans that a reactor keeps.
-pub const PLANS_MAX: usize = 2_048;
+pub const PLANS_MAX: usize = 1_024;
+
+/// Bytes of the texts of these plans. A plan with its parse tree takes some fifty times its text.
+pub const PLANS_TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Parse trees of other statements that a reactor keeps, by their text.
+pub const PARSED_MAX: usize = 256;
+
+/// Longer texts of other statements are parsed each time.
+pub const PARSED_BYTES_MAX: usize = 64;
 
 /// Plans of one shape that differ in their fixed literals.
 const PLANS_OF_SHAPE_MAX: usize = 16;
@@ -80,10 +91,13 @@ struct Inner {
     version: CatalogVersion,
     shapes: HashMap<Box<[u8]>, Vec<Entry>>,
     count: usize,
+    /// Bytes of their texts.
+    bytes: usize,
     /// Counts look-ups.
     clock: u64,
     worlds: HashMap<String, World>,
     next_world: u64,
+    parsed: HashMap<Box<str>, Statement>,
 }
 
 /// The plans of a reactor.
@@ -114,6 +128,12 @@ impl PlanCache {
             caches.push((cache.clone(), engine));
             cache
         })
+    }
+
+    /// How many plans are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.inner.borrow().count
     }
 
     /// The world of that description.
@@ -196,12 +216,34 @@ impl PlanCache {
         if entries.len() >= PLANS_OF_SHAPE_MAX {
             let oldest = (0..entries.len()).min_by_key(|place| entries[*place].used);
             if let Some(oldest) = oldest {
-                entries.swap_remove(oldest);
+                let gone = entries.swap_remove(oldest);
                 inner.count -= 1;
+                inner.bytes -= gone.bytes();
             }
         }
-        entries.push(entry);
         inner.count += 1;
+        inner.bytes += entry.bytes();
+        entries.push(entry);
+    }
+
+    /// The parse tree of a short text that is a utility statement, if it is kept.
+    pub(super) fn parsed(&self, text: &str) -> Option<Statement> {
+        match text.len() {
+            0..=PARSED_BYTES_MAX => self.inner.borrow().parsed.get(text).cloned(),
+            _ => None,
+        }
+    }
+
+    /// Keeps the parse tree of a utility statement whose text is short.
+    pub(super) fn keep_parsed(&self, text: &str, statement: &Statement) {
+        if text.len() > PARSED_BYTES_MAX {
+            return;
+        }
+        let parsed = &mut self.inner.borrow_mut().parsed;
+        if parsed.len() >= PARSED_MAX {
+            parsed.clear();
+        }
+        parsed.insert(text.into(), statement.clone());
     }
 }
 
@@ -209,26 +251,32 @@ impl Inner {
     fn clear(&mut self) {
         self.shapes.clear();
         self.count = 0;
+        self.bytes = 0;
     }
 
     /// Forgets the quarter of the entries that was used least lately, once there are too many.
     fn make_room(&mut self) {
-        if self.count < PLANS_MAX {
+        if self.count < PLANS_MAX && self.bytes < PLANS_TEXT_BYTES_MAX {
             return;
         }
         let entries = self.shapes.values().flatten();
         let mut used: Vec<_> = entries.map(|entry| entry.used).collect();
-        let (_, limit, _) = used.select_nth_unstable(PLANS_MAX / 4);
-        let limit = *limit;
+        let quarter = used.len() / 4;
+        let limit = *used.select_nth_unstable(quarter).1;
         self.shapes.retain(|_, entries| {
             entries.retain(|entry| entry.used > limit);
             !entries.is_empty()
         });
-        self.count = self.shapes.values().map(Vec::len).sum();
+        let left = || self.shapes.values().flatten();
+        (self.count, self.bytes) = (left().count(), left().map(Entry::bytes).sum());
     }
 }
 
 impl Entry {
+    fn bytes(&self) -> usize {
+        self.kept.statement.text().len()
+    }
+
     /// Whether the plan serves these literals; reads their values.
     fn read(
         &self,
