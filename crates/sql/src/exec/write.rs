@@ -408,6 +408,16 @@ impl Cursor for InsertCursor<'_> {
     }
 }
 
+/// PostgreSQL calls a row that is gone an updated one where it was only to be locked.
+pub(crate) fn as_only_locked(error: Error) -> Error {
+    match error.message() {
+        "could not serialize access due to concurrent delete" => {
+            Error::serialization("could not serialize access due to concurrent update")
+        }
+        _ => error,
+    }
+}
+
 /// Locks the row under `row`'s key, which stands after the table's columns, which begin at
 /// `start`. A row that changed meanwhile is put in its place if it still meets the condition.
 fn lock(
@@ -567,7 +577,8 @@ impl Cursor for LockCursor<'_> {
                     continue;
                 }
                 let recheck = recheck.as_ref();
-                if lock(table, *start, &mut row, *strength, *wait, recheck, cx)?.is_none() {
+                let locked = lock(table, *start, &mut row, *strength, *wait, recheck, cx);
+                if locked.map_err(as_only_locked)?.is_none() {
                     continue 'rows;
                 }
             }

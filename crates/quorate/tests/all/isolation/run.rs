@@ -67,8 +67,9 @@ struct Play<'t> {
 impl<'s> Theatre<'s> {
     pub fn open(spec: &'s Spec, stage: &Stage) -> Theatre<'s> {
         let control = stage.session();
-        // Another level may have left them.
-        for table in tables(&spec.once) {
+        // Another level may have left them. Later ones may refer to earlier ones.
+        let made: Vec<_> = tables(&spec.once).collect();
+        for table in made.into_iter().rev() {
             control.ok(&format!("drop table if exists {table}"));
         }
         if !spec.once.is_empty() {

@@ -68,9 +68,13 @@ fn refuse(rules: &Rules, link: &Link, values: &[Datum], cx: &mut Exec<'_>) -> Re
     while let Some((key, _)) = referrers.next(cx)? {
         let mut newest = Vec::new();
         let (strength, wait) = (RowLock::KeyShare, LockWait::Block);
-        let locked = cx
-            .txn
-            .lock_row(child.tree, &key, strength, wait, &mut newest)?;
+        let locked = match check::in_snapshot(child.tree, &key, cx)? {
+            true => cx
+                .txn
+                .lock_row(child.tree, &key, strength, wait, &mut newest)?,
+            // It has come since, and is there: that is no conflict of the transaction's own.
+            false => LockedRow::Unchanged,
+        };
         let row = match locked {
             LockedRow::Gone | LockedRow::Skipped => continue,
             LockedRow::Unchanged => None,

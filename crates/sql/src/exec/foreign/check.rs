@@ -9,6 +9,7 @@ use base::engine::{Isolation, LockWait, LockedRow, RowBatch, RowLock};
 use base::{Error, KeyRange, Result, TreeId};
 
 use super::{shown, violation, within, Link, Rules};
+use crate::exec::write::as_only_locked;
 use crate::exec::{rows, Exec};
 use crate::types::Datum;
 
@@ -85,7 +86,7 @@ pub fn is_there(rules: &Rules, link: &Link, key: &[u8], cx: &mut Exec<'_>) -> Re
         if !in_snapshot(table.tree, key, cx)? {
             return Ok(false);
         }
-        let locked = lock(table.tree, key, &mut Vec::new(), cx)?;
+        let locked = lock(table.tree, key, &mut Vec::new(), cx).map_err(as_only_locked)?;
         return Ok(!matches!(locked, LockedRow::Gone | LockedRow::Skipped));
     }
     let (mut batch, mut newest) = (RowBatch::default(), Vec::new());
@@ -99,7 +100,7 @@ pub fn is_there(rules: &Rules, link: &Link, key: &[u8], cx: &mut Exec<'_>) -> Re
         if !in_snapshot(table.tree, row_key, cx)? {
             return Ok(false);
         }
-        match lock(table.tree, row_key, &mut newest, cx)? {
+        match lock(table.tree, row_key, &mut newest, cx).map_err(as_only_locked)? {
             LockedRow::Unchanged => return Ok(true),
             LockedRow::Changed => {
                 let row = rows::decode(table, &[], &newest, row_key, false)?;
@@ -116,7 +117,7 @@ pub fn is_there(rules: &Rules, link: &Link, key: &[u8], cx: &mut Exec<'_>) -> Re
 }
 
 /// Above READ COMMITTED a row must be in the transaction's snapshot.
-fn in_snapshot(tree: TreeId, key: &[u8], cx: &mut Exec<'_>) -> Result<bool> {
+pub(super) fn in_snapshot(tree: TreeId, key: &[u8], cx: &mut Exec<'_>) -> Result<bool> {
     match cx.txn.isolation() {
         Isolation::ReadCommitted => Ok(true),
         _ => cx.txn.get(tree, key, &mut Vec::new()),
