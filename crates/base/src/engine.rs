@@ -43,7 +43,7 @@ use std::time::Duration;
 
 pub use session_locks::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, SessionLocks};
 
-use crate::codec::{put_varint, Reader};
+use crate::codec::{put_bytes, put_varint, Reader};
 use crate::durability::{Debt, Durability};
 use crate::env::BoxFuture;
 use crate::error::{Error, Result};
@@ -101,6 +101,19 @@ pub struct IndexDescriptor {
     pub columns: Vec<IndexColumn>,
     /// Whether two rows may not agree in all columns (rows with a NULL among them may).
     pub unique: bool,
+    /// The values that rows have which are older than a column of the index, by its place.
+    pub missing: Vec<(usize, Vec<u8>)>,
+}
+
+impl IndexDescriptor {
+    /// The value of one of its columns in a row; `None` is NULL.
+    pub fn value<'a>(&'a self, row: &crate::row::Row<'a>, column: usize) -> Option<&'a [u8]> {
+        if self.missing.is_empty() || column < row.columns().len() {
+            return row.column(column);
+        }
+        let found = self.missing.iter().find(|(place, _)| *place == column);
+        found.map(|(_, value)| &value[..])
+    }
 }
 
 /// One column of an index.
@@ -130,6 +143,11 @@ impl TreeDescriptor {
                     put_varint(&mut out, column.column as u64);
                     out.push(column.kind as u8);
                     out.push(u8::from(column.descending));
+                }
+                put_varint(&mut out, index.missing.len() as u64);
+                for (place, value) in &index.missing {
+                    put_varint(&mut out, *place as u64);
+                    put_bytes(&mut out, value);
                 }
             }
         }
@@ -162,10 +180,15 @@ impl TreeDescriptor {
                         })
                     })
                     .collect::<Result<_>>()?;
+                let count: usize = reader.varint_as()?;
+                let missing = (0..count)
+                    .map(|_| Ok((reader.varint_as()?, reader.bytes()?.to_vec())))
+                    .collect::<Result<_>>()?;
                 TreeKind::Index(IndexDescriptor {
                     table,
                     columns,
                     unique,
+                    missing,
                 })
             }
             other => return Err(Error::corrupted(format!("a tree of kind {other}"))),
@@ -293,8 +316,8 @@ pub struct Rekeyed {
 /// What the keys of rows are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowKey {
-    /// These columns, none of which may be NULL.
-    Columns(Vec<IndexColumn>),
+    /// The columns of such an index on the new tree, none of which may be NULL.
+    Columns(IndexDescriptor),
     /// Numbers taken from a sequence, in the order of the old keys (8 bytes, big-endian).
     Numbers(SequenceId),
 }
@@ -797,6 +820,7 @@ mod tests {
                     descending: true,
                 }],
                 unique: true,
+                missing: vec![(3, b"x".to_vec())],
             }),
         };
         assert_eq!(TreeDescriptor::from_row(&index.to_row()).unwrap(), index);

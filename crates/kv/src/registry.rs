@@ -137,7 +137,7 @@ impl Registry {
 /// XX001 when `row` is not a row of the table; 54000 when the key grows too long.
 pub fn index_prefix(index: &IndexDescriptor, row: &Row<'_>, out: &mut Key) -> Result<()> {
     for column in &index.columns {
-        let value = row.column(column.column);
+        let value = index.value(row, column.column);
         put_key_column(out, column.kind, column.descending, value)?;
     }
     Ok(())
@@ -146,7 +146,7 @@ pub fn index_prefix(index: &IndexDescriptor, row: &Row<'_>, out: &mut Key) -> Re
 /// Whether a column of the index is NULL in this row; such a row is no duplicate of any other.
 pub fn has_null(index: &IndexDescriptor, row: &Row<'_>) -> bool {
     let mut columns = index.columns.iter();
-    columns.any(|column| row.column(column.column).is_none())
+    columns.any(|column| index.value(row, column.column).is_none())
 }
 
 /// The key of a row's entry in an index: the columns, then the row's key.
@@ -185,6 +185,7 @@ mod tests {
                     descending: false,
                 }],
                 unique: true,
+                missing: Vec::new(),
             }),
         }
     }
@@ -219,6 +220,16 @@ mod tests {
         assert_eq!(key, b"\x01ab\x00\x00KEY");
         assert!(!has_null(&index, &row));
         let bytes = RowBuilder::new(1).value(b"x").finish();
-        assert!(has_null(&index, &Row::parse(&bytes).unwrap()));
+        let old = Row::parse(&bytes).unwrap();
+        assert!(has_null(&index, &old));
+        let index = IndexDescriptor {
+            missing: vec![(1, b"cd".to_vec())],
+            ..index
+        };
+        assert!(!has_null(&index, &old));
+        let key = index_key(&index, &old, b"KEY").unwrap();
+        assert_eq!(key, b"\x01cd\x00\x00KEY");
+        let null = RowBuilder::new(2).value(b"x").null().finish();
+        assert!(has_null(&index, &Row::parse(&null).unwrap()));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::codec::{put_bytes, put_varint, Reader};
-use base::engine::{Build, IndexColumn, IndexDescriptor, RowKey, TreeDescriptor, TreeKind};
+use base::engine::{Build, IndexDescriptor, RowKey, TreeDescriptor, TreeKind};
 use base::key::put_key_column;
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, Result, TreeId};
@@ -17,14 +17,14 @@ pub enum NewKey {
     Null(usize),
 }
 
-/// The key of a row that is made of some of its columns.
+/// The key of a row that is made of the columns of an index.
 ///
 /// # Errors
 /// XX001 when `row` is not a row of the table; 54000 when the key grows too long.
-pub fn key_of_columns(columns: &[IndexColumn], row: &Row<'_>) -> Result<NewKey> {
+pub fn key_of_columns(index: &IndexDescriptor, row: &Row<'_>) -> Result<NewKey> {
     let mut key = Key::new();
-    for column in columns {
-        let Some(value) = row.column(column.column) else {
+    for column in &index.columns {
+        let Some(value) = index.value(row, column.column) else {
             return Ok(NewKey::Null(column.column));
         };
         put_key_column(&mut key, column.kind, column.descending, Some(value))?;
@@ -35,8 +35,8 @@ pub fn key_of_columns(columns: &[IndexColumn], row: &Row<'_>) -> Result<NewKey> 
 /// What the new keys of rows are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewKeys {
-    /// Made of these columns.
-    Columns(Vec<IndexColumn>),
+    /// Made of the columns of such an index.
+    Columns(IndexDescriptor),
     /// Numbers from this one on, in the order of the old keys.
     Numbers(u64),
 }
@@ -59,7 +59,7 @@ impl Plan {
     pub fn new(build: &Build, first: u64, except: BTreeSet<Key>) -> Plan {
         let rekeyed = build.rekeyed.as_ref().map(|new| {
             let keys = match &new.key {
-                RowKey::Columns(columns) => NewKeys::Columns(columns.clone()),
+                RowKey::Columns(index) => NewKeys::Columns(index.clone()),
                 RowKey::Numbers(_) => NewKeys::Numbers(first),
             };
             (new.tree, keys)
@@ -107,17 +107,14 @@ impl Plan {
                 put_varint(&mut out, tree.0);
                 put_varint(&mut out, *first);
             }
-            Some((tree, NewKeys::Columns(columns))) => {
+            Some((tree, NewKeys::Columns(index))) => {
                 out.push(COLUMNS);
-                put_varint(&mut out, tree.0);
-                // The columns of a key are stored as those of an index.
-                put_bytes(&mut out, &index_row(*tree, *tree, columns.clone()));
+                put_bytes(&mut out, &index_row(*tree, index));
             }
         }
         put_varint(&mut out, self.indexes.len() as u64);
         for (id, index) in &self.indexes {
-            let kind = TreeKind::Index(index.clone());
-            put_bytes(&mut out, &TreeDescriptor { id: *id, kind }.to_row());
+            put_bytes(&mut out, &index_row(*id, index));
         }
         put_varint(&mut out, self.except.len() as u64);
         self.except.iter().for_each(|key| put_bytes(&mut out, key));
@@ -142,9 +139,8 @@ impl Plan {
                 Some((tree, NewKeys::Numbers(reader.varint()?)))
             }
             COLUMNS => {
-                let tree = TreeId(reader.varint()?);
-                let (_, index) = read_index(reader.bytes()?)?;
-                Some((tree, NewKeys::Columns(index.columns)))
+                let (tree, index) = read_index(reader.bytes()?)?;
+                Some((tree, NewKeys::Columns(index)))
             }
             other => return Err(Error::corrupted(format!("new keys of kind {other}"))),
         };
@@ -173,13 +169,8 @@ const KEPT: u8 = 0;
 const COLUMNS: u8 = 1;
 const NUMBERS: u8 = 2;
 
-fn index_row(id: TreeId, table: TreeId, columns: Vec<IndexColumn>) -> Vec<u8> {
-    let index = IndexDescriptor {
-        table,
-        columns,
-        unique: true,
-    };
-    let kind = TreeKind::Index(index);
+fn index_row(id: TreeId, index: &IndexDescriptor) -> Vec<u8> {
+    let kind = TreeKind::Index(index.clone());
     TreeDescriptor { id, kind }.to_row()
 }
 
@@ -194,6 +185,7 @@ fn read_index(row: &[u8]) -> Result<(TreeId, IndexDescriptor)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::engine::IndexColumn;
     use base::key::KeyKind;
 
     #[test]
@@ -207,11 +199,12 @@ mod tests {
             table: TreeId(20_001),
             columns: vec![column],
             unique: false,
+            missing: vec![(2, Vec::new())],
         };
         let keys = [
             None,
             Some((TreeId(20_001), NewKeys::Numbers(7))),
-            Some((TreeId(20_001), NewKeys::Columns(vec![column, column]))),
+            Some((TreeId(20_001), NewKeys::Columns(index.clone()))),
         ];
         for rekeyed in keys {
             let plan = Plan {

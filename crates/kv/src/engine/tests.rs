@@ -175,6 +175,7 @@ fn create(engine: &KvEngine, accounts: i64) -> Result<()> {
         table: LEDGER,
         columns: vec![column],
         unique: true,
+        missing: Vec::new(),
     };
     let kinds = [
         (ACCOUNTS, TreeKind::Table),

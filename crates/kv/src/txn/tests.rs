@@ -333,6 +333,7 @@ fn index_on(column: usize, unique: bool) -> IndexDescriptor {
             descending: false,
         }],
         unique,
+        missing: Vec::new(),
     }
 }
 

@@ -212,10 +212,15 @@ pub fn index_descriptor(table: &Table, index: &Index) -> Result<IndexDescriptor>
             })
         })
         .collect::<Result<_>>()?;
+    let missing = index.columns.iter().filter_map(|indexed| {
+        let value = table.columns[indexed.column].missing.clone()?;
+        Some((indexed.column, value))
+    });
     Ok(IndexDescriptor {
         table: table.tree,
         columns,
         unique: index.unique,
+        missing: missing.collect(),
     })
 }
 

@@ -267,7 +267,7 @@ fn entry(index: &IndexDescriptor, row: &[u8], for_unique: bool) -> Option<Key> {
     let row = Row::parse(row).unwrap();
     let mut key = Key::new();
     for column in &index.columns {
-        let value = row.column(column.column);
+        let value = index.value(&row, column.column);
         if for_unique && value.is_none() {
             return None;
         }
@@ -451,18 +451,13 @@ impl Transaction for FakeTransaction {
                     let (number, _) = self.engine.advance(*sequence, 1)?;
                     number.to_be_bytes().to_vec()
                 }
-                Some(RowKey::Columns(columns)) => {
+                Some(RowKey::Columns(index)) => {
                     let parsed = Row::parse(&row)?;
-                    let null = |of: &&IndexColumn| parsed.column(of.column).is_none();
-                    if let Some(IndexColumn { column, .. }) = columns.iter().find(null) {
+                    let null = |of: &&IndexColumn| index.value(&parsed, of.column).is_none();
+                    if let Some(IndexColumn { column, .. }) = index.columns.iter().find(null) {
                         return Ok(Built::NullKey { column: *column });
                     }
-                    let index = IndexDescriptor {
-                        table: into,
-                        columns: columns.clone(),
-                        unique: true,
-                    };
-                    entry(&index, &row, true).unwrap()
+                    entry(index, &row, true).unwrap()
                 }
             };
             let refused = match into == build.source {

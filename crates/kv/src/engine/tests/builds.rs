@@ -26,6 +26,7 @@ fn index(table: TreeId, of: usize, unique: bool) -> IndexDescriptor {
         table,
         columns: vec![column(of)],
         unique,
+        missing: Vec::new(),
     }
 }
 
@@ -75,7 +76,7 @@ fn two_indexes_from(first: TreeId, rekeyed: Option<Rekeyed>) -> Build {
 }
 
 fn by_name() -> Option<Rekeyed> {
-    let key = RowKey::Columns(vec![column(0)]);
+    let key = RowKey::Columns(index(NEW, 0, true));
     Some(Rekeyed { tree: NEW, key })
 }
 

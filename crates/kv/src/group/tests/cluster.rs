@@ -142,6 +142,7 @@ impl Cluster {
                 table: TABLE,
                 columns: vec![column],
                 unique: false,
+                missing: Vec::new(),
             }),
         };
         let changes = [table, index].map(|descriptor| RowChange {

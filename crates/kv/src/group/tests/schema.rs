@@ -30,6 +30,7 @@ fn index_on(column: usize) -> TreeKind {
         table: TABLE,
         columns: vec![column],
         unique: true,
+        missing: Vec::new(),
     })
 }
 

@@ -43,7 +43,7 @@ impl Session {
     #[allow(dead_code)] // ALTER TABLE will.
     pub(super) fn rekey(&mut self, database: u32, old: &Table, new: &Table) -> Result<()> {
         let key = match new.primary_key() {
-            Some(index) => RowKey::Columns(store::index_descriptor(new, index)?.columns),
+            Some(index) => RowKey::Columns(store::index_descriptor(new, index)?),
             None => RowKey::Numbers(SequenceId(u64::from(new.oid))),
         };
         let mut indexes = Vec::new();
