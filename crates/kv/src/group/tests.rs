@@ -6,3 +6,4 @@ mod large;
 mod one;
 mod schema;
 mod three;
+mod values;
