@@ -338,6 +338,7 @@ impl<S: Sql> Driver<S> {
     // ---- Reading ----
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> bool {
+        self.is_input_full = false;
         if !self.is_readable || !matches!(self.end, End::NotYet) {
             return false;
         }

@@ -10,6 +10,7 @@
 //! | `set NAME VALUE` | a reported setting changes; `level` is the level of commits |
 //! | `wait` | waits until [`Control::go_on`] |
 //! | `spin` | computes for ever |
+//! | `copy` | takes data from the client until its end; the tag says how many bytes |
 //! | `error N`, `conflict`, `fatal` | an error resting on N, one of the engine's own, one that ends the session |
 //!
 //! A `+` in front continues the statement before it, so that `+commits 5; +notice five` is one.
@@ -23,7 +24,8 @@ use base::hash::HashMap;
 use base::sync::Event;
 use base::{Debt, Durability, Error, ErrorClass, GroupId, Lsn, Position, Result, SqlState, Term};
 use sql::session::{
-    Column, CommandTag, Executed, Notice, NoticeSeverity, Oid, Param, Sink, TransactionStatus,
+    Column, CommandTag, Executed, Format, Notice, NoticeSeverity, Oid, Param, Sink,
+    TransactionStatus,
 };
 
 use crate::seam::Sql;
@@ -181,6 +183,15 @@ impl Script {
             "spin" => loop {
                 coro::yield_now()?;
             },
+            "copy" => {
+                sink.copy_in(1, Format::Text)?;
+                let (mut data, mut bytes) = (Vec::new(), 0);
+                while sink.copy_data(&mut data)? {
+                    bytes += data.len() as u64;
+                    data.clear();
+                }
+                return Ok(Some(tag("COPY", Some(bytes))));
+            }
             "error" => {
                 self.owe(lsn, sink);
                 return Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero"));

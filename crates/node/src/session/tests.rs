@@ -13,6 +13,7 @@ use base::limits::HELD_OUTPUT_BYTES_MAX;
 use base::sync::{Event, Mutex};
 use base::{Debt, Durability, NodeId, SequenceId};
 use pg::client::{Client, Reply};
+use pg::frontend::Frontend;
 use pg::script::{Control, Script};
 use pg::startup::{put_cancel, put_ssl_request, put_startup};
 
@@ -324,6 +325,70 @@ impl Rig {
 fn state(reply: &Reply) -> String {
     let state = reply.state();
     state.map(|state| state.to_string()).unwrap_or_default()
+}
+
+/// A session that waits before it copies, and more data than is taken from a client meanwhile.
+fn flooded(first: &str) -> Rig {
+    let rig = Rig::new();
+    let mut bytes = Vec::new();
+    if !first.is_empty() {
+        Frontend::Query(first.as_bytes()).encode(&mut bytes);
+    }
+    Frontend::Query(b"wait; copy").encode(&mut bytes);
+    rig.wire.send(&bytes);
+    let piece = [7; FLOOD_PIECE_BYTES];
+    let mut data = Vec::new();
+    for _ in 0..FLOOD_PIECES {
+        Frontend::CopyData(&piece).encode(&mut data);
+    }
+    rig.wire.send(&data);
+    rig
+}
+
+const FLOOD_PIECE_BYTES: usize = 10_000;
+const FLOOD_PIECES: usize = 3 * PIPELINED_BYTES_MAX / FLOOD_PIECE_BYTES;
+
+impl Rig {
+    /// Lets the session do what it can, and returns what it says.
+    fn run_raw(&mut self) -> String {
+        if let Some(driver) = &mut self.driver {
+            let mut cx = Context::from_waker(Waker::noop());
+            if driver.poll(&mut cx).is_ready() {
+                self.driver = None;
+            }
+        }
+        String::from_utf8_lossy(&self.wire.receive().0).into_owned()
+    }
+}
+
+#[test]
+fn a_copy_takes_what_came_while_it_waited() {
+    let mut rig = flooded("");
+    assert_eq!(rig.run_raw(), "");
+    rig.control.go_on();
+    let answer = rig.run_raw();
+    assert!(answer.contains('G'), "{answer:?}");
+    let mut done = Vec::new();
+    Frontend::CopyDone.encode(&mut done);
+    rig.wire.send(&done);
+    let answer = rig.run_raw();
+    let tag = format!("COPY {}", FLOOD_PIECES * FLOOD_PIECE_BYTES);
+    assert!(answer.contains(&tag), "{answer:?}");
+}
+
+#[test]
+fn a_copy_that_is_ended_leaves_its_data() {
+    // Its end waits for what is held, and nothing moves meanwhile.
+    let mut rig = flooded("insert 5");
+    assert_eq!(rig.run_raw(), "");
+    rig.control.go_on();
+    rig.interrupts.raise(Interrupt::Terminate);
+    assert_eq!(rig.run_raw(), "");
+    rig.durable(5);
+    let mut answer = rig.run_raw();
+    answer += &rig.run_raw();
+    assert!(answer.contains("57P01"), "{answer:?}");
+    assert!(rig.is_over());
 }
 
 #[test]
