@@ -140,6 +140,7 @@ impl Binder<'_> {
         Ok(known.unwrap_or_else(|| {
             rules.tables.push(RuleTable {
                 table: table.clone(),
+                generated: Vec::new(),
                 checks: Vec::new(),
                 defaults: Vec::new(),
                 refers: Vec::new(),
@@ -213,9 +214,8 @@ impl Binder<'_> {
     /// What is needed to change rows of a table because of a foreign key.
     fn prepare_changes(&mut self, rules: &mut Rules, place: usize, key: &ForeignKey) -> Result<()> {
         let table = rules.tables[place].table.clone();
-        if rules.tables[place].checks.is_empty() {
-            rules.tables[place].checks = self.checks(&table)?;
-        }
+        rules.tables[place].generated = self.generated(&table)?;
+        rules.tables[place].checks = self.checks(&table)?;
         if key.on_delete != Action::SetDefault && key.on_update != Action::SetDefault {
             return Ok(());
         }

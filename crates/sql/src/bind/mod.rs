@@ -17,6 +17,7 @@
 //! | [`write`] | INSERT, UPDATE, DELETE |
 //! | [`copy`] | COPY |
 //! | [`foreign`] | the foreign keys that those touch |
+//! | [`alter`] | what ALTER TABLE computes |
 //! | [`view`] | what a view stands for |
 //! | [`updatable`] | views that are a selection of one table |
 //! | [`given`] | values that are not for the statement to give |
@@ -27,6 +28,7 @@
 //! joins run in the order they are written.
 
 pub mod access;
+pub mod alter;
 pub mod call;
 pub mod coerce;
 pub mod copy;

@@ -4,7 +4,7 @@ use base::engine::{Isolation, LockWait, TableLock, TxnOptions};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
-    DefElem, DiscardMode, ExecuteStmt, LockStmt, Node, PrepareStmt, TransactionStmt,
+    DefElem, DiscardMode, ExecuteStmt, LockStmt, Node, PrepareStmt, RangeVar, TransactionStmt,
     TransactionStmtKind, VariableSetKind, VariableSetStmt,
 };
 
@@ -461,6 +461,22 @@ impl Session {
         })
     }
 
+    /// LOCK TABLE: what the name means once it is locked is what was locked.
+    fn lock_as_asked(&mut self, range: &RangeVar, mode: TableLock, wait: LockWait) -> Result<()> {
+        loop {
+            let table = self.find_table(range)?;
+            let Some(open) = &mut self.open else {
+                return Err(Error::internal("nothing is open"));
+            };
+            let locked = open.txn.lock_table(table.tree, mode, wait);
+            locked.map_err(|error| named_table(error, &table))?;
+            let again = self.find_table(range)?;
+            if again.tree == table.tree && again.oid == table.oid {
+                return Ok(());
+            }
+        }
+    }
+
     fn lock_statement(&mut self, lock: &LockStmt) -> Result<CommandTag> {
         if self.state != State::Block {
             return Err(Error::new(
@@ -490,11 +506,7 @@ impl Session {
             let Some(NodeEnum::RangeVar(range)) = &node.node else {
                 continue;
             };
-            let table = self.find_table(range)?;
-            if let Some(open) = &mut self.open {
-                let locked = open.txn.lock_table(table.tree, mode, wait);
-                locked.map_err(|error| named_table(error, &table))?;
-            }
+            self.lock_as_asked(range, mode, wait)?;
         }
         Ok(tag("LOCK TABLE"))
     }

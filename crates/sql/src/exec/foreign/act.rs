@@ -40,12 +40,12 @@ pub fn left(
             false => within(e, || query(rules, link, action, new.is_none(), cx)),
         },
     )?;
-    match action {
-        // The default may be the very key that went.
-        Action::SetDefault if has_successor(rules, link, old, cx)? => Ok(()),
-        Action::SetDefault => refuse(rules, link, old, cx),
-        _ => Ok(()),
+    cx.txn.next_command();
+    // The default may be the very key that went.
+    if action == Action::SetDefault && !has_successor(rules, link, old, cx)? {
+        refuse(rules, link, old, cx)?;
     }
+    Ok(())
 }
 
 /// Whether another row of the parent has the key now.
@@ -181,6 +181,9 @@ fn update(
             }
             _ => Datum::Null,
         };
+    }
+    for (place, value) in &child.generated {
+        row[*place] = value.eval(cx, &row)?;
     }
     write::check_values(&child.table, &child.checks, &row, cx)?;
     let new_key = write::replace(&child.table, key, old, &row, cx)?;

@@ -57,7 +57,9 @@ pub struct Rules {
 pub struct RuleTable {
     /// The table.
     pub table: Arc<Table>,
-    /// Its CHECK constraints, where its rows may be changed.
+    /// Its generated columns, where its rows may be changed.
+    pub generated: Vec<(usize, Program)>,
+    /// Its CHECK constraints, likewise.
     pub checks: Vec<(String, Program)>,
     /// The defaults that SET DEFAULT needs, by column.
     pub defaults: Vec<(usize, Program)>,

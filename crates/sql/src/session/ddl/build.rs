@@ -7,6 +7,7 @@
 use base::engine::{Build, Built, Rekeyed, RowKey};
 use base::{Error, Result, SequenceId, SqlState, TreeId};
 
+use super::alter::about;
 use crate::catalog::{store, Table};
 use crate::exec::rows;
 use crate::session::Session;
@@ -40,7 +41,6 @@ impl Session {
     /// # Errors
     /// 23505 when rows are equal in the new key or a new unique index; 23502 when the new key is
     /// NULL somewhere.
-    #[allow(dead_code)] // ALTER TABLE will.
     pub(super) fn rekey(&mut self, database: u32, old: &Table, new: &Table) -> Result<()> {
         let key = match new.primary_key() {
             Some(index) => RowKey::Columns(store::index_descriptor(new, index)?),
@@ -71,14 +71,20 @@ impl Session {
         };
         match open.txn.build(build)? {
             Built::Done => store::update_table(open.txn.as_mut(), database, new),
-            Built::Duplicate { tree, row } => Err(duplicated(new, tree, &row, &self.eval)),
-            Built::NullKey { column } => Err(null_key(new, column)),
+            Built::Duplicate { tree, row } => {
+                let error = duplicated(new, tree, &row, &self.eval);
+                Err(about(error, &*self.current_catalog()?, new))
+            }
+            Built::NullKey { column } => {
+                let error = null_key(new, column);
+                Err(about(error, &*self.current_catalog()?, new))
+            }
         }
     }
 }
 
 /// 23505 for rows that a new unique index finds equal.
-fn duplicated(table: &Table, tree: TreeId, row: &[u8], eval: &EvalContext) -> Error {
+pub(super) fn duplicated(table: &Table, tree: TreeId, row: &[u8], eval: &EvalContext) -> Error {
     match describe_duplicate(table, tree, row, eval) {
         Ok(error) | Err(error) => error,
     }
@@ -118,7 +124,6 @@ fn describe_duplicate(
         names.join(", "),
         values.join(", ")
     ));
-    error.fields_mut().table = Some(table.name.clone());
     error.fields_mut().constraint = Some(index.name.clone());
     Ok(error)
 }
@@ -131,7 +136,6 @@ fn null_key(table: &Table, column: usize) -> Error {
         column.name, table.name
     );
     let mut error = Error::new(SqlState::NOT_NULL_VIOLATION, message);
-    error.fields_mut().table = Some(table.name.clone());
     error.fields_mut().column = Some(column.name.clone());
     error
 }

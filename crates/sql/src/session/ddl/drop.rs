@@ -274,13 +274,27 @@ impl Session {
                         changed.push((**table).clone());
                         changed.len() - 1
                     });
-                    remove_part(txn, database, &mut changed[place], part)?;
+                    let keeps_trees = loses_key(table, dropped);
+                    remove_part(txn, database, &mut changed[place], part, keeps_trees)?;
                 }
                 _ => {}
             }
         }
-        for table in &changed {
-            store::update_table(txn, database, table)?;
+        for new in &changed {
+            let old = catalog.table_by_oid(new.oid);
+            match old.filter(|old| loses_key(old, dropped)) {
+                // Its rows get hidden numbers for keys, in trees of their own.
+                Some(old) => {
+                    let new = self.with_new_trees(new)?;
+                    self.rekey(database, old, &new)?;
+                }
+                None => {
+                    let Some(open) = &mut self.open else {
+                        return Err(Error::internal("nothing is open"));
+                    };
+                    store::update_table(open.txn.as_mut(), database, new)?;
+                }
+            }
         }
         self.changed_catalog();
         Ok(())
@@ -316,12 +330,20 @@ fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
     }
 }
 
-/// Removes a part of a table from its descriptor.
+/// Whether a table stays and loses its primary key, so that all its trees are made anew.
+fn loses_key(table: &Table, dropped: &Dropped) -> bool {
+    let key = table.primary_key();
+    key.is_some_and(|key| dropped.objects.contains(&Object::Relation(key.oid)))
+}
+
+/// Removes a part of a table from its descriptor. Trees of its indexes are kept for whoever makes
+/// all trees of the table anew.
 fn remove_part(
     txn: &mut dyn base::engine::Transaction,
     database: u32,
     table: &mut Table,
     part: Object,
+    keeps_trees: bool,
 ) -> Result<()> {
     match part {
         Object::Default(_, place) => {
@@ -339,20 +361,19 @@ fn remove_part(
             column.generated_from.clear();
             column.identity = Identity::None;
             column.not_null = false;
+            column.missing = None;
             column.dropped = true;
         }
         Object::Relation(oid) => {
             let Some(place) = table.indexes.iter().position(|index| index.oid == oid) else {
                 return Ok(());
             };
-            let index = &table.indexes[place];
-            if index.primary {
-                return Err(Error::unsupported("dropping a primary key"));
-            }
+            let index = table.indexes.remove(place);
             let class = store::NameClass::Relation;
             store::free_name(txn, class, database, table.schema, &index.name)?;
-            store::drop_tree(txn, index.tree)?;
-            table.indexes.remove(place);
+            if !keeps_trees {
+                store::drop_tree(txn, index.tree)?;
+            }
         }
         Object::Constraint(oid) => {
             table.checks.retain(|check| check.oid != oid);

@@ -220,7 +220,7 @@ fn referenced_columns<'t>(parent: &'t Table, names: &[Node]) -> Result<(Vec<usiz
     }
 }
 
-fn check_types(
+pub(super) fn check_types(
     name: &str,
     table: &Table,
     columns: &[usize],

@@ -1,8 +1,10 @@
 //! DDL: writes of the catalog, as transactional as any other.
 
+mod alter;
 mod build;
 mod drop;
 mod foreign;
+mod index;
 mod like;
 mod rename;
 mod schema;
@@ -15,19 +17,19 @@ use std::sync::Arc;
 
 use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{IndexStmt, Node, RangeVar, SortByDir, SortByNulls};
+use pg_query::protobuf::{Node, RangeVar};
 
 use super::utility::tag;
-use super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::{CommandTag, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Scratch};
-use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Catalog, Index, IndexedColumn, RelationKind, Table, PG_CATALOG};
+use crate::catalog::store;
+use crate::catalog::{Catalog, RelationKind, Table, PG_CATALOG};
 use crate::exec::program::compile;
 use crate::exec::Exec;
 use crate::parser::{self, NodeEnum, Statement};
 use crate::types::{Datum, TypeId};
 use schema::check_schema_name;
-use table::{choose_name, cut_name};
+use table::cut_name;
 
 impl Session {
     /// Carries out a DDL statement.
@@ -47,7 +49,9 @@ impl Session {
             NodeEnum::CreateStmt(create) => self.create_table(text, create, sink)?,
             NodeEnum::DropStmt(drop) => self.drop(drop, sink)?,
             NodeEnum::TruncateStmt(truncate) => self.truncate(truncate, sink)?,
-            NodeEnum::IndexStmt(index) => self.create_index(index, sink)?,
+            NodeEnum::IndexStmt(index) => self.create_index(index, sink, alone)?,
+            NodeEnum::ReindexStmt(reindex) => self.reindex(reindex, alone)?,
+            NodeEnum::AlterTableStmt(alter) => self.alter_table(text, alter, sink)?,
             NodeEnum::CreateSeqStmt(create) => self.create_sequence(text, create, sink)?,
             NodeEnum::AlterSeqStmt(alter) => self.alter_sequence(text, alter, sink)?,
             NodeEnum::ViewStmt(create) => self.create_view(text, create)?,
@@ -83,6 +87,10 @@ impl Session {
                 NodeEnum::RefreshMatViewStmt(_) => "REFRESH MATERIALIZED VIEW",
                 NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
                 NodeEnum::DropStmt(_) => "DROP TABLE",
+                NodeEnum::IndexStmt(_) => "CREATE INDEX",
+                NodeEnum::AlterTableStmt(_)
+                | NodeEnum::RenameStmt(_)
+                | NodeEnum::AlterObjectSchemaStmt(_) => "ALTER TABLE",
                 _ => "this command",
             };
             return Err(Error::new(
@@ -190,61 +198,6 @@ impl Session {
         Ok(new)
     }
 
-    fn create_index(&mut self, create: &IndexStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
-        refuse_index_options(create)?;
-        let range = create
-            .relation
-            .as_ref()
-            .ok_or_else(|| Error::internal("an index without a table"))?;
-        let old = self.lock_table(range)?;
-        let catalog = self.current_catalog()?;
-        let mut columns = Vec::new();
-        for node in &create.index_params {
-            columns.push(indexed_column(node, &old)?);
-        }
-        let names: Vec<_> = columns
-            .iter()
-            .map(|column| old.columns[column.column].name.as_str())
-            .collect();
-        let taken = |name: &str| catalog.relation(old.schema, name).is_some();
-        let name = match create.idxname.as_str() {
-            "" => choose_name(&old.name, &names.join("_"), "idx", taken),
-            name => cut_name(name),
-        };
-        if taken(&name) {
-            if !create.if_not_exists {
-                return Err(duplicate_relation(&name));
-            }
-            let message = format!("relation \"{name}\" already exists, skipping");
-            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
-            self.notice(NoticeSeverity::Notice, body, sink)?;
-            return Ok(tag("CREATE INDEX"));
-        }
-        let mut new = (*old).clone();
-        let index = Index {
-            oid: self.new_oid()?,
-            name,
-            primary: false,
-            unique: create.unique,
-            constraint: 0,
-            tree: store::new_tree(self.shared.engine.as_ref())?,
-            columns,
-        };
-        store::index_descriptor(&new, &index)?;
-        let database = catalog.database.oid;
-        if let Some(open) = &mut self.open {
-            let class = store::NameClass::Relation;
-            let (schema, oid) = (new.schema, index.oid);
-            let txn = open.txn.as_mut();
-            if !store::claim_name(txn, class, database, schema, &index.name, oid)? {
-                return Err(duplicate_relation(&index.name));
-            }
-        }
-        new.indexes.push(index);
-        self.build_indexes(database, &old, &new)?;
-        Ok(tag("CREATE INDEX"))
-    }
-
     fn create_database(&mut self, name: &str) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let database = crate::catalog::Database {
@@ -311,46 +264,6 @@ fn system_table(name: &str) -> Error {
     )
 }
 
-fn indexed_column(node: &Node, table: &Table) -> Result<IndexedColumn> {
-    let Some(NodeEnum::IndexElem(element)) = &node.node else {
-        return Err(Error::internal("an index of no element"));
-    };
-    if element.name.is_empty() {
-        return Err(Error::unsupported("an index on an expression"));
-    }
-    let column = table.column(&element.name).ok_or_else(|| {
-        Error::new(
-            SqlState::UNDEFINED_COLUMN,
-            format!("column \"{}\" does not exist", element.name),
-        )
-    })?;
-    let descending = element.ordering == SortByDir::SortbyDesc as i32;
-    // An inverted column has its NULLs first, as PostgreSQL's default is.
-    let nulls_first = match SortByNulls::try_from(element.nulls_ordering) {
-        Ok(SortByNulls::SortbyNullsFirst) => true,
-        Ok(SortByNulls::SortbyNullsLast) => false,
-        _ => descending,
-    };
-    if nulls_first != descending {
-        return Err(Error::unsupported("this order of NULLs in an index"));
-    }
-    Ok(IndexedColumn { column, descending })
-}
-
-fn refuse_index_options(create: &IndexStmt) -> Result<()> {
-    let method = create.access_method.as_str();
-    let refused = [
-        (!matches!(method, "" | "btree"), "an index other than btree"),
-        (create.where_clause.is_some(), "a partial index"),
-        (!create.index_including_params.is_empty(), "INCLUDE"),
-        (create.nulls_not_distinct, "NULLS NOT DISTINCT"),
-    ];
-    match refused.into_iter().find(|refused| refused.0) {
-        Some((_, feature)) => Err(Error::unsupported(feature)),
-        None => Ok(()),
-    }
-}
-
 /// What is parsed and not there, by name.
 fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
     Some(match node {
@@ -358,6 +271,8 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::DropStmt(_)
         | NodeEnum::TruncateStmt(_)
         | NodeEnum::IndexStmt(_)
+        | NodeEnum::ReindexStmt(_)
+        | NodeEnum::AlterTableStmt(_)
         | NodeEnum::CreateSeqStmt(_)
         | NodeEnum::ViewStmt(_)
         | NodeEnum::RefreshMatViewStmt(_)
@@ -368,7 +283,6 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::RenameStmt(_)
         | NodeEnum::AlterObjectSchemaStmt(_)
         | NodeEnum::CreatedbStmt(_) => return None,
-        NodeEnum::AlterTableStmt(_) => "ALTER TABLE",
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
         NodeEnum::CallStmt(_) => "CALL",
         NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
@@ -383,7 +297,6 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         NodeEnum::NotifyStmt(_) => "NOTIFY",
         NodeEnum::UnlistenStmt(_) => "UNLISTEN",
         NodeEnum::MergeStmt(_) => "MERGE",
-        NodeEnum::ReindexStmt(_) => "REINDEX",
         NodeEnum::ClusterStmt(_) => "CLUSTER",
         NodeEnum::CommentStmt(_) => "COMMENT",
         NodeEnum::CompositeTypeStmt(_) => "CREATE TYPE",
@@ -391,7 +304,6 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         NodeEnum::CreateDomainStmt(_) => "CREATE DOMAIN",
         NodeEnum::CreateExtensionStmt(_) => "CREATE EXTENSION",
         NodeEnum::RuleStmt(_) => "CREATE RULE",
-        NodeEnum::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
         NodeEnum::LoadStmt(_) => "LOAD",
         _ => "this statement",
     })

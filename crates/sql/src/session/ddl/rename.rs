@@ -1,4 +1,5 @@
-//! ALTER … RENAME TO and SET SCHEMA of whole relations and schemas, and columns of views.
+//! ALTER … RENAME TO and SET SCHEMA of whole relations and schemas, and columns of views; columns
+//! and constraints of tables are [`super::alter`]'s.
 //!
 //! Whatever the catalog keeps as text names relations by oid and their columns as they were called
 //! when it was made ([`crate::catalog::view`]), so that nothing else has to change.
@@ -10,6 +11,7 @@ use pg_query::protobuf::{AlterObjectSchemaStmt, ObjectType, RangeVar, RenameStmt
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::alter::Part;
 use super::table::cut_name;
 use crate::catalog::store::{self, duplicate_relation, NameClass};
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table};
@@ -26,6 +28,15 @@ fn kind_of(object: Result<ObjectType, ()>) -> Option<(&'static str, &'static str
     })
 }
 
+/// The part of a table that has another name now, if that is what is renamed.
+fn part_of_table(object: Result<ObjectType, ()>, of: Result<ObjectType, ()>) -> Option<Part> {
+    match (object, of) {
+        (Ok(ObjectType::ObjectTabconstraint), _) => Some(Part::Constraint),
+        (Ok(ObjectType::ObjectColumn), Ok(ObjectType::ObjectTable)) => Some(Part::Column),
+        _ => None,
+    }
+}
+
 impl Session {
     pub(super) fn rename(
         &mut self,
@@ -38,6 +49,14 @@ impl Session {
         }
         let of = ObjectType::try_from(rename.relation_type).map_err(|_| ());
         let range = rename.relation.as_ref();
+        if let Some(kind) = part_of_table(object, of) {
+            let range = range.ok_or_else(|| Error::internal("RENAME of nothing"))?;
+            if !self.skip_missing(range, rename.missing_ok, sink)? {
+                let table = self.lock_table(range)?;
+                self.rename_part(&table, kind, &rename.subname, &cut_name(&rename.newname))?;
+            }
+            return Ok(tag("ALTER TABLE"));
+        }
         let (noun, done) = match (object, of) {
             (
                 Ok(ObjectType::ObjectColumn),
@@ -126,6 +145,9 @@ impl Session {
             return Err(duplicate_relation(name));
         }
         let mut new = (*table).clone();
+        if index.is_none() && table.kind == RelationKind::Table {
+            self.restate(&table, &mut new, None)?;
+        }
         let (old, oid) = match index {
             None => (std::mem::replace(&mut new.name, name.to_owned()), new.oid),
             Some(index) => {

@@ -7,6 +7,7 @@ use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::alter::set_options;
 use super::foreign::constraint_name;
 use crate::bind::{self, BindContext, Binder};
 use crate::catalog::store::{self, duplicate_relation};
@@ -58,6 +59,7 @@ impl Session {
             tree: store::new_tree(self.shared.engine.as_ref())?,
             ..Table::default()
         };
+        set_options(&mut table, &create.options)?;
         let mut constraints = Vec::new();
         let mut sequences = Vec::new();
         for element in &create.table_elts {
@@ -202,7 +204,7 @@ impl Session {
             .map_or(crate::catalog::SUPERUSER, |role| role.oid)
     }
 
-    fn add_column(
+    pub(super) fn add_column(
         &mut self,
         text: &str,
         catalog: &Arc<Catalog>,
@@ -300,7 +302,7 @@ impl Session {
         Ok(())
     }
 
-    fn add_constraint(
+    pub(super) fn add_constraint(
         &mut self,
         text: &str,
         catalog: &Arc<Catalog>,

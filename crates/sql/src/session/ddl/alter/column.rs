@@ -1,0 +1,382 @@
+//! ADD COLUMN, DROP COLUMN and ALTER COLUMN.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{AlterTableCmd, ColumnDef, DropBehavior};
+
+use super::super::super::{NoticeSeverity, Session, Sink};
+use super::super::table::{cut_name, order_constraints};
+use super::column_place;
+use super::rewrite::{null_in, NewValue};
+use crate::bind::{self, BindContext};
+use crate::catalog::{store, Catalog, Identity, Object, Table};
+use crate::exec::program::Program;
+use crate::exec::Exec;
+use crate::parser::NodeEnum;
+use crate::types::{self, Datum, TypeId};
+
+impl Session {
+    /// ADD COLUMN.
+    pub(super) fn alter_add_column(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        old: &Arc<Table>,
+        command: &AlterTableCmd,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let column = column_def(command)?;
+        let name = cut_name(&column.colname);
+        if old.column(&name).is_some() {
+            let message = format!(
+                "column \"{name}\" of relation \"{}\" already exists",
+                old.name
+            );
+            if !command.missing_ok {
+                return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            let message = format!("{message}, skipping");
+            let body = Error::new(SqlState::DUPLICATE_COLUMN, message);
+            return self.notice(NoticeSeverity::Notice, body, sink);
+        }
+        let mut new = (**old).clone();
+        let mut constraints = Vec::new();
+        self.add_column(text, catalog, column, &mut new, &mut constraints)?;
+        let sequence = self.own_sequence(text, catalog, column, &mut new, &[])?;
+        self.add_generation(text, catalog, column, &mut new)?;
+        if let (Some(sequence), Some(open)) = (&sequence, &mut self.open) {
+            store::insert_table(open.txn.as_mut(), catalog.database.oid, sequence)?;
+            self.changed_catalog();
+        }
+        self.fill_column(old, new)?;
+        order_constraints(&mut constraints);
+        for (constraint, place) in &constraints {
+            let (catalog, table) = self.own_table(old.oid)?;
+            self.add_to_existing(text, &catalog, &table, constraint, *place, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Gives older rows their value of the last column, which is new, and puts the table into the
+    /// catalog.
+    fn fill_column(&mut self, old: &Arc<Table>, mut new: Table) -> Result<()> {
+        let place = new.columns.len() - 1;
+        let catalog = self.current_catalog()?;
+        let table = Arc::new(new.clone());
+        if new.columns[place].generated {
+            let generated = self.try_binding("", &catalog, |binder| binder.generated(&table))?;
+            let values: Vec<_> = generated
+                .into_iter()
+                .filter(|(at, _)| *at == place)
+                .map(|(place, program)| NewValue {
+                    place,
+                    program,
+                    of_new: true,
+                })
+                .collect();
+            let mut new = self.with_new_trees(&new)?;
+            return self.rewrite(old, &mut new, &values);
+        }
+        let (program, volatile) =
+            self.try_binding("", &catalog, |binder| binder.default_program(&table, place))?;
+        if volatile {
+            let value = NewValue {
+                place,
+                program,
+                of_new: false,
+            };
+            let mut new = self.with_new_trees(&new)?;
+            return self.rewrite(old, &mut new, &[value]);
+        }
+        let value = self.compute(&catalog, &program)?;
+        let column = &mut new.columns[place];
+        if value.is_null() {
+            if column.not_null {
+                let column = column.clone();
+                self.for_each_row(old, |_, _, _| Err(null_in(&catalog, old, &column)))?;
+            }
+        } else {
+            let mut bytes = Vec::new();
+            types::encode_column(column.type_id, &value, &mut bytes)?;
+            column.missing = Some(bytes);
+        }
+        self.put_table(&new)
+    }
+
+    /// The value of a program that looks at no row.
+    fn compute(&mut self, catalog: &Arc<Catalog>, program: &Program) -> Result<Datum> {
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        open.txn.begin_statement()?;
+        let txn = open.txn.as_mut();
+        let mut cx = Exec::new(txn, &mut self.shared, catalog, &self.eval, &[]);
+        program.eval(&mut cx, &[])
+    }
+
+    /// DROP COLUMN.
+    pub(super) fn alter_drop_column(
+        &mut self,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let place = match column_place(table, &command.name) {
+            Ok(place) => place,
+            Err(missing) if command.missing_ok => {
+                return self.skip(&missing.message().to_owned(), sink);
+            }
+            Err(missing) => return Err(missing),
+        };
+        let roots = vec![Object::Column(table.oid, place)];
+        let cascade = command.behavior == DropBehavior::DropCascade as i32;
+        self.drop_objects(|_| Ok(roots.clone()), cascade, sink)
+    }
+
+    /// ALTER COLUMN … SET DEFAULT and DROP DEFAULT.
+    pub(super) fn alter_default(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+    ) -> Result<()> {
+        let place = column_place(table, &command.name)?;
+        let column = &table.columns[place];
+        let shown = format!("column \"{}\" of relation \"{}\"", column.name, table.name);
+        if column.identity != Identity::None {
+            let error = Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("{shown} is an identity column"),
+            );
+            return Err(match command.def {
+                Some(_) => error,
+                None => {
+                    error.with_hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
+                }
+            });
+        }
+        if column.generated {
+            let error = Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("{shown} is a generated column"),
+            );
+            return Err(match command.def {
+                Some(_) => error,
+                None => {
+                    error.with_hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.")
+                }
+            });
+        }
+        let mut new = (**table).clone();
+        let changed = &mut new.columns[place];
+        (changed.default, changed.default_uses) = match &command.def {
+            None => (None, Vec::new()),
+            Some(node) => {
+                self.try_binding(text, catalog, |binder| binder.check_default(column, node))?;
+                let fixed = self.try_binding("", catalog, |binder| binder.fixed(node))?;
+                (Some(fixed.0), fixed.1)
+            }
+        };
+        self.put_table(&new)
+    }
+
+    /// ALTER COLUMN … SET NOT NULL and DROP NOT NULL.
+    pub(super) fn alter_not_null(
+        &mut self,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+        wanted: bool,
+    ) -> Result<()> {
+        let place = column_place(table, &command.name)?;
+        let column = &table.columns[place];
+        if column.not_null == wanted {
+            return Ok(());
+        }
+        if wanted {
+            self.check_not_null(table, place)?;
+        } else {
+            let refused = |state, what| {
+                let message = format!("column \"{}\" {what}", column.name);
+                Err(Error::new(state, message))
+            };
+            if column.identity != Identity::None {
+                let what = format!("of relation \"{}\" is an identity column", table.name);
+                return refused(SqlState::SYNTAX_ERROR, what);
+            }
+            let key = table.primary_key();
+            if key.is_some_and(|key| key.columns.iter().any(|c| c.column == place)) {
+                let what = "is in a primary key".to_owned();
+                return refused(SqlState::INVALID_TABLE_DEFINITION, what);
+            }
+        }
+        let mut new = (**table).clone();
+        new.columns[place].not_null = wanted;
+        self.put_table(&new)
+    }
+
+    /// ALTER COLUMN … TYPE, of several columns at once.
+    pub(super) fn alter_types(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        old: &Arc<Table>,
+        group: &[&AlterTableCmd],
+    ) -> Result<()> {
+        let mut new = (**old).clone();
+        let (mut values, mut changed) = (Vec::new(), Vec::new());
+        for command in group {
+            let place = column_place(old, &command.name)?;
+            refuse_used_column(catalog, old, place)?;
+            let definition = column_def(command)?;
+            let (ty, typmod) = self.type_of(text, catalog, definition)?;
+            let using = definition.raw_default.as_deref();
+            let program = self.try_binding(text, catalog, |binder| {
+                binder.check_retyped_default(old, place, (ty, typmod))?;
+                binder.conversion(old, place, (ty, typmod), using)
+            })?;
+            let column = &mut new.columns[place];
+            let same = using.is_none() && is_widened(column.type_id, column.typmod, ty, typmod);
+            (column.type_id, column.typmod) = (ty, typmod);
+            changed.push(place);
+            if !same {
+                values.push(NewValue {
+                    place,
+                    program,
+                    of_new: false,
+                });
+            }
+        }
+        for index in &new.indexes {
+            store::index_descriptor(&new, index)?;
+        }
+        self.check_keys_with(catalog, &new, &changed)?;
+        if values.is_empty() {
+            self.put_table(&new)?;
+        } else {
+            let mut new = self.with_new_trees(&new)?;
+            self.rewrite(old, &mut new, &values)?;
+        }
+        self.recheck(old.oid, &changed)
+    }
+
+    fn type_of(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        definition: &ColumnDef,
+    ) -> Result<(TypeId, i32)> {
+        let search_path = self.search_path(catalog);
+        let cx = BindContext {
+            catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text,
+            variables: None,
+        };
+        let name = definition.type_name.as_ref();
+        let name = name.ok_or_else(|| Error::internal("a column without a type"))?;
+        let (ty, typmod) = bind::types::resolve(&cx, name)?;
+        if ty.category() == types::Category::Pseudo || ty == TypeId::UNKNOWN {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                format!("column has pseudo-type {ty}"),
+            ));
+        }
+        Ok((ty, typmod))
+    }
+
+    /// Foreign keys from and to columns with new types must still compare.
+    fn check_keys_with(&self, catalog: &Catalog, new: &Table, changed: &[usize]) -> Result<()> {
+        let refers = new
+            .foreign_keys
+            .iter()
+            .filter(|key| key.columns.iter().any(|place| changed.contains(place)))
+            .filter_map(|key| {
+                let parent = match key.table == new.oid {
+                    true => new,
+                    false => catalog.table_by_oid(key.table)?,
+                };
+                Some((key, new, parent))
+            });
+        let referred = catalog
+            .referrers(new.oid)
+            .filter(|(child, _)| child.oid != new.oid)
+            .filter(|(_, key)| key.referenced.iter().any(|place| changed.contains(place)))
+            .map(|(child, key)| (key, &**child, new));
+        for (key, child, parent) in refers.chain(referred) {
+            let (columns, referenced) = (&key.columns, &key.referenced);
+            super::super::foreign::check_types(&key.name, child, columns, parent, referenced)?;
+        }
+        Ok(())
+    }
+
+    /// Checks constraints again whose columns have other values now.
+    fn recheck(&mut self, oid: u32, changed: &[usize]) -> Result<()> {
+        let (catalog, table) = self.own_table(oid)?;
+        let touched = |places: &[usize]| places.iter().any(|place| changed.contains(place));
+        for check in &table.checks {
+            if check.validated && touched(&check.columns) {
+                self.check_condition(&table, &check.name)?;
+            }
+        }
+        for key in &table.foreign_keys {
+            if key.validated && touched(&key.columns) {
+                self.check_foreign_key(&table, key)?;
+            }
+        }
+        for (child, key) in catalog.referrers(oid) {
+            if key.validated && child.oid != oid && touched(&key.referenced) {
+                self.check_foreign_key(child, key)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn column_def(command: &AlterTableCmd) -> Result<&ColumnDef> {
+    match command.def.as_ref().and_then(|node| node.node.as_ref()) {
+        Some(NodeEnum::ColumnDef(column)) => Ok(column),
+        _ => Err(Error::internal("a column without a definition")),
+    }
+}
+
+/// Whether every stored value of the one type is one of the other as it is.
+fn is_widened(from: TypeId, from_typmod: i32, to: TypeId, to_typmod: i32) -> bool {
+    let is_text = |ty| matches!(ty, TypeId::TEXT | TypeId::VARCHAR);
+    let wider = to_typmod == -1 || (from_typmod != -1 && from_typmod <= to_typmod);
+    (from == to && from_typmod == to_typmod) || (is_text(from) && is_text(to) && wider)
+}
+
+/// 0A000 for a column that views or generated columns look at.
+fn refuse_used_column(catalog: &Catalog, table: &Table, place: usize) -> Result<()> {
+    let name = &table.columns[place].name;
+    let mut others = table.columns.iter();
+    let user = others.find(|other| !other.dropped && other.generated_from.contains(&place));
+    if let Some(user) = user {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used by a generated column",
+        )
+        .with_detail(format!(
+            "Column \"{name}\" is used by generated column \"{}\".",
+            user.name
+        )));
+    }
+    for view in &catalog.tables {
+        let mut uses = view.view.iter().flat_map(|view| &view.uses);
+        if uses.any(|uses| uses.relation == table.oid && uses.columns.contains(&place)) {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a view or rule",
+            )
+            .with_detail(format!(
+                "rule _RETURN on {} {} depends on column \"{name}\"",
+                view.kind.noun(),
+                view.name
+            )));
+        }
+    }
+    Ok(())
+}

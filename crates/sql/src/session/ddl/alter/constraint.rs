@@ -1,0 +1,326 @@
+//! ADD, VALIDATE, ALTER and DROP CONSTRAINT.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{AlterTableCmd, ConstrType, Constraint, DropBehavior};
+
+use super::super::super::{NoticeSeverity, Session, Sink};
+use super::super::foreign::constraint_name;
+use super::super::table::cut_name;
+use super::rewrite::about;
+use crate::catalog::store::{self, duplicate_relation};
+use crate::catalog::{Catalog, Object, RelationRef, Table};
+use crate::parser::NodeEnum;
+use crate::types::Datum;
+
+impl Session {
+    /// ADD CONSTRAINT.
+    pub(super) fn alter_add_constraint(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        match command.def.as_ref().and_then(|node| node.node.as_ref()) {
+            Some(NodeEnum::Constraint(constraint)) => {
+                self.add_to_existing(text, catalog, table, constraint, None, sink)
+            }
+            _ => Err(Error::internal("a constraint without a definition")),
+        }
+    }
+
+    /// Adds a constraint to a table that has rows.
+    pub(super) fn add_to_existing(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        old: &Arc<Table>,
+        constraint: &Constraint,
+        column: Option<usize>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let kind = ConstrType::try_from(constraint.contype);
+        let is_key = matches!(
+            kind,
+            Ok(ConstrType::ConstrPrimary | ConstrType::ConstrUnique)
+        );
+        if is_key && !constraint.indexname.is_empty() {
+            return self.add_using_index(catalog, old, constraint, sink);
+        }
+        let mut new = (**old).clone();
+        self.add_constraint(text, catalog, constraint, column, &mut new)?;
+        if is_key {
+            return self.add_index(old, new);
+        }
+        self.put_table(&new)?;
+        if constraint.skip_validation {
+            return Ok(());
+        }
+        let (_, table) = self.own_table(old.oid)?;
+        match kind {
+            Ok(ConstrType::ConstrCheck) => match table.checks.last() {
+                Some(check) => self.check_condition(&table, &check.name),
+                None => Ok(()),
+            },
+            Ok(ConstrType::ConstrForeign) => match table.foreign_keys.last() {
+                Some(key) => self.check_foreign_key(&table, key),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// UNIQUE or PRIMARY KEY USING INDEX.
+    fn add_using_index(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        old: &Arc<Table>,
+        constraint: &Constraint,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        if constraint.deferrable {
+            return Err(Error::unsupported("a deferrable unique constraint"));
+        }
+        let place = usable_index(catalog, old, &constraint.indexname)?;
+        let mut new = (**old).clone();
+        let was = new.indexes[place].name.clone();
+        let name = match constraint.conname.as_str() {
+            "" => was.clone(),
+            name => constraint_name(catalog, old, name, &[], "")?,
+        };
+        if name != was {
+            let message = format!(
+                "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{was}\" to \"{name}\""
+            );
+            let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            self.rename_claim(old.schema, &was, &name, new.indexes[place].oid)?;
+            new.indexes[place].name = name;
+        }
+        new.indexes[place].constraint = self.new_oid()?;
+        if constraint.contype == ConstrType::ConstrUnique as i32 {
+            return self.put_table(&new);
+        }
+        if old.primary_key().is_some() {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                format!(
+                    "multiple primary keys for table \"{}\" are not allowed",
+                    old.name
+                ),
+            ));
+        }
+        let mut index = new.indexes.remove(place);
+        for column in &index.columns {
+            if !old.columns[column.column].not_null {
+                self.check_not_null(old, column.column)?;
+            }
+            new.columns[column.column].not_null = true;
+        }
+        index.primary = true;
+        new.indexes.insert(0, index);
+        let new = self.with_new_trees(&new)?;
+        let database = catalog.database.oid;
+        self.rekey(database, old, &new)?;
+        self.changed_catalog();
+        Ok(())
+    }
+
+    /// Gives the name of an index to another one.
+    pub(super) fn rename_claim(
+        &mut self,
+        schema: u32,
+        from: &str,
+        to: &str,
+        oid: u32,
+    ) -> Result<()> {
+        let database = self.current_catalog()?.database.oid;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let (class, txn) = (store::NameClass::Relation, open.txn.as_mut());
+        if !store::claim_name(txn, class, database, schema, to, oid)? {
+            return Err(duplicate_relation(to));
+        }
+        store::free_name(txn, class, database, schema, from)
+    }
+
+    /// Checks all rows against one CHECK constraint.
+    ///
+    /// # Errors
+    /// 23514.
+    pub(super) fn check_condition(&mut self, table: &Arc<Table>, name: &str) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let checks = self.try_binding("", &catalog, |binder| binder.checks(table))?;
+        let condition = checks.iter().find(|check| check.0 == name);
+        let condition = condition.ok_or_else(|| Error::internal("a check that is not there"))?;
+        self.for_each_row(table, |cx, _, row| {
+            if condition.1.eval(cx, row)? != Datum::Bool(false) {
+                return Ok(());
+            }
+            let message = format!(
+                "check constraint \"{name}\" of relation \"{}\" is violated by some row",
+                table.name
+            );
+            let mut error = Error::new(SqlState::CHECK_VIOLATION, message);
+            error.fields_mut().constraint = Some(name.to_owned());
+            Err(about(error, &catalog, table))
+        })
+    }
+
+    /// VALIDATE CONSTRAINT.
+    pub(super) fn alter_validate(
+        &mut self,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+    ) -> Result<()> {
+        let name = &command.name;
+        let mut new = (**table).clone();
+        if let Some(check) = new.checks.iter_mut().find(|check| check.name == *name) {
+            if check.validated {
+                return Ok(());
+            }
+            check.validated = true;
+            self.check_condition(table, name)?;
+        } else if let Some(key) = new.foreign_keys.iter_mut().find(|key| key.name == *name) {
+            if key.validated {
+                return Ok(());
+            }
+            key.validated = true;
+            let parent = self.current_catalog()?.table_by_oid(key.table).cloned();
+            if let Some(parent) = parent {
+                self.lock_mode(&parent, base::engine::TableLock::RowShare)?;
+            }
+            let key = key.clone();
+            self.check_foreign_key(table, &key)?;
+        } else if constraint_oid(table, name).is_some() {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!(
+                    "constraint \"{name}\" of relation \"{}\" is not a foreign key or check constraint",
+                    table.name
+                ),
+            ));
+        } else {
+            return Err(missing(table, name));
+        }
+        self.put_table(&new)
+    }
+
+    /// ALTER CONSTRAINT: whether a foreign key can be deferred.
+    pub(super) fn alter_constraint(
+        &mut self,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+    ) -> Result<()> {
+        let definition = command.def.as_ref().and_then(|node| node.node.as_ref());
+        let (name, deferrable, deferred) = match definition {
+            Some(NodeEnum::Constraint(c)) => (&c.conname, c.deferrable, c.initdeferred),
+            Some(NodeEnum::AtalterConstraint(c)) => (&c.conname, c.deferrable, c.initdeferred),
+            _ => return Err(Error::internal("a constraint without a definition")),
+        };
+        let mut new = (**table).clone();
+        let Some(key) = new.foreign_keys.iter_mut().find(|key| key.name == *name) else {
+            return Err(match constraint_oid(table, name) {
+                None => missing(table, name),
+                Some(_) => Error::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!(
+                        "constraint \"{name}\" of relation \"{}\" is not a foreign key constraint",
+                        table.name
+                    ),
+                ),
+            });
+        };
+        key.deferrable = deferrable;
+        key.initially_deferred = deferred;
+        self.put_table(&new)
+    }
+
+    /// DROP CONSTRAINT.
+    pub(super) fn alter_drop_constraint(
+        &mut self,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let Some(oid) = constraint_oid(table, &command.name) else {
+            let missing = missing(table, &command.name);
+            return match command.missing_ok {
+                true => self.skip(&missing.message().to_owned(), sink),
+                false => Err(missing),
+            };
+        };
+        let cascade = command.behavior == DropBehavior::DropCascade as i32;
+        self.drop_objects(|_| Ok(vec![Object::Constraint(oid)]), cascade, sink)
+    }
+}
+
+/// The oid of a table's constraint.
+pub(super) fn constraint_oid(table: &Table, name: &str) -> Option<u32> {
+    let mut indexes = table.indexes.iter().filter(|index| index.constraint != 0);
+    let index = indexes.find(|index| index.name == name);
+    let check = table.checks.iter().find(|check| check.name == name);
+    let key = table.foreign_keys.iter().find(|key| key.name == name);
+    index
+        .map(|index| index.constraint)
+        .or(check.map(|check| check.oid))
+        .or(key.map(|key| key.oid))
+}
+
+fn missing(table: &Table, name: &str) -> Error {
+    Error::new(
+        SqlState::UNDEFINED_OBJECT,
+        format!(
+            "constraint \"{name}\" of relation \"{}\" does not exist",
+            table.name
+        ),
+    )
+}
+
+/// The place of the index that is to become a constraint.
+fn usable_index(catalog: &Catalog, table: &Table, name: &str) -> Result<usize> {
+    let name = cut_name(name);
+    let found = catalog.relation(table.schema, &name);
+    let Some(RelationRef::Index(of, place)) = found else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("index \"{name}\" does not exist"),
+        ));
+    };
+    let index = match catalog.tables[of].oid == table.oid {
+        true => &table.indexes[place],
+        false => {
+            return Err(Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "index \"{name}\" does not belong to table \"{}\"",
+                    table.name
+                ),
+            ))
+        }
+    };
+    if index.constraint != 0 {
+        return Err(Error::new(
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("index \"{name}\" is already associated with a constraint"),
+        ));
+    }
+    let refused = |message: String| {
+        Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+            .with_detail("Cannot create a primary key or unique constraint using such an index."))
+    };
+    if !index.unique {
+        return refused(format!("\"{name}\" is not a unique index"));
+    }
+    if let Some(at) = index.columns.iter().position(|column| column.descending) {
+        return refused(format!(
+            "index \"{name}\" column number {} does not have default sorting behavior",
+            at + 1
+        ));
+    }
+    Ok(place)
+}

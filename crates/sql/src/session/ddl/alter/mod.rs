@@ -1,0 +1,302 @@
+//! ALTER TABLE and its kin.
+//!
+//! The table is locked first, then the actions are carried out one after another, each on the
+//! definition that the one before has left, in PostgreSQL's order: what drops, changes of types, new
+//! columns, new constraints, the rest. All changes of types go through the rows at once, as they
+//! may look at one another's old values.
+//!
+//! ```text
+//! alter table t drop a, add b int default 7, add unique (b)
+//! lock t AccessExclusive │ drop a │ b is there: 7 is what older rows read │ rows get their b │ index
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | [`column`] | ADD COLUMN, ALTER COLUMN |
+//! | [`constraint`] | ADD, VALIDATE, ALTER and DROP CONSTRAINT |
+//! | [`rename`] | RENAME of columns and constraints, OWNER TO, SET (…) |
+//! | [`rewrite`] | going through the rows: checks, and rows with other values |
+//!
+//! # When rows are rewritten
+//! A new column costs nothing if its default is one value for all rows: rows that are older than
+//! the column read it from the catalog ([`crate::catalog::Column::missing`]). A default that each
+//! row must compute and another type make new trees.
+//!
+//! # What it leaves out
+//! Inheritance, partitions, triggers, rules and row security: 0A000. A rewrite goes through the
+//! transaction's write set, so that it must fit into memory.
+
+mod column;
+mod constraint;
+mod rename;
+mod rewrite;
+
+pub(super) use rename::{set_options, Part};
+pub(super) use rewrite::about;
+
+use std::sync::Arc;
+
+use base::engine::TableLock;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    AlterTableCmd, AlterTableStmt, AlterTableType as Type, ConstrType, ObjectType, RangeVar,
+};
+
+use super::super::utility::tag;
+use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use crate::bind::qualified;
+use crate::catalog::{store, Catalog, RelationKind, Table};
+use crate::parser::NodeEnum;
+
+impl Session {
+    /// ALTER TABLE, and what else the grammar makes of it.
+    pub(in super::super) fn alter_table(
+        &mut self,
+        text: &str,
+        alter: &AlterTableStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let done = match ObjectType::try_from(alter.objtype) {
+            Ok(ObjectType::ObjectTable) => tag("ALTER TABLE"),
+            Ok(ObjectType::ObjectIndex) => tag("ALTER INDEX"),
+            Ok(ObjectType::ObjectView) => tag("ALTER VIEW"),
+            Ok(ObjectType::ObjectMatview) => tag("ALTER MATERIALIZED VIEW"),
+            Ok(ObjectType::ObjectSequence) => tag("ALTER SEQUENCE"),
+            _ => return Err(Error::unsupported("ALTER of this kind of object")),
+        };
+        let range = alter
+            .relation
+            .as_ref()
+            .ok_or_else(|| Error::internal("ALTER TABLE of no table"))?;
+        if alter.missing_ok && self.find_range(range)?.is_none() {
+            self.skip(
+                &format!("relation \"{}\" does not exist", qualified(range)),
+                sink,
+            )?;
+            return Ok(done);
+        }
+        let mut commands: Vec<_> = alter
+            .cmds
+            .iter()
+            .filter_map(|node| match &node.node {
+                Some(NodeEnum::AlterTableCmd(command)) => Some(&**command),
+                _ => None,
+            })
+            .collect();
+        let oid = self.lock_altered(range, &commands)?;
+        commands.sort_by_key(|command| pass(command));
+        for group in commands.chunk_by(|a, b| is_retype(a) && is_retype(b)) {
+            self.alter_step(text, oid, group, sink)?;
+        }
+        Ok(done)
+    }
+
+    /// Locks what ALTER names as strongly as its actions need, and returns its oid.
+    fn lock_altered(&mut self, range: &RangeVar, commands: &[&AlterTableCmd]) -> Result<u32> {
+        let modes = commands.iter().map(|command| lock_of(command));
+        let mode = modes.max().unwrap_or(TableLock::AccessExclusive);
+        loop {
+            let table = self.find_table(range)?;
+            self.check_kind(&table, commands)?;
+            self.lock_mode(&table, mode)?;
+            let again = self.find_table(range)?;
+            if again.tree == table.tree && again.oid == table.oid {
+                self.refuse_pending(&again, "ALTER TABLE")?;
+                return Ok(again.oid);
+            }
+        }
+    }
+
+    /// Views, sequences and the like have few actions.
+    fn check_kind(&self, table: &Table, commands: &[&AlterTableCmd]) -> Result<()> {
+        if table.kind == RelationKind::Table {
+            return Ok(());
+        }
+        for command in commands {
+            let kind = Type::try_from(command.subtype).unwrap_or(Type::Undefined);
+            if matches!(kind, Type::AtChangeOwner) {
+                continue;
+            }
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!(
+                    "ALTER action {} cannot be performed on relation \"{}\"",
+                    action_name(kind),
+                    table.name
+                ),
+            )
+            .with_detail(format!(
+                "This operation is not supported for {}s.",
+                table.kind.noun()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Carries out one action, or several changes of types at once.
+    fn alter_step(
+        &mut self,
+        text: &str,
+        oid: u32,
+        group: &[&AlterTableCmd],
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let (catalog, table) = self.own_table(oid)?;
+        let Some(command) = group.first() else {
+            return Ok(());
+        };
+        let kind = Type::try_from(command.subtype).unwrap_or(Type::Undefined);
+        match kind {
+            Type::AtAddColumn => self.alter_add_column(text, &catalog, &table, command, sink),
+            Type::AtDropColumn => self.alter_drop_column(&table, command, sink),
+            Type::AtAlterColumnType => self.alter_types(text, &catalog, &table, group),
+            Type::AtColumnDefault => self.alter_default(text, &catalog, &table, command),
+            Type::AtSetNotNull => self.alter_not_null(&table, command, true),
+            Type::AtDropNotNull => self.alter_not_null(&table, command, false),
+            Type::AtAddConstraint => {
+                self.alter_add_constraint(text, &catalog, &table, command, sink)
+            }
+            Type::AtValidateConstraint => self.alter_validate(&table, command),
+            Type::AtAlterConstraint => self.alter_constraint(&table, command),
+            Type::AtDropConstraint => self.alter_drop_constraint(&table, command, sink),
+            Type::AtChangeOwner => self.alter_owner(&catalog, &table, command),
+            Type::AtSetRelOptions | Type::AtResetRelOptions => self.alter_options(&table, command),
+            kind => Err(Error::unsupported(format!(
+                "ALTER TABLE {}",
+                action_name(kind)
+            ))),
+        }
+    }
+
+    /// The table of that oid as this transaction sees it.
+    fn own_table(&mut self, oid: u32) -> Result<(Arc<Catalog>, Arc<Table>)> {
+        let catalog = self.current_catalog()?;
+        let table = catalog.table_by_oid(oid).cloned();
+        let table = table.ok_or_else(|| Error::internal(format!("table {oid} is gone")))?;
+        Ok((catalog, table))
+    }
+
+    /// Puts the new definition of a table into the catalog.
+    fn put_table(&mut self, new: &Table) -> Result<()> {
+        let database = self.current_catalog()?.database.oid;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        store::update_table(open.txn.as_mut(), database, new)?;
+        self.changed_catalog();
+        Ok(())
+    }
+
+    /// NOTICE: what IF EXISTS passes over.
+    fn skip(&mut self, message: &str, sink: &mut dyn Sink) -> Result<()> {
+        let message = format!("{message}, skipping");
+        let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+        self.notice(NoticeSeverity::Notice, body, sink)
+    }
+}
+
+/// The place of a column.
+///
+/// # Errors
+/// 42703.
+fn column_place(table: &Table, name: &str) -> Result<usize> {
+    table.column(name).ok_or_else(|| {
+        Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!(
+                "column \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            ),
+        )
+    })
+}
+
+fn is_retype(command: &AlterTableCmd) -> bool {
+    command.subtype == Type::AtAlterColumnType as i32
+}
+
+/// The order of actions.
+fn pass(command: &AlterTableCmd) -> u8 {
+    match Type::try_from(command.subtype) {
+        Ok(Type::AtDropColumn | Type::AtDropConstraint | Type::AtDropNotNull) => 0,
+        Ok(Type::AtAlterColumnType) => 1,
+        Ok(Type::AtAddColumn) => 2,
+        Ok(Type::AtColumnDefault | Type::AtSetNotNull) => 3,
+        Ok(Type::AtAddConstraint) => match constraint_of(command) {
+            Some(ConstrType::ConstrPrimary | ConstrType::ConstrUnique) => 4,
+            Some(ConstrType::ConstrForeign) => 6,
+            _ => 5,
+        },
+        _ => 7,
+    }
+}
+
+fn constraint_of(command: &AlterTableCmd) -> Option<ConstrType> {
+    match command.def.as_ref().and_then(|node| node.node.as_ref()) {
+        Some(NodeEnum::Constraint(constraint)) => ConstrType::try_from(constraint.contype).ok(),
+        _ => None,
+    }
+}
+
+/// How an action locks the table.
+fn lock_of(command: &AlterTableCmd) -> TableLock {
+    match Type::try_from(command.subtype) {
+        Ok(Type::AtValidateConstraint | Type::AtSetRelOptions | Type::AtResetRelOptions) => {
+            TableLock::ShareUpdateExclusive
+        }
+        Ok(Type::AtAddConstraint) if constraint_of(command) == Some(ConstrType::ConstrForeign) => {
+            TableLock::ShareRowExclusive
+        }
+        _ => TableLock::AccessExclusive,
+    }
+}
+
+/// What messages call an action.
+fn action_name(kind: Type) -> &'static str {
+    match kind {
+        Type::AtAddColumn => "ADD COLUMN",
+        Type::AtColumnDefault => "ALTER COLUMN ... SET DEFAULT",
+        Type::AtDropNotNull => "ALTER COLUMN ... DROP NOT NULL",
+        Type::AtSetNotNull => "ALTER COLUMN ... SET NOT NULL",
+        Type::AtSetExpression => "ALTER COLUMN ... SET EXPRESSION",
+        Type::AtDropExpression => "ALTER COLUMN ... DROP EXPRESSION",
+        Type::AtSetStatistics => "ALTER COLUMN ... SET STATISTICS",
+        Type::AtSetOptions => "ALTER COLUMN ... SET",
+        Type::AtResetOptions => "ALTER COLUMN ... RESET",
+        Type::AtSetStorage => "ALTER COLUMN ... SET STORAGE",
+        Type::AtSetCompression => "ALTER COLUMN ... SET COMPRESSION",
+        Type::AtDropColumn => "DROP COLUMN",
+        Type::AtAddConstraint | Type::AtAddIndexConstraint => "ADD CONSTRAINT",
+        Type::AtAlterConstraint => "ALTER CONSTRAINT",
+        Type::AtValidateConstraint => "VALIDATE CONSTRAINT",
+        Type::AtDropConstraint => "DROP CONSTRAINT",
+        Type::AtAlterColumnType => "ALTER COLUMN ... SET DATA TYPE",
+        Type::AtChangeOwner => "OWNER TO",
+        Type::AtClusterOn => "CLUSTER ON",
+        Type::AtDropCluster => "SET WITHOUT CLUSTER",
+        Type::AtSetLogged => "SET LOGGED",
+        Type::AtSetUnLogged => "SET UNLOGGED",
+        Type::AtSetAccessMethod => "SET ACCESS METHOD",
+        Type::AtSetTableSpace => "SET TABLESPACE",
+        Type::AtSetRelOptions => "SET",
+        Type::AtResetRelOptions => "RESET",
+        Type::AtAddInherit => "INHERIT",
+        Type::AtDropInherit => "NO INHERIT",
+        Type::AtAddOf => "OF",
+        Type::AtDropOf => "NOT OF",
+        Type::AtReplicaIdentity => "REPLICA IDENTITY",
+        Type::AtEnableRowSecurity => "ENABLE ROW SECURITY",
+        Type::AtDisableRowSecurity => "DISABLE ROW SECURITY",
+        Type::AtForceRowSecurity => "FORCE ROW SECURITY",
+        Type::AtNoForceRowSecurity => "NO FORCE ROW SECURITY",
+        Type::AtAttachPartition => "ATTACH PARTITION",
+        Type::AtDetachPartition | Type::AtDetachPartitionFinalize => "DETACH PARTITION",
+        Type::AtAddIdentity => "ALTER COLUMN ... ADD IDENTITY",
+        Type::AtSetIdentity => "ALTER COLUMN ... SET",
+        Type::AtDropIdentity => "ALTER COLUMN ... DROP IDENTITY",
+        Type::AtEnableTrig | Type::AtEnableTrigAll | Type::AtEnableTrigUser => "ENABLE TRIGGER",
+        Type::AtDisableTrig | Type::AtDisableTrigAll | Type::AtDisableTrigUser => "DISABLE TRIGGER",
+        Type::AtEnableRule | Type::AtDisableRule => "ENABLE or DISABLE RULE",
+        _ => "with this action",
+    }
+}

@@ -1,0 +1,235 @@
+//! Other names for columns and constraints of tables, OWNER TO, and storage parameters.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{AlterTableCmd, AlterTableType, Node};
+
+use super::super::super::utility::option_text;
+use super::super::super::Session;
+use super::constraint::constraint_oid;
+use crate::catalog::{Catalog, RelationKind, Table};
+use crate::parser::NodeEnum;
+
+/// The storage parameters of tables. They change nothing here, and are shown.
+const PARAMETERS: [&str; 4] = [
+    "fillfactor",
+    "parallel_workers",
+    "toast_tuple_target",
+    "user_catalog_table",
+];
+
+/// A part of a table that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Part {
+    /// A column.
+    Column,
+    /// A constraint.
+    Constraint,
+}
+
+impl Session {
+    /// Gives a part of a table, which is locked, another name.
+    pub(in super::super) fn rename_part(
+        &mut self,
+        table: &Arc<Table>,
+        part: Part,
+        from: &str,
+        to: &str,
+    ) -> Result<()> {
+        if table.kind != RelationKind::Table && part == Part::Constraint {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a table", table.name),
+            ));
+        }
+        match part {
+            Part::Column => self.rename_column(table, from, to),
+            Part::Constraint => self.rename_constraint(table, from, to),
+        }
+    }
+
+    fn rename_column(&mut self, table: &Arc<Table>, from: &str, to: &str) -> Result<()> {
+        let place = table.column(from).ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{from}\" does not exist"),
+            )
+        })?;
+        if table.column(to).is_some() {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!(
+                    "column \"{to}\" of relation \"{}\" already exists",
+                    table.name
+                ),
+            ));
+        }
+        let mut new = (**table).clone();
+        self.restate(table, &mut new, Some((place, to)))?;
+        new.columns[place].name = to.to_owned();
+        self.put_table(&new)
+    }
+
+    /// Writes the stored expressions over a table's columns anew, for a column with another name or
+    /// a table with another one.
+    pub(in super::super) fn restate(
+        &mut self,
+        table: &Arc<Table>,
+        new: &mut Table,
+        renamed: Option<(usize, &str)>,
+    ) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let restate = |session: &Session, text: &str| {
+            session.try_binding("", &catalog, |binder| {
+                binder.with_renamed_column(text, table, renamed)
+            })
+        };
+        for check in &mut new.checks {
+            check.condition = restate(self, &check.condition)?;
+        }
+        for column in new.columns.iter_mut().filter(|column| column.generated) {
+            if let Some(text) = &column.default {
+                column.default = Some(restate(self, text)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn rename_constraint(&mut self, table: &Arc<Table>, from: &str, to: &str) -> Result<()> {
+        if constraint_oid(table, from).is_none() {
+            return Err(Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!(
+                    "constraint \"{from}\" for table \"{}\" does not exist",
+                    table.name
+                ),
+            ));
+        }
+        let mut new = (**table).clone();
+        let index = new.indexes.iter_mut();
+        let index = index
+            .filter(|index| index.constraint != 0)
+            .find(|index| index.name == from);
+        if let Some(index) = index {
+            self.rename_claim(table.schema, from, to, index.oid)?;
+            index.name = to.to_owned();
+            return self.put_table(&new);
+        }
+        if constraint_oid(table, to).is_some() {
+            return Err(Error::new(
+                SqlState::DUPLICATE_OBJECT,
+                format!(
+                    "constraint \"{to}\" for relation \"{}\" already exists",
+                    table.name
+                ),
+            ));
+        }
+        let checks = new.checks.iter_mut().map(|check| &mut check.name);
+        let keys = new.foreign_keys.iter_mut().map(|key| &mut key.name);
+        if let Some(name) = checks.chain(keys).find(|name| *name == from) {
+            *name = to.to_owned();
+        }
+        self.put_table(&new)
+    }
+
+    /// OWNER TO.
+    pub(super) fn alter_owner(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+    ) -> Result<()> {
+        let role = command.newowner.as_ref();
+        let name = role.map_or("", |role| role.rolename.as_str());
+        let owner = match name {
+            // CURRENT_USER and its kin.
+            "" => self.own_role(catalog),
+            name => {
+                let role = catalog.role(name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::UNDEFINED_OBJECT,
+                        format!("role \"{name}\" does not exist"),
+                    )
+                })?;
+                role.oid
+            }
+        };
+        let mut new = (**table).clone();
+        new.owner = owner;
+        self.put_table(&new)
+    }
+
+    /// SET (…) and RESET (…).
+    pub(super) fn alter_options(
+        &mut self,
+        table: &Arc<Table>,
+        command: &AlterTableCmd,
+    ) -> Result<()> {
+        let Some(Some(NodeEnum::List(list))) = command.def.as_ref().map(|node| &node.node) else {
+            return Ok(());
+        };
+        let mut new = (**table).clone();
+        if command.subtype == AlterTableType::AtResetRelOptions as i32 {
+            for node in &list.items {
+                if let Some(NodeEnum::DefElem(option)) = &node.node {
+                    new.options.retain(|known| known.0 != option.defname);
+                }
+            }
+        } else {
+            set_options(&mut new, &list.items)?;
+        }
+        self.put_table(&new)
+    }
+}
+
+/// Takes over the storage parameters of WITH (…) or SET (…).
+///
+/// # Errors
+/// 22023 for one that there is not, or not with that value.
+pub(in super::super) fn set_options(table: &mut Table, options: &[Node]) -> Result<()> {
+    for node in options {
+        let Some(NodeEnum::DefElem(option)) = &node.node else {
+            continue;
+        };
+        let name = option.defname.clone();
+        let vacuum = name.starts_with("autovacuum_") || name.starts_with("vacuum_");
+        let known = vacuum || name.starts_with("log_autovacuum_");
+        if !known && !PARAMETERS.contains(&name.as_str()) && option.defnamespace != "toast" {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("unrecognized parameter \"{name}\""),
+            ));
+        }
+        let value = match option.arg {
+            None => "true".to_owned(),
+            Some(_) => option_text(option),
+        };
+        if name == "fillfactor" {
+            check_fill_factor(&value)?;
+        }
+        let name = match option.defnamespace.as_str() {
+            "" => name,
+            space => format!("{space}.{name}"),
+        };
+        table.options.retain(|known| known.0 != name);
+        table.options.push((name, value));
+    }
+    Ok(())
+}
+
+fn check_fill_factor(value: &str) -> Result<()> {
+    let invalid = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    let number: i64 = value.parse().map_err(|_| {
+        invalid(format!(
+            "invalid value for integer option \"fillfactor\": {value}"
+        ))
+    })?;
+    match (10..=100).contains(&number) {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "value {value} out of bounds for option \"fillfactor\""
+        ))
+        .with_detail("Valid values are between \"10\" and \"100\".")),
+    }
+}

@@ -1,0 +1,297 @@
+//! CREATE INDEX and REINDEX.
+//!
+//! An index is built beside the readers, while writers wait ([`Session::build_indexes`]); with
+//! CONCURRENTLY too, which only keeps it out of transaction blocks here. A rebuilt index is a new
+//! tree in the place of the old one. The primary key is the table's own tree, of which nothing is
+//! derived, so there is nothing of it to rebuild.
+//!
+//! # What it leaves out
+//! Expressions, conditions, INCLUDE, NULLS NOT DISTINCT, operator classes and methods other than
+//! btree: 0A000.
+
+use std::sync::Arc;
+
+use base::engine::TableLock;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    IndexStmt, Node, RangeVar, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls,
+};
+
+use super::super::utility::tag;
+use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::table::{choose_name, cut_name};
+use crate::bind::qualified;
+use crate::catalog::store::{self, duplicate_relation};
+use crate::catalog::{Index, IndexedColumn, RelationKind, RelationRef, Table, PG_CATALOG};
+use crate::parser::NodeEnum;
+
+impl Session {
+    /// The table that a name means once it is locked so.
+    pub(in super::super) fn lock_named(
+        &mut self,
+        range: &RangeVar,
+        mode: TableLock,
+    ) -> Result<Arc<Table>> {
+        loop {
+            let table = self.find_table(range)?;
+            self.lock_mode(&table, mode)?;
+            let again = self.find_table(range)?;
+            if again.tree == table.tree && again.oid == table.oid {
+                return Ok(again);
+            }
+        }
+    }
+
+    pub(super) fn create_index(
+        &mut self,
+        create: &IndexStmt,
+        sink: &mut dyn Sink,
+        alone: bool,
+    ) -> Result<CommandTag> {
+        if create.concurrent {
+            self.require_no_block("CREATE INDEX CONCURRENTLY", alone)?;
+        }
+        refuse_index_options(create)?;
+        let range = create
+            .relation
+            .as_ref()
+            .ok_or_else(|| Error::internal("an index without a table"))?;
+        let old = self.lock_named(range, TableLock::ShareRowExclusive)?;
+        if !old.kind.has_rows() {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("cannot create index on relation \"{}\"", old.name),
+            )
+            .with_detail(format!(
+                "This operation is not supported for {}s.",
+                old.kind.noun()
+            )));
+        }
+        self.refuse_pending(&old, "CREATE INDEX")?;
+        let catalog = self.current_catalog()?;
+        let mut columns = Vec::new();
+        for node in &create.index_params {
+            columns.push(indexed_column(node, &old)?);
+        }
+        let names: Vec<_> = columns
+            .iter()
+            .map(|column| old.columns[column.column].name.as_str())
+            .collect();
+        let taken = |name: &str| catalog.relation(old.schema, name).is_some();
+        let name = match create.idxname.as_str() {
+            "" => choose_name(&old.name, &names.join("_"), "idx", taken),
+            name => cut_name(name),
+        };
+        if taken(&name) {
+            if !create.if_not_exists {
+                return Err(duplicate_relation(&name));
+            }
+            let message = format!("relation \"{name}\" already exists, skipping");
+            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            return Ok(tag("CREATE INDEX"));
+        }
+        let mut new = (*old).clone();
+        let index = Index {
+            oid: self.new_oid()?,
+            name,
+            primary: false,
+            unique: create.unique,
+            constraint: 0,
+            tree: store::new_tree(self.shared.engine.as_ref())?,
+            columns,
+        };
+        store::index_descriptor(&new, &index)?;
+        new.indexes.push(index);
+        self.add_index(&old, new)?;
+        Ok(tag("CREATE INDEX"))
+    }
+
+    /// Builds the index that `new` has besides those of `old`, which may be its primary key, and
+    /// puts `new` into the catalog.
+    ///
+    /// # Errors
+    /// 42P07 when its name is taken; 23505 and 23502 when rows do not allow it.
+    pub(super) fn add_index(&mut self, old: &Arc<Table>, new: Table) -> Result<()> {
+        let is_new = |index: &&Index| old.indexes.iter().all(|known| known.oid != index.oid);
+        let index = new.indexes.iter().find(is_new).cloned();
+        let index = index.ok_or_else(|| Error::internal("a new index that is not there"))?;
+        let database = self.current_catalog()?.database.oid;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let (class, schema) = (store::NameClass::Relation, new.schema);
+        let txn = open.txn.as_mut();
+        if !store::claim_name(txn, class, database, schema, &index.name, index.oid)? {
+            return Err(duplicate_relation(&index.name));
+        }
+        match index.primary {
+            true => {
+                let new = self.with_new_trees(&new)?;
+                self.rekey(database, old, &new)?;
+            }
+            false => self.build_indexes(database, old, &new)?,
+        }
+        self.changed_catalog();
+        Ok(())
+    }
+
+    /// REINDEX.
+    pub(super) fn reindex(&mut self, reindex: &ReindexStmt, alone: bool) -> Result<CommandTag> {
+        let done = tag("REINDEX");
+        let kind = ReindexObjectType::try_from(reindex.kind);
+        let concurrent = reindex.params.iter().any(|node| {
+            matches!(&node.node, Some(NodeEnum::DefElem(option)) if option.defname == "concurrently")
+        });
+        if concurrent {
+            self.require_no_block("REINDEX CONCURRENTLY", alone)?;
+        }
+        match (kind, &reindex.relation) {
+            (Ok(ReindexObjectType::ReindexObjectTable), Some(range)) => {
+                let table = self.lock_named(range, TableLock::AccessExclusive)?;
+                self.rebuild(&table, |_| true)?;
+            }
+            (Ok(ReindexObjectType::ReindexObjectIndex), Some(range)) => {
+                self.reindex_one(range)?;
+            }
+            (Ok(ReindexObjectType::ReindexObjectSchema), _) => {
+                self.require_no_block("REINDEX SCHEMA", alone)?;
+                let catalog = self.current_catalog()?;
+                let schema = catalog.schema(&reindex.name).map(|schema| schema.oid);
+                let schema = schema.ok_or_else(|| {
+                    Error::new(
+                        SqlState::INVALID_SCHEMA_NAME,
+                        format!("schema \"{}\" does not exist", reindex.name),
+                    )
+                })?;
+                self.rebuild_all(|table| table.schema == schema)?;
+            }
+            (Ok(ReindexObjectType::ReindexObjectDatabase), _) => {
+                self.require_no_block("REINDEX DATABASE", alone)?;
+                let own = self.current_catalog()?.database.name.clone();
+                if !reindex.name.is_empty() && reindex.name != own {
+                    return Err(Error::new(
+                        SqlState::FEATURE_NOT_SUPPORTED,
+                        "can only reindex the currently open database",
+                    ));
+                }
+                self.rebuild_all(|table| table.schema != PG_CATALOG)?;
+            }
+            // The catalog's trees have no indexes.
+            (Ok(ReindexObjectType::ReindexObjectSystem), _) => {
+                self.require_no_block("REINDEX SYSTEM", alone)?;
+            }
+            _ => return Err(Error::internal("REINDEX of nothing")),
+        }
+        Ok(done)
+    }
+
+    fn reindex_one(&mut self, range: &RangeVar) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let Some(found) = self.find_range(range)? else {
+            return Err(Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{}\" does not exist", qualified(range)),
+            ));
+        };
+        let RelationRef::Index(of, place) = found else {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not an index", range.relname),
+            ));
+        };
+        let oid = catalog.tables[of].indexes[place].oid;
+        self.lock_exclusively(&catalog.tables[of])?;
+        let catalog = self.current_catalog()?;
+        match catalog.index_by_oid(oid) {
+            Some((table, _)) => self.rebuild(table, |index| index.oid == oid),
+            None => Err(Error::serialization(
+                "could not serialize access due to concurrent update",
+            )),
+        }
+    }
+
+    fn rebuild_all(&mut self, wanted: impl Fn(&Table) -> bool) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let mut tables = catalog.tables.iter();
+        while let Some(table) = tables.find(|table| table.kind.has_rows() && wanted(table)) {
+            self.lock_exclusively(table)?;
+            if let Some(table) = self.current_catalog()?.table_by_oid(table.oid).cloned() {
+                self.rebuild(&table, |_| true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds indexes of a table anew, which is locked against everyone.
+    fn rebuild(&mut self, old: &Arc<Table>, wanted: impl Fn(&Index) -> bool) -> Result<()> {
+        if old.kind == RelationKind::System {
+            return Ok(());
+        }
+        let mut new = (**old).clone();
+        let mut dropped = Vec::new();
+        for index in &mut new.indexes {
+            if !index.primary && wanted(index) {
+                dropped.push(index.tree);
+                index.tree = store::new_tree(self.shared.engine.as_ref())?;
+            }
+        }
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        let database = self.current_catalog()?.database.oid;
+        self.build_indexes(database, old, &new)?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        for tree in dropped {
+            store::drop_tree(open.txn.as_mut(), tree)?;
+        }
+        self.changed_catalog();
+        Ok(())
+    }
+}
+
+fn indexed_column(node: &Node, table: &Table) -> Result<IndexedColumn> {
+    let Some(NodeEnum::IndexElem(element)) = &node.node else {
+        return Err(Error::internal("an index of no element"));
+    };
+    if element.name.is_empty() {
+        return Err(Error::unsupported("an index on an expression"));
+    }
+    if !element.opclass.is_empty() {
+        return Err(Error::unsupported("an operator class of an index"));
+    }
+    let column = table.column(&element.name).ok_or_else(|| {
+        Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{}\" does not exist", element.name),
+        )
+    })?;
+    let descending = element.ordering == SortByDir::SortbyDesc as i32;
+    // An inverted column has its NULLs first, as PostgreSQL's default is.
+    let nulls_first = match SortByNulls::try_from(element.nulls_ordering) {
+        Ok(SortByNulls::SortbyNullsFirst) => true,
+        Ok(SortByNulls::SortbyNullsLast) => false,
+        _ => descending,
+    };
+    if nulls_first != descending {
+        return Err(Error::unsupported("this order of NULLs in an index"));
+    }
+    Ok(IndexedColumn { column, descending })
+}
+
+fn refuse_index_options(create: &IndexStmt) -> Result<()> {
+    let method = create.access_method.as_str();
+    let refused = [
+        (!matches!(method, "" | "btree"), "an index other than btree"),
+        (create.where_clause.is_some(), "a partial index"),
+        (!create.index_including_params.is_empty(), "INCLUDE"),
+        (create.nulls_not_distinct, "NULLS NOT DISTINCT"),
+        (!create.table_space.is_empty(), "TABLESPACE"),
+    ];
+    match refused.into_iter().find(|refused| refused.0) {
+        Some((_, feature)) => Err(Error::unsupported(feature)),
+        None => Ok(()),
+    }
+}
