@@ -347,6 +347,10 @@ impl Binder<'_> {
                     expr.location.0,
                 ));
             }
+            if expr.any(&|part| matches!(part.kind, ExprKind::SetCall(..))) {
+                let what = "grouping by an output column that is a set";
+                return Err(self.unsupported(what, expr.location.0));
+            }
             let expr = self.settle(expr)?;
             if !grouping.groups.contains(&expr) {
                 grouping.groups.push(expr);
