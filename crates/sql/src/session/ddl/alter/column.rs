@@ -125,7 +125,7 @@ impl Session {
         let place = match column_place(table, &command.name) {
             Ok(place) => place,
             Err(missing) if command.missing_ok => {
-                return self.skip(&missing.message().to_owned(), sink);
+                return self.skip(missing.message(), sink);
             }
             Err(missing) => return Err(missing),
         };

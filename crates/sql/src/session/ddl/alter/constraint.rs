@@ -250,7 +250,7 @@ impl Session {
         let Some(oid) = constraint_oid(table, &command.name) else {
             let missing = missing(table, &command.name);
             return match command.missing_ok {
-                true => self.skip(&missing.message().to_owned(), sink),
+                true => self.skip(missing.message(), sink),
                 false => Err(missing),
             };
         };
