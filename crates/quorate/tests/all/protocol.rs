@@ -741,6 +741,26 @@ fn scripts() -> Vec<(&'static str, Vec<u8>)> {
                 parts.concat()
             },
         ),
+        ("COPY in binary", {
+            let header = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+            let row = b"\0\x03\0\0\0\x04\0\0\0\x32\0\0\0\x03bin\xff\xff\xff\xff";
+            let copy = |data: &[&[u8]]| {
+                let asked = query("copy wired from stdin (format binary)");
+                [asked, message(b'd', data), message(b'c', &[])].concat()
+            };
+            let parts = [
+                copy(&[header, row, b"\xff\xff"]),
+                copy(&[b"PGCOPY\n\xff\r\n\x01\0\0\0\0\0\0\0\0"]),
+                copy(&[&header[..15]]),
+                copy(&[header, b"\0\x02"]),
+                copy(&[header, &row[..12]]),
+                copy(&[header, b"\0\x03\0\0\0\x05\0\0\0\x32\0"]),
+                copy(&[header, b"\0\x03\xff\xff\xff\xfe"]),
+                copy(&[header, b"\xff\xff", row]),
+                query("copy (select k, v, n from wired where k = 50) to stdout (format binary)"),
+            ];
+            parts.concat()
+        }),
         (
             "COPY data for nobody",
             [copy_data("1"), copy_done(), query("select 1")].concat(),
