@@ -416,7 +416,7 @@ fn address_of(oids: &[u32]) -> Address {
 }
 
 /// Inserts or replaces a row.
-fn put(txn: &mut dyn Transaction, tree: TreeId, key: &[u32], row: &[u8]) -> Result<()> {
+pub(super) fn put(txn: &mut dyn Transaction, tree: TreeId, key: &[u32], row: &[u8]) -> Result<()> {
     let key = store::oid_key(key);
     let mut old = Vec::new();
     let outcome = if txn.get(tree, &key, &mut old)? {

@@ -157,6 +157,11 @@ pub fn drop_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Re
     for name in names {
         free_name(txn, NameClass::Relation, database, table.schema, name)?;
     }
+    cluster::forget_object(txn, database, Address::CLASS, table.oid)?;
+    for index in &table.indexes {
+        cluster::forget_object(txn, database, Address::CLASS, index.oid)?;
+        cluster::forget_object(txn, database, Address::CONSTRAINT, index.constraint)?;
+    }
     drop_trees(txn, table)
 }
 
@@ -286,8 +291,22 @@ pub fn insert_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) 
     Ok(inserted == Inserted::Done)
 }
 
+/// Replaces a schema; its name stays.
+pub fn update_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<()> {
+    let row = schema_row(schema);
+    cluster::put(txn, SCHEMAS, &[database, schema.oid], &row)
+}
+
+fn schema_row(schema: &Schema) -> Vec<u8> {
+    RowBuilder::new(2)
+        .value(schema.name.as_bytes())
+        .value(&schema.owner.to_be_bytes())
+        .finish()
+}
+
 /// Removes a schema, which must be empty.
 pub fn drop_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<()> {
+    cluster::forget_object(txn, database, Address::NAMESPACE, schema.oid)?;
     free_name(txn, NameClass::Schema, database, 0, &schema.name)?;
     remove(txn, SCHEMAS, &oid_key(&[database, schema.oid]))
 }

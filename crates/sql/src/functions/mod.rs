@@ -34,6 +34,7 @@ mod moments;
 pub mod pattern;
 pub mod registry;
 pub mod resolve;
+pub mod scram;
 pub mod strings;
 pub mod system;
 mod table;

@@ -313,9 +313,7 @@ impl Session {
             "transaction_read_only" | "transaction_deferrable" => {
                 self.set_characteristic(name, value.unwrap_or("off"))?;
             }
-            "role" | "session_authorization" => {
-                return Err(Error::unsupported("SET ROLE"));
-            }
+            "role" | "session_authorization" => self.check_role_setting(name, value)?,
             _ => {}
         }
         self.shared.settings.set(name, value, local)?;
@@ -325,6 +323,64 @@ impl Session {
         }
         self.settings_changed();
         Ok(())
+    }
+
+    /// The setting that SET or RESET names, and its value; none for RESET ALL.
+    pub(super) fn setting_given(
+        &mut self,
+        set: &VariableSetStmt,
+    ) -> Result<Option<(String, Option<String>)>> {
+        let shown = |session: &Session| session.shared.settings.show(&set.name);
+        Ok(match VariableSetKind::try_from(set.kind) {
+            Ok(VariableSetKind::VarSetValue) => {
+                let value = setting_value(&set.name, &set.args)?;
+                super::check_setting(&set.name, &value)?;
+                let name = shown(self).map_or(set.name.clone(), |shown| shown.0);
+                Some((name, Some(value)))
+            }
+            Ok(VariableSetKind::VarSetCurrent) => {
+                let (name, value) = shown(self)?;
+                Some((name, Some(value)))
+            }
+            Ok(VariableSetKind::VarReset | VariableSetKind::VarSetDefault) => {
+                Some((shown(self)?.0, None))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether this session may act as a role (SET ROLE, SET SESSION AUTHORIZATION).
+    fn check_role_setting(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let Some(value) = value.filter(|value| name != "role" || *value != "none") else {
+            return Ok(());
+        };
+        let catalog = self.current_catalog()?;
+        let role = catalog.role(value).ok_or_else(|| {
+            Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("role \"{value}\" does not exist"),
+            )
+        })?;
+        let as_whom = match name {
+            "role" => self.shared.settings.session_user(),
+            // Who connected may change who the session is, whoever it is now.
+            _ => self.shared.start.user.as_str(),
+        };
+        let own = catalog.role(as_whom);
+        let allowed = own.is_some_and(|own| match name {
+            "role" => catalog.is_member(own.oid, role.oid),
+            _ => own.superuser || own.oid == role.oid,
+        });
+        match allowed {
+            true => Ok(()),
+            false => Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                match name {
+                    "role" => format!("permission denied to set role \"{value}\""),
+                    _ => "permission denied to set session authorization".to_owned(),
+                },
+            )),
+        }
     }
 
     pub(super) fn settings_changed(&mut self) {

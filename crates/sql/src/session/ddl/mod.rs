@@ -2,11 +2,15 @@
 
 mod alter;
 mod build;
+mod comment;
+mod database;
 mod drop;
 mod foreign;
+pub(crate) mod grant;
 mod index;
 mod like;
 mod rename;
+mod role;
 mod schema;
 mod sequence;
 mod table;
@@ -63,8 +67,23 @@ impl Session {
             NodeEnum::AlterObjectSchemaStmt(alter) => self.set_schema(alter, sink)?,
             NodeEnum::CreatedbStmt(create) => {
                 self.require_no_block("CREATE DATABASE", alone)?;
-                self.create_database(&create.dbname)?
+                self.create_database(create)?
             }
+            NodeEnum::DropdbStmt(drop) => {
+                self.require_no_block("DROP DATABASE", alone)?;
+                self.drop_database(drop, sink)?
+            }
+            NodeEnum::AlterDatabaseStmt(alter) => self.alter_database(alter)?,
+            NodeEnum::AlterDatabaseSetStmt(alter) => self.alter_database_set(alter)?,
+            NodeEnum::AlterOwnerStmt(alter) => self.alter_owner_of(alter)?,
+            NodeEnum::CreateRoleStmt(create) => self.create_role(create, sink)?,
+            NodeEnum::AlterRoleStmt(alter) => self.alter_role(alter, sink)?,
+            NodeEnum::AlterRoleSetStmt(alter) => self.alter_role_set(alter)?,
+            NodeEnum::DropRoleStmt(drop) => self.drop_roles(drop, sink)?,
+            NodeEnum::GrantRoleStmt(grant) => self.grant_roles(grant, sink)?,
+            NodeEnum::GrantStmt(grant) => self.grant(grant, sink)?,
+            NodeEnum::CommentStmt(comment) => self.comment(comment)?,
+            NodeEnum::CreateExtensionStmt(create) => self.create_extension(create, sink)?,
             _ => return Err(Error::unsupported("this statement")),
         };
         self.changed_catalog();
@@ -198,27 +217,6 @@ impl Session {
         Ok(new)
     }
 
-    fn create_database(&mut self, name: &str) -> Result<CommandTag> {
-        let catalog = self.current_catalog()?;
-        let database = crate::catalog::Database {
-            oid: self.new_oid()?,
-            name: cut_name(name),
-            owner: self.own_role(&catalog),
-            ..crate::catalog::Database::default()
-        };
-        let inserted = match &mut self.open {
-            Some(open) => store::insert_database(open.txn.as_mut(), &database)?,
-            None => false,
-        };
-        match inserted {
-            true => Ok(tag("CREATE DATABASE")),
-            false => Err(Error::new(
-                SqlState::DUPLICATE_DATABASE,
-                format!("database \"{}\" already exists", database.name),
-            )),
-        }
-    }
-
     /// The value of an expression without columns, as a type.
     pub(super) fn evaluate(&mut self, text: &str, node: &Node, ty: TypeId) -> Result<Datum> {
         self.ensure_open()?;
@@ -282,27 +280,34 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::CreateSchemaStmt(_)
         | NodeEnum::RenameStmt(_)
         | NodeEnum::AlterObjectSchemaStmt(_)
-        | NodeEnum::CreatedbStmt(_) => return None,
+        | NodeEnum::CreatedbStmt(_)
+        | NodeEnum::DropdbStmt(_)
+        | NodeEnum::AlterDatabaseStmt(_)
+        | NodeEnum::AlterDatabaseSetStmt(_)
+        | NodeEnum::AlterOwnerStmt(_)
+        | NodeEnum::CreateRoleStmt(_)
+        | NodeEnum::AlterRoleStmt(_)
+        | NodeEnum::AlterRoleSetStmt(_)
+        | NodeEnum::DropRoleStmt(_)
+        | NodeEnum::GrantRoleStmt(_)
+        | NodeEnum::GrantStmt(_)
+        | NodeEnum::CommentStmt(_)
+        | NodeEnum::CreateExtensionStmt(_) => return None,
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
         NodeEnum::CallStmt(_) => "CALL",
         NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
-        NodeEnum::CreateRoleStmt(_) => "CREATE ROLE",
-        NodeEnum::AlterRoleStmt(_) => "ALTER ROLE",
-        NodeEnum::DropRoleStmt(_) => "DROP ROLE",
-        NodeEnum::GrantStmt(_) | NodeEnum::GrantRoleStmt(_) => "GRANT",
-        NodeEnum::DropdbStmt(_) => "DROP DATABASE",
-        NodeEnum::AlterDatabaseStmt(_) | NodeEnum::AlterDatabaseSetStmt(_) => "ALTER DATABASE",
         NodeEnum::AlterSystemStmt(_) => "ALTER SYSTEM",
+        NodeEnum::AlterDefaultPrivilegesStmt(_) => "ALTER DEFAULT PRIVILEGES",
+        NodeEnum::DropOwnedStmt(_) => "DROP OWNED",
+        NodeEnum::ReassignOwnedStmt(_) => "REASSIGN OWNED",
         NodeEnum::ListenStmt(_) => "LISTEN",
         NodeEnum::NotifyStmt(_) => "NOTIFY",
         NodeEnum::UnlistenStmt(_) => "UNLISTEN",
         NodeEnum::MergeStmt(_) => "MERGE",
         NodeEnum::ClusterStmt(_) => "CLUSTER",
-        NodeEnum::CommentStmt(_) => "COMMENT",
         NodeEnum::CompositeTypeStmt(_) => "CREATE TYPE",
         NodeEnum::CreateEnumStmt(_) => "CREATE TYPE",
         NodeEnum::CreateDomainStmt(_) => "CREATE DOMAIN",
-        NodeEnum::CreateExtensionStmt(_) => "CREATE EXTENSION",
         NodeEnum::RuleStmt(_) => "CREATE RULE",
         NodeEnum::LoadStmt(_) => "LOAD",
         _ => "this statement",

@@ -47,6 +47,15 @@ impl Session {
         if object == Ok(ObjectType::ObjectSchema) {
             return self.rename_schema(&rename.subname, &rename.newname);
         }
+        match object {
+            Ok(ObjectType::ObjectRole) => {
+                return self.rename_role(&rename.subname, &rename.newname)
+            }
+            Ok(ObjectType::ObjectDatabase) => {
+                return self.rename_database(&rename.subname, &rename.newname)
+            }
+            _ => {}
+        }
         let of = ObjectType::try_from(rename.relation_type).map_err(|_| ());
         let range = rename.relation.as_ref();
         if let Some(kind) = part_of_table(object, of) {

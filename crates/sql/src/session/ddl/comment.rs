@@ -1,0 +1,324 @@
+//! COMMENT ON, and CREATE EXTENSION of what is built in.
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{CommentStmt, CreateExtensionStmt, ObjectType, RangeVar};
+
+use super::super::utility::tag;
+use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::grant::must_own;
+use super::role::no_role;
+use super::{database, texts};
+use crate::catalog::cluster::{self, Address};
+use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PUBLIC};
+use crate::functions::{self, function_by_oid};
+use crate::parser::NodeEnum;
+use crate::types::TypeId;
+
+/// The extension that is there.
+const PLPGSQL: &str = "plpgsql";
+
+fn missing(message: String) -> Error {
+    Error::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+/// A name of up to two parts as a relation.
+fn range_of(names: &[String]) -> RangeVar {
+    RangeVar {
+        relname: names.last().cloned().unwrap_or_default(),
+        schemaname: match names {
+            [.., schema, _] => schema.clone(),
+            _ => String::new(),
+        },
+        location: -1,
+        ..RangeVar::default()
+    }
+}
+
+impl Session {
+    pub(super) fn comment(&mut self, comment: &CommentStmt) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let object = ObjectType::try_from(comment.objtype);
+        let node = comment.object.as_ref().and_then(|node| node.node.as_ref());
+        let names = match node {
+            Some(NodeEnum::List(list)) => texts(&list.items),
+            Some(NodeEnum::String(name)) => vec![name.sval.clone()],
+            _ => Vec::new(),
+        };
+        let address = match (object, node) {
+            (
+                Ok(
+                    object @ (ObjectType::ObjectTable
+                    | ObjectType::ObjectView
+                    | ObjectType::ObjectMatview
+                    | ObjectType::ObjectSequence
+                    | ObjectType::ObjectIndex),
+                ),
+                _,
+            ) => self.commented_relation(&catalog, object, &names)?,
+            (Ok(ObjectType::ObjectColumn), _) => self.commented_column(&catalog, &names)?,
+            (Ok(ObjectType::ObjectTabconstraint), _) => {
+                self.commented_constraint(&catalog, &names)?
+            }
+            (Ok(object), Some(NodeEnum::String(_))) => {
+                self.commented_name(&catalog, object, &names[0])?
+            }
+            (Ok(ObjectType::ObjectType), Some(NodeEnum::TypeName(name))) => {
+                let (ty, _) = self.type_of_name(&catalog, name)?;
+                self.must_be_superuser(&catalog, "type", &ty.to_string())?;
+                Address::of(Address::TYPE, ty.0)
+            }
+            (Ok(ObjectType::ObjectFunction), Some(NodeEnum::ObjectWithArgs(named))) => {
+                let mut types = Vec::new();
+                for node in &named.objargs {
+                    if let Some(NodeEnum::TypeName(name)) = &node.node {
+                        types.push(self.type_of_name(&catalog, name)?.0);
+                    }
+                }
+                let names = texts(&named.objname);
+                let name = names.last().map_or("", String::as_str);
+                let function = function_of(name, &types)?;
+                self.must_be_superuser(&catalog, "function", name)?;
+                Address::of(Address::PROC, function)
+            }
+            _ => return Err(Error::unsupported("COMMENT ON this kind of object")),
+        };
+        let text = match comment.comment.as_str() {
+            // What is there from the start would show again.
+            "" if address == Address::of(Address::NAMESPACE, PUBLIC) => Some(""),
+            "" => None,
+            text => Some(text),
+        };
+        if let Some(open) = &mut self.open {
+            cluster::put_comment(open.txn.as_mut(), catalog.database.oid, address, text)?;
+        }
+        Ok(tag("COMMENT"))
+    }
+
+    fn type_of_name(
+        &mut self,
+        catalog: &std::sync::Arc<Catalog>,
+        name: &pg_query::protobuf::TypeName,
+    ) -> Result<(TypeId, i32)> {
+        let search_path = self.search_path(catalog);
+        let cx = crate::bind::BindContext {
+            catalog,
+            search_path: &search_path,
+            eval: &self.eval,
+            text: "",
+            variables: None,
+        };
+        crate::bind::types::resolve(&cx, name)
+    }
+
+    fn must_be_superuser(&mut self, catalog: &Catalog, noun: &str, name: &str) -> Result<()> {
+        match self.current_role(catalog)?.superuser {
+            true => Ok(()),
+            false => Err(must_own(noun, name)),
+        }
+    }
+
+    fn must_own_table(&mut self, catalog: &Catalog, table: &Table) -> Result<()> {
+        let own = self.current_role(catalog)?;
+        match catalog.has_privileges_of(own.oid, table.owner) {
+            true => Ok(()),
+            false => Err(must_own(table.kind.noun(), &table.name)),
+        }
+    }
+
+    fn commented_relation(
+        &mut self,
+        catalog: &Catalog,
+        object: ObjectType,
+        names: &[String],
+    ) -> Result<Address> {
+        let range = range_of(names);
+        let shown = names.join(".");
+        let found = self.find_range(&range)?;
+        let found = found.ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{shown}\" does not exist"),
+            )
+        })?;
+        let (oid, table, is) = match found {
+            RelationRef::Table(place) => {
+                let table = &catalog.tables[place];
+                (table.oid, table, Some(table.kind))
+            }
+            RelationRef::Index(place, index) => {
+                let table = &catalog.tables[place];
+                (table.indexes[index].oid, table, None)
+            }
+        };
+        let (right, noun) = match object {
+            ObjectType::ObjectIndex => (is.is_none(), "an index"),
+            ObjectType::ObjectView => (is == Some(RelationKind::View), "a view"),
+            ObjectType::ObjectMatview => (
+                is == Some(RelationKind::MaterializedView),
+                "a materialized view",
+            ),
+            ObjectType::ObjectSequence => (is == Some(RelationKind::Sequence), "a sequence"),
+            _ => (
+                matches!(is, Some(RelationKind::Table | RelationKind::System)),
+                "a table",
+            ),
+        };
+        if !right {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not {noun}", range.relname),
+            ));
+        }
+        let table = table.clone();
+        self.must_own_table(catalog, &table)?;
+        Ok(Address::of(Address::CLASS, oid))
+    }
+
+    fn commented_column(&mut self, catalog: &Catalog, names: &[String]) -> Result<Address> {
+        let Some((column, of)) = names.split_last() else {
+            return Err(Error::internal("COMMENT ON COLUMN of nothing"));
+        };
+        let table = self.find_table_in("", &range_of(of))?;
+        let place = table.column(column).ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!(
+                    "column \"{column}\" of relation \"{}\" does not exist",
+                    table.name
+                ),
+            )
+        })?;
+        self.must_own_table(catalog, &table)?;
+        Ok(Address {
+            class: Address::CLASS,
+            object: table.oid,
+            column: u32::try_from(place + 1).unwrap_or(u32::MAX),
+        })
+    }
+
+    fn commented_constraint(&mut self, catalog: &Catalog, names: &[String]) -> Result<Address> {
+        let Some((name, of)) = names.split_last() else {
+            return Err(Error::internal("COMMENT ON CONSTRAINT of nothing"));
+        };
+        let table = self.find_table_in("", &range_of(of))?;
+        let indexes = table.indexes.iter();
+        let indexes = indexes.filter(|index| index.constraint != 0);
+        let found = indexes
+            .map(|index| (&index.name, index.constraint))
+            .chain(table.checks.iter().map(|check| (&check.name, check.oid)))
+            .chain(table.foreign_keys.iter().map(|key| (&key.name, key.oid)))
+            .find(|known| known.0 == name);
+        let (_, oid) = found.ok_or_else(|| {
+            missing(format!(
+                "constraint \"{name}\" for table \"{}\" does not exist",
+                table.name
+            ))
+        })?;
+        self.must_own_table(catalog, &table)?;
+        Ok(Address::of(Address::CONSTRAINT, oid))
+    }
+
+    /// An object that has a name of one part.
+    fn commented_name(
+        &mut self,
+        catalog: &Catalog,
+        object: ObjectType,
+        name: &str,
+    ) -> Result<Address> {
+        let own = self.current_role(catalog)?;
+        match object {
+            ObjectType::ObjectSchema => {
+                let schema = catalog.schema(name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::INVALID_SCHEMA_NAME,
+                        format!("schema \"{name}\" does not exist"),
+                    )
+                })?;
+                if !catalog.has_privileges_of(own.oid, schema.owner) {
+                    return Err(must_own("schema", name));
+                }
+                Ok(Address::of(Address::NAMESPACE, schema.oid))
+            }
+            ObjectType::ObjectDatabase => {
+                let found = database::named(catalog, name)?;
+                if !catalog.has_privileges_of(own.oid, found.owner) {
+                    return Err(must_own("database", name));
+                }
+                Ok(Address::of(Address::DATABASE, found.oid))
+            }
+            ObjectType::ObjectRole => {
+                let role = catalog.role(name).ok_or_else(|| no_role(name))?;
+                if !own.superuser && (role.superuser || !own.create_role) {
+                    return Err(Error::new(
+                        SqlState::INSUFFICIENT_PRIVILEGE,
+                        match role.superuser {
+                            true => "must be superuser".to_owned(),
+                            false => "must have CREATEROLE privilege".to_owned(),
+                        },
+                    ));
+                }
+                Ok(Address::of(Address::ROLE, role.oid))
+            }
+            ObjectType::ObjectExtension if name == PLPGSQL => {
+                self.must_be_superuser(catalog, "extension", name)?;
+                Ok(Address::of(Address::EXTENSION, 13_559))
+            }
+            ObjectType::ObjectLanguage if name == PLPGSQL => {
+                self.must_be_superuser(catalog, "language", name)?;
+                Ok(Address::of(Address::LANGUAGE, 13_563))
+            }
+            ObjectType::ObjectExtension => {
+                Err(missing(format!("extension \"{name}\" does not exist")))
+            }
+            ObjectType::ObjectLanguage => {
+                Err(missing(format!("language \"{name}\" does not exist")))
+            }
+            ObjectType::ObjectTablespace => match name {
+                "pg_default" => Ok(Address::of(Address::TABLESPACE, 1_663)),
+                "pg_global" => Ok(Address::of(Address::TABLESPACE, 1_664)),
+                _ => Err(missing(format!("tablespace \"{name}\" does not exist"))),
+            },
+            _ => Err(Error::unsupported("COMMENT ON this kind of object")),
+        }
+    }
+
+    /// CREATE EXTENSION: only what is built in is there.
+    pub(super) fn create_extension(
+        &mut self,
+        create: &CreateExtensionStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let name = &create.extname;
+        if name != PLPGSQL {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("extension \"{name}\" is not available"),
+            )
+            .with_detail(
+                "Quorate has no extensions besides those that are built in.".to_owned(),
+            )
+            .with_hint("The extension must first be installed on the system where PostgreSQL is running."));
+        }
+        let message = format!("extension \"{name}\" already exists");
+        if !create.if_not_exists {
+            return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+        }
+        let body = Error::new(SqlState::DUPLICATE_OBJECT, format!("{message}, skipping"));
+        self.notice(NoticeSeverity::Notice, body, sink)?;
+        Ok(tag("CREATE EXTENSION"))
+    }
+}
+
+fn function_of(name: &str, types: &[TypeId]) -> Result<u32> {
+    let named = functions::functions_named(name).iter();
+    let found = named
+        .filter(|function| function.arguments == types)
+        .find(|function| function_by_oid(function.oid).is_some());
+    found.map(|function| function.oid).ok_or_else(|| {
+        let shown: Vec<_> = types.iter().map(TypeId::to_string).collect();
+        Error::new(
+            SqlState::UNDEFINED_FUNCTION,
+            format!("function {name}({}) does not exist", shown.join(", ")),
+        )
+    })
+}

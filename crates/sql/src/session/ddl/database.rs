@@ -1,0 +1,352 @@
+//! Databases: CREATE, ALTER, DROP. Each has schemas and tables of its own in the one catalog.
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    AlterDatabaseSetStmt, AlterDatabaseStmt, CreatedbStmt, DefElem, DropdbStmt, Node,
+};
+
+use super::super::utility::{option_text, tag};
+use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::role::no_role;
+use super::table::cut_name;
+use crate::catalog::{cluster, store, Catalog, Database, RelationKind, Role};
+use crate::parser::NodeEnum;
+
+/// 3D000.
+pub(super) fn named<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Database> {
+    let found = catalog.databases.iter().find(|known| known.name == name);
+    found.ok_or_else(|| {
+        Error::new(
+            SqlState::INVALID_CATALOG_NAME,
+            format!("database \"{name}\" does not exist"),
+        )
+    })
+}
+
+fn options(nodes: &[Node]) -> Result<Vec<&DefElem>> {
+    let mut found: Vec<&DefElem> = Vec::new();
+    for node in nodes {
+        let Some(NodeEnum::DefElem(option)) = &node.node else {
+            continue;
+        };
+        if found.iter().any(|known| known.defname == option.defname) {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "conflicting or redundant options",
+            ));
+        }
+        found.push(option);
+    }
+    Ok(found)
+}
+
+fn must_own(catalog: &Catalog, own: &Role, database: &Database) -> Result<()> {
+    match catalog.has_privileges_of(own.oid, database.owner) {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of database {}", database.name),
+        )),
+    }
+}
+
+fn may_create(own: &Role) -> Result<()> {
+    match own.superuser || own.create_database {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            "permission denied to create database",
+        )),
+    }
+}
+
+/// What databases here cannot be but one thing.
+fn check_fixed(option: &DefElem) -> Result<()> {
+    let value = option_text(option);
+    let (allowed, what): (&[&str], &str) = match option.defname.as_str() {
+        "encoding" => (&["utf8", "utf-8", "unicode", "6"], "an encoding other than UTF8"),
+        "locale" | "lc_collate" | "lc_ctype" => {
+            (&["c.utf-8", "c.utf8", "c", "posix"], "a locale other than C")
+        }
+        "locale_provider" => (&["libc"], "a locale provider other than libc"),
+        "tablespace" => (&["pg_default"], "a tablespace of a database"),
+        "strategy" => (&["wal_log", "file_copy"], "this strategy"),
+        "oid" => (&[], "the oid of a database"),
+        other => {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("option \"{other}\" not recognized"),
+            ))
+        }
+    };
+    let value = value.to_ascii_lowercase();
+    match value.is_empty() || allowed.contains(&value.as_str()) {
+        true => Ok(()),
+        false => Err(Error::unsupported(what)),
+    }
+}
+
+/// Takes the options that both CREATE and ALTER have; false for another one.
+fn common(database: &mut Database, option: &DefElem) -> Result<bool> {
+    let on = || !matches!(option_text(option).as_str(), "false" | "0" | "off");
+    match option.defname.as_str() {
+        "allow_connections" => database.open = on(),
+        "is_template" => database.template = on(),
+        "connection_limit" => {
+            let limit = option_text(option).parse().unwrap_or(-2);
+            if limit < -1 {
+                return Err(Error::new(
+                    SqlState::INVALID_PARAMETER_VALUE,
+                    format!("invalid connection limit: {}", option_text(option)),
+                ));
+            }
+            database.connection_limit = limit;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+impl Session {
+    pub(super) fn create_database(&mut self, create: &CreatedbStmt) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?;
+        let mut database = Database {
+            oid: self.new_oid()?,
+            name: cut_name(&create.dbname),
+            owner: own.oid,
+            ..Database::default()
+        };
+        let mut template = "template1".to_owned();
+        for option in options(&create.options)? {
+            if common(&mut database, option)? {
+                continue;
+            }
+            match option.defname.as_str() {
+                "owner" => {
+                    let name = option_text(option);
+                    let owner = catalog.role(&name).ok_or_else(|| no_role(&name))?;
+                    if !catalog.is_member(own.oid, owner.oid) {
+                        return Err(Error::new(
+                            SqlState::INSUFFICIENT_PRIVILEGE,
+                            format!("must be member of role \"{name}\""),
+                        ));
+                    }
+                    database.owner = owner.oid;
+                }
+                "template" if option.arg.is_some() => template = option_text(option),
+                "template" => {}
+                _ => check_fixed(option)?,
+            }
+        }
+        may_create(&own)?;
+        if named(&catalog, &database.name).is_ok() {
+            return Err(duplicate(&database.name));
+        }
+        let source = named(&catalog, &template).map_err(|_| {
+            Error::new(
+                SqlState::INVALID_CATALOG_NAME,
+                format!("template database \"{template}\" does not exist"),
+            )
+        })?;
+        if !source.template && !catalog.has_privileges_of(own.oid, source.owner) {
+            return Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to copy database \"{template}\""),
+            ));
+        }
+        let content = self.database_content(&template)?;
+        if content.is_some_and(|content| !is_empty(&content)) {
+            return Err(Error::unsupported("a template database with objects in it"));
+        }
+        let inserted = match &mut self.open {
+            Some(open) => store::insert_database(open.txn.as_mut(), &database)?,
+            None => false,
+        };
+        match inserted {
+            true => Ok(tag("CREATE DATABASE")),
+            false => Err(duplicate(&database.name)),
+        }
+    }
+
+    /// The catalog of another database, as this transaction sees it.
+    fn database_content(&mut self, name: &str) -> Result<Option<Catalog>> {
+        let version = self.shared.engine.catalog_version();
+        match &mut self.open {
+            Some(open) => store::load(open.txn.as_mut(), version, name),
+            None => Err(Error::internal("nothing is open")),
+        }
+    }
+
+    pub(super) fn drop_database(
+        &mut self,
+        drop: &DropdbStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?;
+        let database = match named(&catalog, &drop.dbname) {
+            Ok(database) => database.clone(),
+            Err(missing) if drop.missing_ok => {
+                let message = format!("{}, skipping", missing.message());
+                let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+                self.notice(NoticeSeverity::Notice, body, sink)?;
+                return Ok(tag("DROP DATABASE"));
+            }
+            Err(missing) => return Err(missing),
+        };
+        must_own(&catalog, &own, &database)?;
+        if database.template {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                "cannot drop a template database",
+            ));
+        }
+        if database.oid == catalog.database.oid {
+            return Err(Error::new(
+                SqlState::OBJECT_IN_USE,
+                "cannot drop the currently open database",
+            ));
+        }
+        self.check_database_idle(&database.name)?;
+        let Some(content) = self.database_content(&database.name)? else {
+            return Err(Error::internal("a database without a catalog"));
+        };
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        for table in &content.tables {
+            if table.kind != RelationKind::System {
+                store::drop_table(open.txn.as_mut(), database.oid, table)?;
+            }
+        }
+        for schema in &content.schemas {
+            store::drop_schema(open.txn.as_mut(), database.oid, schema)?;
+        }
+        cluster::drop_database(open.txn.as_mut(), &database)?;
+        Ok(tag("DROP DATABASE"))
+    }
+
+    /// 55006 when other sessions are in a database.
+    fn check_database_idle(&self, name: &str) -> Result<()> {
+        let count = self.shared.sessions_in(name);
+        if count == 0 {
+            return Ok(());
+        }
+        let detail = match count {
+            1 => "There is 1 other session using the database.".to_owned(),
+            count => format!("There are {count} other sessions using the database."),
+        };
+        Err(Error::new(
+            SqlState::OBJECT_IN_USE,
+            format!("database \"{name}\" is being accessed by other users"),
+        )
+        .with_detail(detail))
+    }
+
+    pub(super) fn alter_database(&mut self, alter: &AlterDatabaseStmt) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?;
+        let old = named(&catalog, &alter.dbname)?.clone();
+        must_own(&catalog, &own, &old)?;
+        let mut new = old.clone();
+        for option in options(&alter.options)? {
+            if !common(&mut new, option)? {
+                check_fixed(option)?;
+            }
+        }
+        if let Some(open) = &mut self.open {
+            cluster::update_database(open.txn.as_mut(), &old, &new)?;
+        }
+        Ok(tag("ALTER DATABASE"))
+    }
+
+    pub(super) fn alter_database_set(
+        &mut self,
+        alter: &AlterDatabaseSetStmt,
+    ) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?;
+        let database = named(&catalog, &alter.dbname)?.clone();
+        must_own(&catalog, &own, &database)?;
+        let set = alter.setstmt.as_ref();
+        let set = set.ok_or_else(|| Error::internal("ALTER DATABASE SET of nothing"))?;
+        self.change_settings(&catalog, database.oid, 0, set)?;
+        Ok(tag("ALTER DATABASE"))
+    }
+
+    pub(super) fn rename_database(&mut self, old: &str, new: &str) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?;
+        let database = named(&catalog, old)?.clone();
+        must_own(&catalog, &own, &database)?;
+        if !own.superuser && !own.create_database {
+            return Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                "permission denied to rename database",
+            ));
+        }
+        let renamed = Database {
+            name: cut_name(new),
+            ..database.clone()
+        };
+        if named(&catalog, &renamed.name).is_ok() {
+            return Err(duplicate(&renamed.name));
+        }
+        if database.oid == catalog.database.oid {
+            return Err(Error::unsupported("current database cannot be renamed"));
+        }
+        self.check_database_idle(old)?;
+        let done = match &mut self.open {
+            Some(open) => cluster::update_database(open.txn.as_mut(), &database, &renamed)?,
+            None => false,
+        };
+        match done {
+            true => Ok(tag("ALTER DATABASE")),
+            false => Err(duplicate(&renamed.name)),
+        }
+    }
+
+    /// ALTER DATABASE … OWNER TO.
+    pub(super) fn give_database(&mut self, name: &str, owner: &Role) -> Result<CommandTag> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?;
+        let old = named(&catalog, name)?.clone();
+        must_own(&catalog, &own, &old)?;
+        if !catalog.is_member(own.oid, owner.oid) {
+            return Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("must be member of role \"{}\"", owner.name),
+            ));
+        }
+        if old.owner != owner.oid {
+            may_create(&own).map_err(|_| {
+                Error::new(
+                    SqlState::INSUFFICIENT_PRIVILEGE,
+                    "permission denied to change owner of database",
+                )
+            })?;
+        }
+        let new = Database {
+            owner: owner.oid,
+            ..old.clone()
+        };
+        if let Some(open) = &mut self.open {
+            cluster::update_database(open.txn.as_mut(), &old, &new)?;
+        }
+        Ok(tag("ALTER DATABASE"))
+    }
+}
+
+fn duplicate(name: &str) -> Error {
+    Error::new(
+        SqlState::DUPLICATE_DATABASE,
+        format!("database \"{name}\" already exists"),
+    )
+}
+
+/// Whether a database has nothing that a user made.
+fn is_empty(content: &Catalog) -> bool {
+    let mut tables = content.tables.iter();
+    tables.all(|table| table.kind == RelationKind::System) && content.schemas.len() == 3
+}
