@@ -48,6 +48,7 @@ impl Binder<'_> {
         let table = self.copied_table(relation(copy)?)?;
         check_target(&table)?;
         self.lock(table.tree, TableLock::RowExclusive);
+        self.require_of(&table, crate::catalog::access::Privileges::INSERT);
         let filter = match &copy.where_clause {
             None => None,
             Some(_) => {
@@ -89,6 +90,7 @@ impl Binder<'_> {
             columns: Vec::new(),
             locks: std::mem::take(&mut self.locks),
             writes: true,
+            requires: std::mem::take(&mut self.requires),
         };
         Ok((bound, copy_from))
     }

@@ -54,6 +54,7 @@ use base::engine::TableLock;
 use base::{Error, Result, SqlState, TreeId};
 use pg_query::protobuf::{Node, RangeVar};
 
+use crate::catalog::access::{Guarded, Privileges};
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
 use crate::parser::{char_position, NodeEnum};
 use crate::plan::Plan;
@@ -110,6 +111,22 @@ pub struct Bound {
     pub locks: Vec<(TreeId, TableLock)>,
     /// Whether it writes.
     pub writes: bool,
+    /// What whoever runs it must be allowed to do.
+    pub requires: Vec<Required>,
+}
+
+/// A privilege that a statement needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Required {
+    /// On what.
+    pub kind: Guarded,
+    /// Its oid.
+    pub object: u32,
+    /// What.
+    pub privileges: Privileges,
+    /// Who needs it: the owner of the view that names the object, or else whoever runs the
+    /// statement.
+    pub view_owner: Option<u32>,
 }
 
 /// Binds one statement.
@@ -134,6 +151,7 @@ pub struct Binder<'a> {
     expanding: Vec<u32>,
     /// What the text names, if that is asked for.
     recorded: Option<fixed::Recorded>,
+    requires: Vec<Required>,
 }
 
 impl<'a> Binder<'a> {
@@ -157,6 +175,7 @@ impl<'a> Binder<'a> {
             nullable: 0,
             expanding: Vec::new(),
             recorded: None,
+            requires: Vec::new(),
         }
     }
 
@@ -180,6 +199,7 @@ impl<'a> Binder<'a> {
             columns,
             locks: std::mem::take(&mut self.locks),
             writes,
+            requires: std::mem::take(&mut self.requires),
         })
     }
 
@@ -238,7 +258,42 @@ impl<'a> Binder<'a> {
         if table.kind != RelationKind::System {
             self.lock(table.tree, lock);
         }
+        if !range.schemaname.is_empty() && !self.stored {
+            self.require(Guarded::Schema, table.schema, Privileges::USAGE);
+        }
+        match lock {
+            TableLock::AccessShare => self.require_of(&table, Privileges::SELECT),
+            TableLock::RowShare => {
+                self.require_of(&table, Privileges::SELECT);
+                self.require_of(&table, Privileges::UPDATE);
+            }
+            // What is written needs depends on how.
+            _ => {}
+        }
         Ok(table)
+    }
+
+    /// Notes that the statement needs a privilege on a relation.
+    fn require_of(&mut self, table: &Table, privileges: Privileges) {
+        self.require(Guarded::Table, table.oid, privileges);
+    }
+
+    fn require(&mut self, kind: Guarded, object: u32, privileges: Privileges) {
+        let view = self.expanding.last();
+        let view = view.and_then(|view| self.cx.catalog.table_by_oid(*view));
+        if self.stored && view.is_none() {
+            // The text of a table that the statement needs a privilege on anyway.
+            return;
+        }
+        let required = Required {
+            kind,
+            object,
+            privileges,
+            view_owner: view.map(|view| view.owner),
+        };
+        if !self.requires.contains(&required) {
+            self.requires.push(required);
+        }
     }
 
     fn lock(&mut self, tree: TreeId, mode: TableLock) {

@@ -104,6 +104,7 @@ impl<'a> Binder<'a> {
             columns: query.columns,
             locks: std::mem::take(&mut self.locks),
             writes: false,
+            requires: std::mem::take(&mut self.requires),
         })
     }
 

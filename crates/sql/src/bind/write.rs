@@ -18,6 +18,7 @@ use super::scope::{Scope, ScopeTable};
 use super::select::projection;
 use super::updatable::{Verb, Writable};
 use super::{boxed, inner, literals, qualified, Binder, OutputColumn};
+use crate::catalog::access::Privileges;
 use crate::catalog::{view, Column, Identity, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::parser::{self, NodeEnum};
@@ -30,6 +31,14 @@ impl Binder<'_> {
     fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
         let range = range.ok_or_else(|| Error::internal("a statement without its table"))?;
         let table = self.table(range, TableLock::RowExclusive)?;
+        self.require_of(
+            &table,
+            match verb {
+                Verb::Insert => Privileges::INSERT,
+                Verb::Update => Privileges::UPDATE,
+                Verb::Delete => Privileges::DELETE,
+            },
+        );
         if table.kind == RelationKind::System {
             return Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,
@@ -541,6 +550,9 @@ impl Binder<'_> {
     pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
         let before = self.with_clause(update.with_clause.as_ref(), None)?;
         let writable = self.target_table(update.relation.as_ref(), Verb::Update)?;
+        if update.where_clause.is_some() || update.returning_clause.is_some() {
+            self.require_of(&writable.named().clone(), Privileges::SELECT);
+        }
         let table = writable.base.clone();
         let alias = update
             .relation
@@ -584,6 +596,9 @@ impl Binder<'_> {
     pub(super) fn delete(&mut self, delete: &DeleteStmt) -> Result<Written> {
         let before = self.with_clause(delete.with_clause.as_ref(), None)?;
         let writable = self.target_table(delete.relation.as_ref(), Verb::Delete)?;
+        if delete.where_clause.is_some() || delete.returning_clause.is_some() {
+            self.require_of(&writable.named().clone(), Privileges::SELECT);
+        }
         let table = writable.base.clone();
         let alias = delete
             .relation

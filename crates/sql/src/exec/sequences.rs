@@ -10,6 +10,7 @@ use base::{Debt, Error, Result, SqlState};
 
 use super::Exec;
 use crate::catalog::depend::shown_name;
+use crate::catalog::access::Privileges;
 use crate::catalog::{Sequence, Table};
 use crate::plan::Row;
 use crate::types::{Datum, TypeId};
@@ -37,6 +38,12 @@ pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datu
     let Some(sequence) = &table.sequence else {
         return Err(no_sequence(cx, oid));
     };
+    let privileges = match name {
+        "nextval" => Privileges::USAGE.with(Privileges::UPDATE),
+        "setval" => Privileges::UPDATE,
+        _ => Privileges::USAGE.with(Privileges::SELECT),
+    };
+    super::privilege_functions::require_any(cx, &table, privileges)?;
     match name {
         "nextval" => next(cx, &table, sequence).map(Datum::Int8),
         "setval" => {

@@ -214,11 +214,13 @@ impl Session {
             ));
         }
         let catalog = Arc::new(catalog.ok_or_else(|| missing_database(&start.database))?);
+        check_entry(&catalog, &start)?;
         let mut settings = Settings::new(&start.user);
         settings.fix(
             "synchronous_standby_names",
             &engine.status().synchronous_standby_names,
         );
+        take_role_settings(&mut settings, &catalog, &start.user);
         for (name, value) in startup_settings(&start.settings) {
             settings.set_start(&name, &value)?;
         }
@@ -590,6 +592,57 @@ fn missing_database(name: &str) -> Error {
         SqlState::INVALID_CATALOG_NAME,
         format!("database \"{name}\" does not exist"),
     )
+}
+
+/// Whether a role may begin a session in a database.
+fn check_entry(catalog: &Catalog, start: &SessionStart) -> Result<()> {
+    use crate::catalog::access::{Guarded, Privileges};
+    let Some(role) = catalog.role(&start.user) else {
+        return Ok(());
+    };
+    if !role.login {
+        return Err(Error::new(
+            SqlState::INVALID_AUTHORIZATION,
+            format!("role \"{}\" is not permitted to log in", role.name),
+        ));
+    }
+    let database = &catalog.database;
+    if !database.open {
+        return Err(Error::new(
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "database \"{}\" is not currently accepting connections",
+                database.name
+            ),
+        ));
+    }
+    let acl = catalog.acl_of(Guarded::Database, database.oid);
+    let held = catalog.privileges(role.oid, &acl, Privileges::CONNECT);
+    match held.is_none() {
+        false => Ok(()),
+        true => Err(Error::new(
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            format!("permission denied for database \"{}\"", database.name),
+        )
+        .with_detail("User does not have CONNECT privilege.")),
+    }
+}
+
+/// The settings that ALTER ROLE and ALTER DATABASE gave, the most special last. One that cannot be
+/// taken any more keeps nobody out.
+fn take_role_settings(settings: &mut Settings, catalog: &Catalog, user: &str) {
+    let role = catalog.role(user);
+    let is_superuser = role.is_some_and(|role| role.superuser);
+    settings.fix("is_superuser", if is_superuser { "on" } else { "off" });
+    let role = role.map_or(0, |role| role.oid);
+    let own = catalog.database.oid;
+    for (database, role) in [(0, 0), (own, 0), (0, role), (own, role)] {
+        let known = catalog.settings.iter();
+        let known = known.filter(|known| (known.database, known.role) == (database, role));
+        for (name, value) in known.flat_map(|known| &known.values) {
+            let _ = settings.set_start(name, value);
+        }
+    }
 }
 
 /// The settings of a startup message, `options` (`-c name=value`) taken apart.

@@ -5,12 +5,15 @@ use std::rc::Rc;
 use base::engine::LockWait;
 use base::{Debt, Error, Result, SqlState};
 
+use super::ddl::grant::denied;
 use super::lock_names::named;
 use super::plan::Planned;
 use super::portal::Read;
 use super::sink::{KeptRows, RowView};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
+use crate::bind::Bound;
+use crate::catalog::access::Guarded;
 use crate::exec::{self, point, Exec};
 use crate::parser::NodeEnum;
 use crate::plan::{Plan, Row};
@@ -104,6 +107,36 @@ impl Session {
         ))
     }
 
+    /// 42501 for what the session's role may not do.
+    fn check_privileges(&self, planned: &Planned, bound: &Bound) -> Result<()> {
+        let catalog = &planned.catalog;
+        let role = catalog.role(self.shared.settings.current_user());
+        if role.is_some_and(|role| role.superuser) {
+            return Ok(());
+        }
+        let own = role.map_or(0, |role| role.oid);
+        for required in &bound.requires {
+            let role = required.view_owner.unwrap_or(own);
+            let acl = catalog.acl_of(required.kind, required.object);
+            let held = catalog.privileges(role, &acl, required.privileges);
+            if held.has(required.privileges) {
+                continue;
+            }
+            let (noun, name) = match required.kind {
+                Guarded::Schema => (
+                    "schema",
+                    catalog.schema_by_oid(required.object).map(|s| &s.name),
+                ),
+                _ => match catalog.table_by_oid(required.object) {
+                    Some(table) => (table.kind.noun(), Some(&table.name)),
+                    None => ("table", None),
+                },
+            };
+            return Err(denied(noun, name.map_or("", String::as_str)));
+        }
+        Ok(())
+    }
+
     /// Runs a plan whose locks are taken; returns how many rows it gave or wrote.
     pub(super) fn run_plan(
         &mut self,
@@ -136,6 +169,7 @@ impl Session {
         let Some(bound) = &planned.bound else {
             return Err(Error::internal("a statement without a plan"));
         };
+        self.check_privileges(planned, bound)?;
         self.owed.add(
             &planned.catalog.debt,
             self.shared.settings.parsed().durability,

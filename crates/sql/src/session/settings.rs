@@ -180,6 +180,9 @@ pub struct Parsed {
     pub bytea_escape: bool,
     /// `search_path`, taken apart.
     pub search_path: Vec<String>,
+    /// The role of the session, and the one that SET ROLE chose instead.
+    pub session_user: String,
+    pub role: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -264,6 +267,8 @@ impl Settings {
                 extra_float_digits: 1,
                 bytea_escape: false,
                 search_path: Vec::new(),
+                session_user: user.to_owned(),
+                role: None,
             },
             changed: Vec::new(),
             generation: 0,
@@ -279,19 +284,15 @@ impl Settings {
 
     /// The role whose privileges count: that of SET ROLE, or the session's own.
     pub fn current_user(&self) -> &str {
-        match self.value("role") {
-            "none" => self.session_user(),
-            role => role,
+        match &self.parsed.role {
+            Some(role) => role,
+            None => &self.parsed.session_user,
         }
     }
 
     /// The role of the session: the one that connected, or that of SET SESSION AUTHORIZATION.
     pub fn session_user(&self) -> &str {
-        self.value("session_authorization")
-    }
-
-    fn value(&self, name: &str) -> &str {
-        find(name).map_or("", |setting| &self.values[setting].current)
+        &self.parsed.session_user
     }
 
     /// Changes with every change of a setting.
@@ -419,7 +420,9 @@ impl Settings {
     pub fn reset_all(&mut self) {
         for (setting, definition) in DEFINITIONS.iter().enumerate() {
             let value = &self.values[setting];
-            if value.current != value.start && !definition.name.starts_with("transaction_") {
+            let kept = definition.name.starts_with("transaction_")
+                || matches!(definition.name, "role" | "session_authorization");
+            if value.current != value.start && !kept {
                 let start = value.start.clone();
                 self.assign(setting, start, false);
             }
@@ -535,6 +538,11 @@ impl Settings {
             extra_float_digits: text("extra_float_digits").parse().unwrap_or(1),
             bytea_escape: text("bytea_output") == "escape",
             search_path: split_path(text("search_path")),
+            session_user: text("session_authorization").to_owned(),
+            role: match text("role") {
+                "none" => None,
+                role => Some(role.to_owned()),
+            },
         };
     }
 }

@@ -317,6 +317,9 @@ impl Session {
             _ => {}
         }
         self.shared.settings.set(name, value, local)?;
+        if name == "session_authorization" {
+            self.shared.settings.set("role", None, local)?;
+        }
         if self.state == State::None {
             // Nothing is open: the statement is its own transaction.
             self.shared.settings.end_transaction();
@@ -501,6 +504,8 @@ impl Session {
                 self.shared.statements.clear();
                 self.shared.forget_sequences();
                 self.shared.settings.reset_all();
+                self.shared.settings.set("role", None, false)?;
+                self.shared.settings.set("session_authorization", None, false)?;
                 self.shared.settings.end_transaction();
                 self.settings_changed();
                 if let Some(locks) = &mut self.shared.advisory {

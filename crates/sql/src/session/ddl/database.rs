@@ -64,7 +64,17 @@ fn may_create(own: &Role) -> Result<()> {
 fn check_fixed(option: &DefElem) -> Result<()> {
     let value = option_text(option);
     let (allowed, what): (&[&str], &str) = match option.defname.as_str() {
-        "encoding" => (&["utf8", "utf-8", "unicode", "6"], "an encoding other than UTF8"),
+        "encoding" => {
+            let known = ["utf8", "utf-8", "unicode", "6", ""];
+            if known.contains(&value.to_ascii_lowercase().as_str()) {
+                return Ok(());
+            }
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("encoding \"{value}\" does not match locale \"C.UTF-8\""),
+            )
+            .with_detail("The chosen LC_CTYPE setting requires encoding \"UTF8\"."));
+        }
         "locale" | "lc_collate" | "lc_ctype" => {
             (&["c.utf-8", "c.utf8", "c", "posix"], "a locale other than C")
         }

@@ -11,6 +11,7 @@ use pg_query::protobuf::{DropBehavior, DropStmt, ObjectType, RangeVar};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::grant::must_own;
 use super::texts;
 use crate::bind::{self, BindContext};
 use crate::catalog::depend::{listed, plan_drop, Dropped};
@@ -207,6 +208,9 @@ impl Session {
         for _ in 0..REPLANS_MAX {
             let objects = roots(self)?;
             let catalog = self.current_catalog()?;
+            for root in &objects {
+                self.must_own_object(&catalog, *root)?;
+            }
             let search_path = self.search_path(&catalog);
             let dropped = plan_drop(&catalog, &search_path, &objects, cascade)?;
             let mut tables: Vec<_> = dropped
@@ -230,6 +234,24 @@ impl Session {
         Err(Error::serialization(
             "could not serialize access: the catalog keeps changing",
         ))
+    }
+
+    /// 42501 for an object of another role.
+    fn must_own_object(&mut self, catalog: &Catalog, object: Object) -> Result<()> {
+        if let Object::Schema(oid) = object {
+            let own = self.current_role(catalog)?;
+            let schema = catalog.schema_by_oid(oid);
+            return match schema {
+                Some(schema) if !catalog.has_privileges_of(own.oid, schema.owner) => {
+                    Err(must_own("schema", &schema.name))
+                }
+                _ => Ok(()),
+            };
+        }
+        match table_of(catalog, object) {
+            Some(table) => self.must_own_relation(&table.clone()),
+            None => Ok(()),
+        }
     }
 
     fn say_cascades(&mut self, dropped: &Dropped, sink: &mut dyn Sink) -> Result<()> {

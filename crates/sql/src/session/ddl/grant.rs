@@ -366,7 +366,7 @@ fn asked(grant: &GrantStmt, item: &Item) -> Result<(Privileges, Vec<(String, Pri
     }
     let invalid = |name: &str| {
         let noun = match item.kind {
-            Guarded::Table => "relation",
+            Guarded::Table => "table",
             _ => item.noun,
         };
         Error::new(

@@ -26,6 +26,7 @@ use pg_query::protobuf::{Node, RangeVar};
 use super::utility::tag;
 use super::{CommandTag, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Scratch};
+use crate::catalog::access::{Guarded, Privileges};
 use crate::catalog::store;
 use crate::catalog::{Catalog, RelationKind, Table, PG_CATALOG};
 use crate::exec::program::compile;
@@ -76,8 +77,8 @@ impl Session {
             NodeEnum::AlterDatabaseStmt(alter) => self.alter_database(alter)?,
             NodeEnum::AlterDatabaseSetStmt(alter) => self.alter_database_set(alter)?,
             NodeEnum::AlterOwnerStmt(alter) => self.alter_owner_of(alter)?,
-            NodeEnum::CreateRoleStmt(create) => self.create_role(create, sink)?,
-            NodeEnum::AlterRoleStmt(alter) => self.alter_role(alter, sink)?,
+            NodeEnum::CreateRoleStmt(create) => self.create_role(text, create, sink)?,
+            NodeEnum::AlterRoleStmt(alter) => self.alter_role(text, alter, sink)?,
             NodeEnum::AlterRoleSetStmt(alter) => self.alter_role_set(alter)?,
             NodeEnum::DropRoleStmt(drop) => self.drop_roles(drop, sink)?,
             NodeEnum::GrantRoleStmt(grant) => self.grant_roles(grant, sink)?,
@@ -154,9 +155,18 @@ impl Session {
 
     /// The table that a name means once it is locked against everyone.
     fn lock_table(&mut self, range: &RangeVar) -> Result<Arc<Table>> {
+        self.lock_table_for(range, Privileges::NONE)
+    }
+
+    /// The same for one who owns the table or holds a privilege on it.
+    fn lock_table_for(&mut self, range: &RangeVar, enough: Privileges) -> Result<Arc<Table>> {
         loop {
             let table = self.find_table(range)?;
-            self.lock_exclusively(&table)?;
+            match enough.is_none() {
+                true => self.must_own_relation(&table)?,
+                false => self.must_hold(&table, enough)?,
+            }
+            self.lock_fully(&table)?;
             let again = self.find_table(range)?;
             if again.tree == table.tree && again.oid == table.oid {
                 return Ok(again);
@@ -164,7 +174,33 @@ impl Session {
         }
     }
 
+    /// 42501 for a relation on which the role does not hold a privilege.
+    fn must_hold(&mut self, table: &Table, privileges: Privileges) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?;
+        let acl = catalog.acl_of(Guarded::Table, table.oid);
+        match catalog.privileges(own.oid, &acl, privileges).is_none() {
+            false => Ok(()),
+            true => Err(grant::denied(table.kind.noun(), &table.name)),
+        }
+    }
+
+    /// 42501 for a relation of another role.
+    fn must_own_relation(&mut self, table: &Table) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?;
+        match catalog.has_privileges_of(own.oid, table.owner) {
+            true => Ok(()),
+            false => Err(grant::must_own(table.kind.noun(), &table.name)),
+        }
+    }
+
     fn lock_exclusively(&mut self, table: &Table) -> Result<()> {
+        self.must_own_relation(table)?;
+        self.lock_fully(table)
+    }
+
+    fn lock_fully(&mut self, table: &Table) -> Result<()> {
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
@@ -175,6 +211,22 @@ impl Session {
 
     /// The schema in which something is made.
     fn creation_schema(&self, catalog: &Catalog, named: &str) -> Result<u32> {
+        let oid = self.named_schema(catalog, named)?;
+        let role = catalog.role(self.shared.settings.current_user());
+        let role = role.map_or(0, |role| role.oid);
+        let acl = catalog.acl_of(Guarded::Schema, oid);
+        let held = catalog.privileges(role, &acl, Privileges::CREATE);
+        match held.is_none() {
+            false => Ok(oid),
+            true => {
+                let name = catalog.schema_by_oid(oid).map_or("", |schema| &schema.name);
+                Err(grant::denied("schema", name))
+            }
+        }
+    }
+
+    /// The schema of that name, or the first of the search path.
+    fn named_schema(&self, catalog: &Catalog, named: &str) -> Result<u32> {
         if named.is_empty() {
             let path = self.search_path(catalog);
             return path.first().copied().ok_or_else(|| {

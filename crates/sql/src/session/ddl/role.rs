@@ -13,7 +13,7 @@ use crate::catalog::access::{Membership, DATABASE_OWNER};
 use crate::catalog::cluster::{self, RoleSettings};
 use crate::catalog::{Catalog, Object, Role};
 use crate::functions::scram;
-use crate::parser::NodeEnum;
+use crate::parser::{self, NodeEnum};
 use crate::types::{self, Datum, TypeId, NO_TYPMOD};
 
 fn denied(message: impl Into<String>) -> Error {
@@ -60,6 +60,7 @@ impl Session {
 
     pub(super) fn create_role(
         &mut self,
+        text: &str,
         create: &CreateRoleStmt,
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
@@ -71,7 +72,7 @@ impl Session {
             login: create.stmt_type == RoleStmtType::RolestmtUser as i32,
             ..Role::default()
         };
-        let named = self.role_options(&mut role, &create.options, sink)?;
+        let named = self.role_options(text, &mut role, &create.options, sink)?;
         if !own.superuser {
             let special = [
                 (role.superuser, "must be superuser to create superusers"),
@@ -139,6 +140,7 @@ impl Session {
     /// Takes the options of CREATE and ALTER ROLE.
     fn role_options(
         &mut self,
+        text: &str,
         role: &mut Role,
         options: &[Node],
         sink: &mut dyn Sink,
@@ -150,10 +152,13 @@ impl Session {
                 continue;
             };
             if seen.contains(&option.defname.as_str()) {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    "conflicting or redundant options",
-                ));
+                let message = "conflicting or redundant options";
+                let error = Error::new(SqlState::SYNTAX_ERROR, message);
+                let position = parser::char_position(text, option.location);
+                return Err(match position {
+                    Some(position) => error.at(position),
+                    None => error,
+                });
             }
             seen.push(&option.defname);
             let on = || option_text(option) == "true";
@@ -225,6 +230,7 @@ impl Session {
 
     pub(super) fn alter_role(
         &mut self,
+        text: &str,
         alter: &AlterRoleStmt,
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
@@ -237,7 +243,7 @@ impl Session {
         let old = self.role_of(&catalog, spec)?;
         check_not_predefined(&old)?;
         let mut new = old.clone();
-        let named = self.role_options(&mut new, &alter.options, sink)?;
+        let named = self.role_options(text, &mut new, &alter.options, sink)?;
         let special = old.superuser
             || new.superuser != old.superuser
             || new.replication != old.replication
@@ -363,7 +369,11 @@ impl Session {
                 cluster::Address::NAMESPACE => {
                     Object::Schema(address.object).describe(catalog, &search_path)
                 }
-                _ => Object::Relation(address.object).describe(catalog, &search_path),
+                _ => match usize::try_from(address.column) {
+                    Ok(column @ 1..) => Object::Column(address.object, column - 1),
+                    _ => Object::Relation(address.object),
+                }
+                .describe(catalog, &search_path),
             };
             needed.push(format!("privileges for {what}"));
         }

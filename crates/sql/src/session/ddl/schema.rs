@@ -5,7 +5,9 @@ use pg_query::protobuf::{CreateSchemaStmt, RangeVar, RoleSpecType};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::grant::denied;
 use super::table::cut_name;
+use crate::catalog::access::{Guarded, Privileges};
 use crate::catalog::{store, Catalog, Schema};
 use crate::parser::NodeEnum;
 
@@ -30,6 +32,12 @@ impl Session {
     ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let (owner, owner_name) = self.schema_owner(&catalog, create)?;
+        let own = self.current_role(&catalog)?;
+        let acl = catalog.acl_of(Guarded::Database, catalog.database.oid);
+        let held = catalog.privileges(own.oid, &acl, Privileges::CREATE);
+        if held.is_none() {
+            return Err(denied("database", &catalog.database.name));
+        }
         let name = match create.schemaname.as_str() {
             "" => owner_name,
             name => name.to_owned(),
@@ -68,7 +76,7 @@ impl Session {
 
     /// The role that AUTHORIZATION names, or the session's own.
     fn schema_owner(&self, catalog: &Catalog, create: &CreateSchemaStmt) -> Result<(u32, String)> {
-        let own = self.shared.start.user.clone();
+        let own = self.shared.settings.current_user().to_owned();
         let named = create.authrole.as_ref();
         let role = match named.map(|role| (RoleSpecType::try_from(role.roletype), role)) {
             Some((Ok(RoleSpecType::RolespecCstring), role)) => role.rolename.clone(),

@@ -7,6 +7,7 @@ use pg_query::protobuf::{DropBehavior, TruncateStmt};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use crate::catalog::access::Privileges;
 use crate::catalog::{store, RelationKind, Table};
 use crate::parser::NodeEnum;
 
@@ -21,7 +22,7 @@ impl Session {
             let Some(NodeEnum::RangeVar(range)) = &node.node else {
                 continue;
             };
-            let table = self.lock_table(range)?;
+            let table = self.lock_table_for(range, Privileges::TRUNCATE)?;
             if table.kind != RelationKind::Table {
                 return Err(Error::new(
                     SqlState::WRONG_OBJECT_TYPE,

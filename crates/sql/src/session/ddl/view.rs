@@ -321,6 +321,7 @@ impl Session {
                 columns: Vec::new(),
                 locks: Vec::new(),
                 writes: true,
+                requires: Vec::new(),
             }),
         };
         self.run_plan(
