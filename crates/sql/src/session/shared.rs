@@ -97,8 +97,15 @@ impl Shared {
 
     /// How many other sessions are in a database.
     pub(crate) fn sessions_in(&self, database: &str) -> usize {
-        let _ = database;
-        0
+        let Some(registry) = &self.start.registry else {
+            return 0;
+        };
+        let all = registry.all();
+        let others = all
+            .iter()
+            .filter(|other| other.pid() != self.start.backend_pid)
+            .filter_map(|other| other.doing());
+        others.filter(|other| other.database == database).count()
     }
 
     /// The next number of a counter, for keys that nobody sees.
