@@ -179,11 +179,29 @@ impl NameLookup for Names {
             TypeId::REGNAMESPACE => self.catalog.schema(&last).map(|schema| schema.oid),
             TypeId::REGROLE => self.catalog.role(&last).map(|role| role.oid),
             TypeId::REGTYPE => type_named(name).map(|ty| ty.0),
+            TypeId::REGPROCEDURE => procedure_named(name),
             _ => crate::functions::functions_named(&last)
                 .first()
                 .map(|function| function.oid),
         })
     }
+}
+
+/// The function that a text names with its argument types: `abs(integer)`.
+fn procedure_named(text: &str) -> Option<u32> {
+    let (name, types) = text.trim().strip_suffix(')')?.split_once('(')?;
+    let name = split_name(name).pop()?;
+    let types: Vec<_> = match types.trim() {
+        "" => Vec::new(),
+        types => types.split(',').map(type_named).collect::<Option<_>>()?,
+    };
+    let named = crate::functions::functions_named(&name).iter();
+    let function = named.clone().find(|known| known.arguments == types);
+    let aggregates = crate::functions::aggregates_named(&name).iter();
+    let mut aggregates = aggregates.filter(|known| known.arguments == types);
+    function
+        .map(|function| function.oid)
+        .or(aggregates.next().map(|aggregate| aggregate.oid))
 }
 
 /// The type that a text names as SQL does.

@@ -253,7 +253,8 @@ impl Session {
             ..old.clone()
         } == new;
         if !own.superuser {
-            if special && !(old.oid == own.oid && password_only) {
+            let own_password = old.oid == own.oid && password_only;
+            if special && !own_password {
                 let what = match old.superuser || new.superuser {
                     true => "must be superuser to alter superuser roles or change superuser attribute",
                     false if new.replication != old.replication => {
@@ -263,7 +264,7 @@ impl Session {
                 };
                 return Err(denied(what));
             }
-            if !own.create_role && !(old.oid == own.oid && password_only) {
+            if !own.create_role && !own_password {
                 return Err(denied("permission denied"));
             }
         }
