@@ -9,8 +9,8 @@ use base::engine::SequencePosition;
 use base::{Debt, Error, Result, SqlState};
 
 use super::Exec;
-use crate::catalog::depend::shown_name;
 use crate::catalog::access::Privileges;
+use crate::catalog::depend::shown_name;
 use crate::catalog::{Sequence, Table};
 use crate::plan::Row;
 use crate::types::{Datum, TypeId};

@@ -120,7 +120,9 @@ fn base64(bytes: &[u8]) -> String {
         let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
         for place in 0..4 {
             match place <= chunk.len() {
-                true => out.push(char::from(LETTERS[(bits >> (18 - 6 * place) & 63) as usize])),
+                true => out.push(char::from(
+                    LETTERS[(bits >> (18 - 6 * place) & 63) as usize],
+                )),
                 false => out.push('='),
             }
         }

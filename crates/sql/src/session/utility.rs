@@ -505,7 +505,9 @@ impl Session {
                 self.shared.forget_sequences();
                 self.shared.settings.reset_all();
                 self.shared.settings.set("role", None, false)?;
-                self.shared.settings.set("session_authorization", None, false)?;
+                self.shared
+                    .settings
+                    .set("session_authorization", None, false)?;
                 self.shared.settings.end_transaction();
                 self.settings_changed();
                 if let Some(locks) = &mut self.shared.advisory {

@@ -294,10 +294,10 @@ impl Session {
                 SqlState::FEATURE_NOT_SUPPORTED,
                 format!("extension \"{name}\" is not available"),
             )
-            .with_detail(
-                "Quorate has no extensions besides those that are built in.".to_owned(),
-            )
-            .with_hint("The extension must first be installed on the system where PostgreSQL is running."));
+            .with_detail("Quorate has no extensions besides those that are built in.".to_owned())
+            .with_hint(
+                "The extension must first be installed on the system where PostgreSQL is running.",
+            ));
         }
         let message = format!("extension \"{name}\" already exists");
         if !create.if_not_exists {

@@ -75,9 +75,10 @@ fn check_fixed(option: &DefElem) -> Result<()> {
             )
             .with_detail("The chosen LC_CTYPE setting requires encoding \"UTF8\"."));
         }
-        "locale" | "lc_collate" | "lc_ctype" => {
-            (&["c.utf-8", "c.utf8", "c", "posix"], "a locale other than C")
-        }
+        "locale" | "lc_collate" | "lc_ctype" => (
+            &["c.utf-8", "c.utf8", "c", "posix"],
+            "a locale other than C",
+        ),
         "locale_provider" => (&["libc"], "a locale provider other than libc"),
         "tablespace" => (&["pg_default"], "a tablespace of a database"),
         "strategy" => (&["wal_log", "file_copy"], "this strategy"),

@@ -35,11 +35,7 @@ struct Order<'s> {
 }
 
 impl Session {
-    pub(super) fn grant(
-        &mut self,
-        grant: &GrantStmt,
-        sink: &mut dyn Sink,
-    ) -> Result<CommandTag> {
+    pub(super) fn grant(&mut self, grant: &GrantStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let items = self.granted_items(&catalog, grant)?;
         let mut grantees = Vec::new();
@@ -261,7 +257,11 @@ impl Session {
         let spec = alter.newowner.as_ref();
         let spec = spec.ok_or_else(|| Error::internal("an owner without a name"))?;
         let owner = self.role_of(&catalog, spec)?;
-        let name = match alter.object.as_ref().and_then(|object| object.node.as_ref()) {
+        let name = match alter
+            .object
+            .as_ref()
+            .and_then(|object| object.node.as_ref())
+        {
             Some(NodeEnum::String(name)) => name.sval.clone(),
             _ => String::new(),
         };
@@ -425,15 +425,18 @@ fn take_all(acl: &mut Acl, change: AclItem, options_only: bool, cascade: bool) -
     let given_on = |item: &&AclItem| {
         item.grantor == change.grantee
             && item.grantor != change.grantor
-            && !item.privileges.and(change.privileges).without(still).is_none()
+            && !item
+                .privileges
+                .and(change.privileges)
+                .without(still)
+                .is_none()
     };
     while let Some(dependent) = acl.iter().find(given_on).copied() {
         if !cascade {
-            return Err(Error::new(
-                SqlState::of("2BP01"),
-                "dependent privileges exist",
-            )
-            .with_hint("Use CASCADE to revoke them too."));
+            return Err(
+                Error::new(SqlState::of("2BP01"), "dependent privileges exist")
+                    .with_hint("Use CASCADE to revoke them too."),
+            );
         }
         let taken = AclItem {
             privileges: dependent.privileges.and(change.privileges),

@@ -23,7 +23,6 @@ use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, RangeVar};
 
-use super::utility::tag;
 use super::{CommandTag, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Scratch};
 use crate::catalog::access::{Guarded, Privileges};
@@ -34,7 +33,6 @@ use crate::exec::Exec;
 use crate::parser::{self, NodeEnum, Statement};
 use crate::types::{Datum, TypeId};
 use schema::check_schema_name;
-use table::cut_name;
 
 impl Session {
     /// Carries out a DDL statement.

@@ -49,9 +49,7 @@ impl Session {
             Ok(RoleSpecType::RolespecCurrentRole | RoleSpecType::RolespecCurrentUser) => {
                 self.shared.settings.current_user().to_owned()
             }
-            Ok(RoleSpecType::RolespecSessionUser) => {
-                self.shared.settings.session_user().to_owned()
-            }
+            Ok(RoleSpecType::RolespecSessionUser) => self.shared.settings.session_user().to_owned(),
             Ok(RoleSpecType::RolespecPublic) => "public".to_owned(),
             _ => spec.rolename.clone(),
         };
@@ -527,9 +525,8 @@ impl Session {
             Some(spec) => {
                 let role = self.role_of(&catalog, spec)?;
                 check_not_predefined(&role)?;
-                let allowed = own.superuser
-                    || role.oid == own.oid
-                    || (own.create_role && !role.superuser);
+                let allowed =
+                    own.superuser || role.oid == own.oid || (own.create_role && !role.superuser);
                 if !allowed {
                     return Err(match role.superuser {
                         true => denied("must be superuser to alter superusers"),
