@@ -50,7 +50,7 @@
 //!
 //! # What it leaves out
 //! The catalog is read and written without marks, as in PostgreSQL. Checks of unique keys leave no
-//! marks. On standbys SERIALIZABLE is refused.
+//! marks. A table whose rows are put into another tree starts there without marks. On standbys SERIALIZABLE is refused.
 
 mod graph;
 mod marks;

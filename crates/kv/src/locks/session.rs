@@ -140,3 +140,93 @@ impl Drop for AdvisoryLocks {
         self.unlock_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::engine::RowLock;
+    use base::TreeId;
+
+    use super::super::tests::{Clock, TestEnv};
+    use super::super::{Acquired, Party, TxnLocks};
+    use super::*;
+
+    const KEY: AdvisoryKey = AdvisoryKey {
+        database: 5,
+        class: 0,
+        object: 7,
+        two: false,
+    };
+    const SHARED: AdvisoryMode = AdvisoryMode::Shared;
+    const EXCLUSIVE: AdvisoryMode = AdvisoryMode::Exclusive;
+    const ANN: SessionId = SessionId(1);
+    const BOB: SessionId = SessionId(2);
+
+    fn table() -> Arc<LockTable> {
+        let table = LockTable::new(Arc::new(TestEnv(Arc::new(Clock::default()))));
+        table.begin_term(Term(1));
+        Arc::new(table)
+    }
+
+    fn tries(locks: &mut AdvisoryLocks, mode: AdvisoryMode) -> bool {
+        locks.lock(KEY, mode, LockWait::Skip).unwrap()
+    }
+
+    #[test]
+    fn a_lock_is_counted_in_each_mode() {
+        let table = table();
+        let mut ann = AdvisoryLocks::new(table.clone(), ANN);
+        let mut bob = AdvisoryLocks::new(table.clone(), BOB);
+        assert!(tries(&mut ann, EXCLUSIVE) && tries(&mut ann, EXCLUSIVE));
+        assert!(tries(&mut ann, SHARED));
+        assert!(ann.unlock(KEY, EXCLUSIVE));
+        assert!(!tries(&mut bob, SHARED), "once more than it was given up");
+        assert!(ann.unlock(KEY, EXCLUSIVE));
+        assert!(!ann.unlock(KEY, EXCLUSIVE));
+        assert!(tries(&mut bob, SHARED) && !tries(&mut bob, EXCLUSIVE));
+        ann.unlock_all();
+        assert!(tries(&mut bob, EXCLUSIVE));
+        drop(bob);
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn a_transaction_of_the_session_is_not_in_its_way() {
+        let table = table();
+        let mut lasting = AdvisoryLocks::new(table.clone(), ANN);
+        let mut other = AdvisoryLocks::new(table.clone(), BOB);
+        let mut txn = TxnLocks::new(table.clone(), Party::Session(ANN));
+        let granted = txn.advisory(KEY, EXCLUSIVE, LockWait::Skip);
+        assert_eq!(granted, Ok(Acquired::Granted));
+        assert!(tries(&mut lasting, EXCLUSIVE));
+        drop(txn);
+        assert!(!tries(&mut other, SHARED), "the session still has it");
+        assert!(lasting.unlock(KEY, EXCLUSIVE));
+        let mut txn = TxnLocks::new(table.clone(), Party::Session(ANN));
+        assert!(tries(&mut lasting, SHARED));
+        txn.advisory(KEY, EXCLUSIVE, LockWait::Skip).unwrap();
+        lasting.unlock_all();
+        assert!(!tries(&mut other, SHARED), "the transaction still has it");
+        drop(txn);
+        assert!(tries(&mut other, SHARED));
+    }
+
+    #[test]
+    fn a_session_ends_when_a_failover_took_its_locks() {
+        let table = table();
+        let mut ann = AdvisoryLocks::new(table.clone(), ANN);
+        assert!(tries(&mut ann, SHARED));
+        ann.check().unwrap();
+        table.begin_term(Term(2));
+        let lost = ann.check().unwrap_err();
+        assert_eq!(lost.state(), SqlState::ADMIN_SHUTDOWN);
+        assert_eq!(lost.class(), ErrorClass::Session);
+        assert!(ann.lock(KEY, SHARED, LockWait::Skip).is_err());
+        // Who holds none goes on.
+        let mut bob = AdvisoryLocks::new(table.clone(), BOB);
+        assert!(tries(&mut bob, EXCLUSIVE));
+        drop(ann);
+        let mut txn = TxnLocks::new(table, Party::Session(BOB));
+        let row = txn.row(TreeId(9), b"k", RowLock::Update, LockWait::NoWait);
+        assert_eq!(row, Ok(Acquired::Granted));
+    }
+}

@@ -47,6 +47,9 @@ scenarios! {
     a_failed_transaction_gives_its_locks_back
     a_client_that_goes_gives_its_locks_back
     a_client_that_breaks_off_gives_its_locks_back
+    advisory_locks_go_with_their_session
+    lock_timeout_ends_a_wait_for_an_advisory_lock
+    serializable_transactions_count_every_increment_with_retries
     a_driver_cancels_a_wait
     a_driver_cancels_a_computation
     a_cancel_request_works_through_any_node
@@ -797,6 +800,64 @@ fn waiters_are_served_in_their_order() {
         .map(|waiter| waiter.finish().expect("its turn"))
         .collect();
     assert_eq!(seen, ["ab", "abc", "abcd"]);
+}
+
+// ---- Advisory locks, SERIALIZABLE ----
+
+fn advisory_locks_go_with_their_session(stage: &Stage) {
+    let (ann, bob) = (stage.session(), stage.session());
+    ann.ok("select pg_advisory_lock(810), pg_advisory_lock_shared(8, 11)");
+    bob.start("select pg_advisory_lock(810), pg_advisory_lock(8, 11), 'got them'");
+    bob.waits();
+    drop(ann);
+    assert_eq!(bob.finish(), Ok("||got them".into()));
+    bob.ok("discard all");
+    let eve = stage.session();
+    assert_eq!(
+        eve.ok("select pg_try_advisory_xact_lock(810), pg_try_advisory_xact_lock(8, 11)"),
+        "t|t"
+    );
+}
+
+fn lock_timeout_ends_a_wait_for_an_advisory_lock(stage: &Stage) {
+    let (ann, bob) = (stage.session(), stage.session());
+    ann.ok("select pg_advisory_lock(812)");
+    bob.ok("set lock_timeout = '50ms'");
+    assert_eq!(bob.refused("select pg_advisory_lock(812)"), "55P03");
+    assert_eq!(
+        bob.refused("select pg_advisory_xact_lock_shared(812)"),
+        "55P03"
+    );
+    assert_eq!(bob.ok("select pg_advisory_unlock(812)"), "f");
+    assert_eq!(ann.ok("select pg_advisory_unlock(812)"), "t");
+    bob.ok("select pg_advisory_lock(812); select pg_advisory_unlock_all()");
+}
+
+fn serializable_transactions_count_every_increment_with_retries(stage: &Stage) {
+    let (_, watcher) = counter(stage, "serial_increments");
+    let sessions: Vec<Session> = (0..4).map(|_| stage.session()).collect();
+    std::thread::scope(|scope| {
+        for session in sessions {
+            scope.spawn(move || {
+                for _ in 0..25 {
+                    let add = "begin isolation level serializable; \
+                               insert into serial_increments \
+                               select max(k) + 1, 0 from serial_increments; commit";
+                    while let Err(refusal) = session.answer(add) {
+                        assert!(
+                            ["40001", "23505"].contains(&refusal.state.as_str()),
+                            "{refusal:?}"
+                        );
+                        session.ok("rollback");
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(
+        watcher.ok("select count(*), max(k) from serial_increments"),
+        "101|101"
+    );
 }
 
 // ---- The protocol by hand ----

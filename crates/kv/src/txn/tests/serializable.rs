@@ -495,3 +495,32 @@ fn an_error_that_was_caught_still_fails_the_transaction() {
     read("c").end().unwrap();
     assert!(first.commit().is_err());
 }
+
+#[test]
+fn who_reads_past_a_committed_pivot_must_not_write() {
+    for writes in [false, true] {
+        let leader = Alone::with_table();
+        let setup = Client::new(&leader, Isolation::ReadCommitted);
+        for key in ["a", "b", "d"] {
+            setup.insert(key, row("0", "")).end().unwrap();
+        }
+        setup.commit().unwrap();
+        let serializable = || Client::new(&leader, Isolation::Serializable);
+        // first → pivot over a, pivot → last over b, last → first over d; in the log: last, pivot.
+        let (first, pivot, last) = (serializable(), serializable(), serializable());
+        first.read("c");
+        pivot.read("b");
+        last.read("d");
+        last.update("b", |_| row("1", "")).end().unwrap();
+        last.commit().unwrap();
+        pivot.update("a", |_| row("1", "")).end().unwrap();
+        pivot.commit().unwrap();
+        assert_eq!(first.read("a").as_deref(), Some("0"));
+        if writes {
+            let refused = first.update("d", |_| row("1", ""));
+            assert_eq!(refused.state(), SqlState::SERIALIZATION_FAILURE);
+        } else {
+            first.commit().unwrap();
+        }
+    }
+}
