@@ -19,6 +19,7 @@
 //! | [`foreign`] | the foreign keys that those touch |
 //! | [`alter`] | what ALTER TABLE computes |
 //! | [`view`] | what a view stands for |
+//! | [`definition`] | a view's query as text |
 //! | [`updatable`] | views that are a selection of one table |
 //! | [`given`] | values that are not for the statement to give |
 //! | [`fixed`] | text whose names are fixed |
@@ -32,6 +33,7 @@ pub mod alter;
 pub mod call;
 pub mod coerce;
 pub mod copy;
+mod definition;
 pub mod expr;
 pub mod fixed;
 pub mod foreign;

@@ -15,7 +15,7 @@ use base::{Error, Result, SqlState};
 
 use super::session_functions::schemas;
 use super::{sequences, Exec};
-use crate::bind::BindContext;
+use crate::bind::{BindContext, Binder};
 use crate::catalog::cluster::Address;
 use crate::catalog::{Catalog, ForeignKey, Index, Table, FIRST_USER_OID, PG_CATALOG};
 use crate::deparse;
@@ -90,8 +90,8 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
         | "to_regtype" => named(cx, function.result, args[0].as_str()),
         "pg_describe_object" => Ok(describe(cx, args)),
         "pg_tablespace_location" => Ok(Datum::text("")),
-        "pg_get_viewdef"
-        | "pg_get_ruledef"
+        "pg_get_viewdef" => view_definition(cx, args),
+        "pg_get_ruledef"
         | "pg_get_triggerdef"
         | "pg_get_partkeydef"
         | "pg_get_partition_constraintdef"
@@ -196,6 +196,32 @@ fn description(cx: &Exec<'_>, function: &Function, args: &[Datum]) -> Datum {
         .find_map(|class| cx.catalog.comment(Address::of(class, object))),
     };
     text.map_or(Datum::Null, Datum::text)
+}
+
+/// The query of a view, or of a materialized view; NULL for what is none.
+fn view_definition(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let oid = match &args[0] {
+        Datum::Oid(oid) => *oid,
+        name => cx.context.oid_of(TypeId::REGCLASS, name.as_str())?,
+    };
+    let Some(table) = cx.catalog.table_by_oid(oid) else {
+        return Ok(Datum::Null);
+    };
+    if table.view.is_none() {
+        return Ok(Datum::Null);
+    }
+    let path = search_path(cx);
+    let bind = BindContext {
+        catalog: cx.catalog,
+        search_path: &path,
+        eval: cx.context,
+        text: "",
+        variables: None,
+    };
+    let text = crate::parser::large_stack(|| {
+        Binder::new(bind, Vec::new(), false).definition(table, flag(args, 1))
+    });
+    text.map(Datum::text)
 }
 
 /// The text of a `pg_node_tree`.

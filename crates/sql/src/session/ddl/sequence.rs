@@ -47,8 +47,10 @@ impl Session {
             .sequence
             .as_ref()
             .ok_or_else(|| Error::internal("a sequence without a name"))?;
-        if range.relpersistence == "u" {
-            return Err(Error::unsupported("an unlogged sequence"));
+        match range.relpersistence.as_str() {
+            "t" => return Err(Error::unsupported("a temporary sequence")),
+            "u" => return Err(Error::unsupported("an unlogged sequence")),
+            _ => {}
         }
         let catalog = self.current_catalog()?;
         let schema = self.schema_for(&catalog, text, range)?;
