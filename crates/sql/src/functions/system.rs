@@ -3,7 +3,7 @@
 use base::error::Result;
 
 use super::arguments::Arguments;
-use super::Call;
+use super::{Call, Rows};
 use crate::types::typmod::{format_type, NO_TYPMOD};
 use crate::types::{compare, Datum, Numeric, TypeId};
 
@@ -17,6 +17,11 @@ pub(crate) fn version(_: &Call<'_>, _: &[Datum]) -> Result<Datum> {
         std::env::consts::ARCH,
         std::env::consts::OS
     )))
+}
+
+/// `pg_partition_ancestors`: no table is a partition.
+pub(crate) fn no_partitions(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
+    Ok(Box::new(std::iter::empty()))
 }
 
 pub(crate) fn type_of(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {

@@ -59,6 +59,7 @@ functions! {
     3403 "pg_statistics_obj_is_visible" (OID) BOOL "s" session;
     3408 "pg_get_partition_constraintdef" (OID) TEXT "s" session;
     3415 "pg_get_statisticsobjdef" (OID) TEXT "s" session;
+    3425 "pg_partition_ancestors" (REGCLASS) REGCLASS "v" set system::no_partitions;
     3448 "pg_collation_actual_version" (OID) TEXT "v" session;
     3479 "to_regprocedure" (TEXT) REGPROCEDURE "s" session;
     3494 "to_regproc" (TEXT) REGPROC "s" session;

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::ConstraintsSetStmt;
 
+use super::transaction::State;
 use super::utility::tag;
-use super::{CommandTag, Session};
+use super::{CommandTag, NoticeSeverity, Session, Sink};
 use crate::catalog::{Catalog, ForeignKey, Table};
 use crate::exec::foreign::{self, Event};
 use crate::exec::Exec;
@@ -148,7 +149,16 @@ impl Session {
     }
 
     /// SET CONSTRAINTS.
-    pub(super) fn set_constraints(&mut self, set: &ConstraintsSetStmt) -> Result<CommandTag> {
+    pub(super) fn set_constraints(
+        &mut self,
+        set: &ConstraintsSetStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        if self.state == State::None {
+            let message = "SET CONSTRAINTS can only be used in transaction blocks";
+            let body = Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, message);
+            self.notice(NoticeSeverity::Warning, body, sink)?;
+        }
         self.ensure_open()?;
         if set.constraints.is_empty() {
             self.shared.constraints.modes = Modes {

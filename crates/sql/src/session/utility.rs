@@ -80,7 +80,7 @@ impl Session {
                 Ok(tag("DEALLOCATE"))
             }
             NodeEnum::DiscardStmt(discard) => self.discard(discard.target, alone),
-            NodeEnum::ConstraintsSetStmt(set) => self.set_constraints(set),
+            NodeEnum::ConstraintsSetStmt(set) => self.set_constraints(set, sink),
             NodeEnum::LockStmt(lock) => self.lock_statement(lock),
             NodeEnum::VacuumStmt(vacuum) => {
                 if !vacuum.is_vacuumcmd {
