@@ -118,19 +118,19 @@ impl Fault {
     /// How often it is drawn, and for how many milliseconds it lasts.
     fn odds(self) -> (u64, (u64, u64)) {
         match self {
-            Fault::LeaderCrash => (3, (10, 2_000)),
-            Fault::FollowerCrash => (2, (10, 2_000)),
-            Fault::TotalCrash => (1, (10, 500)),
-            Fault::QuickRestart => (3, (5, 150)),
-            Fault::Freeze => (2, (50, 2_000)),
-            Fault::Partition => (2, (100, 2_500)),
-            Fault::OneWayCut => (2, (100, 2_500)),
-            Fault::LinkCut => (2, (100, 2_500)),
-            Fault::Split => (2, (100, 1_200)),
-            Fault::Depose => (3, (500, 1_100)),
-            Fault::Pendulum => (3, (400, 900)),
-            Fault::SlowDisk => (1, (200, 2_000)),
-            Fault::ClockJump => (1, (1, 2)),
+            Fault::LeaderCrash => (6, (10, 2_000)),
+            Fault::FollowerCrash => (4, (10, 2_000)),
+            Fault::TotalCrash => (3, (10, 500)),
+            Fault::QuickRestart => (6, (5, 150)),
+            Fault::Freeze => (4, (50, 2_000)),
+            Fault::Partition => (4, (100, 2_500)),
+            Fault::OneWayCut => (4, (100, 2_500)),
+            Fault::LinkCut => (4, (100, 2_500)),
+            Fault::Split => (4, (100, 1_200)),
+            Fault::Depose => (6, (500, 1_100)),
+            Fault::Pendulum => (6, (400, 900)),
+            Fault::SlowDisk => (3, (200, 2_000)),
+            Fault::ClockJump => (3, (1, 2)),
         }
     }
 

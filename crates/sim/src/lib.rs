@@ -20,6 +20,7 @@ pub mod world;
 mod disk;
 mod env;
 mod net;
+mod schema;
 mod watch;
 
 pub use kv::planted::{Bug, AVAILABLE as CAN_PLANT_BUGS};

@@ -22,6 +22,7 @@ use lab::registers::{self, Manner, Mood, Oracle, Worker};
 
 use crate::cluster::Cluster;
 use crate::faults::{Counts, Injector};
+use crate::schema::SchemaClient;
 use crate::watch::Watch;
 
 /// What to run.
@@ -332,6 +333,7 @@ impl Run {
             patience: Duration::from_millis(patience),
             pace: Duration::from_millis(pace),
         });
+        self.start_schema_client(&addresses);
         for (number, manner) in writers.into_iter().chain(readers).enumerate() {
             let env = self.cluster.world.env(self.cluster.client_host());
             let (oracle, mood) = (self.oracle.clone(), self.mood());
@@ -345,6 +347,20 @@ impl Run {
                 }),
             );
         }
+    }
+
+    fn start_schema_client(&mut self, addresses: &[String]) {
+        let env = self.cluster.world.env(self.cluster.client_host());
+        let (oracle, mood) = (self.oracle.clone(), self.mood());
+        let (task_env, addresses) = (env.clone(), addresses.to_vec());
+        env.spawn(
+            Reactor::Session(WRITERS.len() + READERS.len()),
+            "schema",
+            Box::new(move || {
+                let client = SchemaClient::new(task_env, addresses, oracle);
+                Box::pin(client.run(mood))
+            }),
+        );
     }
 
     /// What tells clients what they may do.
