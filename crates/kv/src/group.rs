@@ -20,6 +20,7 @@
 //! | group | `Group` | ticks, frames, gathered commits, applying in turns, fetching checkpoints |
 //! | log writer | `Log` | write and fsync, one at a time |
 //! | checkpointer | `Background` | checkpoints, compaction of the log |
+//! | applier of a large record | `Background` | its pieces, on a replica that does not lead |
 //! | builder | `Background` | trees made of a table's rows ([`crate::build`]) |
 //!
 //! All of them meet under one latch ([`core`]), held for microseconds and never across a wait.
