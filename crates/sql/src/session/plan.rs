@@ -147,7 +147,8 @@ impl NameLookup for Names {
                 .map(|schema| quote(&schema.name)),
             TypeId::REGROLE => self.catalog.role_by_oid(oid).map(|role| quote(&role.name)),
             TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
-            TypeId::REGPROC | TypeId::REGPROCEDURE => {
+            TypeId::REGPROCEDURE => procedure_text(oid),
+            TypeId::REGPROC => {
                 crate::functions::function_by_oid(oid).map(|function| function.name.to_owned())
             }
             _ => None,
@@ -185,6 +186,19 @@ impl NameLookup for Names {
                 .map(|function| function.oid),
         })
     }
+}
+
+/// A function with its argument types.
+fn procedure_text(oid: u32) -> Option<String> {
+    let (name, types) = match crate::functions::function_by_oid(oid) {
+        Some(function) => (function.name, function.arguments),
+        None => {
+            let aggregate = crate::functions::aggregate_by_oid(oid)?;
+            (aggregate.name, aggregate.arguments)
+        }
+    };
+    let types: Vec<_> = types.iter().map(TypeId::to_string).collect();
+    Some(format!("{}({})", quote(name), types.join(",")))
 }
 
 /// The function that a text names with its argument types: `abs(integer)`.

@@ -32,10 +32,14 @@ const INTERNAL: u32 = 12;
 const SQL: u32 = 14;
 /// The language `plpgsql`.
 const PLPGSQL: u32 = 13_563;
+/// The oid that a handler of `plpgsql` would have.
+const HANDLER: u32 = 13_560;
 /// The extension `plpgsql`.
 const PLPGSQL_EXTENSION: u32 = 13_559;
 /// The collation of the database.
 pub(super) const DEFAULT_COLLATION: u32 = 100;
+/// The collation by bytes, which all texts of `pg_catalog` have.
+pub(super) const C: u32 = 950;
 /// The access method of tables.
 pub(super) const HEAP: u32 = 2;
 /// The access method of indexes.
@@ -103,10 +107,10 @@ pub(super) fn class_of(ty: TypeId) -> u32 {
 
 /// The collation of values of a type.
 pub(super) fn collation_of(ty: TypeId) -> u32 {
-    const C: u32 = 950;
     let ty = ty.array_element().unwrap_or(ty);
     match ty {
-        TypeId::NAME | TypeId::PG_NODE_TREE => C,
+        TypeId::NAME => C,
+        TypeId::PG_NODE_TREE => DEFAULT_COLLATION,
         ty if ty.category() == Category::String => DEFAULT_COLLATION,
         _ => 0,
     }
@@ -364,6 +368,7 @@ fn languages(rows: &mut Rows) {
             ("lanowner", oid(SUPERUSER)),
             ("lanispl", flag(procedural)),
             ("lanpltrusted", flag(language != INTERNAL)),
+            ("lanplcallfoid", oid(if procedural { HANDLER } else { 0 })),
         ]);
     }
 }

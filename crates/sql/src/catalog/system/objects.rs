@@ -60,6 +60,11 @@ pub(super) const BUILT_IN: &[OfBinary] = &[
             classes(None, table, rows);
         }
     }),
+    ("pg_constraint", |rows| {
+        for table in super::tables() {
+            constraints(table, rows);
+        }
+    }),
     ("pg_index", |rows| {
         for table in super::tables() {
             indexes(table, rows);
@@ -206,7 +211,12 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             (Some(catalog), Ok(number)) => acl(catalog, Address::CLASS, table.oid, number),
             _ => Datum::Null,
         };
-        attribute(table.oid, column, number, given, rows);
+        let collation = match builtin::collation_of(column.type_id) {
+            0 => 0,
+            _ if catalog.is_none() && table.schema == PG_CATALOG => builtin::C,
+            collation => collation,
+        };
+        attribute(table.oid, column, number, (given, collation), rows);
     }
     for index in &table.indexes {
         for (place, indexed) in index.columns.iter().enumerate() {
@@ -218,12 +228,20 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
                 generated: false,
                 ..table.columns[indexed.column].clone()
             };
-            attribute(index.oid, &column, place + 1, Datum::Null, rows);
+            let collation = builtin::collation_of(column.type_id);
+            let extra = (Datum::Null, collation);
+            attribute(index.oid, &column, place + 1, extra, rows);
         }
     }
 }
 
-fn attribute(relation: u32, column: &Column, number: usize, acl: Datum, rows: &mut Rows) {
+fn attribute(
+    relation: u32,
+    column: &Column,
+    number: usize,
+    (acl, collation): (Datum, u32),
+    rows: &mut Rows,
+) {
     let ty = column.type_id;
     let dropped = column.dropped;
     let name = match dropped {
@@ -260,7 +278,7 @@ fn attribute(relation: u32, column: &Column, number: usize, acl: Datum, rows: &m
         ),
         ("attisdropped", flag(dropped)),
         ("attislocal", flag(true)),
-        ("attcollation", oid(builtin::collation_of(ty))),
+        ("attcollation", oid(collation)),
         ("attacl", acl),
     ]);
 }

@@ -108,12 +108,14 @@ fn read_index(line: &str, table: &Table) -> Index {
     let [kind, name, oid, columns @ ..] = &words[..] else {
         panic!("not an index: {line}");
     };
+    let oid: u32 = oid.parse().expect("an oid");
     Index {
-        oid: oid.parse().expect("an oid"),
+        oid,
         name: (*name).to_owned(),
         primary: *kind == "p",
         unique: *kind != "i",
-        constraint: 0,
+        // Unique indexes of the system are constraints too, and lend them their oids.
+        constraint: if *kind == "i" { 0 } else { oid },
         tree: TreeId(0),
         columns: columns
             .iter()

@@ -179,13 +179,11 @@ impl Session {
             return Err(Error::internal("COMMENT ON COLUMN of nothing"));
         };
         let table = self.find_table_in("", &range_of(of))?;
+        let shown = of.join(".");
         let place = table.column(column).ok_or_else(|| {
             Error::new(
                 SqlState::UNDEFINED_COLUMN,
-                format!(
-                    "column \"{column}\" of relation \"{}\" does not exist",
-                    table.name
-                ),
+                format!("column \"{column}\" of relation \"{shown}\" does not exist"),
             )
         })?;
         self.must_own_table(catalog, &table)?;

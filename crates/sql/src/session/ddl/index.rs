@@ -57,6 +57,7 @@ impl Session {
             .as_ref()
             .ok_or_else(|| Error::internal("an index without a table"))?;
         let old = self.lock_named(range, TableLock::ShareRowExclusive)?;
+        self.must_own_relation(&old)?;
         if !old.kind.has_rows() {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,

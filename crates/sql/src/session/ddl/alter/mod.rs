@@ -97,6 +97,7 @@ impl Session {
         let mode = modes.max().unwrap_or(TableLock::AccessExclusive);
         loop {
             let table = self.find_table(range)?;
+            self.must_own_relation(&table)?;
             self.check_kind(&table, commands)?;
             self.lock_mode(&table, mode)?;
             let again = self.find_table(range)?;
