@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::engine::Built;
-use base::env::{sleep, Instant};
+use base::env::{sleep, Instant, Severity};
 use base::sync::Mutex;
 use base::{coro, Durability, Error, NodeId, Position, Result, Term, TreeId, TxnId};
 
@@ -236,6 +236,10 @@ impl Group {
             match build.step(|| self.store()) {
                 Ok(true) => give_way().await,
                 Ok(false) => {
+                    let (tree, begun) = (build.plan.id(), build.lsn);
+                    let message =
+                        format!("the build of tree {tree}, begun at {begun}, is done here");
+                    self.env.log(Severity::Info, &message);
                     self.registry.builds().changed.notify_all();
                     return;
                 }
