@@ -145,6 +145,7 @@ functions! {
     3360 "txid_status" (INT8) TEXT "v" session;
     3376 "pg_safe_snapshot_blocking_pids" (INT4) INT4_ARRAY "v" session;
     3378 "pg_isolation_test_session_is_blocked" (INT4 INT4_ARRAY) BOOL "v" session;
+    3809 "pg_export_snapshot" () TEXT "v" session;
     3493 "to_regtype" (TEXT) REGTYPE "s" session;
     3495 "to_regclass" (TEXT) REGCLASS "s" session;
     3778 "pg_tablespace_location" (OID) TEXT "s" session;
