@@ -1,3 +1,4 @@
+-- names: shop
 create schema shop;
 create table shop.orders (
   id int primary key,

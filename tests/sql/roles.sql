@@ -1,3 +1,4 @@
+-- names: rolled app only
 create role alicia login password 'secret' connection limit 5 valid until '2030-01-01';
 create user bob createdb createrole;
 create group staff;
