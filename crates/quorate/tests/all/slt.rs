@@ -135,10 +135,6 @@ fn same(_: Normalizer, found: &[Vec<String>], expected: &[String]) -> bool {
     found == expected
 }
 
-fn unchanged(text: &String) -> String {
-    text.clone()
-}
-
 /// A runner over sessions in a new database named after the file.
 fn runner(
     endpoint: &Endpoint,
@@ -150,16 +146,12 @@ fn runner(
         name.trim_end_matches(".slt").replace(['/', '-'], "_")
     );
     let mut first = connect(endpoint, "postgres").expect("a session");
-    for statement in [
-        format!("drop database if exists {database}"),
-        format!("create database {database}"),
-    ] {
-        first.run(&statement).expect(&statement);
-    }
+    let create = format!("create database {database}");
+    first.run(&create).expect(&create);
     let endpoint = endpoint.clone();
     let mut runner = Runner::new(move || std::future::ready(connect(&endpoint, &database)));
     runner.with_validator(same);
-    runner.with_normalizer(unchanged);
+    runner.with_normalizer(String::clone);
     runner
 }
 
@@ -204,7 +196,7 @@ fn expected_outputs_of_statements_are_postgresqls() {
         let file = source::root().join(&path);
         let mut runner = runner(endpoint, &path);
         let updated =
-            runner.update_test_file(&file, " ", same, unchanged, default_column_validator);
+            runner.update_test_file(&file, " ", same, String::clone, default_column_validator);
         futures::executor::block_on(updated).unwrap_or_else(|error| panic!("{path}: {error}"));
     }
 }
