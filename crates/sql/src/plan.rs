@@ -132,8 +132,9 @@ pub enum ExprKind {
     Array(Vec<Expr>, TypeId),
     /// A row value.
     Record(Vec<Expr>),
-    /// A subquery.
-    Sub(Rc<SubQuery>, Option<Box<Expr>>),
+    /// A subquery, what it compares with, and the columns of this query's rows that it looks at,
+    /// each with its place in the row that the subquery sees.
+    Sub(Rc<SubQuery>, Option<Box<Expr>>, Vec<(usize, Expr)>),
     /// An aggregate, before its place in the aggregation's row is known.
     Aggregate(Box<AggregateCall>),
     /// An element of an array.
@@ -194,7 +195,7 @@ impl PartialEq for SubQuery {
 }
 
 /// Where rows of a table are looked for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Access {
     /// The leading key columns that must equal these values.
     pub equal: Vec<Program>,
@@ -208,7 +209,7 @@ pub struct Access {
 pub type Needed = Rc<RefCell<Vec<bool>>>;
 
 /// A scan of a table, by its own order or through an index.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Scan {
     /// The table.
     pub table: Arc<Table>,
@@ -263,6 +264,9 @@ pub struct Join {
     pub hash: Vec<(Program, Program, TypeId)>,
     /// What a pair must meet besides.
     pub condition: Option<Program>,
+    /// The right rows for one left row, which it sees as the innermost enclosing query's: instead
+    /// of all right rows, as long as few left rows have come.
+    pub lookup: Option<Rc<Plan>>,
     /// Whether the right input looks at the left row.
     pub lateral: bool,
 }
@@ -491,7 +495,10 @@ impl Expr {
             | ExprKind::AnyArray(a, b, _, _, _)
             | ExprKind::Subscript(a, b) => vec![a, b],
             ExprKind::NullIf(first, _, args, _) => std::iter::once(&**first).chain(args).collect(),
-            ExprKind::Sub(_, test) => test.iter().map(|test| &**test).collect(),
+            ExprKind::Sub(_, test, seen) => {
+                let test = test.iter().map(|test| &**test);
+                test.chain(seen.iter().map(|column| &column.1)).collect()
+            }
             ExprKind::Aggregate(call) => call
                 .args
                 .iter()
@@ -534,7 +541,11 @@ impl Expr {
             ExprKind::NullIf(first, _, args, _) => {
                 std::iter::once(&mut **first).chain(args).collect()
             }
-            ExprKind::Sub(_, test) => test.iter_mut().map(|test| &mut **test).collect(),
+            ExprKind::Sub(_, test, seen) => {
+                let test = test.iter_mut().map(|test| &mut **test);
+                test.chain(seen.iter_mut().map(|column| &mut column.1))
+                    .collect()
+            }
             ExprKind::Aggregate(call) => {
                 let AggregateCall {
                     args,

@@ -27,7 +27,55 @@ const OPERATORS: [(&str, &str); 5] = [
     (">=", "<="),
 ];
 
+/// How well conditions lead to the rows of a table; larger is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// Every row is read.
+    All,
+    /// A range of an index.
+    Range,
+    /// The rows that agree in so many leading columns of an index.
+    Prefix(usize),
+    /// At most one row.
+    Row,
+}
+
 impl Binder<'_> {
+    /// How well these conditions lead to the table's rows.
+    pub(super) fn reach_by(&self, scan: &Scan, conditions: &[Expr]) -> Reach {
+        let bounds: Vec<_> = conditions
+            .iter()
+            .enumerate()
+            .filter_map(|(number, condition)| bound(&scan.table, number, condition))
+            .collect();
+        let of = |index: &Index| {
+            let used = usable(index, &bounds);
+            let equal = used.iter().filter(|bound| bound.operator == "=").count();
+            match used.len() {
+                0 => Reach::All,
+                _ if index.unique && equal == index.columns.len() => Reach::Row,
+                _ if equal == 0 => Reach::Range,
+                _ => Reach::Prefix(equal),
+            }
+        };
+        let reaches = scan.table.indexes.iter().map(of);
+        reaches.max().unwrap_or(Reach::All)
+    }
+
+    /// How well a scan's access leads to its rows.
+    pub(super) fn reach_of(&self, scan: &Scan) -> Reach {
+        let Some(index) = scan.by_index() else {
+            return Reach::All;
+        };
+        let access = &scan.access;
+        match access.equal.len() {
+            0 if access.low.is_none() && access.high.is_none() => Reach::All,
+            0 => Reach::Range,
+            equal if index.unique && equal == index.columns.len() => Reach::Row,
+            equal => Reach::Prefix(equal),
+        }
+    }
+
     /// The scan with the best way to the rows that meet the conditions.
     pub(super) fn choose_access(&mut self, mut scan: Scan, conditions: Vec<Expr>) -> Result<Scan> {
         let bounds: Vec<_> = conditions
@@ -131,7 +179,7 @@ fn column_of(expr: &Expr) -> Option<usize> {
 fn is_fixed(expr: &Expr) -> bool {
     use crate::functions::Volatility;
     !expr.any(&|part| match &part.kind {
-        ExprKind::Column(_) | ExprKind::Sub(..) => true,
+        ExprKind::Column(_) => true,
         ExprKind::Call(function, ..) => function.0.volatility == Volatility::Volatile,
         _ => false,
     })

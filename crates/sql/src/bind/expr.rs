@@ -6,14 +6,14 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
     AConst, AExpr, AExprKind, AIndirection, BoolExpr, BoolExprType, BoolTestType, CaseExpr, Node,
-    NullTestType, SqlValueFunction, SqlValueFunctionOp, SubLink, SubLinkType,
+    NullTestType, SqlValueFunction, SqlValueFunctionOp,
 };
 
 use super::scope::Scope;
 use super::{boxed, inner, literals, strings, types, Binder};
 use crate::functions::{resolve_operator, OperatorMatch};
 use crate::parser::NodeEnum;
-use crate::plan::{Expr, ExprKind, Func, SubKind, SubQuery};
+use crate::plan::{Expr, ExprKind, Func};
 use crate::types::{Datum, TypeId};
 
 /// Where an expression stands, which says what it may hold.
@@ -427,7 +427,7 @@ impl Binder<'_> {
         Ok(operator_call(&found, args, location))
     }
 
-    fn operator(
+    pub(super) fn operator(
         &self,
         name: &str,
         left: TypeId,
@@ -710,157 +710,6 @@ impl Binder<'_> {
             *function = Func(crate::functions::under_keyword(function.0, keyword));
         }
         self.cast(call, ty, typmod, location)
-    }
-
-    fn sublink(&mut self, link: &SubLink, scope: &Scope<'_>, place: Place) -> Result<Expr> {
-        let location = link.location;
-        let NodeEnum::SelectStmt(select) = boxed(&link.subselect)? else {
-            return Err(Error::internal("a subquery that is no SELECT"));
-        };
-        let kind = SubLinkType::try_from(link.sub_link_type).unwrap_or(SubLinkType::Undefined);
-        let (query, correlated) = self.subquery(select, scope)?;
-        let one_column = |binder: &Self| match query.columns.as_slice() {
-            [column] => Ok(column.ty),
-            _ => Err(binder.error(
-                SqlState::SYNTAX_ERROR,
-                "subquery must return only one column",
-                location,
-            )),
-        };
-        let none: Rc<[TypeId]> = Rc::from([]);
-        let (sub, types, ty, test) = match kind {
-            SubLinkType::ExistsSublink => (SubKind::Exists, none, TypeId::BOOL, None),
-            SubLinkType::ExprSublink => (SubKind::Scalar, none, one_column(self)?, None),
-            SubLinkType::ArraySublink => {
-                let element = one_column(self)?;
-                let array = element.array_of().ok_or_else(|| {
-                    self.error(
-                        SqlState::UNDEFINED_OBJECT,
-                        format!("could not find array type for data type {element}"),
-                        location,
-                    )
-                })?;
-                (SubKind::Array(element), none, array, None)
-            }
-            SubLinkType::AnySublink | SubLinkType::AllSublink => {
-                let test = self.expr(boxed(&link.testexpr)?, scope, place)?;
-                if matches!(test.kind, ExprKind::Record(_)) {
-                    return self.row_sublink(link, test, query, correlated);
-                }
-                let names = strings(&link.oper_name);
-                let name = names.last().copied().unwrap_or("=");
-                let column = match query.columns.as_slice() {
-                    [column] => column.ty,
-                    [] => return Err(Error::internal("a subquery without columns")),
-                    _ => {
-                        return Err(self.error(
-                            SqlState::SYNTAX_ERROR,
-                            "subquery has too many columns",
-                            location,
-                        ))
-                    }
-                };
-                let found = self.operator(name, test.ty, column, location)?;
-                let test = self.coerce_argument(test, found.argument_types[0])?;
-                let all = kind == SubLinkType::AllSublink;
-                let any = SubKind::Any(Func(found.operator.function), all);
-                let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());
-                let wanted = found.argument_types[1];
-                let plan = self.coerce_column(query.plan, column, wanted)?;
-                return Ok(self.sub(
-                    any,
-                    plan,
-                    types,
-                    correlated,
-                    TypeId::BOOL,
-                    Some(test),
-                    location,
-                ));
-            }
-            _ => return Err(self.unsupported("this kind of subquery", location)),
-        };
-        Ok(self.sub(sub, query.plan, types, correlated, ty, test, location))
-    }
-
-    /// `(a, b) IN (SELECT …)`.
-    fn row_sublink(
-        &mut self,
-        link: &SubLink,
-        test: Expr,
-        query: super::select::Query,
-        correlated: bool,
-    ) -> Result<Expr> {
-        let location = link.location;
-        let names = strings(&link.oper_name);
-        let any = link.sub_link_type == SubLinkType::AnySublink as i32;
-        if !any || names.last().is_some_and(|name| *name != "=") {
-            return Err(self.unsupported("this comparison of a row with a subquery", location));
-        }
-        let ExprKind::Record(fields) = test.kind else {
-            return Err(Error::internal("no row to compare"));
-        };
-        if fields.len() != query.columns.len() {
-            let wrong = if fields.len() < query.columns.len() {
-                "many"
-            } else {
-                "few"
-            };
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                format!("subquery has too {wrong} columns"),
-                location,
-            ));
-        }
-        let mut functions = Vec::new();
-        let mut tests = Vec::new();
-        let mut outputs = Vec::new();
-        for (place, (field, column)) in fields.into_iter().zip(&query.columns).enumerate() {
-            let found = self.operator("=", field.ty, column.ty, location)?;
-            tests.push(self.coerce_argument(field, found.argument_types[0])?);
-            let output = Expr::new(ExprKind::Column(place), column.ty, -1);
-            outputs.push(self.coerce_argument(output, found.argument_types[1])?);
-            let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());
-            functions.push((Func(found.operator.function), types));
-        }
-        let plan = super::select::projection(query.plan, &outputs);
-        let test = Expr::new(ExprKind::Record(tests), TypeId::RECORD, location);
-        let kind = SubKind::AnyRow(Rc::from(functions));
-        let none: Rc<[TypeId]> = Rc::from([]);
-        Ok(self.sub(
-            kind,
-            plan,
-            none,
-            correlated,
-            TypeId::BOOL,
-            Some(test),
-            location,
-        ))
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn sub(
-        &mut self,
-        kind: SubKind,
-        plan: crate::plan::Plan,
-        types: Rc<[TypeId]>,
-        correlated: bool,
-        ty: TypeId,
-        test: Option<Expr>,
-        location: i32,
-    ) -> Expr {
-        self.subqueries += 1;
-        let query = SubQuery {
-            kind,
-            plan: Rc::new(plan),
-            types,
-            correlated,
-            number: self.subqueries,
-        };
-        Expr::new(
-            ExprKind::Sub(Rc::new(query), test.map(Box::new)),
-            ty,
-            location,
-        )
     }
 
     fn indirection(

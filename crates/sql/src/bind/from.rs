@@ -13,6 +13,7 @@ use pg_query::protobuf::{
 };
 
 use super::expr::{truth, Place};
+use super::join_order::{rearrange, take_apart, Chain};
 use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
 use super::view::refuse_unpopulated;
 use super::{boxed, inner, strings, Binder, OutputColumn};
@@ -38,14 +39,14 @@ pub struct Cte {
 
 /// A bound item of FROM.
 pub struct Source {
-    kind: SourceKind,
+    pub(super) kind: SourceKind,
     /// Where its columns begin in the row.
-    start: usize,
+    pub(super) start: usize,
     /// How many it has.
-    width: usize,
+    pub(super) width: usize,
 }
 
-enum SourceKind {
+pub(super) enum SourceKind {
     /// A table, and what its rows must meet by themselves.
     Scan(Scan, Vec<Expr>),
     Other(Plan),
@@ -63,6 +64,32 @@ impl Source {
     pub(super) fn filter(&mut self, conditions: Vec<Expr>) {
         if let SourceKind::Scan(_, own) = &mut self.kind {
             own.extend(conditions);
+        }
+    }
+
+    /// Whether a place of the row is one of its columns.
+    pub(super) fn holds(&self, place: usize) -> bool {
+        (self.start..self.start + self.width).contains(&place)
+    }
+
+    /// Moves it to where its columns have gone.
+    pub(super) fn move_columns(&mut self, places: &[usize]) {
+        if self.width > 0 {
+            self.start = places[self.start];
+        }
+        let own = match &mut self.kind {
+            SourceKind::Scan(_, own) => own,
+            SourceKind::Other(_) => return,
+            SourceKind::Join {
+                left, right, on, ..
+            } => {
+                left.move_columns(places);
+                right.move_columns(places);
+                on
+            }
+        };
+        for condition in own {
+            super::join_order::move_columns(condition, places);
         }
     }
 }
@@ -90,20 +117,24 @@ pub(super) fn all_of(mut conditions: Vec<Expr>) -> Option<Expr> {
     }
 }
 
-/// Whether it holds a subquery that looks at this row, which must stay where the row is whole.
-fn is_tied(expr: &Expr) -> bool {
-    expr.any(&|part| matches!(&part.kind, ExprKind::Sub(query, _) if query.correlated))
-}
-
 /// Whether all columns that it names lie in a range.
-fn within(expr: &Expr, start: usize, width: usize) -> bool {
+pub(super) fn within(expr: &Expr, start: usize, width: usize) -> bool {
     !expr.any(&|part| match part.kind {
         ExprKind::Column(place) => place < start || place >= start + width,
         _ => false,
     })
 }
 
-fn names_columns(expr: &Expr) -> bool {
+/// Whether it looks at rows of enclosing queries.
+pub(super) fn looks_outside(expr: &Expr) -> bool {
+    expr.any(&|part| match &part.kind {
+        ExprKind::Outer(..) => true,
+        ExprKind::Sub(query, ..) => query.correlated,
+        _ => false,
+    })
+}
+
+pub(super) fn names_columns(expr: &Expr) -> bool {
     expr.any(&|part| matches!(part.kind, ExprKind::Column(_)))
 }
 
@@ -597,33 +628,64 @@ impl Binder<'_> {
 
     /// The plan of a source whose rows meet the conditions.
     pub(super) fn build(&mut self, source: Source, conditions: Vec<Expr>) -> Result<Plan> {
-        let (start, width) = (source.start, source.width);
-        let (tied, free): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_tied);
-        if !tied.is_empty() && start > 0 {
-            return Err(Error::unsupported(
-                "a correlated subquery in this join condition",
-            ));
-        }
-        let plan = match source.kind {
+        let start = source.start;
+        match source.kind {
             SourceKind::Scan(scan, own) => {
-                let free = own.into_iter().chain(free).collect();
-                let local = shifted(free, start);
-                Plan::Scan(self.choose_access(scan, local)?)
+                let all = own.into_iter().chain(conditions).collect();
+                let local = shifted(all, start);
+                Ok(Plan::Scan(self.choose_access(scan, local)?))
             }
             SourceKind::Other(plan) => {
-                let local = shifted(free, start);
-                filtered(super::system::keyed(plan, &local), local)
+                let local = shifted(conditions, start);
+                Ok(filtered(super::system::keyed(plan, &local), local))
             }
+            SourceKind::Join {
+                kind: JoinKind::Inner,
+                lateral: false,
+                ..
+            } => self.build_chain(source, conditions),
             SourceKind::Join {
                 kind,
                 left,
                 right,
                 on,
                 lateral,
-            } => self.build_join(kind, *left, *right, on, lateral, free, start)?,
+            } => self.build_join(kind, *left, *right, on, lateral, conditions, start),
+        }
+    }
+
+    /// The plan of inner joins, in a good order.
+    fn build_chain(&mut self, source: Source, conditions: Vec<Expr>) -> Result<Plan> {
+        let (start, width) = (source.start, source.width);
+        let mut chain = Chain {
+            items: Vec::new(),
+            conditions,
         };
-        let _ = width;
-        Ok(filtered(plan, tied))
+        take_apart(source, &mut chain);
+        let order = self.join_order(&chain);
+        let places = rearrange(&mut chain, &order);
+        let mut items = chain.items.into_iter();
+        let (Some(mut left), Some(mut right)) = (items.next(), items.next()) else {
+            return Err(Error::internal("a join of fewer than two items"));
+        };
+        for next in items {
+            left = cross(left, right);
+            right = next;
+        }
+        let (kind, none) = (JoinKind::Inner, Vec::new());
+        let plan = self.build_join(kind, left, right, none, false, chain.conditions, start)?;
+        if order.is_sorted() {
+            return Ok(plan);
+        }
+        // Back to where the rest of the query looks for them.
+        let column = |place: usize| {
+            let column = ExprKind::Column(places[place] - start);
+            compile(&Expr::new(column, TypeId::UNKNOWN, -1))
+        };
+        Ok(Plan::Project(
+            Rc::new(plan),
+            (0..width).map(column).collect(),
+        ))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -638,18 +700,20 @@ impl Binder<'_> {
         start: usize,
     ) -> Result<Plan> {
         let in_left = |expr: &Expr| within(expr, left.start, left.width) && names_columns(expr);
-        let in_right = |expr: &Expr| within(expr, right.start, right.width) && names_columns(expr);
+        // A lateral input sees the left row as one more enclosing query: what looks outside on its
+        // own account stays out of it.
+        let in_right = |expr: &Expr| {
+            within(expr, right.start, right.width)
+                && names_columns(expr)
+                && !(lateral && looks_outside(expr))
+        };
         let (mut to_left, mut to_right) = (Vec::new(), Vec::new());
         let (mut here, mut above) = (Vec::new(), Vec::new());
         for condition in on {
             // A condition of ON may be tested early only on the side that is not kept whole.
-            let tied = is_tied(&condition);
-            if !tied && in_left(&condition) && matches!(kind, JoinKind::Inner | JoinKind::Right) {
+            if in_left(&condition) && matches!(kind, JoinKind::Inner | JoinKind::Right) {
                 to_left.push(condition);
-            } else if !tied
-                && in_right(&condition)
-                && matches!(kind, JoinKind::Inner | JoinKind::Left)
-            {
+            } else if in_right(&condition) && matches!(kind, JoinKind::Inner | JoinKind::Left) {
                 to_right.push(condition);
             } else {
                 here.push(condition);
@@ -666,19 +730,21 @@ impl Binder<'_> {
                 above.push(condition);
             }
         }
-        if start > 0 && here.iter().any(is_tied) {
-            return Err(Error::unsupported(
-                "a correlated subquery in this join condition",
-            ));
-        }
         let mut hash = Vec::new();
         if !lateral {
             for condition in &here {
                 hash.extend(equi_pair(condition, &left, &right));
             }
         }
+        let lookup = match kind {
+            JoinKind::Inner | JoinKind::Left if !lateral => {
+                self.lookup(&left, &right, &to_right, &here)?
+            }
+            _ => None,
+        };
         let join = Join {
             kind,
+            lookup,
             left_width: left.width,
             right_width: right.width,
             left: Rc::new(self.build(left, to_left)?),
@@ -773,7 +839,7 @@ fn common_names(left: &[ScopeTable], right: &[ScopeTable]) -> Vec<String> {
         .collect()
 }
 
-fn shifted(mut conditions: Vec<Expr>, by: usize) -> Vec<Expr> {
+pub(super) fn shifted(mut conditions: Vec<Expr>, by: usize) -> Vec<Expr> {
     if by > 0 {
         conditions
             .iter_mut()
@@ -806,7 +872,7 @@ fn equi_pair(
     let [a, b] = args.as_slice() else {
         return None;
     };
-    if a.ty != b.ty || is_tied(condition) {
+    if a.ty != b.ty {
         return None;
     }
     let equality = resolve_operator("=", a.ty, b.ty).ok()?;

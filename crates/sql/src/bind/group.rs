@@ -97,10 +97,31 @@ impl Binder<'_> {
                     expr.location.0,
                 ));
             }
-            ExprKind::Sub(ref query, _) if query.correlated => {
-                return Err(
-                    self.unsupported("a correlated subquery in a grouped query", expr.location.0)
-                );
+            ExprKind::Sub(_, _, ref mut seen) => {
+                for (_, column) in seen {
+                    let placeholder = Expr::new(ExprKind::CaseInput, column.ty, -1);
+                    let taken = std::mem::replace(column, placeholder);
+                    let (place, location) = (taken.kind.clone(), taken.location.0);
+                    *column = self.regroup(taken, grouping, scope).map_err(|error| {
+                        let ExprKind::Column(place) = place else {
+                            return error;
+                        };
+                        self.error(
+                            SqlState::GROUPING_ERROR,
+                            format!(
+                                "subquery uses ungrouped column \"{}\" from outer query",
+                                scope.name_of(place)
+                            ),
+                            location,
+                        )
+                    })?;
+                }
+                if let ExprKind::Sub(_, Some(test), _) = &mut expr.kind {
+                    let placeholder = Expr::new(ExprKind::CaseInput, test.ty, -1);
+                    let taken = std::mem::replace(&mut **test, placeholder);
+                    **test = self.regroup(taken, grouping, scope)?;
+                }
+                return Ok(expr);
             }
             _ => {}
         }

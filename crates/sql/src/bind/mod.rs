@@ -10,7 +10,9 @@
 //! | [`coerce`] | changes of type |
 //! | [`types`] | type names |
 //! | [`from`] | FROM: tables, joins, functions, subqueries |
+//! | [`join_order`] | in which order joins run |
 //! | [`select`], [`group`] | SELECT |
+//! | [`sublink`] | queries inside expressions |
 //! | [`access`] | which keys a condition leaves |
 //! | [`system`] | system relations |
 //! | [`literals`] | what a plan does not rest on, so that it can be used again |
@@ -25,8 +27,7 @@
 //! | [`fixed`] | text whose names are fixed |
 //!
 //! # What it leaves out
-//! Choosing among plans by cost: a condition on leading key columns is used where there is one,
-//! joins run in the order they are written.
+//! Choosing among plans by cost: there are no statistics, only keys that conditions lead to.
 
 pub mod access;
 pub mod alter;
@@ -40,9 +41,11 @@ pub mod foreign;
 pub mod from;
 mod given;
 pub mod group;
+pub mod join_order;
 pub mod literals;
 pub mod scope;
 pub mod select;
+pub mod sublink;
 mod system;
 pub mod types;
 mod updatable;

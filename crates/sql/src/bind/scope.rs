@@ -1,6 +1,6 @@
 //! Which column a name means.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -58,6 +58,8 @@ pub struct Scope<'s> {
     pub merged: Vec<(String, Expr)>,
     /// Whether a name was found in an enclosing query.
     pub escapes: Cell<bool>,
+    /// The columns of this query's rows that inner queries look at, in the order they were met.
+    pub seen_from_inside: RefCell<Vec<Expr>>,
 }
 
 /// Where a name was found.
@@ -123,6 +125,30 @@ impl<'s> Scope<'s> {
             typmod: column.typmod,
             location: Location(location),
         }
+    }
+
+    /// Makes columns of this scope's rows what a query so many levels further in calls them, and
+    /// remembers that it looks at them.
+    fn show_inside(&self, expr: &mut Expr, depth: usize) {
+        expr.visit(&mut |part| {
+            if matches!(part.kind, ExprKind::Column(_)) {
+                self.seen_from_inside.borrow_mut().push(part.clone());
+            }
+        });
+        outward(expr, depth);
+    }
+
+    /// The columns that inner queries have looked at since there were `before` of them, each once.
+    pub(super) fn seen_since(&self, before: usize) -> Vec<(usize, Expr)> {
+        let mut seen: Vec<(usize, Expr)> = Vec::new();
+        for column in &self.seen_from_inside.borrow()[before..] {
+            if let ExprKind::Column(place) = column.kind {
+                if !seen.iter().any(|known| known.0 == place) {
+                    seen.push((place, column.clone()));
+                }
+            }
+        }
+        seen
     }
 
     /// The name, with its item's, of the column at a place of the row.
@@ -197,7 +223,7 @@ impl Binder<'_> {
         loop {
             if let Some(mut found) = self.find_in(names, level, location)? {
                 if depth > 0 {
-                    outward(&mut found.expr, depth);
+                    level.show_inside(&mut found.expr, depth);
                     // Every level between here and there looks outside.
                     let mut inner = scope;
                     while !std::ptr::eq(inner, level) {

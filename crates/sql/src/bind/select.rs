@@ -138,14 +138,18 @@ impl Binder<'_> {
         }
         if locking {
             if grouped || !select.distinct_clause.is_empty() {
-                let what = if grouped {
-                    "GROUP BY clause or aggregate functions"
-                } else {
+                let what = if !select.distinct_clause.is_empty() {
                     "DISTINCT clause"
+                } else if !select.group_clause.is_empty() {
+                    "GROUP BY clause"
+                } else if select.having_clause.is_some() {
+                    "HAVING clause"
+                } else {
+                    "aggregate functions"
                 };
                 return Err(Error::new(
                     SqlState::FEATURE_NOT_SUPPORTED,
-                    format!("FOR UPDATE is not allowed with {what}"),
+                    format!("{} is not allowed with {what}", locking_words(select)),
                 ));
             }
             return self.finish_locking(select, plan, exprs, order, columns, condition, &scope);
@@ -821,6 +825,23 @@ impl Binder<'_> {
         let column = Expr::new(ExprKind::Column(0), from, -1);
         let column = self.coerce_argument(column, to)?;
         Ok(projection(plan, &[column]))
+    }
+}
+
+/// The first locking clause as error messages name it.
+fn locking_words(select: &SelectStmt) -> &'static str {
+    let first = select
+        .locking_clause
+        .first()
+        .and_then(|node| node.node.as_ref());
+    let Some(NodeEnum::LockingClause(clause)) = first else {
+        return "FOR UPDATE";
+    };
+    match LockClauseStrength::try_from(clause.strength) {
+        Ok(LockClauseStrength::LcsForkeyshare) => "FOR KEY SHARE",
+        Ok(LockClauseStrength::LcsForshare) => "FOR SHARE",
+        Ok(LockClauseStrength::LcsFornokeyupdate) => "FOR NO KEY UPDATE",
+        _ => "FOR UPDATE",
     }
 }
 

@@ -237,7 +237,7 @@ fn column_in_the_way(columns: &[Expr]) -> Option<Detail> {
 fn is_movable(expr: &Expr) -> bool {
     !expr.any(&|part| match &part.kind {
         ExprKind::Call(function, ..) => function.0.volatility == Volatility::Volatile,
-        ExprKind::Sub(query, _) => query.correlated,
+        ExprKind::Sub(query, ..) => query.correlated,
         _ => false,
     })
 }

@@ -337,7 +337,7 @@ impl Writer<'_> {
                 self.text("]");
                 Ok(())
             }
-            ExprKind::Sub(query, test) => {
+            ExprKind::Sub(query, test, _) => {
                 if let Some(test) = test {
                     let _ = test;
                     return Err(Error::unsupported("a comparison with a subquery here"));

@@ -1,4 +1,8 @@
 //! Joins: the right input is kept in memory, hashed where an equality allows it.
+//!
+//! Where a key leads from a left row to its right rows, the first [`LOOKUPS_MAX`] left rows look
+//! theirs up. Whoever has more reads the right input after all: nobody knows beforehand how large
+//! the inputs are, and this way neither a few rows pay for a large table nor many for lookups.
 
 use std::rc::Rc;
 
@@ -11,6 +15,9 @@ use super::{collect, Exec};
 use crate::plan::{Join, JoinKind, Row};
 use crate::types::{Datum, TypeId};
 
+/// So many left rows look up their right rows by key, before the right input is read as a whole.
+const LOOKUPS_MAX: usize = 2_000;
+
 /// The rows of a [`Join`].
 pub struct JoinCursor<'p> {
     join: &'p Join,
@@ -21,6 +28,8 @@ pub struct JoinCursor<'p> {
     matched: Vec<bool>,
     /// RIGHT and FULL: which right rows still have to be shown alone.
     rest: usize,
+    /// How many left rows have looked up theirs.
+    lookups: usize,
 }
 
 struct Current {
@@ -46,6 +55,7 @@ impl<'p> JoinCursor<'p> {
             current: None,
             matched: Vec::new(),
             rest: 0,
+            lookups: 0,
         }
     }
 
@@ -77,7 +87,8 @@ impl<'p> JoinCursor<'p> {
     /// Takes the next left row and finds what to try it with.
     fn advance(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
         let join = self.join;
-        if self.right.is_none() && !join.lateral {
+        let lookup = join.lookup.as_ref().filter(|_| self.lookups < LOOKUPS_MAX);
+        if self.right.is_none() && !join.lateral && lookup.is_none() {
             let right = Rc::new(self.load(cx)?);
             self.matched = vec![false; right.rows.len()];
             self.right = Some(right);
@@ -85,16 +96,26 @@ impl<'p> JoinCursor<'p> {
         let Some(row) = self.left.next(cx)? else {
             return Ok(false);
         };
-        let right = match &self.right {
-            Some(right) => right.clone(),
-            None => {
+        let right = match (&self.right, lookup) {
+            (Some(right), _) => right.clone(),
+            (None, Some(plan)) => {
+                self.lookups += 1;
+                cx.outer.push(row.clone());
+                let rows = collect(plan, cx);
+                cx.outer.pop();
+                Rc::new(Right {
+                    rows: rows?,
+                    by_hash: HashMap::default(),
+                })
+            }
+            (None, None) => {
                 cx.outer.push(row.clone());
                 let right = self.load(cx);
                 cx.outer.pop();
                 Rc::new(right?)
             }
         };
-        let candidates = match join.hash.is_empty() {
+        let candidates = match join.hash.is_empty() || self.right.is_none() {
             true => None,
             false => {
                 let types = self.types();

@@ -75,6 +75,7 @@ pub struct Exec<'a> {
     cases: Vec<Datum>,
     values: HashMap<usize, Datum>,
     shared: HashMap<usize, Rc<Vec<Row>>>,
+    members: HashMap<usize, Rc<subquery::Members>>,
     ticks: usize,
 }
 
@@ -122,6 +123,7 @@ impl<'a> Exec<'a> {
             cases: Vec::new(),
             values: HashMap::default(),
             shared: HashMap::default(),
+            members: HashMap::default(),
             ticks: 0,
         }
     }

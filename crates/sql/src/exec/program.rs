@@ -15,13 +15,13 @@ use crate::plan::{Expr, ExprKind, SubQuery};
 use crate::types::{self, Array, Datum, Record, TypeId};
 
 /// An expression, compiled.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     ops: Vec<Op>,
 }
 
 /// One step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Op {
     Const(Datum),
     Column(usize),
@@ -58,7 +58,7 @@ enum Op {
     AnyArray(&'static Function, Rc<[TypeId]>, bool),
     Array(usize, TypeId),
     Record(Vec<TypeId>),
-    Sub(Rc<SubQuery>, bool),
+    Sub(Rc<SubQuery>, bool, Rc<[usize]>),
     Subscript,
     /// Pushes a copy of the value so many places below the top of the case stack.
     CaseInput,
@@ -183,11 +183,14 @@ impl Program {
                 let types = fields.iter().map(|field| field.ty).collect();
                 self.ops.push(Op::Record(types));
             }
-            ExprKind::Sub(query, test) => {
+            ExprKind::Sub(query, test, seen) => {
+                seen.iter().for_each(|column| self.add(&column.1));
                 if let Some(test) = test {
                     self.add(test);
                 }
-                self.ops.push(Op::Sub(query.clone(), test.is_some()));
+                let places = seen.iter().map(|column| column.0).collect();
+                self.ops
+                    .push(Op::Sub(query.clone(), test.is_some(), places));
             }
             ExprKind::Aggregate(_) | ExprKind::SetCall(..) => {
                 unreachable!("aggregates and sets are taken out before expressions are compiled")
@@ -358,9 +361,10 @@ impl Program {
                     let value = cx.cases.last().cloned().unwrap_or(Datum::Null);
                     cx.stack.push(value);
                 }
-                Op::Sub(query, has_test) => {
+                Op::Sub(query, has_test, places) => {
                     let test = has_test.then(|| cx.pop());
-                    let value = subquery::eval(cx, query, test, row)?;
+                    let seen = cx.pop_many(places.len());
+                    let value = subquery::eval(cx, query, test, places, seen)?;
                     cx.stack.push(value);
                 }
                 other => step(cx, other)?,

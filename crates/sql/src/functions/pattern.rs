@@ -94,7 +94,7 @@ pub(crate) fn like_escape(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let mut chars = escape.chars();
     let escape = chars.next();
     if chars.next().is_some() {
-        return Err(Error::new(SqlState::of("22019"), "invalid escape string")
+        return Err(Error::new(SqlState::of("22025"), "invalid escape string")
             .with_hint("Escape string must be empty or one character."));
     }
     let mut out = String::new();

@@ -62,19 +62,17 @@ fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
         Plan::Filter(input, _) => ("Filter".to_owned(), vec![&**input]),
         Plan::ProjectSet(input, _) => ("ProjectSet".to_owned(), vec![&**input]),
         Plan::Join(join) => {
-            let method = if join.hash.is_empty() {
-                "Nested Loop"
-            } else {
-                "Hash"
-            };
+            let looped = join.hash.is_empty() || join.lookup.is_some();
+            let method = if looped { "Nested Loop" } else { "Hash" };
             let kind = match join.kind {
-                JoinKind::Inner if join.hash.is_empty() => "",
+                JoinKind::Inner if looped => "",
                 JoinKind::Inner => " Join",
                 JoinKind::Left => " Left Join",
                 JoinKind::Right => " Right Join",
                 JoinKind::Full => " Full Join",
             };
-            (format!("{method}{kind}"), vec![&*join.left, &*join.right])
+            let right = join.lookup.as_ref().unwrap_or(&join.right);
+            (format!("{method}{kind}"), vec![&*join.left, &**right])
         }
         Plan::Aggregate { input, plain, .. } => {
             let name = if *plain { "Aggregate" } else { "HashAggregate" };
