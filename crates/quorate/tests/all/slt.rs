@@ -32,7 +32,7 @@ use crate::{shared, source};
 const REWRITE: &str = "QUORATE_REWRITE_EXPECTED";
 
 /// The corpus is at least this large.
-const STATEMENTS_MIN: usize = 5;
+const STATEMENTS_MIN: usize = 1_500;
 
 /// How many failures of one file are shown.
 const SHOWN_MAX: usize = 20;
