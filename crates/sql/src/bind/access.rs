@@ -121,6 +121,67 @@ impl Binder<'_> {
     }
 }
 
+/// Lets a scan give its rows in an order (value, descending, NULLs first), if an index can.
+///
+/// The index that the conditions have chosen stays. Where they have chosen none, another one is
+/// taken for the order's sake only if `few` rows are wanted: each of its entries costs a look at the
+/// row.
+pub(super) fn scan_in_order(scan: &mut Scan, order: &[(Expr, bool, bool)], few: bool) -> bool {
+    let bounded =
+        !scan.access.equal.is_empty() || scan.access.low.is_some() || scan.access.high.is_some();
+    let own = scan.by_index();
+    if let Some(backward) = own.and_then(|index| order_of(scan, index, order)) {
+        scan.backward = backward;
+        return true;
+    }
+    if bounded || !few {
+        return false;
+    }
+    let indexes = scan.table.indexes.iter().enumerate();
+    let found = indexes
+        .filter(|(_, index)| !index.primary)
+        .find_map(|(place, index)| order_of(scan, index, order).map(|backward| (place, backward)));
+    if let Some((place, backward)) = found {
+        scan.index = Some(place);
+        scan.backward = backward;
+    }
+    found.is_some()
+}
+
+/// Whether an index has its rows in an order; true: read backwards.
+fn order_of(scan: &Scan, index: &Index, order: &[(Expr, bool, bool)]) -> Option<bool> {
+    let fixed = scan.access.equal.len();
+    let mut columns = index.columns.iter().enumerate();
+    let mut direction = None;
+    for (value, descending, nulls_first) in order {
+        let place = column_of(value)?;
+        // A column that equals one value takes no part in the order.
+        let mut equal = index.columns[..fixed].iter();
+        if equal.any(|column| column.column == place) {
+            continue;
+        }
+        let column = loop {
+            let (at, column) = columns.next()?;
+            if column.column == place {
+                break column;
+            }
+            if at >= fixed {
+                return None;
+            }
+        };
+        let backward = column.descending != *descending;
+        let described = scan.table.columns.get(place)?;
+        // NULLs stand last in an index, and first where it is read or kept the other way.
+        if !described.not_null && *nulls_first != *descending {
+            return None;
+        }
+        if *direction.get_or_insert(backward) != backward {
+            return None;
+        }
+    }
+    direction.or(Some(false))
+}
+
 /// The bounds on leading columns of an index, in their order.
 fn usable<'b, 'e>(index: &Index, bounds: &'b [Bound<'e>]) -> Vec<&'b Bound<'e>> {
     let mut used = Vec::new();

@@ -72,6 +72,11 @@ impl Source {
         (self.start..self.start + self.width).contains(&place)
     }
 
+    /// Whether [`lateral_of`] has marked it.
+    fn is_lateral(&self) -> bool {
+        matches!(&self.kind, SourceKind::Join { lateral: true, left, .. } if left.width == 0)
+    }
+
     /// Moves it to where its columns have gone.
     pub(super) fn move_columns(&mut self, places: &[usize]) {
         if self.width > 0 {
@@ -462,6 +467,19 @@ impl Binder<'_> {
         self.nullable = nullable + usize::from(matches!(kind, JoinKind::Left | JoinKind::Full));
         let right = self.bind_item(boxed(&join.rarg)?, scope, with_keys, next)?;
         self.nullable = nullable;
+        if right.is_lateral() && matches!(kind, JoinKind::Right | JoinKind::Full) {
+            let left = scope.tables[first..middle].first();
+            return Err(Error::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!(
+                    "invalid reference to FROM-clause entry for table \"{}\"",
+                    left.map_or("", |table| &table.alias)
+                ),
+            )
+            .with_detail(
+                "The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+            ));
+        }
         let names = match join.is_natural {
             true => common_names(&scope.tables[first..middle], &scope.tables[middle..]),
             false => strings(&join.using_clause)

@@ -9,6 +9,7 @@ use pg_query::protobuf::{
     SortBy, SortByDir, SortByNulls, SubLinkType,
 };
 
+use super::access::scan_in_order;
 use super::expr::Place;
 use super::from::{conjuncts, filtered};
 use super::group::{settle_places, Grouping};
@@ -401,9 +402,9 @@ impl Binder<'_> {
     fn project(
         &mut self,
         select: &SelectStmt,
-        input: Plan,
+        mut input: Plan,
         mut exprs: Vec<Expr>,
-        order: Vec<Order>,
+        mut order: Vec<Order>,
         columns: &[OutputColumn],
         scope: &Scope<'_>,
     ) -> Result<Plan> {
@@ -414,6 +415,9 @@ impl Binder<'_> {
             .iter()
             .filter(|node| node.node.is_some())
             .collect();
+        if !distinct && in_order(&mut input, &order, select) {
+            order.clear();
+        }
         // What is sorted by stands in the projected row, behind the output if need be.
         let mut keys = Vec::new();
         let mut sort_places = Vec::new();
@@ -539,7 +543,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Query> {
         let mut plan = input;
-        if !order.is_empty() {
+        if !order.is_empty() && !in_order(&mut plan, &order, select) {
             let keys = order
                 .into_iter()
                 .map(|(value, descending, nulls_first)| SortKey {
@@ -842,6 +846,16 @@ fn locking_words(select: &SelectStmt) -> &'static str {
         Ok(LockClauseStrength::LcsForshare) => "FOR SHARE",
         Ok(LockClauseStrength::LcsFornokeyupdate) => "FOR NO KEY UPDATE",
         _ => "FOR UPDATE",
+    }
+}
+
+/// Whether a plan gives its rows in an order, or can be made to.
+fn in_order(plan: &mut Plan, order: &[Order], select: &SelectStmt) -> bool {
+    match plan {
+        Plan::Scan(scan) if !order.is_empty() => {
+            scan_in_order(scan, order, select.limit_count.is_some())
+        }
+        _ => false,
     }
 }
 

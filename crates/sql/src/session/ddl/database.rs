@@ -1,6 +1,8 @@
 //! Databases: CREATE, ALTER, DROP. Each has schemas and tables of its own in the one catalog.
 
-use base::{Error, Result, SqlState};
+use std::time::Duration;
+
+use base::{coro, env, Error, Result, SqlState};
 use pg_query::protobuf::{
     AlterDatabaseSetStmt, AlterDatabaseStmt, CreatedbStmt, DefElem, DropdbStmt, Node,
 };
@@ -117,6 +119,11 @@ fn common(database: &mut Database, option: &DefElem) -> Result<bool> {
     }
     Ok(true)
 }
+
+/// How often, and after what time each, it is looked again whether others have left a database:
+/// five seconds in all, as in PostgreSQL.
+const DATABASE_IDLE_TRIES: usize = 50;
+const DATABASE_IDLE_STEP: Duration = Duration::from_millis(100);
 
 impl Session {
     pub(super) fn create_database(&mut self, create: &CreatedbStmt) -> Result<CommandTag> {
@@ -238,9 +245,17 @@ impl Session {
         Ok(tag("DROP DATABASE"))
     }
 
-    /// 55006 when other sessions are in a database.
+    /// 55006 when other sessions stay in a database. A session that is ending gets its time: a
+    /// client that has just left may not know that the server is still at it.
     fn check_database_idle(&self, name: &str) -> Result<()> {
-        let count = self.shared.sessions_in(name);
+        let mut count = self.shared.sessions_in(name);
+        for _ in 0..DATABASE_IDLE_TRIES {
+            if count == 0 {
+                return Ok(());
+            }
+            coro::wait(env::sleep(self.shared.env.as_ref(), DATABASE_IDLE_STEP))?;
+            count = self.shared.sessions_in(name);
+        }
         if count == 0 {
             return Ok(());
         }
