@@ -7,13 +7,14 @@ export CARGO_TARGET_DIR ?= $(cache)/quorate/target
 # Passed on to `quorate up`, for example: make up ARGS="--nodes 1"
 ARGS ?=
 
-.PHONY: help up build test performance expected lint fmt deps deps-build clean
+.PHONY: help up build test performance conformance expected lint fmt deps deps-build clean
 
 help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
 	@echo "make test    every test, with real clusters and the real psql"
 	@echo "make expected  write the expected outputs anew, from PostgreSQL 15"
 	@echo "make soak    the simulator for an hour (SOAK_SECONDS=...); results go to docs/TESTING.md"
+	@echo "make conformance  score against PostgreSQL's regression suite (SCORE=its script), into docs/CONFORMANCE.md"
 	@echo "make performance  measure beside PostgreSQL, into docs/PERFORMANCE.md"
 	@echo "make lint    formatting and clippy, without warnings"
 	@echo "make fmt     format the sources"
@@ -34,6 +35,9 @@ test: deps
 	@# With quorate, so that the features of all dependencies, and so their builds, are the same.
 	cargo test --locked -p quorate-sim -p quorate --features quorate-sim/planted-bugs \
 	  --test seeds planted::with_bugs -- --nocapture
+
+conformance: build
+	scripts/conformance.py "$(CARGO_TARGET_DIR)/release/quorate" "$(SCORE)"
 
 expected: deps
 	QUORATE_REWRITE_EXPECTED=1 cargo test --locked -p quorate --test all expected_outputs
