@@ -250,6 +250,12 @@ impl Play<'_> {
         // A victim ends the course, so it comes last.
         let is_victim = |outcome: &Outcome| matches!(outcome, Err(r) if r.state == DEADLOCK);
         answers.sort_by_key(|(actor, outcome)| (is_victim(outcome), *actor));
+        let resolved = answers.iter().any(|(_, outcome)| is_victim(outcome));
+        if resolved && matches!(self.events.last(), Some(Event::Waits(..))) {
+            // The circle was gone before it could be seen; it is noted as if it had been.
+            self.events.pop();
+            answers.retain(|(_, outcome)| is_victim(outcome));
+        }
         for (actor, outcome) in answers {
             self.answered(actor, outcome);
         }
