@@ -34,6 +34,7 @@ mod file;
 pub mod log;
 mod owner;
 mod page;
+mod scratch;
 mod split;
 mod store;
 mod superblock;
@@ -47,6 +48,7 @@ mod undo;
 pub use check::{check, StoreReport};
 pub use export::{Exporter, Importer};
 pub use owner::Owner;
+pub use scratch::{Run, Scratch};
 pub use store::{Change, Read, Scanned, Store, StoreOptions};
 pub use tree::{SCAN_BYTES_MAX, SCAN_LEAVES_MAX};
 
