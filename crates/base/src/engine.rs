@@ -781,6 +781,10 @@ pub struct ReplicaStatus {
     pub sql_address: Arc<str>,
     /// Whether it votes.
     pub voter: bool,
+    /// Where it stands; empty if nobody said.
+    pub zone: Arc<str>,
+    /// Leaders go to the voter with the highest priority.
+    pub priority: u32,
     /// Whether it has been heard of lately.
     pub connected: bool,
     /// Since when it has been connected (wall clock), where known.

@@ -11,8 +11,11 @@ pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
 /// The usual election timeout.
 pub const ELECTION_TIMEOUT: Duration = Duration::from_millis(300);
 
+/// The priority of a member for which nobody asked another.
+pub const PRIORITY_USUAL: u32 = 100;
+
 /// One member of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
     /// The node.
     pub node: NodeId,
@@ -24,6 +27,10 @@ pub struct Member {
     pub sql_address: Arc<str>,
     /// Whether it votes; otherwise it is a learner.
     pub voter: bool,
+    /// Where it stands: a data centre, a rack; empty if nobody said.
+    pub zone: Arc<str>,
+    /// Leaders go to the voter with the highest priority that is up to date.
+    pub priority: u32,
 }
 
 /// One group as one of its nodes opens it.

@@ -23,7 +23,7 @@ mod testing;
 pub mod txn;
 pub mod write_set;
 
-pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport};
+pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport, PRIORITY_USUAL};
 pub use engine::KvEngine;
 pub use group::{CommitRequest, Group, Snapshot};
 pub use raft::planted;

@@ -9,7 +9,36 @@ use serde::Deserialize;
 use crate::host::{create_dir, free_port, run, wait_for, Endpoint, Process, PATIENCE};
 
 /// The addresses of the nodes that `quorate up` starts, in order.
-pub const ADDRESSES: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+pub const ADDRESSES: [&str; 9] = [
+    "127.0.0.1",
+    "127.0.0.2",
+    "127.0.0.3",
+    "127.0.0.4",
+    "127.0.0.5",
+    "127.0.0.6",
+    "127.0.0.7",
+    "127.0.0.8",
+    "127.0.0.9",
+];
+
+/// How many nodes of each kind a cluster has: the topologies of PostgreSQL are among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// Nodes that vote; they come first.
+    pub voters: usize,
+    /// Nodes that have the data and never vote.
+    pub learners: usize,
+}
+
+impl Topology {
+    /// So many voters, and no learner.
+    pub const fn voters(voters: usize) -> Topology {
+        Topology {
+            voters,
+            learners: 0,
+        }
+    }
+}
 
 /// A node as `quorate status --json` shows it.
 #[derive(Clone, Debug, Deserialize)]
@@ -41,12 +70,25 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts `nodes` nodes in `dir` with the binary at `program`, and waits until all answer.
+    /// Starts `nodes` nodes, all voters, in `dir` with the binary at `program`, and waits until all answer.
     ///
     /// # Errors
     /// The binary cannot be started, or a node does not answer in time.
     pub fn start(program: &Path, dir: &Path, nodes: usize, settings: &[&str]) -> Result<Cluster> {
-        let addresses = &ADDRESSES[..nodes];
+        Cluster::start_as(program, dir, Topology::voters(nodes), settings)
+    }
+
+    /// The same with learners.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub fn start_as(
+        program: &Path,
+        dir: &Path,
+        topology: Topology,
+        settings: &[&str],
+    ) -> Result<Cluster> {
+        let addresses = &ADDRESSES[..topology.voters + topology.learners];
         let port = free_port(addresses)?;
         let http_port = free_port(addresses)?;
         create_dir(dir)?;
@@ -54,7 +96,8 @@ impl Cluster {
         let mut command = Command::new(program);
         command
             .arg("up")
-            .args(["--nodes", &nodes.to_string()])
+            .args(["--voters", &topology.voters.to_string()])
+            .args(["--learners", &topology.learners.to_string()])
             .arg("--data")
             .arg(&data)
             .args(["--port", &port.to_string()])

@@ -27,7 +27,7 @@ use base::env::{read, Stream};
 use base::{Error, NodeId, Result};
 
 /// The version of everything that nodes say to one another; a node of another is refused.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// A frame between nodes may be at most this long; a longer one closes the connection.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;

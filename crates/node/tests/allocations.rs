@@ -121,6 +121,7 @@ fn start(directory: &std::path::Path) -> (Arc<RealEnv>, Arc<Node>, String) {
         peer_address: format!("127.0.0.1:{}", port + 1).into(),
         sql_address: address.as_str().into(),
         voter: true,
+        ..Member::default()
     };
     let config = NodeConfig {
         cluster: ClusterId(1),

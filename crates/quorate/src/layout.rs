@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::Failure;
 
 /// The version of these files, and of everything below the directory; another is refused.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Nodes of one cluster on one machine.
 pub const NODES_MAX: usize = 9;
@@ -49,6 +49,12 @@ pub struct NodeAddress {
     pub peer_address: SocketAddr,
     /// Where its status page is.
     pub http_address: SocketAddr,
+    /// Whether it votes when the cluster is made, or learns.
+    pub voter: bool,
+    /// Where it stands; may be empty.
+    pub zone: String,
+    /// Leaders go to the voter with the highest.
+    pub priority: u32,
 }
 
 /// `cluster.json`.
@@ -237,7 +243,9 @@ impl NodeFile {
             name: node.name.as_str().into(),
             peer_address: node.peer_address.to_string().into(),
             sql_address: node.sql_address.to_string().into(),
-            voter: true,
+            voter: node.voter,
+            zone: node.zone.as_str().into(),
+            priority: node.priority,
         });
         Ok(NodeConfig {
             cluster,
@@ -292,6 +300,9 @@ fn place(count: usize, ports: Ports, has_hosts: bool) -> Result<Vec<NodeAddress>
                 sql_address: address(ports.sql, index)?,
                 peer_address: address(ports.peer, index)?,
                 http_address: address(ports.http, index)?,
+                voter: true,
+                zone: String::new(),
+                priority: kv::PRIORITY_USUAL,
             })
         })
         .collect()

@@ -40,9 +40,15 @@ const LOG_LINES_SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// How many nodes, for a new directory (default 3)
+    /// How many nodes that vote, for a new directory (default 3)
+    #[arg(long, value_name = "N", visible_alias = "nodes")]
+    voters: Option<usize>,
+    /// How many further nodes that have the data and never vote, for a new directory (default none)
     #[arg(long, value_name = "N")]
-    nodes: Option<usize>,
+    learners: Option<usize>,
+    /// Where the nodes stand, in order, for a new directory; around again when there are fewer
+    #[arg(long, value_name = "ZONE,…", value_delimiter = ',')]
+    zones: Vec<String>,
     /// Where the cluster is kept; made at first use
     #[arg(long, value_name = "DIR", default_value = "./quorate-data")]
     data: PathBuf,
@@ -97,27 +103,24 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
     // Said here, once, and not in every node's log.
     NodeSettings::read(&settings).map_err(|error| error.message().to_owned())?;
     let old = layout::read_cluster(&options.data)?;
-    let count = match (&old, options.nodes) {
-        (None, asked) => asked.unwrap_or(3),
-        (Some(old), None) => old.nodes.len(),
-        (Some(old), Some(asked)) if asked == old.nodes.len() => asked,
-        (Some(old), Some(asked)) => {
-            return Err(format!(
-                "the cluster in {} has {} nodes, not {asked}; choose another directory with --data",
-                options.data.display(),
-                old.nodes.len()
-            ));
-        }
-    };
-    if !(1..=layout::NODES_MAX).contains(&count) {
-        let most = layout::NODES_MAX;
-        return Err(format!("--nodes is a number from 1 to {most}, not {count}"));
-    }
-    let first = old.as_ref().map(|old| &old.nodes[0]);
+    let asked = Topology::of(options, old.as_ref())?;
+    let first = old.as_ref().and_then(|old| old.nodes.first());
     if let Some(old) = &old {
         refuse_running(&options.data, &old.nodes)?;
     }
-    let nodes = choose_addresses(options, count, first)?;
+    let ports = [options.port, options.http_port, options.peer_port];
+    let nodes = match &old {
+        Some(old) if ports == [None; 3] => old.nodes.clone(),
+        _ => {
+            let count = asked.voters + asked.learners;
+            let mut nodes = choose_addresses(options, count, first)?;
+            match &old {
+                None => asked.appoint(&mut nodes, &options.zones),
+                Some(old) => keep_places(&mut nodes, &old.nodes),
+            }
+            nodes
+        }
+    };
     for node in &nodes {
         for address in [node.sql_address, node.peer_address, node.http_address] {
             check_free(&node.name, address)?;
@@ -133,6 +136,88 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
     };
     layout::write(&options.data, &cluster, &host::user(), &settings)?;
     Ok(cluster)
+}
+
+/// How many nodes of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Topology {
+    voters: usize,
+    learners: usize,
+}
+
+impl Topology {
+    /// What the command line asks for, or what there is. Both at once must agree.
+    fn of(options: &Options, old: Option<&Cluster>) -> Result<Topology, Failure> {
+        let Some(old) = old else {
+            let asked = Topology {
+                voters: options.voters.unwrap_or(3),
+                learners: options.learners.unwrap_or(0),
+            };
+            return asked.check();
+        };
+        let voters = old.nodes.iter().filter(|node| node.voter).count();
+        let there = Topology {
+            voters,
+            learners: old.nodes.len() - voters,
+        };
+        let asked = Topology {
+            voters: options.voters.unwrap_or(there.voters),
+            learners: options.learners.unwrap_or(there.learners),
+        };
+        match asked == there && options.zones.is_empty() {
+            true => Ok(there),
+            false => Err(format!(
+                "the cluster in {} has {there} already; change it with quorate node, or choose \
+                 another directory with --data",
+                options.data.display(),
+            )),
+        }
+    }
+
+    fn check(self) -> Result<Topology, Failure> {
+        let most = layout::NODES_MAX;
+        if !(1..=most).contains(&self.voters) {
+            let voters = self.voters;
+            return Err(format!(
+                "--voters is a number from 1 to {most}, not {voters}"
+            ));
+        }
+        if self.voters + self.learners > most {
+            return Err(format!("{self} are more than {most} nodes"));
+        }
+        Ok(self)
+    }
+
+    /// Voters come first.
+    fn appoint(self, nodes: &mut [NodeAddress], zones: &[String]) {
+        for (index, node) in nodes.iter_mut().enumerate() {
+            node.voter = index < self.voters;
+            if !zones.is_empty() {
+                node.zone.clone_from(&zones[index % zones.len()]);
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Topology {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let voters = if self.voters == 1 { "voter" } else { "voters" };
+        write!(f, "{} {voters}", self.voters)?;
+        match self.learners {
+            0 => Ok(()),
+            1 => f.write_str(" and 1 learner"),
+            many => write!(f, " and {many} learners"),
+        }
+    }
+}
+
+/// Nodes that were there keep everything but their addresses.
+fn keep_places(nodes: &mut [NodeAddress], old: &[NodeAddress]) {
+    for (node, old) in nodes.iter_mut().zip(old) {
+        let addresses = (node.sql_address, node.peer_address, node.http_address);
+        node.clone_from(old);
+        (node.sql_address, node.peer_address, node.http_address) = addresses;
+    }
 }
 
 fn refuse_running(dir: &Path, nodes: &[NodeAddress]) -> Result<(), Failure> {

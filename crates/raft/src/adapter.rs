@@ -13,7 +13,8 @@ use raft_rs::eraftpb::{self, ConfChangeType, EntryType};
 use raft_rs::{GetEntriesContext, RaftState, StorageError};
 
 use crate::types::{
-    ConfChange, Entry, EntryKind, HardState, LogView, Membership, Recovered, Role, SnapshotMeta,
+    ConfChange, Entry, EntryKind, HardState, LogView, Membership, Reconfiguration, Recovered, Role,
+    SnapshotMeta,
 };
 
 /// The library's storage over a [`LogView`].
@@ -29,12 +30,21 @@ pub(crate) struct Adapter<L> {
 impl<L: LogView> Adapter<L> {
     /// Reads the log's configuration changes after the checkpoint.
     pub(crate) fn new(log: L, hard_state: HardState, recovered: &Recovered) -> Result<Adapter<L>> {
-        let low = recovered.checkpoint.next().max(log.first());
+        let settled = recovered.checkpoint.max(recovered.settled);
+        let low = settled.next().max(log.first());
         let conf_changes = log
             .conf_changes(low, log.last().next())?
             .into_iter()
             .map(|entry| (entry.lsn.0, entry.data))
-            .collect();
+            .collect::<BTreeMap<_, _>>();
+        // A change is proposed only after the one before it took effect. So all but the last are
+        // committed, even where the commit index that was kept says less: an election with a
+        // configuration two changes old could be won without the majority that decides now.
+        let before_last = conf_changes.keys().rev().nth(1).copied();
+        let hard_state = HardState {
+            commit: hard_state.commit.max(Lsn(before_last.unwrap_or(0))),
+            ..hard_state
+        };
         let initial = RaftState::new(
             raft_hard_state(hard_state),
             conf_state(&recovered.membership),
@@ -220,7 +230,7 @@ pub(crate) fn raft_entry(
         ..eraftpb::Entry::default()
     };
     if kind == EntryKind::ConfChange {
-        crate::ConfChange::decode_all(&data)?;
+        Reconfiguration::decode(&data)?;
         entry.set_entry_type(EntryType::EntryConfChangeV2);
     } else if data.is_empty() != (kind == EntryKind::Empty) {
         return Err(Error::corrupted(format!(
@@ -254,8 +264,8 @@ pub(crate) fn conf_state(membership: &Membership) -> eraftpb::ConfState {
     state
 }
 
-/// Our membership for the library's.
-pub(crate) fn membership(state: &eraftpb::ConfState) -> Membership {
+/// Our membership for the library's, which knows no context.
+pub(crate) fn membership(state: &eraftpb::ConfState, context: Vec<u8>) -> Membership {
     let nodes = |ids: &[u64]| {
         let mut nodes: Vec<_> = ids.iter().copied().map(NodeId).collect();
         nodes.sort_unstable();
@@ -267,10 +277,11 @@ pub(crate) fn membership(state: &eraftpb::ConfState) -> Membership {
         outgoing: nodes(state.get_voters_outgoing()),
         learners_next: nodes(state.get_learners_next()),
         auto_leave: state.auto_leave,
+        context,
     }
 }
 
-/// The library's snapshot for ours: metadata alone.
+/// The library's snapshot for ours: metadata, and the context for data.
 pub(crate) fn snapshot(meta: &SnapshotMeta) -> eraftpb::Snapshot {
     let mut snapshot = eraftpb::Snapshot::default();
     snapshot.mut_metadata().index = meta.position.lsn.0;
@@ -278,6 +289,7 @@ pub(crate) fn snapshot(meta: &SnapshotMeta) -> eraftpb::Snapshot {
     snapshot
         .mut_metadata()
         .set_conf_state(conf_state(&meta.membership));
+    snapshot.data = meta.membership.context.clone().into();
     snapshot
 }
 
@@ -289,14 +301,17 @@ pub(crate) fn snapshot_meta(snapshot: &eraftpb::Snapshot) -> SnapshotMeta {
             term: Term(meta.term),
             lsn: Lsn(meta.index),
         },
-        membership: membership(meta.get_conf_state()),
+        membership: membership(meta.get_conf_state(), snapshot.data.to_vec()),
     }
 }
 
 /// The library's change of membership for ours. No changes leave a joint configuration.
-pub(crate) fn conf_change(changes: &[ConfChange]) -> eraftpb::ConfChangeV2 {
+pub(crate) fn conf_change(ours: &Reconfiguration) -> eraftpb::ConfChangeV2 {
     let mut change = eraftpb::ConfChangeV2::default();
-    for single in changes {
+    if ours.joint {
+        change.set_transition(eraftpb::ConfChangeTransition::Implicit);
+    }
+    for single in &ours.changes {
         let (kind, node) = match single {
             ConfChange::AddVoter(node) => (ConfChangeType::AddNode, node),
             ConfChange::AddLearner(node) => (ConfChangeType::AddLearnerNode, node),

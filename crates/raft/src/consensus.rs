@@ -24,7 +24,8 @@ use crate::planted::{is_planted, Bug};
 use crate::standby_names::Standbys;
 use crate::status::{PeerState, PeerStatus, Status};
 use crate::types::{
-    ConfChange, Entry, HardState, LogView, Membership, Recovered, Role, SnapshotMeta, SnapshotOffer,
+    ConfChange, Entry, HardState, LogView, Membership, Reconfiguration, Recovered, Role,
+    SnapshotMeta, SnapshotOffer,
 };
 use crate::watermarks::{self, Replica, View};
 
@@ -392,19 +393,40 @@ impl<L: LogView> Consensus<L> {
         })
     }
 
-    /// Proposes a change of membership: several changes at once, or a change of more than one
-    /// voter, go through a joint configuration that is left by itself.
-    pub fn propose_conf_change(&mut self, term: Term, changes: &[ConfChange]) -> Result<Position> {
+    /// Whether a change of membership is under way, or may be: a new leader does not know before
+    /// an entry of its own term is committed.
+    pub fn is_changing_membership(&self) -> bool {
+        self.raw.raft.has_pending_conf() || !self.membership.outgoing.is_empty()
+    }
+
+    /// Proposes a change of membership, and of its context unless that is empty. What concerns
+    /// voters goes through a joint configuration that is left by itself.
+    pub fn propose_conf_change(
+        &mut self,
+        term: Term,
+        changes: &[ConfChange],
+        context: Vec<u8>,
+    ) -> Result<Position> {
         self.assert_advanced();
         self.check_may_propose(term)?;
-        let busy = self.raw.raft.has_pending_conf() || !self.membership.outgoing.is_empty();
-        if changes.is_empty() || busy {
+        if changes.is_empty() || self.is_changing_membership() {
             return Err(Error::new(
                 SqlState::OBJECT_IN_USE,
                 "another change of the group's membership is under way",
             ));
         }
-        let data = ConfChange::encode_all(changes);
+        let concerns_voters = |change: &ConfChange| match change {
+            ConfChange::AddVoter(node) => !self.membership.is_voter(*node),
+            ConfChange::AddLearner(node) | ConfChange::Remove(node) => {
+                self.membership.is_voter(*node)
+            }
+        };
+        let change = Reconfiguration {
+            joint: changes.iter().any(concerns_voters),
+            changes: changes.to_vec(),
+            context,
+        };
+        let data = change.encode();
         let entry = adapter::raft_entry(term, Lsn::ZERO, crate::EntryKind::ConfChange, data)?;
         let position = self.append(entry)?;
         self.raw.raft.pending_conf_index = position.lsn.0;

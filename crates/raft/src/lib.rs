@@ -44,6 +44,6 @@ pub use message::{Envelope, Message, RaftMessage};
 pub use standby_names::{StandbyNames, Standbys};
 pub use status::{PeerState, PeerStatus, Status};
 pub use types::{
-    ConfChange, Entry, EntryKind, HardState, LogView, Membership, Recovered, Role, SnapshotMeta,
-    SnapshotOffer,
+    ConfChange, Entry, EntryKind, HardState, LogView, Membership, Reconfiguration, Recovered, Role,
+    SnapshotMeta, SnapshotOffer,
 };

@@ -1,7 +1,7 @@
 //! What crosses the border of this crate: entries, the hard state, memberships, and the view of
 //! the log that the group driver provides.
 
-use base::codec::{put_varint, Reader};
+use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, Lsn, NodeId, Position, Result, Term};
 
 /// Numbers of terms, LSNs and nodes that come from outside are below this, so that adding to them
@@ -10,6 +10,9 @@ pub const NUMBER_MAX: u64 = 1 << 62;
 
 /// Members of a group, learners included; a membership with more is refused.
 pub const MEMBERS_MAX: usize = 255;
+
+/// Bytes of a membership's context; more are refused.
+pub const CONTEXT_BYTES_MAX: usize = 256 << 10;
 
 /// What an entry of the log is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,6 +122,9 @@ pub struct Membership {
     pub learners_next: Vec<NodeId>,
     /// Whether the leader leaves the joint configuration by itself.
     pub auto_leave: bool,
+    /// What the driver knows of the members besides: kept, carried and changed with the rest, and
+    /// not understood here.
+    pub context: Vec<u8>,
 }
 
 impl Membership {
@@ -179,6 +185,7 @@ impl Membership {
             nodes.iter().for_each(|node| put_varint(out, node.0));
         }
         out.push(u8::from(self.auto_leave));
+        put_bytes(out, &self.context);
     }
 
     /// Reads what [`Membership::encode`] wrote and checks that it makes sense.
@@ -189,6 +196,7 @@ impl Membership {
             outgoing: node_list(reader)?,
             learners_next: node_list(reader)?,
             auto_leave: reader.u8()? != 0,
+            context: context(reader)?,
         };
         membership.validate()?;
         Ok(membership)
@@ -232,6 +240,17 @@ impl Membership {
     }
 }
 
+fn context(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
+    let bytes = reader.bytes()?;
+    match bytes.len() <= CONTEXT_BYTES_MAX {
+        true => Ok(bytes.to_vec()),
+        false => Err(Error::corrupted(format!(
+            "a membership has a context of {} bytes, more than {CONTEXT_BYTES_MAX}",
+            bytes.len()
+        ))),
+    }
+}
+
 fn node_list(reader: &mut Reader<'_>) -> Result<Vec<NodeId>> {
     let len: usize = reader.varint_as()?;
     if len > MEMBERS_MAX {
@@ -262,10 +281,23 @@ pub enum ConfChange {
     Remove(NodeId),
 }
 
-impl ConfChange {
-    pub(crate) fn encode_all(changes: &[ConfChange]) -> Vec<u8> {
-        let mut out = Vec::new();
-        for change in changes {
+/// A change of membership as the log has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reconfiguration {
+    /// Whether it goes through a joint configuration, in which both majorities decide.
+    pub joint: bool,
+    /// The steps; none at all leave a joint configuration.
+    pub changes: Vec<ConfChange>,
+    /// The context from then on; empty to keep the one there is.
+    pub context: Vec<u8>,
+}
+
+impl Reconfiguration {
+    /// The data of an entry of kind [`EntryKind::ConfChange`].
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![u8::from(self.joint)];
+        put_varint(&mut out, self.changes.len() as u64);
+        for change in &self.changes {
             let (code, node) = match change {
                 ConfChange::AddVoter(node) => (0, node),
                 ConfChange::AddLearner(node) => (1, node),
@@ -274,29 +306,44 @@ impl ConfChange {
             out.push(code);
             put_varint(&mut out, node.0);
         }
+        put_bytes(&mut out, &self.context);
         out
     }
 
-    /// The changes of an entry of kind [`EntryKind::ConfChange`]; none leaves a joint
-    /// configuration.
-    pub fn decode_all(bytes: &[u8]) -> Result<Vec<ConfChange>> {
-        let mut reader = Reader::new(bytes);
-        let mut changes = Vec::new();
-        while !reader.is_empty() {
-            let code = reader.u8()?;
-            let node = NodeId(number(&mut reader)?);
-            changes.push(match code {
-                0 => ConfChange::AddVoter(node),
-                1 => ConfChange::AddLearner(node),
-                2 => ConfChange::Remove(node),
-                _ => {
-                    return Err(Error::corrupted(format!(
-                        "there is no change of membership {code}"
-                    )))
-                }
-            });
+    /// Reads such data; no bytes at all leave a joint configuration.
+    pub fn decode(bytes: &[u8]) -> Result<Reconfiguration> {
+        if bytes.is_empty() {
+            return Ok(Reconfiguration::default());
         }
-        Ok(changes)
+        let mut reader = Reader::new(bytes);
+        let joint = reader.u8()? != 0;
+        let count: usize = reader.varint_as()?;
+        if count == 0 || count > MEMBERS_MAX {
+            let message = format!("a change of membership has {count} steps");
+            return Err(Error::corrupted(message));
+        }
+        let changes: Result<Vec<_>> = (0..count).map(|_| step(&mut reader)).collect();
+        let read = Reconfiguration {
+            joint,
+            changes: changes?,
+            context: context(&mut reader)?,
+        };
+        reader.finish()?;
+        Ok(read)
+    }
+}
+
+fn step(reader: &mut Reader<'_>) -> Result<ConfChange> {
+    let code = reader.u8()?;
+    let node = NodeId(number(reader)?);
+    match code {
+        0 => Ok(ConfChange::AddVoter(node)),
+        1 => Ok(ConfChange::AddLearner(node)),
+        2 => Ok(ConfChange::Remove(node)),
+        _ => {
+            let message = format!("there is no change of membership {code}");
+            Err(Error::corrupted(message))
+        }
     }
 }
 
@@ -329,6 +376,8 @@ pub struct Recovered {
     pub checkpoint: Lsn,
     /// The membership at that checkpoint; that of the group's beginning for none.
     pub membership: Membership,
+    /// Changes of membership up to here are in `membership` already, or were overruled by it.
+    pub settled: Lsn,
 }
 
 /// What a node is in its group at the moment.

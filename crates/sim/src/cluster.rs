@@ -56,6 +56,7 @@ impl Cluster {
                 peer_address: format!("10.0.0.{number}:6433").into(),
                 sql_address: format!("10.0.0.{number}:5433").into(),
                 voter: true,
+                ..Member::default()
             })
             .collect();
         Cluster {

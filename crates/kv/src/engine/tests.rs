@@ -71,6 +71,7 @@ impl Cluster {
             peer_address: "".into(),
             sql_address: "".into(),
             voter: true,
+            ..Member::default()
         });
         let config = GroupConfig {
             cluster: 9,

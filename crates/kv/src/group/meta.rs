@@ -4,7 +4,7 @@ use base::codec::{put_signed, put_varint, Reader};
 use base::{Error, Lsn, Position, Result, Term, Timestamp};
 use raft::Membership;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// What a checkpoint says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

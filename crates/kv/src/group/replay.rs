@@ -133,6 +133,7 @@ impl Group {
             hard_state: found.hard_state,
             checkpoint: found.meta.position.lsn,
             membership: found.meta.membership.clone(),
+            settled: Lsn::ZERO,
         };
         let seed = env.random();
         let consensus = Consensus::new(config.consensus(seed), reader, recovered, env.now())?;

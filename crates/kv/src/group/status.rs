@@ -23,6 +23,8 @@ impl Group {
                 peer_address: member.peer_address.clone(),
                 sql_address: member.sql_address.clone(),
                 voter: member.voter,
+                zone: member.zone.clone(),
+                priority: member.priority,
                 ..ReplicaStatus::default()
             };
             if member.node == self.config.node {

@@ -40,6 +40,7 @@ fn members() -> Vec<Member> {
             peer_address: free_address().to_string().into(),
             sql_address: "".into(),
             voter: true,
+            ..Member::default()
         })
         .collect()
 }

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use lab::host::{free_port, output, run};
-use lab::quorate::{Cluster, ADDRESSES};
+use lab::host::{free_port, output, run, wait_for, PATIENCE};
+use lab::quorate::{Cluster, Topology, ADDRESSES};
 
 use crate::kill::program;
 
@@ -44,7 +44,7 @@ fn a_directory_of_something_else_is_refused() {
 fn a_damaged_or_foreign_directory_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let cluster = dir.path().join("cluster.json");
-    fs::write(&cluster, "{\"format\": 1, \"clus").expect("it is written");
+    fs::write(&cluster, "{\"format\": 2, \"clus").expect("it is written");
     for command in ["status", "up"] {
         assert_says(&failure(&[command], dir.path()), "is damaged");
     }
@@ -53,7 +53,7 @@ fn a_damaged_or_foreign_directory_is_refused() {
         let said = failure(&[command], dir.path());
         assert_says(
             &said,
-            "is of format 99, and this version of Quorate knows format 1",
+            "is of format 99, and this version of Quorate knows format 2",
         );
     }
 }
@@ -64,7 +64,7 @@ fn bad_options_of_up_are_refused() {
     let data = dir.path().join("data");
     let port = free_port(&ADDRESSES).expect("a free port").to_string();
     let up = |more: &[&str]| failure(&[&["up", "--port", &port], more].concat(), &data);
-    assert_says(&up(&["--nodes", "0"]), "--nodes is a number from 1 to 9");
+    assert_says(&up(&["--nodes", "0"]), "--voters is a number from 1 to 9");
     assert_says(&up(&["-c", "max_connections"]), "name=value");
     assert_says(
         &up(&["-c", "max_connections=many"]),
@@ -114,7 +114,7 @@ fn a_cluster_keeps_its_nodes_and_its_data() {
 
     assert_says(
         &failure(&["up", "--nodes", "3"], &data),
-        "has 1 nodes, not 3",
+        "has 1 voter already",
     );
     let checked = run(Command::new(program()).arg("check").arg(&data)).expect("it is sound");
     assert_says(&checked, "n1: sound");
@@ -123,4 +123,39 @@ fn a_cluster_keeps_its_nodes_and_its_data() {
         .query("select i from kept")
         .expect("a row");
     assert_eq!(kept, "7");
+}
+
+/// Every topology of the articles that is not three voters: who leads, who follows, who learns, and
+/// that what is committed at the highest level is on all of them.
+#[test]
+fn clusters_have_the_shape_that_was_asked_for() {
+    for (voters, learners) in [(1, 2), (3, 1), (5, 0)] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let topology = Topology { voters, learners };
+        let cluster = Cluster::start_as(program(), dir.path(), topology, &[]).expect("a cluster");
+        let leader = cluster.leader().expect("a leader");
+        assert!(leader < voters, "learners never lead");
+        let all = "create table t(i int primary key); set synchronous_commit = remote_apply; \
+                   insert into t values (1)";
+        cluster.nodes()[voters + learners - 1]
+            .query(all)
+            .expect("a row by way of the last node");
+        wait_for("all to have everything", PATIENCE, || {
+            let nodes = cluster.status().unwrap_or_default();
+            let applied: Vec<_> = nodes.iter().map(|node| node.applied).collect();
+            applied
+                .iter()
+                .all(|lsn| lsn.is_some() && *lsn == applied[0])
+        })
+        .expect("replicas that are equal");
+        let roles: Vec<_> = cluster
+            .status()
+            .expect("a status")
+            .into_iter()
+            .map(|node| node.role)
+            .collect();
+        let count = |role: &str| roles.iter().filter(|one| *one == role).count();
+        let counts = (count("leader"), count("follower"), count("learner"));
+        assert_eq!(counts, (1, voters - 1, learners), "{roles:?}");
+    }
 }

@@ -404,13 +404,17 @@ impl<L: LogView> Consensus<L> {
     /// A committed change takes effect.
     pub(super) fn change_membership(&mut self, data: &[u8]) {
         // It was decoded when it came in, from a peer or from the log.
-        let Ok(changes) = ConfChange::decode_all(data) else {
+        let Ok(ours) = Reconfiguration::decode(data) else {
             return;
         };
-        let change = adapter::conf_change(&changes);
+        let change = adapter::conf_change(&ours);
         // A change that makes no sense is refused everywhere alike, and changes nothing.
         if let Ok(state) = self.raw.apply_conf_change(&change) {
-            self.set_membership(adapter::membership(&state));
+            let context = match ours.context.is_empty() {
+                true => std::mem::take(&mut self.membership.context),
+                false => ours.context,
+            };
+            self.set_membership(adapter::membership(&state, context));
         }
     }
 

@@ -232,6 +232,7 @@ impl Cluster {
                 .as_ref()
                 .map_or(Lsn::ZERO, |meta| meta.position.lsn),
             membership: checkpoint.map_or(membership, |meta| meta.membership),
+            ..Recovered::default()
         };
         replica.log = MemoryLog(Rc::new(RefCell::new(content)));
         let config = Config::new(GroupId(1), id, 7);

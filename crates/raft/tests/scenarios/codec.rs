@@ -93,6 +93,7 @@ fn hard_states_and_memberships_come_back() {
         outgoing: vec![NodeId(1), NodeId(3)],
         learners_next: vec![NodeId(3)],
         auto_leave: true,
+        context: vec![7, 8],
     };
     let mut bytes = Vec::new();
     membership.encode(&mut bytes);

@@ -44,6 +44,7 @@ fn start(
         },
         checkpoint: Lsn(checkpoint),
         membership: Membership::new(&voters, &[]),
+        ..Recovered::default()
     };
     let config = Config::new(GroupId(1), NodeId(1), 1);
     Consensus::new(config, log, recovered, Instant(0))

@@ -150,7 +150,9 @@ fn change(cluster: &mut Cluster, at: NodeId, changes: &[&str]) -> String {
         })
         .collect();
     let term = cluster.up(at).term();
-    let result = cluster.up(at).propose_conf_change(term, &changes);
+    let result = cluster
+        .up(at)
+        .propose_conf_change(term, &changes, Vec::new());
     cluster.drain(at);
     match result {
         Ok(at) => format!("{}.{}\n", at.term, at.lsn),

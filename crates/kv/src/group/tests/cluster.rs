@@ -54,6 +54,7 @@ impl Cluster {
             peer_address: "".into(),
             sql_address: "".into(),
             voter: *voter,
+            ..Member::default()
         };
         let mut cluster = Cluster {
             world: World::new(seed),
