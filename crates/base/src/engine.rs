@@ -36,11 +36,15 @@
 //! [`Transaction::build`]: each replica makes the trees from its own rows, beside the work, and
 //! only the switch to them is in line with other commits.
 
+mod configuration;
 mod session_locks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use configuration::{
+    configuration_key, configuration_row, read_configuration, Configuration, Stage,
+};
 pub use session_locks::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, SessionLocks};
 
 use crate::codec::{put_bytes, put_varint, Reader};
@@ -57,6 +61,8 @@ impl TreeId {
     pub const SEQUENCES: TreeId = TreeId(2);
     /// The tree of builds that are under way, kept by the engine.
     pub const BUILDS: TreeId = TreeId(3);
+    /// The tree of the cluster's settings ([`Configuration`]): SQL writes it, the engine obeys.
+    pub const CONFIGURATION: TreeId = TreeId(4);
     /// The first id that SQL may give to a tree of its catalog; these need no descriptor.
     pub const FIRST_CATALOG: TreeId = TreeId(16);
     /// The first id of a tree that has a descriptor.
@@ -69,7 +75,10 @@ impl TreeId {
 
     /// Whether cached plans and catalog entries depend on this tree.
     pub fn is_catalog(self) -> bool {
-        self < TreeId::FIRST_USER && self != TreeId::SEQUENCES && self != TreeId::BUILDS
+        self < TreeId::FIRST_USER
+            && self != TreeId::SEQUENCES
+            && self != TreeId::BUILDS
+            && self != TreeId::CONFIGURATION
     }
 }
 
@@ -539,6 +548,35 @@ pub trait Engine: Send + Sync {
     /// The cluster as this node sees it.
     fn status(&self) -> ClusterStatus;
 
+    /// The settings of the cluster that are in force on this node.
+    fn configuration(&self) -> Arc<Configuration> {
+        Arc::default()
+    }
+
+    /// Changes whenever other settings come in force.
+    fn configuration_generation(&self) -> u64 {
+        0
+    }
+
+    /// Whether a value may be given to a setting that the engine itself obeys.
+    ///
+    /// # Errors
+    /// As PostgreSQL answers to a malformed one.
+    fn check_configuration(&self, name: &str, value: &str) -> Result<()> {
+        let _ = (name, value);
+        Ok(())
+    }
+
+    /// Ready when what was written to [`TreeId::CONFIGURATION`] up to there is committed and in
+    /// force. Standbys that are named are not waited for: else nobody could name others while one
+    /// is away.
+    ///
+    /// # Errors
+    /// As [`Engine::settle`].
+    fn configured(&self, debt: Debt) -> BoxFuture<'static, Result<()>> {
+        self.settle(debt, Durability::On)
+    }
+
     /// The advisory locks of a session that holds none yet.
     ///
     /// # Errors
@@ -806,6 +844,36 @@ pub struct ReplicaStatus {
     pub flush_lag: Option<Duration>,
     /// See `write_lag`.
     pub replay_lag: Option<Duration>,
+    /// Its place in `synchronous_standby_names`, 0 for none.
+    pub sync_priority: u32,
+    /// Who waits for it.
+    pub sync_state: SyncState,
+}
+
+/// Whether commits wait for a standby, as `pg_stat_replication` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SyncState {
+    /// None does.
+    #[default]
+    Async,
+    /// None does, but would if another were away.
+    Potential,
+    /// All do.
+    Sync,
+    /// It is one of several of which enough are waited for.
+    Quorum,
+}
+
+impl SyncState {
+    /// As the view shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SyncState::Async => "async",
+            SyncState::Potential => "potential",
+            SyncState::Sync => "sync",
+            SyncState::Quorum => "quorum",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@
 use std::collections::BTreeMap;
 
 use base::engine::{
-    Direction, IndexDescriptor, RowBatch, SequencePosition, TreeDescriptor, TreeKind,
+    read_configuration, Configuration, Direction, IndexDescriptor, RowBatch, SequencePosition,
+    Stage, TreeDescriptor, TreeKind,
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::{Row, RowBuilder};
@@ -38,6 +39,8 @@ pub struct Derived {
     dropped: Vec<TreeId>,
     changes: Vec<Written>,
     catalog: bool,
+    /// Whether settings of the cluster change.
+    configuration: bool,
     /// Builds that begin.
     begun: Vec<Plan>,
     /// Builds that end …
@@ -100,6 +103,7 @@ pub fn derive(store: &Store, registry: &Registry, changes: &[RowChange]) -> Resu
     };
     for change in changes {
         derived.catalog |= change.tree.is_catalog();
+        derived.configuration |= change.tree == TreeId::CONFIGURATION;
         match (change.tree, &change.change) {
             (TreeId::DESCRIPTORS, Change::Delete) => derived.dropped.push(tree_of(&change.key)?),
             (TreeId::BUILDS, Change::Insert(row)) => derived.begun.push(Plan::from_row(row)?),
@@ -398,6 +402,9 @@ impl Pieces {
         if derived.catalog {
             registry.catalog_changed(lsn);
         }
+        if derived.configuration {
+            load_configuration(store, registry, lsn)?;
+        }
         Ok(true)
     }
 }
@@ -412,6 +419,22 @@ pub fn load_registry(store: &Store, registry: &Registry, lsn: Lsn) -> Result<()>
     registry.replace(descriptors);
     registry.catalog_changed(lsn);
     Ok(())
+}
+
+/// Notes the settings of the cluster as they are at the newest position, which is `lsn`.
+pub fn load_configuration(store: &Store, registry: &Registry, lsn: Lsn) -> Result<()> {
+    registry.configurations().note(configuration(store, lsn)?);
+    Ok(())
+}
+
+/// The settings of the cluster as they are at the newest position, which is `lsn`.
+pub fn configuration(store: &Store, lsn: Lsn) -> Result<Configuration> {
+    let mut values = BTreeMap::new();
+    for_each_row(store, TreeId::CONFIGURATION, |key, row| {
+        values.extend(read_configuration(Stage::Loaded, key, row)?);
+        Ok(())
+    })?;
+    Ok(Configuration { lsn, values })
 }
 
 /// The first number of a sequence that is not granted, as of the newest position.

@@ -55,6 +55,8 @@ pub struct GroupConfig {
 pub struct GroupSettings {
     /// `synchronous_standby_names`.
     pub synchronous_standby_names: Arc<str>,
+    /// `quorate.standby_timeout`: a standby named that keeps others waiting for longer is given up.
+    pub standby_timeout: Option<Duration>,
     /// How often a leader shows that it lives.
     pub heartbeat_interval: Duration,
     /// A follower that hears nothing for this long (and up to twice as long, drawn at random)
@@ -79,6 +81,7 @@ impl Default for GroupSettings {
     fn default() -> GroupSettings {
         GroupSettings {
             synchronous_standby_names: Arc::from(""),
+            standby_timeout: None,
             heartbeat_interval: HEARTBEAT_INTERVAL,
             election_timeout: ELECTION_TIMEOUT,
             checkpoint_log_bytes: 256 << 20,

@@ -15,8 +15,8 @@
 use std::sync::Arc;
 
 use base::engine::{
-    CatalogVersion, ClusterStatus, Direction, Engine, LockInfo, RowBatch, SequencePosition,
-    SequenceSpec, SequenceValues, SessionLocks, Transaction, TxnOptions,
+    CatalogVersion, ClusterStatus, Configuration, Direction, Engine, LockInfo, RowBatch,
+    SequencePosition, SequenceSpec, SequenceValues, SessionLocks, Transaction, TxnOptions,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
@@ -29,7 +29,8 @@ use storage::{Read, Scanned, Store};
 use crate::build::Plan;
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::group::{
-    not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, TXN_SEQUENCE,
+    not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, STANDBY_NAMES,
+    TXN_SEQUENCE,
 };
 use crate::locks::{AdvisoryLocks, LockTable, Party, TxnLocks};
 use crate::registry::Indexes;
@@ -225,6 +226,31 @@ impl Engine for KvEngine {
 
     fn status(&self) -> ClusterStatus {
         self.group.status()
+    }
+
+    fn configuration(&self) -> Arc<Configuration> {
+        self.group.configurations().in_force()
+    }
+
+    fn configuration_generation(&self) -> u64 {
+        self.group.configurations().version()
+    }
+
+    fn check_configuration(&self, name: &str, value: &str) -> Result<()> {
+        match name {
+            STANDBY_NAMES => raft::StandbyNames::parse(value).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    fn configured(&self, debt: Debt) -> BoxFuture<'static, Result<()>> {
+        let Some(part) = debt.groups().last() else {
+            return Box::pin(std::future::ready(Ok(())));
+        };
+        match self.of_this_group(part) {
+            Ok(position) => self.group.configured(position),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 
     fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {

@@ -248,6 +248,13 @@ impl Gate {
         std::mem::replace(&mut state.eager, waits) || waits
     }
 
+    /// The lowest position that somebody waits for at a level.
+    pub fn first_waiter(&self, level: Durability) -> Option<Lsn> {
+        let state = self.state.lock();
+        let first = state.queues[level as usize].first_key_value();
+        first.map(|((lsn, _), _)| *lsn)
+    }
+
     /// The commit index that the gate was last told.
     pub fn commit(&self) -> Lsn {
         self.state.lock().commit

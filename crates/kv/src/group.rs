@@ -46,6 +46,7 @@ mod replay;
 mod sequencer;
 mod sequences;
 mod snapshots;
+mod standbys;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -62,7 +63,7 @@ use base::{
     coro, Durability, Error, ErrorClass, GroupId, Lsn, NodeId, Position, Result, SqlState, Term,
     TreeId, TxnId,
 };
-use raft::{SnapshotMeta, Standbys};
+use raft::SnapshotMeta;
 use storage::log::Log;
 use storage::Store;
 
@@ -70,6 +71,7 @@ pub use builder::BuildHandle;
 pub use digest::Digest;
 pub use replay::replay_for_check;
 pub use sequencer::TXN_SEQUENCE;
+pub use standbys::{STANDBY_NAMES, STANDBY_TIMEOUT};
 
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::frame::Frame;
@@ -87,7 +89,6 @@ pub struct Group {
     me: Weak<Group>,
     env: Arc<dyn Env>,
     config: GroupConfig,
-    standbys: Standbys,
     transport: Arc<dyn Transport>,
     observer: Arc<dyn Observer>,
     store: RwLock<Arc<Store>>,
@@ -441,7 +442,9 @@ impl Group {
         self.shared.lease_until.store(0, Ordering::SeqCst);
         self.gate.close();
         let builds = &self.registry.builds().changed;
+        let settings = &self.registry.configurations().changed;
         for event in [
+            settings,
             &self.lease_changed,
             &self.room,
             &self.work,

@@ -9,6 +9,7 @@ pub mod apply;
 pub mod build;
 pub mod check;
 pub mod config;
+pub mod configuration;
 pub mod engine;
 pub mod frame;
 pub mod gate;

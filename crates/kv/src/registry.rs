@@ -20,6 +20,7 @@ use base::sync::{Mutex, RwLock};
 use base::{Error, Key, Lsn, Result, SqlState, TreeId};
 
 use crate::build::Builds;
+use crate::configuration::Configurations;
 
 /// The secondary indexes of one table, in ascending order of their trees.
 pub type Indexes = Arc<[(TreeId, IndexDescriptor)]>;
@@ -30,6 +31,7 @@ pub struct Registry {
     trees: RwLock<Trees>,
     catalog: Mutex<CatalogVersion>,
     builds: Builds,
+    configurations: Configurations,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +44,11 @@ impl Registry {
     /// The builds that are under way.
     pub fn builds(&self) -> &Builds {
         &self.builds
+    }
+
+    /// The settings of the cluster.
+    pub fn configurations(&self) -> &Configurations {
+        &self.configurations
     }
 
     /// The secondary indexes of a table.

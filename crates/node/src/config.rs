@@ -103,6 +103,10 @@ impl NodeSettings {
                 self.max_connections = count.ok_or("a number from 1")?;
             }
             "synchronous_standby_names" => group.synchronous_standby_names = Arc::from(value),
+            "quorate.standby_timeout" if value == "off" || value == "0" => {
+                group.standby_timeout = None;
+            }
+            "quorate.standby_timeout" => group.standby_timeout = Some(duration(value)?),
             "quorate.spin" if value == "off" => self.spin = Some(Duration::ZERO),
             "quorate.spin" => self.spin = Some(duration(value)?),
             "quorate.heartbeat_interval" => group.heartbeat_interval = duration(value)?,

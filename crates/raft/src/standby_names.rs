@@ -10,6 +10,7 @@
 //!
 //! Source: PostgreSQL 15 manual, section 20.6.2; its answers to malformed settings.
 
+use base::engine::SyncState;
 use base::{Error, NodeId, Result, SqlState};
 
 /// How many of the standbys named are waited for, and which.
@@ -47,6 +48,8 @@ pub struct Listed {
     pub node: NodeId,
     /// Whether only `*` names it. The leader counts as satisfied when it is named itself.
     pub by_star: bool,
+    /// The place in the list of the first name that is its own, from 1.
+    pub priority: u32,
 }
 
 impl Standbys {
@@ -56,6 +59,64 @@ impl Standbys {
         count: 0,
         nodes: Vec::new(),
     };
+
+    /// What is left of them when some are given up: of those that are left, as many as were asked
+    /// for, or all.
+    #[must_use]
+    pub fn without(&self, given_up: &[NodeId]) -> Standbys {
+        let nodes = self.nodes.iter().copied();
+        let nodes: Vec<_> = nodes
+            .filter(|listed| !given_up.contains(&listed.node))
+            .collect();
+        let count = match given_up.is_empty() {
+            true => self.count,
+            false => self.count.min(nodes.len()),
+        };
+        Standbys {
+            method: self.method,
+            count,
+            nodes,
+        }
+    }
+
+    /// The priority of a standby and its state, as `pg_stat_replication` shows them. `is_counted`
+    /// says who is connected and not given up. Who is not named, or is given up, is waited for as
+    /// a part of the majority, if at all.
+    pub fn sync_state(
+        &self,
+        node: NodeId,
+        leader: NodeId,
+        in_majority: bool,
+        is_counted: impl Fn(NodeId) -> bool,
+    ) -> (u32, SyncState) {
+        let by_majority = match in_majority {
+            true => SyncState::Quorum,
+            false => SyncState::Async,
+        };
+        let mine = self.nodes.iter().position(|listed| listed.node == node);
+        let Some(place) = mine.filter(|_| self.count > 0) else {
+            return (u32::from(in_majority), by_majority);
+        };
+        let priority = match self.method {
+            Method::First => self.nodes[place].priority,
+            Method::Any => 1,
+        };
+        if !is_counted(node) {
+            return (priority, by_majority);
+        }
+        if self.method == Method::Any {
+            return (priority, SyncState::Quorum);
+        }
+        let counts = |listed: &&Listed| match listed.node == leader {
+            true => !listed.by_star,
+            false => is_counted(listed.node),
+        };
+        let before = self.nodes[..place].iter().filter(counts).count();
+        match before < self.count {
+            true => (priority, SyncState::Sync),
+            false => (priority, SyncState::Potential),
+        }
+    }
 }
 
 impl StandbyNames {
@@ -84,7 +145,7 @@ impl StandbyNames {
     /// Puts nodes for names. Names of nobody are skipped, but the count stays.
     pub fn resolve(&self, members: &[(NodeId, &str)]) -> Standbys {
         let mut nodes: Vec<Listed> = Vec::new();
-        for name in &self.names {
+        for (priority, name) in (1..).zip(&self.names) {
             let by_star = name == "*";
             for (node, member) in members {
                 let named = by_star || member.eq_ignore_ascii_case(name);
@@ -94,6 +155,7 @@ impl StandbyNames {
                     None => nodes.push(Listed {
                         node: *node,
                         by_star,
+                        priority,
                     }),
                 }
             }
@@ -369,5 +431,50 @@ mod tests {
         assert_eq!(named("N2, n1, n2, nobody"), [(2, false), (1, false)]);
         assert_eq!(named("*"), [(1, true), (2, true)]);
         assert_eq!(named("*, n2"), [(1, true), (2, false)]);
+    }
+    #[test]
+    fn who_is_given_up_is_not_asked_for() {
+        let members = [(NodeId(1), "n1"), (NodeId(2), "n2"), (NodeId(3), "n3")];
+        let any = StandbyNames::parse("ANY 2 (n2, n3)").unwrap();
+        let any = any.resolve(&members);
+        assert_eq!(any.without(&[]), any);
+        let less = any.without(&[NodeId(3)]);
+        assert_eq!((less.count, less.nodes.len()), (1, 1));
+        assert_eq!(any.without(&[NodeId(2), NodeId(3)]).count, 0);
+        let absent = StandbyNames::parse("FIRST 2 (n2, absent)").unwrap();
+        assert_eq!(absent.resolve(&members).without(&[]).count, 2);
+    }
+
+    /// The states of n2, n3 and n4 while n1 leads and `away` is not counted; n4 does not vote.
+    fn states(setting: &str, away: u64) -> String {
+        let members = [1, 2, 3, 4].map(|node| (NodeId(node), format!("n{node}")));
+        let members = members.iter().map(|(node, name)| (*node, name.as_str()));
+        let members: Vec<_> = members.collect();
+        let standbys = StandbyNames::parse(setting).unwrap().resolve(&members);
+        let states = [2, 3, 4].map(|node| {
+            let counted = |node: NodeId| node.0 != away;
+            let (priority, state) =
+                standbys.sync_state(NodeId(node), NodeId(1), node != 4, counted);
+            format!("{priority} {}", state.name())
+        });
+        states.join(", ")
+    }
+
+    #[test]
+    fn standbys_are_shown_as_postgresql_shows_them() {
+        assert_eq!(states("", 0), "1 quorum, 1 quorum, 0 async");
+        assert_eq!(states("n3", 0), "1 quorum, 1 sync, 0 async");
+        assert_eq!(states("ANY 1 (n2, n4)", 0), "1 quorum, 1 quorum, 1 quorum");
+        assert_eq!(
+            states("FIRST 1 (n4, n2)", 0),
+            "2 potential, 1 quorum, 1 sync"
+        );
+        assert_eq!(states("FIRST 1 (n4, n2)", 4), "2 sync, 1 quorum, 1 async");
+        assert_eq!(states("FIRST 1 (*)", 0), "1 sync, 1 potential, 1 potential");
+        // The leader's own name is one of those asked for.
+        assert_eq!(
+            states("FIRST 2 (n1, n3, n4)", 0),
+            "1 quorum, 2 sync, 3 potential"
+        );
     }
 }

@@ -76,15 +76,19 @@ pub fn satisfied(level: Durability, view: &View<'_>, standbys: &Standbys) -> Lsn
         Durability::Local => view
             .replica(view.leader)
             .map_or(Lsn::ZERO, |leader| leader.flushed),
-        Durability::RemoteWrite => {
-            remote_write(view).min(named(view, standbys, |replica| replica.received))
-        }
-        Durability::On => view
-            .commit
-            .min(named(view, standbys, |replica| replica.flushed)),
-        Durability::RemoteApply => {
-            remote_apply(view).min(named(view, standbys, |replica| replica.applied))
-        }
+        Durability::RemoteWrite => remote_write(view).min(named(view, standbys, level)),
+        Durability::On => view.commit.min(named(view, standbys, level)),
+        Durability::RemoteApply => remote_apply(view).min(named(view, standbys, level)),
+    }
+}
+
+/// What a level asks of a standby that is named.
+pub fn figure(level: Durability, replica: &Replica) -> Lsn {
+    match level {
+        Durability::Off | Durability::Local => Lsn::MAX,
+        Durability::RemoteWrite => replica.received,
+        Durability::On => replica.flushed,
+        Durability::RemoteApply => replica.applied,
     }
 }
 
@@ -115,7 +119,7 @@ fn after_own_entry(counted: Lsn, view: &View<'_>) -> Lsn {
 }
 
 /// What the standbys named agree on; everything if none are named.
-fn named(view: &View<'_>, standbys: &Standbys, figure: impl Fn(&Replica) -> Lsn) -> Lsn {
+fn named(view: &View<'_>, standbys: &Standbys, level: Durability) -> Lsn {
     if standbys.count == 0 {
         return Lsn::MAX;
     }
@@ -131,7 +135,7 @@ fn named(view: &View<'_>, standbys: &Standbys, figure: impl Fn(&Replica) -> Lsn)
         let Some(replica) = view.replica(listed.node).filter(|replica| replica.active) else {
             continue;
         };
-        figures.push(figure(replica));
+        figures.push(figure(level, replica));
     }
     if figures.len() < standbys.count {
         return Lsn::ZERO;

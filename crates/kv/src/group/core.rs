@@ -23,9 +23,9 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use base::env::{Instant, Severity};
-use base::{Durability, Error, Lsn, Position, Result, Term, Timestamp};
+use base::{Error, Lsn, Position, Result, Term, Timestamp};
 use raft::planted::{is_planted, Bug};
-use raft::watermarks::{self, View};
+use raft::watermarks::View;
 use raft::{Consensus, Entry, EntryKind, LogView, Ready, Role, SnapshotMeta, State};
 use storage::log::{Log, LogEntry};
 use storage::Store;
@@ -35,6 +35,7 @@ use super::outbox::Outbox;
 use super::pace::Pace;
 use super::pieces::Applying;
 use super::sequences::Sequences;
+use super::standbys::Named;
 use super::Group;
 use crate::apply::{self, apply, derive};
 use crate::gate::Satisfied;
@@ -129,6 +130,8 @@ pub struct Core {
     pub(super) fetched: Option<Arc<Store>>,
     /// Who is hurried.
     pub(super) pace: Pace,
+    /// Who is waited for beside the majority.
+    pub(super) named: Named,
     /// Nothing works any more.
     pub(super) failed: bool,
     /// What is done once the latch is free.
@@ -157,6 +160,7 @@ impl Core {
             deaf: false,
             fetched: None,
             pace: Pace::default(),
+            named: Named::default(),
             failed: false,
             after: After::default(),
         }
@@ -293,6 +297,7 @@ impl Group {
         self.shared.lease_until.store(0, Ordering::SeqCst);
         core.led = None;
         core.sequences.clear();
+        core.named.end_term();
         self.values.clear();
         core.uncommitted.clear();
         self.shared.uncommitted.store(0, Ordering::SeqCst);
@@ -326,6 +331,7 @@ impl Group {
             };
             self.shared.visible.store(to.0, Ordering::SeqCst);
         }
+        self.registry.configurations().cut(to);
         self.gate.cut(term, to, true);
         self.observer.cut(term, to);
         Ok(())
@@ -359,6 +365,8 @@ impl Group {
         self.log.install(position);
         self.registry.builds().clear(&self.store());
         apply::load_registry(&store, &self.registry, position.lsn)?;
+        let settings = apply::configuration(&store, position.lsn)?;
+        self.registry.configurations().begin_anew(settings);
         self.registry.builds().load(&store)?;
         let timestamp = super::meta::Meta::decode(&store.checkpoint().meta)?.timestamp;
         core.timestamp = core.timestamp.max(timestamp);
@@ -417,6 +425,8 @@ impl Group {
     /// Tells everybody what has changed.
     fn announce(&self, core: &mut Core) -> Result<()> {
         let commit = core.consensus.committed();
+        self.registry.configurations().commit(commit);
+        self.take_settings(core);
         self.announce_leadership(core);
         let state = (core.consensus.role(), core.consensus.term());
         let satisfied = self.satisfied(core);
@@ -488,7 +498,7 @@ impl Group {
             commit,
             term_start: core.consensus.term_start(),
         };
-        Durability::ALL.map(|level| watermarks::satisfied(level, &view, &self.standbys))
+        core.named.satisfied(&view)
     }
 
     /// Followers report what they received and applied at once while somebody waits for that, and

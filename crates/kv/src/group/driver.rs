@@ -66,6 +66,7 @@ impl Group {
         core.consensus.tick(now);
         core.pace.tick(now);
         self.tend_eagerness(&mut core, busy, now);
+        self.tend_standbys(&mut core, now);
         self.pump(&mut core);
         let tick = core.consensus.next_tick();
         let tick = core.pace.sync_at().map_or(tick, |at| tick.min(at));

@@ -120,7 +120,7 @@ impl Group {
 
     /// Whether what leaves for a node now is unhurried.
     pub(super) fn is_unhurried(&self, core: &mut Core, to: NodeId) -> bool {
-        let unhurried = core.led.is_some() && self.standbys.count == 0 && {
+        let unhurried = core.led.is_some() && core.named.is_nobody() && {
             match self.shared.majority_waiting.load(Ordering::SeqCst) {
                 0 => true,
                 1..=FEW => !core.pace.needed.contains(&to),

@@ -13,16 +13,14 @@ use std::sync::Arc;
 use base::env::{Env, Reactor, Severity};
 use base::sync::{Event, Mutex, RwLock};
 use base::{Error, Lsn, NodeId, Position, Result, Timestamp};
-use raft::{
-    Config, Consensus, HardState, Membership, Recovered, SnapshotMeta, StandbyNames, Standbys,
-};
+use raft::{Config, Consensus, HardState, Membership, Recovered, SnapshotMeta, StandbyNames};
 use storage::log::{Log, LogOptions};
 use storage::{Owner, Store, StoreOptions};
 
 use super::core::{apply_to, to_raft, Core, LogReader};
 use super::meta::Meta;
 use super::{Group, Shared};
-use crate::apply::load_registry;
+use crate::apply::{load_configuration, load_registry};
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::gate::Gate;
 use crate::registry::Registry;
@@ -73,12 +71,6 @@ impl GroupConfig {
         members.map(|member| member.node).collect()
     }
 
-    fn standbys(&self) -> Result<Standbys> {
-        let members: Vec<_> = self.members.iter().map(|m| (m.node, &*m.name)).collect();
-        let names = StandbyNames::parse(&self.settings.synchronous_standby_names)?;
-        Ok(names.resolve(&members))
-    }
-
     fn consensus(&self, seed: u64) -> Config {
         let timeout = self.settings.election_timeout;
         Config {
@@ -110,7 +102,7 @@ impl Group {
         transport: Arc<dyn Transport>,
         observer: Arc<dyn Observer>,
     ) -> Result<Arc<Group>> {
-        let standbys = config.standbys()?;
+        StandbyNames::parse(&config.settings.synchronous_standby_names)?;
         let found = find(&env, &config).await?;
         let registry = Registry::default();
         let (applied, timestamp) = replay(&found, &registry)?;
@@ -144,7 +136,6 @@ impl Group {
 
         let group = Arc::new_cyclic(|me| Group {
             me: me.clone(),
-            standbys,
             transport,
             observer,
             store: RwLock::new(found.store),
@@ -168,6 +159,7 @@ impl Group {
             env,
         });
         group.shared.visible.store(applied.lsn.0, Ordering::SeqCst);
+        group.take_settings(&mut group.core.lock());
         group.start_tasks();
         Ok(group)
     }
@@ -260,6 +252,7 @@ pub async fn replay_for_check(
 fn replay(found: &Found, registry: &Registry) -> Result<(Position, Timestamp)> {
     let (mut applied, mut timestamp) = (found.meta.position, found.meta.timestamp);
     load_registry(&found.store, registry, applied.lsn)?;
+    load_configuration(&found.store, registry, applied.lsn)?;
     registry.builds().load(&found.store)?;
     let end = found.log.last().lsn.next();
     while applied.lsn.next() < end {

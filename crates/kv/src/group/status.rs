@@ -1,7 +1,5 @@
 //! What a group shows of itself.
 
-use std::sync::Arc;
-
 use base::engine::{ClusterStatus, ReplicaStatus};
 use base::env::Instant;
 use base::{Lsn, NodeId};
@@ -14,7 +12,17 @@ impl Group {
     /// As [`base::engine::Engine::status`].
     pub fn status(&self) -> ClusterStatus {
         let now = self.env.now();
-        let status = self.lock().consensus.status(now);
+        let core = self.lock();
+        let status = core.consensus.status(now);
+        let names = core.named.text().clone();
+        let (standbys, given_up) = core.named.in_force();
+        let (standbys, given_up) = (standbys.clone(), given_up.to_vec());
+        drop(core);
+        let several_vote = status.membership.voters.len() > 1;
+        let is_counted = |node: NodeId| {
+            let peer = status.peers.iter().find(|peer| peer.node == node);
+            peer.is_some_and(|peer| peer.active) && !given_up.contains(&node)
+        };
         let lag = self.lag.lock();
         let known = |member: &Member| {
             let mut replica = ReplicaStatus {
@@ -43,6 +51,9 @@ impl Group {
             replica.connected = peer.active;
             replica.connected_since = seen.connected_since.filter(|_| peer.active);
             replica.reported_at = seen.reported_at;
+            let in_majority = peer.voter && several_vote;
+            (replica.sync_priority, replica.sync_state) =
+                standbys.sync_state(peer.node, self.config.node, in_majority, is_counted);
             replica.sent = peer.sent;
             replica.received = peer.received;
             replica.flushed = peer.flushed;
@@ -58,7 +69,7 @@ impl Group {
             leader: status.leader,
             term: status.term,
             commit: status.commit,
-            synchronous_standby_names: Arc::clone(&self.config.settings.synchronous_standby_names),
+            synchronous_standby_names: names,
             replicas,
         }
     }

@@ -3,6 +3,7 @@
 mod chaos;
 mod cluster;
 mod large;
+mod named;
 mod one;
 mod schema;
 mod three;

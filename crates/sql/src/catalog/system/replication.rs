@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::engine::{ClusterStatus, ReplicaStatus};
+use base::engine::ReplicaStatus;
 use base::Result;
 
 use super::SystemTable;
@@ -51,68 +51,6 @@ fn time(time: Option<base::Timestamp>) -> Datum {
     time.map_or(Datum::Null, |time| Datum::TimestampTz(time.0))
 }
 
-/// How `synchronous_standby_names` and the group's votes see a standby: priority and state.
-fn sync_state(status: &ClusterStatus, replica: &ReplicaStatus) -> (i32, &'static str) {
-    let text = status.synchronous_standby_names.trim();
-    let voters = status
-        .replicas
-        .iter()
-        .filter(|replica| replica.voter)
-        .count();
-    if text.is_empty() {
-        // Without names the majority decides; a voter is one of its candidates.
-        return match replica.voter && voters > 1 {
-            true => (1, "quorum"),
-            false => (0, "async"),
-        };
-    }
-    let (any, count, names) = split_names(text);
-    let matches = |name: &str| name == "*" || name == &*replica.name;
-    let Some(place) = names.iter().position(|name| matches(name)) else {
-        return match replica.voter && voters > 1 {
-            true => (1, "quorum"),
-            false => (0, "async"),
-        };
-    };
-    if any {
-        return (1, "quorum");
-    }
-    // FIRST n: the first n names that are connected are synchronous, the others stand by.
-    let before = status
-        .replicas
-        .iter()
-        .filter(|other| other.connected && other.node != status.node)
-        .filter(|other| {
-            let other_place = names
-                .iter()
-                .position(|name| name == "*" || *name == *other.name);
-            other_place.is_some_and(|at| (at, other.node) < (place, replica.node))
-        })
-        .count();
-    let state = if before < count { "sync" } else { "potential" };
-    (i32::try_from(place + 1).unwrap_or(i32::MAX), state)
-}
-
-/// Whether it is ANY, how many are asked for, and the names.
-fn split_names(text: &str) -> (bool, usize, Vec<String>) {
-    let lower = text.to_ascii_lowercase();
-    let any = lower.starts_with("any");
-    let list = |text: &str| {
-        let names = text
-            .split(',')
-            .map(|name| name.trim().trim_matches('"').to_owned());
-        names.filter(|name| !name.is_empty()).collect()
-    };
-    match (text.find('('), text.rfind(')')) {
-        (Some(open), Some(close)) if open < close => {
-            let count = text[..open].split_whitespace().last();
-            let count = count.and_then(|word| word.parse().ok()).unwrap_or(1);
-            (any, count, list(&text[open + 1..close]))
-        }
-        _ => (false, 1, list(text)),
-    }
-}
-
 /// A number for a node's process that is the same each time it is asked for.
 fn pid(replica: &ReplicaStatus) -> Datum {
     Datum::Int4(i32::try_from(replica.node.0).unwrap_or(i32::MAX))
@@ -137,7 +75,6 @@ fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             continue;
         }
         let (host, port) = host_and_port(&replica.peer_address);
-        let (priority, state) = sync_state(&status, replica);
         let behind = replica.received < replica.sent && replica.write_lag.is_none();
         rows.push(vec![
             pid(replica),
@@ -157,8 +94,8 @@ fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             lag(replica.write_lag),
             lag(replica.flush_lag),
             lag(replica.replay_lag),
-            Datum::Int4(priority),
-            Datum::text(state),
+            Datum::Int4(i32::try_from(replica.sync_priority).unwrap_or(i32::MAX)),
+            Datum::text(replica.sync_state.name()),
             time(replica.reported_at),
         ]);
     }
@@ -196,40 +133,4 @@ fn slots(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             ]
         })
         .collect())
-}
-
-/// This session; what others do is known to the node, not to SQL.
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use base::NodeId;
-    use std::sync::Arc;
-
-    fn status(names: &str) -> ClusterStatus {
-        let replicas = (1..=3).map(|node| ReplicaStatus {
-            node: NodeId(node),
-            name: Arc::from(format!("n{node}")),
-            voter: true,
-            connected: true,
-            ..ReplicaStatus::default()
-        });
-        ClusterStatus {
-            node: NodeId(1),
-            synchronous_standby_names: Arc::from(names),
-            replicas: replicas.collect(),
-            ..ClusterStatus::default()
-        }
-    }
-
-    #[test]
-    fn standbys_are_seen_as_postgresql_sees_them() {
-        let states = |names: &str| {
-            let status = status(names);
-            [1, 2].map(|place| sync_state(&status, &status.replicas[place]))
-        };
-        assert_eq!(states(""), [(1, "quorum"), (1, "quorum")]);
-        assert_eq!(states("ANY 1 (n2, n3)"), [(1, "quorum"), (1, "quorum")]);
-        assert_eq!(states("FIRST 1 (n3, n2)"), [(2, "potential"), (1, "sync")]);
-        assert_eq!(states("*"), [(1, "sync"), (1, "potential")]);
-    }
 }
