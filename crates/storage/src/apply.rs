@@ -48,13 +48,22 @@ impl Store {
     pub fn apply_part(&self, lsn: Lsn, changes: &[Change<'_>]) -> Result<()> {
         let mut writer = self.writer.lock();
         self.check_new(lsn)?;
+        self.change_all(&mut writer, lsn, changes)
+    }
+
+    pub(crate) fn change_all(
+        &self,
+        writer: &mut Writer,
+        lsn: Lsn,
+        changes: &[Change<'_>],
+    ) -> Result<()> {
         let mut tree: Option<Arc<Tree>> = None;
         for change in changes {
             let tree = match &mut tree {
                 Some(tree) if tree.id == change.tree => tree,
-                other => other.insert(self.tree_to_change(&mut writer, lsn, change.tree)?),
+                other => other.insert(self.tree_to_change(writer, lsn, change.tree)?),
             };
-            self.change(&mut writer, lsn, tree, change.key, change.row)?;
+            self.change(writer, lsn, tree, change.key, change.row)?;
         }
         Ok(())
     }
@@ -122,8 +131,15 @@ impl Store {
                     let tree = self
                         .tree(tree)
                         .ok_or_else(|| Error::internal(format!("tree {tree} is gone")))?;
-                    self.undo_change(&mut writer, lsn, &tree, &key)?;
+                    if !self.undo_if_there(&mut writer, lsn, &tree, &key)? {
+                        return Err(Error::internal(format!(
+                            "version {lsn} of a row of tree {} is gone",
+                            tree.id
+                        )));
+                    }
                 }
+                Event::Chunk(txn) => self.take_back_chunk(&mut writer, lsn, txn)?,
+                Event::Decided(_) => {}
                 Event::Created(tree) => self.remove_tree(&mut writer, tree),
                 Event::Dropped(tree) => {
                     if let Some(tree) = self.tree(tree) {
@@ -133,6 +149,7 @@ impl Store {
                 Event::Vacant(..) => {}
             }
         }
+        self.cut_bulks(to);
         if self.applied() > to {
             self.set_applied(to);
         }
@@ -147,9 +164,17 @@ impl Store {
     /// XX001 or 58030, fatal for the node.
     pub fn release(&self, horizon: Lsn, limit: usize) -> Result<bool> {
         let mut writer = self.writer.lock();
+        let mut spent = 0;
         for done in 0.. {
+            while spent + done < limit {
+                match self.release_chunk(&mut writer)? {
+                    0 => break,
+                    rows => spent += rows,
+                }
+            }
+            let done = done + spent;
             if let Some((tree, page)) = writer.doomed.pop() {
-                if done == limit {
+                if done >= limit {
                     writer.doomed.push((tree, page));
                     break;
                 }
@@ -157,11 +182,14 @@ impl Store {
                 continue;
             }
             let next = writer.history.front().map(|(lsn, _)| *lsn);
+            if next.is_none_or(|lsn| lsn > horizon) && !writer.ripe.is_empty() {
+                break;
+            }
             if next.is_none_or(|lsn| lsn > horizon) {
                 writer.released = writer.released.max(horizon.min(self.applied()));
                 return Ok(true);
             }
-            if done == limit {
+            if done >= limit {
                 break;
             }
             let Some((lsn, event)) = writer.history.pop_front() else {
@@ -180,7 +208,8 @@ impl Store {
                         self.release_tombstone(&mut writer, lsn, &tree, &key)?;
                     }
                 }
-                Event::Created(_) => {}
+                Event::Created(_) | Event::Chunk(_) => {}
+                Event::Decided(txn) => self.release_decision(&mut writer, txn),
                 Event::Dropped(tree) => self.remove_tree(&mut writer, tree),
                 Event::Vacant(tree, key) => {
                     if let Some(tree) = self.tree(tree) {
@@ -250,6 +279,13 @@ impl Store {
             let leaf = path[path.len() - 1].frame.clone();
             let mut page = leaf.latch.write();
             let found = page.search(key);
+            let newest = found.ok().map(|slot| page.leaf_cell(slot).lsn);
+            if let Some(void) = newest.filter(|old| *old != lsn && self.bulks.is_void(*old)) {
+                // What was never committed goes before anything is put in its place.
+                drop(page);
+                self.undo_if_there(writer, void, tree, key)?;
+                continue;
+            }
             let mut cell = LeafCell {
                 key,
                 lsn,
@@ -268,13 +304,7 @@ impl Store {
                         return Err(absent(lsn, tree.id, key));
                     }
                     page.insert_leaf(slot, cell);
-                    let event = Event::Change {
-                        tree: tree.id,
-                        key: key.into(),
-                        previous: UndoId::NONE,
-                        deleted: false,
-                    };
-                    writer.history.push_back((lsn, event));
+                    writer.note(lsn, tree.id, key, UndoId::NONE, false);
                 }
                 Ok(slot) => {
                     cell.undo = self.supersede(writer, &page, slot, &cell, tree.id)?;
@@ -327,13 +357,7 @@ impl Store {
             value: OwnedValue::of(old.value),
             previous: old.undo,
         });
-        let event = Event::Change {
-            tree,
-            key: new.key.into(),
-            previous,
-            deleted,
-        };
-        writer.history.push_back((new.lsn, event));
+        writer.note(new.lsn, tree, new.key, previous, deleted);
         Ok(previous)
     }
 
@@ -377,20 +401,23 @@ impl Store {
         Ok(Value::Overflow { first, len })
     }
 
-    fn undo_change(&self, writer: &mut Writer, lsn: Lsn, tree: &Tree, key: &[u8]) -> Result<()> {
-        let mut path = std::mem::take(&mut writer.path);
+    /// Puts the version before `lsn` back; false when that of `lsn` is not the newest.
+    pub(crate) fn undo_if_there(
+        &self,
+        writer: &mut Writer,
+        lsn: Lsn,
+        tree: &Tree,
+        key: &[u8],
+    ) -> Result<bool> {
+        let mut path = Vec::new();
         loop {
             self.descend(tree, key, &mut path)?;
             let leaf = path[path.len() - 1].frame.clone();
             let mut page = leaf.latch.write();
             let slot = page.search(key).ok();
-            let slot = slot.filter(|slot| page.leaf_cell(*slot).lsn == lsn);
-            let slot = slot.ok_or_else(|| {
-                Error::internal(format!(
-                    "version {lsn} of a row of tree {} is gone",
-                    tree.id
-                ))
-            })?;
+            let Some(slot) = slot.filter(|slot| page.leaf_cell(*slot).lsn == lsn) else {
+                return Ok(false);
+            };
             let cell = page.leaf_cell(slot);
             let (old_value, undo) = (OwnedValue::of(cell.value), cell.undo);
             match self.undo.with(undo, Version::clone) {
@@ -402,7 +429,7 @@ impl Store {
                     lsn,
                     value: OwnedValue::Tombstone,
                     ..
-                }) if lsn <= writer.released => {
+                }) if lsn <= writer.released && self.bulks.is_released(lsn) => {
                     // Nobody would come again to let go of the tombstone.
                     self.touch(writer, &mut page);
                     page.remove(slot);
@@ -435,13 +462,11 @@ impl Store {
             break;
         }
         self.shrink(writer, tree, &path)?;
-        path.clear();
-        writer.path = path;
-        Ok(())
+        Ok(true)
     }
 
     /// Lets go of a tombstone, if it is still the newest version.
-    fn release_tombstone(
+    pub(crate) fn release_tombstone(
         &self,
         writer: &mut Writer,
         lsn: Lsn,
@@ -470,7 +495,7 @@ impl Store {
     }
 
     /// Gives a version and all before it back.
-    fn forget(&self, writer: &mut Writer, mut at: UndoId) -> Result<()> {
+    pub(crate) fn forget(&self, writer: &mut Writer, mut at: UndoId) -> Result<()> {
         while let Some(version) = self.undo.take(at) {
             if let OwnedValue::Overflow { first, .. } = version.value {
                 self.free_chain(writer, first)?;
@@ -625,6 +650,9 @@ impl Store {
 
 /// Notes that a row changed before by the same record is deleted after all.
 fn note_deleted(writer: &mut Writer, at: Lsn, in_tree: TreeId, of_key: &[u8]) {
+    if let Some(notes) = &mut writer.notes {
+        return notes.add(in_tree, of_key, UndoId::NONE, true);
+    }
     let events = writer.history.iter_mut().rev();
     for (_, event) in events.take_while(|(lsn, _)| *lsn == at) {
         match event {

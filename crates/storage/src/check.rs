@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base::env::Disk;
 use base::hash::HashSet;
-use base::{Error, Key, Result, TreeId};
+use base::{Error, Key, Lsn, Result, TreeId};
 
 use crate::file::{self, StoreFile};
 use crate::owner::Owner;
@@ -80,9 +80,12 @@ impl Store {
         let mut found: Vec<_> = self.trees.read().values().cloned().collect();
         found.sort_unstable_by_key(|tree| tree.id);
         let mut walk = Walk::new(&source, visit);
+        walk.store = Some(self);
         let mut trees = BTreeMap::new();
         for tree in found {
-            walk.silent = tree.dropped().is_some() || tree.is_building();
+            walk.silent = tree.dropped().is_some()
+                || tree.is_building()
+                || self.bulks.is_void(tree.created());
             let rows = walk.tree(tree.id, tree.root.id)?;
             if !walk.silent {
                 trees.insert(tree.id, rows);
@@ -125,6 +128,8 @@ struct Walk<'a, 'v> {
     source: &'a Source<'a>,
     visit: &'a mut Visitor<'v>,
     seen: HashSet<PageId>,
+    /// Whose trees these are as they are in memory, where versions may be shown to nobody.
+    store: Option<&'a Store>,
     rows: u64,
     /// Whether rows are not shown: the tree was dropped.
     silent: bool,
@@ -136,6 +141,7 @@ impl<'a, 'v> Walk<'a, 'v> {
             source,
             visit,
             seen: HashSet::default(),
+            store: None,
             rows: 0,
             silent: false,
         }
@@ -215,6 +221,19 @@ impl<'a, 'v> Walk<'a, 'v> {
                     page.lsn(),
                     cell.lsn
                 )));
+            }
+            let void = self.store.filter(|store| store.bulks.is_void(cell.lsn));
+            if let Some(store) = void {
+                if let Value::Overflow { first, len } = cell.value {
+                    self.chain(tree, first, len)?;
+                }
+                let mut row = Vec::new();
+                let shown = store.read_version(page, slot, Lsn::MAX, &mut row)?;
+                if shown.is_some_and(|(_, exists)| exists) {
+                    self.show(tree, cell.key, &row)?;
+                    self.rows += 1;
+                }
+                continue;
             }
             match cell.value {
                 Value::Tombstone => continue,

@@ -93,7 +93,8 @@ impl Store {
     /// `meta` is kept with it.
     ///
     /// # Errors
-    /// XX000 when one is being written already, or in the middle of a record.
+    /// XX000 when one is being written already, in the middle of a record, or while a bulk
+    /// transaction [is undecided](Store::has_undecided).
     pub fn start_checkpoint(&self, meta: Vec<u8>) -> Result<Lsn> {
         let mut writer = self.writer.lock();
         let lsn = self.applied();
@@ -104,6 +105,11 @@ impl Store {
         {
             return Err(Error::internal(format!(
                 "a checkpoint is begun while the record after {lsn} is half applied"
+            )));
+        }
+        if self.has_undecided() {
+            return Err(Error::internal(format!(
+                "a checkpoint at {lsn} is begun in the middle of a transaction"
             )));
         }
         let mut trees: Vec<TreeRecord> = self

@@ -26,6 +26,7 @@
 
 mod apply;
 mod build;
+mod bulk;
 mod cache;
 mod check;
 mod checkpoint;

@@ -36,8 +36,9 @@ use std::sync::Arc;
 use base::env::Env;
 use base::hash::{HashMap, HashSet};
 use base::sync::{Mutex, RwLock};
-use base::{Error, Lsn, Result, TreeId};
+use base::{Error, Lsn, Result, TreeId, TxnId};
 
+use crate::bulk::{Bulks, Notes};
 use crate::cache::{Frame, PageCache};
 use crate::checkpoint::Checkpoint;
 use crate::file::{Published, StoreFile};
@@ -103,6 +104,10 @@ pub(crate) enum Event {
     Created(TreeId),
     /// A tree was dropped.
     Dropped(TreeId),
+    /// A chunk of a bulk transaction has changed rows, which are noted there.
+    Chunk(TxnId),
+    /// A bulk transaction was decided on.
+    Decided(TxnId),
     /// A leaf had nothing but tombstones when it was written; it is empty since the restart.
     Vacant(TreeId, Box<[u8]>),
 }
@@ -129,6 +134,10 @@ pub(crate) struct Writer {
     pub(crate) epoch: u64,
     /// Memory that is used again.
     pub(crate) path: Vec<Step>,
+    /// Where the chunk that is being applied notes what it changes.
+    pub(crate) notes: Option<Notes>,
+    /// Bulk transactions whose old versions are to be let go of.
+    pub(crate) ripe: VecDeque<TxnId>,
 }
 
 /// All trees of one group; see the module's text.
@@ -146,6 +155,7 @@ pub struct Store {
     /// The LSN of the published checkpoint.
     pub(crate) published_lsn: AtomicU64,
     pub(crate) writer: Mutex<Writer>,
+    pub(crate) bulks: Bulks,
     /// The checkpoint that is being written. Its latch comes after those of pages.
     pub(crate) checkpoint: Mutex<Option<Checkpoint>>,
     pub(crate) published: Mutex<Published>,
@@ -191,8 +201,11 @@ impl Store {
                 next_page: record.next_page,
                 epoch: 1,
                 path: Vec::new(),
+                notes: None,
+                ripe: VecDeque::new(),
             }),
             checkpoint: Mutex::new(None),
+            bulks: Bulks::default(),
             published: Mutex::new(opened.published),
             file: opened.file,
             dir: dir.to_owned(),

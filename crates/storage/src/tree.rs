@@ -18,6 +18,7 @@ use base::engine::{Direction, RowBatch};
 use base::sync::ReadGuard;
 use base::{Error, Key, KeyRange, Lsn, Result, TreeId};
 
+use crate::bulk::Bulks;
 use crate::cache::Frame;
 use crate::page::{Page, PageId, PageKind, Value};
 use crate::store::{Read, Scanned, Store};
@@ -65,10 +66,10 @@ impl Tree {
     }
 
     /// What any read of it owes: that it is there.
-    fn owes(&self) -> Lsn {
+    fn owes(&self, bulks: &Bulks) -> Lsn {
         match self.created() {
             Lsn::MAX => Lsn::ZERO,
-            created => created,
+            created => bulks.visible_from(created).unwrap_or(created),
         }
     }
 
@@ -84,8 +85,14 @@ impl Tree {
         self.dropped.store(lsn, Ordering::Release);
     }
 
-    fn is_visible(&self, at: Lsn) -> bool {
-        self.created() <= at && self.dropped().is_none_or(|dropped| dropped > at)
+    fn is_visible(&self, at: Lsn, bulks: &Bulks) -> bool {
+        let created = self.created();
+        let visible_from = match created {
+            Lsn::MAX => Some(created),
+            _ => bulks.visible_from(created),
+        };
+        visible_from.is_some_and(|from| from <= at)
+            && self.dropped().is_none_or(|dropped| dropped > at)
     }
 }
 
@@ -140,12 +147,13 @@ impl Store {
                 Ok(slot) => self.read_version(page, slot, at, row)?,
                 Err(_) => None,
             };
-            let owes = page.lsn().max(tree.owes()).min(at);
+            let owes = self.bulks.owes(page.lsn(), at);
+            let owes = owes.max(tree.owes(&self.bulks)).min(at);
             Ok(match found {
                 Some((version, true)) => Read {
                     exists: true,
                     version,
-                    owes: version.max(tree.owes()),
+                    owes: version.max(tree.owes(&self.bulks)),
                 },
                 Some((version, false)) => Read {
                     exists: false,
@@ -190,7 +198,7 @@ impl Store {
             batch,
             bytes: 0,
             row: Vec::new(),
-            owes: tree.owes(),
+            owes: tree.owes(&self.bulks),
         };
         let mut rest = range.clone();
         for _ in 0..SCAN_LEAVES_MAX {
@@ -221,7 +229,8 @@ impl Store {
     }
 
     fn visible_tree(&self, tree: TreeId, at: Lsn) -> Option<Arc<Tree>> {
-        self.tree(tree).filter(|tree| tree.is_visible(at))
+        self.tree(tree)
+            .filter(|tree| tree.is_visible(at, &self.bulks))
     }
 
     /// Walks to the leaf of a key and looks at it, latched.
@@ -281,14 +290,16 @@ impl Store {
         row: &mut Vec<u8>,
     ) -> Result<Option<(Lsn, bool)>> {
         let cell = page.leaf_cell(slot);
-        if cell.lsn <= at {
+        let shown_at = |lsn: Lsn| self.bulks.visible_from(lsn).filter(|from| *from <= at);
+        if let Some(from) = shown_at(cell.lsn) {
             let exists = self.read_value(cell.value, row)?;
-            return Ok(Some((cell.lsn, exists)));
+            return Ok(Some((from, exists)));
         }
         let mut undo = cell.undo;
         loop {
             let found = self.undo.with(undo, |version| {
-                let value = (version.lsn <= at).then(|| match &version.value {
+                let from = shown_at(version.lsn);
+                let value = from.map(|_| match &version.value {
                     OwnedValue::Inline(bytes) => {
                         row.extend_from_slice(bytes);
                         Value::Inline(&[])
@@ -299,7 +310,7 @@ impl Store {
                         len: *len,
                     },
                 });
-                (version.lsn, version.previous, value)
+                (from.unwrap_or(version.lsn), version.previous, value)
             });
             let Some((lsn, previous, value)) = found else {
                 break;
@@ -393,7 +404,7 @@ impl Scan<'_> {
     }
 
     fn visit(&mut self, page: &Page) {
-        self.owes = self.owes.max(page.lsn().min(self.at));
+        self.owes = self.owes.max(self.store.bulks.owes(page.lsn(), self.at));
     }
 
     /// Reads the leaf in which the range begins.
