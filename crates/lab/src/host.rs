@@ -81,6 +81,27 @@ pub fn read_file(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
 }
 
+/// The names in a directory, sorted.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_names(path: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Removes a file.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove_file(path: &Path) -> Result<()> {
+    std::fs::remove_file(path)
+}
+
 /// Writes a file, in the place of an older one.
 ///
 /// # Errors

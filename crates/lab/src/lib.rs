@@ -7,15 +7,18 @@
 //!
 //! [`commit_loop`] is experiment A: rows per second of one session that commits row by row.
 //! [`pgbench`] is experiment B beside pgbench's own scripts: transactions per second of many clients,
-//! and what each costs the servers' processors.
+//! and what each costs the servers' processors. [`latency`] puts distance between the servers, by
+//! relays ([`real::relay`]), and counts the round trips of a commit.
 
 pub mod client;
 pub mod commit_loop;
 pub mod host;
 pub mod journal;
+pub mod latency;
 pub mod pgbench;
 pub mod postgres;
 pub mod quorate;
+pub mod real;
 pub mod register;
 pub mod registers;
 pub mod report;

@@ -4,10 +4,12 @@
 //! root; then it runs as the user `postgres`, through `runuser`.
 
 use std::io::{Error, ErrorKind, Result};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::host::{free_port, read_file, run, wait_for, write_file, Endpoint, PATIENCE};
+use crate::real::relay::Relay;
 
 /// Where Debian puts the server's programs.
 pub const DEBIAN_BIN: &str = "/usr/lib/postgresql/15/bin";
@@ -72,6 +74,15 @@ impl Postgres {
     /// # Errors
     /// As [`Postgres::primary`].
     pub fn standby(&self, dir: &Path, name: &str) -> Result<Postgres> {
+        self.standby_through(dir, name, self.endpoint.port)
+    }
+
+    /// As [`Postgres::standby`], which streams from another port of 127.0.0.1, where a relay
+    /// listens.
+    ///
+    /// # Errors
+    /// As [`Postgres::primary`].
+    pub fn standby_through(&self, dir: &Path, name: &str, via: u16) -> Result<Postgres> {
         let mut server = Postgres::at(self.bin.clone(), dir)?;
         let (data, port) = (
             server.data.display().to_string(),
@@ -101,7 +112,7 @@ impl Postgres {
             format!("port = {}", server.endpoint.port),
             format!("unix_socket_directories = '{data}'"),
             format!(
-                "primary_conninfo = 'host=127.0.0.1 port={port} user=postgres application_name={name}'"
+                "primary_conninfo = 'host=127.0.0.1 port={via} user=postgres application_name={name}'"
             ),
         ];
         server.append("postgresql.auto.conf", &conf.join("\n"))?;
@@ -196,6 +207,8 @@ pub struct QuorumOfPostgres {
     pub standbys: [Postgres; 2],
     /// The primary.
     pub primary: Postgres,
+    /// Before the primary, one for each standby, where they were asked for.
+    pub relays: Vec<Relay>,
 }
 
 impl QuorumOfPostgres {
@@ -204,11 +217,31 @@ impl QuorumOfPostgres {
     /// # Errors
     /// As [`Postgres::primary`].
     pub fn start(dir: &Path, settings: &[&str]) -> Result<QuorumOfPostgres> {
+        QuorumOfPostgres::launch(dir, settings, false)
+    }
+
+    /// As [`QuorumOfPostgres::start`], with a relay between the primary and each standby: what the
+    /// primary sends goes back, what the standby answers forward.
+    ///
+    /// # Errors
+    /// As [`Postgres::primary`].
+    pub fn start_relayed(dir: &Path, settings: &[&str]) -> Result<QuorumOfPostgres> {
+        QuorumOfPostgres::launch(dir, settings, true)
+    }
+
+    fn launch(dir: &Path, settings: &[&str], relayed: bool) -> Result<QuorumOfPostgres> {
         let primary = Postgres::primary(&dir.join("pg1"), settings)?;
-        let standbys = [
-            primary.standby(&dir.join("pg2"), "n2")?,
-            primary.standby(&dir.join("pg3"), "n3")?,
-        ];
+        let mut relays = Vec::new();
+        let mut standby = |place: &str, name| {
+            let mut port = primary.endpoint.port;
+            if relayed {
+                let relay = Relay::to((Ipv4Addr::LOCALHOST, port).into())?;
+                port = relay.address().port();
+                relays.push(relay);
+            }
+            primary.standby_through(&dir.join(place), name, port)
+        };
+        let standbys = [standby("pg2", "n2")?, standby("pg3", "n3")?];
         let endpoint = primary.endpoint();
         endpoint.query("alter system set synchronous_standby_names = 'ANY 1 (n2, n3)'")?;
         endpoint.query("select pg_reload_conf()")?;
@@ -217,6 +250,10 @@ impl QuorumOfPostgres {
                              where state = 'streaming' and sync_state = 'quorum'";
             endpoint.query(streaming).is_ok_and(|count| count == "2")
         })?;
-        Ok(QuorumOfPostgres { standbys, primary })
+        Ok(QuorumOfPostgres {
+            standbys,
+            primary,
+            relays,
+        })
     }
 }

@@ -1,12 +1,15 @@
 //! A cluster of Quorate's own binary, as `quorate up` starts it.
 
 use std::io::{Error, Result};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
 
 use crate::host::{create_dir, free_port, run, wait_for, Endpoint, Process, PATIENCE};
+use crate::real::relay::control::Named;
+use crate::real::relay::Relay;
 
 /// The addresses of the nodes that `quorate up` starts, in order.
 pub const ADDRESSES: [&str; 9] = [
@@ -67,6 +70,7 @@ pub struct Cluster {
     program: PathBuf,
     data: PathBuf,
     nodes: Vec<Endpoint>,
+    relays: Vec<Named>,
 }
 
 impl Cluster {
@@ -88,7 +92,38 @@ impl Cluster {
         topology: Topology,
         settings: &[&str],
     ) -> Result<Cluster> {
-        let addresses = &ADDRESSES[..topology.voters + topology.learners];
+        Cluster::launch(program, dir, topology, settings, None)
+    }
+
+    /// As [`Cluster::start_as`], with a relay before each node for each other node: what `n1` sends
+    /// to `n2` passes forward through the relay `n1-n2`, and only the answer to its first words
+    /// comes back there.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub fn start_relayed(
+        program: &Path,
+        dir: &Path,
+        topology: Topology,
+        settings: &[&str],
+    ) -> Result<Cluster> {
+        let peer_port = free_port(&ADDRESSES[..topology.voters + topology.learners])?;
+        Cluster::launch(program, dir, topology, settings, Some(peer_port))
+    }
+
+    fn launch(
+        program: &Path,
+        dir: &Path,
+        topology: Topology,
+        settings: &[&str],
+        relayed_port: Option<u16>,
+    ) -> Result<Cluster> {
+        let nodes = topology.voters + topology.learners;
+        let addresses = &ADDRESSES[..nodes];
+        let relays = match relayed_port {
+            Some(port) => relays(nodes, port)?,
+            None => Vec::new(),
+        };
         let port = free_port(addresses)?;
         let http_port = free_port(addresses)?;
         create_dir(dir)?;
@@ -104,6 +139,13 @@ impl Cluster {
             .args(["--http-port", &http_port.to_string()]);
         for setting in settings {
             command.args(["-c", setting]);
+        }
+        if let Some(port) = relayed_port {
+            command.args(["--peer-port", &port.to_string()]);
+        }
+        for named in &relays {
+            let route = format!("{}={}", named.name, named.relay.address());
+            command.args(["--route", &route]);
         }
         let process = Process::start(&mut command, &dir.join("up.log"))?;
         let nodes: Vec<Endpoint> = addresses
@@ -121,6 +163,7 @@ impl Cluster {
             program: program.to_path_buf(),
             data,
             nodes,
+            relays,
         })
     }
 
@@ -160,8 +203,50 @@ impl Cluster {
         leader.ok_or_else(|| Error::other("no leader"))
     }
 
+    /// The relays between the nodes, where there are any.
+    pub fn relays(&self) -> &[Named] {
+        &self.relays
+    }
+
+    /// The relay for what one node sends to another, counted from 0.
+    pub fn relay(&self, from: usize, to: usize) -> Option<&Relay> {
+        let name = relay_name(from, to);
+        let found = self.relays.iter().find(|named| named.name == name);
+        found.map(|named| &named.relay)
+    }
+
+    /// Cuts a node off from all others, or mends that; clients still reach it.
+    pub fn cut_off(&self, node: usize, cut: bool) {
+        for other in 0..self.nodes.len() {
+            for (from, to) in [(node, other), (other, node)] {
+                if let Some(relay) = self.relay(from, to) {
+                    relay.cut(cut);
+                }
+            }
+        }
+    }
+
     /// The nodes, in order.
     pub fn nodes(&self) -> &[Endpoint] {
         &self.nodes
     }
+}
+
+fn relay_name(from: usize, to: usize) -> String {
+    format!("n{}-n{}", from + 1, to + 1)
+}
+
+/// One for each ordered pair of nodes that listen for one another on `port`.
+fn relays(nodes: usize, port: u16) -> Result<Vec<Named>> {
+    let mut relays = Vec::new();
+    for from in 0..nodes {
+        for to in (0..nodes).filter(|to| *to != from) {
+            let host: IpAddr = ADDRESSES[to].parse().map_err(Error::other)?;
+            relays.push(Named {
+                name: relay_name(from, to),
+                relay: Relay::to((host, port).into())?,
+            });
+        }
+    }
+    Ok(relays)
 }

@@ -111,6 +111,7 @@ fn start(directory: &std::path::Path) -> (Arc<RealEnv>, Arc<Node>, String) {
         data_dir: directory.to_owned(),
         session_reactors: 1,
         spin: Duration::ZERO,
+        routes: Vec::new(),
     })
     .expect("the machine");
     let address = free_address();

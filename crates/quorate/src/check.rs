@@ -42,6 +42,7 @@ fn check(node: &NodeAddress, dir: &Path) -> Result<String, Failure> {
         data_dir: dir.to_owned(),
         session_reactors: 1,
         spin: Duration::ZERO,
+        routes: Vec::new(),
     };
     let env = RealEnv::start(&options).map_err(|error| error.to_string())?;
     let node_env: Arc<dyn Env> = env.clone();

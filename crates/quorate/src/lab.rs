@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use lab::commit_loop::{self, Extent};
 use lab::host::{read_file, run as run_command, scratch_dir};
+use lab::latency;
 use lab::pgbench;
 use lab::report::replace_section;
 use lab::systems::Systems;
 
 use crate::Failure;
+
+mod relay;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -23,6 +26,10 @@ enum Experiment {
     CommitLoop(CommitLoop),
     /// Many clients of pgbench: upserts, reads, TPC-B
     Pgbench(Pgbench),
+    /// One client's commits while the servers are 0, 5 and 20 ms apart
+    Latency(Latency),
+    /// Pass TCP connections on with delay, bandwidth, loss and cut-offs
+    Relay(relay::Options),
 }
 
 #[derive(Debug, Args)]
@@ -57,11 +64,26 @@ struct Pgbench {
     document: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+struct Latency {
+    /// Rounds over all distances; figures are medians over them
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Seconds of one run
+    #[arg(long, default_value_t = 2)]
+    seconds: usize,
+    /// A document whose section `latency` receives the table
+    #[arg(long, value_name = "FILE")]
+    document: Option<PathBuf>,
+}
+
 /// Runs an experiment and prints its report.
 pub fn run(options: &Options) -> Result<(), Failure> {
     match &options.experiment {
         Experiment::CommitLoop(options) => run_commit_loop(options),
         Experiment::Pgbench(options) => run_pgbench(options),
+        Experiment::Latency(options) => run_latency(options),
+        Experiment::Relay(options) => relay::run(options),
     }
     .map_err(|error| error.to_string())
 }
@@ -108,6 +130,26 @@ fn run_pgbench(options: &Pgbench) -> std::io::Result<()> {
     println!("{report}");
     match &options.document {
         Some(document) => replace_section(document, "pgbench", &report),
+        None => Ok(()),
+    }
+}
+
+fn run_latency(options: &Latency) -> std::io::Result<()> {
+    let dir = scratch_dir("quorate-lab")?;
+    let program = std::env::current_exe()?;
+    let extent = latency::Extent {
+        rounds: options.rounds,
+        seconds: options.seconds,
+    };
+    let courses = latency::run_all(&program, dir.path(), extent)?;
+    let report = format!(
+        "{}\n\n{}",
+        conditions(&program, options.rounds)?,
+        latency::report(&courses)
+    );
+    println!("{report}");
+    match &options.document {
+        Some(document) => replace_section(document, "latency", &report),
         None => Ok(()),
     }
 }

@@ -83,6 +83,36 @@ pub struct NodeFile {
     pub nodes: Vec<NodeAddress>,
     /// Settings by name.
     pub settings: BTreeMap<String, String>,
+    /// Where this node connects to in place of another's address for nodes, by the other's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub routes: BTreeMap<String, SocketAddr>,
+}
+
+/// A way from one node to another, past a relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The node that connects.
+    pub from: String,
+    /// The node that it means.
+    pub to: String,
+    /// Where it connects to.
+    pub via: SocketAddr,
+}
+
+impl std::str::FromStr for Route {
+    type Err = String;
+
+    /// Reads `n1-n2=127.0.0.1:20001`.
+    fn from_str(text: &str) -> Result<Route, String> {
+        const EXPECTED: &str = "not of the form n1-n2=ip:port";
+        let (nodes, via) = text.split_once('=').ok_or(EXPECTED)?;
+        let (from, to) = nodes.split_once('-').ok_or(EXPECTED)?;
+        Ok(Route {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            via: via.parse().map_err(|_| EXPECTED)?,
+        })
+    }
 }
 
 /// What a directory is.
@@ -201,6 +231,7 @@ pub fn write(
     cluster: &Cluster,
     user: &str,
     settings: &BTreeMap<String, String>,
+    routes: &[Route],
 ) -> Result<(), Failure> {
     for node in &cluster.nodes {
         let node_dir = node_dir(dir, node);
@@ -213,6 +244,11 @@ pub fn write(
             user: user.to_owned(),
             nodes: cluster.nodes.clone(),
             settings: settings.clone(),
+            routes: routes
+                .iter()
+                .filter(|route| route.from == node.name)
+                .map(|route| (route.to.clone(), route.via))
+                .collect(),
         };
         write_file(&node_dir.join(NODE_FILE), &file)?;
     }
@@ -227,6 +263,22 @@ impl NodeFile {
     pub fn this(&self) -> Result<&NodeAddress, Failure> {
         let this = self.nodes.iter().find(|node| node.id == self.id);
         this.ok_or_else(|| format!("{NODE_FILE} is damaged: it does not list node {}", self.id))
+    }
+
+    /// Addresses of other nodes, and where this one connects to in their place.
+    ///
+    /// # Errors
+    /// When a route leads to a node that is not there.
+    pub fn routes(&self) -> Result<Vec<(SocketAddr, SocketAddr)>, Failure> {
+        let address_of = |name: &str| -> Result<SocketAddr, Failure> {
+            let node = self.nodes.iter().find(|node| node.name == name);
+            let node = node.ok_or_else(|| format!("a route leads to {name}, which is no node"))?;
+            Ok(node.peer_address)
+        };
+        let routes = self.routes.iter();
+        routes
+            .map(|(name, via)| Ok((address_of(name)?, *via)))
+            .collect()
     }
 
     /// What the node is started with.
@@ -352,10 +404,14 @@ mod tests {
             nodes: place(3, PORTS, true).unwrap(),
         };
         let settings = [("synchronous_commit".to_owned(), "local".to_owned())].into();
-        write(dir.path(), &cluster, "ann", &settings).unwrap();
+        let route: Route = "n2-n3=127.0.0.1:9".parse().unwrap();
+        write(dir.path(), &cluster, "ann", &settings, &[route]).unwrap();
         assert_eq!(read_cluster(dir.path()).unwrap(), Some(cluster.clone()));
         let second = read_node(&node_dir(dir.path(), &cluster.nodes[1])).unwrap();
         assert_eq!(second.this().unwrap(), &cluster.nodes[1]);
+        let via = "127.0.0.1:9".parse().unwrap();
+        let expected = [(cluster.nodes[2].peer_address, via)];
+        assert_eq!(second.routes().unwrap(), expected);
         let config = second.config().unwrap();
         assert_eq!((config.cluster, config.node), (ClusterId(7), NodeId(2)));
         assert_eq!((config.user.as_str(), config.settings), ("ann", settings));

@@ -76,6 +76,7 @@ fn real_options(
         name: this.name.clone(),
         data_dir: options.data.clone(),
         session_reactors: (cores / nodes).max(1),
+        routes: file.routes()?,
         spin: spin.unwrap_or(if nodes > cores { Duration::ZERO } else { SPIN }),
     })
 }

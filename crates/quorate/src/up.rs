@@ -14,7 +14,7 @@ use node::config::NodeSettings;
 use node::real::host;
 use node::wire::ClusterId;
 
-use crate::layout::{self, Cluster, NodeAddress, Ports};
+use crate::layout::{self, Cluster, NodeAddress, Ports, Route};
 use crate::{status, stop, Failure};
 
 /// Where clients find the first node, if the command line and the directory do not say.
@@ -64,6 +64,9 @@ pub struct Options {
     /// A setting of every node, or the default of a setting of every session
     #[arg(short = 'c', value_name = "NAME=VALUE", value_parser = parse_setting)]
     settings: Vec<(String, String)>,
+    /// Where a node connects to in place of another, for example at a relay: n1-n2=127.0.0.1:20001
+    #[arg(long = "route", value_name = "FROM-TO=ADDRESS")]
+    routes: Vec<Route>,
 }
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
@@ -134,7 +137,19 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
         },
         nodes,
     };
-    layout::write(&options.data, &cluster, &host::user(), &settings)?;
+    for name in options
+        .routes
+        .iter()
+        .flat_map(|route| [&route.from, &route.to])
+    {
+        if !cluster.nodes.iter().any(|node| node.name == *name) {
+            return Err(format!(
+                "--route names {name}, which is no node of the cluster"
+            ));
+        }
+    }
+    let (user, routes) = (host::user(), &options.routes);
+    layout::write(&options.data, &cluster, &user, &settings, routes)?;
     Ok(cluster)
 }
 

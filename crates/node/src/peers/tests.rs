@@ -85,6 +85,7 @@ fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
         data_dir: dir.path().to_owned(),
         session_reactors: 1,
         spin: Duration::ZERO,
+        routes: Vec::new(),
     })
     .unwrap();
     let this = &members[id as usize - 1];
@@ -168,6 +169,7 @@ fn only_the_right_nodes_are_welcome() {
         data_dir: dir.path().to_owned(),
         session_reactors: 1,
         spin: Duration::ZERO,
+        routes: Vec::new(),
     })
     .unwrap();
     let peers = Peers::new(env, ClusterId(7), NodeId(1), &members);

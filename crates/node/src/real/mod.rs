@@ -31,6 +31,7 @@ mod tests;
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -60,6 +61,9 @@ pub struct RealOptions {
     /// How long a session reactor looks for new input before it sleeps; zero where nodes outnumber
     /// cores.
     pub spin: std::time::Duration,
+    /// Addresses that are reached through others: what would connect to the first connects to the
+    /// second, where a relay listens.
+    pub routes: Vec<(SocketAddr, SocketAddr)>,
 }
 
 /// One node's access to the real world.
@@ -82,7 +86,7 @@ impl RealEnv {
         Ok(Arc::new(RealEnv {
             name: options.name.clone(),
             disk: Arc::new(disk),
-            net: Arc::new(RealNet),
+            net: Arc::new(RealNet::new(options.routes.clone())),
             random: Mutex::new(Xoshiro256PlusPlus::from_seed(host::seed()?)),
             reactors: Reactors::start(options.session_reactors, options.spin)?,
         }))

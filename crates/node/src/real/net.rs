@@ -29,7 +29,22 @@ const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 
 /// The network of this machine.
-pub struct RealNet;
+pub struct RealNet {
+    routes: Vec<(SocketAddr, SocketAddr)>,
+}
+
+impl RealNet {
+    /// The network, in which the first address of each route is reached at the second.
+    pub fn new(routes: Vec<(SocketAddr, SocketAddr)>) -> RealNet {
+        RealNet { routes }
+    }
+
+    fn route(&self, address: SocketAddr) -> SocketAddr {
+        let mut routes = self.routes.iter();
+        let route = routes.find(|(from, _)| *from == address);
+        route.map_or(address, |(_, to)| *to)
+    }
+}
 
 fn parse(address: &str) -> io::Result<SocketAddr> {
     address.parse().map_err(|_| {
@@ -47,7 +62,7 @@ impl Net for RealNet {
     }
 
     fn connect(&self, address: &str) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
-        let address = parse(address);
+        let address = parse(address).map(|address| self.route(address));
         Box::pin(async move {
             let stream = tokio::net::TcpStream::connect(address?).await?.into_std()?;
             give_up_unacknowledged(&stream)?;

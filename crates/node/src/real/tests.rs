@@ -14,6 +14,7 @@ fn env(dir: &std::path::Path, spin: Duration) -> Arc<RealEnv> {
         data_dir: dir.to_owned(),
         session_reactors: 2,
         spin,
+        routes: Vec::new(),
     })
     .unwrap()
 }

@@ -19,7 +19,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
 const OUTSIDE: [(&str, &[&str]); 4] = [
     ("tokio", &["node"]),
     ("axum", &["node"]),
-    ("socket2", &["node"]),
+    ("socket2", &["node", "lab"]),
     ("libc", &["node", "quorate"]),
 ];
 

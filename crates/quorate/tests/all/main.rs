@@ -13,6 +13,7 @@ mod kill;
 mod layers;
 mod pgbench;
 mod protocol;
+mod relay;
 mod scripts;
 mod sessions;
 mod shared;

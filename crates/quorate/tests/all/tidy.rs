@@ -28,11 +28,12 @@ const TOUCHING: [&str; 7] = [
 ];
 
 /// Where the machine may be touched: the module that implements Env, the one that names fixed
-/// hashing, the lab's processes, and code that never runs in a node.
+/// hashing, the lab's processes and relay, and code that never runs in a node.
 fn may_touch(path: &str) -> bool {
     path.starts_with("crates/node/src/real/")
         || path == "crates/base/src/hash.rs"
         || path == "crates/lab/src/host.rs"
+        || path.starts_with("crates/lab/src/real/")
         || path.contains("/tests/")
         || path.contains("/benches/")
         || path.ends_with("tests.rs")
