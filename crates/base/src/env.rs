@@ -81,6 +81,10 @@ pub trait Env: Send + Sync + 'static {
     /// Runs a task on a reactor until it ends. The name appears in traces.
     fn spawn(&self, reactor: Reactor, name: &'static str, start: TaskStart);
 
+    /// Says that others wait for what the current reactor does next, so that it should rather
+    /// stay awake for a moment than sleep until it is woken. Changes nothing but speed.
+    fn hurry(&self) {}
+
     /// How many reactors serve sessions, at least 1.
     fn session_reactors(&self) -> usize;
 

@@ -636,6 +636,9 @@ impl InLine<'_> {
             match wake {
                 Ok(Wake::Settled(Outcome::Granted)) => {
                     self.granted = true;
+                    // What is fought for once has others in line, for as long as its holder's
+                    // client needs for its next statements.
+                    env.hurry();
                     return Ok(());
                 }
                 Ok(Wake::Settled(Outcome::Lost)) => return Err(crate::group::term_is_over()),

@@ -140,6 +140,10 @@ impl Env for RealEnv {
         self.reactors.spawn(reactor, name, start);
     }
 
+    fn hurry(&self) {
+        reactor::hurry();
+    }
+
     fn session_reactors(&self) -> usize {
         self.reactors.sessions()
     }

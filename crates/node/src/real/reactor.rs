@@ -120,11 +120,15 @@ async fn serve(mut mailbox: UnboundedReceiver<TaskStart>) {
 ///
 /// With several clients the cores have better things to do, the clients themselves among them: a
 /// reactor whose reads come from more than one connection does not spin, and of several reactors
-/// only one does at a time.
+/// only one does at a time. Except for a moment after [`hurry`]: where transactions stand in line
+/// for one row, each step of its holder is waited for by all, and the cores are idle meanwhile.
+/// Such a reactor offers its core to whatever else could run, over and over.
 #[derive(Default)]
 struct Spinner {
     /// When something was last read or written.
     active_at: Cell<u64>,
+    /// Until when it stays awake whatever is read.
+    hurries_until: Cell<u64>,
     awake: Cell<bool>,
     activity: Notify,
     /// The connection that was read from last.
@@ -136,6 +140,9 @@ struct Spinner {
 
 /// A reactor is taken for crowded until so many reads in a row came from one connection.
 const CROWD_READS: u32 = 16;
+
+/// How long a reactor stays awake after [`hurry`]: what a client takes to send its next statements.
+const HURRY: Duration = Duration::from_micros(500);
 
 /// Whether a reactor of this process spins.
 static IS_SPINNING: AtomicBool = AtomicBool::new(false);
@@ -159,6 +166,17 @@ pub fn note_write() {
     }
 }
 
+/// Keeps this reactor awake for [`HURRY`], however many connections it serves.
+pub fn hurry() {
+    if let Some(spinner) = SPINNER.with(Cell::get) {
+        let until = clock::now().after(HURRY).0;
+        spinner.hurries_until.set(until);
+        if !spinner.awake.get() {
+            spinner.activity.notify_one();
+        }
+    }
+}
+
 impl Spinner {
     fn note(&self) {
         if self.crowd.get() > 0 {
@@ -168,6 +186,10 @@ impl Spinner {
         if !self.awake.get() {
             self.activity.notify_one();
         }
+    }
+
+    fn hurries(&self) -> bool {
+        clock::now().0 < self.hurries_until.get()
     }
 
     /// Whether something was read or written less than `spin` ago, by one connection only.
@@ -185,6 +207,12 @@ async fn spin_after_activity(spin: Duration) {
     SPINNER.with(|current| current.set(Some(spinner)));
     loop {
         spinner.activity.notified().await;
+        spinner.awake.set(true);
+        while spinner.hurries() {
+            std::thread::yield_now();
+            tokio::task::yield_now().await;
+        }
+        spinner.awake.set(false);
         if IS_SPINNING.swap(true, Ordering::AcqRel) {
             continue;
         }

@@ -75,7 +75,11 @@ fn a_connection_is_served_on_another_reactor_than_it_came_in() {
             Box::pin(async move {
                 let accepted = std::future::poll_fn(|cx| listener.poll_accept(cx)).await;
                 let (stream, _) = accepted.unwrap();
-                let serve: TaskStart = Box::new(move || Box::pin(echo(stream)));
+                let hurried = inner.clone();
+                let serve: TaskStart = Box::new(move || {
+                    hurried.hurry();
+                    Box::pin(echo(stream))
+                });
                 inner.spawn(Reactor::Session(1), "echo", serve);
             })
         });
