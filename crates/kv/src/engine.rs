@@ -229,7 +229,7 @@ impl Engine for KvEngine {
     }
 
     fn configuration(&self) -> Arc<Configuration> {
-        self.group.configurations().in_force()
+        self.group.configuration()
     }
 
     fn configuration_generation(&self) -> u64 {

@@ -482,7 +482,7 @@ fn no_leader() -> Error {
 }
 
 /// Serves a client on this node, once the catalog is there.
-async fn serve(node: Arc<Node>, mut client: Client, mut startup: StartupParameters) {
+async fn serve(node: Arc<Node>, mut client: Client, startup: StartupParameters) {
     let is_ready = || node.is_ready.load(Ordering::Acquire).then_some(());
     let ready = node.ready.until(is_ready);
     let place = match timeout(&*node.env, LEADER_WAIT_MAX, ready).await {
@@ -493,13 +493,11 @@ async fn serve(node: Arc<Node>, mut client: Client, mut startup: StartupParamete
         Ok(place) => place,
         Err(error) => return session::refuse(&mut *client.stream, &*node.env, &error).await,
     };
-    // The client's own settings come after the node's, and so win.
-    let defaults = node.settings.session.iter().cloned();
-    startup.settings.splice(..0, defaults);
     let context = SessionContext {
         engine: node.engine.clone(),
         env: node.env.clone(),
         startup,
+        defaults: node.settings.session.clone(),
         following: client.following,
         key: place.key(),
         interrupts: place.interrupts().clone(),

@@ -139,6 +139,8 @@ pub struct SessionContext {
     pub env: Arc<dyn Env>,
     /// What the client asked for.
     pub startup: StartupParameters,
+    /// Settings that the node gives to every session.
+    pub defaults: Vec<(String, String)>,
     /// What came after its startup message.
     pub following: Vec<u8>,
     /// Names the session in cancel requests.
@@ -167,6 +169,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
         engine,
         env,
         startup,
+        defaults,
         following,
         key,
         interrupts,
@@ -179,6 +182,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
     channel.input.borrow_mut().feed(&following);
     let identity = Identity {
         startup,
+        defaults,
         key,
         client: split_address(&client_address),
         server: split_address(&server_address),

@@ -186,6 +186,8 @@ pub enum Turn {
 pub struct Identity {
     /// What the client asked for.
     pub startup: StartupParameters,
+    /// Settings that the node's configuration gives to every session.
+    pub defaults: Vec<(String, String)>,
     /// Names the session to whoever wants to cancel its statement.
     pub key: CancelKey,
     /// The client's address, without and with its port.
@@ -318,6 +320,7 @@ impl Session {
     ) -> Result<Box<Session>> {
         let Identity {
             startup,
+            defaults,
             key,
             client,
             server,
@@ -334,6 +337,7 @@ impl Session {
             client_port,
             server_address: server,
             interrupts: interrupts.clone(),
+            defaults,
             settings: startup.settings,
             activity,
             registry: Some(registry),

@@ -289,6 +289,28 @@ impl Group {
         self.registry.configurations()
     }
 
+    /// As [`base::engine::Engine::configuration`]: those in force, and what this node is told
+    /// where they say nothing.
+    pub fn configuration(&self) -> Arc<Configuration> {
+        let mut configuration = self.registry.configurations().in_force();
+        let given = &self.config.settings;
+        let names = Some(given.synchronous_standby_names.to_string());
+        let timeout = given.standby_timeout.map(|timeout| timeout.as_millis());
+        let timeout = timeout.map(|millis| format!("{millis}ms"));
+        let given = [
+            (STANDBY_NAMES, names.filter(|names| !names.is_empty())),
+            (STANDBY_TIMEOUT, timeout),
+        ];
+        for (name, value) in given {
+            let Some(value) = value else { continue };
+            if !configuration.values.contains_key(name) {
+                let values = &mut Arc::make_mut(&mut configuration).values;
+                values.insert(name.to_owned(), value);
+            }
+        }
+        configuration
+    }
+
     /// As [`base::engine::Engine::configured`], for one position.
     pub fn configured(&self, position: Position) -> BoxFuture<'static, Result<()>> {
         let Some(group) = self.me.upgrade() else {

@@ -76,12 +76,14 @@ use cursors::NamedCursor;
 use params::Params;
 use plan_cache::{PlanCache, World};
 use portal::{Forgotten, Running};
-use settings::Settings;
+use settings::{Settings, Source};
 use transaction::{Open, Owed, State};
 
+pub(crate) use ddl::system::reload;
 pub(crate) use plan::quote;
 pub use plan::Prepared;
-pub use settings::SERVER_VERSION;
+pub(crate) use settings::SettingRow;
+pub use settings::{FollowerReads, SERVER_VERSION};
 pub use shared::Shared;
 pub use sink::{
     Column, CommandTag, Format, Notice, NoticeSeverity, Oid, Param, RowView, Sink,
@@ -105,6 +107,8 @@ pub struct SessionStart {
     pub server_address: Option<(String, u16)>,
     /// Where others leave interrupts for this session.
     pub interrupts: Arc<Interrupts>,
+    /// Settings that the node's configuration gives to every session.
+    pub defaults: Vec<(String, String)>,
     /// Settings of the startup message (`application_name`, `client_encoding`, `options`, …).
     pub settings: Vec<(String, String)>,
     /// Where others see what this session does.
@@ -160,6 +164,8 @@ pub enum Executed {
 pub struct Session {
     shared: Shared,
     eval: EvalContext,
+    /// The generation of the cluster's settings that this session follows.
+    configuration: u64,
     /// The generation of the settings that `eval` was made with.
     eval_generation: u64,
     open: Option<Open>,
@@ -216,13 +222,14 @@ impl Session {
         let catalog = Arc::new(catalog.ok_or_else(|| missing_database(&start.database))?);
         check_entry(&catalog, &start)?;
         let mut settings = Settings::new(&start.user);
-        settings.fix(
-            "synchronous_standby_names",
-            &engine.status().synchronous_standby_names,
-        );
+        for (name, value) in &start.defaults {
+            settings.set_start(name, value, Source::Configuration)?;
+        }
+        let configuration = engine.configuration_generation();
+        settings.load(&engine.configuration());
         take_role_settings(&mut settings, &catalog, &start.user);
         for (name, value) in startup_settings(&start.settings) {
-            settings.set_start(&name, &value)?;
+            settings.set_start(&name, &value, Source::Client)?;
         }
         settings.take_reports();
         let clock = Arc::new(types::context::EnvClock(env.clone()));
@@ -230,6 +237,7 @@ impl Session {
         let mut session = Session {
             eval: EvalContext::new(clock),
             eval_generation: u64::MAX,
+            configuration,
             shared: Shared::new(engine, env, start, settings),
             open: None,
             ended: None,
@@ -473,6 +481,11 @@ impl Session {
         self.shared.settings.parsed().durability
     }
 
+    /// `quorate.follower_reads`: whether and how the session reads on a standby.
+    pub fn follower_reads(&self) -> FollowerReads {
+        self.shared.settings.parsed().follower_reads
+    }
+
     /// Time after which the statement that begins now is to be interrupted.
     pub fn statement_timeout(&self) -> Option<Duration> {
         some_time(self.shared.settings.parsed().statement_timeout)
@@ -494,8 +507,19 @@ impl Session {
             self.in_message = true;
             self.owed.clear();
             self.eval.statement_start = self.shared.env.wall_clock().0;
+            self.follow_configuration();
         }
         self.refresh_eval();
+    }
+
+    /// Follows the settings of the cluster, if others have come in force.
+    fn follow_configuration(&mut self) {
+        let generation = self.shared.engine.configuration_generation();
+        if self.configuration != generation {
+            self.configuration = generation;
+            let configuration = self.shared.engine.configuration();
+            self.shared.settings.load(&configuration);
+        }
     }
 
     /// Shows who the session is.
@@ -636,11 +660,16 @@ fn take_role_settings(settings: &mut Settings, catalog: &Catalog, user: &str) {
     settings.fix("is_superuser", if is_superuser { "on" } else { "off" });
     let role = role.map_or(0, |role| role.oid);
     let own = catalog.database.oid;
-    for (database, role) in [(0, 0), (own, 0), (0, role), (own, role)] {
+    for (database, role, source) in [
+        (0, 0, Source::Global),
+        (own, 0, Source::Database),
+        (0, role, Source::Role),
+        (own, role, Source::DatabaseRole),
+    ] {
         let known = catalog.settings.iter();
         let known = known.filter(|known| (known.database, known.role) == (database, role));
         for (name, value) in known.flat_map(|known| &known.values) {
-            let _ = settings.set_start(name, value);
+            let _ = settings.set_start(name, value, source);
         }
     }
 }
@@ -674,7 +703,7 @@ fn startup_settings(given: &[(String, String)]) -> Vec<(String, String)> {
 /// # Errors
 /// What every session would fail with: 42704, 22023, 55P02.
 pub fn check_setting(name: &str, value: &str) -> Result<()> {
-    Settings::new("").set_start(name, value)
+    Settings::new("").set_start(name, value, Source::Role)
 }
 
 /// First start of a cluster: writes the catalog's first rows, in one ordinary transaction, and

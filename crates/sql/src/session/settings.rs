@@ -14,6 +14,14 @@ use base::{Durability, Error, Result, SqlState};
 use super::NoticeSeverity;
 use crate::types::{DateStyle, IntervalStyle, Zone};
 
+mod about;
+mod cluster;
+mod view;
+
+use about::{about, Context};
+pub use cluster::configured;
+pub use view::SettingRow;
+
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -21,7 +29,13 @@ enum Kind {
     Bool,
     /// Milliseconds, with units.
     Time,
+    /// Kilobytes, with units; at least so many.
+    Memory(i64),
     Int(i64, i64),
+    /// A number that is not negative.
+    Real,
+    /// `quorate.follower_reads`.
+    FollowerReads,
     Enum(&'static [&'static str]),
     Zone,
     DateStyle,
@@ -29,6 +43,29 @@ enum Kind {
     Level,
     /// Cannot be changed by a session.
     Fixed,
+}
+
+/// Where a value comes from; later ones win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// It is built in.
+    Default,
+    /// The node's or the cluster's configuration.
+    Configuration,
+    /// ALTER ROLE ALL.
+    Global,
+    /// ALTER DATABASE.
+    Database,
+    /// ALTER ROLE.
+    Role,
+    /// ALTER ROLE … IN DATABASE.
+    DatabaseRole,
+    /// The startup message.
+    Client,
+    /// What the server itself found out.
+    Override,
+    /// SET.
+    Session,
 }
 
 /// A setting that exists.
@@ -114,12 +151,13 @@ const DEFINITIONS: &[Definition] = &[
     define("lc_numeric", Kind::Text, "C.UTF-8", "Sets the locale for formatting numbers."),
     define("lc_time", Kind::Text, "C.UTF-8", "Sets the locale for formatting date and time values."),
     define("lock_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any wait for a lock."),
-    define("maintenance_work_mem", Kind::Text, "64MB", "Sets the maximum memory to be used for maintenance operations."),
+    define("maintenance_work_mem", Kind::Memory(1_024), "64MB", "Sets the maximum memory to be used for maintenance operations."),
     define("max_connections", Kind::Fixed, "1000", "Sets the maximum number of concurrent connections."),
     define("max_identifier_length", Kind::Fixed, "63", "Shows the maximum identifier length."),
     define("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", "Controls the planner's selection of custom or generic plan."),
-    define("quorate.follower_reads", Kind::Bool, "off", "Lets read-only transactions read on the node they are connected to."),
-    define("random_page_cost", Kind::Text, "4", "Accepted for compatibility."),
+    define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
+    define("quorate.standby_timeout", Kind::Time, "0", "Sets the time after which standbys that are named are not waited for any more."),
+    define("random_page_cost", Kind::Real, "4", "Sets the planner's estimate of the cost of a nonsequentially fetched disk page."),
     define("role", Kind::Text, "none", "Sets the current role."),
     define("row_security", Kind::Bool, "on", "Enable row security."),
     define("search_path", Kind::Text, "\"$user\", public", "Sets the schema search order for names that are not schema-qualified."),
@@ -131,14 +169,14 @@ const DEFINITIONS: &[Definition] = &[
     define("statement_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any statement."),
     define("synchronize_seqscans", Kind::Bool, "on", "Enable synchronized sequential scans."),
     define("synchronous_commit", Kind::Level, "on", "Sets the current transaction's synchronization level."),
-    define("synchronous_standby_names", Kind::Fixed, "", "Number of synchronous standbys and list of names of potential synchronous ones."),
+    define("synchronous_standby_names", Kind::Text, "", "Number of synchronous standbys and list of names of potential synchronous ones."),
     reported("TimeZone", Kind::Zone, "UTC", "Sets the time zone for displaying and interpreting time stamps."),
     define("transaction_deferrable", Kind::Bool, "off", "Whether to defer a read-only serializable transaction until it can be executed with no possible serialization failures."),
     define("transaction_isolation", Kind::Enum(ISOLATIONS), "read committed", "Sets the current transaction's isolation level."),
     define("transaction_read_only", Kind::Bool, "off", "Sets the current transaction's read-only status."),
-    define("wal_compression", Kind::Fixed, "off", "Accepted for compatibility."),
+    define("wal_compression", Kind::Fixed, "off", "Compresses full-page writes written in WAL file with specified method."),
     define("wal_level", Kind::Fixed, "replica", "Sets the level of information written to the WAL."),
-    define("work_mem", Kind::Text, "4MB", "Sets the maximum memory to be used for query workspaces."),
+    define("work_mem", Kind::Memory(64), "4MB", "Sets the maximum memory to be used for query workspaces."),
     define("xmloption", Kind::Enum(&["content", "document"]), "content", "Sets whether XML data is to be considered as documents or content fragments."),
 ];
 
@@ -158,6 +196,8 @@ pub struct Parsed {
     pub idle_in_transaction_timeout: Duration,
     /// `idle_session_timeout`.
     pub idle_session_timeout: Duration,
+    /// `quorate.follower_reads`.
+    pub follower_reads: FollowerReads,
     /// `default_transaction_isolation`.
     pub default_isolation: Isolation,
     /// `default_transaction_read_only`.
@@ -185,18 +225,47 @@ pub struct Parsed {
     pub role: Option<String>,
 }
 
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Held {
+    text: String,
+    source: Source,
+}
+
+impl Held {
+    fn new(text: &str, source: Source) -> Held {
+        Held {
+            text: text.to_owned(),
+            source,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Value {
+    /// What it is where the cluster's configuration says nothing.
+    boot: Held,
     /// What RESET goes back to.
-    start: String,
-    session: String,
-    current: String,
+    start: Held,
+    session: Held,
+    current: Held,
+}
+
+impl Value {
+    fn of(held: Held) -> Value {
+        Value {
+            boot: held.clone(),
+            start: held.clone(),
+            session: held.clone(),
+            current: held,
+        }
+    }
 }
 
 struct Change {
     setting: usize,
-    session: String,
-    current: String,
+    session: Held,
+    current: Held,
 }
 
 /// The settings of one session.
@@ -235,15 +304,11 @@ impl Settings {
         let values = DEFINITIONS
             .iter()
             .map(|definition| {
-                let value = match definition.name {
-                    "session_authorization" => user,
-                    _ => definition.default,
+                let (value, source) = match definition.name {
+                    "session_authorization" => (user, Source::Override),
+                    _ => (definition.default, Source::Default),
                 };
-                Value {
-                    start: value.to_owned(),
-                    session: value.to_owned(),
-                    current: value.to_owned(),
-                }
+                Value::of(Held::new(value, source))
             })
             .collect();
         let mut settings = Settings {
@@ -256,6 +321,7 @@ impl Settings {
                 lock_timeout: Duration::ZERO,
                 idle_in_transaction_timeout: Duration::ZERO,
                 idle_session_timeout: Duration::ZERO,
+                follower_reads: FollowerReads::Off,
                 default_isolation: Isolation::ReadCommitted,
                 default_read_only: false,
                 default_deferrable: false,
@@ -304,11 +370,14 @@ impl Settings {
     ///
     /// # Errors
     /// As [`Settings::set`].
-    pub fn set_start(&mut self, name: &str, value: &str) -> Result<()> {
-        self.set(name, Some(value), false)?;
+    pub fn set_start(&mut self, name: &str, value: &str, source: Source) -> Result<()> {
+        self.set_from(name, Some(value), false, source)?;
         if let Some(setting) = find(name) {
             let value = &mut self.values[setting];
             value.start = value.current.clone();
+            if source <= Source::Configuration {
+                value.boot = value.current.clone();
+            }
         }
         self.journal.clear();
         Ok(())
@@ -318,10 +387,13 @@ impl Settings {
     pub fn fix(&mut self, name: &str, value: &str) {
         if let Some(setting) = find(name) {
             let kept = &mut self.values[setting];
-            if kept.current != value {
-                kept.start = value.to_owned();
-                kept.session = value.to_owned();
-                kept.current = value.to_owned();
+            if kept.current.text != value {
+                let source = match about(name).context {
+                    Context::Sighup => Source::Configuration,
+                    _ => Source::Override,
+                };
+                *kept = Value::of(Held::new(value, source));
+                self.touched(setting);
             }
         }
     }
@@ -333,7 +405,7 @@ impl Settings {
     pub fn show(&self, name: &str) -> Result<(String, String)> {
         if let Some(setting) = find(name) {
             let definition = &DEFINITIONS[setting];
-            let value = &self.values[self.in_force(setting)].current;
+            let value = &self.values[self.in_force(setting)].current.text;
             return Ok((definition.name.to_owned(), shown(definition, value)));
         }
         match self
@@ -362,8 +434,9 @@ impl Settings {
         let mut all: Vec<_> = DEFINITIONS
             .iter()
             .zip(&self.values)
+            .filter(|(definition, _)| !is_hidden(definition.name))
             .map(|(definition, value)| {
-                let shown = shown(definition, &value.current);
+                let shown = shown(definition, &value.current.text);
                 (definition.name, shown, definition.description)
             })
             .collect();
@@ -378,7 +451,7 @@ impl Settings {
             .zip(&self.values)
             .filter(|pair| pair.0.reported);
         reported
-            .map(|(definition, value)| (definition.name, shown(definition, &value.current)))
+            .map(|(definition, value)| (definition.name, shown(definition, &value.current.text)))
             .collect()
     }
 
@@ -393,7 +466,7 @@ impl Settings {
                 let definition = &DEFINITIONS[setting];
                 (
                     definition.name,
-                    shown(definition, &self.values[setting].current),
+                    shown(definition, &self.values[setting].current.text),
                 )
             })
             .collect()
@@ -404,12 +477,28 @@ impl Settings {
     /// # Errors
     /// 42704, 22023, 55P02.
     pub fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
+        self.set_from(name, value, local, Source::Session)
+    }
+
+    fn set_from(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+        source: Source,
+    ) -> Result<()> {
         let Some(setting) = find(name) else {
             return self.set_custom(name, value);
         };
         let definition = &DEFINITIONS[setting];
+        if source > Source::Configuration {
+            check_context(definition)?;
+        }
         let value = match value {
-            Some(value) => checked(definition, value, self.parsed.date_style)?,
+            Some(value) => {
+                let text = checked(definition, value, self.parsed.date_style)?;
+                Held { text, source }
+            }
             None => self.values[setting].start.clone(),
         };
         self.assign(setting, value, local);
@@ -422,7 +511,7 @@ impl Settings {
             let value = &self.values[setting];
             let kept = definition.name.starts_with("transaction_")
                 || matches!(definition.name, "role" | "session_authorization");
-            if value.current != value.start && !kept {
+            if value.current != value.start && !kept && check_context(definition).is_ok() {
                 let start = value.start.clone();
                 self.assign(setting, start, false);
             }
@@ -441,7 +530,7 @@ impl Settings {
         Ok(())
     }
 
-    fn assign(&mut self, setting: usize, new: String, local: bool) {
+    fn assign(&mut self, setting: usize, new: Held, local: bool) {
         let value = &mut self.values[setting];
         self.journal.push(Change {
             setting,
@@ -451,8 +540,9 @@ impl Settings {
         if !local {
             value.session.clone_from(&new);
         }
-        if value.current != new {
-            value.current = new;
+        let changes = value.current.text != new.text;
+        value.current = new;
+        if changes {
             self.touched(setting);
         }
     }
@@ -478,8 +568,9 @@ impl Settings {
             };
             let value = &mut self.values[change.setting];
             value.session = change.session;
-            if value.current != change.current {
-                value.current = change.current;
+            let changes = value.current.text != change.current.text;
+            value.current = change.current;
+            if changes {
                 self.touched(change.setting);
             }
         }
@@ -492,8 +583,9 @@ impl Settings {
         }
         for change in std::mem::take(&mut self.journal) {
             let value = &mut self.values[change.setting];
-            if value.current != value.session {
-                value.current.clone_from(&value.session);
+            let changes = value.current.text != value.session.text;
+            value.current.clone_from(&value.session);
+            if changes {
                 self.touched(change.setting);
             }
         }
@@ -502,7 +594,7 @@ impl Settings {
     fn parse(&mut self) {
         let text = |name: &str| {
             let setting = find(name);
-            setting.map_or("", |setting| self.values[setting].current.as_str())
+            setting.map_or("", |setting| self.values[setting].current.text.as_str())
         };
         let time = |name: &str| {
             let millis = milliseconds(text(name)).unwrap_or(0);
@@ -514,6 +606,7 @@ impl Settings {
             lock_timeout: time("lock_timeout"),
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             idle_session_timeout: time("idle_session_timeout"),
+            follower_reads: follower_reads(text("quorate.follower_reads")),
             default_isolation: isolation(text("default_transaction_isolation")),
             default_read_only: text("default_transaction_read_only") == "on",
             default_deferrable: text("default_transaction_deferrable") == "on",
@@ -562,8 +655,72 @@ fn shown(definition: &Definition, value: &str) -> String {
             Some(0) | None => "0".to_owned(),
             Some(millis) => with_unit(millis),
         },
+        Kind::Memory(_) => match kilobytes(value) {
+            Some(kilobytes) => with_memory_unit(kilobytes),
+            None => value.to_owned(),
+        },
+        Kind::FollowerReads => match milliseconds(value) {
+            Some(millis) => with_unit(millis),
+            None => value.to_owned(),
+        },
         _ => value.to_owned(),
     }
+}
+
+/// Settings that SHOW ALL passes over.
+fn is_hidden(name: &str) -> bool {
+    matches!(name, "is_superuser" | "role" | "session_authorization")
+}
+
+/// Whether a session may change a setting at all.
+fn check_context(definition: &Definition) -> Result<()> {
+    let name = definition.name;
+    let message = match about(name).context {
+        Context::Sighup => format!("parameter \"{name}\" cannot be changed now"),
+        Context::Postmaster => {
+            format!("parameter \"{name}\" cannot be changed without restarting the server")
+        }
+        Context::Internal => format!("parameter \"{name}\" cannot be changed"),
+        Context::Superuser | Context::User => return Ok(()),
+    };
+    Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
+}
+
+const MEMORY_UNITS: [(&str, i64); 3] = [("TB", 1 << 30), ("GB", 1 << 20), ("MB", 1 << 10)];
+
+fn with_memory_unit(kilobytes: i64) -> String {
+    let fits = |(_, factor): &&(&str, i64)| kilobytes > 0 && kilobytes % factor == 0;
+    match MEMORY_UNITS.iter().find(fits) {
+        Some((unit, factor)) => format!("{}{unit}", kilobytes / factor),
+        None => format!("{kilobytes}kB"),
+    }
+}
+
+/// A size; the error says whether it is its unit that is wrong.
+fn size(text: &str) -> Result<i64, bool> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+' && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..end].parse().map_err(|_| false)?;
+    let unit = text[end..].trim();
+    let factor = match unit {
+        "" | "kB" => 1.0,
+        "B" => 1.0 / 1_024.0,
+        _ => {
+            let known = MEMORY_UNITS.iter().find(|known| known.0 == unit);
+            known.map(|known| known.1 as f64).ok_or(true)?
+        }
+    };
+    let kilobytes = (number * factor).round();
+    match kilobytes.abs() <= INT_MAX as f64 {
+        true => Ok(kilobytes as i64),
+        false => Err(false),
+    }
+}
+
+fn kilobytes(text: &str) -> Option<i64> {
+    size(text).ok()
 }
 
 fn with_unit(millis: i64) -> String {
@@ -620,10 +777,13 @@ fn parse_bool(value: &str) -> Option<bool> {
 fn checked(definition: &Definition, value: &str, current: DateStyle) -> Result<String> {
     let name = definition.name;
     match definition.kind {
-        Kind::Fixed => Err(Error::new(
-            SqlState::CANT_CHANGE_RUNTIME_PARAM,
-            format!("parameter \"{name}\" cannot be changed"),
-        )),
+        Kind::Fixed => {
+            check_context(definition)?;
+            Err(Error::new(
+                SqlState::CANT_CHANGE_RUNTIME_PARAM,
+                format!("parameter \"{name}\" cannot be changed"),
+            ))
+        }
         Kind::Text if name == "client_encoding" => {
             let plain = value.to_ascii_uppercase().replace(['-', '_', '\''], "");
             match plain.as_str() {
@@ -655,6 +815,32 @@ fn checked(definition: &Definition, value: &str, current: DateStyle) -> Result<S
             )),
             Some(millis) => Ok(format!("{millis}ms")),
         },
+        Kind::Memory(least) => match size(value) {
+            Err(true) => Err(invalid(name, value).with_hint(
+                "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".",
+            )),
+            Err(false) => Err(invalid(name, value)),
+            Ok(kilobytes) if kilobytes < least => Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!(
+                    "{kilobytes} kB is outside the valid range for parameter \"{name}\" \
+                     ({least} .. 2147483647)"
+                ),
+            )),
+            Ok(kilobytes) => Ok(format!("{kilobytes}kB")),
+        },
+        Kind::Real => match value.trim().parse::<f64>() {
+            Ok(number) if number >= 0.0 && number.is_finite() => Ok(number.to_string()),
+            Ok(number) if number < 0.0 => Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!(
+                    "{number} is outside the valid range for parameter \"{name}\" \
+                     (0 .. 1.79769e+308)"
+                ),
+            )),
+            _ => Err(invalid(name, value)),
+        },
+        Kind::FollowerReads => follower_reads_text(name, value),
         Kind::Int(low, high) => match value.trim().parse::<i64>() {
             Err(_) => Err(invalid(name, value)),
             Ok(number) if number < low || number > high => Err(Error::new(
@@ -683,6 +869,46 @@ fn checked(definition: &Definition, value: &str, current: DateStyle) -> Result<S
             Err(_) => Err(invalid(name, value)),
         },
         Kind::DateStyle => Ok(current.changed(value)?.show()),
+    }
+}
+
+/// Reads on standbys: not at all, as far as the standby knows, or at most so old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FollowerReads {
+    /// Sessions are passed on to the leader.
+    #[default]
+    Off,
+    /// What the standby has, once that is settled.
+    Settled,
+    /// The same, and at most so old.
+    Within(Duration),
+}
+
+fn follower_reads_text(name: &str, value: &str) -> Result<String> {
+    let lower = value.trim().to_ascii_lowercase();
+    if lower == "settled" {
+        return Ok(lower);
+    }
+    if parse_bool(&lower) == Some(false) && lower != "0" {
+        return Ok("off".to_owned());
+    }
+    match milliseconds(&lower) {
+        Some(millis) if millis >= 0 => Ok(format!("{millis}ms")),
+        _ => {
+            Err(invalid(name, value)
+                .with_hint("A value is off, settled, or a time such as '200ms'."))
+        }
+    }
+}
+
+fn follower_reads(text: &str) -> FollowerReads {
+    match text {
+        "off" => FollowerReads::Off,
+        "settled" => FollowerReads::Settled,
+        time => {
+            let millis = milliseconds(time).and_then(|millis| u64::try_from(millis).ok());
+            FollowerReads::Within(Duration::from_millis(millis.unwrap_or(0)))
+        }
     }
 }
 

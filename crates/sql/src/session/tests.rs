@@ -66,6 +66,7 @@ fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result<Session> {
     let env = Arc::new(FakeEnv::default());
     bootstrap(engine, env.as_ref(), "ann")?;
     let start = SessionStart {
+        defaults: Vec::new(),
         user: user.to_owned(),
         database: database.to_owned(),
         backend_pid: 7,

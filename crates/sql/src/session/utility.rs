@@ -97,6 +97,10 @@ impl Session {
             NodeEnum::ClosePortalStmt(close) => self.close_cursor(&close.portalname),
             NodeEnum::CopyStmt(copy) => self.copy(statement, copy, sink),
             NodeEnum::CheckPointStmt(_) => Ok(tag("CHECKPOINT")),
+            NodeEnum::AlterSystemStmt(alter) => {
+                self.require_no_block("ALTER SYSTEM", alone)?;
+                self.alter_system(alter)
+            }
             _ => self.ddl(statement, sink, alone),
         }
     }
@@ -326,6 +330,23 @@ impl Session {
         }
         self.settings_changed();
         Ok(())
+    }
+
+    /// As [`Session::setting_given`], where nothing is said yet of whether it may be.
+    pub(super) fn value_given(
+        &self,
+        set: &VariableSetStmt,
+    ) -> Result<Option<(String, Option<String>)>> {
+        Ok(match VariableSetKind::try_from(set.kind) {
+            Ok(VariableSetKind::VarSetValue) => {
+                let value = setting_value(&set.name, &set.args)?;
+                Some((set.name.clone(), Some(value)))
+            }
+            Ok(VariableSetKind::VarReset | VariableSetKind::VarSetDefault) => {
+                Some((set.name.clone(), None))
+            }
+            _ => None,
+        })
     }
 
     /// The setting that SET or RESET names, and its value; none for RESET ALL.

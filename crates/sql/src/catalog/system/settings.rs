@@ -1,6 +1,8 @@
 //! Settings and prepared statements of this session.
 
 use super::SystemTable;
+use crate::plan::Row;
+use crate::session::SettingRow;
 use crate::types::{Array, Datum, TypeId};
 use std::sync::Arc;
 
@@ -13,32 +15,37 @@ pub(super) const SETTINGS: SystemTable = SystemTable {
     name: "pg_settings",
     columns: "",
     rows: |_, cx| {
-        let all = cx.session.settings.show_all();
-        let row = |(name, value, description): (&'static str, String, &'static str)| {
-            let value = text(value);
-            vec![
-                text(name),
-                value.clone(),
-                Datum::Null,
-                text("Quorate"),
-                text(description),
-                Datum::Null,
-                text("user"),
-                text("string"),
-                text("default"),
-                Datum::Null,
-                Datum::Null,
-                Datum::Null,
-                value.clone(),
-                value,
-                Datum::Null,
-                Datum::Null,
-                Datum::Bool(false),
-            ]
-        };
-        Ok(all.into_iter().map(row).collect())
+        let rows = cx.session.settings.rows();
+        Ok(rows.into_iter().map(row).collect())
     },
 };
+
+fn row(setting: SettingRow) -> Row {
+    let optional = |value: Option<&str>| value.map_or(Datum::Null, text);
+    let values = setting.values.map_or(Datum::Null, |values| {
+        let values = values.into_iter().map(text).collect();
+        Datum::Array(Arc::new(Array::of(TypeId::TEXT, values)))
+    });
+    vec![
+        text(setting.name),
+        text(setting.setting),
+        optional(setting.unit),
+        text(setting.category),
+        text(setting.short),
+        optional(setting.extra),
+        text(setting.context),
+        text(setting.vartype),
+        text(setting.source),
+        optional(setting.min.as_deref()),
+        optional(setting.max.as_deref()),
+        values,
+        text(setting.boot),
+        text(setting.reset),
+        Datum::Null,
+        Datum::Null,
+        Datum::Bool(false),
+    ]
+}
 
 pub(super) const PREPARED: SystemTable = SystemTable {
     oid: 12_095,

@@ -13,6 +13,7 @@ mod rename;
 mod role;
 mod schema;
 mod sequence;
+pub(crate) mod system;
 mod table;
 mod truncate;
 mod view;
@@ -346,7 +347,6 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
         NodeEnum::CallStmt(_) => "CALL",
         NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
-        NodeEnum::AlterSystemStmt(_) => "ALTER SYSTEM",
         NodeEnum::AlterDefaultPrivilegesStmt(_) => "ALTER DEFAULT PRIVILEGES",
         NodeEnum::DropOwnedStmt(_) => "DROP OWNED",
         NodeEnum::ReassignOwnedStmt(_) => "REASSIGN OWNED",

@@ -1,0 +1,148 @@
+//! What `pg_settings` says of each setting besides its value: category, context, further words.
+//!
+//! Source: PostgreSQL 15, `pg_settings`, for the settings that it has too.
+
+/// Who may change a setting, and when (PostgreSQL 15 manual, section 54.24).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// Nobody.
+    Internal,
+    /// Whoever starts the server.
+    Postmaster,
+    /// ALTER SYSTEM, for the whole cluster.
+    Sighup,
+    /// Superusers, at any time.
+    Superuser,
+    /// Everybody, at any time.
+    User,
+}
+
+impl Context {
+    /// As the view shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Internal => "internal",
+            Context::Postmaster => "postmaster",
+            Context::Sighup => "sighup",
+            Context::Superuser => "superuser",
+            Context::User => "user",
+        }
+    }
+}
+
+/// What is said of a setting.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// What it belongs to.
+    pub category: &'static str,
+    /// Who may change it.
+    pub context: Context,
+    /// Further words, or none.
+    pub extra: &'static str,
+}
+
+/// What is said of a setting that is not listed.
+const UNLISTED: About = About {
+    category: "Customized Options",
+    context: Context::User,
+    extra: "",
+};
+
+/// What is said of the setting of that name.
+pub fn about(name: &str) -> About {
+    let mut all = ABOUT
+        .iter()
+        .flat_map(|(category, rows)| rows.iter().map(move |row| (*category, row)));
+    let found = all.find(|(_, row)| row.0.eq_ignore_ascii_case(name));
+    found.map_or(UNLISTED, |(category, (_, context, extra))| About {
+        category,
+        context: *context,
+        extra,
+    })
+}
+
+type Row = (&'static str, Context, &'static str);
+
+use Context::{Internal, Postmaster, Sighup, Superuser, User};
+
+#[rustfmt::skip]
+const ABOUT: &[(&str, &[Row])] = &[
+    ("Client Connection Defaults / Locale and Formatting", &[
+        ("client_encoding", User, ""),
+        ("DateStyle", User, "Also controls interpretation of ambiguous date inputs."),
+        ("extra_float_digits", User, "This affects real, double precision, and geometric data types. A zero or negative parameter value is added to the standard number of digits (FLT_DIG or DBL_DIG as appropriate). Any value greater than zero selects precise output mode."),
+        ("IntervalStyle", User, ""),
+        ("lc_messages", Superuser, ""),
+        ("lc_monetary", User, ""),
+        ("lc_numeric", User, ""),
+        ("lc_time", User, ""),
+        ("TimeZone", User, ""),
+    ]),
+    ("Client Connection Defaults / Statement Behavior", &[
+        ("bytea_output", User, ""),
+        ("check_function_bodies", User, ""),
+        ("client_min_messages", User, "Each level includes all the levels that follow it. The later the level, the fewer messages are sent."),
+        ("default_table_access_method", User, ""),
+        ("default_tablespace", User, "An empty string selects the database's default tablespace."),
+        ("default_transaction_deferrable", User, ""),
+        ("default_transaction_isolation", User, ""),
+        ("default_transaction_read_only", User, ""),
+        ("idle_in_transaction_session_timeout", User, "A value of 0 turns off the timeout."),
+        ("idle_session_timeout", User, "A value of 0 turns off the timeout."),
+        ("lock_timeout", User, "A value of 0 turns off the timeout."),
+        ("row_security", User, "When enabled, row security will be applied to all users."),
+        ("search_path", User, ""),
+        ("statement_timeout", User, "A value of 0 turns off the timeout."),
+        ("transaction_deferrable", User, ""),
+        ("transaction_isolation", User, ""),
+        ("transaction_read_only", User, ""),
+        ("xmloption", User, ""),
+    ]),
+    ("Connections and Authentication / Connection Settings", &[
+        ("max_connections", Postmaster, ""),
+    ]),
+    ("Lock Management", &[
+        ("deadlock_timeout", Superuser, ""),
+    ]),
+    ("Preset Options", &[
+        ("in_hot_standby", Internal, ""),
+        ("integer_datetimes", Internal, ""),
+        ("lc_collate", Internal, ""),
+        ("lc_ctype", Internal, ""),
+        ("max_identifier_length", Internal, ""),
+        ("server_encoding", Internal, ""),
+        ("server_version", Internal, ""),
+        ("server_version_num", Internal, ""),
+    ]),
+    ("Query Tuning / Other Planner Options", &[
+        ("jit", User, ""),
+        ("plan_cache_mode", User, "Prepared statements can have custom and generic plans, and the planner will attempt to choose which is better.  This can be set to override the default behavior."),
+    ]),
+    ("Query Tuning / Planner Cost Constants", &[
+        ("random_page_cost", User, ""),
+    ]),
+    ("Replication / Primary Server", &[
+        ("quorate.standby_timeout", Sighup, "A value of 0 turns off the timeout."),
+        ("synchronous_standby_names", Sighup, ""),
+    ]),
+    ("Replication / Standby Servers", &[
+        ("quorate.follower_reads", User, "Values are off, settled, and how old what is read may be."),
+    ]),
+    ("Reporting and Logging / What to Log", &[
+        ("application_name", User, ""),
+    ]),
+    ("Resource Usage / Memory", &[
+        ("maintenance_work_mem", User, "This includes operations such as VACUUM and CREATE INDEX."),
+        ("work_mem", User, "This much memory can be used by each internal sort operation and hash table before switching to temporary disk files."),
+    ]),
+    ("Version and Platform Compatibility / Previous PostgreSQL Versions", &[
+        ("escape_string_warning", User, ""),
+        ("standard_conforming_strings", User, ""),
+        ("synchronize_seqscans", User, ""),
+    ]),
+    ("Write-Ahead Log / Settings", &[
+        ("synchronous_commit", User, ""),
+        ("wal_compression", Superuser, ""),
+        ("wal_level", Postmaster, ""),
+    ]),
+];

@@ -1,0 +1,155 @@
+//! Settings as `pg_settings` shows them.
+
+use super::{
+    about, is_hidden, kilobytes, milliseconds, Definition, Kind, Settings, Source, DEFINITIONS,
+};
+
+/// One setting, as PostgreSQL's view of that name has it.
+#[derive(Debug)]
+pub struct SettingRow {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value, without a unit.
+    pub setting: String,
+    /// What numbers of it mean.
+    pub unit: Option<&'static str>,
+    /// What it belongs to.
+    pub category: &'static str,
+    /// What it is for.
+    pub short: &'static str,
+    /// Further words.
+    pub extra: Option<&'static str>,
+    /// Who may change it, and when.
+    pub context: &'static str,
+    /// The type of its values.
+    pub vartype: &'static str,
+    /// Where its value comes from.
+    pub source: &'static str,
+    /// The least value.
+    pub min: Option<String>,
+    /// The greatest value.
+    pub max: Option<String>,
+    /// The values there are.
+    pub values: Option<Vec<&'static str>>,
+    /// The built-in value.
+    pub boot: String,
+    /// What RESET would make of it.
+    pub reset: String,
+}
+
+impl Source {
+    fn name(self) -> &'static str {
+        match self {
+            Source::Default => "default",
+            Source::Configuration => "configuration file",
+            Source::Global => "global",
+            Source::Database => "database",
+            Source::Role => "user",
+            Source::DatabaseRole => "database user",
+            Source::Client => "client",
+            Source::Override => "override",
+            Source::Session => "session",
+        }
+    }
+}
+
+const LEVELS: &[&str] = &["local", "remote_write", "remote_apply", "on", "off"];
+const COMPRESSIONS: &[&str] = &["pglz", "lz4", "zstd", "on", "off"];
+const WAL_LEVELS: &[&str] = &["minimal", "replica", "logical"];
+
+fn values(definition: &Definition) -> Option<&'static [&'static str]> {
+    match (definition.kind, definition.name) {
+        (Kind::Enum(values), _) => Some(values),
+        (Kind::Level, _) => Some(LEVELS),
+        (_, "wal_compression") => Some(COMPRESSIONS),
+        (_, "wal_level") => Some(WAL_LEVELS),
+        _ => None,
+    }
+}
+
+fn vartype(definition: &Definition) -> &'static str {
+    match definition.kind {
+        _ if values(definition).is_some() => "enum",
+        Kind::Bool => "bool",
+        Kind::Time | Kind::Memory(_) | Kind::Int(..) => "integer",
+        Kind::Real => "real",
+        Kind::Fixed if matches!(definition.default, "on" | "off") => "bool",
+        Kind::Fixed if definition.default.bytes().all(|byte| byte.is_ascii_digit()) => "integer",
+        _ => "string",
+    }
+}
+
+/// The least and the greatest value.
+fn range(definition: &Definition) -> (Option<String>, Option<String>) {
+    let (least, greatest) = match definition.kind {
+        Kind::Time => (
+            i64::from(definition.name == "deadlock_timeout"),
+            i64::from(i32::MAX),
+        ),
+        Kind::Memory(least) => (least, i64::from(i32::MAX)),
+        Kind::Int(least, greatest) => (least, greatest),
+        Kind::Real => return (Some("0".to_owned()), Some("1.79769e+308".to_owned())),
+        Kind::Fixed if definition.name == "max_connections" => (1, 262_143),
+        Kind::Fixed if vartype(definition) == "integer" => {
+            let value = definition.default.to_owned();
+            return (Some(value.clone()), Some(value));
+        }
+        _ => return (None, None),
+    };
+    (Some(least.to_string()), Some(greatest.to_string()))
+}
+
+/// A value without its unit.
+fn bare(definition: &Definition, value: &str) -> String {
+    let number = match definition.kind {
+        Kind::Time => milliseconds(value),
+        Kind::Memory(_) => kilobytes(value),
+        _ => None,
+    };
+    number.map_or_else(|| value.to_owned(), |number| number.to_string())
+}
+
+impl Settings {
+    /// Every setting that is shown, by name.
+    pub fn rows(&self) -> Vec<SettingRow> {
+        let mut rows: Vec<_> = DEFINITIONS
+            .iter()
+            .enumerate()
+            .filter(|(_, definition)| !is_hidden(definition.name))
+            .map(|(setting, definition)| self.row(setting, definition))
+            .collect();
+        rows.sort_by_key(|row| row.name.to_ascii_lowercase());
+        rows
+    }
+
+    fn row(&self, setting: usize, definition: &'static Definition) -> SettingRow {
+        let value = &self.values[self.in_force(setting)];
+        let about = about(definition.name);
+        let (min, max) = range(definition);
+        let unit = match definition.kind {
+            Kind::Time => Some("ms"),
+            Kind::Memory(_) => Some("kB"),
+            _ => None,
+        };
+        let source = match definition.name.starts_with("transaction_") {
+            true => Source::Override,
+            false => value.current.source,
+        };
+        SettingRow {
+            name: definition.name,
+            setting: bare(definition, &value.current.text),
+            unit,
+            category: about.category,
+            short: definition.description,
+            extra: Some(about.extra).filter(|extra| !extra.is_empty()),
+            context: about.context.name(),
+            vartype: vartype(definition),
+            source: source.name(),
+            min,
+            max,
+            values: values(definition).map(<[_]>::to_vec),
+            boot: bare(definition, definition.default),
+            reset: bare(definition, &value.start.text),
+        }
+    }
+}
