@@ -37,6 +37,7 @@
 //! only the switch to them is in line with other commits.
 
 mod configuration;
+mod outcomes;
 mod session_locks;
 
 use std::sync::Arc;
@@ -45,13 +46,14 @@ use std::time::Duration;
 pub use configuration::{
     configuration_key, configuration_row, read_configuration, Configuration, Stage,
 };
+pub use outcomes::{Flight, XidKind, XidStatus, XIDS_MAX};
 pub use session_locks::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, SessionLocks};
 
 use crate::codec::{put_bytes, put_varint, Reader};
 use crate::durability::{Debt, Durability};
 use crate::env::BoxFuture;
 use crate::error::{Error, Result};
-use crate::ids::{GroupId, Lsn, NodeId, SequenceId, SessionId, Term, TreeId, TxnId};
+use crate::ids::{GroupId, Lsn, NodeId, SequenceId, SessionId, Term, TreeId, TxnId, Xid};
 use crate::key::{Key, KeyKind, KeyRange};
 
 impl TreeId {
@@ -63,6 +65,12 @@ impl TreeId {
     pub const BUILDS: TreeId = TreeId(3);
     /// The tree of the cluster's settings ([`Configuration`]): SQL writes it, the engine obeys.
     pub const CONFIGURATION: TreeId = TreeId(4);
+    /// The tree of the terms that there were and where each begins, kept by the engine.
+    pub const TERMS: TreeId = TreeId(5);
+    /// The tree of committed transactions whose ids were asked for, kept by the engine.
+    pub const OUTCOMES: TreeId = TreeId(6);
+    /// The tree of what sessions that were passed on have appended, kept by the engine.
+    pub const SESSIONS: TreeId = TreeId(7);
     /// The first id that SQL may give to a tree of its catalog; these need no descriptor.
     pub const FIRST_CATALOG: TreeId = TreeId(16);
     /// The first id of a tree that has a descriptor.
@@ -75,10 +83,8 @@ impl TreeId {
 
     /// Whether cached plans and catalog entries depend on this tree.
     pub fn is_catalog(self) -> bool {
-        self < TreeId::FIRST_USER
-            && self != TreeId::SEQUENCES
-            && self != TreeId::BUILDS
-            && self != TreeId::CONFIGURATION
+        let is_kept = TreeId::SEQUENCES <= self && self < TreeId::FIRST_CATALOG;
+        self < TreeId::FIRST_USER && !is_kept
     }
 }
 
@@ -231,6 +237,8 @@ pub struct TxnOptions {
     pub deferrable: bool,
     /// The session that it belongs to, whose locks are not in its way.
     pub session: Option<SessionId>,
+    /// What its commit is noted under, for whoever passed the session on.
+    pub flight: Option<Flight>,
 }
 
 /// The strengths of row locks (PostgreSQL 15 manual, section 13.3.2), weakest first.
@@ -598,6 +606,32 @@ pub trait Engine: Send + Sync {
         Vec::new()
     }
 
+    /// The id of a transaction that has just committed, from what its commit returned.
+    fn committed_xid(&self, commit: &Debt) -> Option<Xid> {
+        let _ = commit;
+        None
+    }
+
+    /// What became of a transaction; waits until that is settled. None for an id that was never
+    /// given, or that is so old that nothing is known.
+    ///
+    /// # Errors
+    /// 40001 when this node does not lead; 22023 for an id of the future.
+    fn xid_status(&self, xid: Xid) -> Result<Option<XidStatus>> {
+        let _ = xid;
+        Err(Error::unsupported("outcomes of transactions"))
+    }
+
+    /// The newest that a session has committed in a flight or later ones, if anything; waits until
+    /// that is settled.
+    ///
+    /// # Errors
+    /// 40001 when this node does not lead.
+    fn flight_outcome(&self, flight: Flight) -> Result<Option<Xid>> {
+        let _ = flight;
+        Err(Error::unsupported("outcomes of transactions"))
+    }
+
     /// All locks that are held or waited for.
     fn lock_infos(&self) -> Vec<LockInfo> {
         Vec::new()
@@ -714,6 +748,16 @@ pub trait Transaction {
     fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
         let _ = (tree, key);
         false
+    }
+
+    /// Its id for its client, where it has one; it is given one if `assign` says so, or when it has
+    /// written.
+    ///
+    /// # Errors
+    /// 40001 when leadership has changed.
+    fn xid(&mut self, assign: bool) -> Result<Option<Xid>> {
+        let _ = assign;
+        Err(Error::unsupported("ids of transactions"))
     }
 
     /// What is shown from here on rests on this too.

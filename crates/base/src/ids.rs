@@ -50,6 +50,11 @@ id! {
     TxnId(u64)
 }
 id! {
+    /// A transaction as its client knows it (`pg_current_xact_id()`): whoever has it can ask what
+    /// became of the transaction. Given when it is asked for, or when the transaction commits.
+    Xid(u64)
+}
+id! {
     /// A client's session: what it sees as `pg_backend_pid()`, unique in a cluster.
     SessionId(u32)
 }

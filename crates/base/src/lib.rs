@@ -23,6 +23,6 @@ pub use durability::{Debt, Durability, GroupDebt};
 pub use error::{Error, ErrorClass, Result, SqlState};
 pub use ids::{
     CommandId, GroupId, Lsn, NodeId, Position, SequenceId, SessionId, Term, Timestamp, TreeId,
-    TxnId,
+    TxnId, Xid,
 };
 pub use key::{Key, KeyRange};

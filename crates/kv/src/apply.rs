@@ -25,10 +25,11 @@ use base::engine::{
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::{Row, RowBuilder};
-use base::{Error, Key, KeyRange, Lsn, Result, SequenceId, TreeId};
+use base::{Error, Key, KeyRange, Lsn, Position, Result, SequenceId, TreeId};
 use storage::Store;
 
 use crate::build::Plan;
+use crate::group::outcomes;
 use crate::record::{Change, RowChange};
 use crate::registry::{index_key, Indexes, Registry};
 
@@ -145,11 +146,11 @@ fn adopt_builds(store: &Store, registry: &Registry, derived: &mut Derived) -> Re
     Ok(())
 }
 
-/// What the first entry of a new term changes: builds of earlier terms end.
+/// What the first entry of a new term changes: the term is noted, and builds of earlier terms end.
 ///
 /// # Errors
 /// As [`derive()`].
-pub fn derive_new_term(store: &Store, registry: &Registry) -> Result<Derived> {
+pub fn derive_new_term(store: &Store, registry: &Registry, first: Position) -> Result<Derived> {
     let builds = registry.builds().all();
     let mut changes: Vec<_> = builds
         .iter()
@@ -159,6 +160,7 @@ pub fn derive_new_term(store: &Store, registry: &Registry) -> Result<Derived> {
             change: Change::Delete,
         })
         .collect();
+    changes.push(outcomes::note_term(first));
     crate::record::sort(&mut changes);
     derive(store, registry, &changes)
 }

@@ -15,19 +15,21 @@
 use std::sync::Arc;
 
 use base::engine::{
-    CatalogVersion, ClusterStatus, Configuration, Direction, Engine, LockInfo, RowBatch,
+    CatalogVersion, ClusterStatus, Configuration, Direction, Engine, Flight, LockInfo, RowBatch,
     SequencePosition, SequenceSpec, SequenceValues, SessionLocks, Transaction, TxnOptions,
+    XidStatus,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
 use base::{
     Debt, Durability, Error, GroupDebt, GroupId, KeyRange, Lsn, Position, Result, SequenceId,
-    SessionId, Term, TreeId, TxnId,
+    SessionId, Term, TreeId, TxnId, Xid,
 };
 use storage::{Read, Scanned, Store};
 
 use crate::build::Plan;
 use crate::config::{GroupConfig, Observer, Transport};
+use crate::group::outcomes::AskedXid;
 use crate::group::{
     not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, STANDBY_NAMES,
     TXN_SEQUENCE,
@@ -265,6 +267,19 @@ impl Engine for KvEngine {
         self.serial.snapshot_blockers(session)
     }
 
+    fn committed_xid(&self, commit: &Debt) -> Option<Xid> {
+        let newest = commit.groups().max_by_key(|part| part.position)?;
+        self.group.xid_at(newest.position)
+    }
+
+    fn xid_status(&self, xid: Xid) -> Result<Option<XidStatus>> {
+        self.group.xid_status(xid)
+    }
+
+    fn flight_outcome(&self, flight: Flight) -> Result<Option<Xid>> {
+        self.group.flight_outcome(flight)
+    }
+
     fn lock_infos(&self) -> Vec<LockInfo> {
         self.locks.infos()
     }
@@ -336,6 +351,14 @@ impl Leader for Arc<Group> {
 
     fn begin_build(&self, term: Term, txn: TxnId, plan: &Plan) -> Result<BuildHandle> {
         Group::begin_build(self, term, txn, plan)
+    }
+
+    fn ask_xid(&self, term: Term) -> Result<AskedXid> {
+        Group::ask_xid(self, term)
+    }
+
+    fn now_seconds(&self) -> i64 {
+        self.wall_seconds()
     }
 
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64> {

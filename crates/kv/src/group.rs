@@ -40,6 +40,7 @@ mod lag;
 mod latch;
 mod meta;
 mod outbox;
+pub mod outcomes;
 mod pace;
 mod pieces;
 mod replay;
@@ -102,6 +103,7 @@ pub struct Group {
     lag: Mutex<lag::Lag>,
     inline: flush::InlinePolicy,
     abandoned: builder::Abandoned,
+    asked: Arc<outcomes::Asked>,
     core: Mutex<core::Core>,
     values: values::Values,
     shared: Shared,

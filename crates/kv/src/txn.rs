@@ -40,6 +40,7 @@
 //! that idles keeps its last statement's snapshot, and so the versions which that needs.
 
 mod build;
+mod outcomes;
 mod serializable;
 mod unique;
 mod views;
@@ -60,12 +61,13 @@ use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
 use base::{
     CommandId, Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, SequenceId, Term,
-    TreeId, TxnId,
+    TreeId, TxnId, Xid,
 };
 use raft::planted::{is_planted, Bug};
 use storage::{Read, Scanned};
 
 use crate::build::Plan;
+use crate::group::outcomes::AskedXid;
 use crate::group::{BuildHandle, CommitRequest};
 use crate::locks::{Acquired, TxnLocks};
 use crate::registry::Indexes;
@@ -95,6 +97,10 @@ pub trait Leader: 'static {
     fn rows_built_in_line(&self) -> usize;
     /// See [`crate::Group::begin_build`].
     fn begin_build(&self, term: Term, txn: TxnId, plan: &Plan) -> Result<BuildHandle>;
+    /// See [`crate::Group::ask_xid`].
+    fn ask_xid(&self, term: Term) -> Result<AskedXid>;
+    /// The time by the wall, in seconds.
+    fn now_seconds(&self) -> i64;
     /// The first of `count` numbers of a sequence. What they rest on comes before any commit of
     /// who took them.
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64>;
@@ -155,6 +161,8 @@ pub struct Txn<L: Leader> {
     last_locked: LastLocked,
     /// Trees that are made beside the work, to be switched to when this commits.
     builds: Vec<BuildHandle>,
+    /// Its id for its client, where that has asked.
+    asked: Option<AskedXid>,
     stored: RowBatch,
     probe: RowBatch,
     probe_row: Vec<u8>,
@@ -186,6 +194,7 @@ impl<L: Leader> Txn<L> {
             views: Views::default(),
             last_locked: LastLocked::default(),
             builds: Vec::new(),
+            asked: None,
             stored: RowBatch::default(),
             probe: RowBatch::default(),
             probe_row: Vec::new(),
@@ -662,6 +671,10 @@ impl<L: Leader> Transaction for Txn<L> {
         own.is_some_and(|own| own.command == self.command)
     }
 
+    fn xid(&mut self, assign: bool) -> Result<Option<Xid>> {
+        self.give_xid(assign)
+    }
+
     fn owe(&mut self, debt: &Debt) {
         self.debt.merge(debt);
     }
@@ -728,6 +741,7 @@ impl<L: Leader> Transaction for Txn<L> {
             && self.writes.is_empty()
             && self.savepoints.is_empty()
             && self.builds.is_empty()
+            && self.asked.is_none()
             && self.views.is_unused();
         if reads_only {
             self.locks.release_all();
@@ -753,6 +767,7 @@ impl<L: Leader> Transaction for Txn<L> {
 
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
         let mut this = *self;
+        this.note_outcome()?;
         if this.writes.is_empty() {
             return this.end_unwritten();
         }

@@ -501,6 +501,10 @@ impl<S: Sql> Driver<S> {
                 self.interrupts.raise(Interrupt::Terminate);
                 self.close(Some(&error));
             }
+            Undone::Unknown(commit) => {
+                self.interrupts.raise(Interrupt::Terminate);
+                self.close(Some(&outcome_unknown(self.engine.committed_xid(&commit))));
+            }
         }
     }
 
@@ -655,18 +659,19 @@ impl<S: Sql> Driver<S> {
         };
         let passed = self.end_timer.passed(&*self.env, Some(deadline), cx);
         let output = self.channel.output.borrow();
-        let (holds, holds_outcome) = (output.waits_for().is_some(), output.holds_outcome());
+        let (holds, commit) = (
+            output.waits_for().is_some(),
+            output.holds_outcome().cloned(),
+        );
         let is_written = output.writable().is_empty();
         drop(output);
         match std::mem::replace(&mut self.end, End::Over) {
             End::Settling(_, error) if passed || !holds => {
-                let unknown = outcome_unknown();
-                let error = if holds_outcome {
-                    Some(&unknown)
-                } else {
-                    error.as_ref()
-                };
-                self.close(error);
+                let unknown = commit.map(|commit| {
+                    let xid = self.engine.committed_xid(&commit);
+                    outcome_unknown(xid)
+                });
+                self.close(unknown.as_ref().or(error.as_ref()));
                 true
             }
             End::Closing(_) if passed || is_written => true,

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 use base::engine::Engine;
 use base::error::{Error, ErrorClass, SqlState};
-use base::{Debt, Durability, GroupId, Term};
+use base::{Debt, Durability, GroupId, Term, Xid};
 
 use crate::backend::{put_error, put_notice, Backend, Severity, TransactionStatus};
 
@@ -142,6 +142,8 @@ struct Chunk {
     content: Content,
     /// Whether a commit record of the session's own is among what it rests on.
     commits: bool,
+    /// What that commit returned, the newest if there are several.
+    commit: Debt,
     /// Whether it should leave as soon as it may.
     due: bool,
     cycle_end: Option<TransactionStatus>,
@@ -160,6 +162,9 @@ pub enum Undone {
     },
     /// Nothing true can be said any more: the connection must close with this.
     Close(Error),
+    /// Nobody knows what became of the session's own commit: the connection must close, and say
+    /// which.
+    Unknown(Debt),
 }
 
 /// The output of one session.
@@ -173,6 +178,8 @@ pub struct Output {
     owes: Owes,
     version: u64,
     commits: bool,
+    /// What the newest commit of the session's own returned.
+    last_commit: Debt,
     /// The rest of this cycle was replaced by an error.
     replaced: bool,
     closed: bool,
@@ -187,8 +194,9 @@ impl Output {
     }
 
     /// What follows, until the end of the message, rests on a commit of the session's own.
-    pub fn committed(&mut self) {
+    pub fn committed(&mut self, commit: &Debt) {
         self.commits = true;
+        self.last_commit.clone_from(commit);
         self.version += 1;
     }
 
@@ -260,6 +268,10 @@ impl Output {
             version: self.version,
             content,
             commits: self.commits,
+            commit: match self.commits {
+                true => self.last_commit.clone(),
+                false => Debt::NONE,
+            },
             due: false,
             cycle_end: None,
         });
@@ -273,6 +285,7 @@ impl Output {
             version: u64::MAX,
             content: Content::Free,
             commits: false,
+            commit: Debt::NONE,
             due: false,
             cycle_end: None,
         });
@@ -349,10 +362,15 @@ impl Output {
         !self.chunks.is_empty() && !self.rest_of_cycle().any(|chunk| chunk.commits)
     }
 
-    /// Whether anything is held that rests on a commit of the session's own: were the connection
-    /// to close now, its client would not know the outcome.
-    pub fn holds_outcome(&self) -> bool {
-        self.chunks.iter().any(|chunk| chunk.commits)
+    /// The first commit of the session's own on which something rests that is held, as it was
+    /// returned: were the connection to close now, its client would not know the outcome.
+    pub fn holds_outcome(&self) -> Option<&Debt> {
+        let mut commits = self.chunks.iter().filter(|chunk| chunk.commits);
+        commits.next().map(|chunk| &chunk.commit)
+    }
+
+    fn unknown(&self) -> Undone {
+        Undone::Unknown(self.holds_outcome().cloned().unwrap_or_default())
     }
 
     /// Bytes that have not left.
@@ -409,7 +427,7 @@ impl Output {
             .collect();
         let front = std::iter::once(&front.owes);
         if !commits.is_empty() && !of_one_history(commits.into_iter().chain(front)) {
-            return Undone::Close(outcome_unknown());
+            return self.unknown();
         }
         self.replace(error)
     }
@@ -432,7 +450,7 @@ impl Output {
             .map(|(debt, level)| (debt, (*level).min(Durability::Local)))
             .all(|(debt, level)| settled(debt, level));
         if shown || !local {
-            return Undone::Close(outcome_unknown());
+            return self.unknown();
         }
         let mut warning = Vec::new();
         put_notice(&mut warning, Severity::Warning, &wait_canceled());
@@ -511,16 +529,24 @@ pub fn settled_by(engine: &dyn Engine) -> impl FnMut(&Debt, Durability) -> bool 
     |debt, durability| engine.is_settled(debt, durability)
 }
 
-/// FATAL 08007.
-pub fn outcome_unknown() -> Error {
-    Error::of_class(
+/// FATAL 08007, with what the client needs to ask later.
+pub fn outcome_unknown(xid: Option<Xid>) -> Error {
+    let named = match xid {
+        Some(xid) => format!("The commit record of transaction {xid} is in the log"),
+        None => "Its commit record is in the log".to_owned(),
+    };
+    let error = Error::of_class(
         ErrorClass::Session,
         SqlState::TRANSACTION_RESOLUTION_UNKNOWN,
         "the outcome of the transaction is unknown",
     )
-    .with_detail(
-        "Its commit record is in the log, but the connection ended before it was known to be durable.",
-    )
+    .with_detail(format!(
+        "{named}, but the connection ended before it was known to be durable."
+    ));
+    match xid {
+        Some(xid) => error.with_hint(format!("Later, txid_status({xid}) says what became of it.")),
+        None => error,
+    }
 }
 
 /// What PostgreSQL says when a wait for standbys is cancelled.

@@ -61,9 +61,9 @@ impl sql::Sink for Replies<'_> {
         self.channel.output.borrow_mut().owe(debt, durability);
     }
 
-    fn committed(&mut self) {
+    fn committed(&mut self, commit: &Debt) {
         self.flush_tag(false);
-        self.channel.output.borrow_mut().committed();
+        self.channel.output.borrow_mut().committed(commit);
     }
 
     fn row_description(&mut self, columns: &[sql::Column]) -> Result<()> {

@@ -109,7 +109,7 @@ impl Script {
     /// Commits what was written; what a transaction rests on is forgotten with it.
     fn commit(&mut self, sink: &mut dyn Sink) {
         if let Some(lsn) = self.write.take() {
-            sink.committed();
+            sink.committed(&Debt::NONE);
             self.owe(lsn, sink);
         }
         self.debt = Debt::NONE;

@@ -1,6 +1,7 @@
 //! Transactions over whole groups, in a small world where nodes crash.
 
 mod builds;
+mod outcomes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;

@@ -529,8 +529,8 @@ pub(super) fn apply_to(
     registry: &crate::registry::Registry,
     entry: &Entry,
 ) -> Result<Option<Timestamp>> {
-    if entry.kind == EntryKind::Empty && !registry.builds().is_empty() {
-        let derived = apply::derive_new_term(store, registry)?;
+    if entry.kind == EntryKind::Empty {
+        let derived = apply::derive_new_term(store, registry, entry.position())?;
         apply(store, registry, entry.lsn, derived)?;
         return Ok(None);
     }

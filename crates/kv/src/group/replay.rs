@@ -148,6 +148,7 @@ impl Group {
             lag: Default::default(),
             inline: Default::default(),
             abandoned: Default::default(),
+            asked: Default::default(),
             values: Default::default(),
             core: Mutex::new(core),
             shared: Shared::default(),

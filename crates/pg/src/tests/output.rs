@@ -66,7 +66,7 @@ impl Rig {
 
     /// One message that commits at `lsn` and shows nothing.
     fn commit(&mut self, lsn: u64, tag: &str) {
-        self.output.committed();
+        self.output.committed(&Debt::NONE);
         self.owe(lsn, Durability::On);
         self.tag(tag);
         self.end(TransactionStatus::Idle);
@@ -116,7 +116,7 @@ fn a_commit_is_held_until_its_level_is_reached() {
     assert_eq!(rig.leaves(), "");
     rig.settle(10, Durability::RemoteWrite);
     assert_eq!(rig.leaves(), "");
-    assert!(rig.output.holds_outcome());
+    assert!(rig.output.holds_outcome().is_some());
     rig.settle(10, Durability::On);
     assert_eq!(rig.leaves(), "INSERT 0 1, I");
     assert_eq!(rig.output.pending(), 0);
@@ -162,7 +162,7 @@ fn one_cycle_of_the_extended_protocol_waits_once_and_leaves_in_one_write() {
     rig.owe(7, Durability::On);
     rig.tag("INSERT 0 1");
     rig.output.end_message();
-    rig.output.committed();
+    rig.output.committed(&Debt::NONE);
     rig.owe(9, Durability::On);
     rig.end(Idle);
     let owes = rig.output.waits_for().unwrap().clone();
@@ -176,10 +176,10 @@ fn one_cycle_of_the_extended_protocol_waits_once_and_leaves_in_one_write() {
 #[test]
 fn a_notice_between_commits_of_one_statement_pays_what_was_committed() {
     let mut rig = Rig::default();
-    rig.output.committed();
+    rig.output.committed(&Debt::NONE);
     rig.owe(10, Durability::On);
     rig.notice("ten");
-    rig.output.committed();
+    rig.output.committed(&Debt::NONE);
     rig.owe(11, Durability::On);
     rig.tag("DO");
     rig.end(Idle);
@@ -267,7 +267,7 @@ fn rows_that_cannot_stand_fail_their_block() {
 #[test]
 fn the_rest_of_a_replaced_cycle_is_silent() {
     let mut rig = Rig::default();
-    rig.output.committed();
+    rig.output.committed(&Debt::NONE);
     rig.owe(10, Durability::On);
     rig.notice("ten");
     let undone = rig.output.fail(&Error::serialization("gone"));
@@ -307,11 +307,11 @@ fn a_block_with_more_behind_it_cannot_be_taken_back() {
 #[test]
 fn a_commit_of_a_later_term_is_not_denied() {
     let mut rig = Rig::default();
-    rig.output.committed();
+    rig.output.committed(&Debt::NONE);
     rig.owe(10, Durability::On);
     rig.tag("COMMIT");
     rig.term = 2;
-    rig.output.committed();
+    rig.output.committed(&Debt::NONE);
     rig.owe(11, Durability::On);
     rig.tag("COMMIT");
     rig.end(Idle);

@@ -103,8 +103,6 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
         | "pg_collation_actual_version"
         | "pg_database_collation_actual_version"
         | "pg_relation_filepath"
-        | "txid_status"
-        | "pg_xact_status"
         | "pg_last_wal_receive_lsn"
         | "pg_last_wal_replay_lsn" => Ok(Datum::Null),
         _ => Err(Error::unsupported(format!("function {name}"))),

@@ -26,6 +26,7 @@ pub mod cursor;
 pub mod foreign;
 pub mod group;
 pub mod join;
+mod outcomes;
 pub mod point;
 mod privilege_functions;
 pub mod program;

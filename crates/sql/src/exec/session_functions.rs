@@ -4,7 +4,7 @@ use base::coro::{self, Interrupt};
 use base::env;
 use base::{Error, Result, SqlState};
 
-use super::{activity, catalog_functions, privilege_functions, sequences, Exec};
+use super::{activity, catalog_functions, outcomes, privilege_functions, sequences, Exec};
 use crate::functions::Function;
 use crate::types::{Array, Datum, TypeId};
 
@@ -60,8 +60,7 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
             });
             Ok(Datum::Unsigned8(lsn.0))
         }
-        "txid_current" => Ok(Datum::Int8(cx.txn.id().0 as i64)),
-        "pg_current_xact_id" => Ok(Datum::Unsigned8(cx.txn.id().0)),
+        _ if outcomes::is_one(name) => outcomes::call(cx, name, args),
         "pg_sleep" => sleep(cx, args),
         "nextval" | "currval" | "setval" | "lastval" => sequences::call(cx, name, args),
         "pg_trigger_depth" | "pg_my_temp_schema" => Ok(match name {

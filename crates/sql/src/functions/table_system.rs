@@ -142,6 +142,7 @@ functions! {
     3294 "current_setting" (TEXT BOOL) TEXT "s" session;
     3330 "pg_current_wal_flush_lsn" () PG_LSN "v" session;
     3352 "pg_get_partkeydef" (OID) TEXT "s" session;
+    3348 "txid_current_if_assigned" () INT8 "s" session;
     3360 "txid_status" (INT8) TEXT "v" session;
     3376 "pg_safe_snapshot_blocking_pids" (INT4) INT4_ARRAY "v" session;
     3378 "pg_isolation_test_session_is_blocked" (INT4 INT4_ARRAY) BOOL "v" session;
@@ -155,6 +156,7 @@ functions! {
     3935 "pg_sleep_for" (INTERVAL) VOID "v" session;
     3936 "pg_sleep_until" (TIMESTAMPTZ) VOID "v" session;
     5059 "pg_current_xact_id" () XID8 "s" session;
+    5060 "pg_current_xact_id_if_assigned" () XID8 "s" session;
     5066 "pg_xact_status" (XID8) TEXT "v" session;
     6121 "pg_relation_is_publishable" (REGCLASS) BOOL "s" session;
     6174 "pg_get_statisticsobjdef_columns" (OID) TEXT "s" session;

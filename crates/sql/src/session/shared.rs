@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::engine::{Engine, SessionLocks};
+use base::engine::{Engine, Flight, SessionLocks};
 use base::env::Env;
 use base::hash::HashMap;
 use base::{Error, Result, SequenceId};
@@ -41,6 +41,8 @@ pub struct Shared {
     pub(crate) filling: Option<u32>,
     /// The advisory locks that outlast transactions, once there was one.
     pub(crate) advisory: Option<Box<dyn SessionLocks>>,
+    /// What commits are noted under, where another node has the client.
+    pub(crate) flight: Option<Flight>,
     /// Warnings of the running statement's functions, which go before its next row.
     pub(crate) warnings: Vec<Error>,
 }
@@ -75,6 +77,7 @@ impl Shared {
             read_only: false,
             filling: None,
             advisory: None,
+            flight: None,
             warnings: Vec::new(),
         }
     }

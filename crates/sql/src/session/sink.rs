@@ -212,8 +212,8 @@ impl Sink for KeptRows<'_> {
         self.to.owe(debt, durability);
     }
 
-    fn committed(&mut self) {
-        self.to.committed();
+    fn committed(&mut self, commit: &Debt) {
+        self.to.committed(commit);
     }
 
     fn row_description(&mut self, columns: &[Column]) -> Result<()> {
@@ -252,7 +252,9 @@ pub trait Sink {
     /// The session has just appended a commit record, and the debt given with the next call of
     /// [`Sink::owe`] rests on it. Whoever gives up waiting for what follows can no longer be told
     /// that nothing happened (DESIGN, P5).
-    fn committed(&mut self) {}
+    fn committed(&mut self, commit: &Debt) {
+        let _ = commit;
+    }
 
     /// The columns of the rows that follow (simple protocol only).
     fn row_description(&mut self, columns: &[Column]) -> Result<()>;

@@ -21,7 +21,7 @@ impl Sink for Lines {
     fn owe(&mut self, debt: &Debt, durability: Durability) {
         self.owed.push((debt.clone(), durability));
     }
-    fn committed(&mut self) {
+    fn committed(&mut self, _: &Debt) {
         self.commits += 1;
     }
     fn row_description(&mut self, columns: &[Column]) -> Result<()> {

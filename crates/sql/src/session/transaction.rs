@@ -100,6 +100,7 @@ impl Session {
             read_only: parsed.default_read_only,
             deferrable: parsed.default_deferrable,
             session: None,
+            flight: None,
         };
         self.begin(options)?;
         if self.state == State::None {
@@ -112,6 +113,7 @@ impl Session {
         options.session = u32::try_from(self.shared.start.backend_pid)
             .ok()
             .map(SessionId);
+        options.flight = self.shared.flight;
         self.characteristics = options;
         self.shared.constraints = Constraints::default();
         let ended = self.ended.take();
@@ -159,10 +161,12 @@ impl Session {
             self.shared.settings.end_transaction();
             return Ok(());
         }
+        // Whoever has asked for its id has something to commit.
+        let has_xid = !open.wrote && matches!(open.txn.xid(false), Ok(Some(_)));
         match open.txn.commit(durability) {
             Ok(debt) => {
-                if open.wrote {
-                    sink.committed();
+                if open.wrote || has_xid {
+                    sink.committed(&debt);
                 }
                 self.owed.add(&debt, durability);
                 self.shared.settings.end_transaction();

@@ -255,6 +255,7 @@ impl Session {
                     read_only: parsed.default_read_only,
                     deferrable: parsed.default_deferrable,
                     session: None,
+                    flight: None,
                 };
                 for (name, value) in transaction_options(options) {
                     match name {

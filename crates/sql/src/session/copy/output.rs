@@ -124,8 +124,8 @@ impl Sink for CopyOut<'_> {
         self.to.owe(debt, durability);
     }
 
-    fn committed(&mut self) {
-        self.to.committed();
+    fn committed(&mut self, commit: &Debt) {
+        self.to.committed(commit);
     }
 
     fn row_description(&mut self, columns: &[Column]) -> Result<()> {

@@ -1,0 +1,80 @@
+//! What a transaction writes about itself when it commits (see [`crate::group::outcomes`]).
+
+use base::engine::{Direction, LockWait, RowBatch, RowLock, Transaction};
+use base::{KeyRange, Result, TreeId, Xid};
+
+use super::{Leader, Txn};
+use crate::group::outcomes::{
+    outcome_row, session_row, time_of, FLIGHTS_PER_LOOK, LOOKED_AT_PER_COMMIT,
+    OUTCOMES_KEPT_SECONDS, SESSIONS_KEPT_SECONDS,
+};
+use crate::locks::Acquired;
+
+impl<L: Leader> Txn<L> {
+    pub(super) fn give_xid(&mut self, assign: bool) -> Result<Option<Xid>> {
+        if self.asked.is_none() && (assign || !self.writes.is_empty()) {
+            let term = self.at()?.term;
+            self.leader.check_term(term)?;
+            self.locks.bind(term)?;
+            self.asked = Some(self.leader.ask_xid(term)?);
+        }
+        Ok(self.asked.as_ref().map(|asked| asked.xid()))
+    }
+
+    /// Adds to the writes what others may ask about this commit.
+    pub(super) fn note_outcome(&mut self) -> Result<()> {
+        let now = self.leader.now_seconds();
+        if let Some(flight) = self.options.flight.filter(|_| !self.writes.is_empty()) {
+            let row = session_row(flight, now);
+            self.put_own(TreeId::SESSIONS, &flight.session.to_be_bytes(), &row)?;
+            if flight.number % FLIGHTS_PER_LOOK == 0 {
+                // Sessions are numbered at random, so this looks somewhere else each time.
+                let from = flight
+                    .session
+                    .rotate_left((flight.number / FLIGHTS_PER_LOOK) as u32);
+                self.forget(TreeId::SESSIONS, from, now - SESSIONS_KEPT_SECONDS)?;
+            }
+        }
+        let Some(asked) = &self.asked else {
+            return Ok(());
+        };
+        let key = asked.xid().0.to_be_bytes();
+        self.put_own(TreeId::OUTCOMES, &key, &outcome_row(now))?;
+        self.forget(TreeId::OUTCOMES, 0, now - OUTCOMES_KEPT_SECONDS)
+    }
+
+    /// Writes a row of which only this session knows.
+    fn put_own(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<()> {
+        self.next_command();
+        self.locks
+            .row(tree, key, RowLock::Update, LockWait::Block)?;
+        match self.exists_now(tree, key)? {
+            true => self.update(tree, key, row)?,
+            false => self.insert_new(tree, key, row)?,
+        };
+        Ok(())
+    }
+
+    /// Looks at a few rows, and deletes those that are older than `before`.
+    fn forget(&mut self, tree: TreeId, from: u64, before: i64) -> Result<()> {
+        let mut batch = RowBatch::default();
+        let count = LOOKED_AT_PER_COMMIT;
+        let range = KeyRange {
+            start: from.to_be_bytes().to_vec(),
+            end: None,
+        };
+        let direction = Direction::Forward;
+        let newest = (self.leader.visible(), super::AFTER_ALL);
+        self.scan_as_of(tree, &range, direction, newest, count, &mut batch)?;
+        for (key, row) in batch.iter() {
+            if time_of(row)? >= before {
+                continue;
+            }
+            let locked = self.locks.row(tree, key, RowLock::Update, LockWait::Skip)?;
+            if locked != Acquired::Skipped && self.exists_now(tree, key)? {
+                self.delete(tree, key)?;
+            }
+        }
+        Ok(())
+    }
+}
