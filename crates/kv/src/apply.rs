@@ -18,6 +18,7 @@
 //! [build](crate::build) are there already, and are switched to.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base::engine::{
     read_configuration, Configuration, Direction, IndexDescriptor, RowBatch, SequencePosition,
@@ -25,12 +26,13 @@ use base::engine::{
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::{Row, RowBuilder};
-use base::{Error, Key, KeyRange, Lsn, Position, Result, SequenceId, TreeId};
+use base::{Error, Key, KeyRange, Lsn, Position, Result, SequenceId, TreeId, TxnId};
 use storage::Store;
 
 use crate::build::Plan;
+use crate::bulk::Announced;
 use crate::group::outcomes;
-use crate::record::{Change, RowChange};
+use crate::record::{Body, Change, RowChange};
 use crate::registry::{index_key, Indexes, Registry};
 
 /// What one record changes, ready for the store.
@@ -48,6 +50,12 @@ pub struct Derived {
     ended: Vec<TreeId>,
     /// … and the trees among `made` that they have made.
     adopted: Vec<TreeId>,
+    /// The trees among `made` that chunks of the same transaction have made.
+    announced: Vec<TreeId>,
+    /// This is a chunk of that transaction, with what it announces.
+    chunk: Option<(TxnId, Option<Arc<Announced>>)>,
+    /// Transactions that came in chunks and end here; whether they are committed.
+    decided: Vec<(TxnId, bool)>,
 }
 
 #[derive(Debug)]
@@ -76,7 +84,8 @@ pub fn drop_orphans(registry: &Registry, changes: &mut Vec<RowChange>) -> Result
     Ok(())
 }
 
-fn made_by(changes: &[RowChange]) -> Result<Vec<TreeDescriptor>> {
+/// The descriptors that a transaction inserts.
+pub(crate) fn made_by(changes: &[RowChange]) -> Result<Vec<TreeDescriptor>> {
     let descriptors = changes.iter().filter_map(|change| match &change.change {
         Change::Insert(row) if change.tree == TreeId::DESCRIPTORS => Some((&change.key, row)),
         _ => None,
@@ -93,15 +102,109 @@ fn made_by(changes: &[RowChange]) -> Result<Vec<TreeDescriptor>> {
         .collect()
 }
 
+/// What the body of a record does to the newest state.
+///
+/// # Errors
+/// As [`derive()`].
+pub fn derive_body(store: &Store, registry: &Registry, body: &Body) -> Result<Derived> {
+    match body {
+        Body::Transaction { changes, .. } => derive(store, registry, changes),
+        Body::Chunk { txn, changes } => derive_chunk(store, registry, *txn, changes),
+        Body::Decision {
+            txn,
+            committed,
+            changes,
+        } => derive_decision(store, registry, (*txn, *committed), changes),
+        Body::Sequence { sequence, next } => Ok(derive_sequence(*sequence, *next)),
+        Body::Position { sequence, at } => Ok(derive_position(*sequence, *at)),
+    }
+}
+
 /// What a transaction's changes, in the order of a record, do to the newest state.
 ///
 /// # Errors
 /// XX001 when they do not fit it; 54000 when an index's key grows too long.
 pub fn derive(store: &Store, registry: &Registry, changes: &[RowChange]) -> Result<Derived> {
-    let mut derived = Derived {
-        made: made_by(changes)?,
+    derive_with(store, registry, changes, Derived::default())
+}
+
+/// What the end of a transaction that came in chunks does.
+///
+/// # Errors
+/// As [`derive()`].
+pub fn derive_decision(
+    store: &Store,
+    registry: &Registry,
+    decided: (TxnId, bool),
+    changes: &[RowChange],
+) -> Result<Derived> {
+    let announced = registry.announced(decided.0);
+    let derived = Derived {
+        decided: vec![decided],
+        announced: announced.made.iter().map(|made| made.id).collect(),
         ..Derived::default()
     };
+    derive_with(store, registry, changes, derived)
+}
+
+/// What a chunk of a transaction does.
+///
+/// # Errors
+/// As [`derive()`].
+pub fn derive_chunk(
+    store: &Store,
+    registry: &Registry,
+    txn: TxnId,
+    changes: &[RowChange],
+) -> Result<Derived> {
+    let mut derived = Derived::default();
+    let announces = changes
+        .first()
+        .is_some_and(|first| first.tree == TreeId::DESCRIPTORS);
+    if announces {
+        let announced = Announced::read(changes)?;
+        for made in &announced.made {
+            if let TreeKind::Index(index) = &made.kind {
+                build_index(store, made.id, index, &[], &mut derived)?;
+            }
+        }
+        derived.made.clone_from(&announced.made);
+        derived.chunk = Some((txn, Some(Arc::new(announced))));
+        return Ok(derived);
+    }
+    let announced = registry.announced(txn);
+    let scope = Scope {
+        made: announced.made.iter().map(|made| made.id).collect(),
+        adopted: Vec::new(),
+        dropped: announced.dropped.clone(),
+        indexes: announced.indexes().collect(),
+    };
+    for rows in changes.chunk_by(|a, b| a.tree == b.tree) {
+        derive_tree(store, registry, rows, &scope, &mut derived)?;
+    }
+    derived.chunk = Some((txn, None));
+    Ok(derived)
+}
+
+/// What a record's rows are derived in view of.
+struct Scope {
+    /// Trees that the transaction makes, and all of whose rows are in its records.
+    made: Vec<TreeId>,
+    /// Trees that it makes and that have rows already.
+    adopted: Vec<TreeId>,
+    /// Trees that go.
+    dropped: Vec<TreeId>,
+    /// Indexes that nobody else knows, and whose entries follow from the rows.
+    indexes: Vec<(TreeId, IndexDescriptor)>,
+}
+
+fn derive_with(
+    store: &Store,
+    registry: &Registry,
+    changes: &[RowChange],
+    mut derived: Derived,
+) -> Result<Derived> {
+    derived.made = made_by(changes)?;
     for change in changes {
         derived.catalog |= change.tree.is_catalog();
         derived.configuration |= change.tree == TreeId::CONFIGURATION;
@@ -113,12 +216,28 @@ pub fn derive(store: &Store, registry: &Registry, changes: &[RowChange]) -> Resu
         }
     }
     adopt_builds(store, registry, &mut derived)?;
+    let is_adopted = |made: &&TreeDescriptor| derived.adopted.contains(&made.id);
+    let scope = Scope {
+        made: (derived.made.iter())
+            .filter(|made| !is_adopted(made))
+            .map(|made| made.id)
+            .collect(),
+        adopted: derived.adopted.clone(),
+        dropped: derived.dropped.clone(),
+        indexes: (derived.made.iter().filter(is_adopted))
+            .filter_map(|made| match &made.kind {
+                TreeKind::Index(index) => Some((made.id, index.clone())),
+                TreeKind::Table => None,
+            })
+            .collect(),
+    };
     for rows in changes.chunk_by(|a, b| a.tree == b.tree) {
-        derive_tree(store, registry, rows, &mut derived)?;
+        derive_tree(store, registry, rows, &scope, &mut derived)?;
     }
     let made = std::mem::take(&mut derived.made);
     for descriptor in &made {
-        if derived.adopted.contains(&descriptor.id) {
+        let is_there = |trees: &[TreeId]| trees.contains(&descriptor.id);
+        if is_there(&derived.adopted) || is_there(&derived.announced) {
             continue;
         }
         if let TreeKind::Index(index) = &descriptor.kind {
@@ -146,7 +265,8 @@ fn adopt_builds(store: &Store, registry: &Registry, derived: &mut Derived) -> Re
     Ok(())
 }
 
-/// What the first entry of a new term changes: the term is noted, and builds of earlier terms end.
+/// What the first entry of a new term changes: the term is noted, builds of earlier terms end, and
+/// transactions whose chunks have no end are aborted.
 ///
 /// # Errors
 /// As [`derive()`].
@@ -162,10 +282,16 @@ pub fn derive_new_term(store: &Store, registry: &Registry, first: Position) -> R
         .collect();
     changes.push(outcomes::note_term(first));
     crate::record::sort(&mut changes);
-    derive(store, registry, &changes)
+    let open = store.open_bulks().into_iter();
+    let derived = Derived {
+        decided: open.map(|txn| (txn, false)).collect(),
+        ..Derived::default()
+    };
+    derive_with(store, registry, &changes, derived)
 }
 
-fn tree_of(descriptor_key: &[u8]) -> Result<TreeId> {
+/// The tree whose descriptor has that key.
+pub(crate) fn tree_of(descriptor_key: &[u8]) -> Result<TreeId> {
     let bytes = descriptor_key.try_into();
     let bytes = bytes.map_err(|_| Error::corrupted("a descriptor's key is not 8 bytes"))?;
     Ok(TreeId(u64::from_be_bytes(bytes)))
@@ -175,49 +301,40 @@ fn derive_tree(
     store: &Store,
     registry: &Registry,
     rows: &[RowChange],
+    scope: &Scope,
     derived: &mut Derived,
 ) -> Result<()> {
     let tree = rows[0].tree;
-    if derived.dropped.contains(&tree) {
+    if scope.dropped.contains(&tree) {
         return Ok(());
     }
-    let made = derived.made.iter().any(|made| made.id == tree);
-    if !made && !registry.is_table(tree) {
+    let made = scope.made.contains(&tree);
+    if !made && !scope.adopted.contains(&tree) && !registry.is_table(tree) {
         return Err(Error::corrupted(format!("rows of tree {tree}, no table")));
     }
-    // A tree that was built has rows, of which the record knows.
-    let made = made && !derived.adopted.contains(&tree);
-    let indexes = indexes_after(registry, tree, derived);
+    let indexes = indexes_after(registry, tree, scope);
     let mut old = Vec::new();
     for change in rows {
         let exists = !made && store.get(tree, &change.key, Lsn::MAX, &mut old)?.exists;
         let old = exists.then_some(&old[..]);
         let new = after(change, old)?;
         if let Some(indexes) = &indexes {
-            derive_entries(indexes, &change.key, old, new.as_deref(), derived)?;
+            derive_entries(indexes, scope, &change.key, (old, new.as_deref()), derived)?;
         }
         derived.write(tree, change.key.clone(), new);
     }
     Ok(())
 }
 
-/// The indexes of a table, with those that were built beside the record.
-fn indexes_after(registry: &Registry, table: TreeId, derived: &Derived) -> Option<Indexes> {
+/// The indexes of a table, with those that the transaction makes.
+fn indexes_after(registry: &Registry, table: TreeId, scope: &Scope) -> Option<Indexes> {
     let known = registry.indexes(table);
-    if derived.adopted.is_empty() {
+    if scope.indexes.is_empty() {
         return known;
     }
     let mut all = known.map_or_else(Vec::new, |known| known.to_vec());
-    for made in &derived.made {
-        match &made.kind {
-            TreeKind::Index(index)
-                if index.table == table && derived.adopted.contains(&made.id) =>
-            {
-                all.push((made.id, index.clone()));
-            }
-            _ => {}
-        }
-    }
+    let made = scope.indexes.iter();
+    all.extend(made.filter(|(_, index)| index.table == table).cloned());
     (!all.is_empty()).then(|| all.into())
 }
 
@@ -241,15 +358,15 @@ fn misfit(change: &RowChange, what: &str) -> Error {
 
 fn derive_entries(
     indexes: &Indexes,
+    scope: &Scope,
     row_key: &[u8],
-    old: Option<&[u8]>,
-    new: Option<&[u8]>,
+    (old, new): (Option<&[u8]>, Option<&[u8]>),
     derived: &mut Derived,
 ) -> Result<()> {
     let old = old.map(Row::parse).transpose()?;
     let new = new.map(Row::parse).transpose()?;
     for (tree, index) in indexes.iter() {
-        if derived.dropped.contains(tree) {
+        if scope.dropped.contains(tree) {
             continue;
         }
         let key_in = |row: &Row<'_>| index_key(index, row, row_key);
@@ -362,18 +479,10 @@ impl Pieces {
         lsn: Lsn,
         count: usize,
     ) -> Result<bool> {
-        let derived = &mut self.derived;
         if !std::mem::replace(&mut self.begun, true) {
-            for descriptor in &derived.made {
-                match derived.adopted.contains(&descriptor.id) {
-                    true => store.adopt_tree(lsn, descriptor.id)?,
-                    false => store.create_tree(lsn, descriptor.id)?,
-                }
-            }
-            for tree in &derived.dropped {
-                store.drop_tree(lsn, *tree)?;
-            }
+            self.begin(store, lsn)?;
         }
+        let derived = &mut self.derived;
         let end = self.next.saturating_add(count).min(derived.changes.len());
         let changes: Vec<_> = derived.changes[self.next..end]
             .iter()
@@ -383,12 +492,28 @@ impl Pieces {
                 row: written.row.as_deref(),
             })
             .collect();
-        if end < derived.changes.len() {
-            store.apply_part(lsn, &changes)?;
-            self.next = end;
+        let is_last = end == derived.changes.len();
+        self.next = end;
+        match &derived.chunk {
+            Some((txn, _)) => store.apply_chunk(lsn, *txn, &changes)?,
+            None if is_last && derived.decided.is_empty() => store.apply(lsn, &changes)?,
+            None => store.apply_part(lsn, &changes)?,
+        }
+        if !is_last {
             return Ok(false);
         }
-        store.apply(lsn, &changes)?;
+        for (txn, committed) in std::mem::take(&mut derived.decided) {
+            store.decide(lsn, txn, committed)?;
+        }
+        if store.applied() < lsn {
+            store.advance(lsn)?;
+        }
+        if let Some((txn, announced)) = derived.chunk.take() {
+            if let Some(announced) = announced {
+                registry.announce(store, txn, announced);
+            }
+            return Ok(true);
+        }
         for descriptor in std::mem::take(&mut derived.made) {
             registry.insert(descriptor);
         }
@@ -408,6 +533,24 @@ impl Pieces {
             load_configuration(store, registry, lsn)?;
         }
         Ok(true)
+    }
+
+    /// Trees come before their rows, and those that go are left as they are.
+    fn begin(&self, store: &Store, lsn: Lsn) -> Result<()> {
+        let derived = &self.derived;
+        for descriptor in &derived.made {
+            let id = descriptor.id;
+            match &derived.chunk {
+                _ if derived.announced.contains(&id) => {}
+                _ if derived.adopted.contains(&id) => store.adopt_tree(lsn, id)?,
+                Some((txn, _)) => store.create_tree_in_chunk(lsn, *txn, id)?,
+                None => store.create_tree(lsn, id)?,
+            }
+        }
+        for tree in &derived.dropped {
+            store.drop_tree(lsn, *tree)?;
+        }
+        Ok(())
     }
 }
 

@@ -75,6 +75,8 @@ pub struct GroupSettings {
     pub segment_bytes: u64,
     /// Trees are made of so many rows in line with other commits; of more, beside them.
     pub rows_built_in_line: usize,
+    /// A transaction of more bytes is logged in chunks of so many.
+    pub chunk_bytes: usize,
 }
 
 impl Default for GroupSettings {
@@ -90,6 +92,7 @@ impl Default for GroupSettings {
             absent_log_bytes_max: 1 << 30,
             segment_bytes: 16 << 20,
             rows_built_in_line: 1_000,
+            chunk_bytes: 64 << 10,
         }
     }
 }

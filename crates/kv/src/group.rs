@@ -26,10 +26,11 @@
 //! All of them meet under one latch ([`core`]), held for microseconds and never across a wait.
 //!
 //! # What it leaves out
-//! Large transactions in chunks, transfer of leadership, changes of membership by an operator,
+//! Transfer of leadership, changes of membership by an operator,
 //! parallel apply.
 
 mod builder;
+mod bulk;
 mod catchup;
 mod checkpoints;
 mod core;

@@ -7,6 +7,7 @@
 
 pub mod apply;
 pub mod build;
+pub mod bulk;
 pub mod check;
 pub mod config;
 pub mod configuration;

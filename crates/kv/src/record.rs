@@ -7,16 +7,21 @@
 //! | part | form |
 //! |---|---|
 //! | format | 1 byte, [`FORMAT`] |
-//! | kind | 1 byte: 1 transaction, 2 counter, 3 sequence |
+//! | kind | 1 byte: 1 transaction, 2 counter, 3 sequence, 4 chunk, 5 decision |
 //! | timestamp | 8 bytes, big-endian, put in last of all ([`stamp`]) |
 //! | transaction | varint id, varint trees, then each tree in ascending order |
+//! | chunk | as a transaction |
+//! | decision | varint id, 1 byte: 1 committed, 0 aborted; then as a transaction, its id left out |
 //! | a tree | varint id, varint rows, then each row in ascending order of keys |
 //! | a row | varint bytes shared with the key before, the key's other bytes, 1 byte of what happens, row or delta |
 //! | counter | varint id, varint first number that is not yet granted |
 //! | sequence | varint id, signed last value that may be given, 1 byte: whether it may have been |
 //!
+//! A chunk is a part of a large transaction, and a decision its end ([`crate::group`]). A chunk's
+//! rows of [`TreeId::DESCRIPTORS`] and [`TreeId::BUILDS`] announce what the decision will write.
+//!
 //! # What it leaves out
-//! Chunks of large transactions, prepare records and schema versions of rows are further kinds.
+//! Prepare records and schema versions of rows are further kinds.
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::SequencePosition;
@@ -25,11 +30,13 @@ use base::row::RowDelta;
 use base::{Error, Key, Result, SequenceId, Timestamp, TreeId, TxnId};
 
 /// The version of this encoding.
-pub const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 2;
 
 const TRANSACTION: u8 = 1;
 const SEQUENCE: u8 = 2;
 const POSITION: u8 = 3;
+const CHUNK: u8 = 4;
+const DECISION: u8 = 5;
 const TIMESTAMP_AT: usize = 2;
 const HEADER_BYTES: usize = TIMESTAMP_AT + 8;
 
@@ -43,6 +50,18 @@ pub struct RowChange {
     pub key: Key,
     /// What happens to it.
     pub change: Change,
+}
+
+impl RowChange {
+    /// About as many bytes as it has in a record.
+    pub fn bytes(&self) -> usize {
+        let change = match &self.change {
+            Change::Insert(row) => row.len(),
+            Change::Update(delta) => delta.as_bytes().len(),
+            Change::Delete => 0,
+        };
+        self.key.len() + change
+    }
 }
 
 /// What happens to a row, compared with the newest version before the transaction.
@@ -79,6 +98,22 @@ pub enum Body {
         /// Its changes, in ascending order of tree and key, at most one for each row.
         changes: Vec<RowChange>,
     },
+    /// A part of a transaction, of which nothing is seen before it is decided on.
+    Chunk {
+        /// Its id.
+        txn: TxnId,
+        /// Some of its changes, as in a transaction.
+        changes: Vec<RowChange>,
+    },
+    /// The end of a transaction that came in chunks.
+    Decision {
+        /// Its id.
+        txn: TxnId,
+        /// Whether it is committed.
+        committed: bool,
+        /// What of it was in no chunk.
+        changes: Vec<RowChange>,
+    },
     /// Numbers of a sequence below `next` are granted to the leader that logged this.
     Sequence {
         /// The sequence.
@@ -111,18 +146,41 @@ pub fn sort(changes: &mut [RowChange]) {
 pub fn encode_transaction(txn: TxnId, changes: &[RowChange]) -> Vec<u8> {
     let mut out = header(TRANSACTION);
     put_varint(&mut out, txn.0);
+    put_changes(&mut out, changes);
+    out
+}
+
+/// Encodes a chunk of a transaction, whose changes are [sorted](sort); its timestamp is still
+/// missing.
+pub fn encode_chunk(txn: TxnId, changes: &[RowChange]) -> Vec<u8> {
+    let mut out = header(CHUNK);
+    put_varint(&mut out, txn.0);
+    put_changes(&mut out, changes);
+    out
+}
+
+/// Encodes the decision on a transaction that came in chunks, with changes that are
+/// [sorted](sort); its timestamp is still missing.
+pub fn encode_decision(txn: TxnId, committed: bool, changes: &[RowChange]) -> Vec<u8> {
+    let mut out = header(DECISION);
+    put_varint(&mut out, txn.0);
+    out.push(u8::from(committed));
+    put_changes(&mut out, changes);
+    out
+}
+
+fn put_changes(out: &mut Vec<u8>, changes: &[RowChange]) {
     let trees = || changes.chunk_by(|a, b| a.tree == b.tree);
-    put_varint(&mut out, trees().count() as u64);
+    put_varint(out, trees().count() as u64);
     for rows in trees() {
-        put_varint(&mut out, rows[0].tree.0);
-        put_varint(&mut out, rows.len() as u64);
+        put_varint(out, rows[0].tree.0);
+        put_varint(out, rows.len() as u64);
         let mut previous: &[u8] = b"";
         for row in rows {
-            put_row(&mut out, previous, row);
+            put_row(out, previous, row);
             previous = &row.key;
         }
     }
-    out
 }
 
 /// Encodes a grant of sequence numbers; its timestamp is still missing.
@@ -189,6 +247,15 @@ impl Record {
         let body = match kind {
             TRANSACTION => Body::Transaction {
                 txn: TxnId(reader.varint()?),
+                changes: read_changes(&mut reader)?,
+            },
+            CHUNK => Body::Chunk {
+                txn: TxnId(reader.varint()?),
+                changes: read_changes(&mut reader)?,
+            },
+            DECISION => Body::Decision {
+                txn: TxnId(reader.varint()?),
+                committed: reader.u8()? != 0,
                 changes: read_changes(&mut reader)?,
             },
             SEQUENCE => Body::Sequence {
@@ -295,6 +362,20 @@ mod tests {
             panic!("{record:?}")
         };
         assert_eq!((txn, changes), (TxnId(7), sample()));
+
+        let body = Body::Chunk {
+            txn: TxnId(7),
+            changes: sample(),
+        };
+        let bytes = encode_chunk(TxnId(7), &sample());
+        assert_eq!(Record::decode(&bytes).unwrap().body, body);
+        let body = Body::Decision {
+            txn: TxnId(7),
+            committed: true,
+            changes: sample(),
+        };
+        let bytes = encode_decision(TxnId(7), true, &sample());
+        assert_eq!(Record::decode(&bytes).unwrap().body, body);
 
         let bytes = encode_sequence(SequenceId(3), 65);
         let body = Body::Sequence {

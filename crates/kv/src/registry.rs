@@ -9,6 +9,7 @@
 //!               └─ index 16386: column 2, unique          16385: r.1 r.0 k   16386: r.2 k
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::engine::{CatalogVersion, IndexDescriptor, TreeDescriptor, TreeKind};
@@ -17,9 +18,11 @@ use base::key::put_key_column;
 use base::limits::KEY_BYTES_MAX;
 use base::row::Row;
 use base::sync::{Mutex, RwLock};
-use base::{Error, Key, Lsn, Result, SqlState, TreeId};
+use base::{Error, Key, Lsn, Result, SqlState, TreeId, TxnId};
+use storage::Store;
 
 use crate::build::Builds;
+use crate::bulk::Announced;
 use crate::configuration::Configurations;
 
 /// The secondary indexes of one table, in ascending order of their trees.
@@ -32,6 +35,8 @@ pub struct Registry {
     catalog: Mutex<CatalogVersion>,
     builds: Builds,
     configurations: Configurations,
+    /// What large transactions have announced.
+    announced: Mutex<BTreeMap<TxnId, Arc<Announced>>>,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +54,19 @@ impl Registry {
     /// The settings of the cluster.
     pub fn configurations(&self) -> &Configurations {
         &self.configurations
+    }
+
+    /// What a large transaction has announced.
+    pub fn announced(&self, txn: TxnId) -> Arc<Announced> {
+        let announced = self.announced.lock();
+        announced.get(&txn).cloned().unwrap_or_default()
+    }
+
+    /// Keeps what a large transaction has announced for as long as the store remembers it.
+    pub fn announce(&self, store: &Store, txn: TxnId, what: Arc<Announced>) {
+        let mut announced = self.announced.lock();
+        announced.retain(|txn, _| store.knows_bulk(*txn));
+        announced.insert(txn, what);
     }
 
     /// The secondary indexes of a table.

@@ -280,7 +280,9 @@ impl Store {
             let mut page = leaf.latch.write();
             let found = page.search(key);
             let newest = found.ok().map(|slot| page.leaf_cell(slot).lsn);
-            if let Some(void) = newest.filter(|old| *old != lsn && self.bulks.is_void(*old)) {
+            if let Some(void) =
+                newest.filter(|old| self.bulks.is_void_to(*old, writer.notes.as_ref()))
+            {
                 // What was never committed goes before anything is put in its place.
                 drop(page);
                 self.undo_if_there(writer, void, tree, key)?;

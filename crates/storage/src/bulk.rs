@@ -18,12 +18,11 @@
 //! # Aborted transactions
 //! Their versions are shown by nobody. Once the decision is committed they are removed, newest
 //! first, some at a time ([`Store::clean`]); whoever changes such a row before that removes its
-//! version first. So no version lies above one of an aborted transaction, which relies on two
+//! version first. So no version of another lies above one of an aborted transaction, which relies on two
 //! things that the caller sees to: while a transaction is open its rows are locked, and nobody is
 //! given a lock that its abort has freed before nobody can commit it any more.
 //!
 //! # Invariants
-//! - A row is changed by one chunk of a transaction at most.
 //! - What chunks have changed is noted apart from the history of the store, in few bytes a row, and
 //!   in the order of chunks. In the history stands where it belongs.
 //! - No checkpoint is begun while a transaction is open, or aborted and not removed.
@@ -67,6 +66,7 @@ const DELETED: u8 = 2;
 /// What one chunk has changed, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
+    txn: TxnId,
     bytes: Vec<u8>,
     count: usize,
     tree: TreeId,
@@ -76,8 +76,9 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    fn new() -> Notes {
+    fn new(txn: TxnId) -> Notes {
         Notes {
+            txn,
             needless: true,
             ..Notes::default()
         }
@@ -89,7 +90,7 @@ impl Notes {
             self.key.clear();
         }
         let has_previous = previous != UndoId::NONE;
-        let flags = u8::from(has_previous) * HAS_PREVIOUS | u8::from(deleted) * DELETED;
+        let flags = (u8::from(has_previous) * HAS_PREVIOUS) | (u8::from(deleted) * DELETED);
         self.needless &= flags == 0;
         self.count += 1;
         let shared = self.key.iter().zip(key).take_while(|(a, b)| a == b).count();
@@ -156,8 +157,13 @@ struct Known {
 
 impl Known {
     fn owner(&self, lsn: Lsn) -> Option<&Bulk> {
+        self.bulks.get(&self.txn(lsn)?)
+    }
+
+    /// Whose chunk has that LSN.
+    fn txn(&self, lsn: Lsn) -> Option<TxnId> {
         let (_, (last, txn)) = self.runs.range(..=lsn).next_back()?;
-        (*last >= lsn).then(|| self.bulks.get(txn))?
+        (*last >= lsn).then_some(*txn)
     }
 
     fn note_chunk(&mut self, lsn: Lsn, txn: TxnId) {
@@ -254,6 +260,14 @@ impl Bulks {
         })
     }
 
+    /// Whether a version is one of another transaction, which was not committed.
+    pub(crate) fn is_void_to(&self, lsn: Lsn, notes: Option<&Notes>) -> bool {
+        self.is_void(lsn) && {
+            let txn = self.known.read().txn(lsn);
+            txn != notes.map(|notes| notes.txn)
+        }
+    }
+
     /// Whether a version is one of a transaction that was not committed.
     pub(crate) fn is_void(&self, lsn: Lsn) -> bool {
         self.visible_from(lsn).is_none()
@@ -293,7 +307,7 @@ impl Store {
         let mut writer = self.writer.lock();
         self.check_new(lsn)?;
         self.begin_chunk(lsn, txn)?;
-        writer.notes = Some(Notes::new());
+        writer.notes = Some(Notes::new(txn));
         let result = self.change_all(&mut writer, lsn, changes);
         let notes = writer.notes.take();
         let notes = notes.ok_or_else(|| Error::internal("the notes of a chunk are gone"))?;
@@ -460,7 +474,9 @@ impl Store {
         let taken = {
             let mut known = self.bulks.known.write();
             let bulk = known.bulks.get_mut(&txn);
-            bulk.and_then(|bulk| bulk.notes.pop_back_if(|(at, _)| *at == lsn))
+            let notes = bulk.map(|bulk| &mut bulk.notes);
+            let notes = notes.filter(|notes| notes.back().is_some_and(|(at, _)| *at == lsn));
+            notes.and_then(VecDeque::pop_back)
         };
         match taken {
             Some((_, notes)) => self.undo_chunk(writer, lsn, &notes),

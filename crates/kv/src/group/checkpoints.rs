@@ -4,6 +4,11 @@
 //! at leisure; and published once C is committed. If C is taken back meanwhile, the store discards
 //! it. Afterwards the log below C is kept only as far as another replica may still need it:
 //!
+//! While a large transaction is in its chunks ([`super::bulk`]) no checkpoint begins: the chunks
+//! would be in it, and whose they are would not. A leader therefore begins no further large
+//! transaction while a checkpoint is wanted, and every replica begins the one that it wants at the
+//! very entry that ends the last of them. The log is longer by those transactions meanwhile.
+//!
 //! ```text
 //!        needed by a replica          C
 //!   ─────┬────────────────────────────┬──────────────── last
@@ -69,7 +74,7 @@ impl Group {
     /// Makes a checkpoint and lets go of log. False when it could not be begun, or was discarded.
     async fn checkpoint_now(&self) -> Result<bool> {
         let store = self.store();
-        let Some(meta) = self.begin_checkpoint(&mut self.lock())? else {
+        let Some(meta) = self.begin_checkpoint().await? else {
             return Ok(false);
         };
         if !store.write_checkpoint().await? {
@@ -95,13 +100,42 @@ impl Group {
         Ok(true)
     }
 
-    fn begin_checkpoint(&self, core: &mut Core) -> Result<Option<Meta>> {
+    /// Begins a checkpoint, now or at the next moment at which that can be.
+    async fn begin_checkpoint(&self) -> Result<Option<Meta>> {
+        {
+            let mut core = self.lock();
+            core.checkpoint_begun = None;
+            core.checkpoint_wanted = true;
+            self.begin_wanted_checkpoint(&mut core)?;
+        }
+        loop {
+            {
+                let mut core = self.lock();
+                let begun = core.checkpoint_begun.take();
+                let patient = core.checkpoint_wanted && self.store().has_undecided();
+                if begun.is_some() || !patient || self.is_over() {
+                    core.checkpoint_wanted = false;
+                    drop(core);
+                    self.room.notify_all();
+                    return Ok(begun);
+                }
+            }
+            sleep(&*self.env, COMMIT_LOOK_EVERY).await;
+        }
+    }
+
+    /// Begins the checkpoint that is wanted, if it can be begun. Called after each entry, because a
+    /// replica that is behind may be between two large transactions for no longer than that.
+    pub(super) fn begin_wanted_checkpoint(&self, core: &mut Core) -> Result<()> {
+        if !core.checkpoint_wanted {
+            return Ok(());
+        }
         // A change of membership must be committed before it can be part of a checkpoint, and
         // none may be on the way.
-        let unsure = core.membership_changed > core.consensus.committed();
-        let applying = core.applying.is_some() || !core.queue.is_empty();
+        let unsure = core.membership_changed > core.consensus.committed().min(core.applied.lsn);
+        let applying = core.applying.is_some() || self.store().has_undecided();
         if core.failed || core.deaf || unsure || applying {
-            return Ok(None);
+            return Ok(());
         }
         let meta = Meta {
             position: core.applied,
@@ -112,7 +146,9 @@ impl Group {
         let applied = core.applied.lsn;
         assert_eq!(lsn, applied, "a checkpoint is of what is applied");
         core.checkpointing = true;
-        Ok(Some(meta))
+        core.checkpoint_wanted = false;
+        core.checkpoint_begun = Some(meta);
+        Ok(())
     }
 
     fn compact(&self, checkpoint: Lsn) -> Result<()> {

@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use base::env::{Instant, Severity};
-use base::{Error, Lsn, Position, Result, Term, Timestamp};
+use base::{Error, Lsn, Position, Result, Term, Timestamp, TxnId};
 use raft::planted::{is_planted, Bug};
 use raft::watermarks::View;
 use raft::{Consensus, Entry, EntryKind, LogView, Ready, Role, SnapshotMeta, State};
@@ -37,13 +37,16 @@ use super::pieces::Applying;
 use super::sequences::Sequences;
 use super::standbys::Named;
 use super::Group;
-use crate::apply::{self, apply, derive};
+use crate::apply::{self, apply};
 use crate::gate::Satisfied;
-use crate::record::{Body, Record};
+use crate::record::Record;
 
 /// Entries that one turn applies; the rest follows in further turns, so that nobody waits long for
 /// the latch. A leader applies all at once.
 const APPLIED_PER_TURN_MAX: usize = 256;
+
+/// Bytes of entries after which a turn ends too.
+const APPLIED_BYTES_PER_TURN: usize = 128 << 10;
 
 /// Changes that one turn lets go of, when their versions are not needed any more.
 const RELEASED_PER_TURN_MAX: usize = 256;
@@ -124,6 +127,12 @@ pub struct Core {
     pub(super) membership_changed: Lsn,
     /// A checkpoint is being written.
     pub(super) checkpointing: bool,
+    /// A checkpoint is to begin as soon as no large transaction is in its chunks …
+    pub(super) checkpoint_wanted: bool,
+    /// … and has begun.
+    pub(super) checkpoint_begun: Option<super::meta::Meta>,
+    /// Large transactions of this leader whose abort is still to be logged.
+    pub(super) aborting: Vec<(Term, TxnId)>,
     /// A fetched checkpoint is being put in place: nothing is heard until it is.
     pub(super) deaf: bool,
     /// The store of that checkpoint.
@@ -157,6 +166,9 @@ impl Core {
             uncommitted: VecDeque::new(),
             membership_changed: Lsn::ZERO,
             checkpointing: false,
+            checkpoint_wanted: false,
+            checkpoint_begun: None,
+            aborting: Vec::new(),
             deaf: false,
             fetched: None,
             pace: Pace::default(),
@@ -388,7 +400,7 @@ impl Group {
             true => usize::MAX,
             false => APPLIED_PER_TURN_MAX,
         };
-        let mut count = 0;
+        let (mut count, mut bytes) = (0, 0);
         while core.applying.is_none() {
             let Some(entry) = core.queue.pop_front() else {
                 break;
@@ -399,7 +411,8 @@ impl Group {
             }
             self.apply_entry(core, &entry)?;
             count += 1;
-            if count == most {
+            bytes += entry.data.len();
+            if count == most || (most < usize::MAX && bytes > APPLIED_BYTES_PER_TURN) {
                 break;
             }
         }
@@ -419,7 +432,7 @@ impl Group {
         let timestamp = apply_to(&self.store(), &self.registry, entry)?;
         core.timestamp = core.timestamp.max(timestamp.unwrap_or(core.timestamp));
         core.applied = position;
-        Ok(())
+        self.begin_wanted_checkpoint(core)
     }
 
     /// Tells everybody what has changed.
@@ -430,6 +443,7 @@ impl Group {
         self.announce_leadership(core);
         let state = (core.consensus.role(), core.consensus.term());
         let satisfied = self.satisfied(core);
+        let lowest = satisfied.iter().copied().fold(Lsn::MAX, Lsn::min);
         match core.gate_state.replace(state) == Some(state) {
             true => self.gate.raise(commit, satisfied, &mut core.after.released),
             false => self.gate.change_term(commit, satisfied),
@@ -450,16 +464,22 @@ impl Group {
             self.room.notify_all();
         }
         let horizon = self.snapshots.horizon(commit.min(core.applied.lsn));
-        let all = self.store().release(horizon, RELEASED_PER_TURN_MAX)?;
-        core.after.work |= !all;
-        Ok(())
+        let store = self.store();
+        let all = store.release(horizon, RELEASED_PER_TURN_MAX)?;
+        let decided = commit.min(core.applied.lsn);
+        let clean = store.clean(decided, lowest, RELEASED_PER_TURN_MAX)?;
+        core.after.work |= !all || !clean;
+        self.begin_wanted_checkpoint(core)
     }
 
-    /// A leader leads for its clients once it has applied an entry of its own term.
+    /// A leader leads for its clients once it has applied an entry of its own term. Where that has
+    /// aborted somebody, it must be committed: what is locked anew must be nobody else's.
     fn announce_leadership(&self, core: &mut Core) {
+        let start = core.consensus.term_start();
         let ready = core.consensus.is_leader()
             && core.led.is_none()
-            && core.applied.lsn >= core.consensus.term_start();
+            && core.applied.lsn >= start
+            && (core.consensus.committed() >= start || !self.store().has_undecided());
         if !ready {
             return;
         }
@@ -539,11 +559,7 @@ pub(super) fn apply_to(
         return Ok(None);
     }
     let record = Record::decode(&entry.data)?;
-    let derived = match record.body {
-        Body::Transaction { changes, .. } => derive(store, registry, &changes)?,
-        Body::Sequence { sequence, next } => apply::derive_sequence(sequence, next),
-        Body::Position { sequence, at } => apply::derive_position(sequence, at),
-    };
+    let derived = apply::derive_body(store, registry, &record.body)?;
     apply(store, registry, entry.lsn, derived)?;
     Ok(Some(record.timestamp))
 }

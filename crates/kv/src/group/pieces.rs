@@ -32,8 +32,8 @@ use raft::{Entry, EntryKind};
 use super::core::Core;
 use super::latch::Locked;
 use super::Group;
-use crate::apply::{derive, Derived, Pieces};
-use crate::record::{Body, Record};
+use crate::apply::{derive_body, Derived, Pieces};
+use crate::record::Record;
 
 /// A record with more bytes is applied in pieces.
 const LARGE_BYTES: usize = if cfg!(test) { 256 } else { 256 << 10 };
@@ -190,11 +190,7 @@ impl Group {
 
     fn take_apart(&self, entry: &Entry) -> Result<(Timestamp, Derived)> {
         let record = Record::decode(&entry.data)?;
-        let derived = match &record.body {
-            Body::Transaction { changes, .. } => derive(&self.store(), &self.registry, changes)?,
-            Body::Sequence { sequence, next } => crate::apply::derive_sequence(*sequence, *next),
-            Body::Position { sequence, at } => crate::apply::derive_position(*sequence, *at),
-        };
+        let derived = derive_body(&self.store(), &self.registry, &record.body)?;
         Ok((record.timestamp, derived))
     }
 

@@ -16,12 +16,13 @@ use super::core::Core;
 use super::pieces::is_large;
 use super::{not_leader, term_is_over, CommitRequest, Group};
 use crate::apply::{self, apply, derive, derive_sequence, drop_orphans, Derived};
-use crate::record;
+use crate::record::{self, RowChange};
 
 /// The sequence from which transaction ids are taken.
 pub const TXN_SEQUENCE: SequenceId = SequenceId(0);
 
-/// A transaction whose record is longer gets 54000: a message between nodes carries it whole.
+/// A transaction with a longer record gets 54000: a message between nodes carries it whole. Large
+/// transactions have many records, so this bounds their rows, and what they do to the catalog.
 pub const RECORD_BYTES_MAX: usize = 32 << 20;
 
 /// Bytes that are not committed at which commits at `off` wait before they append.
@@ -49,6 +50,12 @@ impl Group {
         self.check_term(request.term)?;
         let mut changes = request.changes;
         record::sort(&mut changes);
+        let bytes: usize = changes.iter().map(RowChange::bytes).sum();
+        if bytes > self.config.settings.chunk_bytes {
+            let changes = changes.into_iter().map(Ok);
+            let (term, txn, serial) = (request.term, request.txn, request.serial);
+            return self.commit_in_chunks(term, txn, serial, changes);
+        }
         drop_orphans(&self.registry, &mut changes)?;
         let derived = derive(&self.store(), &self.registry, &changes);
         // A build that is no longer under way has ended with its term.
@@ -103,7 +110,7 @@ impl Group {
     }
 
     /// Sees to it that the record fits the disk, so that a full one is an error and no broken one.
-    fn reserve(&self, bytes: usize) -> Result<()> {
+    pub(super) fn reserve(&self, bytes: usize) -> Result<()> {
         match self.room_needed(bytes) {
             Some(needed) => coro::wait(self.log.reserve(needed))?,
             None => Ok(()),
@@ -130,7 +137,12 @@ impl Group {
         Ok(position)
     }
 
-    fn apply_proposed(&self, core: &mut Core, position: Position, derived: Derived) -> Result<()> {
+    pub(super) fn apply_proposed(
+        &self,
+        core: &mut Core,
+        position: Position,
+        derived: Derived,
+    ) -> Result<()> {
         if let Err(error) = apply(&self.store(), &self.registry, position.lsn, derived) {
             self.fail(core, &error);
             return Err(error);
@@ -169,6 +181,9 @@ impl Group {
         core.applied = position;
         core.consensus.applied(position);
         self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
+        if let Err(error) = self.begin_wanted_checkpoint(core) {
+            self.fail(core, &error);
+        }
     }
 
     /// Takes the next `count` numbers of a sequence: the first, and the position they rest on.
@@ -222,7 +237,7 @@ fn check_leads(core: &Core, term: Term) -> Result<()> {
 
 /// What does not fit the newest state although its rows are locked is the transaction's own fault,
 /// not the disk's: nothing has been logged, and the node goes on.
-fn not_fatal(error: Error) -> Error {
+pub(super) fn not_fatal(error: Error) -> Error {
     match error.state() {
         SqlState::DATA_CORRUPTED => Error::internal(error.message()),
         _ => error,

@@ -1,5 +1,6 @@
 //! Groups in a small world: one node that crashes, three that lose their leader, large records.
 
+mod bulk;
 mod chaos;
 mod cluster;
 mod large;

@@ -223,11 +223,14 @@ impl World {
         let mut rows = Rows::new();
         for _ in 0..1 + self.random.below(6) {
             let key = self.random.below(KEYS) as u8;
-            let taken = self.locked.values().chain(self.unsure.values());
-            if taken.flatten().any(|locked| *locked == key) {
+            let is_in = |rows: &BTreeSet<u8>| rows.contains(&key);
+            let own = mine.is_some_and(|txn| self.locked.get(&txn).is_some_and(is_in));
+            let others = self.locked.iter().filter(|(txn, _)| Some(**txn) != mine);
+            let taken = others.map(|(_, rows)| rows).chain(self.unsure.values());
+            if taken.into_iter().any(is_in) {
                 continue;
             }
-            let deletes = now.contains_key(&key) && self.random.one_in(3);
+            let deletes = !own && now.contains_key(&key) && self.random.one_in(3);
             let len = if self.random.one_in(20) { 9_000 } else { 30 };
             rows.insert(key, (!deletes).then(|| vec![self.random.next() as u8; len]));
         }

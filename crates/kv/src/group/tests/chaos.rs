@@ -310,6 +310,19 @@ fn settings() -> GroupSettings {
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_stale_is_shown() {
+    survive(&settings());
+}
+
+#[test]
+fn transactions_in_chunks_are_whole_or_not_there() {
+    // The counter and the row that names it are in chunks of their own.
+    survive(&GroupSettings {
+        chunk_bytes: 1,
+        ..settings()
+    });
+}
+
+fn survive(settings: &GroupSettings) {
     let (mut commits, mut reads, mut refused) = (0, 0, 0);
     let seeds = std::env::var("KV_SEEDS").map_or(0..6, |text| {
         let mut parts = text
@@ -319,7 +332,7 @@ fn nothing_acknowledged_is_lost_and_nothing_stale_is_shown() {
     });
     for seed in seeds {
         println!("seed {seed}");
-        let mut chaos = Chaos::new(seed, settings());
+        let mut chaos = Chaos::new(seed, settings.clone());
         for _ in 0..8 {
             chaos.pass(1_500);
             chaos.fault();

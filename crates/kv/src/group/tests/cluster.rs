@@ -32,6 +32,7 @@ impl Cluster {
     pub fn new(seed: u64, voters: u64) -> Cluster {
         let settings = GroupSettings {
             segment_bytes: 64 << 10,
+            chunk_bytes: 1 << 20,
             ..GroupSettings::default()
         };
         Cluster::with(seed, voters, settings)
