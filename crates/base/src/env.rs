@@ -75,6 +75,18 @@ pub trait Env: Send + Sync + 'static {
     /// 64 random bits; not for secrets.
     fn random(&self) -> u64;
 
+    /// Random bytes that nobody can guess: for salts, nonces and keys. A simulated world has no
+    /// secrets.
+    fn secret(&self) -> [u8; 32] {
+        let mut bits = self.random();
+        let mut secret = [0; 32];
+        for part in secret.chunks_exact_mut(8) {
+            part.copy_from_slice(&bits.to_le_bytes());
+            bits = bits.rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        secret
+    }
+
     /// Ready when [`Env::now`] has reached `deadline`.
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
 

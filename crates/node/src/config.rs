@@ -7,6 +7,7 @@ use std::time::Duration;
 use base::{Error, NodeId, Result, SqlState};
 use kv::{GroupSettings, Member};
 
+use crate::secure::Secure;
 use crate::wire::ClusterId;
 
 /// `max_connections` where nobody says otherwise.
@@ -26,6 +27,42 @@ pub struct NodeConfig {
     /// Settings by name, as an operator writes them. What is no setting of a node is the default of
     /// that setting in every session.
     pub settings: BTreeMap<String, String>,
+    /// What proves the password of that role from the first start on, as `pg_authid` keeps it.
+    pub password: Option<String>,
+    /// What encrypts connections; none where nothing is encrypted.
+    pub secure: Option<Arc<dyn Secure>>,
+}
+
+/// Where certificates and keys are, relative to the node's directory; see `real::tls`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct TlsSettings {
+    /// Whether clients may have their connections encrypted.
+    pub ssl: bool,
+    pub cert_file: String,
+    pub key_file: String,
+    /// Whose certificates of clients are taken; empty for nobody's.
+    pub ca_file: String,
+    /// Whether nodes talk encrypted, and only so.
+    pub peer_tls: bool,
+    pub peer_cert_file: String,
+    pub peer_key_file: String,
+    pub peer_ca_file: String,
+}
+
+impl Default for TlsSettings {
+    fn default() -> TlsSettings {
+        TlsSettings {
+            ssl: false,
+            cert_file: "server.crt".to_owned(),
+            key_file: "server.key".to_owned(),
+            ca_file: String::new(),
+            peer_tls: false,
+            peer_cert_file: "node.crt".to_owned(),
+            peer_key_file: "node.key".to_owned(),
+            peer_ca_file: "ca.crt".to_owned(),
+        }
+    }
 }
 
 /// Settings of a node, read.
@@ -36,6 +73,8 @@ pub struct NodeSettings {
     /// How long a session reactor looks for input before it sleeps; where nobody says, that follows
     /// from the cores and nodes of the machine.
     pub spin: Option<Duration>,
+    /// How its connections are encrypted.
+    pub tls: TlsSettings,
     /// What its group is told.
     pub group: GroupSettings,
     /// Defaults of the settings of every session.
@@ -81,6 +120,7 @@ impl NodeSettings {
         let mut read = NodeSettings {
             max_connections: MAX_CONNECTIONS,
             spin: None,
+            tls: TlsSettings::default(),
             group: GroupSettings::default(),
             session: Vec::new(),
         };
@@ -107,6 +147,14 @@ impl NodeSettings {
                 group.standby_timeout = None;
             }
             "quorate.standby_timeout" => group.standby_timeout = Some(duration(value)?),
+            "ssl" => self.tls.ssl = switch(value)?,
+            "ssl_cert_file" => self.tls.cert_file = value.to_owned(),
+            "ssl_key_file" => self.tls.key_file = value.to_owned(),
+            "ssl_ca_file" => self.tls.ca_file = value.to_owned(),
+            "quorate.peer_tls" => self.tls.peer_tls = switch(value)?,
+            "quorate.peer_cert_file" => self.tls.peer_cert_file = value.to_owned(),
+            "quorate.peer_key_file" => self.tls.peer_key_file = value.to_owned(),
+            "quorate.peer_ca_file" => self.tls.peer_ca_file = value.to_owned(),
             "quorate.spin" if value == "off" => self.spin = Some(Duration::ZERO),
             "quorate.spin" => self.spin = Some(duration(value)?),
             "quorate.heartbeat_interval" => group.heartbeat_interval = duration(value)?,
@@ -118,6 +166,14 @@ impl NodeSettings {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+fn switch(value: &str) -> Result<bool, &'static str> {
+    match value {
+        "on" | "true" | "yes" | "1" => Ok(true),
+        "off" | "false" | "no" | "0" => Ok(false),
+        _ => Err("on or off"),
     }
 }
 

@@ -13,12 +13,20 @@
 //!
 //! Everything but [`real`] runs in the simulator as it is.
 
+pub mod access;
 pub mod config;
 pub mod peers;
 pub mod real;
+pub mod secure;
 pub mod server;
 pub mod session;
 pub mod sessions;
 pub mod splice;
 pub mod wait;
 pub mod wire;
+
+/// What is kept of a password: the verifier of `pg_authid`. The salt is taken from `secret`.
+pub fn password_verifier(password: &str, secret: &[u8; 32]) -> String {
+    use sql::functions::scram;
+    scram::verifier(password, &secret[..scram::SALT_BYTES])
+}

@@ -27,6 +27,7 @@ use base::sync::{Event, Mutex};
 use base::{Error, NodeId};
 use kv::{Member, Transport};
 
+use crate::secure::Secure;
 use crate::wait::{either, timeout, Either};
 use crate::wire::{
     put_framed, Answer, ClusterId, Hello, Incoming, Purpose, FRAME_BYTES_MAX, HELLO_BYTES_MAX,
@@ -39,7 +40,7 @@ pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 const WRITE_BYTES: usize = 1 << 20;
 
 /// A connection, or its Hello, that takes longer is given up.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A write that makes no way for so long ends its connection: the other side is gone or stopped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,6 +72,8 @@ pub struct Peers {
     env: Arc<dyn Env>,
     cluster: ClusterId,
     node: NodeId,
+    /// Encrypts connections; none where nodes talk in the clear.
+    secure: Option<Arc<dyn Secure>>,
     outgoing: Vec<Arc<Outgoing>>,
     receiver: OnceLock<Arc<dyn Receiver>>,
 }
@@ -212,12 +215,19 @@ impl Transport for Peers {
 
 impl Peers {
     /// The connections of `node` to the other members; [`Peers::start`] makes them.
-    pub fn new(env: Arc<dyn Env>, cluster: ClusterId, node: NodeId, members: &[Member]) -> Peers {
+    pub fn new(
+        env: Arc<dyn Env>,
+        cluster: ClusterId,
+        node: NodeId,
+        members: &[Member],
+        secure: Option<Arc<dyn Secure>>,
+    ) -> Peers {
         let others = members.iter().filter(|member| member.node != node);
         Peers {
             env,
             cluster,
             node,
+            secure: secure.filter(|secure| secure.serves_nodes()),
             outgoing: others
                 .map(|member| {
                     Arc::new(Outgoing {
@@ -246,10 +256,23 @@ impl Peers {
                 purpose: Purpose::Group,
             };
             let receiver = receiver.clone();
+            let secure = self.secure.clone();
             let start: TaskStart =
-                Box::new(move || Box::pin(keep_connected(env, outgoing, hello, receiver)));
+                Box::new(move || Box::pin(keep_connected(env, secure, outgoing, hello, receiver)));
             self.env.spawn(Reactor::Group, "peer", start);
         }
+    }
+
+    /// Connects to a member for a purpose of its own; see [`greet`].
+    ///
+    /// # Errors
+    /// As [`greet`].
+    pub async fn greet(
+        &self,
+        member: &Member,
+        hello: &Hello,
+    ) -> io::Result<(Box<dyn Stream>, Vec<u8>)> {
+        greet(&*self.env, self.secure.as_deref(), member, hello).await
     }
 
     /// The members that are connected now.
@@ -314,11 +337,15 @@ impl Peers {
 /// needs the leader and it does not lead, `TimedOut`, whatever the network gives.
 pub async fn greet(
     env: &dyn Env,
-    address: &str,
+    secure: Option<&dyn Secure>,
+    member: &Member,
     hello: &Hello,
 ) -> io::Result<(Box<dyn Stream>, Vec<u8>)> {
     let greeting = async {
-        let mut stream = env.net().connect(address).await?;
+        let mut stream = env.net().connect(&member.peer_address).await?;
+        if let Some(secure) = secure {
+            (stream, ()) = secure.connect_node(stream, &member.name).await?;
+        }
         let mut out = Vec::new();
         put_framed(&mut out, &hello.encode());
         write_all(&mut *stream, &out).await?;
@@ -379,6 +406,7 @@ fn invalid(error: Error) -> io::Error {
 /// Connects to a member over and over, and sends what is queued for it.
 async fn keep_connected(
     env: Arc<dyn Env>,
+    secure: Option<Arc<dyn Secure>>,
     outgoing: Arc<Outgoing>,
     hello: Hello,
     receiver: Arc<dyn Receiver>,
@@ -388,7 +416,7 @@ async fn keep_connected(
     // Said once, not at every try.
     let mut last_error = String::new();
     loop {
-        match greet(&*env, &member.peer_address, &hello).await {
+        match greet(&*env, secure.as_deref(), member, &hello).await {
             Ok((mut stream, _)) => {
                 env.log(Severity::Info, &format!("connected to {}", member.name));
                 (pause, last_error) = (RETRY_FIRST, String::new());

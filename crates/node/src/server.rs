@@ -10,6 +10,11 @@
 //!               └── looks again, for at most 10 s, then 57P03
 //! ```
 //!
+//! Encryption ends at the node that the client has reached, and the rules of that node say what the
+//! client has to show; whether it does is found out where it is served ([`pg::auth`]). What the
+//! first knows goes with the Hello. Between nodes everything is encrypted where other machines
+//! could listen ([`crate::access`]).
+//!
 //! A CancelRequest goes to the node whose number stands in the session's (see [`crate::sessions`]).
 //!
 //! # First start
@@ -18,22 +23,28 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::coro;
 use base::engine::Engine;
-use base::env::{sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream};
+use base::env::{
+    sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart,
+};
 use base::sync::Event;
 use base::{Durability, Error, NodeId, Result, SqlState};
 use kv::engine::KvEngine;
 use kv::{Group, GroupConfig, Member};
+use pg::auth::Access;
 use pg::startup::{CancelKey, FirstPacket, StartupParameters};
 
+use sql::session::activity::HbaRule;
+
+use crate::access::{check_exposure, Gate, Listening};
 use crate::config::{NodeConfig, NodeSettings};
-use crate::peers::{answer, greet, read_hello, Peers};
+use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
 use crate::session::{self, SessionContext};
-use crate::sessions::{fatal, lives_on, Sessions};
+use crate::sessions::{fatal, lives_on, Files, Sessions};
 use crate::splice::splice;
 use crate::wait::{either, timeout, Either};
 use crate::wire::{Answer, Hello, Incoming, Purpose};
@@ -63,6 +74,7 @@ pub struct Node {
     engine: Arc<dyn Engine>,
     peers: Arc<Peers>,
     sessions: Arc<Sessions>,
+    gate: Gate,
     /// The catalog's first rows are there and settled.
     is_ready: AtomicBool,
     ready: Event,
@@ -106,6 +118,13 @@ impl Node {
     pub async fn start(env: Arc<dyn Env>, config: NodeConfig) -> Result<Arc<Node>> {
         let settings = config.settings()?;
         let member = config.member()?.clone();
+        let listening = Listening {
+            name: &member.name,
+            sql: &member.sql_address,
+            peer: &member.peer_address,
+        };
+        check_exposure(listening, config.secure.as_deref())?;
+        let gate = Gate::open(env.clone(), &member.sql_address)?;
         let clients = listen(&*env, &member.sql_address)?;
         let others = listen(&*env, &member.peer_address)?;
         let peers = Arc::new(Peers::new(
@@ -113,6 +132,7 @@ impl Node {
             config.cluster,
             config.node,
             &config.members,
+            config.secure.clone(),
         ));
         let group_config = GroupConfig {
             cluster: config.cluster.short(),
@@ -136,10 +156,13 @@ impl Node {
             engine,
             peers: peers.clone(),
             sessions,
+            gate,
             is_ready: AtomicBool::new(false),
             ready: Event::new(),
             next_reactor: AtomicUsize::new(0),
         });
+        let files: Weak<dyn Files> = Arc::downgrade(&(node.clone() as Arc<dyn Files>));
+        node.sessions.serve_files(files);
         peers.start(group);
         node.task(Reactor::Group, "accept peers", |node| {
             Box::pin(accept(node, others, welcome_node))
@@ -167,6 +190,27 @@ impl Node {
             let message = format!("could not close the group in order: {error}");
             self.env.log(Severity::Warning, &message);
         }
+    }
+
+    /// Reads the rules of access and the certificates anew. What cannot be read is logged, and what
+    /// was there before goes on; false then.
+    pub fn reload(&self) -> bool {
+        let secure = self.config.secure.as_deref();
+        let results = [
+            self.gate.reload(),
+            secure.map_or(Ok(()), |secure| secure.reload()),
+        ];
+        let mut all_read = true;
+        for error in results.into_iter().filter_map(Result::err) {
+            all_read = false;
+            let message = format!("the configuration was not reloaded: {}", error.message());
+            self.env.log(Severity::Warning, &message);
+        }
+        if all_read {
+            let message = "read the rules of access and the certificates anew";
+            self.env.log(Severity::Info, message);
+        }
+        all_read
     }
 
     /// The transactions of this node.
@@ -243,6 +287,42 @@ impl Node {
     }
 }
 
+impl Files for Node {
+    fn hba_rules(&self) -> Vec<HbaRule> {
+        self.gate.shown()
+    }
+
+    fn reload(&self) -> bool {
+        for member in &self.config.members {
+            if member.node == self.config.node {
+                continue;
+            }
+            let (peers, member) = (self.peers.clone(), member.clone());
+            let hello = self.hello(member.node, Purpose::Reload);
+            let start: TaskStart = Box::new(move || {
+                Box::pin(async move {
+                    // A node that cannot be reached now reads its files when it starts.
+                    let _ = peers.greet(&member, &hello).await;
+                })
+            });
+            self.env.spawn(Reactor::Group, "reload", start);
+        }
+        Node::reload(self);
+        true
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let tls = &self.settings.tls;
+        vec![
+            ("max_connections", self.settings.max_connections.to_string()),
+            ("ssl", if tls.ssl { "on" } else { "off" }.to_owned()),
+            ("ssl_ca_file", tls.ca_file.clone()),
+            ("ssl_cert_file", tls.cert_file.clone()),
+            ("ssl_key_file", tls.key_file.clone()),
+        ]
+    }
+}
+
 /// Checks the files of a node that does not run. Nothing is changed.
 ///
 /// # Errors
@@ -299,7 +379,8 @@ fn welcome_node(node: &Arc<Node>, connection: Connection) {
 
 /// Reads what a connection of another node is for, and serves it.
 async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> {
-    let Connection { mut stream, .. } = connection;
+    let Connection { stream, .. } = connection;
+    let (mut stream, names) = encrypt(node, stream).await?;
     let mut incoming = Incoming::default();
     let hello = match read_hello(&*node.env, &mut *stream, &mut incoming).await {
         Ok(hello) => hello,
@@ -309,7 +390,8 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
             return Err(error);
         }
     };
-    if let Err(why) = node.peers.check(&hello) {
+    let checked = node.peers.check(&hello);
+    if let Err(why) = checked.and_then(|()| check_names(node, hello.from, names.as_deref())) {
         answer(&mut *stream, &Answer::Refused(why.clone())).await?;
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
@@ -323,6 +405,10 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
                 _ => Ok(()),
             }
         }
+        Purpose::Reload => {
+            node.reload();
+            answer(&mut *stream, &Answer::Welcome).await
+        }
         Purpose::Cancel { pid, secret } => {
             node.sessions.cancel(CancelKey { pid, secret });
             answer(&mut *stream, &Answer::Welcome).await
@@ -331,6 +417,7 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
             client,
             server,
             packet,
+            access,
         } => {
             if node.group.leading().is_none() {
                 return answer(&mut *stream, &Answer::NotLeader).await;
@@ -340,6 +427,7 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
                 from: client,
                 server,
                 packet,
+                access: *access,
                 following: incoming.into_rest(),
             };
             node.task(node.next_reactor(), "session", |node| {
@@ -347,6 +435,37 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
             });
             Ok(())
         }
+    }
+}
+
+/// Encrypts a connection of another node, where nodes talk encrypted: the names that the node's
+/// certificate is for.
+async fn encrypt(
+    node: &Node,
+    stream: Box<dyn Stream>,
+) -> io::Result<(Box<dyn Stream>, Option<Vec<String>>)> {
+    let secure = node.config.secure.as_ref();
+    let Some(secure) = secure.filter(|secure| secure.serves_nodes()) else {
+        return Ok((stream, None));
+    };
+    match timeout(&*node.env, CONNECT_TIMEOUT, secure.accept_node(stream)).await {
+        Some(accepted) => accepted.map(|(stream, names)| (stream, Some(names))),
+        None => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Whether the certificate of the other node is that of the member that it says it is.
+fn check_names(node: &Node, from: NodeId, names: Option<&[String]>) -> Result<(), String> {
+    let Some(names) = names else {
+        return Ok(());
+    };
+    let name = node.member_of(from).map_or("", |member| &member.name);
+    match names.iter().any(|known| known == name) {
+        true => Ok(()),
+        false => Err(format!(
+            "the certificate shown is not that of the node {name}, but for: {}",
+            names.join(", ")
+        )),
     }
 }
 
@@ -374,6 +493,8 @@ struct Client {
     server: String,
     /// Its startup packet.
     packet: Vec<u8>,
+    /// What it has to show.
+    access: Access,
     /// What came after it.
     following: Vec<u8>,
 }
@@ -381,24 +502,27 @@ struct Client {
 fn welcome_client(node: &Arc<Node>, connection: Connection) {
     node.task(node.next_reactor(), "session", |node| {
         Box::pin(async move {
-            let Connection { mut stream, from } = connection;
+            let Connection { stream, from } = connection;
             let env = node.env.clone();
-            let Some(info) = session::read_startup(&mut *stream, &*env).await else {
+            let secure = node.config.secure.as_deref();
+            let Some((stream, info)) = session::read_startup(stream, &*env, secure).await else {
                 return;
             };
             match info.packet {
                 FirstPacket::Cancel(key) => cancel(&node, key).await,
                 FirstPacket::Startup(startup) => {
+                    let server = node.member.sql_address.to_string();
                     let client = Client {
                         stream,
+                        access: node.gate.access(&from, &server, info.tls),
                         from,
-                        server: node.member.sql_address.to_string(),
+                        server,
                         packet: info.bytes,
                         following: info.following,
                     };
                     serve_or_pass_on(node, client, startup).await;
                 }
-                FirstPacket::Encryption => {}
+                FirstPacket::Encryption(_) => {}
             }
         })
     });
@@ -418,7 +542,7 @@ async fn cancel(node: &Node, key: CancelKey) {
         };
         let hello = node.hello(member.node, purpose);
         // A cancel is a wish: PostgreSQL does not say either whether it came true.
-        let _ = greet(&*node.env, &member.peer_address, &hello).await;
+        let _ = node.peers.greet(member, &hello).await;
     }
 }
 
@@ -451,15 +575,16 @@ async fn reach_leader(node: &Node, client: &Client) -> Option<(Box<dyn Stream>, 
         client: client.from.clone(),
         server: client.server.clone(),
         packet: client.packet.clone(),
+        access: Box::new(client.access.clone()),
     };
     let hello = node.hello(leader, purpose);
-    let address = &node.member_of(leader)?.peer_address;
+    let member = node.member_of(leader)?;
     let replaced = async {
         while node.group.leader() == Some(leader) {
             sleep(&*node.env, LEADER_LOOK).await;
         }
     };
-    match either(greet(&*node.env, address, &hello), replaced).await {
+    match either(node.peers.greet(member, &hello), replaced).await {
         Either::First(greeted) => greeted.ok(),
         Either::Second(()) => None,
     }
@@ -503,6 +628,8 @@ async fn serve(node: Arc<Node>, mut client: Client, startup: StartupParameters) 
         interrupts: place.interrupts().clone(),
         activity: place.activity().clone(),
         registry: place.sessions().clone(),
+        access: client.access,
+        mock_key: node.config.cluster.0.to_be_bytes().to_vec(),
         client_address: client.from,
         server_address: client.server,
     };
@@ -535,9 +662,9 @@ async fn prepare_catalog(node: Arc<Node>) {
 
 async fn bootstrap(node: &Node) -> Result<()> {
     let (engine, env) = (node.engine.clone(), node.env.clone());
-    let user = node.config.user.clone();
+    let (user, password) = (node.config.user.clone(), node.config.password.clone());
     let written = coro::run(Arc::default(), move || {
-        sql::session::bootstrap(&*engine, &*env, &user)
+        sql::session::bootstrap(&*engine, &*env, &user, password.as_deref())
     });
     let debt = written.await?;
     node.engine.settle(debt, Durability::On).await

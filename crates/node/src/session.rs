@@ -26,8 +26,8 @@
 //! The statement that runs; where none runs, the wait of what is held first (DESIGN, P5).
 //!
 //! # What it leaves out
-//! Encryption, authentication. Who may come in, and on which node, is decided before
-//! ([`read_startup`] only reads).
+//! On which node a client is served, and which rules it has to pass, is decided before
+//! ([`read_startup`] only reads, and encrypts if it is asked to); what it shows is `pg`'s affair.
 
 use std::future::{poll_fn, Future};
 use std::pin::Pin;
@@ -46,8 +46,10 @@ use pg::seam::Sql;
 use pg::session::{Channel, Identity, Session, Turn};
 use sql::session::activity::{Activity, Registry};
 
-use pg::startup::{self, CancelKey, FirstPacket, StartupParameters};
+use pg::auth::{Access, Tls};
+use pg::startup::{self, CancelKey, Encryption, FirstPacket, StartupParameters};
 
+use crate::secure::Secure;
 use crate::wait::timeout;
 
 /// A client must have said who it is within this time (PostgreSQL's `authentication_timeout`).
@@ -73,33 +75,102 @@ pub struct StartupInfo {
     pub bytes: Vec<u8>,
     /// What came after it.
     pub following: Vec<u8>,
+    /// What TLS tells of the connection, where it is encrypted.
+    pub tls: Option<Tls>,
 }
 
-/// Reads a connection's first packet, refusing encryption. None when there is nothing to serve:
-/// the client is gone, or has been told what is wrong.
-pub async fn read_startup(stream: &mut dyn Stream, env: &dyn Env) -> Option<StartupInfo> {
-    match timeout(env, STARTUP_TIMEOUT, read_first_packet(stream)).await? {
-        Ok(info) => info,
+/// A client at the beginning: its stream, and what TLS tells of it once it is encrypted.
+pub struct Arriving {
+    /// The stream; none while it shakes hands, and if that fails.
+    stream: Option<Box<dyn Stream>>,
+    tls: Option<Tls>,
+}
+
+/// Reads a connection's first packet, and encrypts the connection if the client asks for it and the
+/// node can. None when there is nothing to serve: the client is gone, or has been told what is
+/// wrong.
+pub async fn read_startup(
+    stream: Box<dyn Stream>,
+    env: &dyn Env,
+    secure: Option<&dyn Secure>,
+) -> Option<(Box<dyn Stream>, StartupInfo)> {
+    let mut arriving = Arriving {
+        stream: Some(stream),
+        tls: None,
+    };
+    let read = read_first_packet(&mut arriving, env, secure);
+    let read = timeout(env, STARTUP_TIMEOUT, read).await?;
+    let mut stream = arriving.stream?;
+    match read {
+        Ok(info) => Some((stream, info?)),
         Err(error) => {
-            refuse(stream, env, &error).await;
+            refuse(&mut *stream, env, &error).await;
             None
         }
     }
 }
 
-async fn read_first_packet(stream: &mut dyn Stream) -> Result<Option<StartupInfo>> {
+/// Answers a request for encryption. False when the client is gone.
+async fn encrypt(
+    arriving: &mut Arriving,
+    env: &dyn Env,
+    secure: Option<&dyn Secure>,
+) -> Result<bool> {
+    let Some(mut stream) = arriving.stream.take() else {
+        return Ok(false);
+    };
+    let answer = match secure {
+        Some(_) => [startup::ENCRYPTION_BEGINS],
+        None => [startup::ENCRYPTION_REFUSED],
+    };
+    if env::write_all(&mut *stream, &answer).await.is_err() {
+        return Ok(false);
+    }
+    let Some(secure) = secure else {
+        arriving.stream = Some(stream);
+        return Ok(true);
+    };
+    match secure.accept_client(stream).await {
+        Ok((stream, tls)) => {
+            arriving.stream = Some(stream);
+            arriving.tls = Some(tls);
+            Ok(true)
+        }
+        Err(error) => {
+            let message = format!("could not accept an encrypted connection: {error}");
+            env.log(env::Severity::Info, &message);
+            Ok(false)
+        }
+    }
+}
+
+async fn read_first_packet(
+    arriving: &mut Arriving,
+    env: &dyn Env,
+    secure: Option<&dyn Secure>,
+) -> Result<Option<StartupInfo>> {
     let mut bytes = Vec::new();
     let mut encryption_requests = 0;
     loop {
         match startup::decode(&bytes)? {
-            Some((FirstPacket::Encryption, length)) => {
+            Some((FirstPacket::Encryption(kind), length)) => {
                 encryption_requests += 1;
                 if encryption_requests > startup::ENCRYPTION_REQUESTS_MAX {
                     return Err(violation("encryption was refused"));
                 }
+                let secure = secure.filter(|secure| {
+                    kind == Encryption::Tls && secure.serves_clients() && arriving.tls.is_none()
+                });
+                // What stands behind the request was not encrypted, and is not the client's.
+                if secure.is_some() && bytes.len() > length {
+                    return Err(violation("received unencrypted data after SSL request")
+                        .with_detail(
+                            "This could be either a client-software bug or evidence of an \
+                             attempted man-in-the-middle attack.",
+                        ));
+                }
                 bytes.drain(..length);
-                let answer = [startup::ENCRYPTION_REFUSED];
-                if env::write_all(stream, &answer).await.is_err() {
+                if !encrypt(arriving, env, secure).await? {
                     return Ok(None);
                 }
             }
@@ -109,11 +180,15 @@ async fn read_first_packet(stream: &mut dyn Stream) -> Result<Option<StartupInfo
                     packet,
                     bytes,
                     following,
+                    tls: arriving.tls.take(),
                 }));
             }
             None => {
                 let mut buffer = [0; 1_024];
-                match env::read(stream, &mut buffer).await {
+                let Some(stream) = &mut arriving.stream else {
+                    return Ok(None);
+                };
+                match env::read(&mut **stream, &mut buffer).await {
                     Ok(count) if count > 0 => bytes.extend_from_slice(&buffer[..count]),
                     _ => return Ok(None),
                 }
@@ -151,6 +226,10 @@ pub struct SessionContext {
     pub activity: Arc<Activity>,
     /// The sessions of this node.
     pub registry: Arc<dyn Registry>,
+    /// What the client has to show.
+    pub access: Access,
+    /// The cluster's, for roles that are not there.
+    pub mock_key: Vec<u8>,
     /// Where the client comes from, `ip:port`.
     pub client_address: String,
     /// Where it was accepted, `ip:port`.
@@ -175,6 +254,8 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
         interrupts,
         activity,
         registry,
+        access,
+        mock_key,
         client_address,
         server_address,
     } = context;
@@ -189,6 +270,8 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
         interrupts: interrupts.clone(),
         activity: activity.clone(),
         registry,
+        access,
+        mock_key,
     };
     let start = (engine.clone(), env.clone(), channel.clone());
     let starting = coro::run(interrupts.clone(), move || {

@@ -4,7 +4,7 @@
 //! the node's. So any node can tell where a CancelRequest belongs.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use base::coro::{Interrupt, Interrupts};
 use base::env::Env;
@@ -12,7 +12,7 @@ use base::sync::{Event, Mutex};
 use base::{Error, ErrorClass, Lsn, NodeId, Result, SqlState, Term};
 use kv::Observer;
 use pg::startup::CancelKey;
-use sql::session::activity::{Activity, Registry};
+use sql::session::activity::{Activity, HbaRule, Registry};
 
 /// Bits of a session's number that count sessions of one node; the bits above are the node's.
 const COUNTER_BITS: u32 = 20;
@@ -31,6 +31,19 @@ pub struct Sessions {
     limit: usize,
     state: Mutex<State>,
     ended: Event,
+    files: OnceLock<Weak<dyn Files>>,
+}
+
+/// What sessions ask of their node's files.
+pub trait Files: Send + Sync {
+    /// The rules of access, as they are in the file now.
+    fn hba_rules(&self) -> Vec<HbaRule>;
+
+    /// Has every node read its files anew.
+    fn reload(&self) -> bool;
+
+    /// Settings of the node that sessions can show.
+    fn settings(&self) -> Vec<(&'static str, String)>;
 }
 
 #[derive(Default)]
@@ -92,7 +105,18 @@ impl Sessions {
             limit: limit.min(SESSIONS_MAX),
             state: Mutex::default(),
             ended: Event::new(),
+            files: OnceLock::new(),
         }
+    }
+
+    /// From whom sessions learn of the node's files. Said once.
+    pub fn serve_files(&self, files: Weak<dyn Files>) {
+        let is_first = self.files.set(files).is_ok();
+        assert!(is_first, "a node's files are served once");
+    }
+
+    fn files(&self) -> Option<Arc<dyn Files>> {
+        self.files.get()?.upgrade()
     }
 
     /// Lets one more session in.
@@ -100,7 +124,8 @@ impl Sessions {
     /// # Errors
     /// 53300 when there are too many; 57P03 when the node shuts down.
     pub fn enter(self: &Arc<Self>) -> Result<Place> {
-        let secret = self.env.random() as i32;
+        let secret = self.env.secret();
+        let secret = i32::from_le_bytes([secret[0], secret[1], secret[2], secret[3]]);
         let interrupts = Arc::new(Interrupts::default());
         let mut state = self.state.lock();
         if state.closed {
@@ -197,6 +222,18 @@ impl Registry for Sessions {
         };
         interrupts.raise(interrupt);
         true
+    }
+
+    fn hba_rules(&self) -> Vec<HbaRule> {
+        self.files().map_or(Vec::new(), |files| files.hba_rules())
+    }
+
+    fn reload(&self) -> bool {
+        self.files().is_some_and(|files| files.reload())
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        self.files().map_or(Vec::new(), |files| files.settings())
     }
 }
 

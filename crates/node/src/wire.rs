@@ -17,7 +17,7 @@
 //! | version | 1 byte, [`VERSION`] |
 //! | cluster | 16 bytes |
 //! | from, to | node ids, varints |
-//! | purpose | 1 byte: 1 group, 2 session, 3 cancel; then what belongs to it |
+//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 9 reload; then what belongs to it |
 
 use std::fmt;
 use std::io;
@@ -25,15 +25,18 @@ use std::io;
 use base::codec::{put_bytes, put_varint, Reader};
 use base::env::{read, Stream};
 use base::{Error, NodeId, Result};
+use pg::auth::Access;
 
 /// The version of everything that nodes say to one another; a node of another is refused.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// A frame between nodes may be at most this long; a longer one closes the connection.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
 
 /// A Hello or an answer may be at most this long.
-pub const HELLO_BYTES_MAX: usize = 64 << 10;
+///
+/// A session's Hello carries the rules of access that fit it, [`pg::hba::RULES_MAX`] at most.
+pub const HELLO_BYTES_MAX: usize = 512 << 10;
 
 /// How much is read from a connection at once.
 const READ_BYTES: usize = 64 << 10;
@@ -104,7 +107,11 @@ pub enum Purpose {
         server: String,
         /// The client's startup packet; what it sends after it comes after the welcome.
         packet: Vec<u8>,
+        /// What the client has to show, and what is known of its connection.
+        access: Box<Access>,
     },
+    /// The node is to read its files anew.
+    Reload,
     /// A client's CancelRequest is passed on.
     Cancel {
         /// Which session.
@@ -128,6 +135,7 @@ pub enum Answer {
 const GROUP: u8 = 1;
 const SESSION: u8 = 2;
 const CANCEL: u8 = 3;
+const RELOAD: u8 = 9;
 
 impl Hello {
     /// The bytes, without their length.
@@ -143,12 +151,15 @@ impl Hello {
                 client,
                 server,
                 packet,
+                access,
             } => {
                 out.push(SESSION);
                 put_bytes(&mut out, client.as_bytes());
                 put_bytes(&mut out, server.as_bytes());
                 put_bytes(&mut out, packet);
+                access.encode(&mut out);
             }
+            Purpose::Reload => out.push(RELOAD),
             Purpose::Cancel { pid, secret } => {
                 out.push(CANCEL);
                 out.extend_from_slice(&pid.to_be_bytes());
@@ -181,7 +192,9 @@ impl Hello {
                 client: reader.str()?.to_owned(),
                 server: reader.str()?.to_owned(),
                 packet: reader.bytes()?.to_vec(),
+                access: Box::new(Access::decode(&mut reader)?),
             },
+            RELOAD => Purpose::Reload,
             CANCEL => Purpose::Cancel {
                 pid: i32::from_be_bytes(array(&mut reader)?),
                 secret: i32::from_be_bytes(array(&mut reader)?),
@@ -374,7 +387,9 @@ mod tests {
                 client: "127.0.0.1:4711".to_owned(),
                 server: "127.0.0.2:5433".to_owned(),
                 packet: vec![0, 1, 2],
+                access: Box::new(Access::trusted()),
             },
+            Purpose::Reload,
             Purpose::Cancel { pid: 7, secret: -9 },
         ];
         for purpose in purposes {

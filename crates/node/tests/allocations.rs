@@ -112,6 +112,7 @@ fn start(directory: &std::path::Path) -> (Arc<RealEnv>, Arc<Node>, String) {
         session_reactors: 1,
         spin: Duration::ZERO,
         routes: Vec::new(),
+        reaches_beyond: false,
     })
     .expect("the machine");
     let address = free_address();
@@ -130,6 +131,8 @@ fn start(directory: &std::path::Path) -> (Arc<RealEnv>, Arc<Node>, String) {
         members: vec![member],
         user: "ann".to_owned(),
         settings: BTreeMap::new(),
+        password: None,
+        secure: None,
     };
     let node_env: Arc<dyn Env> = env.clone();
     let node = env

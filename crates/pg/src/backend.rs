@@ -297,6 +297,34 @@ fn put_authentication(out: &mut Vec<u8>, kind: i32) {
     put_message(out, b'R', |out| out.extend_from_slice(&kind.to_be_bytes()));
 }
 
+/// AuthenticationSASLContinue.
+pub const SASL_CONTINUE: i32 = 11;
+
+/// AuthenticationSASLFinal.
+pub const SASL_FINAL: i32 = 12;
+
+/// AuthenticationSASL.
+const SASL: i32 = 10;
+
+/// Appends an AuthenticationSASL that offers mechanisms.
+pub fn put_sasl_mechanisms(out: &mut Vec<u8>, mechanisms: &[&str]) {
+    put_message(out, b'R', |out| {
+        out.extend_from_slice(&SASL.to_be_bytes());
+        mechanisms
+            .iter()
+            .for_each(|name| put_cstr(out, name.as_bytes()));
+        out.push(0);
+    });
+}
+
+/// Appends what a mechanism says: [`SASL_CONTINUE`] or [`SASL_FINAL`].
+pub fn put_sasl_data(out: &mut Vec<u8>, kind: i32, data: &[u8]) {
+    put_message(out, b'R', |out| {
+        out.extend_from_slice(&kind.to_be_bytes());
+        out.extend_from_slice(data);
+    });
+}
+
 /// Appends a ParameterDescription.
 pub fn put_parameter_description(out: &mut Vec<u8>, types: impl ExactSizeIterator<Item = u32>) {
     put_message(out, b't', |out| {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`frame`] | a stream cut into messages, and the pieces of messages |
 //! | [`startup`] | the first packet of a connection |
+//! | [`auth`], [`hba`] | who may come in, and what a client must show |
 //! | [`frontend`], [`backend`] | the messages of the two sides, decoded and encoded |
 //! | [`output`] | what a session says, held until its debt is paid |
 //! | `replies` | what statements show, as messages |
@@ -14,10 +15,12 @@
 //!
 //! Nothing here reads, writes or keeps time: a driver feeds bytes in and takes them out.
 
+pub mod auth;
 pub mod backend;
 pub mod client;
 pub mod frame;
 pub mod frontend;
+pub mod hba;
 pub mod output;
 mod replies;
 pub mod script;

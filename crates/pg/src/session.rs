@@ -23,8 +23,7 @@
 //! [`HELD_OUTPUT_BYTES_MAX`] the statement waits until some has left.
 //!
 //! # What it leaves out
-//! The function call protocol (0A000), authentication (everybody on loopback is trusted),
-//! the `F`, `L` and `R` fields of errors, which name PostgreSQL's source files.
+//! The function call protocol (0A000), and the `F`, `L` and `R` fields of errors, which name PostgreSQL's source files.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -42,6 +41,7 @@ use base::sync::Event;
 use sql::session as sql;
 use sql::{Executed, Format, Oid, Param, SessionStart};
 
+use crate::auth::{Access, Request};
 use crate::backend::{self, Backend, Severity, TransactionStatus};
 use crate::frame::{violation, Framer, Message, Side};
 use crate::frontend::{Bind, Formats, Frontend, Parse, Target};
@@ -200,6 +200,10 @@ pub struct Identity {
     pub activity: Arc<Activity>,
     /// The sessions of this node.
     pub registry: Arc<dyn Registry>,
+    /// What is known of the connection.
+    pub access: Access,
+    /// The cluster's, for roles that are not there ([`crate::auth::scram::Exchange::mock`]).
+    pub mock_key: Vec<u8>,
 }
 
 impl std::fmt::Debug for Identity {
@@ -307,11 +311,11 @@ enum Step {
 }
 
 impl Session {
-    /// Begins a session, inside a coroutine: checks the role and the database, and answers the
-    /// startup message.
+    /// Begins a session, inside a coroutine: lets the client show who it is, checks the role and the
+    /// database, and answers the startup message.
     ///
     /// # Errors
-    /// Those that end the connection: 28000, 3D000, settings that are refused.
+    /// Those that end the connection: 28P01, 28000, 3D000, 53300, settings that are refused.
     pub fn start(
         engine: Arc<dyn Engine>,
         env: Arc<dyn Env>,
@@ -327,7 +331,19 @@ impl Session {
             interrupts,
             activity,
             registry,
+            access,
+            mock_key,
         } = identity;
+        let request = Request {
+            engine: &engine,
+            env: &*env,
+            channel: &channel,
+            startup: &startup,
+            client: client.as_ref().map(|(address, _)| &address[..]),
+            access: &access,
+            mock_key: &mock_key,
+        };
+        request.authenticate().map_err(into_fatal)?;
         let (client_address, client_port) = client.unzip();
         let start = SessionStart {
             user: startup.user,
@@ -340,6 +356,7 @@ impl Session {
             defaults,
             settings: startup.settings,
             activity,
+            tls: access.tls_info(),
             registry: Some(registry),
         };
         let sql = sql::Session::new(engine, env.clone(), start).map_err(into_fatal)?;

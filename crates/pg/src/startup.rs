@@ -1,7 +1,8 @@
 //! The first packet of a connection: who wants what, before any typed message.
 //!
 //! ```text
-//! SSLRequest | GSSENCRequest   answered 'N' (neither is there yet), then another packet follows
+//! SSLRequest                   answered 'S', then TLS begins; or 'N' where there is none
+//! GSSENCRequest                answered 'N'; another packet follows
 //! CancelRequest                pid and secret of another session; the connection ends
 //! StartupMessage               user, database, settings; the session begins
 //! ```
@@ -18,7 +19,10 @@ pub const STARTUP_BYTES_MAX: usize = 10_000;
 /// Encryption may be asked for this often before the connection is closed.
 pub const ENCRYPTION_REQUESTS_MAX: usize = 2;
 
-/// What SSLRequest and GSSENCRequest are answered with.
+/// What SSLRequest is answered with where TLS begins.
+pub const ENCRYPTION_BEGINS: u8 = b'S';
+
+/// What SSLRequest and GSSENCRequest are answered with otherwise.
 pub const ENCRYPTION_REFUSED: u8 = b'N';
 
 const PROTOCOL_MAJOR: u32 = 3;
@@ -39,11 +43,20 @@ pub struct CancelKey {
     pub secret: i32,
 }
 
+/// A way to encrypt a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// SSLRequest.
+    Tls,
+    /// GSSENCRequest.
+    Gss,
+}
+
 /// A first packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FirstPacket {
     /// SSLRequest or GSSENCRequest.
-    Encryption,
+    Encryption(Encryption),
     /// CancelRequest.
     Cancel(CancelKey),
     /// StartupMessage.
@@ -89,7 +102,10 @@ fn decode_packet(packet: &[u8]) -> Result<FirstPacket> {
     match version {
         SSL_REQUEST | GSSENC_REQUEST => {
             reader.finish()?;
-            Ok(FirstPacket::Encryption)
+            Ok(FirstPacket::Encryption(match version {
+                SSL_REQUEST => Encryption::Tls,
+                _ => Encryption::Gss,
+            }))
         }
         CANCEL_REQUEST => {
             let key = CancelKey {
@@ -282,7 +298,8 @@ mod tests {
         );
         let mut bytes = Vec::new();
         put_ssl_request(&mut bytes);
-        assert_eq!(decode(&bytes).unwrap(), Some((FirstPacket::Encryption, 8)));
+        let packet = FirstPacket::Encryption(Encryption::Tls);
+        assert_eq!(decode(&bytes).unwrap(), Some((packet, 8)));
     }
 
     #[test]

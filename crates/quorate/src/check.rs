@@ -43,6 +43,7 @@ fn check(node: &NodeAddress, dir: &Path) -> Result<String, Failure> {
         session_reactors: 1,
         spin: Duration::ZERO,
         routes: Vec::new(),
+        reaches_beyond: false,
     };
     let env = RealEnv::start(&options).map_err(|error| error.to_string())?;
     let node_env: Arc<dyn Env> = env.clone();

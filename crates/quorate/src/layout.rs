@@ -86,6 +86,9 @@ pub struct NodeFile {
     /// Where this node connects to in place of another's address for nodes, by the other's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub routes: BTreeMap<String, SocketAddr>,
+    /// What proves the password of that user at the first start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
 }
 
 /// A way from one node to another, past a relay.
@@ -232,6 +235,7 @@ pub fn write(
     user: &str,
     settings: &BTreeMap<String, String>,
     routes: &[Route],
+    password: Option<&str>,
 ) -> Result<(), Failure> {
     for node in &cluster.nodes {
         let node_dir = node_dir(dir, node);
@@ -249,8 +253,14 @@ pub fn write(
                 .filter(|route| route.from == node.name)
                 .map(|route| (route.to.clone(), route.via))
                 .collect(),
+            password: password.map(str::to_owned),
         };
-        write_file(&node_dir.join(NODE_FILE), &file)?;
+        let path = node_dir.join(NODE_FILE);
+        write_file(&path, &file)?;
+        if password.is_some() {
+            host::make_private(&path)
+                .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+        }
     }
     write_file(&dir.join(CLUSTER_FILE), cluster)
 }
@@ -305,6 +315,8 @@ impl NodeFile {
             members: members.collect(),
             user: self.user.clone(),
             settings: self.settings.clone(),
+            password: self.password.clone(),
+            secure: None,
         })
     }
 }
@@ -405,7 +417,7 @@ mod tests {
         };
         let settings = [("synchronous_commit".to_owned(), "local".to_owned())].into();
         let route: Route = "n2-n3=127.0.0.1:9".parse().unwrap();
-        write(dir.path(), &cluster, "ann", &settings, &[route]).unwrap();
+        write(dir.path(), &cluster, "ann", &settings, &[route], None).unwrap();
         assert_eq!(read_cluster(dir.path()).unwrap(), Some(cluster.clone()));
         let second = read_node(&node_dir(dir.path(), &cluster.nodes[1])).unwrap();
         assert_eq!(second.this().unwrap(), &cluster.nodes[1]);

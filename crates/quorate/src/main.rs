@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+mod cert;
 mod check;
+mod init;
 mod lab;
 mod layout;
 mod sim;
@@ -49,6 +51,10 @@ enum Command {
     Start(start::Options),
     /// Stop one node, or all nodes of a cluster's directory
     Stop(DataDir),
+    /// Make the directories of a cluster on several machines
+    Init(init::Options),
+    /// Make certificates for a cluster and its clients
+    Cert(cert::Options),
     /// Show the nodes of a cluster
     Status(status::Options),
     /// Check the files of a node, or of all nodes of a cluster, while they are stopped
@@ -72,6 +78,8 @@ fn main() -> ExitCode {
         Command::Up(options) => up::run(&options),
         Command::Start(options) => start::run(&options),
         Command::Stop(options) => stop::run(&options.data),
+        Command::Init(options) => init::run(&options),
+        Command::Cert(options) => cert::run(&options),
         Command::Status(options) => status::run(&options),
         Command::Check(options) => check::run(&options),
         Command::Lab(options) => lab::run(&options),

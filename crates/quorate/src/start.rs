@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{Env, Severity};
+use node::real::tls::RealTls;
 use node::real::{host, http, RealEnv, RealOptions};
 use node::server::Node;
 
@@ -31,11 +32,15 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     host::raise_file_limit();
     let file = layout::read_node(&options.data)?;
     let this = file.this()?.clone();
-    let config = file.config()?;
+    let mut config = file.config()?;
     let settings = config.settings();
     let settings = settings.map_err(|error| error.message().to_owned())?;
-    let env = RealEnv::start(&real_options(options, &file, settings.spin)?)
-        .map_err(|error| format!("could not start {}: {error}", this.name))?;
+    config.secure = RealTls::open(&options.data, &settings.tls)
+        .map_err(|error| format!("could not start {}: {}", this.name, crate::explain(&error)))?;
+    let mut real = real_options(options, &file, settings.spin)?;
+    real.reaches_beyond = config.secure.is_some();
+    let env =
+        RealEnv::start(&real).map_err(|error| format!("could not start {}: {error}", this.name))?;
     let node_env: Arc<dyn Env> = env.clone();
     let node = env
         .block_on("start", {
@@ -50,7 +55,15 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let message = format!("{} takes clients at {}", this.name, this.sql_address);
     env.log(Severity::Info, &message);
 
-    while host::wait_for_stop(LOOK).is_none() {}
+    loop {
+        match host::wait_for_stop(LOOK) {
+            Some(signal) if host::is_reload(signal) => {
+                node.reload();
+            }
+            Some(_) => break,
+            None => {}
+        }
+    }
     env.log(Severity::Info, "told to stop");
     env.block_on("stop", move || async move { node.stop().await })
         .map_err(|error| error.to_string())?;
@@ -78,5 +91,6 @@ fn real_options(
         session_reactors: (cores / nodes).max(1),
         routes: file.routes()?,
         spin: spin.unwrap_or(if nodes > cores { Duration::ZERO } else { SPIN }),
+        reaches_beyond: false,
     })
 }

@@ -69,7 +69,7 @@ pub struct Options {
     routes: Vec<Route>,
 }
 
-fn parse_setting(text: &str) -> Result<(String, String), String> {
+pub fn parse_setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("not of the form name=value")?;
     let name = name.trim().to_ascii_lowercase();
     match name.is_empty() {
@@ -109,6 +109,7 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
     let asked = Topology::of(options, old.as_ref())?;
     let first = old.as_ref().and_then(|old| old.nodes.first());
     if let Some(old) = &old {
+        refuse_elsewhere(&options.data, &old.nodes)?;
         refuse_running(&options.data, &old.nodes)?;
     }
     let ports = [options.port, options.http_port, options.peer_port];
@@ -149,7 +150,7 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
         }
     }
     let (user, routes) = (host::user(), &options.routes);
-    layout::write(&options.data, &cluster, &user, &settings, routes)?;
+    layout::write(&options.data, &cluster, &user, &settings, routes, None)?;
     Ok(cluster)
 }
 
@@ -235,6 +236,21 @@ fn keep_places(nodes: &mut [NodeAddress], old: &[NodeAddress]) {
     }
 }
 
+/// The nodes of `quorate init` belong to machines of their own.
+fn refuse_elsewhere(dir: &Path, nodes: &[NodeAddress]) -> Result<(), Failure> {
+    let is_elsewhere = |node: &&NodeAddress| !node.sql_address.ip().is_loopback();
+    match nodes.iter().find(is_elsewhere) {
+        None => Ok(()),
+        Some(node) => Err(format!(
+            "{} belongs to the machine with the address {}; start it there with: quorate start \
+             --data {}",
+            node.name,
+            node.sql_address.ip(),
+            layout::node_dir(dir, node).display()
+        )),
+    }
+}
+
 fn refuse_running(dir: &Path, nodes: &[NodeAddress]) -> Result<(), Failure> {
     for node in nodes {
         if let Some(pid) = host::owner(&layout::node_dir(dir, node)) {
@@ -303,7 +319,7 @@ fn check_free(name: &str, address: SocketAddr) -> Result<(), Failure> {
     })
 }
 
-fn new_cluster_id() -> Result<ClusterId, Failure> {
+pub fn new_cluster_id() -> Result<ClusterId, Failure> {
     let seed = host::seed().map_err(|error| format!("no randomness: {error}"))?;
     let mut id = [0; 16];
     id.copy_from_slice(&seed[..16]);

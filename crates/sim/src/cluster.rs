@@ -126,6 +126,8 @@ impl Cluster {
             members: self.members.clone(),
             user: "postgres".to_owned(),
             settings: self.settings.clone(),
+            password: None,
+            secure: None,
         }
     }
 

@@ -86,11 +86,12 @@ fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
         session_reactors: 1,
         spin: Duration::ZERO,
         routes: Vec::new(),
+        reaches_beyond: false,
     })
     .unwrap();
     let this = &members[id as usize - 1];
     let listener = env.net().listen(&this.peer_address).unwrap();
-    let peers = Peers::new(env.clone(), ClusterId(cluster), NodeId(id), members);
+    let peers = Peers::new(env.clone(), ClusterId(cluster), NodeId(id), members, None);
     let (peers, received) = (Arc::new(peers), Arc::new(Received::default()));
     let accepting = peers.clone();
     let start: TaskStart = Box::new(move || Box::pin(accept(accepting, listener)));
@@ -146,11 +147,11 @@ fn another_cluster_is_refused() {
         to: NodeId(2),
         purpose: Purpose::Group,
     };
-    let (env, address) = (first.env.clone(), members[1].peer_address.clone());
+    let (env, member) = (first.env.clone(), members[1].clone());
     let greeted = first
         .env
         .block_on("greet", || async move {
-            greet(&*env, &address, &hello).await.map(drop)
+            greet(&*env, None, &member, &hello).await.map(drop)
         })
         .unwrap();
     let error = greeted.unwrap_err();
@@ -170,9 +171,10 @@ fn only_the_right_nodes_are_welcome() {
         session_reactors: 1,
         spin: Duration::ZERO,
         routes: Vec::new(),
+        reaches_beyond: false,
     })
     .unwrap();
-    let peers = Peers::new(env, ClusterId(7), NodeId(1), &members);
+    let peers = Peers::new(env, ClusterId(7), NodeId(1), &members, None);
     let hello = |from, to| Hello {
         cluster: ClusterId(7),
         from: NodeId(from),

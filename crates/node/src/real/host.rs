@@ -16,6 +16,13 @@ pub fn seed() -> io::Result<[u8; 32]> {
     Ok(seed)
 }
 
+/// Seconds since 1970, by the wall clock.
+pub fn unix_time() -> i64 {
+    /// 2000-01-01, from which Quorate counts.
+    const EPOCH: i64 = 946_684_800;
+    super::clock::wall_clock().0.div_euclid(1_000_000) + EPOCH
+}
+
 /// The whole text of a file.
 ///
 /// # Errors
@@ -39,6 +46,53 @@ pub fn write_text(path: &Path, text: &str) -> io::Result<()> {
         fs::File::open(dir)?.sync_all()?;
     }
     Ok(())
+}
+
+/// Refuses a secret that others than its owner may read, as PostgreSQL does.
+///
+/// # Errors
+/// `PermissionDenied` when they may; whatever the system refuses.
+pub fn check_secret(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = fs::metadata(path)?;
+    // One that belongs to root may be readable by a group of the node's.
+    let others = if metadata.uid() == 0 { 0o027 } else { 0o077 };
+    match metadata.mode() & others {
+        0 => Ok(()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "private key file \"{}\" has group or world access; make it readable by its owner \
+                 only (chmod 600)",
+                path.display()
+            ),
+        )),
+    }
+}
+
+/// Keeps others than its owner from reading a file.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+/// Writes a new file that nobody but its owner may read.
+///
+/// # Errors
+/// `AlreadyExists` when there is one; whatever the system refuses.
+pub fn write_secret(path: &Path, text: &str) -> io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = fs::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 /// Makes a directory and its parents.
@@ -174,6 +228,11 @@ fn stop_signals() -> libc::sigset_t {
 pub fn hold_stop_signals() {
     // SAFETY: the set is valid.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &stop_signals(), std::ptr::null_mut()) };
+}
+
+/// Whether a signal asks to read files anew rather than to stop.
+pub fn is_reload(signal: i32) -> bool {
+    signal == libc::SIGHUP
 }
 
 /// Blocks until the process is told to stop, at most for `timeout`. Returns the signal.

@@ -22,6 +22,7 @@ mod clock;
 mod disk;
 mod net;
 mod reactor;
+pub mod tls;
 
 pub mod host;
 pub mod http;
@@ -64,6 +65,8 @@ pub struct RealOptions {
     /// Addresses that are reached through others: what would connect to the first connects to the
     /// second, where a relay listens.
     pub routes: Vec<(SocketAddr, SocketAddr)>,
+    /// Whether it may listen where other machines can connect; the node checks on what terms.
+    pub reaches_beyond: bool,
 }
 
 /// One node's access to the real world.
@@ -86,7 +89,7 @@ impl RealEnv {
         Ok(Arc::new(RealEnv {
             name: options.name.clone(),
             disk: Arc::new(disk),
-            net: Arc::new(RealNet::new(options.routes.clone())),
+            net: Arc::new(RealNet::new(options.routes.clone(), options.reaches_beyond)),
             random: Mutex::new(Xoshiro256PlusPlus::from_seed(host::seed()?)),
             reactors: Reactors::start(options.session_reactors, options.spin)?,
         }))
@@ -130,6 +133,14 @@ impl Env for RealEnv {
 
     fn random(&self) -> u64 {
         self.random.lock().next_u64()
+    }
+
+    fn secret(&self) -> [u8; 32] {
+        // A node that cannot have secrets must not go on as if it had.
+        host::seed().unwrap_or_else(|error| {
+            self.stop_node(&format!("the system gives no randomness: {error}"));
+            unreachable!("the node has stopped")
+        })
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {

@@ -31,12 +31,17 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 /// The network of this machine.
 pub struct RealNet {
     routes: Vec<(SocketAddr, SocketAddr)>,
+    /// Whether sockets may listen where other machines can connect.
+    reaches_beyond: bool,
 }
 
 impl RealNet {
     /// The network, in which the first address of each route is reached at the second.
-    pub fn new(routes: Vec<(SocketAddr, SocketAddr)>) -> RealNet {
-        RealNet { routes }
+    pub fn new(routes: Vec<(SocketAddr, SocketAddr)>, reaches_beyond: bool) -> RealNet {
+        RealNet {
+            routes,
+            reaches_beyond,
+        }
     }
 
     fn route(&self, address: SocketAddr) -> SocketAddr {
@@ -56,7 +61,7 @@ fn parse(address: &str) -> io::Result<SocketAddr> {
 impl Net for RealNet {
     fn listen(&self, address: &str) -> io::Result<Box<dyn Listener>> {
         Ok(Box::new(RealListener {
-            unregistered: Some(bind(parse(address)?)?),
+            unregistered: Some(listen(parse(address)?, self.reaches_beyond)?),
             listener: None,
         }))
     }
@@ -74,11 +79,16 @@ impl Net for RealNet {
 /// A socket that listens on loopback, and that a restarted node can take over at once.
 ///
 /// # Errors
-/// `PermissionDenied` for an address that other machines can reach: there is no authentication yet.
+/// `PermissionDenied` for an address that other machines can reach.
 pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
-    if !address.ip().is_loopback() {
+    listen(address, false)
+}
+
+fn listen(address: SocketAddr, reaches_beyond: bool) -> io::Result<std::net::TcpListener> {
+    if !address.ip().is_loopback() && !reaches_beyond {
         let message = format!(
-            "{} is not a loopback address, and without authentication no other is listened on",
+            "{} is not a loopback address, and without authentication and encryption no other is \
+             listened on",
             address.ip()
         );
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));

@@ -15,6 +15,7 @@ fn env(dir: &std::path::Path, spin: Duration) -> Arc<RealEnv> {
         session_reactors: 2,
         spin,
         routes: Vec::new(),
+        reaches_beyond: false,
     })
     .unwrap()
 }

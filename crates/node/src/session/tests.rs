@@ -39,13 +39,13 @@ fn startup_packet() -> Vec<u8> {
 fn first_packet(bytes: &[u8]) -> (Option<StartupInfo>, Vec<u8>) {
     let env = WorldEnv::default();
     let client = ClientEnd::default();
-    let mut stream = client.server_end();
+    let stream = client.server_end();
     client.send(bytes);
     client.close();
     let info = {
-        let read = pin!(read_startup(&mut *stream, &env));
+        let read = pin!(read_startup(stream, &env, None));
         match poll(read) {
-            Poll::Ready(info) => info,
+            Poll::Ready(read) => read.map(|(_, info)| info),
             Poll::Pending => panic!("the stream has ended"),
         }
     };
@@ -96,9 +96,8 @@ fn nonsense_is_told_what_is_wrong() {
 fn a_silent_client_is_given_up() {
     let env = WorldEnv::default();
     let client = ClientEnd::default();
-    let mut stream = client.server_end();
     client.send(b"\0\0");
-    let mut read = pin!(read_startup(&mut *stream, &env));
+    let mut read = pin!(read_startup(client.server_end(), &env, None));
     assert!(poll(read.as_mut()).is_pending());
     env.0.pass(STARTUP_TIMEOUT - Duration::from_secs(1));
     assert!(poll(read.as_mut()).is_pending());

@@ -371,6 +371,50 @@ pub fn load_for(
     Ok((known, load(txn, version, database)?))
 }
 
+/// The role of that name, if there is one.
+pub fn role_named(txn: &mut dyn Transaction, name: &str) -> Result<Option<Role>> {
+    let mut row = Vec::new();
+    if !txn.get(NAMES, &name_key(NameClass::Role, 0, 0, name)?, &mut row)? {
+        return Ok(None);
+    }
+    let oid = number(&Row::parse(&row)?, 0)?;
+    match txn.get(ROLES, &oid_key(&[oid]), &mut row)? {
+        true => cluster::role_of(oid, &Row::parse(&row)?).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// The names of a role and of all roles whose member it is, directly or not.
+pub fn roles_of(txn: &mut dyn Transaction, role: &Role) -> Result<Vec<String>> {
+    let mut names: Vec<(u32, String)> = Vec::new();
+    scan(txn, ROLES, &[], 1, |oids, row| {
+        names.push((oids[0], text(&Row::parse(row)?, 0)?));
+        Ok(())
+    })?;
+    let mut members: Vec<(u32, u32)> = Vec::new();
+    scan(txn, cluster::MEMBERS, &[], 2, |oids, _| {
+        members.push((oids[0], oids[1]));
+        Ok(())
+    })?;
+    let (roles, memberships) = super::access::predefined();
+    names.extend(roles.into_iter().map(|role| (role.oid, role.name)));
+    let predefined = memberships.into_iter();
+    members.extend(predefined.map(|known| (known.role, known.member)));
+    let mut found = vec![role.oid];
+    let mut at = 0;
+    while at < found.len() {
+        let own = found[at];
+        at += 1;
+        for (group, member) in &members {
+            if *member == own && !found.contains(group) {
+                found.push(*group);
+            }
+        }
+    }
+    let names = names.into_iter().filter(|(oid, _)| found.contains(oid));
+    Ok(names.map(|(_, name)| name).collect())
+}
+
 pub(super) fn scan(
     txn: &mut dyn Transaction,
     tree: TreeId,
@@ -414,7 +458,12 @@ pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u32> {
 }
 
 /// First start of a cluster: see [`crate::session::bootstrap`].
-pub fn bootstrap(txn: &mut dyn Transaction, engine: &dyn Engine, user: &str) -> Result<()> {
+pub fn bootstrap(
+    txn: &mut dyn Transaction,
+    engine: &dyn Engine,
+    user: &str,
+    password: Option<&str>,
+) -> Result<()> {
     let mut batch = RowBatch::default();
     txn.scan(
         DATABASES,
@@ -454,6 +503,7 @@ pub fn bootstrap(txn: &mut dyn Transaction, engine: &dyn Engine, user: &str) -> 
             create_database: true,
             replication: true,
             bypass_rls: own,
+            password: password.filter(|_| name == user).map(str::to_owned),
             ..Role::default()
         };
         insert_role(txn, &role)?;

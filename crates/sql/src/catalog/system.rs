@@ -29,6 +29,7 @@ use crate::exec::Exec;
 use crate::plan::Row;
 use crate::types::{Datum, TypeId};
 
+mod access;
 mod builtin;
 mod locks;
 mod objects;
@@ -54,6 +55,8 @@ const SESSION: &[&SystemTable] = &[
     &settings::SETTINGS,
     &settings::PREPARED,
     &locks::LOCKS,
+    &access::HBA_RULES,
+    &access::SSL,
     &sessions::ACTIVITY,
     &replication::REPLICATION,
     &replication::SLOTS,
@@ -252,13 +255,20 @@ pub fn has_lookup(table: &Table, column: usize) -> bool {
     (ty.is_oid_like() || ty == TypeId::NAME) && !session
 }
 
-/// Relations that not everyone may read: they hold passwords.
-const SECRET: [&str; 3] = ["pg_authid", "pg_shadow", "pg_user_mapping"];
+/// Relations that not everyone may read: they hold passwords, or say who gets in.
+const SECRET: [&str; 4] = [
+    "pg_authid",
+    "pg_shadow",
+    "pg_user_mapping",
+    "pg_hba_file_rules",
+];
 
 /// Whether everyone may read a relation unless someone says otherwise.
 pub fn is_readable(oid: u32) -> bool {
     relations::by_oid(oid).is_some_and(|known| !SECRET.contains(&known.table.name.as_str()))
-        || SESSION.iter().any(|known| known.oid == oid)
+        || SESSION
+            .iter()
+            .any(|known| known.oid == oid && !SECRET.contains(&known.name))
 }
 
 /// The comment on what is there from the start.

@@ -12,6 +12,23 @@ use crate::types::Datum;
 /// How often `pg_terminate_backend` looks whether the session is gone.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// `pg_reload_conf`: the settings of the cluster come in force, and every node reads its files anew.
+///
+/// # Errors
+/// 42501 for whoever is no superuser.
+pub(super) fn reload(cx: &mut Exec<'_>) -> Result<Datum> {
+    let user = cx.session.settings.current_user();
+    if !cx.catalog.role(user).is_some_and(|role| role.superuser) {
+        let message = "permission denied for function pg_reload_conf";
+        return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+    }
+    crate::session::reload(&cx.session.engine)?;
+    let registry = cx.session.start.registry.as_ref();
+    Ok(Datum::Bool(
+        registry.is_none_or(|registry| registry.reload()),
+    ))
+}
+
 /// `pg_cancel_backend`, and the first half of `pg_terminate_backend`.
 ///
 /// # Errors

@@ -26,17 +26,9 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
         "getdatabaseencoding" | "pg_client_encoding" => Ok(Datum::text("UTF8")),
         "current_setting" => current_setting(cx, args),
         "set_config" => set_config(cx, args),
-        "pg_reload_conf" => {
-            let own = cx.catalog.role(cx.session.settings.current_user());
-            if !own.is_some_and(|own| own.superuser) {
-                let message = "permission denied for function pg_reload_conf";
-                return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
-            }
-            crate::session::reload(&cx.session.engine)?;
-            Ok(Datum::Bool(true))
-        }
         "pg_backend_pid" => Ok(Datum::Int4(cx.session.start.backend_pid)),
         "pg_cancel_backend" => activity::interrupt(cx, &args[0], Interrupt::Cancel),
+        "pg_reload_conf" => activity::reload(cx),
         "pg_terminate_backend" => activity::terminate(cx, args),
         "inet_client_addr" => Ok(text_or_null(cx.session.start.client_address.as_deref())),
         "inet_client_port" => Ok(port(cx.session.start.client_port)),

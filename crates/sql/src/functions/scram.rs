@@ -12,6 +12,9 @@
 /// How often the password is hashed.
 const ITERATIONS: u32 = 4_096;
 
+/// Bytes of a salt, as in PostgreSQL.
+pub const SALT_BYTES: usize = 16;
+
 /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 const ROUNDS: [u32; 64] = [
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -111,8 +114,10 @@ fn salted(password: &str, salt: &[u8]) -> [u8; 32] {
     out
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Bytes as base64, padded.
+pub fn base64(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
         let mut group = [0; 3];
@@ -130,9 +135,76 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
+/// The bytes of padded base64; none for anything else.
+pub fn from_base64(text: &str) -> Option<Vec<u8>> {
+    if text.len() % 4 != 0 {
+        return None;
+    }
+    let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+    let letters = &text.as_bytes()[..text.len() - padding];
+    if padding > 2 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(letters.len() * 3 / 4);
+    for group in letters.chunks(4) {
+        let mut bits = 0u32;
+        for place in 0..4 {
+            let value = match group.get(place) {
+                Some(letter) => LETTERS.iter().position(|known| known == letter)? as u32,
+                None => 0,
+            };
+            bits = bits << 6 | value;
+        }
+        out.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    Some(out)
+}
+
+/// What is kept of a password, taken apart.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Verifier {
+    /// How often the password was hashed.
+    pub iterations: u32,
+    /// Its salt.
+    pub salt: Vec<u8>,
+    /// The hash of the client's key, against which a proof is checked.
+    pub stored_key: [u8; 32],
+    /// The key with which the server proves that it knows the verifier.
+    pub server_key: [u8; 32],
+}
+
+impl std::fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Verifier({} iterations)", self.iterations)
+    }
+}
+
+impl Verifier {
+    /// Reads `SCRAM-SHA-256$iterations:salt$stored:server`; none for anything else.
+    pub fn parse(text: &str) -> Option<Verifier> {
+        let mut parts = text.split('$');
+        if parts.next()? != "SCRAM-SHA-256" {
+            return None;
+        }
+        let (iterations, salt) = parts.next()?.split_once(':')?;
+        let (stored, server) = parts.next()?.split_once(':')?;
+        if parts.next().is_some() {
+            return None;
+        }
+        Some(Verifier {
+            iterations: iterations.parse().ok().filter(|count| *count > 0)?,
+            salt: from_base64(salt)?,
+            stored_key: from_base64(stored)?.try_into().ok()?,
+            server_key: from_base64(server)?.try_into().ok()?,
+        })
+    }
+}
+
 /// What is kept of a password.
 pub fn verifier(password: &str, salt: &[u8]) -> String {
-    let salted = salted(password, salt);
+    // As PostgreSQL does: what cannot be prepared is taken as it is.
+    let prepared = stringprep::saslprep(password);
+    let salted = salted(prepared.as_deref().unwrap_or(password), salt);
     let stored = sha256(&hmac(&salted, b"Client Key"));
     let server = hmac(&salted, b"Server Key");
     format!(
@@ -143,10 +215,13 @@ pub fn verifier(password: &str, salt: &[u8]) -> String {
     )
 }
 
-/// Whether a text is such a verifier, or the MD5 form of older servers.
+/// Whether a text is such a verifier, or the MD5 form of older servers. That form is kept, so that
+/// a dump of another server can be read back, but nobody can log in with it.
 pub fn is_verifier(text: &str) -> bool {
-    let md5 = text.len() == 35 && text.starts_with("md5");
-    text.starts_with("SCRAM-SHA-256$") || md5
+    let md5 = text
+        .strip_prefix("md5")
+        .is_some_and(|hash| hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    md5 || Verifier::parse(text).is_some()
 }
 
 #[cfg(test)]
@@ -170,10 +245,26 @@ mod tests {
     }
 
     #[test]
+    fn base64_comes_back() {
+        for length in 0..20u8 {
+            let bytes: Vec<u8> = (0..length).map(|byte| byte.wrapping_mul(77)).collect();
+            assert_eq!(from_base64(&base64(&bytes)), Some(bytes));
+        }
+        for wrong in ["a", "abc", "ab=c", "a===", "====", "äbc="] {
+            assert_eq!(from_base64(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_verifier_of_postgresql() {
-        // Made by PostgreSQL 15: salt and keys of password "secret".
+        const OF_POSTGRESQL: &str = "SCRAM-SHA-256$4096:KHqaM/l7WMAik7kn2RDbMg==$2J/RAbM+zLJsDaDbDfKbIMWBLiqQi82SDsGUdHhHcs0=:NuWH8FDJ3xTXunTlFZu2h1X5xjPdZXwkFt+8u2NTsuQ=";
+        let known = Verifier::parse(OF_POSTGRESQL).unwrap();
+        assert_eq!(verifier("seçret ½", &known.salt), OF_POSTGRESQL);
         assert_eq!(base64(b"any carnal pleas"), "YW55IGNhcm5hbCBwbGVhcw==");
         assert!(is_verifier(&verifier("secret", b"0123456789abcdef")));
+        assert!(is_verifier("md50123456789abcdef0123456789ABCDEF"));
+        assert!(!is_verifier("md5 is the first word of this password"));
+        assert!(!is_verifier("SCRAM-SHA-256$4096:c2FsdA==$short:short"));
         assert!(!is_verifier("secret"));
     }
 }

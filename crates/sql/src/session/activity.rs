@@ -18,6 +18,38 @@ use base::sync::Mutex;
 /// Bytes of a statement that are shown (PostgreSQL's `track_activity_query_size`, less the zero).
 pub const QUERY_BYTES_MAX: usize = 1_023;
 
+/// What TLS tells of a connection, as `pg_stat_ssl` shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsInfo {
+    /// `TLSv1.3`.
+    pub version: String,
+    /// The cipher's name.
+    pub cipher: String,
+    /// The length of its key.
+    pub bits: u16,
+    /// Whom the client's certificate names.
+    pub client_subject: Option<String>,
+    /// Its number, in decimal.
+    pub client_serial: Option<String>,
+    /// Who made it.
+    pub issuer: Option<String>,
+}
+
+/// One line of a node's rules of access, as `pg_hba_file_rules` shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct HbaRule {
+    pub line: u32,
+    pub kind: Option<&'static str>,
+    pub databases: Vec<String>,
+    pub users: Vec<String>,
+    pub address: Option<String>,
+    pub netmask: Option<String>,
+    pub method: Option<&'static str>,
+    pub options: Vec<String>,
+    pub error: Option<String>,
+}
+
 /// The sessions of a node.
 pub trait Registry: Send + Sync {
     /// What they do, by the number of the session.
@@ -25,6 +57,21 @@ pub trait Registry: Send + Sync {
 
     /// Leaves an interrupt for a session; false when there is none of that number.
     fn interrupt(&self, pid: i32, interrupt: Interrupt) -> bool;
+
+    /// The rules of the node's file as it is now, good and bad.
+    fn hba_rules(&self) -> Vec<HbaRule> {
+        Vec::new()
+    }
+
+    /// Settings of the node that sessions can show and not change.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Has every node read its files anew; false when that could not begin.
+    fn reload(&self) -> bool {
+        false
+    }
 }
 
 /// Where a session stands.
@@ -66,6 +113,8 @@ pub struct Doing {
     pub client_address: Option<String>,
     /// The client's port.
     pub client_port: Option<u16>,
+    /// What TLS tells of its connection.
+    pub tls: Option<TlsInfo>,
     /// When it began; like all instants here, microseconds since 2000.
     pub started: i64,
     /// When its transaction began.

@@ -36,6 +36,7 @@ mod cursors;
 mod ddl;
 mod explain;
 mod lock_names;
+pub mod login;
 mod params;
 mod plan;
 mod plan_cache;
@@ -71,7 +72,7 @@ use crate::parser::Shape;
 use crate::plan::Row;
 use crate::types::{self, Datum, EvalContext, TypeId};
 
-use activity::{Activity, Registry, SessionState};
+use activity::{Activity, Doing, Registry, SessionState, TlsInfo};
 use cursors::NamedCursor;
 use params::Params;
 use plan_cache::{PlanCache, World};
@@ -113,6 +114,8 @@ pub struct SessionStart {
     pub settings: Vec<(String, String)>,
     /// Where others see what this session does.
     pub activity: Arc<Activity>,
+    /// What TLS tells of the connection, where it is encrypted.
+    pub tls: Option<TlsInfo>,
     /// The sessions of this node; none where there is no node.
     pub registry: Option<Arc<dyn Registry>>,
 }
@@ -220,6 +223,8 @@ impl Session {
             ));
         }
         let catalog = Arc::new(catalog.ok_or_else(|| missing_database(&start.database))?);
+        // Before the limits are looked at, so that no two can pass for the last of them.
+        show_start(&start, env.wall_clock().0);
         check_entry(&catalog, &start)?;
         let mut settings = Settings::new(&start.user);
         for (name, value) in &start.defaults {
@@ -227,6 +232,13 @@ impl Session {
         }
         let configuration = engine.configuration_generation();
         settings.load(&engine.configuration());
+        for (name, value) in start
+            .registry
+            .iter()
+            .flat_map(|registry| registry.settings())
+        {
+            settings.fix(name, &value);
+        }
         take_role_settings(&mut settings, &catalog, &start.user);
         for (name, value) in startup_settings(&start.settings) {
             settings.set_start(&name, &value, Source::Client)?;
@@ -255,7 +267,6 @@ impl Session {
             point: point::Buffers::default(),
         };
         session.refresh_eval();
-        session.show_start();
         Ok(session)
     }
 
@@ -522,21 +533,6 @@ impl Session {
         }
     }
 
-    /// Shows who the session is.
-    fn show_start(&self) {
-        let start = &self.shared.start;
-        let now = self.shared.env.wall_clock().0;
-        start.activity.change(|doing| {
-            doing.user = Some(start.user.clone());
-            doing.database.clone_from(&start.database);
-            doing.client_address.clone_from(&start.client_address);
-            doing.client_port = start.client_port;
-            doing.started = now;
-            doing.changed = now;
-            doing.state = SessionState::Idle;
-        });
-    }
-
     /// Shows that a statement runs.
     fn show_active(&self, text: &str) {
         let statement = self.eval.statement_start;
@@ -618,6 +614,20 @@ fn missing_database(name: &str) -> Error {
     )
 }
 
+/// Shows who the session is.
+fn show_start(start: &SessionStart, now: i64) {
+    start.activity.change(|doing| {
+        doing.user = Some(start.user.clone());
+        doing.database.clone_from(&start.database);
+        doing.client_address.clone_from(&start.client_address);
+        doing.client_port = start.client_port;
+        doing.tls.clone_from(&start.tls);
+        doing.started = now;
+        doing.changed = now;
+        doing.state = SessionState::Idle;
+    });
+}
+
 /// Whether a role may begin a session in a database.
 fn check_entry(catalog: &Catalog, start: &SessionStart) -> Result<()> {
     use crate::catalog::access::{Guarded, Privileges};
@@ -629,6 +639,12 @@ fn check_entry(catalog: &Catalog, start: &SessionStart) -> Result<()> {
             SqlState::INVALID_AUTHORIZATION,
             format!("role \"{}\" is not permitted to log in", role.name),
         ));
+    }
+    if !role.superuser {
+        let own = |doing: &Doing| doing.user.as_ref() == Some(&role.name);
+        check_limit(start, role.connection_limit, own, || {
+            format!("too many connections for role \"{}\"", role.name)
+        })?;
     }
     let database = &catalog.database;
     if !database.open {
@@ -642,13 +658,39 @@ fn check_entry(catalog: &Catalog, start: &SessionStart) -> Result<()> {
     }
     let acl = catalog.acl_of(Guarded::Database, database.oid);
     let held = catalog.privileges(role.oid, &acl, Privileges::CONNECT);
-    match held.is_none() {
-        false => Ok(()),
-        true => Err(Error::new(
+    if held.is_none() {
+        return Err(Error::new(
             SqlState::INSUFFICIENT_PRIVILEGE,
             format!("permission denied for database \"{}\"", database.name),
         )
-        .with_detail("User does not have CONNECT privilege.")),
+        .with_detail("User does not have CONNECT privilege."));
+    }
+    match role.superuser {
+        true => Ok(()),
+        false => check_limit(
+            start,
+            database.connection_limit,
+            |doing| doing.user.is_some() && doing.database == database.name,
+            || format!("too many connections for database \"{}\"", database.name),
+        ),
+    }
+}
+
+/// 53300 when there are more sessions of a kind than there may be; a negative limit is none.
+fn check_limit(
+    start: &SessionStart,
+    limit: i32,
+    is_counted: impl Fn(&Doing) -> bool,
+    message: impl Fn() -> String,
+) -> Result<()> {
+    let (Ok(limit), Some(registry)) = (usize::try_from(limit), &start.registry) else {
+        return Ok(());
+    };
+    let sessions = registry.all();
+    let known = sessions.iter().filter_map(|activity| activity.doing());
+    match known.filter(is_counted).count() > limit {
+        true => Err(Error::new(SqlState::TOO_MANY_CONNECTIONS, message())),
+        false => Ok(()),
     }
 }
 
@@ -710,11 +752,16 @@ pub fn check_setting(name: &str, value: &str) -> Result<()> {
 /// returns what must settle before anyone is let in. Does nothing when they are there.
 ///
 /// The database and role `postgres` and those of `user` will exist.
-pub fn bootstrap(engine: &dyn Engine, env: &dyn Env, user: &str) -> Result<Debt> {
+pub fn bootstrap(
+    engine: &dyn Engine,
+    env: &dyn Env,
+    user: &str,
+    password: Option<&str>,
+) -> Result<Debt> {
     let _ = env;
     let mut txn = engine.begin(TxnOptions::default())?;
     txn.begin_statement()?;
-    store::bootstrap(txn.as_mut(), engine, user)?;
+    store::bootstrap(txn.as_mut(), engine, user, password)?;
     let mut debt = txn.debt().clone();
     debt.merge(&txn.commit(Durability::On)?);
     Ok(debt)

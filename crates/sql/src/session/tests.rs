@@ -64,7 +64,7 @@ impl Sink for Lines {
 
 fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result<Session> {
     let env = Arc::new(FakeEnv::default());
-    bootstrap(engine, env.as_ref(), "ann")?;
+    bootstrap(engine, env.as_ref(), "ann", None)?;
     let start = SessionStart {
         defaults: Vec::new(),
         user: user.to_owned(),
@@ -76,6 +76,7 @@ fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result<Session> {
         interrupts: Arc::default(),
         settings: vec![("application_name".to_owned(), "tests".to_owned())],
         activity: Arc::new(Activity::new(7)),
+        tls: None,
         registry: None,
     };
     Session::new(Arc::new(engine.clone()), env, start)
@@ -384,9 +385,9 @@ fn a_set_is_no_group() {
 fn an_engine_is_bootstrapped_once() {
     let engine = FakeEngine::default();
     let env = FakeEnv::default();
-    bootstrap(&engine, &env, "ann").unwrap();
+    bootstrap(&engine, &env, "ann", None).unwrap();
     let version = engine.catalog_version();
-    bootstrap(&engine, &env, "ann").unwrap();
+    bootstrap(&engine, &env, "ann", None).unwrap();
     assert_eq!(engine.catalog_version(), version);
 }
 

@@ -220,10 +220,8 @@ impl Session {
         if scram::is_verifier(&text) {
             return Ok(Some(text));
         }
-        let env = &self.shared.env;
-        let mut salt = env.random().to_be_bytes().to_vec();
-        salt.extend_from_slice(&env.random().to_be_bytes());
-        Ok(Some(scram::verifier(&text, &salt)))
+        let secret = self.shared.env.secret();
+        Ok(Some(scram::verifier(&text, &secret[..scram::SALT_BYTES])))
     }
 
     pub(super) fn alter_role(

@@ -1,0 +1,316 @@
+//! TLS with rustls: for clients, and between nodes.
+//!
+//! Certificates and keys are PEM files; their names are settings, relative to the node's directory.
+//!
+//! | setting | default | what it is |
+//! |---|---|---|
+//! | `ssl` | off | whether clients may have their connections encrypted |
+//! | `ssl_cert_file`, `ssl_key_file` | `server.crt`, `server.key` | what the node shows clients |
+//! | `ssl_ca_file` | none | whose certificates of clients are taken |
+//! | `quorate.peer_tls` | off | whether nodes talk encrypted, and only so |
+//! | `quorate.peer_cert_file`, `quorate.peer_key_file` | `node.crt`, `node.key` | what the node shows other nodes |
+//! | `quorate.peer_ca_file` | `ca.crt` | whose certificates of nodes are taken |
+//!
+//! # What it leaves out
+//! Revocation lists, passphrases of keys, sessions that are resumed, versions below TLS 1.2.
+
+mod certificate;
+mod stream;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::env::Stream;
+use base::sync::Mutex;
+use base::{Error, Result, SqlState};
+use pg::auth::Tls;
+use rustls::crypto::{ring, CryptoProvider};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{
+    ClientConfig, ClientConnection, Connection, ProtocolVersion, RootCertStore, ServerConfig,
+    ServerConnection,
+};
+
+use super::host;
+use crate::config::TlsSettings;
+use crate::secure::{Secure, Secured};
+use certificate::Certificate;
+use stream::TlsStream;
+
+pub use certificate::Certificate as ReadCertificate;
+
+/// Encrypts the connections of one node.
+pub struct RealTls {
+    dir: PathBuf,
+    settings: TlsSettings,
+    keys: Mutex<Keys>,
+}
+
+/// What connections are made with from now on.
+#[derive(Clone, Default)]
+struct Keys {
+    clients: Option<ForClients>,
+    nodes: Option<ForNodes>,
+}
+
+#[derive(Clone)]
+struct ForClients {
+    config: Arc<ServerConfig>,
+    end_point: Arc<[u8]>,
+}
+
+#[derive(Clone)]
+struct ForNodes {
+    accepts: Arc<ServerConfig>,
+    connects: Arc<ClientConfig>,
+}
+
+impl std::fmt::Debug for RealTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RealTls({:?})", self.settings)
+    }
+}
+
+impl RealTls {
+    /// Reads the certificates and keys of the node in `dir`; none where nothing is encrypted.
+    ///
+    /// # Errors
+    /// F0000, which names the file that cannot be used.
+    pub fn open(dir: &Path, settings: &TlsSettings) -> Result<Option<Arc<dyn Secure>>> {
+        if !settings.ssl && !settings.peer_tls {
+            return Ok(None);
+        }
+        let tls = RealTls {
+            dir: dir.to_owned(),
+            settings: settings.clone(),
+            keys: Mutex::default(),
+        };
+        tls.reload()?;
+        Ok(Some(Arc::new(tls)))
+    }
+
+    fn read(&self) -> Result<Keys> {
+        let settings = &self.settings;
+        let mut keys = Keys::default();
+        if settings.ssl {
+            let own = self.own(&settings.cert_file, &settings.key_file)?;
+            let der = own.chain[0].clone();
+            let roots = match settings.ca_file.is_empty() {
+                true => None,
+                false => Some(self.roots(&settings.ca_file)?),
+            };
+            let read = Certificate::read(&der)
+                .ok_or_else(|| bad(format!("{} holds no certificate", settings.cert_file)))?;
+            keys.clients = Some(ForClients {
+                config: Arc::new(serve(own, roots, false)?),
+                end_point: read.end_point(&der).into(),
+            });
+        }
+        if settings.peer_tls {
+            let roots = self.roots(&settings.peer_ca_file)?;
+            let own = || self.own(&settings.peer_cert_file, &settings.peer_key_file);
+            keys.nodes = Some(ForNodes {
+                accepts: Arc::new(serve(own()?, Some(roots.clone()), true)?),
+                connects: Arc::new(connect(own()?, roots)?),
+            });
+        }
+        Ok(keys)
+    }
+
+    fn pem(&self, name: &str) -> Result<(PathBuf, String)> {
+        let path = self.dir.join(name);
+        match host::read_text(&path) {
+            Ok(text) => Ok((path, text)),
+            Err(error) => Err(bad(format!("could not read {}: {error}", path.display()))),
+        }
+    }
+
+    fn certificates(&self, name: &str) -> Result<Vec<CertificateDer<'static>>> {
+        let (path, text) = self.pem(name)?;
+        let read: std::result::Result<Vec<_>, _> =
+            CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+        match read {
+            Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+            _ => Err(bad(format!("{} holds no certificate", path.display()))),
+        }
+    }
+
+    fn roots(&self, name: &str) -> Result<Arc<RootCertStore>> {
+        let mut roots = RootCertStore::empty();
+        for certificate in self.certificates(name)? {
+            roots
+                .add(certificate)
+                .map_err(|error| bad(format!("{name} holds no usable certificate: {error}")))?;
+        }
+        Ok(Arc::new(roots))
+    }
+
+    fn own(&self, certificate: &str, key: &str) -> Result<Own> {
+        let chain = self.certificates(certificate)?;
+        let (path, text) = self.pem(key)?;
+        host::check_secret(&path).map_err(|error| bad(error.to_string()))?;
+        let key = PrivateKeyDer::from_pem_slice(text.as_bytes());
+        let key = key.map_err(|_| bad(format!("{} holds no private key", path.display())))?;
+        Ok(Own { chain, key })
+    }
+
+    fn nodes(&self) -> io::Result<ForNodes> {
+        let nodes = self.keys.lock().nodes.clone();
+        nodes.ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A certificate with those that lead to its authority, and its key.
+struct Own {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn bad(message: impl Into<String>) -> Error {
+    Error::new(SqlState::of("F0000"), message)
+}
+
+fn unusable(error: impl std::fmt::Display) -> Error {
+    bad(format!("TLS cannot be used: {error}"))
+}
+
+/// The server's side. With authorities, the other side's certificate is checked; where it is not
+/// required, one that shows none is let in.
+fn serve(own: Own, roots: Option<Arc<RootCertStore>>, required: bool) -> Result<ServerConfig> {
+    let builder = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?;
+    let builder = match roots {
+        None => builder.with_no_client_auth(),
+        Some(roots) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider());
+            let verifier = match required {
+                true => verifier.build(),
+                false => verifier.allow_unauthenticated().build(),
+            };
+            builder.with_client_cert_verifier(verifier.map_err(unusable)?)
+        }
+    };
+    let mut config = builder
+        .with_single_cert(own.chain, own.key)
+        .map_err(unusable)?;
+    // Connections are long, and what is not kept cannot be stolen.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+fn connect(own: Own, roots: Arc<RootCertStore>) -> Result<ClientConfig> {
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?;
+    let mut config = builder
+        .with_root_certificates(roots)
+        .with_client_auth_cert(own.chain, own.key)
+        .map_err(unusable)?;
+    config.resumption = rustls::client::Resumption::disabled();
+    Ok(config)
+}
+
+fn refused(error: rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// The name of a cipher as OpenSSL, and so PostgreSQL, has it, and the length of its key.
+fn cipher_of(tls: &Connection) -> (String, u16) {
+    let Some(suite) = tls.negotiated_cipher_suite() else {
+        return (String::new(), 0);
+    };
+    let name = format!("{:?}", suite.suite());
+    let bits = match name.contains("AES_128") {
+        true => 128,
+        false => 256,
+    };
+    let name = match name.strip_prefix("TLS13_") {
+        Some(name) => format!("TLS_{name}"),
+        None => name
+            .trim_start_matches("TLS_")
+            .replace("_WITH_", "-")
+            .replace("AES_", "AES")
+            .replace("POLY1305_SHA256", "POLY1305")
+            .replace('_', "-"),
+    };
+    (name, bits)
+}
+
+fn facts(tls: &Connection, end_point: &[u8]) -> Tls {
+    let version = match tls.protocol_version() {
+        Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
+        _ => "TLSv1.3",
+    };
+    let (cipher, bits) = cipher_of(tls);
+    let client = tls.peer_certificates().and_then(|chain| chain.first());
+    Tls {
+        version: version.to_owned(),
+        cipher,
+        bits,
+        end_point: end_point.to_vec(),
+        client: client
+            .and_then(|der| Certificate::read(der))
+            .map(Certificate::into_client),
+    }
+}
+
+impl Secure for RealTls {
+    fn serves_clients(&self) -> bool {
+        self.settings.ssl
+    }
+
+    fn serves_nodes(&self) -> bool {
+        self.settings.peer_tls
+    }
+
+    fn accept_client(&self, stream: Box<dyn Stream>) -> Secured<Tls> {
+        let keys = self.keys.lock().clients.clone();
+        Box::pin(async move {
+            let keys = keys.ok_or(io::ErrorKind::Unsupported)?;
+            let tls = ServerConnection::new(keys.config).map_err(refused)?;
+            let stream = TlsStream::shake_hands(stream, tls.into()).await?;
+            let facts = facts(stream.tls(), &keys.end_point);
+            Ok((Box::new(stream) as Box<dyn Stream>, facts))
+        })
+    }
+
+    fn accept_node(&self, stream: Box<dyn Stream>) -> Secured<Vec<String>> {
+        let keys = self.nodes();
+        Box::pin(async move {
+            let tls = ServerConnection::new(keys?.accepts).map_err(refused)?;
+            let stream = TlsStream::shake_hands(stream, tls.into()).await?;
+            let chain = stream.tls().peer_certificates().unwrap_or_default();
+            let read = chain.first().and_then(|der| Certificate::read(der));
+            // Clients have certificates of the same authority, but not as servers.
+            let node = read.filter(|read| read.is_for_servers);
+            let names = node.map(|read| read.names).unwrap_or_default();
+            Ok((Box::new(stream) as Box<dyn Stream>, names))
+        })
+    }
+
+    fn connect_node(&self, stream: Box<dyn Stream>, name: &str) -> Secured<()> {
+        let keys = self.nodes();
+        let name = ServerName::try_from(name.to_owned());
+        Box::pin(async move {
+            let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            let tls = ClientConnection::new(keys?.connects, name).map_err(refused)?;
+            let stream = TlsStream::shake_hands(stream, tls.into()).await?;
+            Ok((Box::new(stream) as Box<dyn Stream>, ()))
+        })
+    }
+
+    fn reload(&self) -> Result<()> {
+        let keys = self.read()?;
+        *self.keys.lock() = keys;
+        Ok(())
+    }
+}
