@@ -632,6 +632,16 @@ pub trait Engine: Send + Sync {
         Err(Error::unsupported("outcomes of transactions"))
     }
 
+    /// Does what an operator asks of the cluster, on its leader.
+    ///
+    /// # Errors
+    /// As the wish; 0A000 where there is no cluster.
+    fn administer(&self, wish: crate::cluster::Administration) -> BoxFuture<'static, Result<u64>> {
+        let _ = wish;
+        let error = Error::unsupported("administration of a cluster");
+        Box::pin(std::future::ready(Err(error)))
+    }
+
     /// All locks that are held or waited for.
     fn lock_infos(&self) -> Vec<LockInfo> {
         Vec::new()

@@ -32,6 +32,15 @@ impl SqlState {
         SqlState([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]])
     }
 
+    /// The state of that code, if it is one.
+    pub fn parse(code: &str) -> Option<SqlState> {
+        let bytes: [u8; 5] = code.as_bytes().try_into().ok()?;
+        bytes
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+            .then_some(SqlState(bytes))
+    }
+
     /// The five characters.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("XX000")

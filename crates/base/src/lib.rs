@@ -6,6 +6,7 @@
 //!
 //! This crate imports no other crate of Quorate, and does no IO.
 
+pub mod cluster;
 pub mod codec;
 pub mod coro;
 pub mod durability;

@@ -52,6 +52,7 @@ pub async fn check(
         node: base::NodeId(0),
         directory: directory.to_owned(),
         members: Vec::new(),
+        incarnation: 1,
         settings: GroupSettings::default(),
     };
     let on_disk = config.check_disk(&*env)?;

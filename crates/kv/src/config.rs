@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::directory::Directory;
 use base::{GroupId, Lsn, NodeId, Term};
 
 /// The usual heartbeat.
@@ -44,8 +45,11 @@ pub struct GroupConfig {
     pub node: NodeId,
     /// Its directory below the node's data directory.
     pub directory: String,
-    /// Every member, this node included.
+    /// The members when the group was founded, or when this node was added; this node included.
+    /// Those that the log knows by now go first, but for their addresses.
     pub members: Vec<Member>,
+    /// The group's incarnation then.
+    pub incarnation: u64,
     /// What an operator may change.
     pub settings: GroupSettings,
 }
@@ -103,6 +107,17 @@ pub trait Transport: Send + Sync {
     /// Hands a frame over, to leave with the next [`Transport::flush`]; never waits. It may be
     /// dropped.
     fn send(&self, to: NodeId, frame: Vec<u8>);
+
+    /// These are the members from now on. Called with the group's latch held: it must not call the
+    /// group.
+    fn members(&self, directory: &Directory) {
+        let _ = directory;
+    }
+
+    /// Whether every other member was asked at least once what it knows, whether it answered or not.
+    fn has_asked_all(&self) -> bool {
+        true
+    }
 
     /// Lets everything leave that was handed over. Never waits; what a connection does not take at
     /// once leaves as soon as it does.

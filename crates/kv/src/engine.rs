@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use base::cluster::Administration;
 use base::engine::{
     CatalogVersion, ClusterStatus, Configuration, Direction, Engine, Flight, LockInfo, RowBatch,
     SequencePosition, SequenceSpec, SequenceValues, SessionLocks, Transaction, TxnOptions,
@@ -278,6 +279,11 @@ impl Engine for KvEngine {
 
     fn flight_outcome(&self, flight: Flight) -> Result<Option<Xid>> {
         self.group.flight_outcome(flight)
+    }
+
+    fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {
+        let group = self.group.clone();
+        Box::pin(async move { group.administer(wish).await })
     }
 
     fn lock_infos(&self) -> Vec<LockInfo> {

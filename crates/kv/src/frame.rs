@@ -17,7 +17,7 @@
 //! |---|---|
 //! | format | 1 byte, [`FORMAT`] |
 //! | group | varint |
-//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried |
+//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried, 7 removed |
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, GroupId, Lsn, Position, Result, Term, TreeId};
@@ -31,6 +31,7 @@ const CHUNK: u8 = 3;
 const NO_CHECKPOINT: u8 = 4;
 const BUILT: u8 = 5;
 const UNHURRIED: u8 = 6;
+const REMOVED: u8 = 7;
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,13 @@ pub enum Frame {
     NoCheckpoint {
         /// Which checkpoint.
         checkpoint: Position,
+    },
+    /// The receiver has no part in the group any more.
+    Removed {
+        /// The group's incarnation.
+        incarnation: u64,
+        /// The position from which that goes on.
+        begun_after: Lsn,
     },
 }
 
@@ -159,6 +167,14 @@ impl Frame {
                 out.push(NO_CHECKPOINT);
                 put_position(&mut out, *checkpoint);
             }
+            Frame::Removed {
+                incarnation,
+                begun_after,
+            } => {
+                out.push(REMOVED);
+                put_varint(&mut out, *incarnation);
+                put_varint(&mut out, begun_after.0);
+            }
         }
         out
     }
@@ -188,6 +204,10 @@ impl Frame {
             },
             BUILT => Frame::Built {
                 tree: TreeId(reader.varint()?),
+            },
+            REMOVED => Frame::Removed {
+                incarnation: reader.varint()?,
+                begun_after: Lsn(reader.varint()?),
             },
             other => return Err(Error::corrupted(format!("a frame of kind {other}"))),
         };
@@ -228,6 +248,10 @@ mod tests {
                 bytes: vec![1, 2, 3],
             },
             Frame::NoCheckpoint { checkpoint },
+            Frame::Removed {
+                incarnation: 2,
+                begun_after: Lsn(77),
+            },
             Frame::Built {
                 tree: TreeId(20_000),
             },

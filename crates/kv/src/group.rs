@@ -26,8 +26,7 @@
 //! All of them meet under one latch ([`core`]), held for microseconds and never across a wait.
 //!
 //! # What it leaves out
-//! Transfer of leadership, changes of membership by an operator,
-//! parallel apply.
+//! Transfer of leadership, parallel apply.
 
 mod builder;
 mod bulk;
@@ -39,6 +38,7 @@ mod driver;
 mod flush;
 mod lag;
 mod latch;
+mod members;
 mod meta;
 mod outbox;
 pub mod outcomes;
@@ -76,6 +76,7 @@ pub use sequencer::TXN_SEQUENCE;
 pub use standbys::{STANDBY_NAMES, STANDBY_TIMEOUT};
 
 use crate::config::{GroupConfig, Observer, Transport};
+use crate::directory::Directory;
 use crate::frame::Frame;
 use crate::gate::Gate;
 use crate::record::RowChange;
@@ -91,6 +92,7 @@ pub struct Group {
     me: Weak<Group>,
     env: Arc<dyn Env>,
     config: GroupConfig,
+    directory: RwLock<Arc<Directory>>,
     transport: Arc<dyn Transport>,
     observer: Arc<dyn Observer>,
     store: RwLock<Arc<Store>>,
@@ -147,6 +149,8 @@ struct Shared {
     committed: AtomicBool,
     /// The group task looks often, because there were commits lately.
     busy: AtomicBool,
+    /// There is no other member.
+    alone: AtomicBool,
     failed: AtomicBool,
     closed: AtomicBool,
 }
@@ -257,14 +261,18 @@ impl Group {
             Ok((group, frame)) if group == self.config.group => frame,
             _ => return,
         };
-        let is_member = self.config.members.iter().any(|member| member.node == from);
-        if !is_member || self.is_over() {
+        // Who is not known yet may be a member that this replica has not heard of.
+        if self.directory.read().was_removed(from) || self.is_over() {
             return;
         }
         match frame {
             Frame::Consensus(messages) => self.step(from, messages, false),
             Frame::Unhurried(messages) => self.step(from, messages, true),
             Frame::Built { tree } => self.note_built(from, tree),
+            Frame::Removed {
+                incarnation,
+                begun_after,
+            } => self.note_removed(incarnation, begun_after),
             other => self.receive_checkpoint_frame(from, other),
         }
     }
@@ -464,7 +472,7 @@ impl Group {
     }
 
     fn is_sole_member(&self) -> bool {
-        self.config.members.len() == 1
+        self.shared.alone.load(Ordering::Relaxed)
     }
 
     /// Wakes the group task, unless it is awake already.

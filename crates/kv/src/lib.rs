@@ -11,6 +11,7 @@ pub mod bulk;
 pub mod check;
 pub mod config;
 pub mod configuration;
+pub mod directory;
 pub mod engine;
 pub mod frame;
 pub mod gate;
@@ -26,6 +27,7 @@ pub mod txn;
 pub mod write_set;
 
 pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport, PRIORITY_USUAL};
+pub use directory::Directory;
 pub use engine::KvEngine;
 pub use group::{CommitRequest, Group, Snapshot};
 pub use raft::planted;

@@ -20,8 +20,10 @@ pub struct NodeConfig {
     pub cluster: ClusterId,
     /// This node.
     pub node: NodeId,
-    /// Every member of the cluster, this node included.
+    /// The members when the cluster was founded, or when this node was added; this node included.
     pub members: Vec<Member>,
+    /// The group's incarnation then.
+    pub incarnation: u64,
     /// A role and a database of this name exist from the first start on, beside `postgres`.
     pub user: String,
     /// Settings by name, as an operator writes them. What is no setting of a node is the default of

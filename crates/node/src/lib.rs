@@ -14,6 +14,7 @@
 //! Everything but [`real`] runs in the simulator as it is.
 
 pub mod access;
+pub mod administration;
 pub mod config;
 pub mod peers;
 pub mod real;

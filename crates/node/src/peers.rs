@@ -13,24 +13,31 @@
 //! connection broke or when its queue is full: Raft repeats itself, and old frames would only delay
 //! the new ones.
 //!
+//! # Who is connected
+//! The members of the group, as its directory has them: connections come and go with it. A node
+//! that the directory does not know *yet* is let in too, because a replica that was away may have
+//! missed that it was added: such a guest is sent to at the address that it says it has.
+//!
 //! # What is refused
-//! A node of another cluster or version, or one that is no member, is told why, and the operator
-//! reads the same in the log.
+//! A node of another cluster or version is told why, and the operator reads the same in the log. A
+//! node that was removed, or is of an older incarnation of the group, is told that, and stops.
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::env::{read, sleep, write_all, Env, Outlet, Reactor, Severity, Stream, TaskStart};
-use base::sync::{Event, Mutex};
+use base::sync::{Event, Mutex, RwLock};
 use base::{Error, NodeId};
-use kv::{Member, Transport};
+use kv::{Directory, Member, Transport};
 
 use crate::secure::Secure;
 use crate::wait::{either, timeout, Either};
 use crate::wire::{
-    put_framed, Answer, ClusterId, Hello, Incoming, Purpose, FRAME_BYTES_MAX, HELLO_BYTES_MAX,
+    put_framed, Answer, ClusterId, Hello, Incoming, Purpose, Removed, FRAME_BYTES_MAX,
+    HELLO_BYTES_MAX,
 };
 
 /// Bytes that wait for one member; at it further frames are dropped.
@@ -39,11 +46,17 @@ pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 /// Bytes that leave in one write at most, as long as single frames are smaller.
 const WRITE_BYTES: usize = 1 << 20;
 
+/// Nodes that the directory does not know yet and that are connected all the same.
+const GUESTS_MAX: usize = 16;
+
 /// A connection, or its Hello, that takes longer is given up.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A write that makes no way for so long ends its connection: the other side is gone or stopped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection to a node that was removed ends after this.
+const LEAVE_PAUSE: Duration = Duration::from_millis(200);
 
 /// The pause before a member is tried again: doubled from the first to the last of these.
 const RETRY_FIRST: Duration = Duration::from_millis(20);
@@ -55,6 +68,8 @@ pub trait Receiver: Send + Sync {
     fn receive(&self, from: NodeId, frame: &[u8]);
     /// The connection to a member broke; what was sent lately may be lost.
     fn disconnected(&self, node: NodeId);
+    /// A member says that this node has no part in the group any more.
+    fn removed(&self, removed: Removed);
 }
 
 impl Receiver for kv::Group {
@@ -65,22 +80,53 @@ impl Receiver for kv::Group {
     fn disconnected(&self, node: NodeId) {
         kv::Group::disconnected(self, node);
     }
+
+    fn removed(&self, removed: Removed) {
+        self.note_removed(removed.incarnation, removed.begun_after);
+    }
 }
 
 /// One node's connections to the others.
 pub struct Peers {
+    identity: Arc<Identity>,
+    directory: Mutex<Directory>,
+    outgoing: RwLock<Vec<Arc<Outgoing>>>,
+    receiver: OnceLock<Arc<dyn Receiver>>,
+}
+
+/// Who connects.
+struct Identity {
     env: Arc<dyn Env>,
     cluster: ClusterId,
     node: NodeId,
     /// Encrypts connections; none where nodes talk in the clear.
     secure: Option<Arc<dyn Secure>>,
-    outgoing: Vec<Arc<Outgoing>>,
-    receiver: OnceLock<Arc<dyn Receiver>>,
+    name: Arc<str>,
+    address: Arc<str>,
+    incarnation: AtomicU64,
+}
+
+impl Identity {
+    fn hello(&self, to: NodeId, purpose: Purpose) -> Hello {
+        Hello {
+            cluster: self.cluster,
+            from: self.node,
+            to,
+            incarnation: self.incarnation.load(Ordering::Relaxed),
+            name: self.name.clone(),
+            address: self.address.clone(),
+            purpose,
+        }
+    }
 }
 
 /// What waits for one member.
 struct Outgoing {
     member: Member,
+    /// A connection was tried at least once.
+    asked: AtomicBool,
+    /// The node is no member any more: what waits leaves, and then the connection ends.
+    leaving: AtomicBool,
     queue: Mutex<Queue>,
     /// The member's task has something to write.
     filled: Event,
@@ -117,6 +163,21 @@ impl Queue {
 }
 
 impl Outgoing {
+    fn new(member: Member) -> Outgoing {
+        Outgoing {
+            member,
+            asked: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
+            queue: Mutex::default(),
+            filled: Event::new(),
+            buffer: Mutex::default(),
+        }
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
     fn push(&self, frame: Vec<u8>) {
         let mut queue = self.queue.lock();
         if !queue.connected || queue.bytes + frame.len() > QUEUE_BYTES_MAX {
@@ -203,64 +264,104 @@ impl Transport for Peers {
             "a frame of {} bytes, more than {FRAME_BYTES_MAX}",
             frame.len()
         );
-        if let Some(outgoing) = self.outgoing.iter().find(|one| one.member.node == to) {
+        let outgoing = self.outgoing.read();
+        if let Some(outgoing) = outgoing.iter().find(|one| one.member.node == to) {
             outgoing.push(frame);
         }
     }
 
     fn flush(&self) {
-        self.outgoing.iter().for_each(|one| one.flush());
+        self.outgoing.read().iter().for_each(|one| one.flush());
+    }
+
+    fn members(&self, directory: &Directory) {
+        self.identity
+            .incarnation
+            .store(directory.incarnation, Ordering::Relaxed);
+        *self.directory.lock() = directory.clone();
+        let mut outgoing = self.outgoing.write();
+        outgoing.retain(|one| {
+            let stays = !directory.was_removed(one.member.node);
+            if !stays {
+                // It should hear so.
+                one.flush();
+                one.leaving.store(true, Ordering::Relaxed);
+                one.filled.notify_all();
+            }
+            stays
+        });
+        for member in &directory.members {
+            self.keep(&mut outgoing, member);
+        }
+    }
+
+    fn has_asked_all(&self) -> bool {
+        let outgoing = self.outgoing.read();
+        outgoing.iter().all(|one| one.asked.load(Ordering::Relaxed))
     }
 }
 
 impl Peers {
-    /// The connections of `node` to the other members; [`Peers::start`] makes them.
+    /// The connections of a node to the other members; [`Peers::start`] makes them.
     pub fn new(
         env: Arc<dyn Env>,
         cluster: ClusterId,
-        node: NodeId,
-        members: &[Member],
+        this: &Member,
+        directory: Directory,
         secure: Option<Arc<dyn Secure>>,
     ) -> Peers {
-        let others = members.iter().filter(|member| member.node != node);
+        let others = directory.members.iter();
+        let others = others.filter(|member| member.node != this.node);
+        let outgoing = others.map(|member| Arc::new(Outgoing::new(member.clone())));
         Peers {
-            env,
-            cluster,
-            node,
-            secure: secure.filter(|secure| secure.serves_nodes()),
-            outgoing: others
-                .map(|member| {
-                    Arc::new(Outgoing {
-                        member: member.clone(),
-                        queue: Mutex::default(),
-                        filled: Event::new(),
-                        buffer: Mutex::default(),
-                    })
-                })
-                .collect(),
+            identity: Arc::new(Identity {
+                env,
+                cluster,
+                node: this.node,
+                secure: secure.filter(|secure| secure.serves_nodes()),
+                name: this.name.clone(),
+                address: this.peer_address.clone(),
+                incarnation: AtomicU64::new(directory.incarnation),
+            }),
+            outgoing: RwLock::new(outgoing.collect()),
+            directory: Mutex::new(directory),
             receiver: OnceLock::new(),
         }
     }
 
     /// Begins to connect, and hands what comes in to `receiver`.
     pub fn start(&self, receiver: Arc<dyn Receiver>) {
-        let is_first = self.receiver.set(receiver.clone()).is_ok();
+        let outgoing = self.outgoing.read();
+        let is_first = self.receiver.set(receiver).is_ok();
         assert!(is_first, "peers start once");
-        for outgoing in &self.outgoing {
-            let env = self.env.clone();
-            let outgoing = outgoing.clone();
-            let hello = Hello {
-                cluster: self.cluster,
-                from: self.node,
-                to: outgoing.member.node,
-                purpose: Purpose::Group,
-            };
-            let receiver = receiver.clone();
-            let secure = self.secure.clone();
-            let start: TaskStart =
-                Box::new(move || Box::pin(keep_connected(env, secure, outgoing, hello, receiver)));
-            self.env.spawn(Reactor::Group, "peer", start);
+        outgoing.iter().for_each(|one| self.connect(one));
+    }
+
+    /// Sees to it that a node other than this one is connected to.
+    fn keep(&self, outgoing: &mut Vec<Arc<Outgoing>>, member: &Member) {
+        let known = outgoing.iter().any(|one| one.member.node == member.node);
+        if known || member.node == self.identity.node {
+            return;
         }
+        let one = Arc::new(Outgoing::new(member.clone()));
+        self.connect(&one);
+        outgoing.push(one);
+    }
+
+    /// Begins to connect to one, if peers have started.
+    fn connect(&self, outgoing: &Arc<Outgoing>) {
+        let Some(receiver) = self.receiver.get().cloned() else {
+            return;
+        };
+        let (identity, outgoing) = (self.identity.clone(), outgoing.clone());
+        let start: TaskStart =
+            Box::new(move || Box::pin(keep_connected(identity, outgoing, receiver)));
+        self.identity.env.spawn(Reactor::Group, "peer", start);
+    }
+
+    /// What this node says of itself when it connects to another.
+    pub fn hello(&self, to: NodeId, purpose: Purpose) -> Hello {
+        self.identity.hello(to, purpose)
     }
 
     /// Connects to a member for a purpose of its own; see [`greet`].
@@ -272,41 +373,62 @@ impl Peers {
         member: &Member,
         hello: &Hello,
     ) -> io::Result<(Box<dyn Stream>, Vec<u8>)> {
-        greet(&*self.env, self.secure.as_deref(), member, hello).await
+        let secure = self.identity.secure.as_deref();
+        greet(&*self.identity.env, secure, member, hello).await
     }
 
     /// The members that are connected now.
     pub fn connected(&self) -> Vec<NodeId> {
-        let connected = self
-            .outgoing
-            .iter()
-            .filter(|one| one.queue.lock().connected);
+        let outgoing = self.outgoing.read();
+        let connected = outgoing.iter().filter(|one| one.queue.lock().connected);
         connected.map(|one| one.member.node).collect()
     }
 
-    /// Checks a Hello that came in: of this cluster, for this node, from a member.
-    pub fn check(&self, hello: &Hello) -> Result<(), String> {
-        if hello.cluster != self.cluster {
-            return Err(format!(
-                "node {} belongs to cluster {}, this one to cluster {}",
-                hello.from, hello.cluster, self.cluster
+    /// Checks a Hello that came in: of this cluster, for this node, from one that may be a member.
+    ///
+    /// # Errors
+    /// What it is answered otherwise.
+    pub fn check(&self, hello: &Hello) -> Result<(), Answer> {
+        let (cluster, node) = (self.identity.cluster, self.identity.node);
+        let refused = |why: String| Err(Answer::Refused(why));
+        if hello.cluster != cluster {
+            return refused(format!(
+                "node {} belongs to cluster {}, this one to cluster {cluster}",
+                hello.from, hello.cluster
             ));
         }
-        if hello.to != self.node {
-            return Err(format!(
-                "node {} is meant, this is node {}",
-                hello.to, self.node
-            ));
+        if hello.to != node || hello.from == node {
+            return refused(format!("node {} is meant, this is node {node}", hello.to));
         }
-        let is_member = self
-            .outgoing
-            .iter()
-            .any(|one| one.member.node == hello.from);
-        if !is_member {
-            return Err(format!(
-                "node {} is no other member of the cluster",
-                hello.from
-            ));
+        {
+            let directory = self.directory.lock();
+            let incarnation = directory.incarnation;
+            if hello.incarnation < incarnation || directory.was_removed(hello.from) {
+                return Err(Answer::Removed(Removed {
+                    incarnation,
+                    begun_after: directory.begun_after,
+                }));
+            }
+            if hello.incarnation > incarnation {
+                return refused(format!(
+                    "node {} is of incarnation {}, this one of {incarnation}",
+                    hello.from, hello.incarnation
+                ));
+            }
+        }
+        if matches!(hello.purpose, Purpose::Group) {
+            let guest = Member {
+                node: hello.from,
+                name: hello.name.clone(),
+                peer_address: hello.address.clone(),
+                ..Member::default()
+            };
+            let mut outgoing = self.outgoing.write();
+            let members = self.directory.lock().members.len();
+            if outgoing.len() > members + GUESTS_MAX {
+                return refused("too many nodes that are no members are connected".to_owned());
+            }
+            self.keep(&mut outgoing, &guest);
         }
         Ok(())
     }
@@ -333,7 +455,8 @@ impl Peers {
 /// sent since.
 ///
 /// # Errors
-/// `ConnectionRefused` with the member's own words where it refuses, `NotConnected` where a session
+/// `ConnectionRefused` with the member's own words where it refuses, `PermissionDenied` with what
+/// it says of the group where this node was [`Removed`], `NotConnected` where a session
 /// needs the leader and it does not lead, `TimedOut`, whatever the network gives.
 pub async fn greet(
     env: &dyn Env,
@@ -358,6 +481,9 @@ pub async fn greet(
             Answer::Welcome => Ok((stream, incoming.into_rest())),
             Answer::NotLeader => Err(io::ErrorKind::NotConnected.into()),
             Answer::Refused(why) => Err(io::Error::new(io::ErrorKind::ConnectionRefused, why)),
+            Answer::Removed(removed) => {
+                Err(io::Error::new(io::ErrorKind::PermissionDenied, removed))
+            }
         }
     };
     match timeout(env, CONNECT_TIMEOUT, greeting).await {
@@ -405,29 +531,37 @@ fn invalid(error: Error) -> io::Error {
 
 /// Connects to a member over and over, and sends what is queued for it.
 async fn keep_connected(
-    env: Arc<dyn Env>,
-    secure: Option<Arc<dyn Secure>>,
+    identity: Arc<Identity>,
     outgoing: Arc<Outgoing>,
-    hello: Hello,
     receiver: Arc<dyn Receiver>,
 ) {
+    let env = &identity.env;
     let member = &outgoing.member;
     let mut pause = RETRY_FIRST;
     // Said once, not at every try.
     let mut last_error = String::new();
-    loop {
-        match greet(&*env, secure.as_deref(), member, &hello).await {
+    while !outgoing.is_leaving() {
+        let hello = identity.hello(member.node, Purpose::Group);
+        let greeted = greet(&**env, identity.secure.as_deref(), member, &hello).await;
+        outgoing.asked.store(true, Ordering::Relaxed);
+        match greeted {
             Ok((mut stream, _)) => {
                 env.log(Severity::Info, &format!("connected to {}", member.name));
                 (pause, last_error) = (RETRY_FIRST, String::new());
                 outgoing.set_connected(stream.outlet().ok(), true);
-                let error = send_queued(&*env, &outgoing, stream).await;
+                let error = send_queued(&**env, &outgoing, stream).await;
                 outgoing.set_connected(None, false);
                 receiver.disconnected(member.node);
                 let message = format!("lost the connection to {}: {error}", member.name);
                 env.log(Severity::Info, &message);
             }
             Err(error) => {
+                let removed = error
+                    .get_ref()
+                    .and_then(|why| why.downcast_ref::<Removed>());
+                if let Some(removed) = removed {
+                    receiver.removed(*removed);
+                }
                 let error = error.to_string();
                 if error != last_error {
                     let (name, address) = (&member.name, &member.peer_address);
@@ -437,7 +571,7 @@ async fn keep_connected(
                 }
             }
         }
-        sleep(&*env, pause).await;
+        sleep(&**env, pause).await;
         pause = (pause * 2).min(RETRY_LAST);
     }
 }
@@ -446,15 +580,21 @@ async fn keep_connected(
 async fn send_queued(env: &dyn Env, outgoing: &Outgoing, mut stream: Box<dyn Stream>) -> io::Error {
     let mut out = Vec::new();
     loop {
-        let filled = outgoing
-            .filled
-            .until(|| outgoing.take_turn(&mut out).then_some(()));
+        let filled = outgoing.filled.until(|| {
+            let leaves = outgoing.is_leaving();
+            (leaves || outgoing.take_turn(&mut out)).then_some(())
+        });
         // The other side says nothing on this connection; what can be read is its end.
         let mut end = [0];
         match either(filled, read(&mut *stream, &mut end)).await {
             Either::First(()) => {}
             Either::Second(Ok(_)) => return io::ErrorKind::ConnectionReset.into(),
             Either::Second(Err(error)) => return error,
+        }
+        if outgoing.is_leaving() {
+            // What was written must arrive before the end does.
+            sleep(env, LEAVE_PAUSE).await;
+            return io::Error::other("it is no member any more");
         }
         match timeout(env, WRITE_TIMEOUT, write_all(&mut *stream, &out)).await {
             Some(Ok(())) => {}

@@ -34,13 +34,14 @@ use base::env::{
 use base::sync::Event;
 use base::{Durability, Error, NodeId, Result, SqlState};
 use kv::engine::KvEngine;
-use kv::{Group, GroupConfig, Member};
+use kv::{Directory, Group, GroupConfig, Member};
 use pg::auth::Access;
 use pg::startup::{CancelKey, FirstPacket, StartupParameters};
 
 use sql::session::activity::HbaRule;
 
 use crate::access::{check_exposure, Gate, Listening};
+use crate::administration;
 use crate::config::{NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
 use crate::session::{self, SessionContext};
@@ -53,7 +54,7 @@ use crate::wire::{Answer, Hello, Incoming, Purpose};
 pub const LEADER_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// How often it looks for one, or asks the one it knows again.
-const LEADER_LOOK: Duration = Duration::from_millis(20);
+pub(crate) const LEADER_LOOK: Duration = Duration::from_millis(20);
 
 /// A pause after the system refused to accept a connection (too many files, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -66,13 +67,13 @@ const GROUP_DIRECTORY: &str = "group1";
 
 /// One node.
 pub struct Node {
-    env: Arc<dyn Env>,
-    config: NodeConfig,
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) config: NodeConfig,
     settings: NodeSettings,
     member: Member,
-    group: Arc<Group>,
+    pub(crate) group: Arc<Group>,
     engine: Arc<dyn Engine>,
-    peers: Arc<Peers>,
+    pub(crate) peers: Arc<Peers>,
     sessions: Arc<Sessions>,
     gate: Gate,
     /// The catalog's first rows are there and settled.
@@ -106,8 +107,47 @@ pub struct NodeStatus {
     pub leader: Option<String>,
     /// Whether it lets sessions begin, or passes them on.
     pub ready: bool,
+    /// The group's incarnation.
+    pub incarnation: u64,
+    /// Where leaders are preferred; empty for nowhere.
+    pub leader_zone: String,
+    /// The members as this node knows them.
+    pub members: Vec<MemberStatus>,
     /// Sessions that it serves.
     pub sessions: usize,
+}
+
+/// A member as a status page shows it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct MemberStatus {
+    /// Its number.
+    pub node: u64,
+    /// Its name.
+    pub name: String,
+    /// Where it takes other nodes.
+    pub peer_address: String,
+    /// Where it takes clients.
+    pub sql_address: String,
+    /// Whether it votes.
+    pub voter: bool,
+    /// Where it stands.
+    pub zone: String,
+    /// Leaders go to the voter with the highest.
+    pub priority: u32,
+}
+
+impl MemberStatus {
+    fn of(member: &Member) -> MemberStatus {
+        MemberStatus {
+            node: member.node.0,
+            name: member.name.to_string(),
+            peer_address: member.peer_address.to_string(),
+            sql_address: member.sql_address.to_string(),
+            voter: member.voter,
+            zone: member.zone.to_string(),
+            priority: member.priority,
+        }
+    }
 }
 
 impl Node {
@@ -130,8 +170,8 @@ impl Node {
         let peers = Arc::new(Peers::new(
             env.clone(),
             config.cluster,
-            config.node,
-            &config.members,
+            &member,
+            Directory::founded(&config.members, config.incarnation),
             config.secure.clone(),
         ));
         let group_config = GroupConfig {
@@ -140,6 +180,7 @@ impl Node {
             node: config.node,
             directory: GROUP_DIRECTORY.to_owned(),
             members: config.members.clone(),
+            incarnation: config.incarnation,
             settings: settings.group.clone(),
         };
         let sessions = Sessions::new(env.clone(), config.node, settings.max_connections);
@@ -213,6 +254,12 @@ impl Node {
         all_read
     }
 
+    /// Whether there is anything of a group in a node's data directory.
+    pub fn has_data(directory: &std::path::Path) -> bool {
+        let group = directory.join(GROUP_DIRECTORY);
+        crate::real::host::list(&group).is_ok_and(|names| !names.is_empty())
+    }
+
     /// The transactions of this node.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
@@ -233,7 +280,10 @@ impl Node {
         let this = this.cloned().unwrap_or_default();
         let is_leader = status.leader == Some(self.config.node);
         let leader = status.leader.and_then(|leader| self.member_of(leader));
-        let role = match (is_leader, self.member.voter) {
+        let directory = self.group.directory();
+        let this_member = directory.member(self.config.node);
+        let votes = this_member.is_some_and(|member| member.voter);
+        let role = match (is_leader, votes) {
             (true, _) => "leader",
             (false, true) => "follower",
             (false, false) => "learner",
@@ -250,24 +300,15 @@ impl Node {
             commit: status.commit.0,
             ready: leader.is_some() && (!is_leader || self.is_ready.load(Ordering::Acquire)),
             leader: leader.map(|leader| leader.name.to_string()),
+            incarnation: directory.incarnation,
+            leader_zone: directory.leader_zone.to_string(),
+            members: directory.members.iter().map(MemberStatus::of).collect(),
             sessions: self.sessions.count(),
         }
     }
 
-    fn member_of(&self, node: NodeId) -> Option<&Member> {
-        self.config
-            .members
-            .iter()
-            .find(|member| member.node == node)
-    }
-
-    fn hello(&self, to: NodeId, purpose: Purpose) -> Hello {
-        Hello {
-            cluster: self.config.cluster,
-            from: self.config.node,
-            to,
-            purpose,
-        }
+    fn member_of(&self, node: NodeId) -> Option<Member> {
+        self.group.directory().member(node).cloned()
     }
 
     /// The reactor of the next session, in turn.
@@ -293,12 +334,12 @@ impl Files for Node {
     }
 
     fn reload(&self) -> bool {
-        for member in &self.config.members {
+        for member in &self.group.directory().members {
             if member.node == self.config.node {
                 continue;
             }
             let (peers, member) = (self.peers.clone(), member.clone());
-            let hello = self.hello(member.node, Purpose::Reload);
+            let hello = self.peers.hello(member.node, Purpose::Reload);
             let start: TaskStart = Box::new(move || {
                 Box::pin(async move {
                     // A node that cannot be reached now reads its files when it starts.
@@ -390,9 +431,14 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
             return Err(error);
         }
     };
-    let checked = node.peers.check(&hello);
-    if let Err(why) = checked.and_then(|()| check_names(node, hello.from, names.as_deref())) {
-        answer(&mut *stream, &Answer::Refused(why.clone())).await?;
+    let checked = check_names(node, &hello, names.as_deref()).map_err(Answer::Refused);
+    let checked = checked.and_then(|()| node.peers.check(&hello));
+    if let Err(refusal) = checked {
+        answer(&mut *stream, &refusal).await?;
+        let why = match refusal {
+            Answer::Refused(why) => why,
+            _ => format!("node {} has no part in the group any more", hello.from),
+        };
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     match hello.purpose {
@@ -409,6 +455,7 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
             node.reload();
             answer(&mut *stream, &Answer::Welcome).await
         }
+        Purpose::Administer(wish) => administration::serve(node, wish, &mut *stream).await,
         Purpose::Cancel { pid, secret } => {
             node.sessions.cancel(CancelKey { pid, secret });
             answer(&mut *stream, &Answer::Welcome).await
@@ -455,12 +502,13 @@ async fn encrypt(
 }
 
 /// Whether the certificate of the other node is that of the member that it says it is.
-fn check_names(node: &Node, from: NodeId, names: Option<&[String]>) -> Result<(), String> {
+fn check_names(node: &Node, hello: &Hello, names: Option<&[String]>) -> Result<(), String> {
     let Some(names) = names else {
         return Ok(());
     };
-    let name = node.member_of(from).map_or("", |member| &member.name);
-    match names.iter().any(|known| known == name) {
+    let member = node.member_of(hello.from);
+    let name = member.map_or_else(|| hello.name.clone(), |member| member.name);
+    match names.iter().any(|known| **known == *name) {
         true => Ok(()),
         false => Err(format!(
             "the certificate shown is not that of the node {name}, but for: {}",
@@ -534,13 +582,14 @@ async fn cancel(node: &Node, key: CancelKey) {
         node.sessions.cancel(key);
         return;
     }
-    let mut members = node.config.members.iter();
+    let directory = node.group.directory();
+    let mut members = directory.members.iter();
     if let Some(member) = members.find(|member| lives_on(key.pid, member.node)) {
         let purpose = Purpose::Cancel {
             pid: key.pid,
             secret: key.secret,
         };
-        let hello = node.hello(member.node, purpose);
+        let hello = node.peers.hello(member.node, purpose);
         // A cancel is a wish: PostgreSQL does not say either whether it came true.
         let _ = node.peers.greet(member, &hello).await;
     }
@@ -577,8 +626,8 @@ async fn reach_leader(node: &Node, client: &Client) -> Option<(Box<dyn Stream>, 
         packet: client.packet.clone(),
         access: Box::new(client.access.clone()),
     };
-    let hello = node.hello(leader, purpose);
-    let member = node.member_of(leader)?;
+    let hello = node.peers.hello(leader, purpose);
+    let member = &node.member_of(leader)?;
     let replaced = async {
         while node.group.leader() == Some(leader) {
             sleep(&*node.env, LEADER_LOOK).await;
@@ -598,7 +647,7 @@ async fn pass_on(mut client: Client, mut there: Box<dyn Stream>, first: &[u8]) {
     }
 }
 
-fn no_leader() -> Error {
+pub(crate) fn no_leader() -> Error {
     fatal(
         SqlState::CANNOT_CONNECT_NOW,
         "the database system is not accepting connections",

@@ -17,14 +17,18 @@
 //! | version | 1 byte, [`VERSION`] |
 //! | cluster | 16 bytes |
 //! | from, to | node ids, varints |
-//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 9 reload; then what belongs to it |
+//! | incarnation | varint: that of the group as the node that connects knows it |
+//! | name, address | of the node that connects, so that one who does not know it can answer |
+//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 9 reload; then what belongs to it |
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
+use base::cluster::Administration;
 use base::codec::{put_bytes, put_varint, Reader};
 use base::env::{read, Stream};
-use base::{Error, NodeId, Result};
+use base::{Error, Lsn, NodeId, Result, SqlState};
 use pg::auth::Access;
 
 /// The version of everything that nodes say to one another; a node of another is refused.
@@ -90,6 +94,12 @@ pub struct Hello {
     pub from: NodeId,
     /// The node that it means to reach.
     pub to: NodeId,
+    /// The group's incarnation as it knows it.
+    pub incarnation: u64,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where it takes other nodes.
+    pub address: Arc<str>,
     /// What the connection is for.
     pub purpose: Purpose,
 }
@@ -119,6 +129,8 @@ pub enum Purpose {
         /// What only its client knows.
         secret: i32,
     },
+    /// The leader is asked to do what an operator wants; a framed [`Outcome`] follows the welcome.
+    Administer(Administration),
 }
 
 /// What a Hello is answered with.
@@ -130,11 +142,89 @@ pub enum Answer {
     NotLeader,
     /// Why the node wants nothing to do with the other.
     Refused(String),
+    /// The one that connects has no part in the group any more.
+    Removed(Removed),
+}
+
+/// What a node learns that has no part in the group any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The incarnation in which the group goes on.
+    pub incarnation: u64,
+    /// From which position it does.
+    pub begun_after: Lsn,
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (incarnation, lsn) = (self.incarnation, self.begun_after);
+        write!(
+            f,
+            "it is no member of incarnation {incarnation}, which goes on from {lsn}"
+        )
+    }
+}
+
+impl std::error::Error for Removed {}
+
+/// What became of an operator's wish.
+#[derive(Clone, Debug)]
+pub struct Outcome(pub Result<u64>);
+
+impl Outcome {
+    /// The bytes, without their length.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match &self.0 {
+            Ok(number) => {
+                out.push(0);
+                put_varint(&mut out, *number);
+            }
+            Err(error) => {
+                out.push(1);
+                let fields = error.fields();
+                let more = [&fields.detail, &fields.hint].map(|text| text.as_deref());
+                put_bytes(&mut out, error.state().as_str().as_bytes());
+                put_bytes(&mut out, error.message().as_bytes());
+                for text in more {
+                    put_bytes(&mut out, text.unwrap_or_default().as_bytes());
+                }
+            }
+        }
+        out
+    }
+
+    /// Reads an outcome.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn decode(bytes: &[u8]) -> Result<Outcome> {
+        let mut reader = Reader::new(bytes);
+        let outcome = match reader.u8()? {
+            0 => Ok(reader.varint()?),
+            _ => {
+                let state = SqlState::parse(reader.str()?);
+                let state = state.unwrap_or(SqlState::INTERNAL_ERROR);
+                let mut error = Error::new(state, reader.str()?);
+                let (detail, hint) = (reader.str()?, reader.str()?);
+                if !detail.is_empty() {
+                    error = error.with_detail(detail);
+                }
+                if !hint.is_empty() {
+                    error = error.with_hint(hint);
+                }
+                Err(error)
+            }
+        };
+        reader.finish()?;
+        Ok(Outcome(outcome))
+    }
 }
 
 const GROUP: u8 = 1;
 const SESSION: u8 = 2;
 const CANCEL: u8 = 3;
+const ADMINISTER: u8 = 4;
 const RELOAD: u8 = 9;
 
 impl Hello {
@@ -145,6 +235,9 @@ impl Hello {
         out.extend_from_slice(&self.cluster.0.to_be_bytes());
         put_varint(&mut out, self.from.0);
         put_varint(&mut out, self.to.0);
+        put_varint(&mut out, self.incarnation);
+        put_bytes(&mut out, self.name.as_bytes());
+        put_bytes(&mut out, self.address.as_bytes());
         match &self.purpose {
             Purpose::Group => out.push(GROUP),
             Purpose::Session {
@@ -164,6 +257,10 @@ impl Hello {
                 out.push(CANCEL);
                 out.extend_from_slice(&pid.to_be_bytes());
                 out.extend_from_slice(&secret.to_be_bytes());
+            }
+            Purpose::Administer(wish) => {
+                out.push(ADMINISTER);
+                put_bytes(&mut out, &wish.encode());
             }
         }
         out
@@ -186,6 +283,9 @@ impl Hello {
         let cluster = array(&mut reader).map(|bytes| ClusterId(u128::from_be_bytes(bytes)))?;
         let from = NodeId(reader.varint()?);
         let to = NodeId(reader.varint()?);
+        let incarnation = reader.varint()?;
+        let name = reader.str()?.into();
+        let address = reader.str()?.into();
         let purpose = match reader.u8()? {
             GROUP => Purpose::Group,
             SESSION => Purpose::Session {
@@ -199,6 +299,7 @@ impl Hello {
                 pid: i32::from_be_bytes(array(&mut reader)?),
                 secret: i32::from_be_bytes(array(&mut reader)?),
             },
+            ADMINISTER => Purpose::Administer(Administration::decode(reader.bytes()?)?),
             other => {
                 let message = format!("a connection for purpose {other}");
                 return Err(Error::corrupted(message));
@@ -209,6 +310,9 @@ impl Hello {
             cluster,
             from,
             to,
+            incarnation,
+            name,
+            address,
             purpose,
         })
     }
@@ -225,6 +329,12 @@ impl Answer {
                 put_bytes(&mut out, why.as_bytes());
                 out
             }
+            Answer::Removed(removed) => {
+                let mut out = vec![3];
+                put_varint(&mut out, removed.incarnation);
+                put_varint(&mut out, removed.begun_after.0);
+                out
+            }
         }
     }
 
@@ -238,6 +348,10 @@ impl Answer {
             0 => Answer::Welcome,
             1 => Answer::NotLeader,
             2 => Answer::Refused(reader.str()?.to_owned()),
+            3 => Answer::Removed(Removed {
+                incarnation: reader.varint()?,
+                begun_after: Lsn(reader.varint()?),
+            }),
             other => return Err(Error::corrupted(format!("an answer of kind {other}"))),
         };
         reader.finish()?;
@@ -271,6 +385,15 @@ pub struct Incoming {
 }
 
 impl Incoming {
+    /// Goes on after bytes that were read already.
+    pub fn after(read: Vec<u8>) -> Incoming {
+        Incoming {
+            start: 0,
+            end: read.len(),
+            buffer: read,
+        }
+    }
+
     /// The next frame, once it has come whole; none when the other side has closed between frames.
     ///
     /// # Errors
@@ -391,12 +514,16 @@ mod tests {
             },
             Purpose::Reload,
             Purpose::Cancel { pid: 7, secret: -9 },
+            Purpose::Administer(Administration::Switchover(None)),
         ];
         for purpose in purposes {
             let hello = Hello {
                 cluster: ClusterId(0x0123_4567_89ab_cdef),
                 from: NodeId(2),
                 to: NodeId(1),
+                incarnation: 3,
+                name: "n2".into(),
+                address: "127.0.0.2:6433".into(),
                 purpose,
             };
             let bytes = hello.encode();
@@ -409,10 +536,26 @@ mod tests {
             Answer::Welcome,
             Answer::NotLeader,
             Answer::Refused("no".to_owned()),
+            Answer::Removed(Removed {
+                incarnation: 2,
+                begun_after: Lsn(9),
+            }),
         ] {
             assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
         }
         assert!(Hello::decode(b"GET / HTTP/1.1\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn outcomes_come_back() {
+        let outcome = Outcome::decode(&Outcome(Ok(7)).encode()).unwrap();
+        assert_eq!(outcome.0.unwrap(), 7);
+        let error = Error::new(SqlState::UNDEFINED_OBJECT, "none").with_hint("try another");
+        let outcome = Outcome::decode(&Outcome(Err(error)).encode()).unwrap();
+        let error = outcome.0.unwrap_err();
+        assert_eq!(error.state(), SqlState::UNDEFINED_OBJECT);
+        assert_eq!(error.fields().hint.as_deref(), Some("try another"));
+        assert_eq!(error.fields().detail, None);
     }
 
     #[test]

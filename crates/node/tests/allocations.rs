@@ -129,6 +129,7 @@ fn start(directory: &std::path::Path) -> (Arc<RealEnv>, Arc<Node>, String) {
         cluster: ClusterId(1),
         node: NodeId(1),
         members: vec![member],
+        incarnation: 1,
         user: "ann".to_owned(),
         settings: BTreeMap::new(),
         password: None,

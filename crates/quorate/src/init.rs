@@ -119,6 +119,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         .map_err(|error| format!("could not make {}: {error}", options.data.display()))?;
     let (authority, own) = Authority::make(&options.data, "Quorate CA")?;
     let cluster = Cluster {
+        incarnation: 1,
         format: layout::FORMAT,
         cluster: new_cluster_id()?.to_string(),
         nodes,

@@ -64,6 +64,8 @@ pub struct Cluster {
     pub format: u32,
     /// The cluster's id.
     pub cluster: String,
+    /// The group's incarnation.
+    pub incarnation: u64,
     /// Its nodes, in order.
     pub nodes: Vec<NodeAddress>,
 }
@@ -77,6 +79,11 @@ pub struct NodeFile {
     pub cluster: String,
     /// Which of the nodes this is.
     pub id: u64,
+    /// The group's incarnation when this node was added.
+    pub incarnation: u64,
+    /// Whether it has started before: then it must have its data, or it would vote again as if it
+    /// had not.
+    pub started: bool,
     /// The operating-system user that first started the cluster.
     pub user: String,
     /// All nodes of the cluster, in order.
@@ -245,6 +252,9 @@ pub fn write(
             format: FORMAT,
             cluster: cluster.cluster.clone(),
             id: node.id,
+            incarnation: cluster.incarnation,
+            started: read_file::<NodeFile>(&node_dir.join(NODE_FILE))?
+                .is_some_and(|old| old.id == node.id && old.started),
             user: user.to_owned(),
             nodes: cluster.nodes.clone(),
             settings: settings.clone(),
@@ -262,7 +272,29 @@ pub fn write(
                 .map_err(|error| format!("could not write {}: {error}", path.display()))?;
         }
     }
+    write_cluster(dir, cluster)
+}
+
+/// Writes the file of a cluster alone.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn write_cluster(dir: &Path, cluster: &Cluster) -> Result<(), Failure> {
     write_file(&dir.join(CLUSTER_FILE), cluster)
+}
+
+/// Whether a directory is a node's.
+pub fn is_node(dir: &Path) -> bool {
+    host::read_text(&dir.join(NODE_FILE)).is_ok()
+}
+
+/// Writes the file of a node, whose directory is made where it is missing.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn write_node(dir: &Path, file: &NodeFile) -> Result<(), Failure> {
+    host::create_dir(dir).map_err(|error| format!("could not make {}: {error}", dir.display()))?;
+    write_file(&dir.join(NODE_FILE), file)
 }
 
 impl NodeFile {
@@ -313,6 +345,7 @@ impl NodeFile {
             cluster,
             node: NodeId(self.id),
             members: members.collect(),
+            incarnation: self.incarnation,
             user: self.user.clone(),
             settings: self.settings.clone(),
             password: self.password.clone(),
@@ -413,6 +446,7 @@ mod tests {
         let cluster = Cluster {
             format: FORMAT,
             cluster: ClusterId(7).to_string(),
+            incarnation: 1,
             nodes: place(3, PORTS, true).unwrap(),
         };
         let settings = [("synchronous_commit".to_owned(), "local".to_owned())].into();

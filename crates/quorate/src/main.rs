@@ -10,6 +10,7 @@ mod check;
 mod init;
 mod lab;
 mod layout;
+mod members;
 mod sim;
 mod start;
 mod status;
@@ -57,6 +58,12 @@ enum Command {
     Cert(cert::Options),
     /// Show the nodes of a cluster
     Status(status::Options),
+    /// Add, remove and change the nodes of a cluster
+    Node(members::NodeOptions),
+    /// Hand leadership over to another node
+    Switchover(members::SwitchoverOptions),
+    /// Let one node go on alone with what it has, when there is no majority any more
+    Promote(members::PromoteOptions),
     /// Check the files of a node, or of all nodes of a cluster, while they are stopped
     Check(check::Options),
     /// Measure Quorate beside PostgreSQL, on this machine
@@ -81,6 +88,9 @@ fn main() -> ExitCode {
         Command::Init(options) => init::run(&options),
         Command::Cert(options) => cert::run(&options),
         Command::Status(options) => status::run(&options),
+        Command::Node(options) => members::run(&options),
+        Command::Switchover(options) => members::switchover(&options),
+        Command::Promote(options) => members::promote(&options),
         Command::Check(options) => check::run(&options),
         Command::Lab(options) => lab::run(&options),
         Command::Sim(options) => sim::run(&options),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base::env::{Env, Severity};
 use node::real::tls::RealTls;
-use node::real::{host, http, RealEnv, RealOptions};
+use node::real::{admin, host, http, RealEnv, RealOptions};
 use node::server::Node;
 
 use crate::layout::{self, NodeFile};
@@ -32,6 +32,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     host::raise_file_limit();
     let file = layout::read_node(&options.data)?;
     let this = file.this()?.clone();
+    refuse_wiped(options, &file)?;
     let mut config = file.config()?;
     let settings = config.settings();
     let settings = settings.map_err(|error| error.message().to_owned())?;
@@ -49,6 +50,15 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         })
         .map_err(|error| error.to_string())?
         .map_err(|error| format!("could not start {}: {}", this.name, crate::explain(&error)))?;
+    if !file.started {
+        let started = NodeFile {
+            started: true,
+            ..file
+        };
+        layout::write_node(&options.data, &started)?;
+    }
+    admin::serve(env.clone(), &options.data, node.clone())
+        .map_err(|error| format!("could not make the socket for operators: {error}"))?;
     let address = this.http_address.to_string();
     http::serve(&node_env, &address, node.clone())
         .map_err(|error| format!("could not listen on {address}: {error}"))?;
@@ -69,6 +79,19 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         .map_err(|error| error.to_string())?;
     env.log(Severity::Info, "stopped");
     Ok(())
+}
+
+/// A node that has lost its data must not come back under its old number: it would not know whom it
+/// has voted for, and what it has acknowledged.
+fn refuse_wiped(options: &Options, file: &NodeFile) -> Result<(), Failure> {
+    if !file.started || Node::has_data(&options.data) {
+        return Ok(());
+    }
+    let (name, dir) = (&file.this()?.name, options.data.display());
+    Err(format!(
+        "the data of {name} in {dir} is gone; it cannot come back under its old number. Remove it \
+         (quorate node remove {name}), delete {dir}, and add it anew (quorate node add {name})"
+    ))
 }
 
 /// One reactor per core, shared among the nodes of this machine. Spinning pays for a lone node

@@ -132,6 +132,7 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
     }
     let cluster = Cluster {
         format: layout::FORMAT,
+        incarnation: old.as_ref().map_or(1, |old| old.incarnation),
         cluster: match old {
             Some(old) => old.cluster,
             None => new_cluster_id()?.to_string(),

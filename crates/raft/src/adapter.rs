@@ -75,6 +75,11 @@ impl<L: LogView> Adapter<L> {
         }
     }
 
+    /// Whether there are changes of membership that have not taken effect.
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.conf_changes.borrow().is_empty()
+    }
+
     /// The first failed read since the last call.
     pub(crate) fn take_failure(&self) -> Option<Error> {
         self.failure.borrow_mut().take()
@@ -163,9 +168,11 @@ impl<L: LogView> raft_rs::Storage for Adapter<L> {
         Ok(self.log.last().0)
     }
 
-    fn snapshot(&self, request_index: u64, _to: u64) -> raft_rs::Result<eraftpb::Snapshot> {
+    fn snapshot(&self, request_index: u64, to: u64) -> raft_rs::Result<eraftpb::Snapshot> {
         self.log
             .snapshot()
+            // One of before it was added is of no use to a replica.
+            .filter(|meta| meta.membership.contains(NodeId(to)))
             .filter(|meta| {
                 let lsn = meta.position.lsn;
                 lsn > Lsn::ZERO && lsn.0 >= request_index && lsn.next() >= self.log.first()

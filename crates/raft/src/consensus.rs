@@ -399,6 +399,12 @@ impl<L: LogView> Consensus<L> {
         self.raw.raft.has_pending_conf() || !self.membership.outgoing.is_empty()
     }
 
+    /// Whether the log has changes of membership that are not in effect: they may still be taken
+    /// back.
+    pub fn has_unsettled_membership(&self) -> bool {
+        self.raw.store().has_changes()
+    }
+
     /// Proposes a change of membership, and of its context unless that is empty. What concerns
     /// voters goes through a joint configuration that is left by itself.
     pub fn propose_conf_change(

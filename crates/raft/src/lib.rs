@@ -45,5 +45,5 @@ pub use standby_names::{StandbyNames, Standbys};
 pub use status::{PeerState, PeerStatus, Status};
 pub use types::{
     ConfChange, Entry, EntryKind, HardState, LogView, Membership, Reconfiguration, Recovered, Role,
-    SnapshotMeta, SnapshotOffer,
+    SnapshotMeta, SnapshotOffer, CONTEXT_BYTES_MAX, MEMBERS_MAX,
 };

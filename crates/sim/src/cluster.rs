@@ -124,6 +124,7 @@ impl Cluster {
             cluster: ClusterId(7),
             node: self.members[node].node,
             members: self.members.clone(),
+            incarnation: 1,
             user: "postgres".to_owned(),
             settings: self.settings.clone(),
             password: None,

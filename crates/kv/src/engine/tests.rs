@@ -80,6 +80,7 @@ impl Cluster {
             node,
             directory: "g1".to_owned(),
             members: members.collect(),
+            incarnation: 1,
             settings: self.settings.clone(),
         };
         let open = KvEngine::open(host.clone(), config, host.clone(), Arc::new(()));

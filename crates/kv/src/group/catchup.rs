@@ -111,7 +111,8 @@ impl Group {
     /// A frame that concerns a checkpoint.
     pub(super) fn receive_checkpoint_frame(&self, from: NodeId, frame: Frame) {
         match frame {
-            Frame::Consensus(_) | Frame::Unhurried(_) | Frame::Built { .. } => {}
+            Frame::Consensus(_) | Frame::Unhurried(_) => {}
+            Frame::Built { .. } | Frame::Removed { .. } => {}
             Frame::ChunkRequest { checkpoint, index } => self.serve(from, checkpoint, index),
             Frame::Chunk {
                 checkpoint,

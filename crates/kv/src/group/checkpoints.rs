@@ -67,8 +67,24 @@ impl Group {
             return false;
         }
         let settings = &self.config.settings;
+        if self.somebody_needs_one() {
+            return true;
+        }
         let grown = self.log.bytes_after(since) >= settings.checkpoint_log_bytes;
         grown || self.env.now().since(last_at) >= settings.checkpoint_interval
+    }
+
+    /// Whether a member was added after the last checkpoint, which therefore is none that it could
+    /// begin with, and the log no longer begins at its beginning.
+    fn somebody_needs_one(&self) -> bool {
+        let checkpoint = self.checkpoint.lock();
+        let Some(checkpoint) = &*checkpoint else {
+            return false;
+        };
+        let directory = self.directory();
+        let mut members = directory.members.iter();
+        let is_new = members.any(|member| !checkpoint.membership.contains(member.node));
+        is_new && self.leading().is_some() && self.log.base().lsn > Lsn::ZERO
     }
 
     /// Makes a checkpoint and lets go of log. False when it could not be begun, or was discarded.
@@ -132,7 +148,8 @@ impl Group {
         }
         // A change of membership must be committed before it can be part of a checkpoint, and
         // none may be on the way.
-        let unsure = core.membership_changed > core.consensus.committed().min(core.applied.lsn);
+        let unsure =
+            core.consensus.has_unsettled_membership() || core.membership_changed > core.applied.lsn;
         let applying = core.applying.is_some() || self.store().has_undecided();
         if core.failed || core.deaf || unsure || applying {
             return Ok(());

@@ -123,7 +123,7 @@ pub struct Core {
     pub(super) writing_since: Instant,
     /// Records of this leader that are not committed, with their bytes.
     pub(super) uncommitted: VecDeque<(Lsn, usize)>,
-    /// The newest change of membership in the log.
+    /// The newest change of membership that was appended since the start.
     pub(super) membership_changed: Lsn,
     /// A checkpoint is being written.
     pub(super) checkpointing: bool,
@@ -280,6 +280,9 @@ impl Group {
         let hard_state = ready.hard_state.map(|state| state.encode());
         self.log.append(entries, hard_state.as_deref())?;
         core.consensus.advance(ready.number);
+        if let Some(membership) = &ready.membership {
+            self.note_membership(core, membership)?;
+        }
         if ready.must_sync {
             core.owed = ready.number;
             // Whoever reads this writes all of what was appended.
@@ -417,6 +420,10 @@ impl Group {
             }
         }
         core.after.work |= core.applying.is_none() && !core.queue.is_empty();
+        if count > 0 && core.led.is_some() {
+            // Whoever wants to append waits for entries that came from elsewhere.
+            self.room.notify_all();
+        }
         if count > 0 {
             self.shared
                 .visible

@@ -58,7 +58,8 @@ pub fn is_large(bytes: usize) -> bool {
 impl Core {
     /// Whether nothing is in pieces that a further record would have to wait for.
     pub(super) fn takes_records(&self) -> bool {
-        self.applying.is_none() || self.led.is_none() || self.failed
+        let free = self.applying.is_none() && self.queue.is_empty();
+        free || self.led.is_none() || self.failed
     }
 
     fn begin_pieces(&mut self, position: Position) -> Applying {

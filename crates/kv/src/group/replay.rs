@@ -22,6 +22,7 @@ use super::meta::Meta;
 use super::{Group, Shared};
 use crate::apply::{load_configuration, load_registry};
 use crate::config::{GroupConfig, Observer, Transport};
+use crate::directory::Directory;
 use crate::gate::Gate;
 use crate::registry::Registry;
 
@@ -104,6 +105,7 @@ impl Group {
     ) -> Result<Arc<Group>> {
         StandbyNames::parse(&config.settings.synchronous_standby_names)?;
         let found = find(&env, &config).await?;
+        let directory = Directory::of(&found.meta.membership, &config.members)?;
         let registry = Registry::default();
         let (applied, timestamp) = replay(&found, &registry)?;
         let message = format!(
@@ -136,6 +138,7 @@ impl Group {
 
         let group = Arc::new_cyclic(|me| Group {
             me: me.clone(),
+            directory: RwLock::new(Arc::new(directory)),
             transport,
             observer,
             store: RwLock::new(found.store),
@@ -161,6 +164,7 @@ impl Group {
         });
         group.shared.visible.store(applied.lsn.0, Ordering::SeqCst);
         group.take_settings(&mut group.core.lock());
+        group.announce_members();
         group.start_tasks();
         Ok(group)
     }
@@ -198,7 +202,10 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
         Lsn::ZERO => Meta {
             position: Position::default(),
             timestamp: Timestamp(0),
-            membership: Membership::new(&config.nodes(true), &config.nodes(false)),
+            membership: Membership {
+                context: Directory::founded(&config.members, config.incarnation).encode(),
+                ..Membership::new(&config.nodes(true), &config.nodes(false))
+            },
         },
         _ => Meta::decode(&checkpoint.meta)?,
     };

@@ -28,7 +28,6 @@ use raft::{StandbyNames, Standbys};
 
 use super::core::Core;
 use super::{not_leader, Group};
-use crate::config::GroupConfig;
 use crate::configuration::Configurations;
 use crate::gate::Satisfied;
 
@@ -97,6 +96,11 @@ impl Named {
     /// Those in force, and who of them is given up.
     pub fn in_force(&self) -> (&Standbys, &[NodeId]) {
         (&self.in_force, &self.given_up)
+    }
+
+    /// The members have changed: names may mean others.
+    pub fn members_changed(&mut self) {
+        self.version = 0;
     }
 
     /// Another node leads, or nobody.
@@ -178,17 +182,6 @@ impl Named {
     }
 }
 
-impl GroupConfig {
-    /// The standbys that a setting names.
-    ///
-    /// # Errors
-    /// 42601 and 22023 when it is malformed.
-    fn standbys_of(&self, setting: &str) -> Result<Standbys> {
-        let members: Vec<_> = self.members.iter().map(|m| (m.node, &*m.name)).collect();
-        Ok(StandbyNames::parse(setting)?.resolve(&members))
-    }
-}
-
 /// A time as settings are kept: milliseconds.
 fn time(value: &str) -> Option<Duration> {
     let number = value.strip_suffix("ms").unwrap_or(value);
@@ -206,7 +199,11 @@ impl Group {
 
     fn resolve(&self, configuration: &Configuration) -> Standbys {
         let names = self.names_in(configuration);
-        self.config.standbys_of(names).unwrap_or_else(|error| {
+        let directory = self.directory();
+        let members = directory.members.iter();
+        let members: Vec<_> = members.map(|one| (one.node, &*one.name)).collect();
+        let names = StandbyNames::parse(names).map(|names| names.resolve(&members));
+        names.unwrap_or_else(|error| {
             // It was looked at when it was written; so this is another version's.
             let message = format!("no standby is waited for: {error}");
             self.env.log(Severity::Error, &message);
@@ -336,7 +333,8 @@ impl Group {
     }
 
     fn names_of(&self, nodes: &[NodeId]) -> String {
-        let members = self.config.members.iter();
+        let directory = self.directory();
+        let members = directory.members.iter();
         let members = members.filter(|member| nodes.contains(&member.node));
         let names: Vec<_> = members.map(|member| &*member.name).collect();
         names.join(", ")

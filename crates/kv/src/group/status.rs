@@ -23,6 +23,7 @@ impl Group {
             let peer = status.peers.iter().find(|peer| peer.node == node);
             peer.is_some_and(|peer| peer.active) && !given_up.contains(&node)
         };
+        let directory = self.directory();
         let lag = self.lag.lock();
         let known = |member: &Member| {
             let mut replica = ReplicaStatus {
@@ -61,7 +62,7 @@ impl Group {
             [replica.write_lag, replica.flush_lag, replica.replay_lag] = lags;
             replica
         };
-        let mut replicas: Vec<_> = self.config.members.iter().map(known).collect();
+        let mut replicas: Vec<_> = directory.members.iter().map(known).collect();
         replicas.sort_by_key(|replica| replica.node);
         ClusterStatus {
             group: self.config.group,

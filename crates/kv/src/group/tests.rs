@@ -4,6 +4,7 @@ mod bulk;
 mod chaos;
 mod cluster;
 mod large;
+mod members;
 mod named;
 mod one;
 mod schema;

@@ -11,6 +11,7 @@ use crate::real::{RealEnv, RealOptions};
 #[derive(Default)]
 struct Received {
     frames: Mutex<Vec<(NodeId, Vec<u8>)>>,
+    was_removed: AtomicBool,
     changed: Event,
 }
 
@@ -22,6 +23,10 @@ impl Receiver for Received {
 
     fn disconnected(&self, _node: NodeId) {
         self.changed.notify_all();
+    }
+
+    fn removed(&self, _removed: Removed) {
+        self.was_removed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -56,15 +61,12 @@ async fn accept(peers: Arc<Peers>, mut listener: Box<dyn Listener>) {
         let accepted = std::future::poll_fn(|cx| listener.poll_accept(cx)).await;
         let (mut stream, _) = accepted.unwrap();
         let mut incoming = Incoming::default();
-        let env = peers.env.clone();
+        let env = peers.identity.env.clone();
         let hello = read_hello(&*env, &mut *stream, &mut incoming)
             .await
             .unwrap();
         let checked = peers.check(&hello);
-        let said = checked
-            .clone()
-            .err()
-            .map_or(Answer::Welcome, Answer::Refused);
+        let said = checked.clone().err().unwrap_or(Answer::Welcome);
         answer(&mut *stream, &said).await.unwrap();
         if checked.is_ok() {
             let peers = peers.clone();
@@ -91,7 +93,8 @@ fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
     .unwrap();
     let this = &members[id as usize - 1];
     let listener = env.net().listen(&this.peer_address).unwrap();
-    let peers = Peers::new(env.clone(), ClusterId(cluster), NodeId(id), members, None);
+    let directory = Directory::founded(members, 1);
+    let peers = Peers::new(env.clone(), ClusterId(cluster), this, directory, None);
     let (peers, received) = (Arc::new(peers), Arc::new(Received::default()));
     let accepting = peers.clone();
     let start: TaskStart = Box::new(move || Box::pin(accept(accepting, listener)));
@@ -145,6 +148,9 @@ fn another_cluster_is_refused() {
         cluster: ClusterId(7),
         from: NodeId(1),
         to: NodeId(2),
+        incarnation: 1,
+        name: "n1".into(),
+        address: members[0].peer_address.clone(),
         purpose: Purpose::Group,
     };
     let (env, member) = (first.env.clone(), members[1].clone());
@@ -174,28 +180,69 @@ fn only_the_right_nodes_are_welcome() {
         reaches_beyond: false,
     })
     .unwrap();
-    let peers = Peers::new(env, ClusterId(7), NodeId(1), &members, None);
-    let hello = |from, to| Hello {
+    let mut directory = Directory::founded(&members, 2);
+    let peers = Peers::new(env, ClusterId(7), &members[0], directory.clone(), None);
+    let hello = |from, to, incarnation| Hello {
         cluster: ClusterId(7),
         from: NodeId(from),
         to: NodeId(to),
+        incarnation,
+        name: "n".into(),
+        address: members[1].peer_address.clone(),
         purpose: Purpose::Group,
     };
-    assert_eq!(peers.check(&hello(2, 1)), Ok(()));
-    for wrong in [hello(1, 1), hello(3, 1), hello(2, 2)] {
-        assert!(peers.check(&wrong).is_err(), "{wrong:?}");
+    assert_eq!(peers.check(&hello(2, 1, 2)), Ok(()));
+    assert_eq!(peers.check(&hello(3, 1, 2)), Ok(()), "it may be a new one");
+    for wrong in [hello(1, 1, 2), hello(2, 2, 2), hello(2, 1, 3)] {
+        let answer = peers.check(&wrong).unwrap_err();
+        assert!(matches!(answer, Answer::Refused(_)), "{wrong:?}");
+    }
+    let removed = Removed {
+        incarnation: 2,
+        begun_after: base::Lsn::ZERO,
+    };
+    let older = peers.check(&hello(2, 1, 1));
+    assert_eq!(older, Err(Answer::Removed(removed)));
+
+    directory.members.truncate(1);
+    peers.members(&directory);
+    let gone = peers.check(&hello(2, 1, 2));
+    assert_eq!(gone, Err(Answer::Removed(removed)));
+    assert_eq!(peers.check(&hello(3, 1, 2)), Ok(()));
+}
+
+#[test]
+fn connections_come_and_go_with_the_members() {
+    let members = members();
+    let first = node(1, 7, &members[..1]);
+    let second = node(2, 7, &members);
+    // The first does not know the second yet, and answers it all the same.
+    wait_until(&first, "a guest", || {
+        first.peers.connected() == [NodeId(2)] && second.peers.connected() == [NodeId(1)]
+    });
+    let mut directory = Directory::founded(&members, 1);
+    first.peers.members(&directory);
+    directory.members.truncate(1);
+    first.peers.members(&directory);
+    assert!(first.peers.connected().is_empty());
+    // Its own connection is made anew when something else ends it; then it is told.
+    let asks = node(2, 7, &[members[0].clone(), moved(&members[1])]);
+    wait_until(&asks, "the answer that it was removed", || {
+        asks.received.was_removed.load(Ordering::Relaxed)
+    });
+}
+
+fn moved(member: &Member) -> Member {
+    Member {
+        peer_address: free_address().to_string().into(),
+        ..member.clone()
     }
 }
 
 #[test]
 fn a_full_queue_drops_frames() {
     let member = members().remove(0);
-    let outgoing = Outgoing {
-        member,
-        queue: Mutex::default(),
-        filled: Event::new(),
-        buffer: Mutex::default(),
-    };
+    let outgoing = Outgoing::new(member);
     let mut out = Vec::new();
     outgoing.push(vec![1]);
     outgoing.flush();
@@ -237,12 +284,7 @@ impl Outlet for Narrow {
 #[test]
 fn what_a_socket_does_not_take_is_left_to_the_task() {
     let member = members().remove(0);
-    let outgoing = Outgoing {
-        member,
-        queue: Mutex::default(),
-        filled: Event::new(),
-        buffer: Mutex::default(),
-    };
+    let outgoing = Outgoing::new(member);
     let narrow = Arc::new(Narrow(Mutex::new((8, Vec::new()))));
     outgoing.set_connected(Some(narrow.clone()), true);
     outgoing.push(vec![1]);

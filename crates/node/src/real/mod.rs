@@ -24,6 +24,7 @@ mod net;
 mod reactor;
 pub mod tls;
 
+pub mod admin;
 pub mod host;
 pub mod http;
 

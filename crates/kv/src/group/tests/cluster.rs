@@ -81,6 +81,7 @@ impl Cluster {
             node,
             directory: "g1".to_owned(),
             members: self.members.clone(),
+            incarnation: 1,
             settings: self.settings.clone(),
         };
         let transport = host.clone();

@@ -1,0 +1,227 @@
+//! Who belongs to a group, by name and address: what travels with the membership.
+//!
+//! The consensus counts nodes by their numbers. What an operator knows of them (names, addresses,
+//! zones, priorities) is the *context* of the membership: it stands in the same log entries, takes
+//! effect in the same instant, and is part of the same checkpoints. So all replicas agree on it, and
+//! no crash tears the two apart.
+//!
+//! ```text
+//! founded as            n1 n2 n3                 next number 4
+//! add_node('n4', …)     n1 n2 n3 n4(learner)     next number 5
+//! remove_node('n2')     n1 n3 n4(learner)        next number 5, so 2 was a member and is none
+//! ```
+//!
+//! # Invariants
+//! * A node's number is never given twice: one below [`Directory::next_node`] that is not listed
+//!   belongs to a node that was removed. A node whose disk was wiped comes back under a new number.
+//! * The incarnation only grows. A larger one was begun by an operator who accepted that what the
+//!   survivor did not have is lost; nodes of a smaller one have no say any more.
+//!
+//! # What it leaves out
+//! A node's addresses cannot be changed from here. The node's own configuration overrides what is
+//! listed, so that a cluster on one machine can be started at other ports.
+
+use std::sync::Arc;
+
+use base::codec::{put_bytes, put_varint, Reader};
+use base::{Error, Lsn, NodeId, Result};
+use raft::Membership;
+
+use crate::config::Member;
+
+const FORMAT: u8 = 1;
+
+/// Bytes of a node's name at most, as of every identifier.
+pub const NAME_BYTES_MAX: usize = 63;
+
+/// Who belongs to a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directory {
+    /// How many times an operator began the group anew, and one.
+    pub incarnation: u64,
+    /// The last position of the incarnation before that this one goes on from.
+    pub begun_after: Lsn,
+    /// The number of the next node that is added.
+    pub next_node: u64,
+    /// Leaders are preferred in this zone; empty if in none.
+    pub leader_zone: Arc<str>,
+    /// The members, by number.
+    pub members: Vec<Member>,
+}
+
+impl Directory {
+    /// A group that has just been founded by these members.
+    pub fn founded(members: &[Member], incarnation: u64) -> Directory {
+        let mut members = members.to_vec();
+        members.sort_by_key(|member| member.node);
+        Directory {
+            incarnation,
+            begun_after: Lsn::ZERO,
+            next_node: members.last().map_or(0, |last| last.node.0) + 1,
+            leader_zone: Arc::from(""),
+            members,
+        }
+    }
+
+    /// The directory of a membership. What `known` says of a node's addresses goes first.
+    ///
+    /// # Errors
+    /// XX001 when the context is none of ours.
+    pub fn of(membership: &Membership, known: &[Member]) -> Result<Directory> {
+        let mut directory = Directory::decode(&membership.context)?;
+        let members = &mut directory.members;
+        members.retain(|member| membership.contains(member.node));
+        for member in members.iter_mut() {
+            member.voter = membership.voters.contains(&member.node);
+            if let Some(known) = known.iter().find(|known| known.node == member.node) {
+                member.peer_address = known.peer_address.clone();
+                member.sql_address = known.sql_address.clone();
+            }
+        }
+        Ok(directory)
+    }
+
+    /// The member of that number.
+    pub fn member(&self, node: NodeId) -> Option<&Member> {
+        self.members.iter().find(|member| member.node == node)
+    }
+
+    /// The member of that name.
+    pub fn named(&self, name: &str) -> Option<&Member> {
+        self.members.iter().find(|member| &*member.name == name)
+    }
+
+    /// Whether a node was a member and is none any more.
+    pub fn was_removed(&self, node: NodeId) -> bool {
+        node.0 < self.next_node && self.member(node).is_none()
+    }
+
+    /// How much a member is preferred as the leader: by zone first, then by priority.
+    pub fn rank(&self, member: &Member) -> (bool, u32) {
+        let in_zone = !self.leader_zone.is_empty() && member.zone == self.leader_zone;
+        (in_zone, member.priority)
+    }
+
+    /// The bytes, as context of a membership. Who votes is not among them.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![FORMAT];
+        put_varint(&mut out, self.incarnation);
+        put_varint(&mut out, self.begun_after.0);
+        put_varint(&mut out, self.next_node);
+        put_bytes(&mut out, self.leader_zone.as_bytes());
+        put_varint(&mut out, self.members.len() as u64);
+        for member in &self.members {
+            put_varint(&mut out, member.node.0);
+            put_varint(&mut out, u64::from(member.priority));
+            for text in [
+                &member.name,
+                &member.peer_address,
+                &member.sql_address,
+                &member.zone,
+            ] {
+                put_bytes(&mut out, text.as_bytes());
+            }
+        }
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Directory> {
+        let mut reader = Reader::new(bytes);
+        let format = reader.u8()?;
+        if format != FORMAT {
+            let message = format!("a directory of format {format}, and {FORMAT} is known");
+            return Err(Error::corrupted(message));
+        }
+        let incarnation = reader.varint()?;
+        let begun_after = Lsn(reader.varint()?);
+        let next_node = reader.varint()?;
+        let leader_zone = reader.str()?.into();
+        let count: usize = reader.varint_as()?;
+        if count > raft::MEMBERS_MAX {
+            return Err(Error::corrupted(format!("a directory of {count} members")));
+        }
+        let mut member = || -> Result<Member> {
+            Ok(Member {
+                node: NodeId(reader.varint()?),
+                priority: reader.varint_as()?,
+                name: reader.str()?.into(),
+                peer_address: reader.str()?.into(),
+                sql_address: reader.str()?.into(),
+                zone: reader.str()?.into(),
+                voter: false,
+            })
+        };
+        let members: Result<Vec<_>> = (0..count).map(|_| member()).collect();
+        let directory = Directory {
+            incarnation,
+            begun_after,
+            next_node,
+            leader_zone,
+            members: members?,
+        };
+        reader.finish()?;
+        Ok(directory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(node: u64, voter: bool) -> Member {
+        Member {
+            node: NodeId(node),
+            name: format!("n{node}").into(),
+            peer_address: format!("10.0.0.{node}:6433").into(),
+            sql_address: format!("10.0.0.{node}:5433").into(),
+            voter,
+            zone: "a".into(),
+            priority: 7,
+        }
+    }
+
+    #[test]
+    fn it_travels_with_the_membership() {
+        let members = [member(2, false), member(1, true)];
+        let mut directory = Directory::founded(&members, 3);
+        directory.leader_zone = "b".into();
+        let mut membership = Membership::new(&[NodeId(1)], &[NodeId(2)]);
+        membership.context = directory.encode();
+        let found = Directory::of(&membership, &[]).unwrap();
+        assert_eq!(found, directory);
+        assert_eq!(found.next_node, 3);
+
+        let moved = Member {
+            sql_address: "10.0.0.9:1".into(),
+            ..member(1, true)
+        };
+        let found = Directory::of(&membership, &[moved]).unwrap();
+        assert_eq!(&*found.members[0].sql_address, "10.0.0.9:1");
+        assert!(Directory::decode(&[9]).is_err());
+    }
+
+    #[test]
+    fn who_is_no_member_any_more_was_removed() {
+        let members = [member(1, true), member(2, true)];
+        let mut membership = Membership::new(&[NodeId(1)], &[]);
+        membership.context = Directory::founded(&members, 1).encode();
+        let found = Directory::of(&membership, &[]).unwrap();
+        assert!(found.was_removed(NodeId(2)));
+        assert!(!found.was_removed(NodeId(1)));
+        assert!(!found.was_removed(NodeId(3)), "it is not known yet");
+    }
+
+    #[test]
+    fn a_zone_goes_before_a_priority() {
+        let mut directory = Directory::founded(&[], 1);
+        let (near, far) = (member(1, true), member(2, true));
+        let far = Member {
+            zone: "b".into(),
+            priority: 9,
+            ..far
+        };
+        assert!(directory.rank(&far) > directory.rank(&near));
+        directory.leader_zone = "a".into();
+        assert!(directory.rank(&far) < directory.rank(&near));
+    }
+}
