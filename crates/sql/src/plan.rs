@@ -363,6 +363,12 @@ pub enum Plan {
     SetOperation(SetOperation, bool, Rc<Plan>, Rc<Plan>, Vec<TypeId>),
     /// Rows of a WITH query, which runs once.
     Shared(usize, Rc<Plan>),
+    /// Rows of a query that names itself, of which a [`Plan::Shared`] is made.
+    Recursive(Box<Recursive>),
+    /// The rows that the last step of a recursion gave.
+    Working(usize),
+    /// A statement with statements in WITH that write.
+    With(Box<With>),
     /// FOR UPDATE and its kin: locks the row whose key stands in that column.
     Lock(Rc<Plan>, Vec<LockRows>),
     /// INSERT.
@@ -371,6 +377,35 @@ pub enum Plan {
     Update(Box<Update>),
     /// DELETE.
     Delete(Box<Delete>),
+}
+
+/// WITH RECURSIVE: the rows of `first`, then those of `step` over them, and so on until a step gives
+/// none.
+#[derive(Debug)]
+pub struct Recursive {
+    /// Its number within the statement.
+    pub number: usize,
+    /// UNION ALL; otherwise rows that were there before are left out.
+    pub all: bool,
+    /// Where it begins.
+    pub first: Rc<Plan>,
+    /// What it does with the rows of the step before, which are a [`Plan::Working`].
+    pub step: Rc<Plan>,
+    /// The numbers of the subqueries of the step, whose values change from step to step.
+    pub inside: std::ops::Range<usize>,
+    /// The types of its columns.
+    pub types: Vec<TypeId>,
+}
+
+/// A statement with statements in WITH that write.
+#[derive(Debug)]
+pub struct With {
+    /// Those, with their numbers.
+    pub parts: Vec<(usize, Rc<Plan>)>,
+    /// The statement.
+    pub body: Rc<Plan>,
+    /// Whether the rows it gives are counted, rather than those that it writes.
+    pub counted: bool,
 }
 
 /// A column of a [`Plan::ProjectSet`].
@@ -559,6 +594,18 @@ impl Expr {
                     .collect()
             }
         }
+    }
+
+    /// Where it begins in the text, or -1.
+    pub fn leftmost(&self) -> i32 {
+        let mut least = self.location.0;
+        self.visit(&mut |part| {
+            let location = part.location.0;
+            if location >= 0 && (least < 0 || location < least) {
+                least = location;
+            }
+        });
+        least
     }
 
     /// Shows `f` the expression and all its parts.

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
-    AConst, AExpr, AExprKind, AIndirection, BoolExpr, BoolExprType, BoolTestType, CaseExpr, Node,
-    NullTestType, SqlValueFunction, SqlValueFunctionOp,
+    AConst, AExpr, AExprKind, BoolExpr, BoolExprType, BoolTestType, CaseExpr, Node, NullTestType,
+    SqlValueFunction, SqlValueFunctionOp,
 };
 
 use super::scope::Scope;
@@ -582,7 +582,12 @@ impl Binder<'_> {
             let array = element.array_of().unwrap_or(TypeId::TEXT_ARRAY);
             right = self.coerce_argument(right, array)?;
         }
-        let Some(element) = right.ty.array_element() else {
+        let element = match right.ty {
+            TypeId::INT2VECTOR => Some(TypeId::INT2),
+            TypeId::OIDVECTOR => Some(TypeId::OID),
+            ty => ty.array_element(),
+        };
+        let Some(element) = element else {
             return Err(self.error(
                 SqlState::WRONG_OBJECT_TYPE,
                 "op ANY/ALL (array) requires array on right side",
@@ -710,44 +715,6 @@ impl Binder<'_> {
             *function = Func(crate::functions::under_keyword(function.0, keyword));
         }
         self.cast(call, ty, typmod, location)
-    }
-
-    fn indirection(
-        &mut self,
-        indirection: &AIndirection,
-        scope: &Scope<'_>,
-        place: Place,
-    ) -> Result<Expr> {
-        let mut value = self.expr(boxed(&indirection.arg)?, scope, place)?;
-        for step in &indirection.indirection {
-            let location = value.location.0;
-            let NodeEnum::AIndices(indices) = inner(step)? else {
-                return Err(self.unsupported("a field of a composite value", location));
-            };
-            let element = match value.ty {
-                TypeId::INT2VECTOR => Some(TypeId::INT2),
-                TypeId::OIDVECTOR => Some(TypeId::OID),
-                ty => ty.array_element(),
-            };
-            let Some(element) = element else {
-                return Err(self.error(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "cannot subscript type {} because it does not support subscripting",
-                        value.ty
-                    ),
-                    location,
-                ));
-            };
-            if indices.is_slice || indirection.indirection.len() > 1 {
-                return Err(self.unsupported("a slice of an array", location));
-            }
-            let index = self.expr(boxed(&indices.uidx)?, scope, place)?;
-            let index = self.coerce_argument(index, TypeId::INT4)?;
-            let kind = ExprKind::Subscript(Box::new(value), Box::new(index));
-            value = Expr::new(kind, element, location);
-        }
-        Ok(value)
     }
 }
 

@@ -9,33 +9,20 @@ use std::rc::Rc;
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar, WithClause,
+    Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar,
 };
 
 use super::expr::{truth, Place};
 use super::join_order::{rearrange, take_apart, Chain};
 use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
 use super::view::refuse_unpopulated;
-use super::{boxed, inner, strings, Binder, OutputColumn};
+use super::{boxed, inner, strings, Binder};
 use crate::catalog::RelationKind;
 use crate::exec::program::compile;
 use crate::functions::resolve_operator;
 use crate::parser::NodeEnum;
 use crate::plan::{Expr, ExprKind, Join, JoinKind, Plan, Scan};
 use crate::types::TypeId;
-
-/// A query of WITH.
-#[derive(Clone, Debug)]
-pub struct Cte {
-    /// Its name.
-    pub name: String,
-    /// Its columns.
-    pub columns: Vec<OutputColumn>,
-    /// Its rows.
-    pub plan: Rc<Plan>,
-    /// Its number within the statement.
-    pub number: usize,
-}
 
 /// A bound item of FROM.
 pub struct Source {
@@ -201,19 +188,10 @@ impl Binder<'_> {
         with_keys: bool,
         next: &mut usize,
     ) -> Result<Source> {
-        if range.schemaname.is_empty() {
-            let found = self
-                .ctes
-                .iter()
-                .rev()
-                .find(|cte| cte.name == range.relname)
-                .cloned();
-            if let Some(cte) = found {
-                let columns = cte.columns.iter().map(query_column).collect();
-                let plan = Plan::Shared(cte.number, cte.plan);
-                let name = &cte.name;
-                return self.other(plan, columns, name, range.alias.as_ref(), scope, next);
-            }
+        if let Some((plan, columns)) = self.query_of_with(range)? {
+            let columns = columns.iter().map(query_column).collect();
+            let alias = range.alias.as_ref();
+            return self.other(plan, columns, &range.relname, alias, scope, next);
         }
         let lock = if with_keys {
             TableLock::RowShare
@@ -425,7 +403,17 @@ impl Binder<'_> {
             .alias
             .as_ref()
             .map_or(name, |alias| alias.aliasname.clone());
-        let mut columns = vec![plain_column(&name, expr.ty)];
+        let of_record = match &expr.kind {
+            ExprKind::SetCall(called, ..) => crate::functions::sets::columns(called.0.oid),
+            _ => None,
+        };
+        let mut columns = match of_record {
+            Some(columns) => columns
+                .iter()
+                .map(|(name, ty)| plain_column(name, *ty))
+                .collect(),
+            None => vec![plain_column(&name, expr.ty)],
+        };
         if function.ordinality {
             columns.push(plain_column("ordinality", TypeId::INT8));
         }
@@ -598,50 +586,6 @@ impl Binder<'_> {
             qualified_only: false,
         });
         Ok(())
-    }
-
-    /// Binds WITH; its queries are known until [`Binder::forget_ctes`].
-    pub(super) fn with_clause(
-        &mut self,
-        with: Option<&WithClause>,
-        parent: Option<&Scope<'_>>,
-    ) -> Result<usize> {
-        let before = self.ctes.len();
-        let Some(with) = with else {
-            return Ok(before);
-        };
-        if with.recursive {
-            return Err(self.unsupported("WITH RECURSIVE", with.location));
-        }
-        for item in &with.ctes {
-            let NodeEnum::CommonTableExpr(cte) = inner(item)? else {
-                continue;
-            };
-            let NodeEnum::SelectStmt(select) = boxed(&cte.ctequery)? else {
-                return Err(self.unsupported("a data-modifying statement in WITH", cte.location));
-            };
-            let query = self.select(select, parent)?;
-            if query.escapes {
-                return Err(self.unsupported("WITH in a correlated subquery", cte.location));
-            }
-            let mut columns = query.columns;
-            for (column, name) in columns.iter_mut().zip(strings(&cte.aliascolnames)) {
-                column.name = name.to_owned();
-            }
-            self.subqueries += 1;
-            self.ctes.push(Cte {
-                name: cte.ctename.clone(),
-                columns,
-                plan: Rc::new(query.plan),
-                number: self.subqueries,
-            });
-        }
-        Ok(before)
-    }
-
-    /// Forgets the queries of WITH that came after `before`.
-    pub(super) fn forget_ctes(&mut self, before: usize) {
-        self.ctes.truncate(before);
     }
 
     /// The plan of a source whose rows meet the conditions.

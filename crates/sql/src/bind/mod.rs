@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`scope`] | which column a name means |
 //! | [`expr`], [`call`] | expressions |
+//! | [`indirection`] | elements of arrays |
 //! | [`coerce`] | changes of type |
 //! | [`types`] | type names |
 //! | [`from`] | FROM: tables, joins, functions, subqueries |
@@ -16,6 +17,7 @@
 //! | [`access`] | which keys a condition leaves |
 //! | [`system`] | system relations |
 //! | [`literals`] | what a plan does not rest on, so that it can be used again |
+//! | [`with`] | WITH |
 //! | [`write`] | INSERT, UPDATE, DELETE |
 //! | [`copy`] | COPY |
 //! | [`foreign`] | the foreign keys that those touch |
@@ -41,6 +43,7 @@ pub mod foreign;
 pub mod from;
 mod given;
 pub mod group;
+mod indirection;
 pub mod join_order;
 pub mod literals;
 pub mod scope;
@@ -50,6 +53,7 @@ mod system;
 pub mod types;
 mod updatable;
 pub mod view;
+pub mod with;
 pub mod write;
 
 use std::rc::Rc;
@@ -62,7 +66,7 @@ use pg_query::protobuf::{Node, RangeVar};
 use crate::catalog::access::{Guarded, Privileges};
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
 use crate::parser::{char_position, NodeEnum};
-use crate::plan::Plan;
+use crate::plan::{Plan, With};
 use crate::types::{EvalContext, TypeId};
 
 /// Expressions may be nested this deep; further is 54001. The thread's stack has room for it.
@@ -142,7 +146,13 @@ pub struct Binder<'a> {
     /// Whether further parameters may be met.
     open_params: bool,
     locks: Vec<(TreeId, TableLock)>,
-    ctes: Vec<from::Cte>,
+    ctes: Vec<with::Cte>,
+    /// The statements of WITH that write.
+    writing: Vec<(usize, Rc<Plan>)>,
+    /// Whether one of them is at work.
+    inside_with: bool,
+    /// How many subqueries in expressions stand around what is at work.
+    sublinks: usize,
     depth: usize,
     query_depth: usize,
     subqueries: usize,
@@ -172,6 +182,9 @@ impl<'a> Binder<'a> {
             open_params,
             locks: Vec::new(),
             ctes: Vec::new(),
+            writing: Vec::new(),
+            inside_with: false,
+            sublinks: 0,
             depth: 0,
             query_depth: 0,
             subqueries: 0,
@@ -198,6 +211,19 @@ impl<'a> Binder<'a> {
             NodeEnum::UpdateStmt(update) => self.update(update)?,
             NodeEnum::DeleteStmt(delete) => self.delete(delete)?,
             _ => return Err(Error::internal("no statement with rows")),
+        };
+        let parts = std::mem::take(&mut self.writing);
+        let (plan, writes) = match parts.is_empty() {
+            true => (plan, writes),
+            false => {
+                let (body, counted) = (Rc::new(plan), !writes);
+                let with = With {
+                    parts,
+                    body,
+                    counted,
+                };
+                (Plan::With(Box::new(with)), true)
+            }
         };
         Ok(Bound {
             plan: Rc::new(plan),

@@ -486,24 +486,28 @@ pub(super) fn columns_of(expr: &Expr) -> Vec<usize> {
 
 /// The system column `tableoid`: the same for all rows of a table.
 fn table_oid(scope: &Scope<'_>, qualifier: Option<&str>, location: i32) -> Option<Found> {
-    let table = scope.tables.iter().find(|table| match qualifier {
-        Some(alias) => table.alias == alias,
-        None => !table.qualified_only && table.table.is_some(),
+    let oid = scope.tables.iter().find_map(|table| {
+        let named = match qualifier {
+            Some(alias) => table.alias == alias,
+            None => !table.qualified_only,
+        };
+        named.then(|| relation_of(table)).flatten()
     })?;
-    let oid = match &table.table {
-        Some(own) => own.oid,
-        // Under an alias a relation of the system is known by the origin of its columns.
-        None => {
-            let oid = table.columns.first().map(|column| column.origin.0)?;
-            let same = |column: &ScopeColumn| column.origin.0 == oid;
-            let whole = oid < FIRST_USER_OID && table.columns.iter().all(same);
-            whole.then_some(oid)?
-        }
-    };
     (oid != 0).then(|| Found {
         expr: Expr::constant(Datum::Oid(oid), TypeId::OID, location),
         origin: (oid, TABLE_OID),
     })
+}
+
+/// The relation whose rows an item of FROM shows.
+fn relation_of(table: &ScopeTable) -> Option<u32> {
+    if let Some(own) = &table.table {
+        return Some(own.oid);
+    }
+    // Under an alias a relation is known by the origin of its columns.
+    let oid = table.columns.first().map(|column| column.origin.0)?;
+    let whole = table.columns.iter().all(|column| column.origin.0 == oid);
+    (whole && (oid < FIRST_USER_OID || table.needed.is_some())).then_some(oid)
 }
 
 /// The number of the system column `tableoid`.

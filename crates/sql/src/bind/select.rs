@@ -49,7 +49,10 @@ impl Binder<'_> {
         select: &SelectStmt,
         scope: &Scope<'_>,
     ) -> Result<(Query, bool)> {
-        let query = self.select(select, Some(scope))?;
+        self.sublinks += 1;
+        let query = self.select(select, Some(scope));
+        self.sublinks -= 1;
+        let query = query?;
         let correlated = query.escapes;
         Ok((query, correlated))
     }
@@ -110,7 +113,7 @@ impl Binder<'_> {
                 Some(self.condition(having, "HAVING")?)
             }
         };
-        let locations: Vec<_> = exprs.iter().map(|expr| expr.location.0).collect();
+        let locations: Vec<_> = exprs.iter().map(Expr::leftmost).collect();
         let literal = |expr: &Expr| {
             let open = expr.is_untyped() && matches!(expr.kind, ExprKind::Const(_));
             open.then(|| expr.clone())
@@ -796,7 +799,7 @@ impl Binder<'_> {
     }
 
     /// The plan's rows as columns of these types.
-    fn as_types(
+    pub(super) fn as_types(
         &mut self,
         plan: Plan,
         columns: &[OutputColumn],

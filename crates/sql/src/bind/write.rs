@@ -19,7 +19,7 @@ use super::select::projection;
 use super::updatable::{Verb, Writable};
 use super::{boxed, inner, literals, qualified, Binder, OutputColumn};
 use crate::catalog::access::Privileges;
-use crate::catalog::{view, Column, Identity, RelationKind, Table};
+use crate::catalog::{view, Identity, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::parser::{self, NodeEnum};
 use crate::plan::{Conflict, Delete, Expr, ExprKind, Insert, Plan, Target, Update};
@@ -164,8 +164,17 @@ impl Binder<'_> {
     }
 
     /// The default of a column, to be shown.
-    pub(crate) fn stored_default(&mut self, column: &Column, text: &str) -> Result<Expr> {
-        let expr = self.stored(text, &Scope::default(), Place::DEFAULT)?;
+    pub(crate) fn stored_default(
+        &mut self,
+        table: &Arc<Table>,
+        place: usize,
+        text: &str,
+    ) -> Result<Expr> {
+        let column = &table.columns[place];
+        let expr = match column.generated {
+            true => self.stored(text, &target_scope(table, &table.name), Place::GENERATED)?,
+            false => self.stored(text, &Scope::default(), Place::DEFAULT)?,
+        };
         match expr.is_untyped() {
             true => self.assign(expr, column.type_id, -1, &column.name),
             false => Ok(expr),

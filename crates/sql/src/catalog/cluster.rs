@@ -26,7 +26,7 @@ pub const COMMENTS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 22);
 pub const PRIVILEGES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 23);
 
 /// What a comment or a list of privileges hangs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The oid of the catalog that lists the object, `pg_class` for a table.
     pub class: u32,

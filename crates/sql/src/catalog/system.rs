@@ -31,6 +31,7 @@ use crate::types::{Datum, TypeId};
 
 mod access;
 mod builtin;
+pub(crate) mod facts;
 mod locks;
 mod objects;
 pub(super) mod relations;
@@ -40,6 +41,7 @@ mod sessions;
 mod settings;
 mod views;
 
+pub(crate) use objects::acl_items;
 use relations::Rows;
 
 /// A relation whose rows are asked for anew each time.
@@ -278,5 +280,8 @@ pub fn comment(address: Address) -> Option<&'static str> {
     }
     let same = |known: &&(u32, u32, &str)| Address::of(known.0, known.1) == address;
     let found = builtin::COMMENTS.iter().find(same);
-    found.map(|known| known.2)
+    match found {
+        Some(known) => Some(known.2),
+        None => facts::description(address),
+    }
 }

@@ -332,9 +332,16 @@ impl Writer<'_> {
                     self.text("(");
                 }
                 self.put(array, casts)?;
-                self.text(if plain { "[" } else { ")[" });
-                self.put(index, false)?;
-                self.text("]");
+                self.text(if plain { "" } else { ")" });
+                let indexes = match &index.kind {
+                    ExprKind::Array(indexes, _) => indexes.as_slice(),
+                    _ => std::slice::from_ref(&**index),
+                };
+                for index in indexes {
+                    self.text("[");
+                    self.put(index, casts)?;
+                    self.text("]");
+                }
                 Ok(())
             }
             ExprKind::Sub(query, test, _) => {

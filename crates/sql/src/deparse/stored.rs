@@ -53,9 +53,9 @@ pub fn node_text(
     parser::large_stack(|| {
         let mut binder = Binder::new(cx, Vec::new(), false);
         let place = kind.strip_prefix("DEFAULT ").and_then(|p| p.parse().ok());
-        let column = place.and_then(|place: usize| table.columns.get(place));
-        let bound = match column {
-            Some(column) => binder.stored_default(column, text)?,
+        let place = place.filter(|place: &usize| *place < table.columns.len());
+        let bound = match place {
+            Some(place) => binder.stored_default(table, place, text)?,
             None => binder.stored_condition(table, text)?,
         };
         expression(&bound, &Columns(table), eval, style, false)

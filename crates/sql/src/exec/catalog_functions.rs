@@ -17,6 +17,7 @@ use super::session_functions::schemas;
 use super::{sequences, Exec};
 use crate::bind::{BindContext, Binder};
 use crate::catalog::cluster::Address;
+use crate::catalog::system::facts;
 use crate::catalog::{Catalog, ForeignKey, Index, Table, FIRST_USER_OID, PG_CATALOG};
 use crate::deparse;
 use crate::functions::strings::quote_identifier;
@@ -56,6 +57,7 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
         "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
             Ok(function_arguments(oid))
         }
+        "acldefault" => default_privileges(catalog, args),
         "pg_get_function_result" => Ok(function_result(oid)),
         "pg_get_functiondef" => function_definition(oid),
         "pg_get_serial_sequence" => sequences::of_column(cx, args[0].as_str(), args[1].as_str()),
@@ -360,6 +362,33 @@ fn foreign_key(cx: &Exec<'_>, table: &Table, key: &ForeignKey) -> String {
     out
 }
 
+/// `acldefault`: the privileges of an object of which nothing was said.
+fn default_privileges(catalog: &Catalog, args: &[Datum]) -> Result<Datum> {
+    use crate::catalog::access::{default_acl, Guarded};
+    let kind = match args[0] {
+        Datum::Char(b'c') => Guarded::Column,
+        Datum::Char(b'r') => Guarded::Table,
+        Datum::Char(b's') => Guarded::Sequence,
+        Datum::Char(b'd') => Guarded::Database,
+        Datum::Char(b'f') => Guarded::Function,
+        Datum::Char(b'l') => Guarded::Language,
+        Datum::Char(b'n') => Guarded::Schema,
+        Datum::Char(b't') => Guarded::Tablespace,
+        Datum::Char(b'T') => Guarded::Type,
+        // Large objects, parameters, foreign data: there are none.
+        Datum::Char(other) => {
+            let what = format!("acldefault('{}', …)", char::from(other));
+            return Err(Error::unsupported(what));
+        }
+        _ => return Ok(Datum::Null),
+    };
+    let mut acl = default_acl(kind, oid_of(args, 1));
+    if kind == Guarded::Column {
+        acl.clear();
+    }
+    Ok(crate::catalog::system::acl_items(catalog, &acl))
+}
+
 fn type_list(types: &[TypeId], variadic: bool) -> String {
     let last = types.len().wrapping_sub(1);
     let shown = types.iter().enumerate().map(|(place, ty)| {
@@ -373,6 +402,9 @@ fn type_list(types: &[TypeId], variadic: bool) -> String {
 }
 
 fn function_arguments(oid: u32) -> Datum {
+    if let Some(fact) = facts::of_function(oid) {
+        return Datum::text(fact.arguments);
+    }
     if let Some(function) = functions::function_by_oid(oid) {
         return Datum::text(type_list(function.arguments, function.variadic));
     }
@@ -383,6 +415,9 @@ fn function_arguments(oid: u32) -> Datum {
 }
 
 fn function_result(oid: u32) -> Datum {
+    if let Some(fact) = facts::of_function(oid) {
+        return Datum::text(fact.result);
+    }
     if let Some(function) = functions::function_by_oid(oid) {
         let set = if function.is_set_returning() {
             "SETOF "

@@ -5,11 +5,12 @@ use std::rc::Rc;
 use base::engine::{Direction, RowBatch};
 use base::key::successor;
 use base::limits::SCAN_BATCH_ROWS;
-use base::{coro, Error, Key, KeyRange, Result, SqlState};
+use base::{Error, Key, KeyRange, Result, SqlState};
 
 use super::group::{GroupCursor, Groups};
 use super::join::JoinCursor;
 use super::program::Program;
+use super::shared::{SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
 use super::{collect, rows, Exec};
@@ -99,11 +100,12 @@ pub fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
                 set_operation(operation, all, left, right, types, cx)
             }))
         }
-        Plan::Shared(number, plan) => Box::new(SharedCursor {
-            number: *number,
-            plan,
-            at: 0,
-        }),
+        Plan::Shared(number, plan) => Box::new(SharedCursor::new(*number, plan)),
+        Plan::Recursive(_) => Box::new(Later::new(|_| {
+            Err(Error::internal("a recursion that is not shared"))
+        })),
+        Plan::Working(number) => Box::new(WorkingCursor::new(*number)),
+        Plan::With(with) => Box::new(WithCursor::new(with)),
         Plan::Lock(input, tables) => Box::new(LockCursor::new(input, tables)),
         Plan::Insert(insert) => Box::new(InsertCursor::new(insert)),
         Plan::Update(update) => Box::new(UpdateCursor::new(update)),
@@ -645,26 +647,4 @@ fn set_operation(
         out.extend(std::iter::repeat_n(row, copies));
     }
     Ok(out)
-}
-
-struct SharedCursor<'p> {
-    number: usize,
-    plan: &'p Plan,
-    at: usize,
-}
-
-impl Cursor for SharedCursor<'_> {
-    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
-        let rows = match cx.shared.get(&self.number) {
-            Some(rows) => rows.clone(),
-            None => {
-                coro::check_depth()?;
-                let rows = Rc::new(collect(self.plan, cx)?);
-                cx.shared.insert(self.number, rows.clone());
-                rows
-            }
-        };
-        self.at += 1;
-        Ok(rows.get(self.at - 1).cloned())
-    }
 }

@@ -33,6 +33,7 @@ pub mod program;
 pub mod rows;
 pub mod sequences;
 pub mod session_functions;
+pub mod shared;
 pub mod sort;
 pub mod subquery;
 pub mod write;
@@ -70,12 +71,15 @@ pub struct Exec<'a> {
     pub outer: Vec<Row>,
     /// The rows that a writing node has written.
     pub written: u64,
+    /// Those that statements of WITH have written.
+    pub written_beside: u64,
     /// What foreign keys have to look at when the statement ends.
     pub events: foreign::Events,
     stack: Vec<Datum>,
     cases: Vec<Datum>,
     values: HashMap<usize, Datum>,
-    shared: HashMap<usize, Rc<Vec<Row>>>,
+    shared: HashMap<usize, shared::Stored>,
+    working: HashMap<usize, Rc<Vec<Row>>>,
     members: HashMap<usize, Rc<subquery::Members>>,
     ticks: usize,
 }
@@ -84,7 +88,7 @@ pub struct Exec<'a> {
 #[derive(Default)]
 pub struct Computed {
     values: HashMap<usize, Datum>,
-    shared: HashMap<usize, Rc<Vec<Row>>>,
+    shared: HashMap<usize, shared::Stored>,
 }
 
 impl<'a> Exec<'a> {
@@ -119,11 +123,13 @@ impl<'a> Exec<'a> {
             literals: &[],
             outer: Vec::new(),
             written: 0,
+            written_beside: 0,
             events: foreign::Events::new(),
             stack: Vec::new(),
             cases: Vec::new(),
             values: HashMap::default(),
             shared: HashMap::default(),
+            working: HashMap::default(),
             members: HashMap::default(),
             ticks: 0,
         }
@@ -139,6 +145,13 @@ impl<'a> Exec<'a> {
             coro::yield_now()?;
         }
         Ok(())
+    }
+
+    /// Forgets what subqueries with these numbers have computed.
+    fn forget(&mut self, numbers: &std::ops::Range<usize>) {
+        self.values.retain(|number, _| !numbers.contains(number));
+        self.shared.retain(|number, _| !numbers.contains(number));
+        self.members.retain(|number, _| !numbers.contains(number));
     }
 
     fn param(&self, index: usize) -> Result<Datum> {

@@ -642,15 +642,35 @@ fn make_array(element: TypeId, elements: Vec<Datum>) -> Result<Datum> {
     })))
 }
 
+/// An element of an array, or a byte of a name; several indexes come as an array.
 fn subscript(array: &Datum, index: &Datum) -> Datum {
-    let (Datum::Array(array), Some(index)) = (array, index.as_i64()) else {
+    let indexes: Option<Vec<i64>> = match index {
+        Datum::Array(indexes) => indexes.elements.iter().map(Datum::as_i64).collect(),
+        index => index.as_i64().map(|index| vec![index]),
+    };
+    let Some(indexes) = indexes else {
         return Datum::Null;
     };
-    let [dimension] = array.dimensions.as_slice() else {
-        return Datum::Null;
+    let array = match array {
+        Datum::Array(array) => array,
+        Datum::Text(name) => {
+            let place = usize::try_from(indexes[0]).unwrap_or(usize::MAX);
+            let byte = name.as_bytes().get(place);
+            return byte.map_or(Datum::Null, |byte| Datum::Char(*byte));
+        }
+        _ => return Datum::Null,
     };
-    usize::try_from(index - i64::from(dimension.lower))
-        .ok()
-        .and_then(|place| array.elements.get(place).cloned())
-        .unwrap_or(Datum::Null)
+    if array.dimensions.len() != indexes.len() {
+        return Datum::Null;
+    }
+    let mut place = 0;
+    for (dimension, index) in array.dimensions.iter().zip(indexes) {
+        let offset = index - i64::from(dimension.lower);
+        if !(0..i64::from(dimension.len)).contains(&offset) {
+            return Datum::Null;
+        }
+        place = place * i64::from(dimension.len) + offset;
+    }
+    let place = usize::try_from(place).unwrap_or(usize::MAX);
+    array.elements.get(place).cloned().unwrap_or(Datum::Null)
 }

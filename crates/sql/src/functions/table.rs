@@ -142,6 +142,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
         super::table_moment::FUNCTIONS,
         super::table_system::FUNCTIONS,
         super::table_catalog::FUNCTIONS,
+        super::table_sets::FUNCTIONS,
     ]
     .into_iter()
     .flatten()

@@ -127,7 +127,7 @@ functions! {
     3021 "has_column_privilege" (TEXT INT2 TEXT) BOOL "s" session;
     3022 "has_column_privilege" (OID TEXT TEXT) BOOL "s" session;
     3023 "has_column_privilege" (OID INT2 TEXT) BOOL "s" session;
-    3035 "pg_listening_channels" () TEXT "s" session;
+    3035 "pg_listening_channels" () TEXT "s" set system::no_channels;
     3036 "pg_notify" (TEXT TEXT) VOID "vn" session;
     3089 "pg_advisory_xact_lock" (INT8) VOID "v" session;
     3090 "pg_advisory_xact_lock_shared" (INT8) VOID "v" session;

@@ -91,6 +91,12 @@ fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
             (name.to_owned(), vec![&**left, &**right])
         }
         Plan::Shared(_, input) => ("CTE Scan".to_owned(), vec![&**input]),
+        Plan::Recursive(recursive) => (
+            "Recursive Union".to_owned(),
+            vec![&*recursive.first, &*recursive.step],
+        ),
+        Plan::Working(_) => ("WorkTable Scan".to_owned(), vec![]),
+        Plan::With(with) => return describe(&with.body, depth, lines),
         Plan::Lock(input, _) => ("LockRows".to_owned(), vec![&**input]),
         Plan::Insert(insert) => (
             format!("Insert on {}", insert.target.table.name),

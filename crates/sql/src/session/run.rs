@@ -236,9 +236,9 @@ impl Session {
             }
         }
         exec::foreign::finish(&mut cx)?;
-        let written = cx.written;
+        let (written, beside) = (cx.written, cx.written_beside);
         if let Some(open) = &mut self.open {
-            open.wrote |= bound.writes && written > 0;
+            open.wrote |= bound.writes && written + beside > 0;
         }
         Ok(if bound.writes { written } else { given })
     }

@@ -6,6 +6,7 @@
 //!
 //! Source: PostgreSQL 15 manual, chapter 20 and SET.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use base::engine::Isolation;
@@ -16,11 +17,16 @@ use crate::types::{DateStyle, IntervalStyle, Zone};
 
 mod about;
 mod cluster;
+mod planner;
 mod view;
 
 use about::{about, Context};
 pub use cluster::configured;
 pub use view::SettingRow;
+
+/// All settings.
+static DEFINITIONS: LazyLock<Vec<Definition>> =
+    LazyLock::new(|| LISTED.iter().chain(planner::SETTINGS).copied().collect());
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +75,7 @@ pub enum Source {
 }
 
 /// A setting that exists.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Definition {
     /// As SHOW ALL and error messages write it.
     name: &'static str,
@@ -122,7 +128,7 @@ const MESSAGES: &[&str] = &[
 const INT_MAX: i64 = i32::MAX as i64;
 
 /// All settings, by name regardless of case.
-const DEFINITIONS: &[Definition] = &[
+const LISTED: &[Definition] = &[
     reported("application_name", Kind::Text, "", "Sets the application name to be reported in statistics and logs."),
     define("bytea_output", Kind::Enum(&["escape", "hex"]), "hex", "Sets the output format for bytea."),
     define("check_function_bodies", Kind::Bool, "on", "Check routine bodies during CREATE FUNCTION and CREATE PROCEDURE."),

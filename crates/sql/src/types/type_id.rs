@@ -107,6 +107,7 @@ types! {
     ANYARRAY 2277 "anyarray" "anyarray" -1 Pseudo 0 0 0;
     VOID 2278 "void" "void" 4 Pseudo 0 0 0;
     TRIGGER 2279 "trigger" "trigger" 4 Pseudo 0 0 0;
+    LANGUAGE_HANDLER 2280 "language_handler" "language_handler" 4 Pseudo 0 0 0;
     INTERNAL 2281 "internal" "internal" 8 Pseudo 0 0 0;
     ANYELEMENT 2283 "anyelement" "anyelement" 4 Pseudo 0 0 0;
     ANYNONARRAY 2776 "anynonarray" "anynonarray" 4 Pseudo 0 0 0;
@@ -114,6 +115,7 @@ types! {
     PG_LSN 3220 "pg_lsn" "pg_lsn" 8 User 0 0 3221;
     PG_NDISTINCT 3361 "pg_ndistinct" "pg_ndistinct" -1 Internal 0 0 0;
     PG_DEPENDENCIES 3402 "pg_dependencies" "pg_dependencies" -1 Internal 0 0 0;
+    EVENT_TRIGGER 3838 "event_trigger" "event_trigger" 4 Pseudo 0 0 0;
     REGNAMESPACE 4089 "regnamespace" "regnamespace" 4 Numeric 0 0 4090;
     REGROLE 4096 "regrole" "regrole" 4 Numeric 0 0 4097;
     PG_MCV_LIST 5017 "pg_mcv_list" "pg_mcv_list" -1 Internal 0 0 0;
@@ -128,6 +130,10 @@ impl TypeId {
     pub const NONE: TypeId = TypeId(0);
     /// `text[]`.
     pub const TEXT_ARRAY: TypeId = TypeId(1009);
+    /// `name[]`.
+    pub const NAME_ARRAY: TypeId = TypeId(1003);
+    /// `aclitem[]`.
+    pub const ACLITEM_ARRAY: TypeId = TypeId(1034);
     /// `integer[]`.
     pub const INT4_ARRAY: TypeId = TypeId(1007);
 

@@ -1,10 +1,11 @@
 //! What is built into the binary: types, functions, operators, casts, and the relations of
 //! `pg_catalog` themselves.
 
+use super::facts;
 use super::relations::{self, array, char, flag, int, oid, small, text, vector, Rows};
 use super::OfBinary;
 use crate::catalog::cluster::Address;
-use crate::catalog::{PG_CATALOG, SUPERUSER};
+use crate::catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SUPERUSER};
 use crate::functions::{self, Aggregate, CastContext, CastMethod, Function, Volatility};
 use crate::types::type_id::{TypeInfo, TYPES};
 use crate::types::{Category, Datum, TypeId};
@@ -17,6 +18,7 @@ pub(super) const ROWS: &[OfBinary] = &[
     ("pg_collation", collations),
     ("pg_description", descriptions),
     ("pg_extension", extensions),
+    ("pg_init_privs", first_privileges),
     ("pg_language", languages),
     ("pg_opclass", classes_of_operators),
     ("pg_opfamily", families),
@@ -209,14 +211,15 @@ fn procedure_row(function: &Function, rows: &mut Rows) {
         Volatility::Volatile => b'v',
     };
     let set = function.is_set_returning();
+    let fact = facts::of_function(function.oid);
     rows.push([
         ("oid", oid(function.oid)),
         ("proname", text(function.name)),
         ("pronamespace", oid(PG_CATALOG)),
         ("proowner", oid(SUPERUSER)),
         ("prolang", oid(INTERNAL)),
-        ("procost", Datum::Float4(1.0)),
-        ("prorows", Datum::Float4(if set { 1_000.0 } else { 0.0 })),
+        ("procost", Datum::Float4(fact.map_or(1.0, |fact| fact.cost))),
+        ("prorows", Datum::Float4(fact.map_or(0.0, |fact| fact.rows))),
         (
             "provariadic",
             oid(match (function.variadic, function.arguments.last()) {
@@ -225,16 +228,32 @@ fn procedure_row(function: &Function, rows: &mut Rows) {
             }),
         ),
         ("prokind", char(b'f')),
+        (
+            "proleakproof",
+            flag(fact.is_some_and(|fact| fact.leakproof)),
+        ),
         ("proisstrict", flag(function.strict)),
         ("proretset", flag(set)),
         ("provolatile", char(volatility)),
-        ("proparallel", char(b's')),
+        ("proparallel", char(fact.map_or(b's', |fact| fact.parallel))),
         ("pronargs", small(function.arguments.len())),
         ("pronargdefaults", small(usize::from(function.defaults))),
         ("prorettype", oid(function.result.0)),
         ("proargtypes", vector(TypeId::OID, arguments)),
-        ("prosrc", text(function.name)),
+        ("proargnames", argument_names(fact)),
+        (
+            "prosrc",
+            text(fact.map_or(function.name, |fact| fact.source)),
+        ),
     ]);
+}
+
+/// `proargnames`.
+fn argument_names(fact: Option<&facts::Fact>) -> Datum {
+    match fact.map_or("", |fact| fact.names) {
+        "" => Datum::Null,
+        names => array(TypeId::TEXT, names.split(',').map(text).collect()),
+    }
 }
 
 fn aggregate_row(aggregate: &Aggregate, rows: &mut Rows) {
@@ -451,12 +470,43 @@ fn descriptions(rows: &mut Rows) {
             ("description", text(comment)),
         ]);
     }
+    for (address, comment) in facts::descriptions() {
+        rows.push([
+            ("objoid", oid(address.object)),
+            ("classoid", oid(address.class)),
+            ("description", text(comment)),
+        ]);
+    }
 }
 
 /// The privileges on a relation of `pg_catalog` that everyone may read.
 pub(super) fn readable() -> Datum {
     let items = ["postgres=arwdDxt/postgres", "=r/postgres"];
     array(TypeId::ACLITEM, items.into_iter().map(text).collect())
+}
+
+/// The privileges that were there from the start, which a dump leaves out.
+fn first_privileges(rows: &mut Rows) {
+    let mut add = |class: u32, object: u32, privileges: Datum| {
+        rows.push([
+            ("objoid", oid(object)),
+            ("classoid", oid(class)),
+            ("privtype", char(b'i')),
+            ("initprivs", privileges),
+        ]);
+    };
+    for table in super::tables() {
+        add(Address::CLASS, table.oid, readable());
+    }
+    for (schema, owner) in [
+        (PG_CATALOG, "postgres"),
+        (INFORMATION_SCHEMA, "postgres"),
+        (PUBLIC, "pg_database_owner"),
+    ] {
+        let items = [format!("{owner}=UC/{owner}"), format!("=U/{owner}")];
+        let items = items.iter().map(text).collect();
+        add(Address::NAMESPACE, schema, array(TypeId::ACLITEM, items));
+    }
 }
 
 /// Whether a relation lists what is of the whole cluster.

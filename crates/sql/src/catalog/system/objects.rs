@@ -78,7 +78,7 @@ fn user_tables(catalog: &Catalog) -> impl Iterator<Item = &Table> {
 }
 
 /// A list of privileges as `aclitem[]`.
-pub(super) fn acl_items(catalog: &Catalog, acl: &Acl) -> Datum {
+pub(crate) fn acl_items(catalog: &Catalog, acl: &Acl) -> Datum {
     let name = |role: u32| match catalog.role_by_oid(role) {
         Some(role) => role.name.clone(),
         None => role.to_string(),
@@ -213,6 +213,14 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         };
         let collation = match builtin::collation_of(column.type_id) {
             0 => 0,
+            // Texts that a view computes have the collation of the database.
+            collation
+                if super::kind(table) == b'v'
+                    && column.type_id.array_element().unwrap_or(column.type_id) == TypeId::TEXT
+                    && column.name != "passwd" =>
+            {
+                collation
+            }
             _ if catalog.is_none() && table.schema == PG_CATALOG => builtin::C,
             collation => collation,
         };

@@ -34,6 +34,8 @@ struct Options<'n> {
     cache: Option<i64>,
     cycle: Option<bool>,
     owned_by: Option<&'n [Node]>,
+    /// SEQUENCE NAME of an identity column.
+    name: Option<&'n str>,
 }
 
 impl Session {
@@ -149,9 +151,12 @@ impl Session {
             ..Sequence::default()
         };
         begin(&mut sequence, &parsed)?;
-        let name = choose_name(&table.name, &column.name, "seq", |name| {
-            taken(name) || catalog.relation(table.schema, name).is_some()
-        });
+        let taken = |name: &str| taken(name) || catalog.relation(table.schema, name).is_some();
+        let name = match parsed.name {
+            Some(name) if taken(name) => return Err(duplicate_relation(name)),
+            Some(name) => cut_name(name),
+            None => choose_name(&table.name, &column.name, "seq", taken),
+        };
         sequence.owner = Some(Owner {
             table: table.oid,
             column: place,
@@ -177,6 +182,18 @@ impl Session {
             return Ok(tag("ALTER SEQUENCE"));
         }
         let table = self.lock_table(range)?;
+        self.change_sequence(text, &table, &alter.options, alter.for_identity)?;
+        Ok(tag("ALTER SEQUENCE"))
+    }
+
+    /// Changes the options of a sequence.
+    pub(super) fn change_sequence(
+        &mut self,
+        text: &str,
+        table: &Table,
+        options: &[Node],
+        for_identity: bool,
+    ) -> Result<()> {
         let Some(old) = &table.sequence else {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
@@ -184,7 +201,7 @@ impl Session {
             ));
         };
         let catalog = self.current_catalog()?;
-        let options = self.sequence_options(text, &catalog, &alter.options, alter.for_identity)?;
+        let options = self.sequence_options(text, &catalog, options, for_identity)?;
         let mut sequence = old.clone();
         let engine = self.shared.engine.clone();
         let (at, _, debt) = engine.sequence_position(old.state, &old.spec())?;
@@ -192,7 +209,7 @@ impl Session {
         if options.restart.is_some() {
             sequence.state = self.new_state()?;
         }
-        let mut new = (*table).clone();
+        let mut new = table.clone();
         new.sequence = Some(sequence);
         if let Some(names) = options.owned_by {
             if old.owner.is_some_and(|owner| owner.identity) {
@@ -206,8 +223,8 @@ impl Session {
         };
         open.txn.owe(&debt);
         store::update_table(open.txn.as_mut(), catalog.database.oid, &new)?;
-        self.shared.sequences_ahead.remove(&old_state(&table));
-        Ok(tag("ALTER SEQUENCE"))
+        self.shared.sequences_ahead.remove(&old_state(table));
+        Ok(())
     }
 
     /// Gives the sequences that belong to a table a new beginning.
@@ -352,6 +369,14 @@ impl Session {
                 "owned_by" => {
                     if let Some(NodeEnum::List(list)) = node_of(&option.arg) {
                         options.owned_by = Some(&list.items);
+                    }
+                }
+                "sequence_name" if for_identity => {
+                    if let Some(NodeEnum::List(list)) = node_of(&option.arg) {
+                        let last = list.items.last().and_then(|node| node.node.as_ref());
+                        if let Some(NodeEnum::String(name)) = last {
+                            options.name = Some(&name.sval);
+                        }
                     }
                 }
                 other => {

@@ -41,6 +41,13 @@ pub struct About {
     pub extra: &'static str,
 }
 
+/// What is said of PostgreSQL's planner's settings.
+const PLANNER: About = About {
+    category: "Query Tuning / Planner Method Configuration",
+    context: Context::User,
+    extra: "",
+};
+
 /// What is said of a setting that is not listed.
 const UNLISTED: About = About {
     category: "Customized Options",
@@ -54,7 +61,11 @@ pub fn about(name: &str) -> About {
         .iter()
         .flat_map(|(category, rows)| rows.iter().map(move |row| (*category, row)));
     let found = all.find(|(_, row)| row.0.eq_ignore_ascii_case(name));
-    found.map_or(UNLISTED, |(category, (_, context, extra))| About {
+    let unlisted = match name.starts_with("enable_") {
+        true => PLANNER,
+        false => UNLISTED,
+    };
+    found.map_or(unlisted, |(category, (_, context, extra))| About {
         category,
         context: *context,
         extra,

@@ -131,6 +131,24 @@ impl Zone {
         }
     }
 
+    /// All zones that have a name.
+    pub fn all() -> impl Iterator<Item = Zone> {
+        let names = database().available();
+        names.filter_map(|name| Zone::named(name.as_str()))
+    }
+
+    /// Whether it is daylight-saving time there, at an instant in microseconds since 2000 UTC.
+    pub fn is_daylight_at(&self, micros: i64) -> bool {
+        match &self.rules {
+            Rules::Fixed(_) => false,
+            Rules::Named(rules) => {
+                let unix = micros.div_euclid(SECOND) + UNIX_TO_EPOCH_SECONDS;
+                let instant = jiff::Timestamp::from_second(near(unix));
+                instant.is_ok_and(|instant| rules.to_offset_info(instant).dst().is_dst())
+            }
+        }
+    }
+
     /// The zone of an IANA name, in any case.
     pub fn named(name: &str) -> Option<Zone> {
         if name.eq_ignore_ascii_case("utc") {

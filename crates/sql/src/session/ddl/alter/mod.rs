@@ -28,6 +28,7 @@
 
 mod column;
 mod constraint;
+mod identity;
 mod rename;
 mod rewrite;
 
@@ -162,6 +163,9 @@ impl Session {
             Type::AtDropConstraint => self.alter_drop_constraint(&table, command, sink),
             Type::AtChangeOwner => self.alter_owner(&catalog, &table, command),
             Type::AtSetRelOptions | Type::AtResetRelOptions => self.alter_options(&table, command),
+            Type::AtAddIdentity => self.alter_add_identity(text, &catalog, &table, command),
+            Type::AtSetIdentity => self.alter_set_identity(text, &table, command),
+            Type::AtDropIdentity => self.alter_drop_identity(&table, command, sink),
             kind => Err(Error::unsupported(format!(
                 "ALTER TABLE {}",
                 action_name(kind)

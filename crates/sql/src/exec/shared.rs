@@ -1,0 +1,181 @@
+//! Rows that are computed once for a statement: those of the queries of WITH.
+//!
+//! A recursion is computed step by step, as its rows are asked for: an endless one under LIMIT ends.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use base::{coro, Result};
+
+use super::cursor::{open, Cursor};
+use super::group::Groups;
+use super::{collect, Exec};
+use crate::plan::{Plan, Recursive, Row, With};
+
+/// What was computed.
+#[derive(Clone)]
+pub enum Stored {
+    /// All rows.
+    Rows(Rc<Vec<Row>>),
+    /// The rows of a recursion until now.
+    Steps(Rc<RefCell<Steps>>),
+}
+
+/// The rows of a recursion until now.
+#[derive(Default)]
+pub struct Steps {
+    rows: Vec<Row>,
+    /// Those of the last step.
+    last: Rc<Vec<Row>>,
+    /// All of them, where equal ones count once.
+    seen: Option<Groups>,
+    begun: bool,
+    done: bool,
+}
+
+impl Steps {
+    /// Runs the next step.
+    fn advance(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> Result<()> {
+        coro::check_depth()?;
+        let rows = if self.begun {
+            cx.working.insert(plan.number, self.last.clone());
+            cx.forget(&plan.inside);
+            collect(&plan.step, cx)?
+        } else {
+            self.begun = true;
+            if !plan.all {
+                self.seen = Some(Groups::new(plan.types.clone()));
+            }
+            collect(&plan.first, cx)?
+        };
+        let rows: Vec<Row> = match &mut self.seen {
+            None => rows,
+            Some(seen) => rows
+                .into_iter()
+                .filter(|row| seen.find_or_add(row.clone()).1)
+                .collect(),
+        };
+        self.done = rows.is_empty();
+        self.rows.extend(rows.iter().cloned());
+        self.last = Rc::new(rows);
+        Ok(())
+    }
+}
+
+/// The rows of a query of WITH.
+pub struct SharedCursor<'p> {
+    number: usize,
+    plan: &'p Plan,
+    at: usize,
+}
+
+impl<'p> SharedCursor<'p> {
+    /// The rows of that plan, kept under a number.
+    pub fn new(number: usize, plan: &'p Plan) -> SharedCursor<'p> {
+        SharedCursor {
+            number,
+            plan,
+            at: 0,
+        }
+    }
+}
+
+/// The rows of a plan under a number, computed when they are first asked for.
+fn stored(number: usize, plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
+    if let Some(stored) = cx.shared.get(&number) {
+        return Ok(stored.clone());
+    }
+    coro::check_depth()?;
+    let stored = match plan {
+        Plan::Recursive(_) => Stored::Steps(Rc::default()),
+        plan => {
+            // What it writes is not what the statement around it writes.
+            let written = cx.written;
+            let rows = collect(plan, cx)?;
+            cx.written_beside += cx.written - written;
+            cx.written = written;
+            Stored::Rows(Rc::new(rows))
+        }
+    };
+    cx.shared.insert(number, stored.clone());
+    Ok(stored)
+}
+
+impl Cursor for SharedCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let at = self.at;
+        self.at += 1;
+        let steps = match stored(self.number, self.plan, cx)? {
+            Stored::Rows(rows) => return Ok(rows.get(at).cloned()),
+            Stored::Steps(steps) => steps,
+        };
+        let Plan::Recursive(plan) = self.plan else {
+            return Ok(None);
+        };
+        loop {
+            {
+                let steps = steps.borrow();
+                if at < steps.rows.len() || steps.done {
+                    return Ok(steps.rows.get(at).cloned());
+                }
+            }
+            // No borrow is held while a step runs, because it may wait.
+            let mut taken = steps.take();
+            let outcome = taken.advance(plan, cx);
+            steps.replace(taken);
+            outcome?;
+        }
+    }
+}
+
+/// The rows that the last step of a recursion gave.
+pub struct WorkingCursor {
+    number: usize,
+    at: usize,
+}
+
+impl WorkingCursor {
+    /// Of the recursion with that number.
+    pub fn new(number: usize) -> WorkingCursor {
+        WorkingCursor { number, at: 0 }
+    }
+}
+
+impl Cursor for WorkingCursor {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        cx.tick()?;
+        self.at += 1;
+        let rows = cx.working.get(&self.number);
+        Ok(rows.and_then(|rows| rows.get(self.at - 1).cloned()))
+    }
+}
+
+/// The rows of a statement whose WITH writes.
+pub struct WithCursor<'p> {
+    with: &'p With,
+    body: Box<dyn Cursor + 'p>,
+}
+
+impl<'p> WithCursor<'p> {
+    /// A cursor over such a plan.
+    pub fn new(with: &'p With) -> WithCursor<'p> {
+        WithCursor {
+            with,
+            body: open(&with.body),
+        }
+    }
+}
+
+impl Cursor for WithCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if let Some(row) = self.body.next(cx)? {
+            cx.written += u64::from(self.with.counted);
+            return Ok(Some(row));
+        }
+        // Those whose rows nobody has asked for.
+        for (number, plan) in &self.with.parts {
+            stored(*number, plan, cx)?;
+        }
+        Ok(None)
+    }
+}

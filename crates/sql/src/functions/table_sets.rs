@@ -1,0 +1,14 @@
+//! The functions over the catalog that give rows, or say something of lists.
+//!
+//! Source: PostgreSQL 15, catalog `pg_proc`. See [`super::table`] for what a row says.
+
+use super::table::functions;
+
+functions! {
+    1349 "oidvectortypes" (OIDVECTOR) TEXT "s" sets::type_names;
+    1403 "current_schemas" (BOOL) NAME_ARRAY "s" session;
+    2289 "pg_options_to_table" (TEXT_ARRAY) RECORD "s" set sets::options;
+    2856 "pg_timezone_names" () RECORD "s" set sets::zones;
+    3423 "pg_partition_tree" (REGCLASS) RECORD "v" set system::no_partitions;
+    3943 "acldefault" (CHAR OID) ACLITEM_ARRAY "i" session;
+}

@@ -1,0 +1,36 @@
+//! The settings by which PostgreSQL's planner can be steered. They are taken, kept and shown, and
+//! say that they change nothing: plans follow from keys here, not from costs.
+
+use super::{define, Definition, Kind};
+
+const NOTHING: &str = "Accepted and without effect: plans follow from keys, not from costs.";
+
+#[rustfmt::skip]
+pub(super) const SETTINGS: &[Definition] = &[
+    define("enable_async_append", Kind::Bool, "on", NOTHING),
+    define("enable_bitmapscan", Kind::Bool, "on", NOTHING),
+    define("enable_gathermerge", Kind::Bool, "on", NOTHING),
+    define("enable_hashagg", Kind::Bool, "on", NOTHING),
+    define("enable_hashjoin", Kind::Bool, "on", NOTHING),
+    define("enable_incremental_sort", Kind::Bool, "on", NOTHING),
+    define("enable_indexonlyscan", Kind::Bool, "on", NOTHING),
+    define("enable_indexscan", Kind::Bool, "on", NOTHING),
+    define("enable_material", Kind::Bool, "on", NOTHING),
+    define("enable_memoize", Kind::Bool, "on", NOTHING),
+    define("enable_mergejoin", Kind::Bool, "on", NOTHING),
+    define("enable_nestloop", Kind::Bool, "on", NOTHING),
+    define("enable_parallel_append", Kind::Bool, "on", NOTHING),
+    define("enable_parallel_hash", Kind::Bool, "on", NOTHING),
+    define("enable_partition_pruning", Kind::Bool, "on", NOTHING),
+    define("enable_partitionwise_aggregate", Kind::Bool, "off", NOTHING),
+    define("enable_partitionwise_join", Kind::Bool, "off", NOTHING),
+    define("enable_seqscan", Kind::Bool, "on", NOTHING),
+    define("enable_sort", Kind::Bool, "on", NOTHING),
+    define("enable_tidscan", Kind::Bool, "on", NOTHING),
+    define("max_parallel_workers_per_gather", Kind::Int(0, 1_024), "0", NOTHING),
+    define("min_parallel_index_scan_size", Kind::Memory(0), "512kB", NOTHING),
+    define("min_parallel_table_scan_size", Kind::Memory(0), "8MB", NOTHING),
+    define("parallel_leader_participation", Kind::Bool, "on", NOTHING),
+    define("parallel_setup_cost", Kind::Real, "1000", NOTHING),
+    define("parallel_tuple_cost", Kind::Real, "0.1", NOTHING),
+];
