@@ -114,6 +114,12 @@ pub trait Transport: Send + Sync {
         let _ = directory;
     }
 
+    /// Whether what is sent to a member now would arrive, as far as the connection shows.
+    fn is_connected(&self, node: NodeId) -> bool {
+        let _ = node;
+        true
+    }
+
     /// Whether every other member was asked at least once what it knows, whether it answered or not.
     fn has_asked_all(&self) -> bool {
         true

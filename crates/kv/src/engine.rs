@@ -162,6 +162,7 @@ impl KvEngine {
 
 impl Engine for KvEngine {
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
+        let open = self.group.open_transaction()?;
         let term = self.group.leading().ok_or_else(not_leader)?;
         let id = self.next_id(term)?;
         let party = options
@@ -169,7 +170,8 @@ impl Engine for KvEngine {
             .map_or(Party::Transaction(id), Party::Session);
         let mut locks = TxnLocks::new(self.locks.clone(), party);
         locks.bind(term)?;
-        let txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
+        let mut txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
+        txn.set_open(open);
         Ok(Box::new(txn))
     }
 

@@ -26,7 +26,7 @@
 //! All of them meet under one latch ([`core`]), held for microseconds and never across a wait.
 //!
 //! # What it leaves out
-//! Transfer of leadership, parallel apply.
+//! Parallel apply.
 
 mod builder;
 mod bulk;
@@ -36,6 +36,7 @@ mod core;
 mod digest;
 mod driver;
 mod flush;
+mod handover;
 mod lag;
 mod latch;
 mod members;
@@ -71,6 +72,7 @@ use storage::Store;
 
 pub use builder::BuildHandle;
 pub use digest::Digest;
+pub use handover::Open;
 pub use replay::replay_for_check;
 pub use sequencer::TXN_SEQUENCE;
 pub use standbys::{STANDBY_NAMES, STANDBY_TIMEOUT};
@@ -103,6 +105,7 @@ pub struct Group {
     /// The checkpoint that followers can be sent.
     checkpoint: Arc<Mutex<Option<SnapshotMeta>>>,
     catchup: catchup::Catchup,
+    handover: handover::Handover,
     lag: Mutex<lag::Lag>,
     inline: flush::InlinePolicy,
     abandoned: builder::Abandoned,

@@ -68,7 +68,7 @@ use storage::{Read, Scanned};
 
 use crate::build::Plan;
 use crate::group::outcomes::AskedXid;
-use crate::group::{BuildHandle, CommitRequest};
+use crate::group::{BuildHandle, CommitRequest, Open};
 use crate::locks::{Acquired, TxnLocks};
 use crate::registry::Indexes;
 use crate::serial::{Serial, SerialTxn};
@@ -163,12 +163,19 @@ pub struct Txn<L: Leader> {
     builds: Vec<BuildHandle>,
     /// Its id for its client, where that has asked.
     asked: Option<AskedXid>,
+    /// What leadership that is handed over waits for.
+    open: Option<Open>,
     stored: RowBatch,
     probe: RowBatch,
     probe_row: Vec<u8>,
 }
 
 impl<L: Leader> Txn<L> {
+    /// Counts it among those that are open.
+    pub fn set_open(&mut self, open: Open) {
+        self.open = Some(open);
+    }
+
     /// A transaction that has done nothing yet.
     pub fn new(
         leader: L,
@@ -195,6 +202,7 @@ impl<L: Leader> Txn<L> {
             last_locked: LastLocked::default(),
             builds: Vec::new(),
             asked: None,
+            open: None,
             stored: RowBatch::default(),
             probe: RowBatch::default(),
             probe_row: Vec::new(),

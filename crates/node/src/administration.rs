@@ -41,7 +41,7 @@ impl Node {
         loop {
             let outcome = match self.group.leader() {
                 Some(leader) if leader != self.config.node => self.forward(leader, &wish).await,
-                _ => Some(self.group.administer(wish.clone()).await),
+                _ => Some(self.administer_here(&wish).await),
             };
             match outcome {
                 Some(Err(error)) if leads_elsewhere(&error) => {}
@@ -53,6 +53,22 @@ impl Node {
             }
             sleep(&*self.env, LEADER_LOOK).await;
         }
+    }
+
+    /// As the leader, if this node leads. One that is to vote no more hands over first, and then
+    /// it is the next leader's to do.
+    pub(crate) async fn administer_here(&self, wish: &Administration) -> Result<u64> {
+        let leaves = match wish {
+            Administration::RemoveNode(name) | Administration::DemoteNode(name) => Some(name),
+            _ => None,
+        };
+        let directory = self.group.directory();
+        let this = directory.member(self.config.node);
+        let votes_no_more = this.is_some_and(|this| leaves == Some(&this.name) && this.voter);
+        if votes_no_more && self.group.leading().is_some() {
+            self.group.switchover(None).await?;
+        }
+        self.group.administer(wish.clone()).await
     }
 
     /// Asks the leader; nothing when it does not lead or cannot be reached.
@@ -84,7 +100,7 @@ pub(crate) async fn serve(
         return answer(stream, &Answer::NotLeader).await;
     }
     answer(stream, &Answer::Welcome).await?;
-    let outcome = Outcome(node.group.administer(wish).await);
+    let outcome = Outcome(node.administer_here(&wish).await);
     let mut out = Vec::new();
     put_framed(&mut out, &outcome.encode());
     write_all(stream, &out).await

@@ -295,6 +295,12 @@ impl Transport for Peers {
         }
     }
 
+    fn is_connected(&self, node: NodeId) -> bool {
+        let outgoing = self.outgoing.read();
+        let mut found = outgoing.iter().filter(|one| one.member.node == node);
+        found.any(|one| one.queue.lock().connected)
+    }
+
     fn has_asked_all(&self) -> bool {
         let outgoing = self.outgoing.read();
         outgoing.iter().all(|one| one.asked.load(Ordering::Relaxed))

@@ -218,7 +218,9 @@ impl Node {
     }
 
     /// Lets nobody in any more, ends the sessions, and waits a while for them to go.
+    /// A leader hands over first, so that nobody has to wait for an election.
     pub async fn stop(&self) {
+        self.group.hand_over_before_stop().await;
         self.sessions.close();
         if timeout(&*self.env, STOP_WAIT_MAX, self.sessions.ended())
             .await

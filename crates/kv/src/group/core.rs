@@ -30,6 +30,7 @@ use raft::{Consensus, Entry, EntryKind, LogView, Ready, Role, SnapshotMeta, Stat
 use storage::log::{Log, LogEntry};
 use storage::Store;
 
+use super::handover::Preference;
 use super::latch::After;
 use super::outbox::Outbox;
 use super::pace::Pace;
@@ -137,6 +138,8 @@ pub struct Core {
     pub(super) deaf: bool,
     /// The store of that checkpoint.
     pub(super) fetched: Option<Arc<Store>>,
+    /// Whether another should lead.
+    pub(super) preference: Preference,
     /// Who is hurried.
     pub(super) pace: Pace,
     /// Who is waited for beside the majority.
@@ -171,6 +174,7 @@ impl Core {
             aborting: Vec::new(),
             deaf: false,
             fetched: None,
+            preference: Preference::default(),
             pace: Pace::default(),
             named: Named::default(),
             failed: false,

@@ -67,6 +67,7 @@ impl Group {
         core.pace.tick(now);
         self.tend_eagerness(&mut core, busy, now);
         self.tend_standbys(&mut core, now);
+        self.tend_preference(&mut core, now);
         self.log_aborts(&mut core);
         self.pump(&mut core);
         let tick = core.consensus.next_tick();

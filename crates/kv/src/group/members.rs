@@ -86,9 +86,8 @@ impl Group {
                 priority,
             } => self.set_node(&name, zone, priority).await,
             Administration::SetLeaderZone(zone) => self.set_leader_zone(&zone).await,
-            Administration::Switchover(_) | Administration::PromoteAlone => {
-                Err(Error::unsupported("handing over leadership"))
-            }
+            Administration::Switchover(name) => self.switchover(name.as_deref()).await,
+            Administration::PromoteAlone => Err(Error::unsupported("going on alone")),
         }
     }
 

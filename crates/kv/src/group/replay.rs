@@ -148,6 +148,7 @@ impl Group {
             snapshots: Default::default(),
             checkpoint,
             catchup: Default::default(),
+            handover: Default::default(),
             lag: Default::default(),
             inline: Default::default(),
             abandoned: Default::default(),

@@ -3,6 +3,7 @@
 mod bulk;
 mod chaos;
 mod cluster;
+mod handover;
 mod large;
 mod members;
 mod named;
