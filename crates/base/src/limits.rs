@@ -27,8 +27,8 @@ pub const COLUMNS_MAX: usize = 1_600;
 /// Bytes of held output of one session at which it parks until its gate opens.
 pub const HELD_OUTPUT_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of a group's log that are appended and not yet committed; at it every commit waits,
-/// cancellably, before it appends.
+/// Bytes of a group's log that are appended and not yet committed, unless `quorate.max_inflight`
+/// says otherwise; at it every commit waits, cancellably, before it appends.
 pub const UNCOMMITTED_BYTES_MAX: usize = 64 << 20;
 
 const _: () = assert!(KEY_BYTES_MAX < 8_192 / 3, "three keys fit a page");

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::directory::Directory;
+use base::limits::UNCOMMITTED_BYTES_MAX;
 use base::{GroupId, Lsn, NodeId, Term};
+
+use crate::directory::Directory;
 
 /// The usual heartbeat.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
@@ -81,6 +83,12 @@ pub struct GroupSettings {
     pub rows_built_in_line: usize,
     /// A transaction of more bytes is logged in chunks of so many.
     pub chunk_bytes: usize,
+    /// `quorate.txn_mem`: what a transaction has written goes to scratch space when it takes more
+    /// memory.
+    pub txn_memory: usize,
+    /// `quorate.max_inflight`: bytes of the log that are appended and not committed, at which every
+    /// commit waits before it appends.
+    pub max_inflight: usize,
 }
 
 impl Default for GroupSettings {
@@ -97,6 +105,8 @@ impl Default for GroupSettings {
             segment_bytes: 16 << 20,
             rows_built_in_line: 1_000,
             chunk_bytes: 64 << 10,
+            txn_memory: 64 << 20,
+            max_inflight: UNCOMMITTED_BYTES_MAX,
         }
     }
 }

@@ -26,7 +26,7 @@ use base::{
     Debt, Durability, Error, GroupDebt, GroupId, KeyRange, Lsn, Position, Result, SequenceId,
     SessionId, Term, TreeId, TxnId, Xid,
 };
-use storage::{Read, Scanned, Store};
+use storage::{Read, Scanned, Scratch, Store};
 
 use crate::build::Plan;
 use crate::config::{GroupConfig, Observer, Transport};
@@ -328,6 +328,10 @@ impl Leader for Arc<Group> {
 
     fn group(&self) -> GroupId {
         self.id()
+    }
+
+    fn scratch(&self) -> Option<(Arc<Scratch>, usize)> {
+        Some(Group::scratch(self))
     }
 
     fn snapshot(&self) -> Result<GroupView> {

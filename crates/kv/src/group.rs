@@ -68,7 +68,7 @@ use base::{
 };
 use raft::SnapshotMeta;
 use storage::log::Log;
-use storage::Store;
+use storage::{Scratch, Store};
 
 pub use builder::BuildHandle;
 pub use digest::Digest;
@@ -81,9 +81,9 @@ use crate::config::{GroupConfig, Observer, Transport};
 use crate::directory::Directory;
 use crate::frame::Frame;
 use crate::gate::Gate;
-use crate::record::RowChange;
 use crate::registry::{Indexes, Registry};
 use crate::serial::Ticket;
+use crate::write_set::Changes;
 
 /// A snapshot waits for a lease for so many election timeouts; then this node is taken for one
 /// that does not lead.
@@ -101,6 +101,8 @@ pub struct Group {
     log: Arc<Log>,
     registry: Registry,
     gate: Arc<Gate>,
+    /// Where write sets go that are too large for memory.
+    scratch: Arc<Scratch>,
     snapshots: snapshots::Snapshots,
     /// The checkpoint that followers can be sent.
     checkpoint: Arc<Mutex<Option<SnapshotMeta>>>,
@@ -171,8 +173,8 @@ pub struct CommitRequest {
     pub term: Term,
     /// Its id.
     pub txn: TxnId,
-    /// Its changes, one per row, in any order.
-    pub changes: Vec<RowChange>,
+    /// Its changes, one per row: in any order, or as a stream in the order of trees and keys.
+    pub changes: Changes,
     /// The level at which its reply will be awaited.
     pub durability: Durability,
     /// At SERIALIZABLE, what must agree before the record is taken.
@@ -245,6 +247,11 @@ impl Group {
     /// This node.
     pub fn node(&self) -> NodeId {
         self.config.node
+    }
+
+    /// Where a write set goes of which more than so many bytes are in memory.
+    pub fn scratch(&self) -> (Arc<Scratch>, usize) {
+        (self.scratch.clone(), self.config.settings.txn_memory)
     }
 
     /// What it was opened with.

@@ -71,6 +71,9 @@ pub use graph::{Safety, FINISHED_MAX};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SerialId(pub u64);
 
+/// What is done with each key.
+pub type KeyVisitor<'a> = dyn FnMut(TreeId, &[u8]) + 'a;
+
 /// 40001, as PostgreSQL words it.
 fn failure(reason: &str) -> Error {
     Error::serialization(
@@ -265,24 +268,25 @@ impl SerialTxn {
         }
     }
 
-    /// Publishes everything that the transaction is about to commit: keys, and trees that go.
+    /// Publishes everything that the transaction is about to commit: keys, which `each` calls its
+    /// argument with, and trees that go.
     ///
     /// # Errors
-    /// 40001 when the term is over.
-    pub fn publish<'a>(
+    /// 40001 when the term is over; what `each` returns.
+    pub fn publish(
         &mut self,
-        keys: impl Iterator<Item = (TreeId, &'a [u8])>,
+        each: impl FnOnce(&mut KeyVisitor<'_>) -> Result<()>,
         dropped: impl Iterator<Item = TreeId>,
     ) -> Result<Ticket> {
         let mut readers = Vec::new();
         let mut last = None;
-        for (tree, key) in keys {
+        each(&mut |tree, key| {
             if last != Some(tree) {
                 self.marks_in(tree);
                 last = Some(tree);
             }
             self.serial.marks.write(self.id, tree, key, &mut readers);
-        }
+        })?;
         for tree in dropped {
             self.marks_in(tree);
             self.serial.marks.drop_tree(self.id, tree, &mut readers);

@@ -48,6 +48,7 @@ mod views;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +65,7 @@ use base::{
     TreeId, TxnId, Xid,
 };
 use raft::planted::{is_planted, Bug};
-use storage::{Read, Scanned};
+use storage::{Read, Scanned, Scratch};
 
 use crate::build::Plan;
 use crate::group::outcomes::AskedXid;
@@ -74,7 +75,7 @@ use crate::registry::Indexes;
 use crate::serial::{Serial, SerialTxn};
 use views::Views;
 
-use crate::write_set::{covered, merge, rest_of, Own, WriteSet};
+use crate::write_set::{covered, rest_of, Changes, Own, WriteSet};
 
 /// What a transaction needs of the leader of its group.
 pub trait Leader: 'static {
@@ -106,6 +107,10 @@ pub trait Leader: 'static {
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64>;
     /// See [`crate::Group::commit`].
     fn commit(&self, request: CommitRequest) -> Result<Position>;
+    /// Where a write set goes of which more than so many bytes are in memory.
+    fn scratch(&self) -> Option<(Arc<Scratch>, usize)> {
+        None
+    }
 }
 
 /// What a statement reads from.
@@ -184,6 +189,7 @@ impl<L: Leader> Txn<L> {
         serial: &Arc<Serial>,
         options: TxnOptions,
     ) -> Txn<L> {
+        let writes = WriteSet::with_scratch(leader.scratch());
         Txn {
             leader,
             id,
@@ -192,7 +198,7 @@ impl<L: Leader> Txn<L> {
             options,
             serial: serial.clone(),
             serial_txn: None,
-            writes: WriteSet::default(),
+            writes,
             snapshot: None,
             command: CommandId(0),
             debt: Debt::NONE,
@@ -271,7 +277,7 @@ impl<L: Leader> Txn<L> {
 
     /// Whether a row that is locked is there now, own writes included.
     fn exists_now(&mut self, tree: TreeId, key: &[u8]) -> Result<bool> {
-        if let Some(own) = self.writes.newest(tree, key) {
+        if let Some(own) = self.writes.newest(tree, key)? {
             return Ok(own.row.is_some());
         }
         if self.is_new_tree(tree) {
@@ -319,9 +325,11 @@ impl<L: Leader> Txn<L> {
             };
             rest = if is_written {
                 let covered = covered(left, direction, store_rest.as_ref());
-                let own = self.writes.range(tree, &covered, direction, command);
-                match merge(&stored, own, limit, batch) {
-                    Some(key) => Some(rest_of(left, direction, key)),
+                let within = (&covered, direction, command);
+                let own_max = SCAN_BATCH_ROWS;
+                let writes = &self.writes;
+                match writes.merge_into(tree, within, &stored, limit, own_max, batch)? {
+                    Some(key) => Some(rest_of(left, direction, &key)),
                     None => store_rest,
                 }
             } else {
@@ -339,8 +347,8 @@ impl<L: Leader> Txn<L> {
     /// in the store.
     fn row_to_change(&mut self, tree: TreeId, key: &[u8]) -> Result<Vec<u8>> {
         let missing = || Error::internal("a row to be changed is not there");
-        if let Some(own) = self.writes.newest(tree, key) {
-            return own.row.map(<[u8]>::to_vec).ok_or_else(missing);
+        if let Some(own) = self.writes.newest(tree, key)? {
+            return own.row.map(Cow::into_owned).ok_or_else(missing);
         }
         let last = &mut self.last_locked;
         if last.tree == Some(tree) && last.key == key {
@@ -466,7 +474,7 @@ impl<L: Leader> Txn<L> {
         if self.locks.row(tree, key, strength, wait)? == Acquired::Skipped {
             return Ok(LockedRow::Skipped);
         }
-        let locked = match self.writes.newest(tree, key) {
+        let locked = match self.writes.newest(tree, key)? {
             Some(Own { command, row }) if command < self.command && row.is_some() => {
                 LockedRow::Unchanged
             }
@@ -541,8 +549,8 @@ impl<L: Leader> Transaction for Txn<L> {
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
         row.clear();
         if !self.writes.is_empty() {
-            if let Some(own) = self.writes.visible(tree, key, self.command) {
-                row.extend_from_slice(own.row.unwrap_or_default());
+            if let Some(own) = self.writes.visible(tree, key, self.command)? {
+                row.extend_from_slice(own.row.as_deref().unwrap_or_default());
                 return Ok(own.row.is_some());
             }
             if self.is_new_tree(tree) {
@@ -675,7 +683,8 @@ impl<L: Leader> Transaction for Txn<L> {
     }
 
     fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
-        let own = self.writes.newest(tree, key);
+        // What cannot be read now cannot be read by whoever goes on.
+        let own = self.writes.newest(tree, key).ok().flatten();
         own.is_some_and(|own| own.command == self.command)
     }
 
@@ -780,10 +789,10 @@ impl<L: Leader> Transaction for Txn<L> {
             return this.end_unwritten();
         }
         let dropped = this.dropped_trees();
-        let writes = std::mem::take(&mut this.writes);
-        let ticket = this.publish(&writes, &dropped)?;
-        let changes = writes.collapse(|tree| dropped.contains(&tree.descriptor_key()))?;
-        if changes.is_empty() {
+        let mut writes = std::mem::take(&mut this.writes);
+        let ticket = this.publish(&mut writes, &dropped)?;
+        let changes = writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))?;
+        if matches!(&changes, Changes::All(changes) if changes.is_empty()) {
             return this.end_unwritten();
         }
         let term = this.locks.term();
@@ -807,6 +816,7 @@ impl<L: Leader> Transaction for Txn<L> {
 /// Whether the commit of these writes switches to what was built.
 fn is_switched(writes: &WriteSet, build: &BuildHandle) -> bool {
     let key = build.plan().id().descriptor_key();
-    let own = writes.newest(TreeId::BUILDS, &key);
+    // These rows are in memory.
+    let own = writes.newest(TreeId::BUILDS, &key).ok().flatten();
     own.is_some_and(|own| own.row.is_none())
 }

@@ -31,19 +31,33 @@
 //!   or dropped, and every row written above the savepoint is in the log.
 //! - Above it, a stack has at most two versions: the newest, and the newest of earlier commands.
 //!
+//! - A row is in memory, or else in the newest of the [`runs`] that has it; wherever it is found,
+//!   there is all that is known of it.
+//! - Trees below [`TreeId::FIRST_USER`] are in memory.
+//!
+//! # Beyond memory
+//! When what is in memory takes more than the limit that it was made with, rows and entries of
+//! indexes go to scratch space, as a sorted run ([`runs`]). What is written again comes back first.
+//! The changes of a transaction that has runs are handed to its commit one by one ([`Changes`]).
+//!
 //! # What it leaves out
-//! A write set beyond [`WRITE_SET_BYTES_MAX`] is to become a private tree in scratch space; until
-//! then it is 53200.
+//! Without scratch space a write set beyond [`WRITE_SET_BYTES_MAX`] is 53200.
 
+mod runs;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{btree_map, BTreeMap};
 use std::ops::Bound;
+use std::sync::Arc;
 
 use base::engine::{Direction, RowBatch};
 use base::row::RowDelta;
 use base::{CommandId, Error, Key, KeyRange, Result, SqlState, TreeId};
+use storage::Scratch;
+
+use runs::{Entry, Merge, Runs};
 
 use crate::record::{Change, RowChange};
 
@@ -53,7 +67,7 @@ pub const WRITE_SET_BYTES_MAX: usize = 1 << 30;
 /// One state of a row: its bytes, or `None` where it is deleted.
 type State = Option<Vec<u8>>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Version {
     command: CommandId,
     serial: u64,
@@ -66,7 +80,10 @@ impl Version {
     }
 }
 
-#[derive(Debug)]
+/// Memory that a row takes besides its bytes, about.
+const ROW_OVERHEAD: usize = 200;
+
+#[derive(Clone, Debug)]
 struct Stack {
     base: State,
     newest: Version,
@@ -74,6 +91,28 @@ struct Stack {
 }
 
 impl Stack {
+    /// All versions, the newest last.
+    fn versions(&self) -> impl Iterator<Item = &Version> {
+        self.older.iter().chain([&self.newest])
+    }
+
+    /// Bytes of the base and all versions.
+    fn bytes(&self) -> usize {
+        let versions: usize = self.versions().map(Version::bytes).sum();
+        versions + self.base.as_ref().map_or(0, Vec::len)
+    }
+
+    /// What becomes of the row at commit, if anything.
+    fn collapse(self) -> Result<Option<Change>> {
+        Ok(match (self.base, self.newest.state) {
+            (None, None) => None,
+            (None, Some(row)) => Some(Change::Insert(row)),
+            (Some(_), None) => Some(Change::Delete),
+            // Also where no column differs: who holds an older snapshot must notice.
+            (Some(old), Some(new)) => Some(Change::Update(RowDelta::between(&old, &new)?)),
+        })
+    }
+
     fn before(&self, command: CommandId) -> Option<&Version> {
         if self.newest.command < command {
             return Some(&self.newest);
@@ -125,19 +164,28 @@ struct Mark {
 }
 
 /// What a write set knows of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own<'a> {
     /// The command that wrote it.
     pub command: CommandId,
     /// Its bytes; `None` when it was deleted.
-    pub row: Option<&'a [u8]>,
+    pub row: Option<Cow<'a, [u8]>>,
 }
 
 impl<'a> From<&'a Version> for Own<'a> {
     fn from(version: &'a Version) -> Own<'a> {
         Own {
             command: version.command,
-            row: version.state.as_deref(),
+            row: version.state.as_deref().map(Cow::Borrowed),
+        }
+    }
+}
+
+impl Own<'_> {
+    fn of(version: Version) -> Own<'static> {
+        Own {
+            command: version.command,
+            row: version.state.map(Cow::Owned),
         }
     }
 }
@@ -160,35 +208,112 @@ pub struct WriteSet {
     pins: Vec<u64>,
     /// The rows written since the oldest savepoint, in order, at least once for each savepoint.
     log: Vec<(TreeId, Key)>,
+    /// Rows that came back from scratch space since the oldest savepoint: the log may not have them.
+    fetched: Vec<(TreeId, Key)>,
     bytes: usize,
+    /// Rows in `trees`.
+    rows: usize,
+    /// Where rows go beyond so many bytes.
+    scratch: Option<(Arc<Scratch>, usize)>,
+    runs: Option<Runs>,
+}
+
+/// A row that was changed: its key, the newest version before the transaction, the newest of the
+/// transaction.
+pub type Changed = (Key, Option<Vec<u8>>, Option<Vec<u8>>);
+
+/// What a transaction does.
+pub enum Changes {
+    /// All of it.
+    All(Vec<RowChange>),
+    /// More than there is memory for, one by one, in the order of trees and keys.
+    Stream(Box<dyn Iterator<Item = Result<RowChange>>>),
+}
+
+impl Changes {
+    /// All of it, in memory.
+    ///
+    /// # Errors
+    /// As [`WriteSet::visible`].
+    pub fn all(self) -> Result<Vec<RowChange>> {
+        match self {
+            Changes::All(changes) => Ok(changes),
+            Changes::Stream(changes) => changes.collect(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Changes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Changes::All(changes) => f.debug_tuple("All").field(changes).finish(),
+            Changes::Stream(_) => f.write_str("Stream"),
+        }
+    }
 }
 
 impl WriteSet {
+    /// A write set that keeps about so many bytes in memory, and the rest there.
+    pub fn with_scratch(scratch: Option<(Arc<Scratch>, usize)>) -> WriteSet {
+        WriteSet {
+            scratch,
+            ..WriteSet::default()
+        }
+    }
+
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
-        self.trees.is_empty()
+        self.trees.is_empty() && self.runs.is_none()
     }
 
     /// Whether anything is written in a tree.
     pub fn touches(&self, tree: TreeId) -> bool {
-        self.trees.contains_key(&tree)
+        self.trees.contains_key(&tree) || self.has_runs(tree)
+    }
+
+    /// Whether some of what is written in a tree is in scratch space.
+    pub fn has_runs(&self, tree: TreeId) -> bool {
+        self.runs.as_ref().is_some_and(|runs| runs.has_tree(tree))
     }
 
     fn stack(&self, tree: TreeId, key: &[u8]) -> Option<&Stack> {
         self.trees.get(&tree)?.stacks.get(key)
     }
 
+    fn stack_in_runs(&self, tree: TreeId, key: &[u8]) -> Result<Option<Stack>> {
+        match &self.runs {
+            None => Ok(None),
+            Some(runs) => runs.get(tree, key),
+        }
+    }
+
     /// What a command sees of a row that earlier commands wrote.
-    pub fn visible(&self, tree: TreeId, key: &[u8], command: CommandId) -> Option<Own<'_>> {
-        self.stack(tree, key)?.before(command).map(Own::from)
+    ///
+    /// # Errors
+    /// 58030, XX001: scratch space cannot be read. So everywhere below.
+    pub fn visible(&self, tree: TreeId, key: &[u8], command: CommandId) -> Result<Option<Own<'_>>> {
+        if let Some(stack) = self.stack(tree, key) {
+            return Ok(stack.before(command).map(Own::from));
+        }
+        let stack = self.stack_in_runs(tree, key)?;
+        let version = stack.and_then(|stack| stack.before(command).cloned());
+        Ok(version.map(Own::of))
     }
 
     /// What was last written of a row.
-    pub fn newest(&self, tree: TreeId, key: &[u8]) -> Option<Own<'_>> {
-        self.stack(tree, key).map(|stack| Own::from(&stack.newest))
+    ///
+    /// # Errors
+    /// As [`WriteSet::visible`].
+    pub fn newest(&self, tree: TreeId, key: &[u8]) -> Result<Option<Own<'_>>> {
+        if let Some(stack) = self.stack(tree, key) {
+            return Ok(Some(Own::from(&stack.newest)));
+        }
+        let stack = self.stack_in_runs(tree, key)?;
+        Ok(stack.map(|stack| Own::of(stack.newest)))
     }
 
-    /// Whether the row was written, and was absent before the transaction.
+    /// Whether the row of a tree below [`TreeId::FIRST_USER`] was written, and was absent before the
+    /// transaction.
     pub fn is_new(&self, tree: TreeId, key: &[u8]) -> bool {
         self.stack(tree, key).is_some_and(|s| s.base.is_none())
     }
@@ -234,9 +359,17 @@ impl WriteSet {
         command: CommandId,
     ) -> Result<&mut Tree> {
         let bytes = 2 * key.len() + base.map_or(0, <[u8]>::len) + row.map_or(0, <[u8]>::len);
-        if self.bytes + bytes > WRITE_SET_BYTES_MAX {
-            let limit = format!("A transaction may write at most {WRITE_SET_BYTES_MAX} bytes.");
-            return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory").with_detail(limit));
+        match &self.scratch {
+            Some((_, most)) if self.memory() + bytes > *most => self.spill()?,
+            None if self.bytes + bytes > WRITE_SET_BYTES_MAX => {
+                let limit = format!("A transaction may write at most {WRITE_SET_BYTES_MAX} bytes.");
+                let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");
+                return Err(error.with_detail(limit));
+            }
+            _ => {}
+        }
+        if self.has_runs(tree) && self.stack(tree, key).is_none() {
+            self.fetch(tree, key)?;
         }
         self.serial += 1;
         let version = Version {
@@ -261,6 +394,7 @@ impl WriteSet {
                     older: Vec::new(),
                 };
                 self.bytes += key.len() + base.map_or(0, <[u8]>::len);
+                self.rows += 1;
                 written.stacks.insert(key.to_vec(), stack);
                 false
             }
@@ -270,6 +404,77 @@ impl WriteSet {
             self.log.push((tree, key.to_vec()));
         }
         Ok(written)
+    }
+
+    /// Memory that is in use, about.
+    fn memory(&self) -> usize {
+        self.bytes + self.rows * ROW_OVERHEAD
+    }
+
+    /// Brings a row that is to be written again back from scratch space.
+    fn fetch(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        let Some(stack) = self.stack_in_runs(tree, key)? else {
+            return Ok(());
+        };
+        if !self.marks.is_empty() {
+            self.fetched.push((tree, key.to_vec()));
+        }
+        self.bytes += key.len() + stack.bytes();
+        self.rows += 1;
+        let is_index = self
+            .runs
+            .as_ref()
+            .and_then(|runs| runs.trees().get(&tree).copied());
+        let written = self.trees.entry(tree).or_default();
+        written.is_index = is_index.unwrap_or(false);
+        written.stacks.insert(key.to_vec(), stack);
+        Ok(())
+    }
+
+    /// Puts rows into scratch space.
+    fn spill(&mut self) -> Result<()> {
+        let Some((scratch, _)) = &self.scratch else {
+            return Ok(());
+        };
+        let spilled = self.trees.split_off(&TreeId::FIRST_USER);
+        if spilled.is_empty() {
+            return Ok(());
+        }
+        let runs = self.runs.get_or_insert_with(|| Runs::new(scratch.clone()));
+        let trees: Vec<_> = spilled
+            .iter()
+            .map(|(id, tree)| (*id, tree.is_index))
+            .collect();
+        let entries = spilled.into_iter().flat_map(|(tree, written)| {
+            let stacks = written.stacks.into_iter();
+            stacks.map(move |(key, stack)| Entry { tree, key, stack })
+        });
+        runs.add(trees, entries)?;
+        // Runs need no log to be rolled back.
+        self.fetched.clear();
+        let mut place = 0;
+        let mut marks = self.marks.iter_mut().peekable();
+        let mut kept = 0;
+        self.log.retain(|(tree, _)| {
+            while let Some(mark) = marks.next_if(|mark| mark.log <= place) {
+                mark.log = kept;
+            }
+            place += 1;
+            let keep = *tree < TreeId::FIRST_USER;
+            kept += usize::from(keep);
+            keep
+        });
+        marks.for_each(|mark| mark.log = kept);
+        let log: usize = self.log.iter().map(|(_, key)| key.len()).sum();
+        let stacks = self.trees.values().flat_map(|tree| &tree.stacks);
+        let (mut bytes, mut rows) = (0, 0);
+        for (key, stack) in stacks {
+            bytes += key.len() + stack.bytes();
+            rows += 1;
+        }
+        self.bytes = log + bytes;
+        self.rows = rows;
+        Ok(())
     }
 
     /// Keeps the versions written until now for as long as somebody reads them.
@@ -301,6 +506,13 @@ impl WriteSet {
         for (tree, key) in self.log.split_off(mark.log) {
             self.bytes -= key.len() + self.take_back(tree, &key, mark.serial);
         }
+        for (tree, key) in std::mem::take(&mut self.fetched) {
+            self.bytes -= self.take_back(tree, &key, mark.serial);
+            self.fetched.push((tree, key));
+        }
+        if let Some(runs) = &mut self.runs {
+            runs.take_back(mark.serial);
+        }
     }
 
     /// Takes back a row's versions above a serial number and returns their bytes.
@@ -316,6 +528,7 @@ impl WriteSet {
         if !is_left {
             bytes += key.len() + stack.base.as_ref().map_or(0, Vec::len);
             stacks.remove(key);
+            self.rows -= 1;
         }
         if stacks.is_empty() {
             written.remove();
@@ -327,6 +540,7 @@ impl WriteSet {
     pub fn release(&mut self, number: usize) {
         self.marks.truncate(number - 1);
         if self.marks.is_empty() {
+            self.fetched.clear();
             self.bytes -= self.log.drain(..).map(|(_, key)| key.len()).sum::<usize>();
         }
     }
@@ -353,49 +567,223 @@ impl WriteSet {
         }
     }
 
-    /// Every row of a tree that was written: its key, the newest version before the transaction, the
-    /// newest of the transaction.
-    pub fn changed_rows(
+    /// The first rows of a range that were written by commands before `command`, deleted ones
+    /// included, at most `limit`.
+    fn collect(
         &self,
         tree: TreeId,
-    ) -> impl Iterator<Item = (&Key, Option<&[u8]>, Option<&[u8]>)> {
-        let stacks = self.trees.get(&tree).map(|written| &written.stacks);
-        let stacks = stacks.into_iter().flatten();
-        stacks.map(|(key, stack)| {
-            let newest = stack.newest.state.as_deref();
-            (key, stack.base.as_deref(), newest)
+        range: &KeyRange,
+        direction: Direction,
+        command: CommandId,
+        limit: usize,
+    ) -> Result<Collected> {
+        let mut collected = Collected::default();
+        let Some(runs) = &self.runs else {
+            return Err(Error::internal(
+                "a write set without runs is read from runs",
+            ));
+        };
+        let is_empty = range.end.as_ref().is_some_and(|end| *end <= range.start);
+        if is_empty {
+            return Ok(collected);
+        }
+        let mut merge = Merge::range(runs, tree, range, direction)?;
+        let mut stored = merge.next(runs)?;
+        let mut memory = self.stacks(tree, range, direction).peekable();
+        loop {
+            let from_memory = match (&stored, memory.peek()) {
+                (None, None) => return Ok(collected),
+                (None, Some(_)) => true,
+                (Some(_), None) => false,
+                (Some(entry), Some((key, _))) => match direction {
+                    Direction::Forward => **key <= entry.key,
+                    Direction::Backward => **key >= entry.key,
+                },
+            };
+            let (key, stack) = match from_memory {
+                true => {
+                    let (key, stack) = memory.next().expect("it was just seen");
+                    // Memory knows better.
+                    if stored.as_ref().is_some_and(|entry| entry.key == *key) {
+                        stored = merge.next(runs)?;
+                    }
+                    (key.clone(), Cow::Borrowed(stack))
+                }
+                false => {
+                    let entry = stored.take().expect("it was just seen");
+                    stored = merge.next(runs)?;
+                    (entry.key, Cow::Owned(entry.stack))
+                }
+            };
+            if let Some(version) = stack.before(command) {
+                if collected.rows.len() >= limit {
+                    collected.stop = Some(key);
+                    return Ok(collected);
+                }
+                collected.rows.push((key, version.state.clone()));
+            }
+        }
+    }
+
+    /// Merges stored rows of a range with those that were written by commands before `command`,
+    /// into `out`: at most until it has `limit` rows, and looking at about `own_max` own ones.
+    /// Returns the first key that was left out for that reason.
+    ///
+    /// # Errors
+    /// As [`WriteSet::visible`].
+    pub fn merge_into(
+        &self,
+        tree: TreeId,
+        (range, direction, command): (&KeyRange, Direction, CommandId),
+        stored: &RowBatch,
+        limit: usize,
+        own_max: usize,
+        out: &mut RowBatch,
+    ) -> Result<Option<Key>> {
+        if !self.has_runs(tree) {
+            let own = self.range(tree, range, direction, command);
+            let left = merge(stored, own, direction, limit, out);
+            return Ok(left.map(<[u8]>::to_vec));
+        }
+        let own = self.collect(tree, range, direction, command, own_max)?;
+        let Some(stop) = &own.stop else {
+            let left = merge(stored, own.iter(), direction, limit, out);
+            return Ok(left.map(<[u8]>::to_vec));
+        };
+        let is_before = |key: &[u8]| match direction {
+            Direction::Forward => key < stop.as_slice(),
+            Direction::Backward => key > stop.as_slice(),
+        };
+        let mut before = RowBatch::default();
+        let rows = stored.iter().take_while(|(key, _)| is_before(key));
+        rows.for_each(|(key, row)| before.push(key, row));
+        let left = merge(&before, own.iter(), direction, limit, out).map(<[u8]>::to_vec);
+        // All stored rows before the own one that was left out are merged.
+        Ok(left.or_else(|| Some(stop.clone())))
+    }
+
+    fn stacks<'a>(
+        &'a self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+    ) -> impl Iterator<Item = (&'a Key, &'a Stack)> {
+        let end = range.end.as_deref();
+        let bounds = (
+            Bound::Included(range.start.as_slice()),
+            end.map_or(Bound::Unbounded, Bound::Excluded),
+        );
+        let written = self.trees.get(&tree);
+        let mut stacks = written.map(|written| written.stacks.range::<[u8], _>(bounds));
+        std::iter::from_fn(move || match direction {
+            Direction::Forward => stacks.as_mut()?.next(),
+            Direction::Backward => stacks.as_mut()?.next_back(),
         })
     }
 
-    /// Everything that was written, entries of indexes too, in the order of trees and keys.
-    pub fn keys(&self) -> impl Iterator<Item = (TreeId, &[u8])> {
-        let trees = self.trees.iter();
-        trees.flat_map(|(tree, written)| written.stacks.keys().map(|key| (*tree, key.as_slice())))
+    /// Every row of a tree that was written.
+    ///
+    /// # Errors
+    /// As [`WriteSet::visible`].
+    pub fn changed_rows(&mut self, tree: TreeId) -> Result<Vec<Changed>> {
+        let changed = |key: Key, stack: Stack| (key, stack.base, stack.newest.state);
+        if !self.has_runs(tree) {
+            let stacks = self.trees.get(&tree).map(|written| &written.stacks);
+            let stacks = stacks.into_iter().flatten();
+            return Ok(stacks
+                .map(|(key, s)| changed(key.clone(), s.clone()))
+                .collect());
+        }
+        self.spill()?;
+        let mut all = Vec::new();
+        if let Some(runs) = &self.runs {
+            let everything = KeyRange::all();
+            let mut merge = Merge::range(runs, tree, &everything, Direction::Forward)?;
+            while let Some(entry) = merge.next(runs)? {
+                all.push(changed(entry.key, entry.stack));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Calls `f` with everything that was written, entries of indexes too, in the order of trees
+    /// and keys.
+    ///
+    /// # Errors
+    /// As [`WriteSet::visible`].
+    pub fn for_each_key(&mut self, f: &mut dyn FnMut(TreeId, &[u8])) -> Result<()> {
+        if self.runs.is_some() {
+            self.spill()?;
+        }
+        for (tree, written) in &self.trees {
+            written.stacks.keys().for_each(|key| f(*tree, key));
+        }
+        if let Some(runs) = &self.runs {
+            let mut merge = Merge::all(runs)?;
+            while let Some(entry) = merge.next(runs)? {
+                f(entry.tree, &entry.key);
+            }
+        }
+        Ok(())
     }
 
     /// What the transaction does, one change per row, in the order of trees and keys. Entries of
     /// secondary indexes are left out, and trees for which `is_dropped` holds.
     ///
     /// # Errors
-    /// XX001 when a row is no row.
-    pub fn collapse(self, is_dropped: impl Fn(TreeId) -> bool) -> Result<Vec<RowChange>> {
+    /// XX001 when a row is no row; as [`WriteSet::visible`].
+    pub fn collapse(mut self, is_dropped: impl Fn(TreeId) -> bool + 'static) -> Result<Changes> {
+        if self.runs.is_some() {
+            self.spill()?;
+        }
         let mut changes = Vec::new();
         for (tree, written) in self.trees {
             if written.is_index || is_dropped(tree) {
                 continue;
             }
             for (key, stack) in written.stacks {
-                let change = match (stack.base, stack.newest.state) {
-                    (None, None) => continue,
-                    (None, Some(row)) => Change::Insert(row),
-                    (Some(_), None) => Change::Delete,
-                    // Also where no column differs: who holds an older snapshot must notice.
-                    (Some(old), Some(new)) => Change::Update(RowDelta::between(&old, &new)?),
-                };
-                changes.push(RowChange { tree, key, change });
+                if let Some(change) = stack.collapse()? {
+                    changes.push(RowChange { tree, key, change });
+                }
             }
         }
-        Ok(changes)
+        let Some(runs) = self.runs else {
+            return Ok(Changes::All(changes));
+        };
+        let mut merge = Merge::all(&runs)?;
+        let rest = std::iter::from_fn(move || loop {
+            let Entry { tree, key, stack } = match merge.next(&runs) {
+                Ok(entry) => entry?,
+                Err(error) => return Some(Err(error)),
+            };
+            let is_index = runs.trees().get(&tree).copied();
+            if is_index == Some(true) || is_dropped(tree) {
+                continue;
+            }
+            match stack.collapse() {
+                Ok(Some(change)) => return Some(Ok(RowChange { tree, key, change })),
+                Ok(None) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        });
+        let all = changes.into_iter().map(Ok).chain(rest);
+        Ok(Changes::Stream(Box::new(all)))
+    }
+}
+
+/// Written rows of a range.
+#[derive(Debug, Default)]
+struct Collected {
+    /// Keys and rows, `None` where one is deleted.
+    rows: Vec<(Key, Option<Vec<u8>>)>,
+    /// The first key that was left out.
+    stop: Option<Key>,
+}
+
+impl Collected {
+    fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let rows = self.rows.iter();
+        rows.map(|(key, row)| (key.as_slice(), row.as_deref()))
     }
 }
 
@@ -428,13 +816,13 @@ impl<'a> Iterator for OwnRows<'a> {
 /// Returns the first key that was left out for that reason.
 ///
 /// Both sides are in the order of `direction` and cover the same range.
-pub fn merge<'a>(
+fn merge<'a>(
     stored: &'a RowBatch,
-    own: OwnRows<'a>,
+    own: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+    direction: Direction,
     limit: usize,
     out: &mut RowBatch,
 ) -> Option<&'a [u8]> {
-    let direction = own.direction;
     let is_before = |a: &[u8], b: &[u8]| match direction {
         Direction::Forward => a < b,
         Direction::Backward => a > b,

@@ -165,6 +165,9 @@ impl NodeSettings {
             "quorate.checkpoint_log_size" => group.checkpoint_log_bytes = bytes(value)?,
             "quorate.log_segment_size" => group.segment_bytes = bytes(value)?,
             "quorate.absent_log_size" => group.absent_log_bytes_max = bytes(value)?,
+            "quorate.chunk_size" => group.chunk_bytes = memory(value)?,
+            "quorate.txn_mem" => group.txn_memory = memory(value)?,
+            "quorate.max_inflight" => group.max_inflight = memory(value)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -219,6 +222,10 @@ fn bytes(value: &str) -> Result<u64, &'static str> {
     }
 }
 
+fn memory(value: &str) -> Result<usize, &'static str> {
+    usize::try_from(bytes(value)?).map_err(|_| "a size that fits memory")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,6 +240,10 @@ mod tests {
         assert_eq!(settings.group.election_timeout, Duration::from_secs(2));
         let settings = read("quorate.log_segment_size", "4MB").unwrap();
         assert_eq!(settings.group.segment_bytes, 4 << 20);
+        let settings = read("quorate.txn_mem", "1MB").unwrap();
+        assert_eq!(settings.group.txn_memory, 1 << 20);
+        let settings = read("quorate.max_inflight", "3kB").unwrap();
+        assert_eq!(settings.group.max_inflight, 3 << 10);
         let settings = read("max_connections", "5").unwrap();
         assert_eq!(settings.max_connections, 5);
         let settings = read("synchronous_commit", "local").unwrap();

@@ -164,6 +164,16 @@ struct Run {
     last_leader: Option<(usize, u64)>,
 }
 
+/// Transactions of more bytes come in chunks: those of a load in all worlds, in some whatever has
+/// more than one row.
+fn chunk_size(seed: u64) -> &'static str {
+    match seed % 3 {
+        0 => "16B",
+        1 => "300B",
+        _ => "3kB",
+    }
+}
+
 impl Run {
     fn new(config: Config) -> Run {
         // Small limits, so that checkpoints and catching up from them happen often.
@@ -172,6 +182,8 @@ impl Run {
             ("quorate.checkpoint_log_size", "96kB".to_owned()),
             ("quorate.absent_log_size", "128kB".to_owned()),
             ("checkpoint_timeout", "3s".to_owned()),
+            ("quorate.txn_mem", "30kB".to_owned()),
+            ("quorate.chunk_size", chunk_size(config.seed).to_owned()),
         ];
         let mut cluster = Cluster::new(config.seed, config.nodes, &settings);
         cluster.world.set_verbose(config.verbose);

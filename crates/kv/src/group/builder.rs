@@ -28,6 +28,7 @@ use crate::apply::derive;
 use crate::build::{OpenBuild, Plan};
 use crate::frame::Frame;
 use crate::record::{self, Change, RowChange};
+use crate::write_set::Changes;
 
 /// Pieces that are built between two pauses.
 const PIECES_PER_PAUSE: usize = 32;
@@ -157,7 +158,7 @@ impl Group {
         let begun = self.commit(CommitRequest {
             term,
             txn,
-            changes: vec![change],
+            changes: Changes::All(vec![change]),
             durability: Durability::Off,
             serial: None,
         })?;

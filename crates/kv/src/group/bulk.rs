@@ -13,8 +13,8 @@
 //! change is shown by nobody before the decision ([`storage::Store::apply_chunk`]).
 //!
 //! # Pace
-//! A chunk is appended only while less than [`BULK_BYTES_ON_THE_WAY`] are not committed. That much
-//! at most, and one chunk that is being applied, stands before a small commit.
+//! A chunk is appended only while the bytes of less than [`CHUNKS_ON_THE_WAY`] are not committed.
+//! That much at most, and one chunk that is being applied, stands before a small commit.
 //!
 //! # Ends
 //! | what happens | who ends it |
@@ -49,9 +49,9 @@ use crate::apply::{derive, derive_chunk, derive_decision, made_by, tree_of, Deri
 use crate::record::{self, Change, RowChange};
 use crate::serial::Ticket;
 
-/// Bytes that are not committed at which a large transaction waits before its next chunk: they
-/// would stand before every small commit.
-pub const BULK_BYTES_ON_THE_WAY: usize = if cfg!(test) { 1 } else { 512 << 10 };
+/// Chunks' bytes that are not committed at which a large transaction waits before its next chunk:
+/// they would stand before every small commit.
+const CHUNKS_ON_THE_WAY: usize = if cfg!(test) { 0 } else { 8 };
 
 /// Rows of a chunk. They are applied in one go, while others wait for the line.
 const CHUNK_ROWS_MAX: usize = 1_000;
@@ -238,7 +238,8 @@ impl Group {
 
     /// Waits while too much is on its way, and then gives others their turn.
     fn wait_for_the_way(&self) -> Result<()> {
-        let is_free = || self.shared.uncommitted.load(Ordering::SeqCst) < BULK_BYTES_ON_THE_WAY;
+        let most = 1 + CHUNKS_ON_THE_WAY * self.config.settings.chunk_bytes;
+        let is_free = || self.shared.uncommitted.load(Ordering::SeqCst) < most;
         if is_free() {
             return Ok(coro::yield_now()?);
         }

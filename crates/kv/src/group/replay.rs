@@ -15,7 +15,7 @@ use base::sync::{Event, Mutex, RwLock};
 use base::{Error, Lsn, NodeId, Position, Result, Timestamp};
 use raft::{Config, Consensus, HardState, Membership, Recovered, SnapshotMeta, StandbyNames};
 use storage::log::{Log, LogOptions};
-use storage::{Owner, Store, StoreOptions};
+use storage::{Owner, Scratch, Store, StoreOptions};
 
 use super::core::{apply_to, to_raft, Core, LogReader};
 use super::meta::Meta;
@@ -54,6 +54,10 @@ impl GroupConfig {
         let visit = &mut |_: base::TreeId, _: &[u8], _: &[u8]| Ok(());
         let store = storage::check(&*disk, &self.store_directory(), owner, visit)?;
         Ok((log.segments, store.pages))
+    }
+
+    fn scratch_path(&self) -> String {
+        format!("{}/writes.scratch", self.directory)
     }
 
     fn log_directory(&self) -> String {
@@ -136,7 +140,9 @@ impl Group {
         core.applied = applied;
         core.consensus.applied(applied);
 
+        let scratch = Scratch::open(&env.disk(), &config.scratch_path())?;
         let group = Arc::new_cyclic(|me| Group {
+            scratch,
             me: me.clone(),
             directory: RwLock::new(Arc::new(directory)),
             transport,

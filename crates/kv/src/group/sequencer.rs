@@ -17,6 +17,7 @@ use super::pieces::is_large;
 use super::{not_leader, term_is_over, CommitRequest, Group};
 use crate::apply::{self, apply, derive, derive_sequence, drop_orphans, Derived};
 use crate::record::{self, RowChange};
+use crate::write_set::Changes;
 
 /// The sequence from which transaction ids are taken.
 pub const TXN_SEQUENCE: SequenceId = SequenceId(0);
@@ -25,8 +26,9 @@ pub const TXN_SEQUENCE: SequenceId = SequenceId(0);
 /// transactions have many records, so this bounds their rows, and what they do to the catalog.
 pub const RECORD_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes that are not committed at which commits at `off` wait before they append.
-pub const UNFLUSHED_BYTES_MAX: usize = 8 << 20;
+/// Bytes that are not committed at which commits at `off` wait before they append, so that whoever
+/// waits for a flush does not wait for theirs for long.
+pub const UNFLUSHED_BYTES_MAX: usize = 1 << 20;
 
 /// Space in the log that commits leave to entries that nobody can refuse, such as those of a new
 /// leader.
@@ -48,13 +50,18 @@ impl Group {
     /// disk is full. Nothing has been logged then.
     pub fn commit(&self, request: CommitRequest) -> Result<Position> {
         self.check_term(request.term)?;
-        let mut changes = request.changes;
+        let (term, txn) = (request.term, request.txn);
+        let mut changes = match request.changes {
+            Changes::All(changes) => changes,
+            Changes::Stream(changes) => {
+                return self.commit_in_chunks(term, txn, request.serial, changes);
+            }
+        };
         record::sort(&mut changes);
         let bytes: usize = changes.iter().map(RowChange::bytes).sum();
         if bytes > self.config.settings.chunk_bytes {
             let changes = changes.into_iter().map(Ok);
-            let (term, txn, serial) = (request.term, request.txn, request.serial);
-            return self.commit_in_chunks(term, txn, serial, changes);
+            return self.commit_in_chunks(term, txn, request.serial, changes);
         }
         drop_orphans(&self.registry, &mut changes)?;
         let derived = derive(&self.store(), &self.registry, &changes);
@@ -92,9 +99,10 @@ impl Group {
     /// Waits while too much is uncommitted. Who never waits for a flush waits here the sooner, so
     /// that it delays nobody's small commit by a long write.
     fn wait_for_room(&self, durability: Durability) -> Result<()> {
+        let most = self.config.settings.max_inflight;
         let most = match durability {
-            Durability::Off => UNFLUSHED_BYTES_MAX,
-            _ => UNCOMMITTED_BYTES_MAX,
+            Durability::Off => most.min(UNFLUSHED_BYTES_MAX),
+            _ => most,
         };
         if self.shared.uncommitted.load(Ordering::SeqCst) < most {
             return Ok(());

@@ -45,8 +45,8 @@ impl<L: Leader> Txn<L> {
     }
 
     fn build_beside(&mut self, build: &Build) -> Result<Built> {
-        let own = self.writes.changed_rows(build.source);
-        let except = own.map(|(key, _, _)| key.clone()).collect();
+        let own = self.writes.changed_rows(build.source)?;
+        let except = own.into_iter().map(|(key, _, _)| key).collect();
         let (first, rows) = self.take_row_numbers(build)?;
         let plan = Plan::new(build, first, except);
         let term = self.at()?.term;
@@ -68,8 +68,9 @@ impl<L: Leader> Txn<L> {
         }
         let own: Vec<_> = self
             .writes
-            .changed_rows(build.source)
-            .filter_map(|(key, _, newest)| Some((key.clone(), newest?.to_vec())))
+            .changed_rows(build.source)?
+            .into_iter()
+            .filter_map(|(key, _, newest)| Some((key, newest?)))
             .collect();
         // Own rows come after all others.
         let numbers = (first + rows).saturating_sub(own.len() as u64)..;
@@ -84,17 +85,7 @@ impl<L: Leader> Txn<L> {
 
     /// Rows that this transaction has changed are in the new indexes as they were before.
     fn move_own_entries(&mut self, build: &Build) -> Result<Built> {
-        let own: Vec<_> = self
-            .writes
-            .changed_rows(build.source)
-            .map(|(key, base, newest)| {
-                (
-                    key.clone(),
-                    base.map(<[u8]>::to_vec),
-                    newest.map(<[u8]>::to_vec),
-                )
-            })
-            .collect();
+        let own = self.writes.changed_rows(build.source)?;
         for (tree, index) in &build.indexes {
             for (key, base, _) in &own {
                 if let Some(base) = base {

@@ -5,7 +5,7 @@ use base::engine::{Direction, Isolation};
 use base::{KeyRange, Result, TreeId};
 
 use super::{Leader, Txn, View};
-use crate::serial::{Safety, Ticket};
+use crate::serial::{KeyVisitor, Safety, Ticket};
 use crate::write_set::{covered, WriteSet};
 
 /// The catalog is read and written without marks.
@@ -90,13 +90,19 @@ impl<L: Leader> Txn<L> {
     /// Tells the others what is about to be committed.
     pub(super) fn publish(
         &mut self,
-        writes: &WriteSet,
+        writes: &mut WriteSet,
         dropped: &[Vec<u8>],
     ) -> Result<Option<Ticket>> {
         let Some(txn) = &mut self.serial_txn else {
             return Ok(None);
         };
-        let keys = writes.keys().filter(|(tree, _)| is_marked(*tree));
+        let keys = |f: &mut KeyVisitor<'_>| {
+            writes.for_each_key(&mut |tree, key| {
+                if is_marked(tree) {
+                    f(tree, key);
+                }
+            })
+        };
         let dropped = dropped
             .iter()
             .map(|key| TreeId(key.iter().fold(0, |id, byte| id << 8 | u64::from(*byte))));

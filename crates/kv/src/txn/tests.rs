@@ -15,9 +15,10 @@ use std::task::{Context, Poll, Waker};
 
 use base::coro::{self, Interrupts, Run};
 use base::engine::{IndexColumn, IndexDescriptor};
+use base::env::Env;
 use base::key::KeyKind;
 use base::row::{Row, RowBuilder};
-use base::{Key, SqlState};
+use base::{Key, NodeId, SqlState};
 
 use super::*;
 use crate::locks::tests::{Clock, TestEnv};
@@ -25,6 +26,7 @@ use crate::locks::{LockTable, Party};
 use crate::record::Change;
 use crate::registry::{index_key, Registry};
 use crate::serial::Serial;
+use crate::testing::World;
 
 const TABLE: TreeId = TreeId(16_384);
 const INDEX: TreeId = TreeId(16_385);
@@ -46,6 +48,8 @@ struct Inner {
     term: Cell<Term>,
     next_txn: Cell<u64>,
     next_number: Cell<u64>,
+    /// Where write sets go that take more memory than a few rows.
+    scratch: Arc<Scratch>,
 }
 
 #[derive(Clone)]
@@ -60,6 +64,7 @@ fn as_of(versions: &Versions, at: Lsn) -> Option<&(Lsn, Option<Vec<u8>>)> {
 
 impl Alone {
     fn new() -> Alone {
+        let disk = World::new(1).start(NodeId(1)).disk();
         let locks = LockTable::new(Arc::new(TestEnv(Arc::new(Clock::default()))));
         locks.begin_term(Term(1));
         Alone(Rc::new(Inner {
@@ -71,6 +76,7 @@ impl Alone {
             term: Cell::new(Term(1)),
             next_txn: Cell::new(1),
             next_number: Cell::new(1),
+            scratch: Scratch::open(&disk, "writes").unwrap(),
         }))
     }
 
@@ -276,6 +282,9 @@ impl Leader for Alone {
     fn now_seconds(&self) -> i64 {
         0
     }
+    fn scratch(&self) -> Option<(Arc<Scratch>, usize)> {
+        Some((self.0.scratch.clone(), 1_000))
+    }
     fn numbers(&self, _: SequenceId, count: u64) -> Result<u64> {
         let first = self.0.next_number.get();
         self.0.next_number.set(first + count);
@@ -283,14 +292,15 @@ impl Leader for Alone {
     }
     fn commit(&self, request: CommitRequest) -> Result<Position> {
         self.check_term(request.term)?;
-        assert!(!request.changes.is_empty(), "a record without changes");
+        let is_stream = matches!(request.changes, Changes::Stream(_));
+        let changes = request.changes.all()?;
+        assert!(is_stream || !changes.is_empty(), "a record without changes");
         if let Some(ticket) = &request.serial {
             ticket.validate()?;
         }
         let lsn = self.visible().next();
         // Rows before descriptors, as a new index finds the rows that its record leaves.
-        let (descriptors, rows): (Vec<_>, Vec<_>) = request
-            .changes
+        let (descriptors, rows): (Vec<_>, Vec<_>) = changes
             .into_iter()
             .partition(|change| change.tree == TreeId::DESCRIPTORS);
         for change in rows.into_iter().chain(descriptors) {

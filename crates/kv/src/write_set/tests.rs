@@ -51,18 +51,89 @@ fn stored(
 #[test]
 fn statements_and_savepoints_see_what_they_should() {
     for seed in 1..400u64 {
-        run(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        run(random, WriteSet::default());
     }
 }
 
-fn run(random: &mut Random) {
+fn scratch() -> Arc<Scratch> {
+    use base::env::Env;
+    let host = crate::testing::World::new(1).start(base::NodeId(1));
+    Scratch::open(&host.disk(), "writes").unwrap()
+}
+
+#[test]
+fn they_see_the_same_where_little_fits_memory() {
+    let scratch = scratch();
+    for seed in 1..400u64 {
+        let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let most = 300 + random.below(4_000);
+        run(
+            random,
+            WriteSet::with_scratch(Some((scratch.clone(), most))),
+        );
+        assert_eq!(scratch.used(), 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_large_write_set_takes_little_memory() {
+    const ROWS: u64 = 60_000;
+    let scratch = scratch();
+    let mut set = WriteSet::with_scratch(Some((scratch.clone(), 100_000)));
+    // In an order of their own.
+    let keys = (0..ROWS).map(|n| (n.wrapping_mul(7_919) % ROWS).to_be_bytes());
+    set.mark();
+    for (n, key) in keys.enumerate() {
+        assert!(set.newest(TREE, &key).unwrap().is_none());
+        set.put(TREE, &key, None, Some(&row(n as u64)), CommandId(1))
+            .unwrap();
+        set.put_entry(INDEX, &key, true, CommandId(1)).unwrap();
+        assert!(set.memory() < 101_000, "{} bytes", set.memory());
+    }
+    assert!(scratch.used() > 1_000_000, "{} bytes", scratch.used());
+    set.mark();
+    let late = row(7);
+    for key in (0..ROWS).step_by(3).map(u64::to_be_bytes) {
+        let there = set.newest(TREE, &key).unwrap().expect("it is there");
+        assert!(there.row.is_some());
+        set.put(TREE, &key, None, Some(&late), CommandId(2))
+            .unwrap();
+    }
+    set.rollback_to(2);
+    let found = set.visible(TREE, &0u64.to_be_bytes(), CommandId(9));
+    assert_eq!(found.unwrap().unwrap().row.as_deref(), Some(&row(0)[..]));
+    let Changes::Stream(changes) = set.collapse(|_| false).unwrap() else {
+        panic!("it is in memory")
+    };
+    let mut next = 0u64;
+    for change in changes {
+        let RowChange { tree, key, change } = change.unwrap();
+        assert_eq!((tree, &key[..]), (TREE, &next.to_be_bytes()[..]));
+        assert!(matches!(change, Change::Insert(_)));
+        next += 1;
+    }
+    assert_eq!(next, ROWS);
+    assert_eq!(scratch.used(), 0);
+    // A rollback of everything is at once.
+    let mut set = WriteSet::with_scratch(Some((scratch.clone(), 100_000)));
+    set.mark();
+    for key in (0..ROWS).map(u64::to_be_bytes) {
+        set.put(TREE, &key, None, Some(&late), CommandId(1))
+            .unwrap();
+    }
+    set.rollback_to(1);
+    assert_eq!(scratch.used(), 0);
+    assert!(set.newest(TREE, &7u64.to_be_bytes()).unwrap().is_none());
+}
+
+fn run(random: &mut Random, mut set: WriteSet) {
     let keys: Vec<Key> = (0..24u8).map(|n| vec![b'a' + n / 5, n]).collect();
     let base: Rows = keys
         .iter()
         .filter(|_| random.below(2) == 0)
         .map(|key| (key.clone(), row(0)))
         .collect();
-    let mut set = WriteSet::default();
     // `now` is the state after all writes, `before` what the current command sees.
     let (mut now, mut before) = (base.clone(), base.clone());
     let mut command = CommandId(1);
@@ -129,8 +200,9 @@ fn check(
     keys: &[Key],
 ) {
     for key in keys {
-        let row = match set.visible(TREE, key, command) {
-            Some(own) => own.row,
+        let own = set.visible(TREE, key, command).unwrap();
+        let row = match &own {
+            Some(own) => own.row.as_deref(),
             None => base.get(key).map(Vec::as_slice),
         };
         assert_eq!(row, expected.get(key).map(Vec::as_slice), "{key:?}");
@@ -155,12 +227,14 @@ fn check(
     while let Some(range) = rest {
         let (batch, store_rest) = stored(base, &range, direction, few);
         let covered = covered(&range, direction, store_rest.as_ref());
-        let own = set.range(TREE, &covered, direction, command);
         let mut out = RowBatch::default();
-        let stop = merge(&batch, own, limit, &mut out);
+        let within = (&covered, direction, command);
+        let stop = set
+            .merge_into(TREE, within, &batch, limit, few, &mut out)
+            .unwrap();
         assert!(out.len() <= limit);
         rest = match stop {
-            Some(key) => Some(rest_of(&range, direction, key)),
+            Some(key) => Some(rest_of(&range, direction, &key)),
             None => store_rest,
         };
         found.extend(out.iter().map(|(key, row)| (key.to_vec(), row.to_vec())));
@@ -171,8 +245,7 @@ fn check(
 /// Applies the collapsed changes to the base.
 fn commit(set: WriteSet, base: &Rows) -> Rows {
     let mut rows = base.clone();
-    let changes = set.collapse(|_| false).unwrap();
-    for RowChange { key, change, .. } in changes {
+    for RowChange { key, change, .. } in set.collapse(|_| false).unwrap().all().unwrap() {
         let old = rows.remove(&key);
         match (change, old) {
             (Change::Insert(row), None) => drop(rows.insert(key, row)),
@@ -209,6 +282,8 @@ fn a_row_collapses_to_one_change() {
         .unwrap();
     let changes: Vec<_> = set
         .collapse(|tree| tree == DROPPED)
+        .unwrap()
+        .all()
         .unwrap()
         .into_iter()
         .map(|change| (String::from_utf8(change.key).unwrap(), change.change))

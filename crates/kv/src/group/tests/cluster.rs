@@ -15,6 +15,7 @@ use crate::config::{GroupConfig, GroupSettings, Member};
 use crate::group::{CommitRequest, Group};
 use crate::record::{Change, RowChange};
 use crate::testing::World;
+use crate::write_set::Changes;
 
 pub const TABLE: TreeId = TreeId(16_384);
 pub const INDEX: TreeId = TreeId(16_385);
@@ -201,7 +202,7 @@ pub fn commit(group: &Arc<Group>, changes: Vec<RowChange>) -> Result<Position> {
     group.commit(CommitRequest {
         term: snapshot.term(),
         txn,
-        changes,
+        changes: Changes::All(changes),
         durability: Durability::On,
         serial: None,
     })
