@@ -53,6 +53,7 @@ pub async fn check(
         directory: directory.to_owned(),
         members: Vec::new(),
         incarnation: 1,
+        begun_after: base::Lsn::ZERO,
         settings: GroupSettings::default(),
     };
     let on_disk = config.check_disk(&*env)?;

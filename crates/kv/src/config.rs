@@ -52,6 +52,8 @@ pub struct GroupConfig {
     pub members: Vec<Member>,
     /// The group's incarnation then.
     pub incarnation: u64,
+    /// The position after which that began; zero for the first.
+    pub begun_after: Lsn,
     /// What an operator may change.
     pub settings: GroupSettings,
 }

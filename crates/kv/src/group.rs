@@ -45,6 +45,7 @@ mod outbox;
 pub mod outcomes;
 mod pace;
 mod pieces;
+mod promotion;
 mod replay;
 mod sequencer;
 mod sequences;
@@ -94,6 +95,7 @@ pub struct Group {
     me: Weak<Group>,
     env: Arc<dyn Env>,
     config: GroupConfig,
+    opened_at: Instant,
     directory: RwLock<Arc<Directory>>,
     transport: Arc<dyn Transport>,
     observer: Arc<dyn Observer>,

@@ -24,6 +24,8 @@ pub struct NodeConfig {
     pub members: Vec<Member>,
     /// The group's incarnation then.
     pub incarnation: u64,
+    /// The position after which that began; zero for the first.
+    pub begun_after: base::Lsn,
     /// A role and a database of this name exist from the first start on, beside `postgres`.
     pub user: String,
     /// Settings by name, as an operator writes them. What is no setting of a node is the default of

@@ -109,6 +109,8 @@ pub struct NodeStatus {
     pub ready: bool,
     /// The group's incarnation.
     pub incarnation: u64,
+    /// The position after which that began.
+    pub begun_after: u64,
     /// Where leaders are preferred; empty for nowhere.
     pub leader_zone: String,
     /// The members as this node knows them.
@@ -171,7 +173,10 @@ impl Node {
             env.clone(),
             config.cluster,
             &member,
-            Directory::founded(&config.members, config.incarnation),
+            Directory {
+                begun_after: config.begun_after,
+                ..Directory::founded(&config.members, config.incarnation)
+            },
             config.secure.clone(),
         ));
         let group_config = GroupConfig {
@@ -181,6 +186,7 @@ impl Node {
             directory: GROUP_DIRECTORY.to_owned(),
             members: config.members.clone(),
             incarnation: config.incarnation,
+            begun_after: config.begun_after,
             settings: settings.group.clone(),
         };
         let sessions = Sessions::new(env.clone(), config.node, settings.max_connections);
@@ -303,6 +309,7 @@ impl Node {
             ready: leader.is_some() && (!is_leader || self.is_ready.load(Ordering::Acquire)),
             leader: leader.map(|leader| leader.name.to_string()),
             incarnation: directory.incarnation,
+            begun_after: directory.begun_after.0,
             leader_zone: directory.leader_zone.to_string(),
             members: directory.members.iter().map(MemberStatus::of).collect(),
             sessions: self.sessions.count(),

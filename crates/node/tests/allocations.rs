@@ -130,6 +130,7 @@ fn start(directory: &std::path::Path) -> (Arc<RealEnv>, Arc<Node>, String) {
         node: NodeId(1),
         members: vec![member],
         incarnation: 1,
+        begun_after: base::Lsn::ZERO,
         user: "ann".to_owned(),
         settings: BTreeMap::new(),
         password: None,

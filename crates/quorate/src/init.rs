@@ -120,6 +120,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let (authority, own) = Authority::make(&options.data, "Quorate CA")?;
     let cluster = Cluster {
         incarnation: 1,
+        begun_after: 0,
         format: layout::FORMAT,
         cluster: new_cluster_id()?.to_string(),
         nodes,

@@ -66,6 +66,8 @@ pub struct Cluster {
     pub cluster: String,
     /// The group's incarnation.
     pub incarnation: u64,
+    /// The position after which that began.
+    pub begun_after: u64,
     /// Its nodes, in order.
     pub nodes: Vec<NodeAddress>,
 }
@@ -81,6 +83,8 @@ pub struct NodeFile {
     pub id: u64,
     /// The group's incarnation when this node was added.
     pub incarnation: u64,
+    /// The position after which that began.
+    pub begun_after: u64,
     /// Whether it has started before: then it must have its data, or it would vote again as if it
     /// had not.
     pub started: bool,
@@ -253,6 +257,7 @@ pub fn write(
             cluster: cluster.cluster.clone(),
             id: node.id,
             incarnation: cluster.incarnation,
+            begun_after: cluster.begun_after,
             started: read_file::<NodeFile>(&node_dir.join(NODE_FILE))?
                 .is_some_and(|old| old.id == node.id && old.started),
             user: user.to_owned(),
@@ -346,6 +351,7 @@ impl NodeFile {
             node: NodeId(self.id),
             members: members.collect(),
             incarnation: self.incarnation,
+            begun_after: base::Lsn(self.begun_after),
             user: self.user.clone(),
             settings: self.settings.clone(),
             password: self.password.clone(),
@@ -447,6 +453,7 @@ mod tests {
             format: FORMAT,
             cluster: ClusterId(7).to_string(),
             incarnation: 1,
+            begun_after: 0,
             nodes: place(3, PORTS, true).unwrap(),
         };
         let settings = [("synchronous_commit".to_owned(), "local".to_owned())].into();

@@ -131,6 +131,7 @@ pub struct PromoteOptions {
 struct Known {
     leader: Option<String>,
     incarnation: u64,
+    begun_after: u64,
     leader_zone: String,
     members: Vec<KnownMember>,
 }
@@ -281,6 +282,7 @@ fn write_known(dir: &Path, known: &Known) -> Result<(), Failure> {
         return Ok(());
     };
     cluster.incarnation = known.incarnation;
+    cluster.begun_after = known.begun_after;
     cluster.nodes.retain_mut(|node| {
         let Some(member) = known.members.iter().find(|member| member.node == node.id) else {
             return false;
@@ -326,6 +328,7 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
         id,
         nodes: addresses_of(&after, &like.nodes, &new),
         incarnation: after.incarnation,
+        begun_after: after.begun_after,
         routes: Default::default(),
         started: false,
         ..like

@@ -133,6 +133,7 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
     let cluster = Cluster {
         format: layout::FORMAT,
         incarnation: old.as_ref().map_or(1, |old| old.incarnation),
+        begun_after: old.as_ref().map_or(0, |old| old.begun_after),
         cluster: match old {
             Some(old) => old.cluster,
             None => new_cluster_id()?.to_string(),

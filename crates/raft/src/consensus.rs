@@ -231,6 +231,8 @@ pub struct Consensus<L: LogView> {
     outstanding: Option<Outstanding>,
     /// Configuration changes up to here have taken effect.
     processed: Lsn,
+    /// Those up to here never do: the membership that the replica began with overrules them.
+    settled: Lsn,
     /// An offered snapshot whose checkpoint is being fetched.
     held: Option<(NodeId, RaftMessage)>,
     offer: Option<SnapshotOffer>,
@@ -300,6 +302,7 @@ impl<L: LogView> Consensus<L> {
             own: Vec::new(),
             outstanding: None,
             processed: recovered.checkpoint,
+            settled: recovered.settled,
             held: None,
             offer: None,
             installing: None,
@@ -643,6 +646,11 @@ impl<L: LogView> Consensus<L> {
     /// The leader that it knows.
     pub fn leader(&self) -> Option<NodeId> {
         adapter::node(self.raw.raft.leader_id)
+    }
+
+    /// The leader, if it was heard of within an election timeout.
+    pub fn leader_heard(&self, now: Instant) -> Option<NodeId> {
+        self.leader().filter(|leader| self.is_active(*leader, now))
     }
 
     /// Its term.

@@ -20,17 +20,26 @@ pub enum Bug {
     AbsenceUngated,
     /// The trees keep the tail that another leader's log replaces.
     TailKept,
+    /// A leader whose transfer of leadership has failed goes on, with its lease.
+    TransferForgotten,
+    /// A record that comes too late is sent on to the next leader.
+    ProposalForwarded,
+    /// A node that goes on alone does so in the incarnation there was.
+    SameIncarnation,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 6] = [
+    pub const ALL: [Bug; 9] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
         Bug::StaleWatermark,
         Bug::AbsenceUngated,
         Bug::TailKept,
+        Bug::TransferForgotten,
+        Bug::ProposalForwarded,
+        Bug::SameIncarnation,
     ];
 
     /// Its name on the command line and in records.
@@ -42,6 +51,9 @@ impl Bug {
             Bug::StaleWatermark => "stale-watermark",
             Bug::AbsenceUngated => "absence-ungated",
             Bug::TailKept => "tail-kept",
+            Bug::TransferForgotten => "transfer-forgotten",
+            Bug::ProposalForwarded => "proposal-forwarded",
+            Bug::SameIncarnation => "same-incarnation",
         }
     }
 

@@ -125,6 +125,7 @@ impl Cluster {
             node: self.members[node].node,
             members: self.members.clone(),
             incarnation: 1,
+            begun_after: base::Lsn::ZERO,
             user: "postgres".to_owned(),
             settings: self.settings.clone(),
             password: None,

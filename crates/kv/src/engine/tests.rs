@@ -81,6 +81,7 @@ impl Cluster {
             directory: "g1".to_owned(),
             members: members.collect(),
             incarnation: 1,
+            begun_after: base::Lsn::ZERO,
             settings: self.settings.clone(),
         };
         let open = KvEngine::open(host.clone(), config, host.clone(), Arc::new(()));

@@ -274,6 +274,11 @@ impl Group {
         Ok(())
     }
 
+    /// Whether a checkpoint is on its way here.
+    pub(super) fn is_fetching(&self) -> bool {
+        self.catchup.fetch.lock().is_some()
+    }
+
     fn give_up(&self, from: NodeId, checkpoint: Position) {
         let mut slot = self.catchup.fetch.lock();
         let matches = slot.as_ref().is_some_and(|fetch| {

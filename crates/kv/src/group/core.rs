@@ -26,12 +26,13 @@ use base::env::{Instant, Severity};
 use base::{Error, Lsn, Position, Result, Term, Timestamp, TxnId};
 use raft::planted::{is_planted, Bug};
 use raft::watermarks::View;
-use raft::{Consensus, Entry, EntryKind, LogView, Ready, Role, SnapshotMeta, State};
+use raft::{Consensus, Entry, EntryKind, HardState, LogView, Ready, Role, SnapshotMeta, State};
 use storage::log::{Log, LogEntry};
 use storage::Store;
 
 use super::handover::Preference;
 use super::latch::After;
+use super::meta::{Beginning, Kept};
 use super::outbox::Outbox;
 use super::pace::Pace;
 use super::pieces::Applying;
@@ -134,6 +135,10 @@ pub struct Core {
     pub(super) checkpoint_begun: Option<super::meta::Meta>,
     /// Large transactions of this leader whose abort is still to be logged.
     pub(super) aborting: Vec<(Term, TxnId)>,
+    /// The membership that an operator decreed, until a checkpoint has it.
+    pub(super) beginning: Option<Beginning>,
+    /// The other members were asked whether the group goes on without this node.
+    pub(super) has_asked: bool,
     /// A fetched checkpoint is being put in place: nothing is heard until it is.
     pub(super) deaf: bool,
     /// The store of that checkpoint.
@@ -172,6 +177,8 @@ impl Core {
             checkpoint_wanted: false,
             checkpoint_begun: None,
             aborting: Vec::new(),
+            beginning: None,
+            has_asked: false,
             deaf: false,
             fetched: None,
             preference: Preference::default(),
@@ -180,6 +187,18 @@ impl Core {
             failed: false,
             after: After::default(),
         }
+    }
+}
+
+impl Core {
+    /// The consensus starts over: what was counted for the one before is void.
+    pub(super) fn begin_anew(&mut self) {
+        self.led = None;
+        self.gate_state = None;
+        (self.owed, self.synced) = (0, 0);
+        self.uncommitted.clear();
+        self.pace = Pace::default();
+        self.membership_changed = Lsn::ZERO;
     }
 }
 
@@ -281,8 +300,8 @@ impl Group {
             }
             entries.push(to_log(entry));
         }
-        let hard_state = ready.hard_state.map(|state| state.encode());
-        self.log.append(entries, hard_state.as_deref())?;
+        let kept = ready.hard_state.map(|state| self.kept(core, state));
+        self.log.append(entries, kept.as_deref())?;
         core.consensus.advance(ready.number);
         if let Some(membership) = &ready.membership {
             self.note_membership(core, membership)?;
@@ -299,6 +318,19 @@ impl Group {
             }
         }
         Ok(())
+    }
+
+    /// What the log keeps beside its entries.
+    fn kept(&self, core: &mut Core, state: HardState) -> Vec<u8> {
+        if let Some(beginning) = &core.beginning {
+            let checkpoint = self.checkpoint.lock();
+            let checkpoint = checkpoint.as_ref().map(|meta| meta.position.lsn);
+            if checkpoint.is_some_and(|lsn| lsn > beginning.after) {
+                core.beginning = None;
+            }
+        }
+        let beginning = core.beginning.clone();
+        Kept { state, beginning }.encode()
     }
 
     /// Leadership that has ended is ended here before anything else happens.

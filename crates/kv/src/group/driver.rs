@@ -63,14 +63,19 @@ impl Group {
         if core.failed || core.deaf {
             return often;
         }
-        core.consensus.tick(now);
+        if !self.must_ask_first(&mut core) {
+            core.consensus.tick(now);
+        }
         core.pace.tick(now);
         self.tend_eagerness(&mut core, busy, now);
         self.tend_standbys(&mut core, now);
         self.tend_preference(&mut core, now);
         self.log_aborts(&mut core);
         self.pump(&mut core);
-        let tick = core.consensus.next_tick();
+        let tick = match core.has_asked {
+            true => core.consensus.next_tick(),
+            false => often,
+        };
         let tick = core.pace.sync_at().map_or(tick, |at| tick.min(at));
         match busy {
             true => tick.min(often),

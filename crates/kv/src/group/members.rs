@@ -87,7 +87,7 @@ impl Group {
             } => self.set_node(&name, zone, priority).await,
             Administration::SetLeaderZone(zone) => self.set_leader_zone(&zone).await,
             Administration::Switchover(name) => self.switchover(name.as_deref()).await,
-            Administration::PromoteAlone => Err(Error::unsupported("going on alone")),
+            Administration::PromoteAlone => self.promote_alone().await,
         }
     }
 

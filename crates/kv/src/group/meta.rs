@@ -1,8 +1,8 @@
 //! What a checkpoint says of itself besides its pages.
 
-use base::codec::{put_signed, put_varint, Reader};
+use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::{Error, Lsn, Position, Result, Term, Timestamp};
-use raft::Membership;
+use raft::{HardState, Membership};
 
 const FORMAT: u8 = 2;
 
@@ -52,6 +52,59 @@ impl Meta {
     }
 }
 
+/// A membership that an operator decreed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// What the log says of memberships up to here is overruled.
+    pub after: Lsn,
+    /// The membership.
+    pub membership: Membership,
+}
+
+/// What the log keeps beside its entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// What the consensus must remember.
+    pub state: HardState,
+    /// The last membership that was decreed, until a checkpoint has it.
+    pub beginning: Option<Beginning>,
+}
+
+impl Kept {
+    /// The bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_bytes(&mut out, &self.state.encode());
+        out.push(u8::from(self.beginning.is_some()));
+        if let Some(beginning) = &self.beginning {
+            put_varint(&mut out, beginning.after.0);
+            beginning.membership.encode(&mut out);
+        }
+        out
+    }
+
+    /// Reads what [`Kept::encode`] wrote; no bytes at all are those of a new replica.
+    ///
+    /// # Errors
+    /// XX001 when it is something else.
+    pub fn decode(bytes: &[u8]) -> Result<Kept> {
+        if bytes.is_empty() {
+            return Ok(Kept::default());
+        }
+        let mut reader = Reader::new(bytes);
+        let state = HardState::decode(reader.bytes()?)?;
+        let beginning = match reader.u8()? {
+            0 => None,
+            _ => Some(Beginning {
+                after: Lsn(reader.varint()?),
+                membership: Membership::decode(&mut reader)?,
+            }),
+        };
+        reader.finish()?;
+        Ok(Kept { state, beginning })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +122,25 @@ mod tests {
         };
         assert_eq!(Meta::decode(&meta.encode()).unwrap(), meta);
         assert!(Meta::decode(&[]).is_err());
+    }
+
+    #[test]
+    fn what_is_kept_comes_back() {
+        let mut kept = Kept {
+            state: HardState {
+                term: Term(3),
+                vote: Some(NodeId(2)),
+                commit: Lsn(9),
+            },
+            beginning: None,
+        };
+        assert_eq!(Kept::decode(&kept.encode()).unwrap(), kept);
+        kept.beginning = Some(Beginning {
+            after: Lsn(9),
+            membership: Membership::new(&[NodeId(2)], &[]),
+        });
+        assert_eq!(Kept::decode(&kept.encode()).unwrap(), kept);
+        assert_eq!(Kept::decode(&[]).unwrap(), Kept::default());
+        assert!(Kept::decode(&[1]).is_err());
     }
 }

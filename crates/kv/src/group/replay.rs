@@ -13,12 +13,12 @@ use std::sync::Arc;
 use base::env::{Env, Reactor, Severity};
 use base::sync::{Event, Mutex, RwLock};
 use base::{Error, Lsn, NodeId, Position, Result, Timestamp};
-use raft::{Config, Consensus, HardState, Membership, Recovered, SnapshotMeta, StandbyNames};
+use raft::{Config, Consensus, Membership, Recovered, SnapshotMeta, StandbyNames};
 use storage::log::{Log, LogOptions};
 use storage::{Owner, Scratch, Store, StoreOptions};
 
 use super::core::{apply_to, to_raft, Core, LogReader};
-use super::meta::Meta;
+use super::meta::{Kept, Meta};
 use super::{Group, Shared};
 use crate::apply::{load_configuration, load_registry};
 use crate::config::{GroupConfig, Observer, Transport};
@@ -30,6 +30,14 @@ use crate::registry::Registry;
 const REPLAY_BYTES: usize = 4 << 20;
 
 impl GroupConfig {
+    /// The members as this node was told of them.
+    pub fn directory(&self) -> Directory {
+        Directory {
+            begun_after: self.begun_after,
+            ..Directory::founded(&self.members, self.incarnation)
+        }
+    }
+
     pub(super) fn owner(&self) -> Owner {
         Owner {
             cluster: self.cluster,
@@ -76,7 +84,7 @@ impl GroupConfig {
         members.map(|member| member.node).collect()
     }
 
-    fn consensus(&self, seed: u64) -> Config {
+    pub(super) fn consensus(&self, seed: u64) -> Config {
         let timeout = self.settings.election_timeout;
         Config {
             election_timeout: timeout,
@@ -92,7 +100,23 @@ struct Found {
     store: Arc<Store>,
     log: Arc<Log>,
     meta: Meta,
-    hard_state: HardState,
+    kept: Kept,
+}
+
+impl Found {
+    /// Up to where the log's changes of membership are overruled.
+    fn settled(&self, config: &GroupConfig) -> Lsn {
+        let decreed = self.kept.beginning.as_ref();
+        let decreed = decreed.map_or(Lsn::ZERO, |one| one.after);
+        decreed.max(config.begun_after)
+    }
+
+    /// The membership to begin with: what an operator decreed after the checkpoint goes first.
+    fn membership(&self) -> &Membership {
+        let decreed = self.kept.beginning.as_ref();
+        let decreed = decreed.filter(|one| self.meta.position.lsn <= one.after);
+        decreed.map_or(&self.meta.membership, |one| &one.membership)
+    }
 }
 
 impl Group {
@@ -109,7 +133,7 @@ impl Group {
     ) -> Result<Arc<Group>> {
         StandbyNames::parse(&config.settings.synchronous_standby_names)?;
         let found = find(&env, &config).await?;
-        let directory = Directory::of(&found.meta.membership, &config.members)?;
+        let directory = Directory::of(found.membership(), &config.members)?;
         let registry = Registry::default();
         let (applied, timestamp) = replay(&found, &registry)?;
         let message = format!(
@@ -128,22 +152,24 @@ impl Group {
             checkpoint: checkpoint.clone(),
         };
         let recovered = Recovered {
-            hard_state: found.hard_state,
+            hard_state: found.kept.state,
             checkpoint: found.meta.position.lsn,
-            membership: found.meta.membership.clone(),
-            settled: Lsn::ZERO,
+            membership: found.membership().clone(),
+            settled: found.settled(&config),
         };
         let seed = env.random();
         let consensus = Consensus::new(config.consensus(seed), reader, recovered, env.now())?;
         let gate = Arc::new(Gate::new(consensus.committed()));
         let mut core = Core::new(consensus, timestamp);
         core.applied = applied;
+        core.beginning = found.kept.beginning;
         core.consensus.applied(applied);
 
         let scratch = Scratch::open(&env.disk(), &config.scratch_path())?;
         let group = Arc::new_cyclic(|me| Group {
             scratch,
             me: me.clone(),
+            opened_at: env.now(),
             directory: RwLock::new(Arc::new(directory)),
             transport,
             observer,
@@ -203,14 +229,14 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
     let store = Store::open(env.clone(), &directory, config.store_options()).await?;
     let (log, recovered) =
         Log::open(env.clone(), &config.log_directory(), config.log_options()).await?;
-    let hard_state = HardState::decode(&recovered.hard_state)?;
+    let kept = Kept::decode(&recovered.hard_state)?;
     let checkpoint = store.checkpoint();
     let meta = match checkpoint.lsn {
         Lsn::ZERO => Meta {
             position: Position::default(),
             timestamp: Timestamp(0),
             membership: Membership {
-                context: Directory::founded(&config.members, config.incarnation).encode(),
+                context: config.directory().encode(),
                 ..Membership::new(&config.nodes(true), &config.nodes(false))
             },
         },
@@ -245,7 +271,7 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
         store,
         log,
         meta,
-        hard_state,
+        kept,
     })
 }
 

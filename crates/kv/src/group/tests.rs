@@ -8,6 +8,7 @@ mod large;
 mod members;
 mod named;
 mod one;
+mod promotion;
 mod schema;
 mod three;
 mod values;

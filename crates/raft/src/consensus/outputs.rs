@@ -80,7 +80,7 @@ impl<L: LogView> Consensus<L> {
             changes: out
                 .entries
                 .iter()
-                .filter(|entry| is_change(entry.kind))
+                .filter(|entry| is_change(entry.kind) && entry.lsn > self.settled)
                 .map(|entry| (entry.lsn, entry.data.clone()))
                 .collect(),
             first: out.entries.first().map(|entry| entry.lsn),
@@ -89,6 +89,7 @@ impl<L: LogView> Consensus<L> {
             committed_changes: committed
                 .iter()
                 .filter(|entry| is_change(adapter::kind_of(entry)))
+                .filter(|entry| Lsn(entry.index) > self.settled)
                 .map(|entry| entry.data.to_vec())
                 .collect(),
             ready,
@@ -233,7 +234,7 @@ impl<L: LogView> Consensus<L> {
         }
     }
 
-    fn is_active(&self, node: NodeId, now: Instant) -> bool {
+    pub(super) fn is_active(&self, node: NodeId, now: Instant) -> bool {
         let heard = self.peers.get(&node).and_then(|peer| peer.heard);
         heard.is_some_and(|heard| now.since(heard) < self.config.election_timeout)
     }

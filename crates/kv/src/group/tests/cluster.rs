@@ -26,6 +26,8 @@ pub struct Cluster {
     pub groups: BTreeMap<NodeId, Arc<Group>>,
     pub members: Vec<Member>,
     pub settings: GroupSettings,
+    pub incarnation: u64,
+    pub begun_after: base::Lsn,
 }
 
 impl Cluster {
@@ -63,6 +65,8 @@ impl Cluster {
             groups: BTreeMap::new(),
             members: nodes.iter().map(member).collect(),
             settings,
+            incarnation: 1,
+            begun_after: base::Lsn::ZERO,
         };
         for (id, _) in nodes {
             cluster.start(NodeId(id));
@@ -82,7 +86,8 @@ impl Cluster {
             node,
             directory: "g1".to_owned(),
             members: self.members.clone(),
-            incarnation: 1,
+            incarnation: self.incarnation,
+            begun_after: self.begun_after,
             settings: self.settings.clone(),
         };
         let transport = host.clone();
