@@ -154,6 +154,28 @@ pub fn processor_micros(roots: &[u32]) -> Result<f64> {
     Ok(ticks as f64 / ticks_per_second * 1e6)
 }
 
+/// The peak of this process's resident memory, in bytes.
+///
+/// # Errors
+/// The system does not say.
+pub fn peak_memory_bytes() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    let bytes = kilobytes.map(|kilobytes| kilobytes << 10);
+    bytes.ok_or_else(|| Error::other("no VmHWM in /proc/self/status"))
+}
+
+/// The address of a host by its name.
+///
+/// # Errors
+/// It has none.
+pub fn resolve(host: &str, port: u16) -> Result<std::net::SocketAddr> {
+    use std::net::ToSocketAddrs;
+    let unknown = || Error::new(ErrorKind::NotFound, format!("{host} has no address"));
+    (host, port).to_socket_addrs()?.next().ok_or_else(unknown)
+}
+
 /// What `/proc/PID/stat` says of a process, in clock ticks.
 #[derive(Debug, PartialEq, Eq)]
 struct ProcessTimes {

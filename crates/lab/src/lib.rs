@@ -8,7 +8,7 @@
 //! [`commit_loop`] is experiment A: rows per second of one session that commits row by row.
 //! [`pgbench`] is experiment B beside pgbench's own scripts: transactions per second of many clients,
 //! and what each costs the servers' processors. [`latency`] puts distance between the servers, by
-//! relays ([`real::relay`]), and counts the round trips of a commit.
+//! relays ([`real::relay`]), and counts the round trips of a commit. [`tpcc`] is TPC-C.
 
 pub mod client;
 pub mod commit_loop;
@@ -22,4 +22,7 @@ pub mod real;
 pub mod register;
 pub mod registers;
 pub mod report;
+pub mod session;
 pub mod systems;
+pub mod tpcc;
+pub mod url;

@@ -47,7 +47,8 @@ impl Figure {
     }
 }
 
-fn thousands(value: f64) -> String {
+/// A whole number, its thousands apart: `1,234`.
+pub fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -13,6 +13,7 @@ use lab::systems::Systems;
 use crate::Failure;
 
 mod relay;
+mod tpcc;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -28,6 +29,9 @@ enum Experiment {
     Pgbench(Pgbench),
     /// One client's commits while the servers are 0, 5 and 20 ms apart
     Latency(Latency),
+    /// TPC-C against a running server
+    #[command(subcommand)]
+    Tpcc(tpcc::Command),
     /// Pass TCP connections on with delay, bandwidth, loss and cut-offs
     Relay(relay::Options),
 }
@@ -83,6 +87,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Experiment::CommitLoop(options) => run_commit_loop(options),
         Experiment::Pgbench(options) => run_pgbench(options),
         Experiment::Latency(options) => run_latency(options),
+        Experiment::Tpcc(command) => tpcc::run(command),
         Experiment::Relay(options) => relay::run(options),
     }
     .map_err(|error| error.to_string())
