@@ -27,8 +27,8 @@ build: deps-build
 	cargo build --release --locked -p quorate
 
 performance: deps build
-	"$(CARGO_TARGET_DIR)/release/quorate" lab commit-loop --document docs/PERFORMANCE.md
-	"$(CARGO_TARGET_DIR)/release/quorate" lab pgbench --document docs/PERFORMANCE.md
+	"$(CARGO_TARGET_DIR)/release/quorate" lab run all --out "$(CARGO_TARGET_DIR)/lab"
+	"$(CARGO_TARGET_DIR)/release/quorate" lab document "$(CARGO_TARGET_DIR)/lab/report.json" docs/PERFORMANCE.md
 
 test: deps
 	cargo test --workspace --locked

@@ -154,6 +154,55 @@ pub fn processor_micros(roots: &[u32]) -> Result<f64> {
     Ok(ticks as f64 / ticks_per_second * 1e6)
 }
 
+/// Microseconds of processor time of this process's children that have ended.
+///
+/// # Errors
+/// The system does not say.
+pub fn processor_micros_of_children() -> Result<f64> {
+    let ticks_per_second: f64 = run(Command::new("getconf").arg("CLK_TCK"))?
+        .trim()
+        .parse()
+        .map_err(Error::other)?;
+    let times = ProcessTimes::read(std::process::id())?;
+    Ok(times.ended_children as f64 / ticks_per_second * 1e6)
+}
+
+/// The processors of this machine.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Bytes that these processes and their children have sent to the disk, those children included
+/// that have ended and been waited for.
+///
+/// # Errors
+/// One of `roots` is gone.
+pub fn written_bytes(roots: &[u32]) -> Result<f64> {
+    let written = |pid: u32| -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("write_bytes: "));
+        line?.trim().parse().ok()
+    };
+    let mut bytes = 0;
+    for root in roots {
+        let gone = || Error::other(format!("process {root} is gone"));
+        bytes += written(*root).ok_or_else(gone)?;
+    }
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let parent = ProcessTimes::read(pid).map(|times| times.parent);
+        if parent.is_ok_and(|parent| roots.contains(&parent)) {
+            bytes += written(pid).unwrap_or(0);
+        }
+    }
+    Ok(bytes as f64)
+}
+
 /// The peak of this process's resident memory, in bytes.
 ///
 /// # Errors

@@ -5,16 +5,17 @@
 //! pgbench, interleaved, round after round, and the report gives medians with their spread
 //! ([`report`]), because the machine is never quiet.
 //!
-//! [`commit_loop`] is experiment A: rows per second of one session that commits row by row.
-//! [`pgbench`] is experiment B beside pgbench's own scripts: transactions per second of many clients,
-//! and what each costs the servers' processors. [`latency`] puts distance between the servers, by
-//! relays ([`real::relay`]), and counts the round trips of a commit. [`tpcc`] is TPC-C.
+//! [`experiments`] are what `quorate lab run` measures, each a small file; their figures are
+//! [`results`], shown as a [`page`] and as JSON. [`real::relay`] puts distance between servers.
+//! [`tpcc`] is TPC-C. [`check`] judges the correctness of any server, under faults.
 
+pub mod check;
 pub mod client;
-pub mod commit_loop;
+pub mod driver;
+pub mod experiments;
 pub mod host;
 pub mod journal;
-pub mod latency;
+pub mod page;
 pub mod pgbench;
 pub mod postgres;
 pub mod quorate;
@@ -22,6 +23,7 @@ pub mod real;
 pub mod register;
 pub mod registers;
 pub mod report;
+pub mod results;
 pub mod session;
 pub mod systems;
 pub mod tpcc;

@@ -30,11 +30,22 @@ impl Postgres {
     /// # Errors
     /// The server's programs are missing or fail.
     pub fn primary(dir: &Path, settings: &[&str]) -> Result<Postgres> {
-        let bin = PathBuf::from(DEBIAN_BIN);
+        Postgres::primary_of(Path::new(DEBIAN_BIN), dir, settings)
+    }
+
+    /// As [`Postgres::primary`], of the programs in another directory.
+    ///
+    /// # Errors
+    /// As [`Postgres::primary`].
+    pub fn primary_of(bin: &Path, dir: &Path, settings: &[&str]) -> Result<Postgres> {
+        let bin = bin.to_owned();
         if !bin.join("postgres").exists() {
             return Err(Error::new(
                 ErrorKind::NotFound,
-                format!("no PostgreSQL in {DEBIAN_BIN}; try: apt-get install postgresql-15"),
+                format!(
+                    "no PostgreSQL in {}; try: apt-get install postgresql-15",
+                    bin.display()
+                ),
             ));
         }
         let mut server = Postgres::at(bin, dir)?;

@@ -172,6 +172,11 @@ impl Cluster {
         &self.process
     }
 
+    /// Its binary.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Where the nodes keep their data.
     pub fn data(&self) -> &Path {
         &self.data

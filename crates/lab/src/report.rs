@@ -28,11 +28,13 @@ impl Figure {
         }
     }
 
-    fn low(&self) -> f64 {
+    /// The lowest measurement.
+    pub fn low(&self) -> f64 {
         self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    fn high(&self) -> f64 {
+    /// The highest measurement.
+    pub fn high(&self) -> f64 {
         self.rounds.iter().copied().fold(0.0, f64::max)
     }
 

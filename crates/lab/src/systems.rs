@@ -1,108 +1,306 @@
-//! Four systems side by side: PostgreSQL alone and with two standbys of which one must answer, and
-//! Quorate with one node and with three.
+//! The systems that experiments measure, by the names that experiments' files and the command line
+//! use.
 //!
-//! What protects a commit is the same within each pair: one disk, or two of three. Another build of
-//! Quorate may stand in PostgreSQL's place, to see what a change is worth.
+//! Within a pair of [`Kind`]s what protects a commit is the same: one disk beside one disk, two of
+//! three beside a majority of three. Another build of Quorate may stand in PostgreSQL's place, to
+//! see what a change is worth, and any running server may stand beside.
 
-use std::io::Result;
-use std::path::Path;
+use std::io::{Error, Result};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 
-use crate::host::{processor_micros, Endpoint};
-use crate::postgres::{Postgres, QuorumOfPostgres};
-use crate::quorate::Cluster;
+use crate::host::{
+    create_dir, processor_micros, resolve, wait_for, written_bytes, Endpoint, PATIENCE,
+};
+use crate::postgres::{Postgres, DEBIAN_BIN};
+use crate::quorate::{Cluster, Topology};
+use crate::real::relay::{Direction, Line, Relay};
+use crate::session::Target;
+use crate::url::Url;
 
 /// Lines of postgresql.conf: memory and log enough that no checkpoint falls into every run.
 const POSTGRES_SETTINGS: [&str; 2] = ["shared_buffers = '512MB'", "max_wal_size = '4GB'"];
 
-/// The four, in the order of their columns: each pair is one comparison.
-#[derive(Debug)]
-pub struct Systems {
-    /// First those of Quorate, which are stopped first.
-    systems: [System; 4],
+/// A kind of system that the lab starts by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// What files and the command line call it.
+    pub name: &'static str,
+    /// What reports call it.
+    pub title: &'static str,
+    /// Whether it is PostgreSQL.
+    pub is_postgres: bool,
+    /// Nodes that vote, or the primary.
+    voters: usize,
+    /// Nodes that do not, or standbys.
+    others: usize,
+    /// `synchronous_standby_names`.
+    names: &'static str,
+}
+
+const fn postgres(
+    name: &'static str,
+    title: &'static str,
+    others: usize,
+    names: &'static str,
+) -> Kind {
+    Kind {
+        name,
+        title,
+        is_postgres: true,
+        voters: 1,
+        others,
+        names,
+    }
+}
+
+const fn quorate(
+    name: &'static str,
+    title: &'static str,
+    voters: usize,
+    others: usize,
+    names: &'static str,
+) -> Kind {
+    Kind {
+        name,
+        title,
+        is_postgres: false,
+        voters,
+        others,
+        names,
+    }
+}
+
+/// All kinds.
+pub const KINDS: [Kind; 10] = [
+    postgres("postgres-alone", "PostgreSQL alone", 0, ""),
+    postgres("postgres-async", "PostgreSQL, two asynchronous", 2, ""),
+    postgres("postgres-two", "PostgreSQL, one synchronous", 1, "*"),
+    postgres(
+        "postgres-sync",
+        "PostgreSQL, FIRST 1 of 2",
+        2,
+        "FIRST 1 (n2, n3)",
+    ),
+    postgres(
+        "postgres-any",
+        "PostgreSQL, ANY 1 of 2",
+        2,
+        "ANY 1 (n2, n3)",
+    ),
+    quorate("quorate-one", "Quorate, one node", 1, 0, ""),
+    quorate("quorate-async", "Quorate, two learners", 1, 2, ""),
+    quorate("quorate-two", "Quorate, one synchronous learner", 1, 1, "*"),
+    quorate("quorate-three", "Quorate, three nodes", 3, 0, ""),
+    quorate("quorate-five", "Quorate, five nodes", 5, 0, ""),
+];
+
+impl Kind {
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<Kind> {
+        KINDS.iter().find(|kind| kind.name == name).copied()
+    }
+}
+
+/// Where systems are started, and of what.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Quorate's binary.
+    pub program: PathBuf,
+    /// Another build of Quorate, in PostgreSQL's place.
+    pub beside: Option<PathBuf>,
+    /// PostgreSQL's programs.
+    pub postgres_bin: PathBuf,
+    /// The directory for everything.
+    pub dir: PathBuf,
+    /// Systems to measure: these families alone, `quorate` and `postgres`.
+    pub against: Vec<String>,
+    /// Running servers to measure too, by name.
+    pub urls: Vec<(String, Url)>,
+}
+
+impl Site {
+    /// The usual place: PostgreSQL as Debian installs it.
+    pub fn new(program: &Path, dir: &Path) -> Site {
+        Site {
+            program: program.to_owned(),
+            beside: None,
+            postgres_bin: PathBuf::from(DEBIAN_BIN),
+            dir: dir.to_owned(),
+            against: vec!["quorate".to_owned(), "postgres".to_owned()],
+            urls: Vec::new(),
+        }
+    }
+
+    /// Whether PostgreSQL's programs are there.
+    pub fn has_postgres(&self) -> bool {
+        self.postgres_bin.join("postgres").exists()
+    }
+
+    /// Whether a kind is to be measured, and can be.
+    pub fn takes(&self, kind: Kind) -> bool {
+        let family = if kind.is_postgres {
+            "postgres"
+        } else {
+            "quorate"
+        };
+        let can = !kind.is_postgres || self.beside.is_some() || self.has_postgres();
+        can && self.against.iter().any(|name| name == family)
+    }
+
+    /// Starts the systems of these names below a directory of their own, with relays between their
+    /// servers if asked, and adds the servers that are running already.
+    ///
+    /// # Errors
+    /// There is no such kind, or a system does not start.
+    pub fn start(&self, names: &[String], place: &str, relayed: bool) -> Result<Vec<System>> {
+        let mut systems = Vec::new();
+        for name in names {
+            let unknown = || Error::other(format!("no system {name}"));
+            let kind = Kind::named(name).ok_or_else(unknown)?;
+            if self.takes(kind) {
+                let dir = self.dir.join(place).join(name);
+                systems.push(System::start(self, kind, &dir, relayed)?);
+            }
+        }
+        for (name, url) in &self.urls {
+            systems.push(System::running(name, url)?);
+        }
+        // Quorate's clusters are stopped first: they are dropped first.
+        Ok(systems)
+    }
 }
 
 /// One system under measurement.
 #[derive(Debug)]
 pub struct System {
     name: String,
-    topology: Topology,
+    is_postgres: bool,
+    parts: Parts,
     endpoint: Endpoint,
     processes: Vec<u32>,
 }
 
 #[derive(Debug)]
-enum Topology {
-    Alone(#[allow(dead_code)] Postgres),
-    Quorum(#[allow(dead_code)] QuorumOfPostgres),
-    Quorate(#[allow(dead_code)] Cluster),
-}
-
-impl Systems {
-    /// Starts all four below `dir`: `program` is the Quorate that is measured, `beside` one that
-    /// takes PostgreSQL's place.
-    ///
-    /// # Errors
-    /// A system does not start.
-    pub fn start(program: &Path, beside: Option<&Path>, dir: &Path) -> Result<Systems> {
-        let [alone, quorum] = match beside {
-            None => [
-                System::alone(&dir.join("alone"))?,
-                System::quorum(&dir.join("quorum"))?,
-            ],
-            Some(other) => [
-                System::quorate("other, one node", other, &dir.join("o1"), 1)?,
-                System::quorate("other, three nodes", other, &dir.join("o3"), 3)?,
-            ],
-        };
-        let one = System::quorate("Quorate, one node", program, &dir.join("q1"), 1)?;
-        let three = System::quorate("Quorate, three nodes", program, &dir.join("q3"), 3)?;
-        Ok(Systems {
-            systems: [alone, one, quorum, three],
-        })
-    }
-
-    /// The four, in order.
-    pub fn all(&self) -> &[System; 4] {
-        &self.systems
-    }
+enum Parts {
+    /// Standbys are dropped first: a primary that stops waits for them.
+    Postgres {
+        #[allow(dead_code)]
+        standbys: Vec<Postgres>,
+        #[allow(dead_code)]
+        primary: Box<Postgres>,
+        relays: Vec<Relay>,
+    },
+    Quorate(Box<Cluster>),
+    Running,
 }
 
 impl System {
-    fn alone(dir: &Path) -> Result<System> {
-        let postgres = Postgres::primary(dir, &POSTGRES_SETTINGS)?;
-        Ok(System {
-            name: "PostgreSQL alone".to_owned(),
-            endpoint: postgres.endpoint().clone(),
-            processes: vec![postgres.pid()?],
-            topology: Topology::Alone(postgres),
-        })
+    fn start(site: &Site, kind: Kind, dir: &Path, relayed: bool) -> Result<System> {
+        create_dir(dir)?;
+        match (&site.beside, kind.is_postgres) {
+            (None, true) => System::postgres(site, kind, dir, relayed),
+            (Some(other), true) => {
+                let title = kind.title.replace("PostgreSQL", "other build");
+                let voters = 1 + kind.others;
+                let twin = Kind {
+                    voters,
+                    others: 0,
+                    names: "",
+                    ..kind
+                };
+                System::quorate(&title, other, twin, dir, relayed)
+            }
+            (_, false) => System::quorate(kind.title, &site.program, kind, dir, relayed),
+        }
     }
 
-    fn quorum(dir: &Path) -> Result<System> {
-        crate::host::create_dir(dir)?;
-        let quorum = QuorumOfPostgres::start(dir, &POSTGRES_SETTINGS)?;
-        let [second, third] = &quorum.standbys;
+    fn postgres(site: &Site, kind: Kind, dir: &Path, relayed: bool) -> Result<System> {
+        let bin = &site.postgres_bin;
+        let primary = Postgres::primary_of(bin, &dir.join("n1"), &POSTGRES_SETTINGS)?;
+        let endpoint = primary.endpoint().clone();
+        let (mut standbys, mut relays) = (Vec::new(), Vec::new());
+        for number in 2..kind.others + 2 {
+            let name = format!("n{number}");
+            let mut port = endpoint.port;
+            if relayed {
+                let relay = Relay::to((Ipv4Addr::LOCALHOST, port).into())?;
+                port = relay.address().port();
+                relays.push(relay);
+            }
+            standbys.push(primary.standby_through(&dir.join(&name), &name, port)?);
+        }
+        let names = kind.names;
+        endpoint.query(&format!(
+            "alter system set synchronous_standby_names = '{names}'"
+        ))?;
+        endpoint.query("select pg_reload_conf()")?;
+        let expected = kind.others.to_string();
+        wait_for("all standbys to stream", PATIENCE, || {
+            let streaming = "select count(*) from pg_stat_replication where state = 'streaming'";
+            endpoint
+                .query(streaming)
+                .is_ok_and(|count| count == expected)
+        })?;
+        let mut processes = vec![primary.pid()?];
+        for standby in &standbys {
+            processes.push(standby.pid()?);
+        }
         Ok(System {
-            name: "PostgreSQL, ANY 1 of 2".to_owned(),
-            endpoint: quorum.primary.endpoint().clone(),
-            processes: vec![quorum.primary.pid()?, second.pid()?, third.pid()?],
-            topology: Topology::Quorum(quorum),
+            name: kind.title.to_owned(),
+            is_postgres: true,
+            endpoint,
+            processes,
+            parts: Parts::Postgres {
+                standbys,
+                primary: Box::new(primary),
+                relays,
+            },
         })
     }
 
     /// A cluster of Quorate, reached at the node that leads, so that no session is passed on while
     /// it is measured.
-    fn quorate(name: &str, program: &Path, dir: &Path, nodes: usize) -> Result<System> {
-        let cluster = Cluster::start(program, dir, nodes, &[])?;
+    fn quorate(
+        title: &str,
+        program: &Path,
+        kind: Kind,
+        dir: &Path,
+        relayed: bool,
+    ) -> Result<System> {
+        let topology = Topology {
+            voters: kind.voters,
+            learners: kind.others,
+        };
+        let names = format!("synchronous_standby_names={}", kind.names);
+        let mut settings = Vec::new();
+        if !kind.names.is_empty() {
+            settings.push(names.as_str());
+        }
+        let cluster = match relayed {
+            true => Cluster::start_relayed(program, dir, topology, &settings)?,
+            false => Cluster::start_as(program, dir, topology, &settings)?,
+        };
+        let nodes = cluster.status()?.into_iter();
+        Ok(System {
+            name: title.to_owned(),
+            is_postgres: false,
+            endpoint: cluster.nodes()[cluster.leader()?].clone(),
+            processes: nodes.filter_map(|node| node.pid).collect(),
+            parts: Parts::Quorate(Box::new(cluster)),
+        })
+    }
+
+    fn running(name: &str, url: &Url) -> Result<System> {
         Ok(System {
             name: name.to_owned(),
-            endpoint: cluster.nodes()[cluster.leader()?].clone(),
-            processes: cluster
-                .status()?
-                .into_iter()
-                .filter_map(|node| node.pid)
-                .collect(),
-            topology: Topology::Quorate(cluster),
+            is_postgres: false,
+            endpoint: Endpoint {
+                host: resolve(&url.host, url.port)?.ip().to_string(),
+                port: url.port,
+            },
+            processes: Vec::new(),
+            parts: Parts::Running,
         })
     }
 
@@ -116,16 +314,115 @@ impl System {
         &self.endpoint
     }
 
-    /// Whether it is PostgreSQL.
-    pub fn is_postgres(&self) -> bool {
-        !matches!(self.topology, Topology::Quorate(_))
+    /// Where all of its nodes take clients; of PostgreSQL, the primary alone.
+    pub fn endpoints(&self) -> Vec<Endpoint> {
+        match &self.parts {
+            Parts::Quorate(cluster) => cluster.nodes().to_vec(),
+            _ => vec![self.endpoint.clone()],
+        }
     }
 
-    /// Microseconds of processor time that all its server processes have used so far.
+    /// A session's target.
+    pub fn target(&self) -> Target {
+        Target::at(&format!("{}:{}", self.endpoint.host, self.endpoint.port))
+    }
+
+    /// Whether it is PostgreSQL.
+    pub fn is_postgres(&self) -> bool {
+        self.is_postgres
+    }
+
+    /// Its cluster, where it is Quorate's.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        match &self.parts {
+            Parts::Quorate(cluster) => Some(cluster),
+            _ => None,
+        }
+    }
+
+    /// Puts a line between its servers, both ways.
+    pub fn set_lines(&self, line: Line) {
+        for relay in self.relays() {
+            relay.set_both(line);
+        }
+    }
+
+    fn relays(&self) -> Vec<&Relay> {
+        match &self.parts {
+            Parts::Postgres { relays, .. } => relays.iter().collect(),
+            Parts::Quorate(cluster) => cluster.relays().iter().map(|named| &named.relay).collect(),
+            Parts::Running => Vec::new(),
+        }
+    }
+
+    /// Bytes that have left the primary, or the leader, for each of its standbys on average; none
+    /// without relays.
+    pub fn sent_bytes(&self) -> Option<f64> {
+        let sent: Vec<u64> = match &self.parts {
+            // A standby connects, so what the primary sends goes back.
+            Parts::Postgres { relays, .. } => {
+                let back = relays.iter().map(|relay| relay.bytes(Direction::Back));
+                back.collect()
+            }
+            Parts::Quorate(cluster) => {
+                let leader = cluster.leader().ok()?;
+                let others = 0..cluster.nodes().len();
+                let relays = others.filter_map(|other| cluster.relay(leader, other));
+                relays
+                    .map(|relay| relay.bytes(Direction::Forward))
+                    .collect()
+            }
+            Parts::Running => Vec::new(),
+        };
+        match sent.is_empty() {
+            true => None,
+            false => Some(sent.iter().sum::<u64>() as f64 / sent.len() as f64),
+        }
+    }
+
+    /// Microseconds of processor time that all its server processes have used so far; none of a
+    /// system that was not started here.
     ///
     /// # Errors
     /// One of them is gone.
-    pub fn processor_micros(&self) -> Result<f64> {
-        processor_micros(&self.processes)
+    pub fn processor_micros(&self) -> Result<Option<f64>> {
+        match self.processes.is_empty() {
+            true => Ok(None),
+            false => processor_micros(&self.processes).map(Some),
+        }
+    }
+
+    /// Bytes that all its server processes have sent to the disk so far.
+    ///
+    /// # Errors
+    /// One of them is gone.
+    pub fn written_bytes(&self) -> Result<Option<f64>> {
+        match self.processes.is_empty() {
+            true => Ok(None),
+            false => written_bytes(&self.processes).map(Some),
+        }
+    }
+
+    /// The settings that durability rests on, as the server says they are, and what is wrong with
+    /// them.
+    pub fn durability(&self) -> (String, Vec<String>) {
+        let mut said = Vec::new();
+        let mut wrong = Vec::new();
+        for (name, expected) in [
+            ("fsync", Some("on")),
+            ("full_page_writes", Some("on")),
+            ("synchronous_commit", Some("on")),
+            ("synchronous_standby_names", None),
+        ] {
+            // Quorate has no way to run without fsync, and no pages in its log.
+            let Ok(value) = self.endpoint.query(&format!("show {name}")) else {
+                continue;
+            };
+            if expected.is_some_and(|expected| expected != value) {
+                wrong.push(format!("{}: {name} is {value}", self.name));
+            }
+            said.push(format!("{name}={value}"));
+        }
+        (said.join(", "), wrong)
     }
 }

@@ -10,28 +10,12 @@
 
 use std::io::{Error, Result};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::setup::{make_pgbench_tables, EXPERIMENT_ROWS};
-use super::{pgbench, Run, Script};
+use super::{pgbench, place, Run};
 use crate::host::{beside, run, write_file, Endpoint};
 
-const MIXED_READ: Script = Script {
-    file: "b_mixed_read.sql",
-    text: include_str!("../../../../tests/scripts/b_mixed_read.sql"),
-};
-const MIXED_WRITE: Script = Script {
-    file: "b_mixed_write.sql",
-    text: include_str!("../../../../tests/scripts/b_mixed_write.sql"),
-};
-const TRANSFER: Script = Script {
-    file: "d_transfer.sql",
-    text: include_str!("../../../../tests/scripts/d_transfer.sql"),
-};
-const SUM: Script = Script {
-    file: "d_sum.sql",
-    text: include_str!("../../../../tests/scripts/d_sum.sql"),
-};
 const SETUP_B: &str = include_str!("../../../../tests/scripts/b_setup.sql");
 const SETUP_D: &str = include_str!("../../../../tests/scripts/d_setup.sql");
 
@@ -75,7 +59,10 @@ fn nobody_fails(what: &str, done: Run) -> Result<Run> {
 /// What does not hold.
 pub fn mixed(endpoint: &Endpoint, dir: &Path, seconds: usize) -> Result<Run> {
     psql_file(endpoint, dir, "b_setup.sql", SETUP_B)?;
-    let (read, write) = (MIXED_READ.place(dir)?, MIXED_WRITE.place(dir)?);
+    let (read, write) = (
+        place("b_mixed_read.sql", dir)?,
+        place("b_mixed_write.sql", dir)?,
+    );
     let (read, write) = (read.display().to_string(), write.display().to_string());
     let arguments = ["-M", "prepared", "-f", &read, "-f", &write];
     let done = pgbench(endpoint, MIXED_CLIENTS, seconds, &arguments)?;
@@ -93,13 +80,18 @@ pub fn mixed(endpoint: &Endpoint, dir: &Path, seconds: usize) -> Result<Run> {
     Ok(done)
 }
 
-/// Lets clients transfer, and others look at the sum all the time.
+/// Lets clients transfer, and others look at the sum all the time, at all of `readers` in turn.
 ///
 /// # Errors
 /// What does not hold.
-pub fn transfers(endpoint: &Endpoint, dir: &Path, seconds: usize) -> Result<Run> {
+pub fn transfers(
+    endpoint: &Endpoint,
+    readers: &[Endpoint],
+    dir: &Path,
+    seconds: usize,
+) -> Result<Run> {
     psql_file(endpoint, dir, "d_setup.sql", SETUP_D)?;
-    let (transfer, sum) = (TRANSFER.place(dir)?, SUM.place(dir)?);
+    let (transfer, sum) = (place("d_transfer.sql", dir)?, place("d_sum.sql", dir)?);
     let over = AtomicBool::new(false);
     let transfer = transfer.display().to_string();
     let main = || {
@@ -108,7 +100,12 @@ pub fn transfers(endpoint: &Endpoint, dir: &Path, seconds: usize) -> Result<Run>
         over.store(true, Ordering::Relaxed);
         done
     };
-    let (done, sums) = beside(READERS, || read_sums(endpoint, &sum, &over), main)?;
+    let next = AtomicUsize::new(0);
+    let read = || {
+        let reader = next.fetch_add(1, Ordering::Relaxed) % readers.len();
+        read_sums(&readers[reader], &sum, &over)
+    };
+    let (done, sums) = beside(READERS, read, main)?;
     let done = done?;
     for count in sums {
         if count? == 0 {

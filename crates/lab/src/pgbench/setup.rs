@@ -11,8 +11,11 @@ pub const EXPERIMENT_ROWS: usize = 10_000;
 /// Tables that a workload runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tables {
-    /// Experiment B's `test2`, which starts every run empty.
-    Upserts,
+    /// Experiment B's four, of which it reads two.
+    Experiment {
+        /// Rows of each of the two.
+        rows: usize,
+    },
     /// pgbench's own, at a scale.
     Pgbench {
         /// Branches; a hundred thousand accounts each.
@@ -23,15 +26,16 @@ pub enum Tables {
 /// Accounts that one transaction loads.
 const ACCOUNTS_PER_INSERT: usize = 10_000;
 
-const UPSERT_TABLE: &str = "drop table if exists test2; \
-    create table test2(id int primary key, info text, crt_time timestamp)";
-
 impl Tables {
     /// Makes them, in the place of what was there.
     pub fn make(self, system: &System) -> Result<()> {
         let endpoint = system.endpoint();
         match self {
-            Tables::Upserts => endpoint.query(UPSERT_TABLE).map(drop)?,
+            Tables::Experiment { rows } => {
+                for table in ["test1", "test2", "test3", "test4"] {
+                    make_experiment_table(endpoint, table, rows)?;
+                }
+            }
             Tables::Pgbench { scale } => make_pgbench_tables(endpoint, scale)?,
         }
         if system.is_postgres() {
@@ -40,15 +44,20 @@ impl Tables {
         }
         Ok(())
     }
+}
 
-    /// Brings them into the state in which every run begins. pgbench's stay as they are: what runs
-    /// leave there is checked against their history.
-    pub fn refresh(self, endpoint: &Endpoint) -> Result<()> {
-        match self {
-            Tables::Upserts => endpoint.query("truncate test2").map(drop),
-            Tables::Pgbench { .. } => Ok(()),
-        }
+/// One of experiment B's tables; `test1` and `test3` have rows.
+fn make_experiment_table(endpoint: &Endpoint, table: &str, rows: usize) -> Result<()> {
+    endpoint.query(&format!("drop table if exists {table}"))?;
+    endpoint.query(&format!(
+        "create table {table}(id int primary key, info text, crt_time timestamp)"
+    ))?;
+    if matches!(table, "test1" | "test3") {
+        endpoint.query(&format!(
+            "insert into {table} select generate_series(1, {rows}), md5(random()::text), now()"
+        ))?;
     }
+    Ok(())
 }
 
 /// pgbench's tables, as `pgbench -i` fills them.

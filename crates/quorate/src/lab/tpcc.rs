@@ -1,33 +1,21 @@
 //! `quorate lab tpcc`: loads, runs and checks TPC-C on a server that is running.
 
-use std::io::{Error, IsTerminal, Result, Write};
+use std::io::{Error, Result};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::sync::Arc;
 use std::time::Duration;
 
-use base::env::{Env, LocalBoxFuture, Reactor};
 use clap::{Args, Subcommand};
-use lab::client::Failure;
-use lab::host::{pause, peak_memory_bytes, processor_micros, resolve, scratch_dir, write_file};
+use lab::driver::BUSY_PERCENT;
+use lab::host::{resolve, write_file};
 use lab::session::Target;
-use lab::tpcc::consistency::{self, Checked};
-use lab::tpcc::load::{self, Progress};
-use lab::tpcc::report::{ClientCosts, Figures};
-use lab::tpcc::run::{Plan, Run};
+use lab::tpcc::consistency;
+use lab::tpcc::run::Plan;
 use lab::tpcc::{stub, DISTRICTS_PER_WAREHOUSE};
 use lab::url::Url;
-use node::real::{host, RealEnv, RealOptions};
+use node::real::host;
 
-/// How often progress is looked at.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// Transactions under way at the end of a run are waited for so long.
-const END_WAIT_MAX: Duration = Duration::from_secs(70);
-
-/// A client that is busier than this measures itself.
-const BUSY_PERCENT: f64 = 85.0;
+use super::client::Client;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -124,7 +112,7 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Run(options) => run_run(options),
         Command::Check(server) => {
             let client = Client::start(1)?;
-            let checked = client.check(&server.target()?)?;
+            let checked = client.driver().check_tpcc(&server.target()?)?;
             println!("{}", consistency::verdict(&checked));
             match checked.iter().any(|one| one.broken > 0) {
                 true => Err(Error::other("the database is not consistent")),
@@ -141,151 +129,11 @@ impl Server {
     }
 }
 
-/// This process's reactors.
-pub struct Client {
-    env: Arc<dyn Env>,
-    real: Arc<RealEnv>,
-    reactors: usize,
-    /// Nothing is written there; removed at the end.
-    #[allow(dead_code)]
-    dir: lab::host::ScratchDir,
-}
-
-impl Client {
-    /// Starts so many reactors for sessions.
-    pub fn start(reactors: usize) -> Result<Client> {
-        host::raise_file_limit();
-        let dir = scratch_dir("quorate-lab-client")?;
-        let real = RealEnv::start(&RealOptions {
-            name: "lab".to_owned(),
-            data_dir: dir.path().to_owned(),
-            session_reactors: reactors,
-            spin: Duration::ZERO,
-            routes: Vec::new(),
-        })?;
-        Ok(Client {
-            env: real.clone(),
-            real,
-            reactors,
-            dir,
-        })
-    }
-
-    /// Checks the consistency conditions.
-    pub fn check(&self, target: &Target) -> Result<Vec<Checked>> {
-        let (env, target) = (self.env.clone(), target.clone());
-        let checking = move || async move { consistency::check(&*env, &target).await };
-        self.real.block_on("check", checking)?.map_err(explain)
-    }
-
-    /// Makes the tables and loads them, over so many sessions at once.
-    pub fn load(&self, target: &Target, warehouses: u64, sessions: usize, seed: u64) -> Result<()> {
-        let (env, to) = (self.env.clone(), target.clone());
-        let creating = move || async move { load::create_tables(&*env, &to).await };
-        self.real.block_on("create", creating)?.map_err(explain)?;
-        let progress = Progress::new(warehouses);
-        let (sender, receiver) = std::sync::mpsc::channel();
-        for index in 0..sessions.max(1) {
-            let (env, target) = (self.env.clone(), target.clone());
-            let (progress, sender) = (progress.clone(), sender.clone());
-            let start = Box::new(move || -> LocalBoxFuture<'static, ()> {
-                Box::pin(async move {
-                    let loaded = load::load_pieces(&*env, &target, &progress, seed).await;
-                    // The receiver lasts until all have reported.
-                    let _ = sender.send(loaded);
-                })
-            });
-            let reactor = Reactor::Session(index % self.reactors);
-            self.env.spawn(reactor, "load", start);
-        }
-        drop(sender);
-        let shows = std::io::stderr().is_terminal();
-        loop {
-            match receiver.recv_timeout(LOOK) {
-                Ok(loaded) => loaded.map_err(explain)?,
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) if shows => show_bar(&progress),
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        if shows {
-            eprintln!("\r{:70}\r", "");
-        }
-        Ok(())
-    }
-
-    /// Runs a plan: a warm-up, then the measurement.
-    pub fn run(&self, plan: &Plan, warm_up: Duration, seconds: Duration) -> Result<Figures> {
-        let shows = std::io::stderr().is_terminal();
-        let run = Run::start(&self.env, plan);
-        pause(warm_up);
-        let this = [std::process::id()];
-        let before = processor_micros(&this)?;
-        let begin = self.env.now();
-        run.begin(begin);
-        let mut last = 0;
-        while self.env.now().since(begin) < seconds {
-            pause(LOOK.min(seconds - self.env.now().since(begin)));
-            let passed = self.env.now().since(begin).as_secs();
-            if shows && passed != last {
-                last = passed;
-                let done = run.so_far().completed();
-                let rate = done as f64 / self.env.now().since(begin).as_secs_f64();
-                eprint!(
-                    "\r{passed:5} s {rate:10.0} transactions/s {:8} waiting ",
-                    run.waiting()
-                );
-            }
-        }
-        if shows {
-            eprintln!("\r{:70}\r", "");
-        }
-        let measured = run.finish();
-        let took = self.env.now().since(begin).as_secs_f64();
-        let micros = processor_micros(&this)? - before;
-        run.stop();
-        let stopping = self.env.now();
-        while !run.has_ended() && self.env.now().since(stopping) < END_WAIT_MAX {
-            pause(Duration::from_millis(10));
-        }
-        let costs = ClientCosts {
-            processor_micros: micros / measured.completed().max(1) as f64,
-            busy_percent: micros / took / 1e4 / plan.reactors as f64,
-            memory_bytes: peak_memory_bytes()?,
-        };
-        Ok(Figures::of(plan, &measured, took, costs))
-    }
-}
-
-fn show_bar(progress: &Progress) {
-    let rows = progress.rows.load(Ordering::Relaxed);
-    let share = (rows as f64 / progress.rows_expected as f64).min(1.0);
-    let full = (share * 40.0) as usize;
-    eprint!(
-        "\r[{:40}] {:3.0}% {rows} rows ",
-        "#".repeat(full),
-        share * 100.0
-    );
-    // A terminal that is gone is no reason to stop.
-    let _ = std::io::stderr().flush();
-}
-
-/// What a server or a connection said.
-pub fn explain(failure: Failure) -> Error {
-    match failure {
-        Failure::Refused(error) | Failure::Broken(error) => Error::other(format!(
-            "{}: {}",
-            error.state().as_str(),
-            crate::explain(&error)
-        )),
-    }
-}
-
 fn run_load(options: &Load) -> Result<()> {
     let client = Client::start(options.connections.clamp(1, host::cores()))?;
     let target = options.server.target()?;
-    let start = client.env.now();
-    client.load(
+    let start = client.driver().env().now();
+    client.driver().load_tpcc(
         &target,
         options.warehouses,
         options.connections,
@@ -294,7 +142,7 @@ fn run_load(options: &Load) -> Result<()> {
     println!(
         "{} warehouses loaded in {:.1} s",
         options.warehouses,
-        client.env.now().since(start).as_secs_f64()
+        client.driver().env().now().since(start).as_secs_f64()
     );
     Ok(())
 }
@@ -321,7 +169,9 @@ fn run_run(options: &RunOptions) -> Result<()> {
         seed: options.seed,
     };
     let seconds = Duration::from_secs(options.seconds);
-    let figures = client.run(&plan, Duration::from_secs(options.warm_up), seconds)?;
+    let figures = client
+        .driver()
+        .run_tpcc(&plan, Duration::from_secs(options.warm_up), seconds)?;
     println!("{}", figures.show());
     if figures.client.busy_percent > BUSY_PERCENT {
         println!("Warning: the client was busy all the time; it is what was measured.");
@@ -333,7 +183,7 @@ fn run_run(options: &RunOptions) -> Result<()> {
     if options.no_check {
         return Ok(());
     }
-    let checked = client.check(&target)?;
+    let checked = client.driver().check_tpcc(&target)?;
     println!("{}.", consistency::verdict(&checked));
     match checked.iter().any(|one| one.broken > 0) {
         true => Err(Error::other("the database is not consistent")),
@@ -344,7 +194,7 @@ fn run_run(options: &RunOptions) -> Result<()> {
 fn run_stub(options: &Stub) -> Result<()> {
     host::hold_stop_signals();
     let client = Client::start(host::cores())?;
-    stub::start(&client.env, &options.listen.to_string())?;
+    stub::start(client.driver().env(), &options.listen.to_string())?;
     println!("answers at {}", options.listen);
     while host::wait_for_stop(Duration::from_secs(3_600)).is_none() {}
     Ok(())

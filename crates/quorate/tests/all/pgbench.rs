@@ -1,6 +1,6 @@
 //! Many clients of the real pgbench at once, on one node and on three: whatever they did adds up.
 //!
-//! The checks are those of `quorate lab pgbench`, in short runs.
+//! The checks are those of `quorate lab run`, in short runs.
 
 use lab::pgbench::checks;
 use lab::quorate::Cluster;
@@ -19,7 +19,8 @@ fn adds_up(nodes: usize) {
     let cluster = Cluster::start(program(), &data, nodes, &[]).expect("a cluster");
     let endpoint = &cluster.nodes()[cluster.leader().expect("a leader")];
     let mixed = checks::mixed(endpoint, dir.path(), SECONDS).expect("the mixed scripts");
-    let transfers = checks::transfers(endpoint, dir.path(), SECONDS).expect("transfers and sums");
+    let transfers = checks::transfers(endpoint, cluster.nodes(), dir.path(), SECONDS)
+        .expect("transfers and sums");
     let hot = checks::tpcb(endpoint, HOT_CLIENTS, SECONDS).expect("TPC-B");
     println!("{nodes} nodes: {mixed:?}, {transfers:?}, {hot:?}");
 }

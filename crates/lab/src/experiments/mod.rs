@@ -1,0 +1,309 @@
+//! Experiments: what `quorate lab run` measures.
+//!
+//! An experiment is a small file of `crates/lab/experiments/` ([`Definition`]): its question, its
+//! systems, its workloads and how much of it to do. A *runner* is the code that a file names; most
+//! of them only say what one measurement is, and [`interleave`] does the rest: rounds over all
+//! systems in turn, so that whatever else the machine does meets all of them.
+//!
+//! | runner | measures |
+//! |---|---|
+//! | `commit-loop` | rows per second of one session that commits row by row |
+//! | `clients` | transactions per second of many clients, their cost in processor time and written bytes |
+//! | `open-loop` | latency at a fixed rate of arrivals |
+//! | `bytes` | bytes to a standby; small commits beside a bulk load |
+//! | `sums` | transfers while others read sums |
+//! | `tpcc` | TPC-C |
+//! | `failover` | pauses of sessions, rows lost |
+//! | `latency` | round trips of a commit |
+//!
+//! Everything they find goes into a [`results::Experiment`](crate::results::Experiment).
+
+mod bytes;
+mod clients;
+mod commit_loop;
+mod failover;
+mod latency;
+mod live;
+mod open_loop;
+mod sums;
+mod tpcc;
+
+use std::io::{Error, Result};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::env::Env;
+use serde::Deserialize;
+
+use crate::report::Figure;
+use crate::results::{Better, Chart, Experiment};
+use crate::systems::{Kind, Site, System};
+
+pub use live::Live;
+
+/// The files, by the names that `lab run` takes.
+const FILES: [(&str, &str); 9] = [
+    (
+        "commit-loop",
+        include_str!("../../experiments/commit-loop.toml"),
+    ),
+    ("clients", include_str!("../../experiments/clients.toml")),
+    ("pgbench", include_str!("../../experiments/pgbench.toml")),
+    (
+        "open-loop",
+        include_str!("../../experiments/open-loop.toml"),
+    ),
+    ("bytes", include_str!("../../experiments/bytes.toml")),
+    ("sums", include_str!("../../experiments/sums.toml")),
+    ("latency", include_str!("../../experiments/latency.toml")),
+    ("failover", include_str!("../../experiments/failover.toml")),
+    ("tpcc", include_str!("../../experiments/tpcc.toml")),
+];
+
+/// One experiment's file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// What `lab run` calls it.
+    #[serde(default)]
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// What it asks.
+    pub question: String,
+    runner: Runner,
+    /// The systems, by name.
+    pub systems: Vec<String>,
+    /// Systems whose ratio is of interest.
+    #[serde(default)]
+    pairs: Vec<[String; 2]>,
+    #[serde(default)]
+    levels: Vec<String>,
+    #[serde(default)]
+    clients: Vec<usize>,
+    #[serde(default)]
+    rates: Vec<usize>,
+    #[serde(default)]
+    workloads: Vec<clients::Workload>,
+    full: Extent,
+    quick: Extent,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Runner {
+    CommitLoop,
+    Clients,
+    OpenLoop,
+    Bytes,
+    Sums,
+    Tpcc,
+    Failover,
+    Latency,
+}
+
+/// How much to do. What an experiment does not use is 0.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Extent {
+    rounds: usize,
+    seconds: usize,
+    rows: usize,
+    transactions: usize,
+    warehouses: u64,
+    clients: Vec<usize>,
+    rates: Vec<usize>,
+}
+
+/// All experiments, in the order in which `all` runs them.
+///
+/// # Errors
+/// A file is damaged, which a test rules out.
+pub fn all() -> Result<Vec<Definition>> {
+    FILES.iter().map(|(name, text)| read(name, text)).collect()
+}
+
+fn read(name: &str, text: &str) -> Result<Definition> {
+    let wrong = |error: String| Error::other(format!("experiment {name}: {error}"));
+    let mut definition: Definition =
+        toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    definition.name = name.to_owned();
+    let pairs = definition.pairs.iter().flatten();
+    for system in definition.systems.iter().chain(pairs) {
+        if Kind::named(system).is_none() {
+            return Err(wrong(format!("no system {system}")));
+        }
+    }
+    Ok(definition)
+}
+
+/// What a runner works with.
+pub struct Context<'a> {
+    /// Where systems are started.
+    pub site: &'a Site,
+    /// What drives sessions of our own.
+    pub env: Arc<dyn Env>,
+    /// Whether the quick form is asked for.
+    pub quick: bool,
+    /// Shows figures as they come.
+    pub live: &'a Live,
+    /// The experiment.
+    definition: &'a Definition,
+    /// Its extent, full or quick.
+    extent: Extent,
+    dir: PathBuf,
+}
+
+/// Runs an experiment.
+///
+/// # Errors
+/// A system does not start or gives an error that is no finding.
+pub fn run(
+    definition: &Definition,
+    site: &Site,
+    env: &Arc<dyn Env>,
+    quick: bool,
+    live: &Live,
+) -> Result<Experiment> {
+    let mut extent = match quick {
+        true => definition.quick.clone(),
+        false => definition.full.clone(),
+    };
+    let or = |mine: Vec<usize>, usual: &Vec<usize>| match mine.is_empty() {
+        true => usual.clone(),
+        false => mine,
+    };
+    extent.clients = or(extent.clients, &definition.clients);
+    extent.rates = or(extent.rates, &definition.rates);
+    let dir = site.dir.join(&definition.name);
+    crate::host::create_dir(&dir)?;
+    let context = Context {
+        site,
+        env: env.clone(),
+        quick,
+        live,
+        definition,
+        extent,
+        dir,
+    };
+    live.title(&definition.title);
+    let mut found = Experiment {
+        name: definition.name.clone(),
+        title: definition.title.clone(),
+        question: definition.question.clone(),
+        ..Experiment::default()
+    };
+    for pair in &definition.pairs {
+        let titles = pair.each_ref().map(|name| Kind::named(name));
+        if let [Some(ours), Some(theirs)] = titles {
+            found
+                .pairs
+                .push((ours.title.to_owned(), theirs.title.to_owned()));
+        }
+    }
+    match definition.runner {
+        Runner::CommitLoop => commit_loop::run(&context, &mut found)?,
+        Runner::Clients => clients::run(&context, &mut found)?,
+        Runner::OpenLoop => open_loop::run(&context, &mut found)?,
+        Runner::Bytes => bytes::run(&context, &mut found)?,
+        Runner::Sums => sums::run(&context, &mut found)?,
+        Runner::Tpcc => tpcc::run(&context, &mut found)?,
+        Runner::Failover => failover::run(&context, &mut found)?,
+        Runner::Latency => latency::run(&context, &mut found)?,
+    }
+    live.done();
+    Ok(found)
+}
+
+impl Context<'_> {
+    /// Starts the experiment's systems, and notes the settings that their durability rests on.
+    fn start(&self, relayed: bool, found: &mut Experiment) -> Result<Vec<System>> {
+        let names = &self.definition.systems;
+        let systems = self.site.start(names, &self.definition.name, relayed)?;
+        for system in &systems {
+            let (said, wrong) = system.durability();
+            found.notes.push(format!("{}: {said}.", system.name()));
+            found.warnings.extend(wrong);
+        }
+        Ok(systems)
+    }
+}
+
+/// Measurements of several charts, collected round by round.
+struct Collected {
+    /// Group, series, figure; one list per chart.
+    figures: Vec<Vec<(String, String, Figure)>>,
+}
+
+impl Collected {
+    fn new(charts: usize) -> Collected {
+        Collected {
+            figures: vec![Vec::new(); charts],
+        }
+    }
+
+    fn add(&mut self, chart: usize, group: &str, series: &str, value: f64) {
+        let figures = &mut self.figures[chart];
+        let found = figures
+            .iter_mut()
+            .find(|(other, name, _)| other == group && name == series);
+        match found {
+            Some((.., figure)) => figure.rounds.push(value),
+            None => {
+                let rounds = vec![value];
+                figures.push((group.to_owned(), series.to_owned(), Figure { rounds }));
+            }
+        }
+    }
+
+    /// A chart with what was collected for it.
+    fn chart(&self, index: usize, title: &str, unit: &str, across: &str, better: Better) -> Chart {
+        let mut chart = Chart::bars(title, unit, across, better);
+        for (group, series, figure) in &self.figures[index] {
+            chart.bar(group, series, figure);
+        }
+        chart
+    }
+}
+
+/// Does something for every system in turn, round after round. The first round warms caches, plans
+/// and files, in a shorter form (`true`), and does not count.
+fn interleave(
+    systems: &[System],
+    rounds: usize,
+    mut one: impl FnMut(&System, bool) -> Result<()>,
+) -> Result<()> {
+    for system in systems {
+        one(system, true)?;
+    }
+    for round in 0..rounds {
+        // Every other round goes the other way, so that nobody always follows the same neighbour.
+        let turn: Vec<&System> = match round % 2 {
+            0 => systems.iter().collect(),
+            _ => systems.iter().rev().collect(),
+        };
+        for system in turn {
+            one(system, false)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_are_sound() {
+        let all = all().unwrap();
+        assert_eq!(all.len(), FILES.len());
+        for definition in &all {
+            assert!(!definition.systems.is_empty(), "{}", definition.name);
+            assert!(
+                definition.quick.rounds > 0 && definition.full.rounds > 0,
+                "{}",
+                definition.name
+            );
+        }
+    }
+}
