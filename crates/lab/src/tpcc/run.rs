@@ -559,13 +559,7 @@ impl Share {
             since: None,
         };
         for terminal in 0..terminals as u32 {
-            // As if all had been at work for long: each somewhere in its first wait.
-            let kind = Kind::draw(&mut share.random);
-            share.next[terminal as usize] = kind as u8;
-            let rules = kind.rules();
-            let whole = rules.keying_seconds + 2.0 * rules.think_seconds;
-            let seconds = share.random.unit() * whole;
-            share.wheel.schedule(terminal, ticks(seconds));
+            share.enter(terminal);
         }
         share
     }
@@ -584,15 +578,35 @@ impl Share {
         }
     }
 
+    /// The terminal comes in as if all had been at work for long: somewhere in a wait, and more
+    /// likely in a long one.
+    fn enter(&mut self, terminal: u32) {
+        let longest = TICKS_MAX as f64 * TICK.as_secs_f64();
+        loop {
+            let before = Kind::draw(&mut self.random);
+            let (kind, seconds) = self.wait_after(before);
+            if self.random.unit() * longest < seconds {
+                self.next[terminal as usize] = kind as u8;
+                let left = self.random.unit() * seconds;
+                return self.wheel.schedule(terminal, ticks(left));
+            }
+        }
+    }
+
     /// The terminal thinks about its answer, then types its next question.
     fn think(&mut self, due: Due) {
-        let mean = due.kind.rules().think_seconds;
+        let (kind, seconds) = self.wait_after(due.kind);
+        self.next[due.terminal as usize] = kind as u8;
+        self.wheel.schedule(due.terminal, ticks(seconds));
+    }
+
+    /// What comes after a transaction, and in how many seconds.
+    fn wait_after(&mut self, kind: Kind) -> (Kind, f64) {
+        let mean = kind.rules().think_seconds;
         // Negative exponential, at most ten times the mean (clause 5.2.5.4).
         let think = (-mean * (1.0 - self.random.unit()).ln()).min(10.0 * mean);
-        let kind = Kind::draw(&mut self.random);
-        self.next[due.terminal as usize] = kind as u8;
-        let seconds = think + kind.rules().keying_seconds;
-        self.wheel.schedule(due.terminal, ticks(seconds));
+        let next = Kind::draw(&mut self.random);
+        (next, think + next.rules().keying_seconds)
     }
 }
 
