@@ -26,6 +26,7 @@ impl Client {
             session_reactors: reactors.max(1),
             spin: Duration::ZERO,
             routes: Vec::new(),
+            reaches_beyond: true,
         })?;
         Ok(Client {
             driver: Driver::new(env),
