@@ -32,6 +32,9 @@
 //! - Locks belong to one term. [`LockTable::clear`] ends it: all locks are gone, waiters get
 //!   40001, and so does every later request of a transaction that locked or read under that term.
 //!
+//! # Many locks
+//! More than [`ROW_LOCKS_MAX`] row locks of one transaction become locks of ranges ([`ranges`]).
+//!
 //! # Messages
 //! The table knows no names, only trees. Where PostgreSQL names a relation, the messages of 55P03
 //! and 40P01 say `"tree N"`, quotation marks included; SQL, which knows what it locked, puts the
@@ -44,15 +47,14 @@
 //! ([`AdvisoryLocks`]) is held apart, so that the end of a transaction does not take it.
 //!
 //! # What it leaves out
-//! - More than 100,000 row locks of one transaction are to become coarser marks. A name is opaque
-//!   bytes with the tree in front, so such marks can be names of another kind in the same table.
-//! - PostgreSQL may reorder a line to break a circle that only exists because of the line's order;
-//!   here the newest waiter fails.
+//! PostgreSQL may reorder a line to break a circle that only exists because of the line's order;
+//! here the newest waiter fails.
 
 mod deadlock;
 mod modes;
 mod owner;
 mod queue;
+mod ranges;
 mod session;
 #[cfg(test)]
 mod stress;
@@ -78,6 +80,7 @@ use owner::Owner;
 use queue::{Answer, Lock, Outcome, Ticket};
 
 pub use owner::Party;
+pub use ranges::ROW_LOCKS_MAX;
 pub use session::AdvisoryLocks;
 
 /// Latches of the lock table.
@@ -91,8 +94,8 @@ const _: () = assert!(
     "a shard is chosen by bits of a hash"
 );
 
-/// A lock's name: the tree, big-endian, then nothing for the tree itself, 1 and a key, or 2 and an
-/// advisory lock (whose tree is none).
+/// A lock's name: the tree, big-endian, then nothing for the tree itself, 1 and a key, 2 and an
+/// advisory lock (whose tree is none), or 3 and the number of a range.
 type Name = Arc<[u8]>;
 
 const TREE_BYTES: usize = 8;
@@ -135,6 +138,7 @@ fn target(name: &[u8]) -> LockTarget {
                 two: *two != 0,
             })
         }
+        [ranges::RANGE, ..] => LockTarget::Tree(tree),
         [_, key @ ..] => LockTarget::Row(tree, key.to_vec()),
     }
 }
@@ -142,6 +146,9 @@ fn target(name: &[u8]) -> LockTarget {
 /// What a message calls the lock of that name.
 fn describe(name: &[u8]) -> String {
     match target(name) {
+        LockTarget::Tree(tree) if ranges::is_range(name) => {
+            format!("row in relation \"tree {tree}\"")
+        }
         LockTarget::Tree(tree) => format!("relation \"tree {tree}\""),
         LockTarget::Row(tree, _) => format!("row in relation \"tree {tree}\""),
         LockTarget::Advisory(key) => format!(
@@ -176,6 +183,7 @@ pub struct LockTable {
     shards: Box<[Mutex<Shard>]>,
     /// What each waiting party waits for.
     waits: Mutex<HashMap<Party, (Name, Mode)>>,
+    ranges: ranges::Ranges,
 }
 
 impl LockTable {
@@ -185,6 +193,7 @@ impl LockTable {
             env,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             waits: Mutex::default(),
+            ranges: Default::default(),
         }
     }
 
@@ -198,6 +207,7 @@ impl LockTable {
 
     /// This node leads no longer: all locks are gone, and whoever waits for one gets 40001.
     pub fn clear(&self) {
+        self.ranges.clear();
         for shard in &self.shards {
             let mut told = Vec::new();
             let mut shard = shard.lock();
@@ -317,7 +327,7 @@ impl LockTable {
                 (name, before)
             }
         };
-        Ok(Taken::Granted(Held { name, before }))
+        Ok(Taken::Granted(name, before))
     }
 
     /// The sessions that a session waits for, each once.
@@ -420,7 +430,7 @@ enum Requested {
 enum Taken {
     Covered,
     Skipped,
-    Granted(Held),
+    Granted(Name, Modes),
 }
 
 /// What became of a request for a lock.
@@ -438,6 +448,8 @@ pub enum Acquired {
 struct Held {
     name: Name,
     before: Modes,
+    /// In the order in which they were granted.
+    number: usize,
 }
 
 /// The locks of one transaction, in the order in which it got them.
@@ -448,6 +460,10 @@ pub struct TxnLocks {
     term: Option<Term>,
     timeout: Duration,
     held: Vec<Held>,
+    /// How many were granted, those that were given up again left out.
+    granted: usize,
+    /// So many locks are held that they should become fewer.
+    coarsen_at: usize,
     /// The modes held of trees, so that the statements of a transaction need not ask again.
     trees: Vec<(TreeId, Modes)>,
     name: Vec<u8>,
@@ -464,6 +480,8 @@ impl TxnLocks {
             term: None,
             timeout: Duration::ZERO,
             held: Vec::new(),
+            granted: 0,
+            coarsen_at: ROW_LOCKS_MAX,
             trees: Vec::new(),
             name: Vec::new(),
             kept: None,
@@ -503,8 +521,7 @@ impl TxnLocks {
         strength: RowLock,
         wait: LockWait,
     ) -> Result<Acquired> {
-        put_name(&mut self.name, tree, Some(key));
-        self.acquire(strength.into(), wait)
+        self.row_or_range(tree, key, strength, wait)
     }
 
     /// Locks a table.
@@ -544,17 +561,23 @@ impl TxnLocks {
 
     /// How many locks were granted until now, to go back to later.
     pub fn mark(&self) -> usize {
-        self.held.len()
+        self.granted
     }
 
     /// Gives up what was granted since the mark, newest first.
     pub fn rollback_to(&mut self, mark: usize) {
-        if mark < self.held.len() {
+        if mark < self.granted {
             // Which trees are affected is not worth finding out: they are asked for again.
             self.trees.clear();
         }
-        while self.held.len() > mark {
-            let Held { name, before } = self.held.pop().expect("the mark is below");
+        self.granted = mark.min(self.granted);
+        while self.held.last().is_some_and(|held| held.number >= mark) {
+            let Some(Held { name, before, .. }) = self.held.pop() else {
+                break;
+            };
+            if ranges::is_range(&name) {
+                self.table.forget_range(&name);
+            }
             let owner = self.owner;
             self.table
                 .change(&name, |lock, served| lock.give_up(owner, before, served));
@@ -567,6 +590,7 @@ impl TxnLocks {
     /// Gives up everything.
     pub fn release_all(&mut self) {
         self.rollback_to(0);
+        self.coarsen_at = ROW_LOCKS_MAX;
     }
 
     fn acquire(&mut self, mode: Mode, wait: LockWait) -> Result<Acquired> {
@@ -579,8 +603,13 @@ impl TxnLocks {
         };
         let table = &self.table;
         match table.acquire(self.owner, &mut self.term, ask, self.timeout)? {
-            Taken::Granted(held) => {
-                self.held.push(held);
+            Taken::Granted(name, before) => {
+                self.held.push(Held {
+                    name,
+                    before,
+                    number: self.granted,
+                });
+                self.granted += 1;
                 Ok(Acquired::Granted)
             }
             Taken::Covered => Ok(Acquired::Held),

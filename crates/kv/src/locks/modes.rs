@@ -153,6 +153,11 @@ impl Modes {
         mode.conflicts().0 & !self.conflicts().0 == 0
     }
 
+    /// Whether a holder of `other` excludes everything that a holder of these does.
+    pub(crate) fn is_within(self, other: Modes) -> bool {
+        self.conflicts().0 & !other.conflicts().0 == 0
+    }
+
     /// The modes that a holder of these excludes.
     fn conflicts(self) -> Modes {
         let excluded = (0..CONFLICTS.len())

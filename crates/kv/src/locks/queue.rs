@@ -120,7 +120,12 @@ impl Lock {
         self.holders().any(|holder| holder.owner.party == party)
     }
 
-    fn held_by_others(&self, owner: Owner) -> Modes {
+    /// Whether somebody stands in line.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    pub(super) fn held_by_others(&self, owner: Owner) -> Modes {
         self.holders()
             .filter(|holder| holder.owner.party != owner.party)
             .fold(Modes::NONE, |all, holder| all.union(holder.modes))

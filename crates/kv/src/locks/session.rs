@@ -80,7 +80,7 @@ impl SessionLocks for AdvisoryLocks {
             .acquire(self.owner, &mut self.term, ask, self.timeout);
         let is_taken = match taken {
             Ok(Taken::Skipped) => false,
-            Ok(Taken::Granted(_) | Taken::Covered) => true,
+            Ok(Taken::Granted(..) | Taken::Covered) => true,
             Err(error) => {
                 if self.counts.is_empty() {
                     self.term = None;

@@ -668,3 +668,143 @@ fn assert_compatible(table: &LockTable) {
         }
     }
 }
+
+/// Locks rows `from` to `to` for update, and says how many locks there are.
+fn lock_rows(world: &World, session: &Session, from: u32, to: u32) -> usize {
+    for number in from..to {
+        let locked = session.start(move |locks| {
+            let key = number.to_be_bytes();
+            locks.row(TREE, &key, RowLock::Update, LockWait::Block)
+        });
+        assert!(matches!(locked.result, Some(Ok(_))), "row {number}");
+    }
+    world.table.len()
+}
+
+fn try_row(session: &Session, number: u32, strength: RowLock) -> Option<Result<Acquired>> {
+    let asked = session.start(move |locks| {
+        let key = number.to_be_bytes();
+        locks.row(TREE, &key, strength, LockWait::Skip)
+    });
+    asked.result
+}
+
+#[test]
+fn many_row_locks_become_few() {
+    let world = World::new();
+    let (first, second, third) = (world.session(), world.session(), world.session());
+    // Two rows in the middle are others', one of them weakly.
+    let skipped = Some(Ok(Acquired::Skipped));
+    let granted = Some(Ok(Acquired::Granted));
+    assert_eq!(try_row(&second, 1_500, RowLock::Update), granted);
+    assert_eq!(try_row(&third, 1_700, RowLock::KeyShare), granted);
+    for (from, to) in [(1_000, 1_500), (1_501, 1_700), (1_701, 2_000)] {
+        let locks = lock_rows(&world, &first, from, to);
+        assert!(locks < 2 * ROW_LOCKS_MAX, "{locks} locks");
+    }
+    // All of its rows are locked, and what others have stays theirs.
+    for number in [1_000, 1_499, 1_501, 1_699, 1_701, 1_999] {
+        assert_eq!(try_row(&second, number, RowLock::KeyShare), skipped);
+    }
+    assert_eq!(
+        try_row(&second, 1_500, RowLock::Update),
+        Some(Ok(Acquired::Held))
+    );
+    assert_eq!(
+        try_row(&third, 1_700, RowLock::KeyShare),
+        Some(Ok(Acquired::Held))
+    );
+    assert_eq!(try_row(&first, 1_500, RowLock::KeyShare), skipped);
+    assert_eq!(
+        try_row(&first, 1_200, RowLock::Share),
+        Some(Ok(Acquired::Held))
+    );
+    assert_eq!(try_row(&second, 999, RowLock::Update), granted);
+    assert_eq!(try_row(&second, 2_000, RowLock::Update), granted);
+    let refused = second.start(|locks| {
+        let key = 1_100u32.to_be_bytes();
+        locks.row(TREE, &key, RowLock::Update, LockWait::NoWait)
+    });
+    let message = refused.result.expect("it ends").expect_err("locked");
+    let expected = "could not obtain lock on row in relation \"tree 16384\"";
+    assert_eq!(message.message(), expected);
+    // Who waits gets its row at the end, and no more than that.
+    let mut waits = third.start(|locks| {
+        let key = 1_100u32.to_be_bytes();
+        locks.row(TREE, &key, RowLock::NoKeyUpdate, LockWait::Block)
+    });
+    assert!(waits.waits());
+    first.end();
+    assert!(waits.granted());
+    assert_eq!(try_row(&second, 1_100, RowLock::Share), skipped);
+    assert_eq!(try_row(&second, 1_101, RowLock::Update), granted);
+    second.end();
+    third.end();
+    assert!(world.table.is_empty());
+}
+
+#[test]
+fn a_deadlock_over_a_range_is_found() {
+    let world = World::new();
+    let (first, second) = (world.session(), world.session());
+    assert_eq!(
+        try_row(&second, 1, RowLock::Update),
+        Some(Ok(Acquired::Granted))
+    );
+    lock_rows(&world, &first, 1_000, 1_100);
+    let mut waits = first.start(|locks| {
+        let key = 1u32.to_be_bytes();
+        locks.row(TREE, &key, RowLock::Update, LockWait::Block)
+    });
+    assert!(waits.waits());
+    let mut closes = second.start(|locks| {
+        let key = 1_010u32.to_be_bytes();
+        locks.row(TREE, &key, RowLock::Update, LockWait::Block)
+    });
+    assert_eq!(closes.error().state(), SqlState::DEADLOCK_DETECTED);
+    second.end();
+    assert!(waits.granted());
+    first.end();
+    assert!(world.table.is_empty());
+}
+
+#[test]
+fn a_savepoint_gives_up_the_ranges_made_after_it() {
+    let world = World::new();
+    let (first, second) = (world.session(), world.session());
+    lock_rows(&world, &first, 0, 10);
+    let mark = first.with(|locks| locks.mark());
+    for number in 0..200u32 {
+        let locked = first.start(move |locks| {
+            let key = number.to_be_bytes();
+            locks.row(TreeId(16_385), &key, RowLock::Update, LockWait::Block)
+        });
+        assert!(matches!(locked.result, Some(Ok(_))), "row {number}");
+    }
+    assert!(world.table.len() < 2 * ROW_LOCKS_MAX);
+    first.with(|locks| locks.rollback_to(mark));
+    for number in [0u32, 100, 199] {
+        let locked = second.start(move |locks| {
+            let key = number.to_be_bytes();
+            locks.row(TreeId(16_385), &key, RowLock::Update, LockWait::NoWait)
+        });
+        assert!(
+            matches!(locked.result, Some(Ok(Acquired::Granted))),
+            "row {number}"
+        );
+    }
+    assert_eq!(
+        try_row(&second, 9, RowLock::KeyShare),
+        Some(Ok(Acquired::Skipped))
+    );
+    // And after the rollback there may be many again.
+    lock_rows(&world, &first, 10, 500);
+    assert!(
+        world.table.len() < 2 * ROW_LOCKS_MAX,
+        "{}",
+        world.table.len()
+    );
+    first.end();
+    second.end();
+    assert!(world.table.is_empty());
+}

@@ -1,0 +1,390 @@
+//! Many row locks of one transaction: they become locks of ranges of keys.
+//!
+//! A transaction that changes ten million rows would fill the leader's memory with their locks. So
+//! when it has more than [`ROW_LOCKS_MAX`], those of one tree and strength become few: each range
+//! from one of its keys to another, with no row in between that somebody else has locked. Nobody
+//! is asked and nobody waits for that. The price is that rows in between, which it never touched,
+//! are locked until it ends, and keys in between that are not there yet.
+//!
+//! ```text
+//! row locks   a b   c      d e   g h          mine: a b c e g h      another's: d
+//! ranges      [a ─── c]      [e ─── h]        f is locked too; d is not
+//! ```
+//!
+//! # How
+//! A range is a lock like any other, with a name of its own, and an entry in [`Ranges`], where
+//! whoever locks a row looks. It looks *after* it has got the row's lock; whoever makes a range
+//! looks for the locks of others after the range is in there. So one of the two sees the other:
+//!
+//! - Who finds its row in another's range gives the row up, waits for the range's lock as for any
+//!   (in line, with its deadlock check and timeouts), gives that up too, and begins anew.
+//! - Who finds another's row lock in its new range makes two of it.
+//!
+//! A row lock for which somebody stands in line stays what it is.
+//!
+//! # Invariants
+//! - At no moment between its row lock and its range is a row of the transaction unlocked.
+//! - A rollback to a savepoint keeps a range in which there is a row locked before it.
+//! - An entry of [`Ranges`] is gone before its lock is given up.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use base::engine::{LockWait, RowLock};
+use base::hash::HashSet;
+use base::sync::RwLock;
+use base::{Key, Result, TreeId};
+
+use super::modes::{Mode, Modes};
+use super::owner::Owner;
+use super::queue::Lock;
+use super::{put_name, Acquired, Held, LockTable, Name, TxnLocks, KEY, TREE_BYTES};
+
+/// Row locks of one transaction, beyond which they become locks of ranges.
+pub const ROW_LOCKS_MAX: usize = if cfg!(test) { 40 } else { 100_000 };
+
+/// Ranges that row locks of one tree and strength become at most. Where those of others lie so
+/// close that there would be more, the rest stay row locks.
+const RANGES_MAX: usize = if cfg!(test) { 8 } else { 1_000 };
+
+/// What comes after the tree in the name of a range's lock; then its number.
+pub(super) const RANGE: u8 = 3;
+
+const STRENGTHS: [RowLock; 4] = [
+    RowLock::Update,
+    RowLock::NoKeyUpdate,
+    RowLock::Share,
+    RowLock::KeyShare,
+];
+
+/// A range of keys, both ends included, that one transaction has locked.
+#[derive(Clone, Debug)]
+struct Range {
+    first: Key,
+    last: Key,
+    owner: Owner,
+    mode: Mode,
+    name: Name,
+}
+
+impl Range {
+    fn has(&self, key: &[u8]) -> bool {
+        self.first.as_slice() <= key && key <= self.last.as_slice()
+    }
+}
+
+/// The ranges that transactions have locked, by tree.
+#[derive(Debug, Default)]
+pub(super) struct Ranges {
+    /// How many there are: mostly none.
+    count: AtomicUsize,
+    next: AtomicU64,
+    trees: RwLock<BTreeMap<TreeId, Vec<Range>>>,
+}
+
+impl Ranges {
+    pub(super) fn clear(&self) {
+        let mut trees = self.trees.write();
+        trees.clear();
+        self.count.store(0, Ordering::SeqCst);
+    }
+
+    fn add(&self, tree: TreeId, range: Range) {
+        let mut trees = self.trees.write();
+        trees.entry(tree).or_default().push(range);
+        self.count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn remove(&self, name: &[u8]) {
+        let (tree, _) = split(name);
+        let mut trees = self.trees.write();
+        let Some(ranges) = trees.get_mut(&tree) else {
+            return;
+        };
+        if let Some(place) = ranges.iter().position(|range| *range.name == *name) {
+            ranges.swap_remove(place);
+            self.count.fetch_sub(1, Ordering::SeqCst);
+        }
+        if ranges.is_empty() {
+            trees.remove(&tree);
+        }
+    }
+
+    /// Whether a party has such a range already: (covered, or the range of another in the way).
+    fn look(&self, tree: TreeId, key: &[u8], owner: Owner, mode: Mode) -> Found {
+        if self.count.load(Ordering::SeqCst) == 0 {
+            return Found::Nothing;
+        }
+        let trees = self.trees.read();
+        let ranges = trees.get(&tree).into_iter().flatten();
+        let mut found = Found::Nothing;
+        for range in ranges.filter(|range| range.has(key)) {
+            let held = Modes::NONE.with(range.mode);
+            if range.owner == owner && held.covers(mode) {
+                return Found::Covered;
+            }
+            if range.owner.party != owner.party && mode.conflicts().intersects(held) {
+                found = Found::InTheWay(range.name.clone());
+            }
+        }
+        found
+    }
+
+    fn of(&self, tree: TreeId, owner: Owner, mode: Mode) -> Vec<Range> {
+        let trees = self.trees.read();
+        let ranges = trees.get(&tree).into_iter().flatten();
+        let own = ranges.filter(|range| range.owner == owner && range.mode == mode);
+        own.cloned().collect()
+    }
+}
+
+enum Found {
+    Nothing,
+    Covered,
+    InTheWay(Name),
+}
+
+fn split(name: &[u8]) -> (TreeId, &[u8]) {
+    let (tree, rest) = name.split_at(TREE_BYTES);
+    let tree = tree.iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
+    (TreeId(tree), rest)
+}
+
+/// The tree and the key of a row's lock.
+fn row_of(name: &[u8]) -> Option<(TreeId, &[u8])> {
+    match split(name) {
+        (tree, [KEY, key @ ..]) => Some((tree, key)),
+        _ => None,
+    }
+}
+
+/// Whether a name is that of a range's lock.
+pub(super) fn is_range(name: &[u8]) -> bool {
+    name.get(TREE_BYTES) == Some(&RANGE)
+}
+
+impl LockTable {
+    /// Gives up the entry of a range, whose lock is given up next.
+    pub(super) fn forget_range(&self, name: &[u8]) {
+        self.ranges.remove(name);
+    }
+
+    /// The modes in which an owner holds a lock that nobody else waits for.
+    fn held_alone(&self, name: &[u8], owner: Owner) -> Option<Modes> {
+        let shard = self.shard(name);
+        let lock = shard.locks.get(name)?;
+        (!lock.is_waited_for()).then(|| lock.held_by(owner))
+    }
+
+    /// The keys of a tree between two that others have locked in a way that a mode excludes.
+    fn locked_by_others(&self, tree: TreeId, range: &Range) -> Vec<Key> {
+        let mut keys = Vec::new();
+        for shard in &self.shards {
+            for (name, lock) in &shard.lock().locks {
+                let Some((_, key)) = row_of(name).filter(|(of, _)| *of == tree) else {
+                    continue;
+                };
+                let others = lock.held_by_others(range.owner);
+                if range.has(key) && range.mode.conflicts().intersects(others) {
+                    keys.push(key.to_vec());
+                }
+            }
+        }
+        keys.sort_unstable();
+        keys
+    }
+
+    /// Adds a range and its lock.
+    fn add_range(&self, tree: TreeId, range: &mut Range) {
+        let number = self.ranges.next.fetch_add(1, Ordering::SeqCst);
+        let mut name = Vec::new();
+        put_name(&mut name, tree, None);
+        name.push(RANGE);
+        name.extend_from_slice(&number.to_be_bytes());
+        range.name = Name::from(name);
+        let lock = Lock::held(range.owner, range.mode);
+        let name = range.name.clone();
+        self.shard(&range.name).locks.insert(name, lock);
+        self.ranges.add(tree, range.clone());
+    }
+
+    fn drop_range(&self, range: &Range) {
+        self.ranges.remove(&range.name);
+        self.change(&range.name, |lock, served| {
+            lock.give_up(range.owner, Modes::NONE, served);
+        });
+    }
+
+    /// Gives up a row's lock unless somebody waits for it; whether it did.
+    fn give_up_unless_waited_for(&self, name: &[u8], owner: Owner) -> bool {
+        let mut shard = self.shard(name);
+        let Some(lock) = shard.locks.get_mut(name) else {
+            return true;
+        };
+        if lock.is_waited_for() {
+            return false;
+        }
+        lock.give_up(owner, Modes::NONE, &mut Vec::new());
+        shard.forget_if_free(name);
+        true
+    }
+}
+
+impl TxnLocks {
+    /// As [`TxnLocks::row`], with an eye on ranges.
+    pub(super) fn row_or_range(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<Acquired> {
+        let mode = Mode::from(strength);
+        if let Found::Covered = self.table.ranges.look(tree, key, self.owner, mode) {
+            return Ok(Acquired::Held);
+        }
+        loop {
+            put_name(&mut self.name, tree, Some(key));
+            let before = self.mark();
+            let acquired = self.acquire(mode, wait)?;
+            if acquired == Acquired::Skipped {
+                return Ok(Acquired::Skipped);
+            }
+            let found = self.table.ranges.look(tree, key, self.owner, mode);
+            let Found::InTheWay(range) = found else {
+                self.coarsen();
+                return Ok(acquired);
+            };
+            if acquired == Acquired::Held {
+                // The range was made around it, and is about to be two.
+                return Ok(acquired);
+            }
+            self.rollback_to(before);
+            self.name.clear();
+            self.name.extend_from_slice(&range);
+            if self.acquire(mode, wait)? == Acquired::Skipped {
+                return Ok(Acquired::Skipped);
+            }
+            self.rollback_to(before);
+        }
+    }
+
+    /// Makes ranges of row locks, where there are too many.
+    fn coarsen(&mut self) {
+        if self.held.len() < self.coarsen_at {
+            return;
+        }
+        let mut rows: BTreeMap<(TreeId, usize), Vec<(Key, usize)>> = BTreeMap::new();
+        for held in &self.held {
+            let Some((tree, key)) = row_of(&held.name) else {
+                continue;
+            };
+            let Some(modes) = self.table.held_alone(&held.name, self.owner) else {
+                continue;
+            };
+            let covering = |strength: &RowLock| modes.covers(Mode::from(*strength));
+            if let Some(strength) = STRENGTHS.iter().position(covering) {
+                let rows = rows.entry((tree, strength)).or_default();
+                rows.push((key.to_vec(), held.number));
+            }
+        }
+        for ((tree, strength), keys) in rows {
+            self.coarsen_tree(tree, STRENGTHS[strength].into(), keys);
+        }
+        self.held.sort_by_key(|held| held.number);
+        // What could not become ranges is not tried again at once.
+        self.coarsen_at = self.held.len() + ROW_LOCKS_MAX;
+    }
+
+    /// Makes ranges of the row locks of one tree and strength, and of its ranges, if it has some.
+    fn coarsen_tree(&mut self, tree: TreeId, mode: Mode, mut keys: Vec<(Key, usize)>) {
+        let owner = self.owner;
+        let old = self.table.ranges.of(tree, owner, mode);
+        // Each member as a range, with the lowest number of its locks.
+        let number_of = |name: &Name| {
+            let held = self.held.iter().find(|held| held.name == *name);
+            held.map_or(0, |held| held.number)
+        };
+        let mut members: Vec<(Key, Key, usize)> = old
+            .iter()
+            .map(|range| {
+                let number = number_of(&range.name);
+                (range.first.clone(), range.last.clone(), number)
+            })
+            .collect();
+        members.extend(
+            keys.drain(..)
+                .map(|(key, number)| (key.clone(), key, number)),
+        );
+        members.sort_unstable();
+        let last = members.iter().map(|member| &member.1).max();
+        let (Some(first), Some(last)) = (members.first(), last) else {
+            return;
+        };
+        let mut all = Range {
+            first: first.0.clone(),
+            last: last.clone(),
+            owner,
+            mode,
+            name: Arc::from([]),
+        };
+        self.table.add_range(tree, &mut all);
+        let others = self.table.locked_by_others(tree, &all);
+        let mut made = join(members, &others, &all);
+        if made.len() > RANGES_MAX {
+            self.table.drop_range(&all);
+            return;
+        }
+        for (range, number) in &mut made {
+            self.table.add_range(tree, range);
+            self.held.push(Held {
+                name: range.name.clone(),
+                before: Modes::NONE,
+                number: *number,
+            });
+        }
+        self.table.drop_range(&all);
+        let gone: HashSet<Name> = old.iter().map(|range| range.name.clone()).collect();
+        let table = &self.table;
+        self.held.retain(|held| {
+            if let Some((of, key)) = row_of(&held.name) {
+                let is_in = of == tree && made.iter().any(|(range, _)| range.has(key));
+                let covered = Modes::NONE.with(mode);
+                let is_covered = is_in
+                    && table
+                        .held_alone(&held.name, owner)
+                        .is_none_or(|modes| modes.is_empty() || modes.is_within(covered));
+                return !(is_covered && table.give_up_unless_waited_for(&held.name, owner));
+            }
+            !gone.contains(&held.name)
+        });
+        old.iter().for_each(|range| table.drop_range(range));
+    }
+}
+
+/// Joins members that are next to one another, where no key of another lies between.
+fn join(members: Vec<(Key, Key, usize)>, others: &[Key], like: &Range) -> Vec<(Range, usize)> {
+    let mut joined: Vec<(Range, usize)> = Vec::new();
+    for (first, last, number) in members {
+        let lies_between = |range: &Range| {
+            let after = others.partition_point(|key| *key <= range.last);
+            others.get(after).is_some_and(|key| *key < first)
+        };
+        match joined.last_mut() {
+            Some((range, lowest)) if !lies_between(range) => {
+                range.last = last.max(std::mem::take(&mut range.last));
+                *lowest = number.min(*lowest);
+            }
+            _ => joined.push((
+                Range {
+                    first,
+                    last,
+                    ..like.clone()
+                },
+                number,
+            )),
+        }
+    }
+    joined
+}
