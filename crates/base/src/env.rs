@@ -60,9 +60,15 @@ pub enum Reactor {
     Group,
     /// The thread of one log, which may block in [`File::sync`].
     Log,
-    /// Background work on storage: checkpoints, prefetch.
+    /// Background work on storage: checkpoints, builds of trees.
     Background,
+    /// Reading and writing single pages of trees, which may block; numbered from 0 to
+    /// [`PAGE_REACTORS`].
+    Pages(usize),
 }
+
+/// How many reactors read and write pages.
+pub const PAGE_REACTORS: usize = 4;
 
 /// One node's access to the outside world.
 pub trait Env: Send + Sync + 'static {

@@ -140,6 +140,15 @@ impl<T: ?Sized> RwLock<T> {
             _held: Held::new(),
         }
     }
+
+    /// The latch for writing, if nobody holds it now.
+    pub fn try_write(&self) -> Option<WriteGuard<'_, T>> {
+        let inner = self.0.try_write()?;
+        Some(WriteGuard {
+            inner,
+            _held: Held::new(),
+        })
+    }
 }
 
 /// Wakes every task that waits, each time it is notified.

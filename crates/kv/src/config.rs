@@ -91,6 +91,8 @@ pub struct GroupSettings {
     /// `quorate.max_inflight`: bytes of the log that are appended and not committed, at which every
     /// commit waits before it appends.
     pub max_inflight: usize,
+    /// `shared_buffers`: bytes of pages in memory.
+    pub cache_bytes: u64,
 }
 
 impl Default for GroupSettings {
@@ -109,6 +111,7 @@ impl Default for GroupSettings {
             chunk_bytes: 64 << 10,
             txn_memory: 64 << 20,
             max_inflight: UNCOMMITTED_BYTES_MAX,
+            cache_bytes: 128 << 20,
         }
     }
 }

@@ -23,11 +23,30 @@ use std::sync::Arc;
 
 use base::{Error, Key, Lsn, Result, TreeId};
 
-use crate::page::{LeafCell, Page, PageId, PageKind, Value, INLINE_CELL_MAX, PAGE_CONTENT};
+use crate::cache::Touch;
+use crate::page::{
+    overflow_pages, LeafCell, Page, PageId, PageKind, Value, INLINE_CELL_MAX, PAGE_CONTENT,
+};
+use crate::reading::Missing;
 use crate::split::Step;
 use crate::store::{Change, Event, Store, Writer};
 use crate::tree::Tree;
 use crate::undo::{OwnedValue, UndoId, Version};
+
+/// Releases for which pages are read ahead.
+const RELEASES_AHEAD: usize = 64;
+
+/// A release that was put off so often does not wait any longer for its page, which comes and goes.
+const RELEASES_PUT_OFF_MAX: u32 = 100;
+
+/// How far a call of [`Store::release`] has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Released {
+    All,
+    Some,
+    /// A page is being read.
+    PutOff,
+}
 
 impl Store {
     /// Applies the changes of the record at `lsn`, which completes it.
@@ -163,6 +182,21 @@ impl Store {
     /// # Errors
     /// XX001 or 58030, fatal for the node.
     pub fn release(&self, horizon: Lsn, limit: usize) -> Result<bool> {
+        let released = self.release_some(horizon, limit, true)?;
+        Ok(released == Released::All)
+    }
+
+    /// As [`Store::release`], but where that needs pages that are not in memory, has them read and
+    /// stops: true, because there is nothing to do at once.
+    ///
+    /// # Errors
+    /// As [`Store::release`].
+    pub fn release_in_memory(&self, horizon: Lsn, limit: usize) -> Result<bool> {
+        let released = self.release_some(horizon, limit, false)?;
+        Ok(released != Released::Some)
+    }
+
+    fn release_some(&self, horizon: Lsn, limit: usize, may_block: bool) -> Result<Released> {
         let mut writer = self.writer.lock();
         let mut spent = 0;
         for done in 0.. {
@@ -173,52 +207,109 @@ impl Store {
                 }
             }
             let done = done + spent;
-            if let Some((tree, page)) = writer.doomed.pop() {
+            let may_block = may_block || writer.releases_put_off > RELEASES_PUT_OFF_MAX;
+            if let Some((tree, page)) = writer.doomed.last().copied() {
                 if done >= limit {
-                    writer.doomed.push((tree, page));
-                    break;
+                    return Ok(Released::Some);
                 }
+                if !may_block && !self.pager.cache.word(page).is_resident() {
+                    self.prefetch_doomed(&mut writer);
+                    return Ok(Released::PutOff);
+                }
+                writer.doomed.pop();
+                writer.releases_put_off = 0;
                 self.remove_page(&mut writer, tree, page)?;
                 continue;
             }
-            let next = writer.history.front().map(|(lsn, _)| *lsn);
-            if next.is_none_or(|lsn| lsn > horizon) && !writer.ripe.is_empty() {
-                break;
+            let next = writer.history.front();
+            let next = next.filter(|(lsn, _)| *lsn <= horizon);
+            if next.is_none() && !writer.ripe.is_empty() {
+                return Ok(Released::Some);
             }
-            if next.is_none_or(|lsn| lsn > horizon) {
+            let Some((lsn, event)) = next else {
                 writer.released = writer.released.max(horizon.min(self.applied()));
-                return Ok(true);
-            }
+                return Ok(Released::All);
+            };
             if done >= limit {
-                break;
+                return Ok(Released::Some);
             }
-            let Some((lsn, event)) = writer.history.pop_front() else {
+            let lsn = *lsn;
+            if !may_block && self.misses_leaf(event)? {
+                self.prefetch_releases(&mut writer)?;
+                return Ok(Released::PutOff);
+            }
+            let Some((_, event)) = writer.history.pop_front() else {
                 break;
             };
+            writer.releases_put_off = 0;
             writer.released = writer.released.max(lsn);
-            match event {
-                Event::Change {
-                    tree,
-                    key,
-                    previous,
-                    deleted,
-                } => {
-                    self.forget(&mut writer, previous)?;
-                    if let Some(tree) = self.tree(tree).filter(|_| deleted) {
-                        self.release_tombstone(&mut writer, lsn, &tree, &key)?;
-                    }
+            self.release_event(&mut writer, lsn, event)?;
+        }
+        Ok(Released::Some)
+    }
+
+    fn release_event(&self, writer: &mut Writer, lsn: Lsn, event: Event) -> Result<()> {
+        match event {
+            Event::Change {
+                tree,
+                key,
+                previous,
+                deleted,
+            } => {
+                self.forget(writer, previous);
+                if let Some(tree) = self.tree(tree).filter(|_| deleted) {
+                    self.release_tombstone(writer, lsn, &tree, &key)?;
                 }
-                Event::Created(_) | Event::Chunk(_) => {}
-                Event::Decided(txn) => self.release_decision(&mut writer, txn),
-                Event::Dropped(tree) => self.remove_tree(&mut writer, tree),
-                Event::Vacant(tree, key) => {
-                    if let Some(tree) = self.tree(tree) {
-                        self.tidy(&mut writer, &tree, &key)?;
-                    }
+            }
+            Event::Created(_) | Event::Chunk(_) => {}
+            Event::Decided(txn) => self.release_decision(writer, txn),
+            Event::Dropped(tree) => self.remove_tree(writer, tree),
+            Event::Vacant(tree, key) => {
+                if let Some(tree) = self.tree(tree) {
+                    self.tidy(writer, &tree, &key)?;
                 }
             }
         }
-        Ok(false)
+        Ok(())
+    }
+
+    /// The leaf that the release of an event needs and that is not in memory.
+    fn missing_leaf(&self, event: &Event) -> Result<Option<Missing>> {
+        match event {
+            Event::Change {
+                tree,
+                key,
+                deleted: true,
+                ..
+            }
+            | Event::Vacant(tree, key) => self.find_missing([(*tree, &key[..])].into_iter()),
+            _ => Ok(None),
+        }
+    }
+
+    fn misses_leaf(&self, event: &Event) -> Result<bool> {
+        Ok(self.missing_leaf(event)?.is_some())
+    }
+
+    /// Has the leaves read that the next releases need.
+    fn prefetch_releases(&self, writer: &mut Writer) -> Result<()> {
+        writer.releases_put_off += 1;
+        for (_, event) in writer.history.iter().take(RELEASES_AHEAD) {
+            if let Some(missing) = self.missing_leaf(event)? {
+                self.prefetch(missing);
+            }
+        }
+        Ok(())
+    }
+
+    fn prefetch_doomed(&self, writer: &mut Writer) {
+        writer.releases_put_off += 1;
+        let next = writer.doomed.iter().rev().take(RELEASES_AHEAD);
+        let next: Vec<_> = next
+            .map(|(_, id)| (*id, self.pager.cache.word(*id)))
+            .filter(|(_, word)| !word.is_resident())
+            .collect();
+        self.pager.prefetch(&next, Touch::Scan);
     }
 
     pub(crate) fn check_new(&self, lsn: Lsn) -> Result<()> {
@@ -258,7 +349,7 @@ impl Store {
     ) -> Result<Arc<Tree>> {
         let (root, mut page) = self.new_page(writer, PageKind::Leaf, id, 0)?;
         page.raise_lsn(lsn);
-        let root = self.cache.insert(root, page);
+        self.pager.insert(root, page)?;
         let tree = Arc::new(Tree::new(id, root, created, None));
         self.trees.write().insert(id, tree.clone());
         Ok(tree)
@@ -276,8 +367,7 @@ impl Store {
         let mut path = std::mem::take(&mut writer.path);
         loop {
             self.descend(tree, key, &mut path)?;
-            let leaf = path[path.len() - 1].frame.clone();
-            let mut page = leaf.latch.write();
+            let mut page = self.pager.write(path[path.len() - 1].id)?;
             let found = page.search(key);
             let newest = found.ok().map(|slot| page.leaf_cell(slot).lsn);
             if let Some(void) =
@@ -343,18 +433,18 @@ impl Store {
         let deleted = new.value == Value::Tombstone;
         if old.lsn == new.lsn {
             // The same record once more: nobody may have seen the version between.
-            if let Value::Overflow { first, .. } = old.value {
-                self.free_chain(writer, first)?;
+            if let Value::Overflow { first, len } = old.value {
+                self.free_long(writer, first, len);
             }
             if deleted {
                 note_deleted(writer, new.lsn, tree, new.key);
             }
             return Ok(old.undo);
         }
-        if let Value::Overflow { first, .. } = old.value {
-            self.retire_chain(writer, first)?;
+        if let Value::Overflow { first, len } = old.value {
+            self.retire_long(writer, first, len);
         }
-        let previous = self.undo.put(Version {
+        let previous = self.pager.undo.put(Version {
             lsn: old.lsn,
             value: OwnedValue::of(old.value),
             previous: old.undo,
@@ -392,13 +482,12 @@ impl Store {
         }
         let len = u32::try_from(row.len())
             .map_err(|_| Error::corrupted(format!("a row of {} bytes", row.len())))?;
-        let mut first = PageId::NONE;
-        for chunk in row.chunks(PAGE_CONTENT).rev() {
-            let (id, mut page) = self.new_page(writer, PageKind::Overflow, tree, 0)?;
+        let count = row.len().div_ceil(PAGE_CONTENT) as u32;
+        let first = self.take_ids(writer, count)?;
+        for (id, chunk) in overflow_pages(first, len).zip(row.chunks(PAGE_CONTENT)) {
+            let mut page = self.begin_page(writer, id, PageKind::Overflow, tree, 0);
             page.set_content(chunk);
-            page.set_link(first);
-            self.cache.insert(id, page);
-            first = id;
+            self.pager.insert(id, page)?;
         }
         Ok(Value::Overflow { first, len })
     }
@@ -414,15 +503,14 @@ impl Store {
         let mut path = Vec::new();
         loop {
             self.descend(tree, key, &mut path)?;
-            let leaf = path[path.len() - 1].frame.clone();
-            let mut page = leaf.latch.write();
+            let mut page = self.pager.write(path[path.len() - 1].id)?;
             let slot = page.search(key).ok();
             let Some(slot) = slot.filter(|slot| page.leaf_cell(*slot).lsn == lsn) else {
                 return Ok(false);
             };
             let cell = page.leaf_cell(slot);
             let (old_value, undo) = (OwnedValue::of(cell.value), cell.undo);
-            match self.undo.with(undo, Version::clone) {
+            match self.pager.undo.with(undo, Version::clone) {
                 None => {
                     self.touch(writer, &mut page);
                     page.remove(slot);
@@ -435,7 +523,7 @@ impl Store {
                     // Nobody would come again to let go of the tombstone.
                     self.touch(writer, &mut page);
                     page.remove(slot);
-                    self.undo.take(undo);
+                    self.pager.undo.take(undo);
                 }
                 Some(version) => {
                     let restored = LeafCell {
@@ -451,14 +539,14 @@ impl Store {
                     }
                     self.touch(writer, &mut page);
                     page.replace_leaf(slot, restored);
-                    self.undo.take(undo);
-                    if let OwnedValue::Overflow { first, .. } = version.value {
-                        self.restore_chain(writer, first)?;
+                    self.pager.undo.take(undo);
+                    if let OwnedValue::Overflow { first, len } = version.value {
+                        self.restore_long(writer, first, len);
                     }
                 }
             }
-            if let OwnedValue::Overflow { first, .. } = old_value {
-                self.free_chain(writer, first)?;
+            if let OwnedValue::Overflow { first, len } = old_value {
+                self.free_long(writer, first, len);
             }
             drop(page);
             break;
@@ -477,8 +565,7 @@ impl Store {
     ) -> Result<()> {
         let mut path = std::mem::take(&mut writer.path);
         self.descend(tree, key, &mut path)?;
-        let leaf = path[path.len() - 1].frame.clone();
-        let mut page = leaf.latch.write();
+        let mut page = self.pager.write(path[path.len() - 1].id)?;
         let found = page.search(key).ok();
         let found = found.filter(|slot| {
             let cell = page.leaf_cell(*slot);
@@ -497,14 +584,13 @@ impl Store {
     }
 
     /// Gives a version and all before it back.
-    pub(crate) fn forget(&self, writer: &mut Writer, mut at: UndoId) -> Result<()> {
-        while let Some(version) = self.undo.take(at) {
-            if let OwnedValue::Overflow { first, .. } = version.value {
-                self.free_chain(writer, first)?;
+    pub(crate) fn forget(&self, writer: &mut Writer, mut at: UndoId) {
+        while let Some(version) = self.pager.undo.take(at) {
+            if let OwnedValue::Overflow { first, len } = version.value {
+                self.free_long(writer, first, len);
             }
             at = version.previous;
         }
-        Ok(())
     }
 
     /// Gives the leaf of a key back if it is empty.
@@ -518,27 +604,24 @@ impl Store {
     /// are gone.
     pub(crate) fn descend(&self, tree: &Tree, key: &[u8], path: &mut Vec<Step>) -> Result<()> {
         path.clear();
-        let mut frame = tree.root.clone();
+        let mut id = tree.root;
         loop {
-            let page = frame.latch.read();
+            let page = self.pager.read_here(id)?;
             if page.is_leaf() {
-                drop(page);
-                path.push(Step { frame, index: 0 });
+                path.push(Step { id, index: 0 });
                 return Ok(());
             }
             let index = page.child_index(key);
-            let child = page.child(index);
-            drop(page);
-            let child = self.frame(child)?;
-            path.push(Step { frame, index });
-            frame = child;
+            path.push(Step { id, index });
+            id = page.child(index);
         }
     }
 
     /// Forgets a tree. Its pages are given back bit by bit, as others are released.
     pub(crate) fn remove_tree(&self, writer: &mut Writer, id: TreeId) {
         if let Some(tree) = self.trees.write().remove(&id) {
-            writer.doomed.push((id, tree.root.id));
+            tree.set_gone();
+            writer.doomed.push((id, tree.root));
         }
     }
 
@@ -546,17 +629,16 @@ impl Store {
     /// next.
     fn remove_page(&self, writer: &mut Writer, tree: TreeId, id: PageId) -> Result<()> {
         // Emptied from the top: whoever still reads below has passed, and nobody follows.
-        let frame = self.frame(id)?;
-        let mut page = frame.latch.write();
+        let mut page = self.pager.write(id)?;
         self.touch(writer, &mut page);
         if page.is_leaf() {
             for slot in 0..page.count() {
                 let cell = page.leaf_cell(slot);
                 let (undo, value) = (cell.undo, cell.value);
-                if let Value::Overflow { first, .. } = value {
-                    self.free_chain(writer, first)?;
+                if let Value::Overflow { first, len } = value {
+                    self.free_long(writer, first, len);
                 }
-                self.forget(writer, undo)?;
+                self.forget(writer, undo);
             }
         } else {
             let children = (0..=page.count()).map(|index| (tree, page.child(index)));
@@ -588,65 +670,70 @@ impl Store {
         tree: TreeId,
         level: u8,
     ) -> Result<(PageId, Page)> {
-        let id = match writer.free_pages.pop() {
-            Some(id) => id,
-            None => {
-                let id = PageId(writer.next_page);
-                writer.next_page = writer.next_page.checked_add(1).ok_or_else(|| {
-                    Error::new(base::SqlState::DISK_FULL, "the store has no page left")
-                })?;
-                id
-            }
-        };
+        let id = self.take_ids(writer, 1)?;
+        Ok((id, self.begin_page(writer, id, kind, tree, level)))
+    }
+
+    /// The first of so many page ids that follow one another.
+    fn take_ids(&self, writer: &mut Writer, count: u32) -> Result<PageId> {
+        if let Some(first) = writer.free_pages.take(count) {
+            return Ok(first);
+        }
+        let first = PageId(writer.next_page);
+        writer.next_page = writer
+            .next_page
+            .checked_add(count)
+            .ok_or_else(|| Error::new(base::SqlState::DISK_FULL, "the store has no page left"))?;
+        Ok(first)
+    }
+
+    fn begin_page(
+        &self,
+        writer: &mut Writer,
+        id: PageId,
+        kind: PageKind,
+        tree: TreeId,
+        level: u8,
+    ) -> Page {
         writer.freed.remove(&id);
         writer.dirty.insert(id);
         let mut page = Page::new(kind, u64::from(id.0), tree, level);
         page.epoch = writer.epoch;
-        Ok((id, page))
+        page
     }
 
     /// Gives back a page that was touched and that nobody can reach any more.
     pub(crate) fn forget_page(&self, writer: &mut Writer, id: PageId) {
         writer.dirty.remove(&id);
         writer.freed.insert(id);
-        writer.free_pages.push(id);
-        self.cache.remove(id);
+        writer.free_pages.give_back(id);
+        self.pager.forget(id);
     }
 
     /// A row's pages are those of an old version now: no later checkpoint has them.
-    fn retire_chain(&self, writer: &mut Writer, first: PageId) -> Result<()> {
-        let mut id = first;
-        while id != PageId::NONE {
+    fn retire_long(&self, writer: &mut Writer, first: PageId, len: u32) {
+        for id in overflow_pages(first, len) {
             writer.dirty.remove(&id);
             writer.freed.insert(id);
-            id = self.frame(id)?.latch.read().link();
+            self.pager.retire(id);
         }
-        Ok(())
     }
 
     /// A row's pages are those of the newest version again.
-    fn restore_chain(&self, writer: &mut Writer, first: PageId) -> Result<()> {
-        let mut id = first;
-        while id != PageId::NONE {
+    fn restore_long(&self, writer: &mut Writer, first: PageId, len: u32) {
+        for id in overflow_pages(first, len) {
             writer.freed.remove(&id);
             writer.dirty.insert(id);
-            id = self.frame(id)?.latch.read().link();
+            self.pager.restore(id);
         }
-        Ok(())
     }
 
-    fn free_chain(&self, writer: &mut Writer, first: PageId) -> Result<()> {
-        let mut id = first;
-        while id != PageId::NONE {
-            let frame = self.frame(id)?;
-            let mut page = frame.latch.write();
-            let next = page.link();
-            self.touch(writer, &mut page);
-            drop(page);
+    /// Gives the pages of a row back. They need not be in memory.
+    fn free_long(&self, writer: &mut Writer, first: PageId, len: u32) {
+        for id in overflow_pages(first, len) {
+            self.leave_to_checkpoint(id);
             self.forget_page(writer, id);
-            id = next;
         }
-        Ok(())
     }
 }
 

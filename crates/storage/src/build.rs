@@ -104,7 +104,11 @@ impl Store {
     ) -> Result<bool> {
         let mut path = std::mem::take(&mut writer.path);
         self.descend(tree, key, &mut path)?;
-        let is_there = path[path.len() - 1].frame.latch.read().search(key).is_ok();
+        let is_there = self
+            .pager
+            .read_here(path[path.len() - 1].id)?
+            .search(key)
+            .is_ok();
         if !is_there {
             let value = self.store_row(writer, tree.id, key, Some(row))?;
             let cell = LeafCell {
@@ -114,8 +118,7 @@ impl Store {
                 value,
             };
             loop {
-                let leaf = path[path.len() - 1].frame.clone();
-                let mut page = leaf.latch.write();
+                let mut page = self.pager.write(path[path.len() - 1].id)?;
                 if page.fits(cell.len(), None) {
                     let (Ok(slot) | Err(slot)) = page.search(key);
                     self.touch(writer, &mut page);

@@ -222,6 +222,11 @@ impl Bulks {
             .store(first.unwrap_or(u64::MAX), Ordering::Release);
     }
 
+    /// No version below this is one of a bulk transaction.
+    pub(crate) fn floor(&self) -> Lsn {
+        Lsn(self.floor.load(Ordering::Acquire))
+    }
+
     /// From which LSN on a version is shown; `None` for never, as things are.
     pub(crate) fn visible_from(&self, lsn: Lsn) -> Option<Lsn> {
         if lsn.0 < self.floor.load(Ordering::Acquire) {
@@ -518,7 +523,7 @@ impl Store {
                 return Ok(1);
             }
             for note in notes.read()? {
-                self.forget(writer, note.previous)?;
+                self.forget(writer, note.previous);
                 if let Some(tree) = self.tree(note.tree).filter(|_| note.deleted) {
                     self.release_tombstone(writer, lsn, &tree, &note.key)?;
                 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use base::env::Disk;
 use base::hash::HashSet;
-use base::{Error, Key, Lsn, Result, TreeId};
+use base::{Error, Key, Result, TreeId};
 
 use crate::file::{self, StoreFile};
 use crate::owner::Owner;
-use crate::page::{Page, PageId, PageKind, Value, PAGE_CONTENT};
+use crate::page::{overflow_pages, Page, PageId, PageKind, Value, PAGE_CONTENT};
 use crate::store::Store;
 use crate::CheckpointInfo;
 
@@ -75,7 +75,7 @@ impl Store {
     /// # Errors
     /// XX001 when something is not sound; what `visit` returns.
     pub fn check_trees(&self, visit: &mut Visitor<'_>) -> Result<StoreReport> {
-        let source = |id| Ok(self.frame(id)?.latch.read().clone());
+        let source = |id| self.pager.copy_of(id);
         let writer = self.writer.lock();
         let mut found: Vec<_> = self.trees.read().values().cloned().collect();
         found.sort_unstable_by_key(|tree| tree.id);
@@ -86,13 +86,13 @@ impl Store {
             walk.silent = tree.dropped().is_some()
                 || tree.is_building()
                 || self.bulks.is_void(tree.created());
-            let rows = walk.tree(tree.id, tree.root.id)?;
+            let rows = walk.tree(tree.id, tree.root)?;
             if !walk.silent {
                 trees.insert(tree.id, rows);
             }
         }
         walk.doomed(&writer.doomed)?;
-        let free: HashSet<PageId> = writer.free_pages.iter().copied().collect();
+        let free: HashSet<PageId> = writer.free_pages.iter().collect();
         let pages = walk.seen.len();
         if free.len() != writer.free_pages.len() {
             return Err(Error::corrupted("a page is free twice"));
@@ -105,7 +105,7 @@ impl Store {
                 id.0
             )));
         }
-        if self.undo.len() == 0 && free.len() + pages + 1 != writer.next_page as usize {
+        if self.pager.undo.len() == 0 && free.len() + pages + 1 != writer.next_page as usize {
             return Err(Error::corrupted(format!(
                 "{} pages are used and {} free, of {}",
                 pages,
@@ -227,8 +227,7 @@ impl<'a, 'v> Walk<'a, 'v> {
                 if let Value::Overflow { first, len } = cell.value {
                     self.chain(tree, first, len)?;
                 }
-                let mut row = Vec::new();
-                let shown = store.read_version(page, slot, Lsn::MAX, &mut row)?;
+                let (shown, row) = store.read_shown(page, slot)?;
                 if shown.is_some_and(|(_, exists)| exists) {
                     self.show(tree, cell.key, &row)?;
                     self.rows += 1;
@@ -266,8 +265,7 @@ impl<'a, 'v> Walk<'a, 'v> {
 
     fn chain(&mut self, tree: TreeId, first: PageId, len: u32) -> Result<Vec<u8>> {
         let mut row = Vec::with_capacity(len as usize);
-        let mut id = first;
-        while id != PageId::NONE {
+        for id in overflow_pages(first, len) {
             let page = self.load(tree, id)?;
             if !page.is_kind(PageKind::Overflow) || row.len() % PAGE_CONTENT != 0 {
                 return Err(Error::corrupted(format!(
@@ -276,7 +274,6 @@ impl<'a, 'v> Walk<'a, 'v> {
                 )));
             }
             row.extend_from_slice(page.content());
-            id = page.link();
         }
         if row.len() != len as usize {
             return Err(Error::corrupted(format!(

@@ -17,6 +17,8 @@
 //!
 //! # Invariants
 //! - A page is in the set, or copied, or written, and its content in all three is that at C.
+//! - A page in the set that is not in memory is as it was when it left; the checkpoint takes over
+//!   its block ([`crate::pager`]).
 //! - Blocks that the published superblock leads to are not written.
 //! - A discarded checkpoint leaves its pages among those that the next one writes.
 //!
@@ -31,8 +33,10 @@ use base::env;
 use base::hash::HashSet;
 use base::{Error, Key, Lsn, Result, TreeId};
 
+use crate::cache::Touch;
 use crate::file::MAP_ENTRIES;
 use crate::page::{Page, PageId, PAGE_BYTES};
+use crate::pager::Adoption;
 use crate::store::{Store, Writer};
 use crate::superblock::{BlockRef, RootRecord, Superblock, TreeRecord};
 use crate::CheckpointInfo;
@@ -119,7 +123,7 @@ impl Store {
             .filter(|tree| !tree.is_building())
             .map(|tree| TreeRecord {
                 id: tree.id,
-                root: tree.root.id,
+                root: tree.root,
                 created: tree.created(),
                 dropped: tree.dropped().is_some(),
             })
@@ -129,7 +133,7 @@ impl Store {
         let mut doomed = writer.doomed.clone();
         let building = self.trees.read();
         let building = building.values().filter(|tree| tree.is_building());
-        doomed.extend(building.map(|tree| (tree.id, tree.root.id)));
+        doomed.extend(building.map(|tree| (tree.id, tree.root)));
         doomed[writer.doomed.len()..].sort_unstable();
         let mut checkpoint = self.checkpoint.lock();
         if let Some(other) = &*checkpoint {
@@ -205,12 +209,19 @@ impl Store {
                 }
             }
         };
-        self.file.write_superblock(&superblock, self.owner).await?;
+        self.pager
+            .file
+            .write_superblock(&superblock, self.owner)
+            .await?;
+        // Below this nothing in flight is left of any version.
+        let released = self.writer.lock().released;
+        let released = released.min(self.bulks.floor().prev());
         let checkpoint = self.checkpoint.lock().take();
         let checkpoint = checkpoint.expect("nobody discards what is being published");
         let mut published = self.published.lock();
         let next_page = checkpoint.record.next_page;
-        let mut free = self.file.update_map(&checkpoint.changes(), next_page);
+        let as_of = (checkpoint.epoch, released);
+        let mut free = self.pager.publish(&checkpoint.changes(), next_page, as_of);
         free.append(&mut published.root_blocks);
         let kept = &checkpoint.record.map;
         let replaced = published.record.map.iter().enumerate();
@@ -228,7 +239,7 @@ impl Store {
         published.record = checkpoint.record;
         self.published_lsn
             .store(superblock.lsn.0, Ordering::Release);
-        self.file.free_published(free);
+        self.pager.file.free_published(free);
         Ok(true)
     }
 
@@ -280,12 +291,12 @@ impl Store {
                 writer.freed.insert(*id);
             }
         }
-        let mut blocks: Vec<u32> = checkpoint.moved.values().map(|b| b.location).collect();
+        let mut blocks = self.pager.give_up(checkpoint.moved.iter());
         if let Stage::Written(written) = checkpoint.stage {
             blocks.extend(written.root_blocks);
             blocks.extend(written.map_blocks);
         }
-        self.file.free_unpublished(blocks);
+        self.pager.file.free_unpublished(blocks);
         Ok(())
     }
 
@@ -296,6 +307,27 @@ impl Store {
             if checkpoint.remaining.remove(&id) {
                 checkpoint.copied.push((id, page.clone()));
             }
+        }
+    }
+
+    /// Leaves a page that ceases to exist with the checkpoint that has yet to write it, wherever
+    /// the page is. Only pages without versions in flight may cease so.
+    pub(crate) fn leave_to_checkpoint(&self, id: PageId) {
+        let page = self.pager.cache.read(id, Touch::Scan);
+        let mut checkpoint = self.checkpoint.lock();
+        let Some(checkpoint) = &mut *checkpoint else {
+            return;
+        };
+        if !checkpoint.remaining.remove(&id) {
+            return;
+        }
+        match page {
+            Some(page) => checkpoint.copied.push((id, page.clone())),
+            None => match self.pager.adopt(id) {
+                Adoption::Taken(block) => drop(checkpoint.moved.insert(id, block)),
+                Adoption::Published => {}
+                Adoption::Raw => panic!("page {} of a long row has versions", id.0),
+            },
         }
     }
 
@@ -326,14 +358,14 @@ impl Store {
                 return Ok(false);
             }
             if batches % SYNC_BATCHES == 0 {
-                self.file.sync().await?;
+                self.pager.file.sync().await?;
             }
             env::sleep(&*self.env, BATCH_PAUSE).await;
         }
         let Some(written) = self.write_record(epoch)? else {
             return Ok(false);
         };
-        self.file.sync().await?;
+        self.pager.file.sync().await?;
         let blocks: Vec<u32> = written
             .root_blocks
             .iter()
@@ -342,7 +374,7 @@ impl Store {
             .collect();
         let done = self.with_checkpoint(epoch, |c| c.stage = Stage::Written(written));
         if done.is_none() {
-            self.file.free_unpublished(blocks);
+            self.pager.file.free_unpublished(blocks);
         }
         Ok(done.is_some())
     }
@@ -367,27 +399,42 @@ impl Store {
                 }
                 Some(Next::Page(id)) => id,
             };
-            // The page's latch comes first. If it changed meanwhile, its copy is there.
-            let frame = self.cache.peek(id);
-            let page = frame.as_ref().map(|frame| frame.latch.read());
-            let taken = self.with_checkpoint(epoch, |checkpoint| checkpoint.take(id));
-            match (taken, page) {
-                (Some(true), Some(page)) => batch.push((id, page.clone())),
-                (Some(true), None) => {
-                    return Err(Error::internal(format!(
-                        "page {} was changed and is not in memory",
-                        id.0
-                    )));
-                }
-                _ => {}
-            };
+            batch.extend(self.take_page(epoch, id)?);
         }
         batch.sort_unstable_by_key(|(id, _)| *id);
         Ok(Some(batch))
     }
 
+    /// Takes the content of a page that has not changed since; none if it has, or if the checkpoint
+    /// has it already.
+    fn take_page(&self, epoch: u64, id: PageId) -> Result<Option<Copied>> {
+        loop {
+            // The page's latch comes first. If it changed meanwhile, its copy is there.
+            if let Some(page) = self.pager.cache.read(id, Touch::Scan) {
+                let taken = self.with_checkpoint(epoch, |checkpoint| checkpoint.take(id));
+                return Ok((taken == Some(true)).then(|| (id, page.clone())));
+            }
+            let adopted = self.with_checkpoint(epoch, |checkpoint| {
+                if !checkpoint.remaining.contains(&id) {
+                    return true;
+                }
+                match self.pager.adopt(id) {
+                    Adoption::Raw => return false,
+                    Adoption::Taken(block) => drop(checkpoint.moved.insert(id, block)),
+                    Adoption::Published => {}
+                }
+                checkpoint.remaining.remove(&id)
+            });
+            if adopted.unwrap_or(true) {
+                return Ok(None);
+            }
+            let _visit = self.pager.visit();
+            drop(self.pager.read_here(id)?);
+        }
+    }
+
     fn write_batch(&self, epoch: u64, mut batch: Vec<Copied>) -> Result<bool> {
-        let locations = self.file.allocate(batch.len())?;
+        let locations = self.pager.file.allocate(batch.len())?;
         let mut moved = Vec::with_capacity(batch.len());
         let mut vacant: Vec<(TreeId, Key)> = Vec::new();
         for ((id, page), location) in batch.iter_mut().zip(&locations) {
@@ -401,14 +448,14 @@ impl Store {
             .zip(&locations)
             .map(|((_, page), location)| (*location, &page.bytes()[..]))
             .collect();
-        self.file.write(&blocks)?;
+        self.pager.file.write(&blocks)?;
         let noted = self.with_checkpoint(epoch, |checkpoint| {
             checkpoint.moved.extend(moved);
             checkpoint.in_flight.clear();
             checkpoint.record.vacant.extend(vacant);
         });
         if noted.is_none() {
-            self.file.free_unpublished(locations);
+            self.pager.file.free_unpublished(locations);
         }
         Ok(noted.is_some())
     }
@@ -428,24 +475,25 @@ impl Store {
         record.map.resize(pieces.max(known), BlockRef::default());
         let mut changed: BTreeSet<usize> = (known..pieces).collect();
         changed.extend(changes.keys().map(|id| id.0 as usize / MAP_ENTRIES));
-        let map_blocks = self.file.allocate(changed.len())?;
+        let map_blocks = self.pager.file.allocate(changed.len())?;
         for (index, location) in changed.into_iter().zip(&map_blocks) {
-            let mut page = self.file.map_page(index, &changes);
+            let mut page = self.pager.file.map_page(index, &changes);
             let (crc, _) = page.seal();
             let location = *location;
-            self.file.write(&[(location, page.bytes())])?;
+            self.pager.file.write(&[(location, page.bytes())])?;
             record.map[index] = BlockRef { location, crc };
         }
-        let (root, root_blocks) = match self.file.write_record(&record) {
+        let (root, root_blocks) = match self.pager.file.write_record(&record) {
             Ok(written) => written,
             Err(error) => {
-                self.file.free_unpublished(map_blocks);
+                self.pager.file.free_unpublished(map_blocks);
                 return Err(error);
             }
         };
         let noted = self.with_checkpoint(epoch, |checkpoint| checkpoint.record = record);
         if noted.is_none() {
-            self.file
+            self.pager
+                .file
                 .free_unpublished(root_blocks.into_iter().chain(map_blocks));
             return Ok(None);
         }

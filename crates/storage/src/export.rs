@@ -40,8 +40,8 @@ impl Store {
     /// Pins the last published checkpoint and reads it.
     pub fn exporter(self: &Arc<Self>) -> Exporter {
         let published = self.published.lock();
-        self.file.pin();
-        let map = self.file.map();
+        self.pager.file.pin();
+        let map = self.pager.file.map();
         let pages = map.into_iter().enumerate();
         Exporter {
             store: self.clone(),
@@ -93,7 +93,7 @@ impl Exporter {
             let first = (index as usize - 1) * CHUNK_PAGES;
             let end = (first + CHUNK_PAGES).min(self.pages.len());
             for (id, block) in &self.pages[first..end] {
-                let page = self.store.file.read_block(*block, u64::from(id.0))?;
+                let page = self.store.pager.file.read_block(*block, u64::from(id.0))?;
                 put_varint(&mut out, u64::from(id.0));
                 out.extend_from_slice(page.bytes());
             }
@@ -106,7 +106,7 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        self.store.file.unpin();
+        self.store.pager.file.unpin();
     }
 }
 

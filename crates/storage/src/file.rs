@@ -281,6 +281,13 @@ impl StoreFile {
         Ok(taken)
     }
 
+    /// Blocks that hold something, superblocks included.
+    #[cfg(test)]
+    pub(crate) fn used_blocks(&self) -> usize {
+        let blocks = self.blocks.lock();
+        blocks.end as usize - blocks.free.len() - blocks.deferred.len()
+    }
+
     /// Gives blocks back that no superblock ever led to.
     pub(crate) fn free_unpublished(&self, freed: impl IntoIterator<Item = u32>) {
         self.blocks.lock().free.extend(freed);
@@ -316,7 +323,8 @@ impl StoreFile {
         self.map.read().clone()
     }
 
-    fn place(&self, id: PageId) -> BlockRef {
+    /// Where the published checkpoint has a page; location 0 if nowhere.
+    pub(crate) fn place(&self, id: PageId) -> BlockRef {
         let map = self.map.read();
         map.get(id.0 as usize).copied().unwrap_or_default()
     }

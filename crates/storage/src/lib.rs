@@ -21,8 +21,7 @@
 //! Both belong to one group of one cluster ([`Owner`]); files of another are refused.
 //!
 //! # What it leaves out
-//! Every page of a store stays in memory once it was read, and the undo store does not spill. The
-//! interfaces of the page cache and the undo store do not assume either.
+//! The undo store does not spill; its interface does not assume that.
 
 mod apply;
 mod build;
@@ -35,6 +34,9 @@ mod file;
 pub mod log;
 mod owner;
 mod page;
+mod pager;
+mod pages;
+mod reading;
 mod scratch;
 mod split;
 mod store;
@@ -49,6 +51,8 @@ mod undo;
 pub use check::{check, StoreReport};
 pub use export::{Exporter, Importer};
 pub use owner::Owner;
+pub use pager::{CacheStats, CACHE_PAGES_MIN};
+pub use reading::{Missing, Visiting};
 pub use scratch::{Run, Scratch};
 pub use store::{Change, Read, Scanned, Store, StoreOptions};
 pub use tree::{SCAN_BYTES_MAX, SCAN_LEAVES_MAX};

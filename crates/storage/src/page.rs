@@ -12,11 +12,11 @@
 //! | 5 | level: 0 for leaves |
 //! | 6–7 | number of slots |
 //! | 8–15 | page id (for pages of the map and the root record: an index) |
-//! | 16–23 | LSN: for a leaf, the highest that ever changed it |
+//! | 16–23 | LSN: for a leaf, the highest that ever changed it; for an inner page, that of leaves that are gone |
 //! | 24–31 | tree |
 //! | 32–33 | offset of the lowest cell |
 //! | 34–35 | bytes of cells that are no longer used |
-//! | 36–39 | leftmost child, or next overflow page |
+//! | 36–39 | leftmost child |
 //! | 40–43 | bytes of content (overflow pages, root record) |
 //! | 44–51 | location and CRC of the next page (root record) |
 //!
@@ -30,12 +30,12 @@
 //! | 4–7 | length of the row | | |
 //! | 8–15 | LSN of the version | | |
 //! | 16–23 | link to its predecessor in the undo store; zero on disk | | |
-//! | 24– | key, then the row, or its first overflow page | | |
+//! | 24– | key, then the row, or its first overflow page, which the others follow by id | | |
 
 use base::codec::checksum;
 use base::{Error, Lsn, Result, TreeId};
 
-use crate::undo::UndoId;
+use crate::undo::{UndoId, UndoStore};
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 8_192;
@@ -96,8 +96,14 @@ pub(crate) enum Value<'a> {
     Tombstone,
     /// The row.
     Inline(&'a [u8]),
-    /// The row is in a chain of overflow pages.
+    /// The row is in overflow pages, whose ids follow one another.
     Overflow { first: PageId, len: u32 },
+}
+
+/// The pages of a row of so many bytes.
+pub(crate) fn overflow_pages(first: PageId, len: u32) -> impl Iterator<Item = PageId> {
+    let count = len.div_ceil(PAGE_CONTENT as u32);
+    (first.0..first.0.saturating_add(count)).map(PageId)
 }
 
 /// A leaf cell taken apart.
@@ -148,8 +154,11 @@ impl LeafCell<'_> {
 #[derive(Clone)]
 pub(crate) struct Page {
     bytes: Box<[u8; PAGE_BYTES]>,
-    /// The epoch (between two checkpoints) of its newest change; 0 since it was read.
+    /// The epoch (between two checkpoints) of its newest change; 0 if it is as the published
+    /// checkpoint has it.
     pub(crate) epoch: u64,
+    /// How often it was latched to be changed since it came into memory.
+    pub(crate) version: u64,
 }
 
 impl std::fmt::Debug for Page {
@@ -164,6 +173,7 @@ impl Page {
         let mut page = Page {
             bytes: Box::new([0; PAGE_BYTES]),
             epoch: 0,
+            version: 0,
         };
         page.bytes[4] = kind as u8;
         page.bytes[5] = level;
@@ -178,7 +188,11 @@ impl Page {
     /// # Errors
     /// XX001 when it is not a page of that id and kind that the accessors can walk.
     pub(crate) fn from_bytes(bytes: Box<[u8; PAGE_BYTES]>, id: u64) -> Result<Page> {
-        let page = Page { bytes, epoch: 0 };
+        let page = Page {
+            bytes,
+            epoch: 0,
+            version: 0,
+        };
         if page.u64(8) != id {
             return Err(Error::corrupted(format!(
                 "page {} lies where page {id} should",
@@ -283,7 +297,7 @@ impl Page {
         Lsn(self.u64(16))
     }
 
-    /// Raises the LSN; it never goes back.
+    /// Raises the LSN; it never goes back but in a page that becomes an inner one.
     pub(crate) fn raise_lsn(&mut self, lsn: Lsn) {
         let lsn = self.lsn().max(lsn);
         self.set_u64(16, lsn.0);
@@ -293,7 +307,7 @@ impl Page {
         usize::from(self.u16(32))
     }
 
-    /// The leftmost child of an inner page, or the next page of an overflow chain.
+    /// The leftmost child of an inner page.
     pub(crate) fn link(&self) -> PageId {
         PageId(self.u32(36))
     }
@@ -523,11 +537,9 @@ impl Page {
         self.truncate(self.count());
     }
 
-    /// Becomes an empty page of another kind or level, keeping id, tree and LSN.
+    /// Becomes an empty page of another kind or level, keeping id and tree.
     pub(crate) fn reset(&mut self, kind: PageKind, level: u8) {
-        let mut page = Page::new(kind, self.id(), self.tree(), level);
-        page.raise_lsn(self.lsn());
-        self.bytes = page.bytes;
+        self.bytes = Page::new(kind, self.id(), self.tree(), level).bytes;
     }
 
     /// Takes over everything but the id from another page.
@@ -567,9 +579,42 @@ impl Page {
                 }
             }
         }
+        (self.stamp(), vacant)
+    }
+
+    /// Computes the checksum of the page as it is.
+    pub(crate) fn stamp(&mut self) -> u32 {
         let crc = checksum(&self.bytes[4..]);
         self.set_u32(0, crc);
-        (crc, vacant)
+        crc
+    }
+
+    fn is_history(&self, slot: usize, undo: &UndoStore) -> bool {
+        let cell = self.leaf_cell(slot);
+        cell.value == Value::Tombstone || undo.is_there(cell.undo)
+    }
+
+    /// Whether the page has tombstones or predecessors of versions, which a page of a checkpoint
+    /// has not.
+    pub(crate) fn has_history(&self, undo: &UndoStore) -> bool {
+        self.is_leaf() && (0..self.count()).any(|slot| self.is_history(slot, undo))
+    }
+
+    /// Clears links to what is not there any more; the newest version that has history left.
+    pub(crate) fn forget_history(&mut self, undo: &UndoStore) -> Option<Lsn> {
+        let slots = if self.is_leaf() { self.count() } else { 0 };
+        let mut newest = None;
+        for slot in 0..slots {
+            let cell = self.leaf_cell(slot);
+            let (lsn, link) = (cell.lsn, cell.undo);
+            if link != UndoId::NONE && !undo.is_there(link) {
+                self.set_undo(slot, UndoId::NONE);
+            }
+            if self.is_history(slot, undo) {
+                newest = newest.max(Some(lsn));
+            }
+        }
+        newest
     }
 }
 

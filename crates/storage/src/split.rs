@@ -4,19 +4,16 @@
 //! them. A root keeps its page id: it is split by moving its content down, and it takes over the
 //! content of an only child.
 
-use std::sync::Arc;
-
 use base::{Lsn, Result};
 
-use crate::cache::Frame;
 use crate::page::{separator, Page, PageId, PageKind, INNER_CELL_HEADER, PAGE_CONTENT};
 use crate::store::{Store, Writer};
 use crate::tree::Tree;
 
 /// One page on the way from a root to a leaf, and which of its children comes next.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    pub(crate) frame: Arc<Frame>,
+    pub(crate) id: PageId,
     pub(crate) index: usize,
 }
 
@@ -94,14 +91,14 @@ impl Store {
     pub(crate) fn split(&self, writer: &mut Writer, path: &[Step], key: &[u8]) -> Result<()> {
         let mut at = path.len() - 1;
         loop {
-            let cut = cut(&path[at].frame.latch.read(), key);
+            let cut = cut(&*self.pager.read_here(path[at].id)?, key);
             if at == 0 {
-                return self.split_root(writer, &path[0].frame, &cut);
+                return self.split_root(writer, path[0].id, &cut);
             }
             let parent = &path[at - 1];
             let needed = INNER_CELL_HEADER + cut.separator.len();
-            if parent.frame.latch.read().fits(needed, None) {
-                return self.split_child(writer, parent, &path[at].frame, &cut);
+            if self.pager.read_here(parent.id)?.fits(needed, None) {
+                return self.split_child(writer, *parent, path[at].id, &cut);
             }
             at -= 1;
         }
@@ -110,30 +107,30 @@ impl Store {
     fn split_child(
         &self,
         writer: &mut Writer,
-        parent: &Step,
-        child: &Arc<Frame>,
+        parent: Step,
+        child: PageId,
         cut: &Cut,
     ) -> Result<()> {
-        let mut above = parent.frame.latch.write();
-        let mut page = child.latch.write();
+        let mut above = self.pager.write(parent.id)?;
+        let mut page = self.pager.write(child)?;
         let (id, mut right) = self.new_sibling(writer, &page)?;
         self.touch(writer, &mut above);
         self.touch(writer, &mut page);
         move_right(&mut page, cut, &mut right);
-        self.cache.insert(id, right);
+        self.pager.insert(id, right)?;
         above.insert_inner(parent.index, &cut.separator, id);
         Ok(())
     }
 
-    fn split_root(&self, writer: &mut Writer, root: &Arc<Frame>, cut: &Cut) -> Result<()> {
-        let mut page = root.latch.write();
+    fn split_root(&self, writer: &mut Writer, root: PageId, cut: &Cut) -> Result<()> {
+        let mut page = self.pager.write(root)?;
         let (left_id, mut left) = self.new_sibling(writer, &page)?;
         let (right_id, mut right) = self.new_sibling(writer, &page)?;
         self.touch(writer, &mut page);
         left.take_content(&page);
         move_right(&mut left, cut, &mut right);
-        self.cache.insert(left_id, left);
-        self.cache.insert(right_id, right);
+        self.pager.insert(left_id, left)?;
+        self.pager.insert(right_id, right)?;
         let level = page.level() + 1;
         page.reset(PageKind::Inner, level);
         page.set_link(left_id);
@@ -154,7 +151,7 @@ impl Store {
     /// nearly so.
     pub(crate) fn shrink(&self, writer: &mut Writer, tree: &Tree, path: &[Step]) -> Result<()> {
         let used = {
-            let leaf = path[path.len() - 1].frame.latch.read();
+            let leaf = self.pager.read_here(path[path.len() - 1].id)?;
             if leaf.count() > 0 {
                 Some(leaf.used())
             } else {
@@ -175,70 +172,56 @@ impl Store {
     /// Takes an empty leaf out of the tree, with the pages above that have no other child.
     fn unlink(&self, writer: &mut Writer, path: &[Step]) -> Result<()> {
         let mut top = path.len() - 1;
-        while top > 0 && path[top - 1].frame.latch.read().count() == 0 {
+        while top > 0 && self.pager.read_here(path[top - 1].id)?.count() == 0 {
             top -= 1;
         }
         if top == 0 {
-            let mut root = path[0].frame.latch.write();
+            let mut root = self.pager.write(path[0].id)?;
             self.touch(writer, &mut root);
-            let lsn = self.remove_way(writer, &path[1..]);
+            let lsn = self.remove_way(writer, &path[1..])?;
             root.reset(PageKind::Leaf, 0);
             root.raise_lsn(lsn);
             return Ok(());
         }
-        let Step { frame, index } = &path[top - 1];
-        let mut parent = frame.latch.write();
+        let Step { id, index } = path[top - 1];
+        let mut parent = self.pager.write(id)?;
         self.touch(writer, &mut parent);
-        let lsn = self.remove_way(writer, &path[top..]);
-        // The neighbour now answers for the keys of the leaf that goes.
-        if *index > 0 {
-            self.raise_edge(writer, parent.child(index - 1), false, lsn)?;
-        } else {
-            self.raise_edge(writer, parent.child(1), true, lsn)?;
-        }
-        parent.remove_child(*index);
+        let lsn = self.remove_way(writer, &path[top..])?;
+        // A neighbour now answers for the keys of the leaf that goes, and need not be in memory.
+        parent.raise_lsn(lsn);
+        parent.remove_child(index);
         Ok(())
     }
 
     /// Gives pages back that hang in one line, and returns the LSN of the leaf at its end.
-    fn remove_way(&self, writer: &mut Writer, way: &[Step]) -> Lsn {
+    fn remove_way(&self, writer: &mut Writer, way: &[Step]) -> Result<Lsn> {
         let mut lsn = Lsn::ZERO;
         for step in way {
-            let mut page = step.frame.latch.write();
+            let mut page = self.pager.write(step.id)?;
             self.touch(writer, &mut page);
             lsn = lsn.max(page.lsn());
             drop(page);
-            self.forget_page(writer, step.frame.id);
+            self.forget_page(writer, step.id);
         }
-        lsn
-    }
-
-    /// Raises the LSN of the first or last leaf below a page.
-    fn raise_edge(&self, writer: &mut Writer, id: PageId, first: bool, lsn: Lsn) -> Result<()> {
-        let mut id = id;
-        loop {
-            let frame = self.frame(id)?;
-            let mut page = frame.latch.write();
-            if page.is_leaf() {
-                self.touch(writer, &mut page);
-                page.raise_lsn(lsn);
-                return Ok(());
-            }
-            id = page.child(if first { 0 } else { page.count() });
-        }
+        Ok(lsn)
     }
 
     fn merge(&self, writer: &mut Writer, path: &[Step]) -> Result<()> {
         let step = &path[path.len() - 2];
-        let mut parent = step.frame.latch.write();
+        let mut parent = self.pager.write(step.id)?;
         let right_index = if step.index > 0 { step.index } else { 1 };
         if right_index > parent.count() {
             return Ok(());
         }
-        let left = self.frame(parent.child(right_index - 1))?;
-        let right = self.frame(parent.child(right_index))?;
-        let mut left_page = left.latch.write();
-        let mut right_page = right.latch.write();
+        let left = parent.child(right_index - 1);
+        let right = parent.child(right_index);
+        // Not worth a read: the next who makes one of them smaller tries again.
+        let Some(mut left_page) = self.pager.cache.write(left) else {
+            return Ok(());
+        };
+        let Some(mut right_page) = self.pager.cache.write(right) else {
+            return Ok(());
+        };
         if left_page.used() + right_page.used() > MERGED_MAX {
             return Ok(());
         }
@@ -252,24 +235,24 @@ impl Store {
         left_page.raise_lsn(right_page.lsn());
         parent.remove_child(right_index);
         drop(right_page);
-        self.forget_page(writer, right.id);
+        self.forget_page(writer, right);
         Ok(())
     }
 
     /// Lets the root take over the content of an only child.
     fn lower_root(&self, writer: &mut Writer, tree: &Tree) -> Result<()> {
         loop {
-            let mut root = tree.root.latch.write();
+            let mut root = self.pager.write(tree.root)?;
             if root.is_leaf() || root.count() > 0 {
                 return Ok(());
             }
-            let child = self.frame(root.child(0))?;
-            let mut page = child.latch.write();
+            let child = root.child(0);
+            let mut page = self.pager.write(child)?;
             self.touch(writer, &mut root);
             self.touch(writer, &mut page);
             root.take_content(&page);
             drop(page);
-            self.forget_page(writer, child.id);
+            self.forget_page(writer, child);
         }
     }
 }

@@ -6,7 +6,8 @@
 //! # use storage::{Change, Owner, Store, StoreOptions};
 //! # async fn example(env: Arc<dyn Env>) -> Result<()> {
 //! let owner = Owner { cluster: 7, group: GroupId(1) };
-//! let store = Store::open(env, "g1", StoreOptions { owner }).await?;
+//! let cache_bytes = 64 << 20;
+//! let store = Store::open(env, "g1", StoreOptions { owner, cache_bytes }).await?;
 //! let tree = TreeId(20_000);
 //! store.create_tree(Lsn(1), tree)?;
 //! store.apply(Lsn(1), &[Change { tree, key: b"k", row: Some(b"old") }])?;
@@ -27,6 +28,7 @@
 //! | [`crate::tree`] | reads |
 //! | [`crate::apply`], [`crate::split`] | the one writer |
 //! | [`crate::checkpoint`] | writing the state at one LSN while both go on |
+//! | [`crate::cache`], [`crate::pager`] | pages in memory, and what comes and leaves |
 //! | [`crate::file`] | the file: superblocks, root record, page map |
 
 use std::collections::VecDeque;
@@ -36,16 +38,17 @@ use std::sync::Arc;
 use base::env::Env;
 use base::hash::{HashMap, HashSet};
 use base::sync::{Mutex, RwLock};
-use base::{Error, Lsn, Result, TreeId, TxnId};
+use base::{Lsn, Result, TreeId, TxnId};
 
 use crate::bulk::{Bulks, Notes};
-use crate::cache::{Frame, PageCache};
 use crate::checkpoint::Checkpoint;
-use crate::file::{Published, StoreFile};
-use crate::page::{Page, PageId};
+use crate::file::Published;
+use crate::page::{PageId, PAGE_BYTES};
+use crate::pager::{CacheStats, Pager};
+use crate::pages::FreePages;
 use crate::split::Step;
 use crate::tree::Tree;
-use crate::undo::{UndoId, UndoStore};
+use crate::undo::UndoId;
 use crate::{CheckpointInfo, Owner};
 
 /// How a store is kept.
@@ -53,6 +56,8 @@ use crate::{CheckpointInfo, Owner};
 pub struct StoreOptions {
     /// Whose store it is.
     pub owner: Owner,
+    /// Bytes of pages in memory, at most; see [`crate::CACHE_PAGES_MIN`].
+    pub cache_bytes: u64,
 }
 
 /// One change of one row, at the LSN of the record it came with.
@@ -119,7 +124,7 @@ pub(crate) struct Writer {
     pub(crate) history: VecDeque<(Lsn, Event)>,
     /// Nothing at or below this is taken back.
     pub(crate) released: Lsn,
-    /// Pages changed since the last checkpoint began, each in memory.
+    /// Pages changed since the last checkpoint began.
     pub(crate) dirty: HashSet<PageId>,
     /// Pages that the next checkpoint must not have: given back since the last one began and not
     /// made again, or part of a long row that is no longer the newest version.
@@ -127,11 +132,13 @@ pub(crate) struct Writer {
     /// Pages of trees that are gone, each the top of what is to be given back bit by bit.
     pub(crate) doomed: Vec<(TreeId, PageId)>,
     /// Page ids that are free now.
-    pub(crate) free_pages: Vec<PageId>,
+    pub(crate) free_pages: FreePages,
     /// No page has this id or a higher one.
     pub(crate) next_page: u32,
     /// Grows with each checkpoint begun.
     pub(crate) epoch: u64,
+    /// How often the next release was put off, because a page was not in memory.
+    pub(crate) releases_put_off: u32,
     /// Memory that is used again.
     pub(crate) path: Vec<Step>,
     /// Where the chunk that is being applied notes what it changes.
@@ -145,9 +152,7 @@ pub struct Store {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) dir: String,
     pub(crate) owner: Owner,
-    pub(crate) file: StoreFile,
-    pub(crate) cache: PageCache,
-    pub(crate) undo: UndoStore,
+    pub(crate) pager: Arc<Pager>,
     pub(crate) trees: RwLock<HashMap<TreeId, Arc<Tree>>>,
     /// The highest LSN at which a tree was made or dropped.
     directory: AtomicU64,
@@ -184,9 +189,11 @@ impl Store {
             .await?;
         let record = opened.record;
         let lsn = opened.published.info.lsn;
+        let free_pages = FreePages::of(opened.file.free_pages(record.next_page));
+        let cache_pages = options.cache_bytes / PAGE_BYTES as u64;
+        let cache_pages = usize::try_from(cache_pages).unwrap_or(usize::MAX);
         let store = Store {
-            cache: PageCache::new(),
-            undo: UndoStore::default(),
+            pager: Arc::new(Pager::new(env.clone(), opened.file, cache_pages)),
             trees: RwLock::default(),
             directory: AtomicU64::new(lsn.0),
             applied: AtomicU64::new(lsn.0),
@@ -197,9 +204,10 @@ impl Store {
                 dirty: HashSet::default(),
                 freed: HashSet::default(),
                 doomed: record.doomed.clone(),
-                free_pages: opened.file.free_pages(record.next_page),
+                free_pages,
                 next_page: record.next_page,
                 epoch: 1,
+                releases_put_off: 0,
                 path: Vec::new(),
                 notes: None,
                 ripe: VecDeque::new(),
@@ -207,7 +215,6 @@ impl Store {
             checkpoint: Mutex::new(None),
             bulks: Bulks::default(),
             published: Mutex::new(opened.published),
-            file: opened.file,
             dir: dir.to_owned(),
             owner,
             env,
@@ -215,12 +222,11 @@ impl Store {
         {
             let mut writer = store.writer.lock();
             for tree in &record.trees {
-                let root = store.frame(tree.root)?;
                 let dropped = tree.dropped.then_some(lsn);
                 if tree.dropped {
                     writer.history.push_back((lsn, Event::Dropped(tree.id)));
                 }
-                let tree = Arc::new(Tree::new(tree.id, root, tree.created, dropped));
+                let tree = Arc::new(Tree::new(tree.id, tree.root, tree.created, dropped));
                 store.trees.write().insert(tree.id, tree);
             }
             for (tree, key) in record.vacant {
@@ -258,7 +264,7 @@ impl Store {
 
     /// Versions that are not the newest of their row.
     pub fn old_versions(&self) -> usize {
-        self.undo.len()
+        self.pager.undo.len()
     }
 
     /// Whether there is a tree of that id, dropped or not.
@@ -282,15 +288,8 @@ impl Store {
         self.trees.read().get(&id).cloned()
     }
 
-    /// A page, from memory or from the file.
-    pub(crate) fn frame(&self, id: PageId) -> Result<Arc<Frame>> {
-        if id == PageId::NONE {
-            return Err(Error::corrupted("a link to no page"));
-        }
-        self.cache.get(id, |id| self.load(id))
-    }
-
-    fn load(&self, id: PageId) -> Result<Page> {
-        self.file.load(id)
+    /// What the page cache holds and has done.
+    pub fn cache_stats(&self) -> CacheStats {
+        self.pager.stats()
     }
 }

@@ -32,7 +32,7 @@ use crate::Owner;
 pub(crate) const SUPERBLOCKS: u32 = 2;
 
 const MAGIC: &[u8; 12] = b"quorate tree";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const SECTOR: usize = 512;
 
 /// Where a block is, and its checksum. Location 0 is none.

@@ -21,8 +21,17 @@ fn open(env: &Arc<TestEnv>) -> Arc<Store> {
     try_open(env, OWNER).unwrap()
 }
 
+/// So few pages that something leaves memory all the time.
+const CACHE_PAGES: u64 = 8;
+
 fn try_open(env: &Arc<TestEnv>, owner: Owner) -> Result<Arc<Store>> {
-    block_on(Store::open(env.clone(), "g1", StoreOptions { owner }))
+    open_with_cache(env, owner, CACHE_PAGES)
+}
+
+fn open_with_cache(env: &Arc<TestEnv>, owner: Owner, pages: u64) -> Result<Arc<Store>> {
+    let cache_bytes = pages * 8_192;
+    let options = StoreOptions { owner, cache_bytes };
+    block_on(Store::open(env.clone(), "g1", options))
 }
 
 fn put<'a>(tree: TreeId, key: &'a [u8], row: &'a [u8]) -> Change<'a> {
@@ -238,7 +247,7 @@ fn leaf_keys(store: &Store, tree: TreeId, key: &[u8]) -> Vec<Key> {
     let tree = store.tree(tree).unwrap();
     let mut path = Vec::new();
     store.descend(&tree, key, &mut path).unwrap();
-    let page = path[path.len() - 1].frame.latch.read();
+    let page = store.pager.read_here(path[path.len() - 1].id).unwrap();
     (0..page.count())
         .map(|slot| page.key(slot).to_vec())
         .collect()
@@ -686,6 +695,7 @@ struct World {
     model: Model,
     writing: Option<Writing>,
     next_tree: u64,
+    evictions: u64,
 }
 
 impl World {
@@ -703,7 +713,13 @@ impl World {
             29..=30 => {
                 let span = self.model.applied - self.model.released;
                 let horizon = self.model.released + random.below(span as usize + 1) as u64;
-                assert!(self.store.release(Lsn(horizon), usize::MAX).unwrap());
+                if random.one_in(2) {
+                    let limit = random.below(100);
+                    self.store.release_in_memory(Lsn(horizon), limit).unwrap();
+                    self.env.run_tasks();
+                } else {
+                    assert!(self.store.release(Lsn(horizon), usize::MAX).unwrap());
+                }
                 self.model.released = horizon;
             }
             31..=32 => {
@@ -714,7 +730,12 @@ impl World {
                     self.writing = Some(Box::pin(writing));
                 }
             }
-            33..=36 => self.poll(),
+            33..=36 => {
+                self.poll();
+                if random.one_in(2) {
+                    self.env.run_tasks();
+                }
+            }
             37..=38 => {
                 if random.one_in(2) {
                     block_on(self.store.publish_checkpoint()).unwrap();
@@ -728,6 +749,27 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Once nothing is in flight, every block of the file is one of the checkpoint's.
+    fn nothing_leaks(&mut self, context: &str) {
+        if let Some(writing) = self.writing.take() {
+            block_on(writing).unwrap();
+        }
+        self.store.discard_checkpoint();
+        // What the first frees or adopts, the second has settled.
+        checkpoint(&self.store);
+        checkpoint(&self.store);
+        // What is in memory keeps its block until it leaves.
+        let away = self.store.pager.away();
+        let is_resident = |(id, _): &&(_, _)| self.store.pager.cache.word(*id).is_resident();
+        let gone: Vec<_> = away.iter().filter(|away| !is_resident(away)).collect();
+        assert!(gone.is_empty(), "{context}: {gone:?}");
+        let published = self.store.published.lock();
+        let file = &self.store.pager.file;
+        let pages = file.map().iter().filter(|b| b.location != 0).count();
+        let used = pages + published.record.map.len() + published.root_blocks.len() + 2;
+        assert_eq!(file.used_blocks(), used + away.len(), "{context}");
     }
 
     fn poll(&mut self) {
@@ -757,7 +799,9 @@ impl World {
         let published = self.store.checkpoint_lsn().0;
         self.env.disk.crash(random);
         self.env = self.env.restart();
-        self.store = open(&self.env);
+        self.evictions += self.store.cache_stats().evictions;
+        let pages = [4, 8, 30, 10_000][random.below(4)];
+        self.store = open_with_cache(&self.env, OWNER, pages).unwrap();
         let lsn = self.store.applied().0;
         assert_eq!(lsn, published, "{context}");
         let report = check(&*self.env.disk, "g1", OWNER, &mut |_, _, _| Ok(()));
@@ -776,7 +820,8 @@ impl World {
 
 #[test]
 fn the_store_does_what_the_model_does() {
-    for seed in 0..40 {
+    let mut evictions = 0;
+    for seed in 0..std::env::var("SEEDS").map_or(40, |n| n.parse().unwrap()) {
         let mut random = Random::new(seed);
         let env = TestEnv::new();
         let mut world = World {
@@ -785,6 +830,7 @@ fn the_store_does_what_the_model_does() {
             model: Model::default(),
             writing: None,
             next_tree: 20_000,
+            evictions: 0,
         };
         for step in 0..1_500 {
             let context = format!("seed {seed} step {step}");
@@ -797,7 +843,10 @@ fn the_store_does_what_the_model_does() {
         world.store.release(horizon, usize::MAX).unwrap();
         assert_eq!(world.store.old_versions(), 0, "seed {seed}");
         compare_all(&world.store, &world.model, &format!("seed {seed}"));
+        evictions += world.evictions + world.store.cache_stats().evictions;
+        world.nothing_leaks(&format!("seed {seed}"));
     }
+    assert!(evictions > 10_000, "{evictions} pages left memory");
 }
 
 /// Readers on threads of their own see whole records only, and a total that never changes.

@@ -10,17 +10,20 @@
 //!
 //! A range is read leaf by leaf, each found from the root by the key where the last one ended, so
 //! leaves need no links to their neighbours and nothing is held between two calls.
+//!
+//! Where a page is not in memory, all latches are given up, the page is waited for
+//! ([`crate::pager`]), and the walk begins anew.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use base::engine::{Direction, RowBatch};
-use base::sync::ReadGuard;
 use base::{Error, Key, KeyRange, Lsn, Result, TreeId};
 
 use crate::bulk::Bulks;
-use crate::cache::Frame;
-use crate::page::{Page, PageId, PageKind, Value};
+use crate::cache::{PageRead, Touch, Word};
+use crate::page::{overflow_pages, Page, PageId, PageKind, Value};
+use crate::pager::{Found, Miss, Stop};
 use crate::store::{Read, Scanned, Store};
 use crate::undo::OwnedValue;
 
@@ -35,21 +38,29 @@ pub const SCAN_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) id: TreeId,
-    pub(crate) root: Arc<Frame>,
+    pub(crate) root: PageId,
     /// [`Lsn::MAX`] while it is being built.
     created: AtomicU64,
     /// 0 while it is there.
     dropped: AtomicU64,
+    /// Its pages are being given back.
+    gone: AtomicBool,
 }
 
 impl Tree {
-    pub(crate) fn new(id: TreeId, root: Arc<Frame>, created: Lsn, dropped: Option<Lsn>) -> Tree {
+    pub(crate) fn new(id: TreeId, root: PageId, created: Lsn, dropped: Option<Lsn>) -> Tree {
         Tree {
             id,
             root,
             created: AtomicU64::new(created.0),
             dropped: AtomicU64::new(dropped.unwrap_or_default().0),
+            gone: AtomicBool::new(false),
         }
+    }
+
+    /// From now on nobody begins to read it.
+    pub(crate) fn set_gone(&self) {
+        self.gone.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn created(&self) -> Lsn {
@@ -124,17 +135,68 @@ impl Aim<'_> {
             Aim::Last => page.count(),
         }
     }
+
+    /// Whether a scan of this range ends in a leaf with these bounds.
+    fn ends_in(self, range: &KeyRange, bounds: &Bounds) -> bool {
+        match (self, &range.end, &bounds.high) {
+            (Aim::At(_), Some(end), Some(high)) => end <= high,
+            (Aim::At(_), _, high) => high.is_none(),
+            _ => bounds.low <= range.start,
+        }
+    }
 }
+
+/// Pages that a scan has read before it comes to them.
+const SCAN_AHEAD_PAGES: usize = 32;
 
 impl Store {
     /// Reads the newest version at or below `at` into `row`, which is cleared first.
     ///
-    /// A tree that is not there at `at` is empty.
+    /// A tree that is not there at `at` is empty. Inside a coroutine that holds no latch, it may
+    /// wait for pages; elsewhere it blocks.
     ///
     /// # Errors
-    /// XX001 or 58030, fatal for the node, when a page cannot be read.
+    /// XX001 or 58030, fatal for the node, when a page cannot be read; the interrupt that ended
+    /// the wait for one.
     pub fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {
         row.clear();
+        match self.try_get(tree, key, at, row) {
+            Ok(read) => Ok(read),
+            Err(stop) => self.get_after(stop, tree, key, at, row),
+        }
+    }
+
+    #[cold]
+    fn get_after(
+        &self,
+        mut stop: Stop,
+        tree: TreeId,
+        key: &[u8],
+        at: Lsn,
+        row: &mut Vec<u8>,
+    ) -> Result<Read> {
+        let _visit = self.pager.visit();
+        loop {
+            match stop {
+                Stop::Miss(miss) => self.pager.fetch(miss)?,
+                Stop::Gone => {}
+                Stop::Error(error) => return Err(error),
+            }
+            row.clear();
+            match self.try_get(tree, key, at, row) {
+                Ok(read) => return Ok(read),
+                Err(again) => stop = again,
+            }
+        }
+    }
+
+    pub(crate) fn try_get(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        at: Lsn,
+        row: &mut Vec<u8>,
+    ) -> Found<Read> {
         let Some(tree) = self.visible_tree(tree, at) else {
             return Ok(Read {
                 exists: false,
@@ -142,30 +204,29 @@ impl Store {
                 owes: self.directory_lsn().min(at),
             });
         };
-        self.find_leaf(&tree.root, tree.root.latch.read(), key, &mut |page| {
-            let found = match page.search(key) {
-                Ok(slot) => self.read_version(page, slot, at, row)?,
-                Err(_) => None,
-            };
-            let owes = self.bulks.owes(page.lsn(), at);
-            let owes = owes.max(tree.owes(&self.bulks)).min(at);
-            Ok(match found {
-                Some((version, true)) => Read {
-                    exists: true,
-                    version,
-                    owes: version.max(tree.owes(&self.bulks)),
-                },
-                Some((version, false)) => Read {
-                    exists: false,
-                    version,
-                    owes,
-                },
-                None => Read {
-                    exists: false,
-                    version: Lsn::ZERO,
-                    owes,
-                },
-            })
+        let (page, floor) = self.find_leaf(&tree, key)?;
+        let found = match page.search(key) {
+            Ok(slot) => self.read_version(&page, slot, at, row)?,
+            Err(_) => None,
+        };
+        let owes = self.bulks.owes(page.lsn().max(floor), at);
+        let owes = owes.max(tree.owes(&self.bulks)).min(at);
+        Ok(match found {
+            Some((version, true)) => Read {
+                exists: true,
+                version,
+                owes: version.max(tree.owes(&self.bulks)),
+            },
+            Some((version, false)) => Read {
+                exists: false,
+                version,
+                owes,
+            },
+            None => Read {
+                exists: false,
+                version: Lsn::ZERO,
+                owes,
+            },
         })
     }
 
@@ -185,12 +246,6 @@ impl Store {
         batch: &mut RowBatch,
     ) -> Result<Scanned> {
         batch.clear();
-        let Some(tree) = self.visible_tree(tree, at) else {
-            return Ok(Scanned {
-                rest: None,
-                owes: self.directory_lsn().min(at),
-            });
-        };
         let mut scan = Scan {
             store: self,
             at,
@@ -198,19 +253,44 @@ impl Store {
             batch,
             bytes: 0,
             row: Vec::new(),
-            owes: tree.owes(&self.bulks),
+            owes: Lsn::ZERO,
         };
         let mut rest = range.clone();
-        for _ in 0..SCAN_LEAVES_MAX {
+        let mut visit = None;
+        let mut leaves = 0;
+        while leaves < SCAN_LEAVES_MAX {
+            let Some(tree) = self.visible_tree(tree, at) else {
+                let owes = scan.owes.max(self.directory_lsn().min(at));
+                return Ok(Scanned { rest: None, owes });
+            };
+            scan.owes = scan.owes.max(tree.owes(&self.bulks));
             if rest.end.as_ref().is_some_and(|end| *end <= rest.start) {
                 let owes = scan.owes;
                 return Ok(Scanned { rest: None, owes });
             }
             let next = match direction {
-                Direction::Forward => scan.forward(&tree, &rest)?,
-                Direction::Backward => scan.backward(&tree, &rest)?,
+                Direction::Forward => scan.forward(&tree, &rest),
+                Direction::Backward => scan.backward(&tree, &rest),
             };
-            let Progress { left, full } = next;
+            let Progress {
+                left,
+                full,
+                missing,
+            } = match next {
+                Ok(progress) => progress,
+                Err(Stop::Error(error)) => return Err(error),
+                Err(Stop::Gone) => continue,
+                Err(Stop::Miss(miss)) => {
+                    // What was found on the way stays until this leaf is read.
+                    visit.get_or_insert_with(|| self.pager.visit());
+                    self.pager.fetch(miss)?;
+                    continue;
+                }
+            };
+            if missing.is_none() {
+                visit = None;
+                leaves += 1;
+            }
             match left {
                 None => {
                     let owes = scan.owes;
@@ -220,6 +300,10 @@ impl Store {
             }
             if full {
                 break;
+            }
+            if let Some(miss) = missing {
+                visit.get_or_insert_with(|| self.pager.visit());
+                self.pager.fetch(miss)?;
             }
         }
         Ok(Scanned {
@@ -233,51 +317,94 @@ impl Store {
             .filter(|tree| tree.is_visible(at, &self.bulks))
     }
 
-    /// Walks to the leaf of a key and looks at it, latched.
-    fn find_leaf<R>(
-        &self,
-        frame: &Frame,
-        page: ReadGuard<'_, Page>,
-        key: &[u8],
-        look: &mut dyn FnMut(&Page) -> Result<R>,
-    ) -> Result<R> {
-        if page.is_leaf() {
-            return look(&page);
+    fn root(&self, tree: &Tree) -> Found<PageRead<'_>> {
+        let found = self.pager.find(tree.root, Touch::Point);
+        // Asked with the latch, or after the page's word was noted: until then, it was the root.
+        match tree.gone.load(Ordering::SeqCst) {
+            true => Err(Stop::Gone),
+            false => found,
         }
-        let child = self.frame(page.child(page.child_index(key)))?;
-        let below = child.latch.read();
-        check_level(frame.id, &page, child.id, &below)?;
-        drop(page);
-        self.find_leaf(&child, below, key, look)
+    }
+
+    /// Walks to the leaf of a key; also tells the highest LSN of leaves that are gone and for whose
+    /// keys this one may answer.
+    pub(crate) fn find_leaf(&self, tree: &Tree, key: &[u8]) -> Found<(PageRead<'_>, Lsn)> {
+        let mut page = self.root(tree)?;
+        let mut floor = Lsn::ZERO;
+        while !page.is_leaf() {
+            floor = floor.max(page.lsn());
+            let child = page.child(page.child_index(key));
+            let below = self.pager.find(child, Touch::Point)?;
+            check_level(&page, child, &below)?;
+            page = below;
+        }
+        Ok((page, floor))
     }
 
     /// As [`Store::find_leaf`], and tells what keys the leaf answers for.
-    fn find_leaf_and_bounds<R>(
+    fn find_leaf_and_bounds(
         &self,
-        frame: &Frame,
-        page: ReadGuard<'_, Page>,
+        tree: &Tree,
         aim: Aim<'_>,
+        range: &KeyRange,
         bounds: &mut Bounds,
-        look: &mut dyn FnMut(&Page, &Bounds) -> Result<R>,
-    ) -> Result<R> {
-        if page.is_leaf() {
-            return look(&page, bounds);
+    ) -> Found<(PageRead<'_>, Lsn)> {
+        let mut page = self.root(tree)?;
+        let mut floor = Lsn::ZERO;
+        while !page.is_leaf() {
+            floor = floor.max(page.lsn());
+            let index = aim.child_index(&page);
+            if index > 0 {
+                bounds.low.clear();
+                bounds.low.extend_from_slice(page.key(index - 1));
+            }
+            if index < page.count() {
+                let high = bounds.high.get_or_insert_with(Key::new);
+                high.clear();
+                high.extend_from_slice(page.key(index));
+            }
+            let touch = match page.level() == 1 && !aim.ends_in(range, bounds) {
+                true => Touch::Scan,
+                false => Touch::Point,
+            };
+            let child = page.child(index);
+            let below = self.pager.find(child, touch).map_err(|stop| match stop {
+                Stop::Miss(miss) if touch == Touch::Scan => Stop::Miss(Miss {
+                    ahead: self.children_ahead(&page, index, aim, range),
+                    ..miss
+                }),
+                stop => stop,
+            })?;
+            check_level(&page, child, &below)?;
+            page = below;
         }
-        let index = aim.child_index(&page);
-        if index > 0 {
-            bounds.low.clear();
-            bounds.low.extend_from_slice(page.key(index - 1));
-        }
-        if index < page.count() {
-            let high = bounds.high.get_or_insert_with(Key::new);
-            high.clear();
-            high.extend_from_slice(page.key(index));
-        }
-        let child = self.frame(page.child(index))?;
-        let below = child.latch.read();
-        check_level(frame.id, &page, child.id, &below)?;
-        drop(page);
-        self.find_leaf_and_bounds(&child, below, aim, bounds, look)
+        Ok((page, floor))
+    }
+
+    /// The leaves that a scan comes to next and that are not in memory.
+    fn children_ahead(
+        &self,
+        page: &Page,
+        index: usize,
+        aim: Aim<'_>,
+        range: &KeyRange,
+    ) -> Vec<(PageId, Word)> {
+        let forward = matches!(aim, Aim::At(_));
+        let is_wanted = |at: &usize| match (forward, &range.end) {
+            (true, Some(end)) => page.key(*at - 1) < end.as_slice(),
+            (true, None) => true,
+            (false, _) => page.key(*at) > range.start.as_slice(),
+        };
+        let next: Box<dyn Iterator<Item = usize>> = match forward {
+            true => Box::new(index + 1..=page.count()),
+            false => Box::new((0..index).rev()),
+        };
+        next.take(SCAN_AHEAD_PAGES)
+            .take_while(is_wanted)
+            .map(|at| page.child(at))
+            .map(|id| (id, self.pager.cache.word(id)))
+            .filter(|(_, word)| !word.is_resident())
+            .collect()
     }
 
     /// Appends the row of the newest version at or below `at`; returns that version and whether it
@@ -288,7 +415,7 @@ impl Store {
         slot: usize,
         at: Lsn,
         row: &mut Vec<u8>,
-    ) -> Result<Option<(Lsn, bool)>> {
+    ) -> Found<Option<(Lsn, bool)>> {
         let cell = page.leaf_cell(slot);
         let shown_at = |lsn: Lsn| self.bulks.visible_from(lsn).filter(|from| *from <= at);
         if let Some(from) = shown_at(cell.lsn) {
@@ -297,7 +424,7 @@ impl Store {
         }
         let mut undo = cell.undo;
         loop {
-            let found = self.undo.with(undo, |version| {
+            let found = self.pager.undo.with(undo, |version| {
                 let from = shown_at(version.lsn);
                 let value = from.map(|_| match &version.value {
                     OwnedValue::Inline(bytes) => {
@@ -324,44 +451,70 @@ impl Store {
         Ok(None)
     }
 
+    /// The version in a slot that is shown now, and its row; reads on the spot what it needs.
+    pub(crate) fn read_shown(
+        &self,
+        page: &Page,
+        slot: usize,
+    ) -> Result<(Option<(Lsn, bool)>, Vec<u8>)> {
+        let mut row = Vec::new();
+        let _visit = self.pager.visit();
+        loop {
+            row.clear();
+            match self.read_version(page, slot, Lsn::MAX, &mut row) {
+                Ok(shown) => return Ok((shown, row)),
+                Err(Stop::Miss(miss)) => self.pager.fetch(miss)?,
+                Err(Stop::Gone) => return Err(Error::internal("a version of a row has no tree")),
+                Err(Stop::Error(error)) => return Err(error),
+            }
+        }
+    }
+
     /// Appends a value to `row`; false for a tombstone. The latch of its leaf is held.
-    fn read_value(&self, value: Value<'_>, row: &mut Vec<u8>) -> Result<bool> {
+    fn read_value(&self, value: Value<'_>, row: &mut Vec<u8>) -> Found<bool> {
         match value {
             Value::Tombstone => return Ok(false),
             Value::Inline(bytes) => row.extend_from_slice(bytes),
-            Value::Overflow { first, len } => {
-                let expected = row.len() + len as usize;
-                row.reserve(len as usize);
-                let mut id = first;
-                while id != PageId::NONE && row.len() < expected {
-                    let frame = self.frame(id)?;
-                    let page = frame.latch.read();
-                    if !page.is_kind(PageKind::Overflow) {
-                        break;
-                    }
-                    row.extend_from_slice(page.content());
-                    id = page.link();
-                }
-                if row.len() != expected || id != PageId::NONE {
-                    return Err(Error::corrupted(format!(
-                        "the long row at page {} does not have {len} bytes",
-                        first.0
-                    )));
-                }
-            }
+            Value::Overflow { first, len } => self.read_long(first, len, row)?,
         }
         Ok(true)
+    }
+
+    fn read_long(&self, first: PageId, len: u32, row: &mut Vec<u8>) -> Found<()> {
+        let cache = &self.pager.cache;
+        let words = overflow_pages(first, len).map(|id| (id, cache.word(id)));
+        let needed: Vec<_> = words.filter(|(_, word)| !word.is_resident()).collect();
+        if !needed.is_empty() {
+            return Err(Stop::Miss(Miss {
+                needed,
+                ahead: Vec::new(),
+                touch: Touch::Scan,
+            }));
+        }
+        let expected = row.len() + len as usize;
+        row.reserve(len as usize);
+        for id in overflow_pages(first, len) {
+            let page = self.pager.find(id, Touch::Scan)?;
+            if page.is_kind(PageKind::Overflow) {
+                row.extend_from_slice(page.content());
+            }
+        }
+        if row.len() != expected {
+            let message = format!("the long row at page {} has not {len} bytes", first.0);
+            return Err(Error::corrupted(message).into());
+        }
+        Ok(())
     }
 }
 
 /// Asserts that a child is one level below its parent: pages of a damaged file may form a circle.
-fn check_level(parent: PageId, above: &Page, child: PageId, below: &Page) -> Result<()> {
+fn check_level(above: &Page, child: PageId, below: &Page) -> Result<()> {
     if below.level() + 1 == above.level() && (below.is_leaf() || below.is_kind(PageKind::Inner)) {
         return Ok(());
     }
     Err(Error::corrupted(format!(
         "page {} at level {} has child {} at level {}",
-        parent.0,
+        above.id(),
         above.level(),
         child.0,
         below.level()
@@ -372,6 +525,8 @@ fn check_level(parent: PageId, above: &Page, child: PageId, below: &Page) -> Res
 struct Progress {
     left: Option<KeyRange>,
     full: bool,
+    /// What must come into memory before the rest can be read.
+    missing: Option<Miss>,
 }
 
 struct Scan<'a> {
@@ -389,97 +544,113 @@ impl Scan<'_> {
         self.batch.len() >= self.limit || self.bytes >= SCAN_BYTES_MAX
     }
 
-    /// Takes the entry in a slot if its row is visible.
-    fn take(&mut self, page: &Page, slot: usize) -> Result<()> {
-        self.row.clear();
-        let found = self
-            .store
-            .read_version(page, slot, self.at, &mut self.row)?;
-        if let Some((_, true)) = found {
-            let key = page.key(slot);
-            self.batch.push(key, &self.row);
-            self.bytes += key.len() + self.row.len();
+    fn progress(&self, left: Option<KeyRange>) -> Progress {
+        Progress {
+            left,
+            full: self.is_full(),
+            missing: None,
         }
-        Ok(())
     }
 
-    fn visit(&mut self, page: &Page) {
-        self.owes = self.owes.max(self.store.bulks.owes(page.lsn(), self.at));
+    /// Takes the entry in a slot if its row is visible; tells what is not in memory.
+    fn take(&mut self, page: &Page, slot: usize) -> Result<Option<Miss>> {
+        self.row.clear();
+        let found = self.store.read_version(page, slot, self.at, &mut self.row);
+        match found {
+            Ok(Some((_, true))) => {
+                let key = page.key(slot);
+                self.batch.push(key, &self.row);
+                self.bytes += key.len() + self.row.len();
+                Ok(None)
+            }
+            Ok(_) => Ok(None),
+            Err(Stop::Miss(miss)) => Ok(Some(miss)),
+            Err(Stop::Error(error)) => Err(error),
+            Err(Stop::Gone) => Err(Error::internal("a version of a row has no tree")),
+        }
+    }
+
+    fn visit(&mut self, page: &Page, floor: Lsn) {
+        let owes = self.store.bulks.owes(page.lsn().max(floor), self.at);
+        self.owes = self.owes.max(owes);
     }
 
     /// Reads the leaf in which the range begins.
-    fn forward(&mut self, tree: &Tree, range: &KeyRange) -> Result<Progress> {
+    fn forward(&mut self, tree: &Tree, range: &KeyRange) -> Found<Progress> {
         let mut bounds = Bounds::default();
         let aim = Aim::At(&range.start);
-        let (store, root) = (self.store, tree.root.latch.read());
-        let end = range.end.clone();
-        store.find_leaf_and_bounds(&tree.root, root, aim, &mut bounds, &mut |page, bounds| {
-            self.visit(page);
-            let (Ok(first) | Err(first)) = page.search(&range.start);
-            for slot in first..page.count() {
-                let key = page.key(slot);
-                if end.as_deref().is_some_and(|end| key >= end) {
-                    let full = self.is_full();
-                    return Ok(Progress { left: None, full });
-                }
-                if self.is_full() {
-                    let start = key.to_vec();
-                    let end = end.clone();
-                    let left = Some(KeyRange { start, end });
-                    return Ok(Progress { left, full: true });
-                }
-                self.take(page, slot)?;
+        let store = self.store;
+        let (page, floor) = store.find_leaf_and_bounds(tree, aim, range, &mut bounds)?;
+        self.visit(&page, floor);
+        let end = range.end.as_deref();
+        let rest_from = |start: Key| KeyRange {
+            start,
+            end: range.end.clone(),
+        };
+        let (Ok(first) | Err(first)) = page.search(&range.start);
+        for slot in first..page.count() {
+            let key = page.key(slot);
+            if end.is_some_and(|end| key >= end) {
+                return Ok(self.progress(None));
             }
-            let start = bounds.high.clone();
-            let start = start.filter(|start| end.as_ref().is_none_or(|end| start < end));
-            let left = start.map(|start| KeyRange {
-                start,
-                end: end.clone(),
-            });
-            let full = self.is_full();
-            Ok(Progress { left, full })
-        })
+            if self.is_full() {
+                return Ok(self.progress(Some(rest_from(key.to_vec()))));
+            }
+            if let Some(miss) = self.take(&page, slot)? {
+                let progress = self.progress(Some(rest_from(key.to_vec())));
+                let missing = Some(miss);
+                return Ok(Progress {
+                    missing,
+                    ..progress
+                });
+            }
+        }
+        let start = bounds.high;
+        let start = start.filter(|start| end.is_none_or(|end| start.as_slice() < end));
+        Ok(self.progress(start.map(rest_from)))
     }
 
     /// Reads the leaf in which the range ends.
-    fn backward(&mut self, tree: &Tree, range: &KeyRange) -> Result<Progress> {
+    fn backward(&mut self, tree: &Tree, range: &KeyRange) -> Found<Progress> {
         let mut bounds = Bounds::default();
         let aim = range.end.as_deref().map_or(Aim::Last, Aim::Below);
-        let (store, root) = (self.store, tree.root.latch.read());
-        store.find_leaf_and_bounds(&tree.root, root, aim, &mut bounds, &mut |page, bounds| {
-            self.visit(page);
-            let mut slot = match &range.end {
-                None => page.count(),
-                Some(end) => {
-                    let (Ok(slot) | Err(slot)) = page.search(end);
-                    slot
-                }
-            };
-            while slot > 0 {
-                slot -= 1;
-                let key = page.key(slot);
-                if key < range.start.as_slice() {
-                    let full = self.is_full();
-                    return Ok(Progress { left: None, full });
-                }
-                if self.is_full() {
-                    // This key is not read yet: the range ends just behind it.
-                    let mut end = key.to_vec();
-                    end.push(0);
-                    let left = Some(KeyRange {
-                        start: range.start.clone(),
-                        end: Some(end),
-                    });
-                    return Ok(Progress { left, full: true });
-                }
-                self.take(page, slot)?;
+        let store = self.store;
+        let (page, floor) = store.find_leaf_and_bounds(tree, aim, range, &mut bounds)?;
+        self.visit(&page, floor);
+        let rest_to = |end: Key| KeyRange {
+            start: range.start.clone(),
+            end: Some(end),
+        };
+        let mut slot = match &range.end {
+            None => page.count(),
+            Some(end) => {
+                let (Ok(slot) | Err(slot)) = page.search(end);
+                slot
             }
-            let left = (bounds.low > range.start).then(|| KeyRange {
-                start: range.start.clone(),
-                end: Some(bounds.low.clone()),
-            });
-            let full = self.is_full();
-            Ok(Progress { left, full })
-        })
+        };
+        while slot > 0 {
+            slot -= 1;
+            let key = page.key(slot);
+            if key < range.start.as_slice() {
+                return Ok(self.progress(None));
+            }
+            let is_full = self.is_full();
+            let missing = match is_full {
+                true => None,
+                false => self.take(&page, slot)?,
+            };
+            if is_full || missing.is_some() {
+                // This key is not read yet: the range ends just behind it.
+                let mut end = key.to_vec();
+                end.push(0);
+                let progress = self.progress(Some(rest_to(end)));
+                return Ok(Progress {
+                    missing,
+                    ..progress
+                });
+            }
+        }
+        let left = (bounds.low > range.start).then(|| rest_to(bounds.low));
+        Ok(self.progress(left))
     }
 }

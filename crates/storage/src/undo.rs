@@ -33,7 +33,7 @@ impl UndoId {
 pub(crate) enum OwnedValue {
     Tombstone,
     Inline(Box<[u8]>),
-    /// The version owns the chain of pages.
+    /// The version owns the pages.
     Overflow {
         first: PageId,
         len: u32,
@@ -134,6 +134,11 @@ impl UndoStore {
     /// Looks at a version, if it is still there.
     pub(crate) fn with<R>(&self, id: UndoId, look: impl FnOnce(&Version) -> R) -> Option<R> {
         self.slab.read().get(id).map(look)
+    }
+
+    /// Whether a version is still there.
+    pub(crate) fn is_there(&self, id: UndoId) -> bool {
+        id != UndoId::NONE && self.slab.read().get(id).is_some()
     }
 
     /// Gives a version back, if it is still there.

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use base::env::{Reactor, TaskStart};
+use base::env::{Reactor, TaskStart, PAGE_REACTORS};
 use base::sync::Mutex;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::sync::Notify;
@@ -36,6 +36,7 @@ pub struct Reactors {
     group: Mailbox,
     log: Mailbox,
     background: Mailbox,
+    pages: Vec<Mailbox>,
 }
 
 /// Where other threads leave tasks for a reactor.
@@ -54,6 +55,9 @@ impl Reactors {
             group: thread(Reactor::Group, Duration::ZERO)?,
             log: thread(Reactor::Log, Duration::ZERO)?,
             background: thread(Reactor::Background, Duration::ZERO)?,
+            pages: (0..PAGE_REACTORS)
+                .map(|index| thread(Reactor::Pages(index), Duration::ZERO))
+                .collect::<io::Result<_>>()?,
         })
     }
 
@@ -73,6 +77,7 @@ impl Reactors {
             Reactor::Group => &self.group,
             Reactor::Log => &self.log,
             Reactor::Background => &self.background,
+            Reactor::Pages(index) => &self.pages[index % self.pages.len()],
         };
         // A reactor ends only with the process.
         let _ = mailbox.0.lock().send(start);
@@ -87,11 +92,12 @@ fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
         Reactor::Group => ("group".to_owned(), STACK_BYTES),
         Reactor::Log => ("log".to_owned(), STACK_BYTES),
         Reactor::Background => ("background".to_owned(), STACK_BYTES),
+        Reactor::Pages(index) => (format!("pages-{index}"), STACK_BYTES),
     };
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_time();
-    if reactor != Reactor::Log {
-        // The log's thread has no sockets: without them it sleeps on a futex, which wakes faster.
+    if !matches!(reactor, Reactor::Log | Reactor::Pages(_)) {
+        // These threads have no sockets: without them they sleep on a futex, which wakes faster.
         builder.enable_io();
     }
     let runtime = builder.build()?;

@@ -16,7 +16,10 @@ const OWNER: Owner = Owner {
 const T: TreeId = TreeId(20_000);
 
 fn open(env: &Arc<TestEnv>) -> Arc<Store> {
-    let options = StoreOptions { owner: OWNER };
+    let options = StoreOptions {
+        owner: OWNER,
+        cache_bytes: 8 * 8_192,
+    };
     block_on(Store::open(env.clone(), "g1", options)).unwrap()
 }
 

@@ -1,0 +1,840 @@
+//! Pages that are not in memory: where they are, who reads them, and what leaves when there is no
+//! room.
+//!
+//! A page that nobody needs in memory is in one of two places:
+//!
+//! - where the page map of the published checkpoint says, if it has not changed since;
+//! - else *away*: in a block of the store's file that no superblock names, with its versions in
+//!   flight. Whoever opens the store after a crash finds such a block free.
+//!
+//! ```text
+//!   changed, cold        ──write──►  away ──touched again──► in memory
+//!                                     └──the next checkpoint──► named by the map as it is
+//!   as published, cold   ──forget──►  in the map ──touched again──► in memory
+//! ```
+//!
+//! So a page that leaves with changes is written once: if it needs no history when it leaves, the
+//! checkpoint that is next to write it takes over its block.
+//!
+//! # Misses
+//! Readers never read from the disk themselves. Where a page is not in memory they give up all
+//! latches, and return a [`Miss`]; whoever called waits for it with no latch and no thread
+//! ([`Pager::fetch`]), on the reactors for pages, and begins anew under a [`Visit`], which keeps
+//! what was found so far. Where nobody can wait (a latch is held, or there is no coroutine) the page
+//! is read on the spot.
+//!
+//! # What leaves
+//! A clock goes over the frames; a page that was asked for since the hand last passed gets warmer,
+//! one that was not gets colder, and a cold one leaves. What a scan has read stands in a queue of
+//! its own and leaves first, in the order in which it came, unless somebody asks for it: so a scan
+//! of a table larger than memory needs few frames and takes none from others. A task on the
+//! reactors for pages keeps some frames free; who needs one and finds none makes room himself.
+//!
+//! # Invariants
+//! - A page that is not in memory is as its away block says, or else as the map says.
+//! - An away block is written wholly before its page leaves memory; no block is freed that the
+//!   checkpoint being written has taken over.
+//! - The limit is kept but for what visits, latches and a full disk hold: then there are more.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use base::env::{Env, LocalBoxFuture, Reactor, PAGE_REACTORS};
+use base::hash::{HashMap, HashSet};
+use base::sync::{latches_held, Event, Mutex, MutexGuard};
+use base::{coro, Error, ErrorClass, Lsn, Result, SqlState};
+
+use crate::cache::{PageCache, PageRead, PageWrite, Touch, Visit, Word};
+use crate::file::StoreFile;
+use crate::page::{Page, PageId};
+use crate::superblock::BlockRef;
+use crate::undo::UndoStore;
+
+/// Pages that leave at one time, and whose blocks are written together.
+const BATCH_PAGES: usize = 32;
+
+/// Pages that leave at one time when somebody waits for room.
+const FOREGROUND_PAGES: usize = 4;
+
+/// Pages that are looked at under one latch when a checkpoint is published.
+const PLACES_PER_TURN: usize = 256;
+
+/// The fewest pages that a store keeps room for: the ways of a few who read and write at once.
+pub const CACHE_PAGES_MIN: usize = if cfg!(test) { 4 } else { 16 };
+
+/// Pages that somebody looked for and that are not in memory.
+#[derive(Debug)]
+pub(crate) struct Miss {
+    /// What he needs before he can go on.
+    pub(crate) needed: Vec<(PageId, Word)>,
+    /// What he will need soon.
+    pub(crate) ahead: Vec<(PageId, Word)>,
+    pub(crate) touch: Touch,
+}
+
+/// How a checkpoint comes by a page that is not in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Adoption {
+    /// It has the page's block now.
+    Taken(BlockRef),
+    /// The block has versions in flight: the page must be written without.
+    Raw,
+    /// The published checkpoint has it as it is.
+    Published,
+}
+
+impl Miss {
+    pub(crate) fn of(id: PageId, word: Word, touch: Touch) -> Miss {
+        Miss {
+            needed: vec![(id, word)],
+            ahead: Vec::new(),
+            touch,
+        }
+    }
+}
+
+/// Why a reader could not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Miss(Miss),
+    /// The tree has been given back.
+    Gone,
+    Error(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Error(error)
+    }
+}
+
+/// What a reader has found, unless something was not in memory.
+pub(crate) type Found<T> = std::result::Result<T, Stop>;
+
+/// Where a page is that left memory with changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Away {
+    block: BlockRef,
+    /// The epoch of its newest change.
+    epoch: u64,
+    /// It has versions in flight, which no checkpoint may have; the newest of them.
+    history: Option<Lsn>,
+    /// The checkpoint that is being written has taken the block over.
+    adopted: bool,
+}
+
+#[derive(Default)]
+struct Places {
+    away: HashMap<PageId, Away>,
+    /// Pages of old versions, of which the next checkpoint knows nothing.
+    retired: HashSet<PageId>,
+}
+
+/// Where the search for what should leave stands.
+#[derive(Default)]
+struct Clock {
+    hand: u32,
+}
+
+/// Somebody's wait for pages.
+#[derive(Debug, Default)]
+struct Wait {
+    left: AtomicUsize,
+    error: Mutex<Option<Error>>,
+    done: Event,
+}
+
+struct Request {
+    id: PageId,
+    word: Word,
+    touch: Touch,
+    waiting: Vec<Arc<Wait>>,
+}
+
+#[derive(Default)]
+struct Requests {
+    queue: VecDeque<PageId>,
+    /// By page: those in the queue and those being read.
+    by_page: HashMap<PageId, Request>,
+    /// Tasks that read.
+    readers: usize,
+}
+
+/// What the cache has done since the store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Pages in memory.
+    pub resident: usize,
+    /// As many as there should be at most.
+    pub limit: usize,
+    /// Pages that were read from the disk.
+    pub reads: u64,
+    /// Pages that left memory.
+    pub evictions: u64,
+    /// Pages that were written to leave memory.
+    pub writes: u64,
+    /// Pages that were read on the spot, because nobody could wait.
+    pub stalls: u64,
+    /// Pages that are away.
+    pub away: usize,
+}
+
+#[derive(Default)]
+struct Counters {
+    reads: AtomicU64,
+    evictions: AtomicU64,
+    writes: AtomicU64,
+    stalls: AtomicU64,
+}
+
+/// Pages, in memory and not.
+pub(crate) struct Pager {
+    env: Arc<dyn Env>,
+    pub(crate) cache: PageCache,
+    pub(crate) file: StoreFile,
+    pub(crate) undo: UndoStore,
+    limit: usize,
+    /// Pages changed in this epoch or before are in the published checkpoint.
+    clean_epoch: AtomicU64,
+    places: Mutex<Places>,
+    clock: Mutex<Clock>,
+    /// Frames of pages that a scan has read, in the order in which they came.
+    cold: Mutex<VecDeque<(u32, PageId)>>,
+    requests: Mutex<Requests>,
+    evicting: AtomicBool,
+    counters: Counters,
+}
+
+impl std::fmt::Debug for Pager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Pager({:?})", self.stats())
+    }
+}
+
+impl Pager {
+    pub(crate) fn new(env: Arc<dyn Env>, file: StoreFile, limit: usize) -> Pager {
+        Pager {
+            env,
+            cache: PageCache::new(),
+            file,
+            undo: UndoStore::default(),
+            limit: limit.max(CACHE_PAGES_MIN),
+            clean_epoch: AtomicU64::new(0),
+            places: Mutex::default(),
+            clock: Mutex::default(),
+            cold: Mutex::default(),
+            requests: Mutex::default(),
+            evicting: AtomicBool::new(false),
+            counters: Counters::default(),
+        }
+    }
+
+    pub(crate) fn stats(&self) -> CacheStats {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        CacheStats {
+            resident: self.cache.resident(),
+            limit: self.limit,
+            reads: count(&self.counters.reads),
+            evictions: count(&self.counters.evictions),
+            writes: count(&self.counters.writes),
+            stalls: count(&self.counters.stalls),
+            away: self.places.lock().away.len(),
+        }
+    }
+
+    /// Pages that are away, and how.
+    #[cfg(test)]
+    pub(crate) fn away(&self) -> Vec<(PageId, String)> {
+        let places = self.places.lock();
+        let clean = self.clean_epoch.load(Ordering::Acquire);
+        let tell = |(id, away): (&PageId, &Away)| {
+            let (place, retired) = (self.file.place(*id), places.retired.contains(id));
+            let told = format!("{away:?} of {clean}, published {place:?}, retired {retired}");
+            (*id, told)
+        };
+        places.away.iter().map(tell).collect()
+    }
+
+    /// Keeps what is touched from now on in memory while it lives.
+    pub(crate) fn visit(&self) -> Visit<'_> {
+        self.cache.visit()
+    }
+
+    /// A page in memory, to be changed; read on the spot if it is not there.
+    pub(crate) fn write(self: &Arc<Self>, id: PageId) -> Result<PageWrite<'_>> {
+        loop {
+            if let Some(page) = self.cache.write(id) {
+                return Ok(page);
+            }
+            self.load_here(id, self.cache.word(id), Touch::Point)?;
+        }
+    }
+
+    /// Adds a page that nobody has seen yet.
+    pub(crate) fn insert(self: &Arc<Self>, id: PageId, page: Page) -> Result<()> {
+        // The one writer does not wait for others' pages to be written, unless there are too many.
+        if self.cache.resident() < self.limit + self.excess() {
+            self.evict_beside_if_full();
+        } else {
+            self.make_room()?;
+        }
+        self.cache.insert(id, page);
+        Ok(())
+    }
+
+    /// A page in memory; read on the spot if it is not there.
+    pub(crate) fn read_here(self: &Arc<Self>, id: PageId) -> Result<PageRead<'_>> {
+        loop {
+            if let Some(page) = self.cache.read(id, Touch::Point) {
+                return Ok(page);
+            }
+            self.load_here(id, self.cache.word(id), Touch::Point)?;
+        }
+    }
+
+    /// A page if it is in memory.
+    pub(crate) fn find(&self, id: PageId, touch: Touch) -> Found<PageRead<'_>> {
+        let page = self.cache.read(id, touch);
+        page.ok_or_else(|| Stop::Miss(Miss::of(id, self.cache.word(id), touch)))
+    }
+
+    /// Forgets a page that no longer exists.
+    pub(crate) fn forget(&self, id: PageId) {
+        self.cache.remove(id);
+        let mut places = self.places.lock();
+        places.retired.remove(&id);
+        if let Some(away) = places.away.remove(&id) {
+            self.free(&away);
+        }
+    }
+
+    fn free(&self, away: &Away) {
+        if !away.adopted {
+            self.file.free_published(vec![away.block.location]);
+        }
+    }
+
+    /// The pages of a long row are those of an old version now: the next checkpoint frees their
+    /// places, and they are still needed.
+    pub(crate) fn retire(&self, id: PageId) {
+        self.places.lock().retired.insert(id);
+    }
+
+    /// Ends a [`Pager::retire`].
+    pub(crate) fn restore(&self, id: PageId) {
+        self.places.lock().retired.remove(&id);
+    }
+
+    /// Content of a page wherever it is, which stays there. Nobody changes it meanwhile.
+    pub(crate) fn copy_of(&self, id: PageId) -> Result<Page> {
+        loop {
+            if let Some(page) = self.cache.read(id, Touch::Scan) {
+                return Ok(page.clone());
+            }
+            if let Some(page) = self.read(id, self.cache.word(id))? {
+                return Ok(page);
+            }
+        }
+    }
+}
+
+// Reading.
+impl Pager {
+    fn source(&self, id: PageId) -> Option<(BlockRef, u64)> {
+        let away = self.places.lock().away.get(&id).copied();
+        match away {
+            Some(away) => Some((away.block, away.epoch)),
+            None => {
+                let block = self.file.place(id);
+                (block.location != 0).then_some((block, 0))
+            }
+        }
+    }
+
+    /// Reads a page from the disk; nothing if the table does not say `word` any more.
+    fn read(&self, id: PageId, word: Word) -> Result<Option<Page>> {
+        loop {
+            let source = self.source(id);
+            let page = match source {
+                None => Err(Error::corrupted(format!("page {} is not there", id.0))),
+                Some((block, _)) => self.file.read_block(block, u64::from(id.0)),
+            };
+            if self.cache.word(id) != word {
+                return Ok(None);
+            }
+            match (page, source) {
+                (Ok(mut page), Some((_, epoch))) => {
+                    page.epoch = epoch;
+                    self.counters.reads.fetch_add(1, Ordering::Relaxed);
+                    return Ok(Some(page));
+                }
+                (Err(error), _) if self.source(id) == source => return Err(error),
+                // Its block was given up while it was read: a checkpoint has another.
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads a page into memory, unless the table does not say `word` any more.
+    fn load(self: &Arc<Self>, id: PageId, word: Word, touch: Touch) -> Result<()> {
+        if id == PageId::NONE {
+            return Err(Error::corrupted("a link to no page"));
+        }
+        if word.is_resident() {
+            return Ok(());
+        }
+        let Some(page) = self.read(id, word)? else {
+            return Ok(());
+        };
+        self.make_room()?;
+        if let Some(frame) = self.cache.install(id, word, page) {
+            if touch == Touch::Scan {
+                self.cold.lock().push_back((frame, id));
+            }
+        }
+        Ok(())
+    }
+
+    fn load_here(self: &Arc<Self>, id: PageId, word: Word, touch: Touch) -> Result<()> {
+        self.counters.stalls.fetch_add(1, Ordering::Relaxed);
+        self.load(id, word, touch)
+    }
+
+    /// Gets what was missed into memory; the caller has begun a visit and tries again. Waits
+    /// inside a coroutine that holds no latch; elsewhere it blocks.
+    pub(crate) fn fetch(self: &Arc<Self>, miss: Miss) -> Result<()> {
+        if coro::inside() && latches_held() == 0 {
+            return coro::wait(self.fetched(miss))?;
+        }
+        for (id, word) in miss.needed {
+            self.load_here(id, word, miss.touch)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Pager::fetch`], for a task.
+    pub(crate) async fn fetched(self: &Arc<Self>, miss: Miss) -> Result<()> {
+        let wait = Arc::new(Wait {
+            left: AtomicUsize::new(miss.needed.len()),
+            ..Wait::default()
+        });
+        {
+            let mut requests = self.requests.lock();
+            for (id, word) in &miss.needed {
+                self.request(&mut requests, *id, *word, miss.touch, Some(&wait));
+            }
+        }
+        self.prefetch(&miss.ahead, miss.touch);
+        let left = || (wait.left.load(Ordering::SeqCst) == 0).then_some(());
+        wait.done.until(left).await;
+        let error = wait.error.lock().take();
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Has pages read that will be needed soon.
+    pub(crate) fn prefetch(self: &Arc<Self>, pages: &[(PageId, Word)], touch: Touch) {
+        // What comes early must not drive out what is needed now.
+        let room = self.limit / 8;
+        let mut requests = self.requests.lock();
+        for (id, word) in pages.iter().take(room) {
+            if requests.by_page.len() < room.max(PAGE_REACTORS) {
+                self.request(&mut requests, *id, *word, touch, None);
+            }
+        }
+    }
+
+    fn request(
+        self: &Arc<Self>,
+        requests: &mut MutexGuard<'_, Requests>,
+        id: PageId,
+        word: Word,
+        touch: Touch,
+        wait: Option<&Arc<Wait>>,
+    ) {
+        let requests = &mut **requests;
+        let request = requests.by_page.entry(id).or_insert_with(|| {
+            requests.queue.push_back(id);
+            Request {
+                id,
+                word,
+                touch,
+                waiting: Vec::new(),
+            }
+        });
+        request.waiting.extend(wait.cloned());
+        if requests.readers < PAGE_REACTORS.min(requests.queue.len()) {
+            requests.readers += 1;
+            let (this, reactor) = (self.clone(), requests.readers % PAGE_REACTORS);
+            let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.serve()) };
+            let reactor = Reactor::Pages(reactor);
+            self.env.spawn(reactor, "page reader", Box::new(task));
+        }
+    }
+
+    /// Reads what was asked for until there is nothing more.
+    async fn serve(self: Arc<Self>) {
+        while let Some((id, word, touch)) = self.next_request() {
+            let result = self.load(id, word, touch);
+            let request = self.requests.lock().by_page.remove(&id);
+            if let Err(error) = &result {
+                if error.class() == ErrorClass::Node {
+                    self.env.stop_node(&error.to_string());
+                }
+            }
+            for wait in request.into_iter().flat_map(|request| request.waiting) {
+                if let Err(error) = &result {
+                    wait.error.lock().get_or_insert_with(|| error.clone());
+                }
+                if wait.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    wait.done.notify_all();
+                }
+            }
+            yield_once().await;
+        }
+    }
+
+    fn next_request(&self) -> Option<(PageId, Word, Touch)> {
+        let mut requests = self.requests.lock();
+        let next = requests.queue.pop_front();
+        let request = next.and_then(|id| requests.by_page.get(&id));
+        let found = request.map(|request| (request.id, request.word, request.touch));
+        if found.is_none() {
+            requests.readers -= 1;
+        }
+        found
+    }
+}
+
+/// Gives others their turn.
+async fn yield_once() {
+    let mut yielded = false;
+    std::future::poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
+        true => std::task::Poll::Ready(()),
+        false => {
+            cx.waker().wake_by_ref();
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// A page that is written to leave.
+struct Leaving {
+    frame: u32,
+    id: PageId,
+    word: Word,
+    page: Page,
+}
+
+/// What becomes of a page that should leave.
+enum Fate {
+    /// It is as the map or its away block says.
+    Forgotten,
+    Written,
+}
+
+// Making room.
+impl Pager {
+    /// Pages fewer than the limit that the task in the background keeps.
+    fn reserve(&self) -> usize {
+        (self.limit / 32).clamp(1, 4 * BATCH_PAGES)
+    }
+
+    /// Sees to it that there is room for one more page.
+    fn make_room(self: &Arc<Self>) -> Result<()> {
+        let resident = self.cache.resident();
+        self.evict_beside_if_full();
+        if resident < self.limit {
+            return Ok(());
+        }
+        // Somebody else is at it: a few more than the limit do no harm.
+        let mut clock = match self.clock.try_lock() {
+            Some(clock) => clock,
+            None if resident < self.limit + self.excess() => return Ok(()),
+            None => self.clock.lock(),
+        };
+        self.evict(&mut clock, FOREGROUND_PAGES)?;
+        Ok(())
+    }
+
+    /// Pages above the limit that may be there for a moment.
+    fn excess(&self) -> usize {
+        self.limit / 8 + BATCH_PAGES
+    }
+
+    /// Has room made by a task, if there is little and none is at it.
+    fn evict_beside_if_full(self: &Arc<Self>) {
+        if self.cache.resident() + self.reserve() / 2 < self.limit
+            || self.evicting.swap(true, Ordering::AcqRel)
+        {
+            return;
+        }
+        let this = self.clone();
+        let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.keep_room()) };
+        self.env
+            .spawn(Reactor::Pages(0), "page writer", Box::new(task));
+    }
+
+    async fn keep_room(self: Arc<Self>) {
+        loop {
+            let most = self.limit - self.reserve();
+            let want = self.cache.resident().saturating_sub(most);
+            let left = match want {
+                0 => Ok(0),
+                _ => self.evict(&mut self.clock.lock(), want.min(BATCH_PAGES)),
+            };
+            match left {
+                Ok(0) => break,
+                Ok(_) => yield_once().await,
+                Err(error) => {
+                    self.env.stop_node(&error.to_string());
+                    break;
+                }
+            }
+        }
+        self.evicting.store(false, Ordering::Release);
+    }
+
+    /// Makes so many pages leave; fewer when too many are in use.
+    fn evict(&self, clock: &mut Clock, want: usize) -> Result<usize> {
+        self.cache.next_era();
+        // Once around for each degree of heat, and once more.
+        let mut steps = 5 * self.cache.frames_end() as usize;
+        let mut left = 0;
+        while left < want {
+            let batch = (want - left).min(BATCH_PAGES);
+            let chosen = self.choose(clock, batch, &mut steps);
+            if chosen.is_empty() {
+                break;
+            }
+            left += match self.evict_frames(&chosen) {
+                // What is as it was on disk may leave even now.
+                Err(error) if error.state() == SqlState::DISK_FULL => 0,
+                left => left?,
+            };
+        }
+        Ok(left)
+    }
+
+    /// Chooses pages that should leave.
+    fn choose(&self, clock: &mut Clock, count: usize, steps: &mut usize) -> Vec<u32> {
+        let mut chosen = Vec::with_capacity(count);
+        {
+            let mut cold = self.cold.lock();
+            let mut tries = cold.len().saturating_sub(self.limit / 8).min(2 * count);
+            while chosen.len() < count && tries > 0 {
+                tries -= 1;
+                let Some((frame, id)) = cold.pop_front() else {
+                    break;
+                };
+                // Who is asked for is the clock's affair from now on.
+                if self.cache.is_hot(frame, id) == Some(false) {
+                    chosen.push(frame);
+                }
+            }
+        }
+        let end = self.cache.frames_end();
+        while chosen.len() < count && *steps > 0 && end > 0 {
+            *steps -= 1;
+            clock.hand = (clock.hand + 1) % end;
+            if self.cache.is_cold(clock.hand) {
+                chosen.push(clock.hand);
+            }
+        }
+        chosen
+    }
+
+    fn fate(&self, id: PageId, page: &Page) -> Fate {
+        let is_away = self.places.lock().away.contains_key(&id);
+        let is_unchanged = page.version == 0 && is_away;
+        let is_published = page.epoch <= self.clean_epoch.load(Ordering::Acquire);
+        if is_unchanged
+            || is_published && self.file.place(id).location != 0 && !page.has_history(&self.undo)
+        {
+            return Fate::Forgotten;
+        }
+        Fate::Written
+    }
+
+    /// Makes pages leave, as far as they may; returns how many have.
+    fn evict_frames(&self, frames: &[u32]) -> Result<usize> {
+        let mut left = 0;
+        let mut changed: Vec<Leaving> = Vec::new();
+        for frame in frames {
+            let is_gone = self.cache.try_evict(*frame, |id, word, page| {
+                match self.fate(id, page) {
+                    Fate::Forgotten => {
+                        self.note_forgotten(id, page);
+                        return true;
+                    }
+                    Fate::Written => changed.push(Leaving {
+                        frame: *frame,
+                        id,
+                        word,
+                        page: page.clone(),
+                    }),
+                }
+                false
+            });
+            left += usize::from(is_gone);
+        }
+        if changed.is_empty() {
+            self.counters
+                .evictions
+                .fetch_add(left as u64, Ordering::Relaxed);
+            return Ok(left);
+        }
+        changed.sort_unstable_by_key(|leaving| leaving.id);
+        let locations = self.file.allocate(changed.len())?;
+        let mut away = Vec::with_capacity(changed.len());
+        for (leaving, location) in changed.iter_mut().zip(&locations) {
+            let page = &mut leaving.page;
+            let history = page.forget_history(&self.undo);
+            let (location, crc) = (*location, page.stamp());
+            away.push(Away {
+                block: BlockRef { location, crc },
+                epoch: page.epoch,
+                history,
+                adopted: false,
+            });
+        }
+        let contents: Vec<(u32, &[u8])> = changed
+            .iter()
+            .zip(&locations)
+            .map(|(leaving, location)| (*location, &leaving.page.bytes()[..]))
+            .collect();
+        self.file.write(&contents)?;
+        for (leaving, away) in changed.iter().zip(&away) {
+            let is_gone = self.cache.try_evict(leaving.frame, |_, word, current| {
+                let is_same = word == leaving.word && current.version == leaving.page.version;
+                if is_same {
+                    self.note_away(leaving.id, *away);
+                }
+                is_same
+            });
+            left += usize::from(is_gone);
+            if !is_gone {
+                self.file.free_unpublished([away.block.location]);
+            }
+        }
+        let count = changed.len() as u64;
+        self.counters.writes.fetch_add(count, Ordering::Relaxed);
+        self.counters
+            .evictions
+            .fetch_add(left as u64, Ordering::Relaxed);
+        Ok(left)
+    }
+
+    /// A page leaves that is as its block says: an away block of what it was before goes.
+    fn note_forgotten(&self, id: PageId, page: &Page) {
+        if page.version == 0 {
+            return;
+        }
+        if let Some(away) = self.places.lock().away.remove(&id) {
+            self.free(&away);
+        }
+    }
+
+    fn note_away(&self, id: PageId, away: Away) {
+        if let Some(before) = self.places.lock().away.insert(id, away) {
+            self.free(&before);
+        }
+    }
+}
+
+// What checkpoints do with pages that are away.
+impl Pager {
+    /// Lets the checkpoint that is being written take over the block of a page that is not in
+    /// memory, as it is there.
+    pub(crate) fn adopt(&self, id: PageId) -> Adoption {
+        let mut places = self.places.lock();
+        match places.away.get_mut(&id) {
+            Some(away) if away.history.is_some() => Adoption::Raw,
+            Some(away) => {
+                away.adopted = true;
+                Adoption::Taken(away.block)
+            }
+            None => Adoption::Published,
+        }
+    }
+
+    /// A checkpoint that has written pages to these blocks was given up: which of them are free.
+    pub(crate) fn give_up<'a>(
+        &self,
+        moved: impl Iterator<Item = (&'a PageId, &'a BlockRef)>,
+    ) -> Vec<u32> {
+        let mut places = self.places.lock();
+        let is_free = |(id, block): &(&PageId, &BlockRef)| match places.away.get_mut(id) {
+            Some(away) if away.adopted && away.block == **block => {
+                away.adopted = false;
+                false
+            }
+            _ => true,
+        };
+        moved
+            .filter(is_free)
+            .map(|(_, block)| block.location)
+            .collect()
+    }
+
+    /// The checkpoint of an epoch is published: pages are where it has put them. Returns the blocks
+    /// that are free.
+    pub(crate) fn publish(
+        &self,
+        changes: &std::collections::BTreeMap<PageId, BlockRef>,
+        next_page: u32,
+        (epoch, released): (u64, Lsn),
+    ) -> Vec<u32> {
+        let mut free;
+        let mut away: Vec<PageId>;
+        {
+            let mut places = self.places.lock();
+            let mut kept: HashSet<u32> = HashSet::default();
+            for id in changes.iter().filter(|(_, b)| b.location == 0).map(|c| c.0) {
+                let before = self.file.place(*id);
+                let is_needed = before.location != 0 && places.retired.contains(id);
+                if is_needed && !places.away.contains_key(id) {
+                    kept.insert(before.location);
+                    let away = Away {
+                        block: before,
+                        epoch: 0,
+                        history: None,
+                        adopted: false,
+                    };
+                    places.away.insert(*id, away);
+                }
+            }
+            free = self.file.update_map(changes, next_page);
+            free.retain(|block| !kept.contains(block));
+            self.clean_epoch.store(epoch, Ordering::Release);
+            away = places.away.keys().copied().collect();
+        }
+        away.sort_unstable();
+        for ids in away.chunks(PLACES_PER_TURN) {
+            let mut places = self.places.lock();
+            free.extend(
+                ids.iter()
+                    .filter_map(|id| self.settle(&mut places, *id, epoch, released)),
+            );
+        }
+        free
+    }
+
+    /// Forgets where a page is away if the map has it as it is there; returns its block if that is
+    /// free.
+    fn settle(&self, places: &mut Places, id: PageId, epoch: u64, released: Lsn) -> Option<u32> {
+        let away = *places.away.get(&id)?;
+        let published = self.file.place(id);
+        if away.adopted && published == away.block {
+            places.away.remove(&id);
+            return None;
+        }
+        let is_same = away.epoch <= epoch && away.history.is_none_or(|lsn| lsn <= released);
+        if away.adopted || !is_same || published.location == 0 || places.retired.contains(&id) {
+            return None;
+        }
+        places.away.remove(&id);
+        Some(away.block.location)
+    }
+}
