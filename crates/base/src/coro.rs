@@ -243,6 +243,12 @@ pub fn inside() -> bool {
     CURRENT.with(|current| current.get().is_some())
 }
 
+/// A number that tells the coroutine at work from all others of its thread that live; 0 outside
+/// coroutines. For what belongs to a statement and must outlive its waits.
+pub fn number() -> usize {
+    CURRENT.with(|current| current.get().map_or(0, |at| at.yielder.as_ptr().addr()))
+}
+
 /// Runs foreign or deeply recursive code on the thread's own, large stack. Outside a coroutine it
 /// just calls `f`. `f` must not wait.
 pub fn on_thread_stack<R>(f: impl FnOnce() -> R + Send) -> R {

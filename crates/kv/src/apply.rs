@@ -63,11 +63,35 @@ struct Written {
     tree: TreeId,
     key: Key,
     row: Option<Vec<u8>>,
+    /// The row before was read.
+    read: bool,
+}
+
+impl Written {
+    fn place(&self) -> (TreeId, &[u8]) {
+        (self.tree, &self.key)
+    }
 }
 
 impl Derived {
     fn write(&mut self, tree: TreeId, key: Key, row: Option<Vec<u8>>) {
-        self.changes.push(Written { tree, key, row });
+        self.changes.push(Written {
+            tree,
+            key,
+            row,
+            read: false,
+        });
+    }
+
+    /// All keys that change.
+    pub fn keys(&self) -> impl Iterator<Item = (TreeId, &[u8])> {
+        self.changes.iter().map(Written::place)
+    }
+
+    /// Those whose leaves were not looked at.
+    pub fn keys_not_read(&self) -> impl Iterator<Item = (TreeId, &[u8])> {
+        let written = self.changes.iter().filter(|written| !written.read);
+        written.map(Written::place)
     }
 }
 
@@ -321,7 +345,12 @@ fn derive_tree(
         if let Some(indexes) = &indexes {
             derive_entries(indexes, scope, &change.key, (old, new.as_deref()), derived)?;
         }
-        derived.write(tree, change.key.clone(), new);
+        derived.changes.push(Written {
+            tree,
+            key: change.key.clone(),
+            row: new,
+            read: !made,
+        });
     }
     Ok(())
 }
@@ -466,6 +495,12 @@ impl Pieces {
             begun: false,
             next: 0,
         }
+    }
+
+    /// The keys of so many more changes.
+    pub fn next_keys(&self, count: usize) -> impl Iterator<Item = (TreeId, &[u8])> {
+        let next = self.derived.changes[self.next..].iter().take(count);
+        next.map(Written::place)
     }
 
     /// Applies so many more changes; true when those were the last, and the record is applied.

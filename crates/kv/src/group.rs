@@ -39,6 +39,7 @@ mod flush;
 mod handover;
 mod lag;
 mod latch;
+mod leaves;
 mod members;
 mod meta;
 mod outbox;

@@ -61,7 +61,7 @@ const FOREGROUND_PAGES: usize = 4;
 const PLACES_PER_TURN: usize = 256;
 
 /// The fewest pages that a store keeps room for: the ways of a few who read and write at once.
-pub const CACHE_PAGES_MIN: usize = if cfg!(test) { 4 } else { 16 };
+pub const CACHE_PAGES_MIN: usize = 4;
 
 /// Pages that somebody looked for and that are not in memory.
 #[derive(Debug)]
@@ -195,6 +195,8 @@ pub(crate) struct Pager {
     pub(crate) file: StoreFile,
     pub(crate) undo: UndoStore,
     limit: usize,
+    /// How many pages there are.
+    pages: AtomicUsize,
     /// Pages changed in this epoch or before are in the published checkpoint.
     clean_epoch: AtomicU64,
     places: Mutex<Places>,
@@ -214,8 +216,10 @@ impl std::fmt::Debug for Pager {
 
 impl Pager {
     pub(crate) fn new(env: Arc<dyn Env>, file: StoreFile, limit: usize) -> Pager {
+        let mapped = file.map().iter().filter(|b| b.location != 0).count();
         Pager {
             env,
+            pages: AtomicUsize::new(mapped),
             cache: PageCache::new(),
             file,
             undo: UndoStore::default(),
@@ -256,6 +260,11 @@ impl Pager {
         places.away.iter().map(tell).collect()
     }
 
+    /// Whether there is no page that is not in memory now.
+    pub(crate) fn is_all_in_memory(&self) -> bool {
+        self.cache.resident() >= self.pages.load(Ordering::Relaxed)
+    }
+
     /// Keeps what is touched from now on in memory while it lives.
     pub(crate) fn visit(&self) -> Visit<'_> {
         self.cache.visit()
@@ -280,6 +289,7 @@ impl Pager {
             self.make_room()?;
         }
         self.cache.insert(id, page);
+        self.pages.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -302,6 +312,7 @@ impl Pager {
     /// Forgets a page that no longer exists.
     pub(crate) fn forget(&self, id: PageId) {
         self.cache.remove(id);
+        self.pages.fetch_sub(1, Ordering::Relaxed);
         let mut places = self.places.lock();
         places.retired.remove(&id);
         if let Some(away) = places.away.remove(&id) {
@@ -407,6 +418,11 @@ impl Pager {
         if coro::inside() && latches_held() == 0 {
             return coro::wait(self.fetched(miss))?;
         }
+        self.fetch_here(miss)
+    }
+
+    /// As [`Pager::fetch`], and blocks wherever it is called.
+    pub(crate) fn fetch_here(self: &Arc<Self>, miss: Miss) -> Result<()> {
         for (id, word) in miss.needed {
             self.load_here(id, word, miss.touch)?;
         }

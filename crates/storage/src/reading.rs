@@ -44,6 +44,11 @@ impl Store {
         }
     }
 
+    /// Whether there is no page that is not in memory now.
+    pub fn is_all_in_memory(&self) -> bool {
+        self.pager.is_all_in_memory()
+    }
+
     /// Touches the leaves of keys; what of them is not in memory. Never waits.
     ///
     /// # Errors
@@ -103,6 +108,14 @@ impl Store {
     /// As [`Store::get`].
     pub fn fetch(&self, missing: Missing) -> Result<()> {
         self.pager.fetch(missing.0)
+    }
+
+    /// Gets pages into memory and blocks meanwhile, wherever it is called.
+    ///
+    /// # Errors
+    /// XX001 or 58030, fatal for the node.
+    pub fn fetch_here(&self, missing: Missing) -> Result<()> {
+        self.pager.fetch_here(missing.0)
     }
 
     /// As [`Store::fetch`], for a task.

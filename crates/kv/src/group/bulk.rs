@@ -186,8 +186,8 @@ impl Group {
         check_size(record.len())?;
         self.wait_for_the_way()?;
         self.reserve(record.len())?;
-        let mut core = self.lock_to_append()?;
-        let large = is_large(record.len());
+        let (store, large) = (self.store(), is_large(record.len()));
+        let (_visit, mut core) = self.lock_with_leaves(&store, (&derived, large), None)?;
         let position = self.propose(&mut core, open.term, record)?;
         open.begun = true;
         match large {
@@ -219,11 +219,11 @@ impl Group {
         check_size(record.len())?;
         self.wait_for_the_way()?;
         self.reserve(record.len())?;
-        let mut core = self.lock_to_append()?;
+        let large = is_large(record.len());
+        let (_visit, mut core) = self.lock_with_leaves(&store, (&derived, large), None)?;
         if let Some(ticket) = &serial {
             ticket.validate()?;
         }
-        let large = is_large(record.len());
         let position = self.propose(&mut core, open.term, record)?;
         open.begun = false;
         if let Some(ticket) = &serial {

@@ -448,9 +448,11 @@ impl Group {
                 self.apply_beside(core, entry);
                 break;
             }
-            self.apply_entry(core, &entry)?;
-            count += 1;
             bytes += entry.data.len();
+            if !self.apply_or_load(core, entry)? {
+                break;
+            }
+            count += 1;
             if count == most || (most < usize::MAX && bytes > APPLIED_BYTES_PER_TURN) {
                 break;
             }
@@ -468,13 +470,23 @@ impl Group {
         Ok(count)
     }
 
-    fn apply_entry(&self, core: &mut Core, entry: &Entry) -> Result<()> {
-        let position = entry.position();
+    pub(super) fn apply_entry(&self, core: &mut Core, entry: &Entry) -> Result<()> {
+        let timestamp = apply_to(&self.store(), &self.registry, entry)?;
+        self.note_entry(core, entry.position(), timestamp)
+    }
+
+    /// The trees show an entry.
+    pub(super) fn note_entry(
+        &self,
+        core: &mut Core,
+        position: Position,
+        timestamp: Option<Timestamp>,
+    ) -> Result<()> {
         let expected = core.applied.lsn.next();
         assert_eq!(position.lsn, expected, "entries are applied in order");
-        let timestamp = apply_to(&self.store(), &self.registry, entry)?;
         core.timestamp = core.timestamp.max(timestamp.unwrap_or(core.timestamp));
         core.applied = position;
+        self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
         self.begin_wanted_checkpoint(core)
     }
 
@@ -508,7 +520,7 @@ impl Group {
         }
         let horizon = self.snapshots.horizon(commit.min(core.applied.lsn));
         let store = self.store();
-        let all = store.release(horizon, RELEASED_PER_TURN_MAX)?;
+        let all = store.release_in_memory(horizon, RELEASED_PER_TURN_MAX)?;
         let decided = commit.min(core.applied.lsn);
         let clean = store.clean(decided, lowest, RELEASED_PER_TURN_MAX)?;
         core.after.work |= !all || !clean;

@@ -62,7 +62,7 @@ impl Core {
         free || self.led.is_none() || self.failed
     }
 
-    fn begin_pieces(&mut self, position: Position) -> Applying {
+    pub(super) fn begin_pieces(&mut self, position: Position) -> Applying {
         assert_eq!(self.applying, None, "one record is in pieces at a time");
         self.pieces_begun += 1;
         let applying = Applying {
@@ -100,21 +100,31 @@ impl Group {
         position: Position,
         derived: Derived,
     ) -> Result<()> {
-        // Declared before the latch, and so given back after it.
         let mut pieces = Pieces::new(derived);
         let mut core = core;
         // The followers get it meanwhile.
         core.after.work = true;
         let applying = core.begin_pieces(position);
-        // When it is not there to the end, the gate knows what became of it.
-        while core.applying == Some(applying) && !core.failed {
+        drop(core);
+        let store = self.store();
+        loop {
+            let visit = store.visit();
+            let loaded = load_piece_here(&store, &pieces);
+            let mut core = self.lock();
+            if let Err(error) = loaded {
+                self.fail(&mut core, &error);
+                return Err(error);
+            }
+            // When it is not there to the end, the gate knows what became of it.
+            if core.applying != Some(applying) || core.failed {
+                return Ok(());
+            }
             if self.apply_piece(&mut core, &mut pieces, position)? {
-                break;
+                return Ok(());
             }
             drop(core);
-            core = self.lock();
+            drop(visit);
         }
-        Ok(())
     }
 
     /// Applies a piece; whether it was the last.
@@ -162,8 +172,13 @@ impl Group {
     async fn apply_entry_in_pieces(self: Arc<Self>, entry: &Entry, applying: Applying) {
         let mut taken_apart = Some(self.take_apart(entry));
         // It goes after the latch: it may be large.
-        let mut pieces = None;
+        let mut pieces: Option<Pieces> = None;
+        let store = self.store();
         loop {
+            let visit = store.visit();
+            if let Err(error) = load_piece(&store, pieces.as_ref()).await {
+                return self.fail(&mut self.lock(), &error);
+            }
             {
                 let mut core = self.lock();
                 if core.applying != Some(applying) || core.failed {
@@ -185,6 +200,7 @@ impl Group {
                     Err(_) => return,
                 }
             }
+            drop(visit);
             self.let_others_run().await;
         }
     }
@@ -210,4 +226,22 @@ impl Group {
         })
         .await;
     }
+}
+
+/// Gets the leaves of the next piece into memory.
+async fn load_piece(store: &storage::Store, pieces: Option<&Pieces>) -> Result<()> {
+    let Some(pieces) = pieces else { return Ok(()) };
+    while let Some(missing) = store.find_missing(pieces.next_keys(PIECE_CHANGES))? {
+        store.fetched(missing).await?;
+    }
+    Ok(())
+}
+
+/// The same on the spot. The record is in the log, so whoever applies it may neither be interrupted
+/// nor go away.
+fn load_piece_here(store: &storage::Store, pieces: &Pieces) -> Result<()> {
+    while let Some(missing) = store.find_missing(pieces.next_keys(PIECE_CHANGES))? {
+        store.fetch_here(missing)?;
+    }
+    Ok(())
 }

@@ -13,6 +13,7 @@ use base::{
 };
 
 use super::core::Core;
+use super::leaves::VISITED_CHANGES_MAX;
 use super::pieces::is_large;
 use super::{not_leader, term_is_over, CommitRequest, Group};
 use crate::apply::{self, apply, derive, derive_sequence, drop_orphans, Derived};
@@ -64,7 +65,11 @@ impl Group {
             return self.commit_in_chunks(term, txn, request.serial, changes);
         }
         drop_orphans(&self.registry, &mut changes)?;
-        let derived = derive(&self.store(), &self.registry, &changes);
+        let store = self.store();
+        // What is read from here on stays in memory, for this is short.
+        let is_small = changes.len() <= VISITED_CHANGES_MAX;
+        let mut visit = is_small.then(|| store.visit());
+        let derived = derive(&store, &self.registry, &changes);
         // A build that is no longer under way has ended with its term.
         let derived = derived.map_err(|error| match self.check_term(request.term) {
             Ok(()) => not_fatal(error),
@@ -78,13 +83,16 @@ impl Group {
             )
             .with_detail(format!("The maximum is {RECORD_BYTES_MAX} bytes.")));
         }
+        let large = is_large(record.len());
+        if large || self.must_wait(request.durability, record.len()) {
+            visit = None;
+        }
         self.wait_for_room(request.durability)?;
         self.reserve(record.len())?;
-        let mut core = self.lock_to_append()?;
+        let (_visit, mut core) = self.lock_with_leaves(&store, (&derived, large), visit)?;
         if let Some(ticket) = &request.serial {
             ticket.validate()?;
         }
-        let large = is_large(record.len());
         let position = self.propose(&mut core, request.term, record)?;
         if let Some(ticket) = &request.serial {
             ticket.committed(position.lsn);
@@ -99,12 +107,8 @@ impl Group {
     /// Waits while too much is uncommitted. Who never waits for a flush waits here the sooner, so
     /// that it delays nobody's small commit by a long write.
     fn wait_for_room(&self, durability: Durability) -> Result<()> {
-        let most = self.config.settings.max_inflight;
-        let most = match durability {
-            Durability::Off => most.min(UNFLUSHED_BYTES_MAX),
-            _ => most,
-        };
-        if self.shared.uncommitted.load(Ordering::SeqCst) < most {
+        let most = self.uncommitted_most(durability);
+        if self.has_room(durability) {
             return Ok(());
         }
         {
@@ -115,6 +119,19 @@ impl Group {
             let bytes = self.shared.uncommitted.load(Ordering::SeqCst);
             (bytes < most || self.leading().is_none()).then_some(())
         }))?)
+    }
+
+    pub(super) fn has_room(&self, durability: Durability) -> bool {
+        self.shared.uncommitted.load(Ordering::SeqCst) < self.uncommitted_most(durability)
+    }
+
+    /// Uncommitted bytes at which a commit waits.
+    fn uncommitted_most(&self, durability: Durability) -> usize {
+        let most = self.config.settings.max_inflight;
+        match durability {
+            Durability::Off => most.min(UNFLUSHED_BYTES_MAX),
+            _ => most,
+        }
     }
 
     /// Sees to it that the record fits the disk, so that a full one is an error and no broken one.

@@ -16,9 +16,12 @@
 //! # Invariants
 //! - A text other than the statement's own (a default, a view) is bound inside [`foreign`]. One that
 //!   is parsed outside fixes everything.
-//! - Binding never waits, so the state of one statement at a time is enough for a thread.
+//! - Binding may wait for pages of the catalog, while other statements of the thread are bound: each
+//!   has a state of its own.
 
 use std::cell::RefCell;
+
+use base::coro;
 
 use crate::parser::{Literal, LiteralKind};
 use crate::types::{Datum, TypeId};
@@ -73,7 +76,17 @@ struct Literals {
 }
 
 thread_local! {
-    static LITERALS: RefCell<Option<Literals>> = const { RefCell::new(None) };
+    /// Of each coroutine that binds now: a bind may wait for the catalog's pages, and others bind
+    /// meanwhile.
+    static LITERALS: RefCell<Vec<(usize, Literals)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn take(number: usize) -> Option<Literals> {
+    LITERALS.with(|watches| {
+        let mut watches = watches.borrow_mut();
+        let at = watches.iter().rposition(|(of, _)| *of == number)?;
+        Some(watches.swap_remove(at).1)
+    })
 }
 
 /// What was seen while a statement was bound.
@@ -106,23 +119,23 @@ pub fn watch<R>(
             taken: None,
         })
         .collect();
-    /// Ends the watch, also when `bind` panics.
-    struct Guard;
+    /// Ends the watch, also when `bind` panics or its statement is dropped.
+    struct Guard(usize);
     impl Drop for Guard {
         fn drop(&mut self) {
-            LITERALS.with(|slot| slot.borrow_mut().take());
+            take(self.0);
         }
     }
-    LITERALS.with(|slot| {
-        *slot.borrow_mut() = Some(Literals {
-            seen,
-            ..Literals::default()
-        });
-    });
-    let guard = Guard;
+    let literals = Literals {
+        seen,
+        ..Literals::default()
+    };
+    let number = coro::number();
+    LITERALS.with(|watches| watches.borrow_mut().push((number, literals)));
+    let guard = Guard(number);
     let result = bind();
-    let literals = LITERALS.with(|slot| slot.borrow_mut().take());
-    drop(guard);
+    let literals = take(number);
+    std::mem::forget(guard);
     let Literals { seen, fleeting, .. } = literals.unwrap_or_default();
     let late = (0..seen.len())
         .filter(|number| seen[*number].fixed && seen[*number].taken.is_some())
@@ -145,7 +158,12 @@ fn minus_before(text: &str, literal: &Literal) -> Option<i32> {
 }
 
 fn with<R>(f: impl FnOnce(&mut Literals) -> R) -> Option<R> {
-    LITERALS.with(|slot| slot.borrow_mut().as_mut().map(f))
+    let number = coro::number();
+    LITERALS.with(|watches| {
+        let mut watches = watches.borrow_mut();
+        let watch = watches.iter_mut().rev().find(|(of, _)| *of == number)?;
+        Some(f(&mut watch.1))
+    })
 }
 
 impl Literals {
