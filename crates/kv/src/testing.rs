@@ -638,7 +638,9 @@ impl File for MemoryFile {
             }
             let mut content = self.content.lock();
             let content = &mut *content;
+            // After a crash in between there is less, and nobody who cares.
             let count = writes.saturating_sub(content.synced);
+            let count = count.min(content.pending.len());
             for write in content.pending.drain(..count) {
                 write.apply(&mut content.durable);
             }

@@ -115,6 +115,9 @@ fn bad_value(name: &str, value: &str, expected: &str) -> Error {
     .with_hint(format!("A value of this setting is {expected}."))
 }
 
+/// What PostgreSQL counts buffers in.
+const BLOCK_BYTES: u64 = 8 << 10;
+
 impl NodeSettings {
     /// Reads settings.
     ///
@@ -164,6 +167,7 @@ impl NodeSettings {
             "quorate.heartbeat_interval" => group.heartbeat_interval = duration(value)?,
             "quorate.election_timeout" => group.election_timeout = duration(value)?,
             "checkpoint_timeout" => group.checkpoint_interval = duration(value)?,
+            "shared_buffers" => group.cache_bytes = buffers(value)?,
             "quorate.checkpoint_log_size" => group.checkpoint_log_bytes = bytes(value)?,
             "quorate.log_segment_size" => group.segment_bytes = bytes(value)?,
             "quorate.absent_log_size" => group.absent_log_bytes_max = bytes(value)?,
@@ -208,14 +212,39 @@ fn duration(value: &str) -> Result<Duration, &'static str> {
     }
 }
 
+/// A size as PostgreSQL has it for buffers: a number alone counts blocks of 8 kB.
+fn buffers(value: &str) -> Result<u64, &'static str> {
+    const EXPECTED: &str = "a size from 128kB, with its unit or in blocks of 8kB";
+    let blocks: Result<u64, _> = value.trim().parse();
+    let size = match blocks {
+        Ok(blocks) => blocks.saturating_mul(BLOCK_BYTES),
+        Err(_) => bytes(value).map_err(|_| EXPECTED)?,
+    };
+    match size >= 16 * BLOCK_BYTES {
+        true => Ok(size),
+        false => Err(EXPECTED),
+    }
+}
+
+/// A size in PostgreSQL's words: in blocks of 8 kB, with the largest unit that leaves no rest.
+pub(crate) fn buffers_text(size: u64) -> String {
+    let kilobytes = size / BLOCK_BYTES * (BLOCK_BYTES >> 10);
+    match kilobytes {
+        _ if kilobytes % (1 << 20) == 0 => format!("{}GB", kilobytes >> 20),
+        _ if kilobytes % (1 << 10) == 0 => format!("{}MB", kilobytes >> 10),
+        _ => format!("{kilobytes}kB"),
+    }
+}
+
 fn bytes(value: &str) -> Result<u64, &'static str> {
-    const EXPECTED: &str = "a size above zero with its unit, B, kB, MB or GB";
+    const EXPECTED: &str = "a size above zero with its unit, B, kB, MB, GB or TB";
     let (number, unit) = split(value).ok_or(EXPECTED)?;
     let factor = match unit {
         "B" => 1,
         "kB" => 1 << 10,
         "MB" => 1 << 20,
         "GB" => 1 << 30,
+        "TB" => 1 << 40,
         _ => return Err(EXPECTED),
     };
     match number.checked_mul(factor) {
@@ -246,6 +275,17 @@ mod tests {
         assert_eq!(settings.group.txn_memory, 1 << 20);
         let settings = read("quorate.max_inflight", "3kB").unwrap();
         assert_eq!(settings.group.max_inflight, 3 << 10);
+        for (value, size, text) in [
+            ("16", 128 << 10, "128kB"),
+            ("256MB", 256 << 20, "256MB"),
+            ("1 GB", 1 << 30, "1GB"),
+            ("1500MB", 1500 << 20, "1500MB"),
+        ] {
+            let settings = read("shared_buffers", value).unwrap();
+            assert_eq!(settings.group.cache_bytes, size);
+            assert_eq!(buffers_text(size), text);
+        }
+        assert!(read("shared_buffers", "15").is_err());
         let settings = read("max_connections", "5").unwrap();
         assert_eq!(settings.max_connections, 5);
         let settings = read("synchronous_commit", "local").unwrap();

@@ -42,7 +42,7 @@ use sql::session::activity::HbaRule;
 
 use crate::access::{check_exposure, Gate, Listening};
 use crate::administration;
-use crate::config::{NodeConfig, NodeSettings};
+use crate::config::{buffers_text, NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
 use crate::session::{self, SessionContext};
 use crate::sessions::{fatal, lives_on, Files, Sessions};
@@ -365,6 +365,10 @@ impl Files for Node {
         let tls = &self.settings.tls;
         vec![
             ("max_connections", self.settings.max_connections.to_string()),
+            (
+                "shared_buffers",
+                buffers_text(self.settings.group.cache_bytes),
+            ),
             ("ssl", if tls.ssl { "on" } else { "off" }.to_owned()),
             ("ssl_ca_file", tls.ca_file.clone()),
             ("ssl_cert_file", tls.cert_file.clone()),

@@ -1,5 +1,6 @@
 //! `quorate start`: one node in this process, until it is told to stop.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let this = file.this()?.clone();
     refuse_wiped(options, &file)?;
     let mut config = file.config()?;
+    choose_buffers(&file, &mut config.settings)?;
     let settings = config.settings();
     let settings = settings.map_err(|error| error.message().to_owned())?;
     config.secure = RealTls::open(&options.data, &settings.tls)
@@ -116,4 +118,19 @@ fn real_options(
         spin: spin.unwrap_or(if nodes > cores { Duration::ZERO } else { SPIN }),
         reaches_beyond: false,
     })
+}
+
+/// A quarter of the memory is for pages, unless it is said otherwise; nodes of one machine share it.
+fn choose_buffers(file: &NodeFile, settings: &mut BTreeMap<String, String>) -> Result<(), Failure> {
+    let Some(memory) = host::memory_bytes() else {
+        return Ok(());
+    };
+    let here = file.this()?.peer_address.ip();
+    let nodes = file.nodes.iter();
+    let count = nodes.filter(|node| node.peer_address.ip() == here).count();
+    let kilobytes = (memory / 4 / count.max(1) as u64) >> 10;
+    settings
+        .entry("shared_buffers".to_owned())
+        .or_insert_with(|| format!("{}kB", kilobytes.max(128)));
+    Ok(())
 }

@@ -31,6 +31,49 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
+/// The memory that this process may use: the machine's, or less in a control group; none where
+/// nobody says.
+pub fn memory_bytes() -> Option<u64> {
+    let machine = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = machine.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = total.split_whitespace().next()?.parse().ok()?;
+    let limits = control_groups();
+    let limit = limits.iter().filter_map(|path| {
+        let text = fs::read_to_string(path).ok()?;
+        text.trim().parse::<u64>().ok()
+    });
+    Some(limit.fold(kilobytes << 10, u64::min))
+}
+
+/// Files that may hold a limit of this process's memory.
+fn control_groups() -> Vec<String> {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut files = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let (root, name) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => continue,
+        };
+        // The group, and all that it is in.
+        let mut path = path.trim_end_matches('/');
+        loop {
+            files.push(format!("{root}{path}/{name}"));
+            match path.rfind('/') {
+                Some(end) => path = &path[..end],
+                None => break,
+            }
+        }
+    }
+    files
+}
+
 /// Puts `text` in the place of a file, so that a crash leaves the old one or the new one.
 ///
 /// # Errors

@@ -172,6 +172,7 @@ const LISTED: &[Definition] = &[
     reported("server_version", Kind::Fixed, SERVER_VERSION, "Shows the server version."),
     define("server_version_num", Kind::Fixed, "150000", "Shows the server version as an integer."),
     reported("session_authorization", Kind::Text, "", "Sets the session user name."),
+    define("shared_buffers", Kind::Fixed, "128MB", "Sets the number of shared memory buffers used by the server."),
     define("ssl", Kind::Fixed, "off", "Enables SSL connections."),
     define("ssl_ca_file", Kind::Fixed, "", "Location of the SSL certificate authority file."),
     define("ssl_cert_file", Kind::Fixed, "server.crt", "Location of the SSL server certificate file."),

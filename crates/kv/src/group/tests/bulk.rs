@@ -56,7 +56,12 @@ fn into_the_middle(cluster: &mut Cluster, group: &Arc<Group>, outcome: &Outcome)
 
 #[test]
 fn others_commit_between_the_chunks_and_nobody_sees_them() {
-    let mut cluster = Cluster::with(1, 3, settings());
+    // The decision is not forgotten before it is looked at.
+    let settings = GroupSettings {
+        cache_bytes: 1 << 20,
+        ..settings()
+    };
+    let mut cluster = Cluster::with(1, 3, settings);
     cluster.create_table();
     cluster.commit_at(insert("k00007", "old"), Durability::On);
     let (_, group) = cluster.leader();

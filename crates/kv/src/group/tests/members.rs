@@ -201,9 +201,15 @@ fn changes_are_safe_at_any_crash() {
                 0 => Administration::PromoteNode(name(FOUR)),
                 _ => Administration::DemoteNode(name(FOUR)),
             };
-            cluster.world.spawn(async move {
-                let _ = group.administer(wish).await;
-            });
+            // It dies with the leader.
+            let asked = group.clone();
+            let task = move || -> base::env::LocalBoxFuture<'static, ()> {
+                Box::pin(async move {
+                    let _ = asked.administer(wish).await;
+                })
+            };
+            let reactor = base::env::Reactor::Group;
+            group.env.spawn(reactor, "wish", Box::new(task));
             let pause = cluster.world.random() % 6_000;
             cluster.world.pass(std::time::Duration::from_micros(pause));
             cluster.crash(leader);

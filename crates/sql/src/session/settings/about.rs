@@ -144,6 +144,7 @@ const ABOUT: &[(&str, &[Row])] = &[
     ]),
     ("Resource Usage / Memory", &[
         ("maintenance_work_mem", User, "This includes operations such as VACUUM and CREATE INDEX."),
+        ("shared_buffers", Postmaster, ""),
         ("work_mem", User, "This much memory can be used by each internal sort operation and hash table before switching to temporary disk files."),
     ]),
     ("Version and Platform Compatibility / Previous PostgreSQL Versions", &[

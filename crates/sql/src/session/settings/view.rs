@@ -73,6 +73,7 @@ fn vartype(definition: &Definition) -> &'static str {
         Kind::Bool => "bool",
         Kind::Time | Kind::Memory(_) | Kind::Int(..) => "integer",
         Kind::Real => "real",
+        _ if is_in_blocks(definition) => "integer",
         Kind::Fixed if matches!(definition.default, "on" | "off") => "bool",
         Kind::Fixed if definition.default.bytes().all(|byte| byte.is_ascii_digit()) => "integer",
         _ => "string",
@@ -90,6 +91,7 @@ fn range(definition: &Definition) -> (Option<String>, Option<String>) {
         Kind::Int(least, greatest) => (least, greatest),
         Kind::Real => return (Some("0".to_owned()), Some("1.79769e+308".to_owned())),
         Kind::Fixed if definition.name == "max_connections" => (1, 262_143),
+        _ if is_in_blocks(definition) => (16, 1_073_741_823),
         Kind::Fixed if vartype(definition) == "integer" => {
             let value = definition.default.to_owned();
             return (Some(value.clone()), Some(value));
@@ -99,11 +101,17 @@ fn range(definition: &Definition) -> (Option<String>, Option<String>) {
     (Some(least.to_string()), Some(greatest.to_string()))
 }
 
+/// Whether a setting's unit is a block of 8 kB.
+fn is_in_blocks(definition: &Definition) -> bool {
+    definition.name == "shared_buffers"
+}
+
 /// A value without its unit.
 fn bare(definition: &Definition, value: &str) -> String {
     let number = match definition.kind {
         Kind::Time => milliseconds(value),
         Kind::Memory(_) => kilobytes(value),
+        _ if is_in_blocks(definition) => kilobytes(value).map(|size| size / 8),
         _ => None,
     };
     number.map_or_else(|| value.to_owned(), |number| number.to_string())
@@ -129,6 +137,7 @@ impl Settings {
         let unit = match definition.kind {
             Kind::Time => Some("ms"),
             Kind::Memory(_) => Some("kB"),
+            _ if is_in_blocks(definition) => Some("8kB"),
             _ => None,
         };
         let source = match definition.name.starts_with("transaction_") {
