@@ -53,8 +53,8 @@ impl Cluster {
             .map(|number| Member {
                 node: NodeId(number),
                 name: format!("n{number}").into(),
-                peer_address: format!("10.0.0.{number}:6433").into(),
-                sql_address: format!("10.0.0.{number}:5433").into(),
+                peer_address: format!("127.0.0.{number}:6433").into(),
+                sql_address: format!("127.0.0.{number}:5433").into(),
                 voter: true,
                 ..Member::default()
             })

@@ -250,7 +250,7 @@ fn establish(
     let (there, back) = (net.open(host, to), net.open(to, host));
     let mut waker = None;
     if let Some(listener) = net.listeners.get_mut(address) {
-        let from = format!("10.0.0.{}:{}", host.0, 40_000 + there % 20_000);
+        let from = format!("127.0.0.{}:{}", host.0, 40_000 + there % 20_000);
         listener.incoming.push_back((there, back, from));
         waker = listener.waker.take();
     }

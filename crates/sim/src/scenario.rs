@@ -174,6 +174,14 @@ fn chunk_size(seed: u64) -> &'static str {
     }
 }
 
+/// Memory for pages: in every second world so little that something leaves it all the time.
+fn shared_buffers(seed: u64) -> &'static str {
+    match seed % 2 {
+        0 => "128kB",
+        _ => "128MB",
+    }
+}
+
 impl Run {
     fn new(config: Config) -> Run {
         // Small limits, so that checkpoints and catching up from them happen often.
@@ -184,6 +192,7 @@ impl Run {
             ("checkpoint_timeout", "3s".to_owned()),
             ("quorate.txn_mem", "30kB".to_owned()),
             ("quorate.chunk_size", chunk_size(config.seed).to_owned()),
+            ("shared_buffers", shared_buffers(config.seed).to_owned()),
         ];
         let mut cluster = Cluster::new(config.seed, config.nodes, &settings);
         cluster.world.set_verbose(config.verbose);

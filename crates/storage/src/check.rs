@@ -227,8 +227,7 @@ impl<'a, 'v> Walk<'a, 'v> {
                 if let Value::Overflow { first, len } = cell.value {
                     self.chain(tree, first, len)?;
                 }
-                let (shown, row) = store.read_shown(page, slot)?;
-                if shown.is_some_and(|(_, exists)| exists) {
+                if let Some(row) = store.read_shown(page, slot)? {
                     self.show(tree, cell.key, &row)?;
                     self.rows += 1;
                 }

@@ -36,6 +36,9 @@
 //!   checkpoint being written has taken over.
 //! - The limit is kept but for what visits, latches and a full disk hold: then there are more.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -479,7 +482,7 @@ impl Pager {
             }
         });
         request.waiting.extend(wait.cloned());
-        if requests.readers < PAGE_REACTORS.min(requests.queue.len()) {
+        if requests.readers < PAGE_REACTORS.min(requests.by_page.len()) {
             requests.readers += 1;
             let (this, reactor) = (self.clone(), requests.readers % PAGE_REACTORS);
             let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.serve()) };
@@ -570,7 +573,8 @@ impl Pager {
             None if resident < self.limit + self.excess() => return Ok(()),
             None => self.clock.lock(),
         };
-        self.evict(&mut clock, FOREGROUND_PAGES)?;
+        let want = (resident - self.limit + FOREGROUND_PAGES).min(BATCH_PAGES);
+        self.evict(&mut clock, want)?;
         Ok(())
     }
 

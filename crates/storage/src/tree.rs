@@ -451,18 +451,14 @@ impl Store {
         Ok(None)
     }
 
-    /// The version in a slot that is shown now, and its row; reads on the spot what it needs.
-    pub(crate) fn read_shown(
-        &self,
-        page: &Page,
-        slot: usize,
-    ) -> Result<(Option<(Lsn, bool)>, Vec<u8>)> {
+    /// The row in a slot that is shown now, if there is one; reads on the spot what it needs.
+    pub(crate) fn read_shown(&self, page: &Page, slot: usize) -> Result<Option<Vec<u8>>> {
         let mut row = Vec::new();
         let _visit = self.pager.visit();
         loop {
             row.clear();
             match self.read_version(page, slot, Lsn::MAX, &mut row) {
-                Ok(shown) => return Ok((shown, row)),
+                Ok(shown) => return Ok(shown.is_some_and(|(_, exists)| exists).then_some(row)),
                 Err(Stop::Miss(miss)) => self.pager.fetch(miss)?,
                 Err(Stop::Gone) => return Err(Error::internal("a version of a row has no tree")),
                 Err(Stop::Error(error)) => return Err(error),

@@ -1,0 +1,139 @@
+//! Data several times the cache.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use base::coro;
+use base::engine::{Direction, RowBatch};
+use base::{GroupId, KeyRange, Lsn, TreeId};
+
+use crate::testing::{block_on, TestEnv};
+use crate::{Change, Owner, Store, StoreOptions};
+
+const T: TreeId = TreeId(20_000);
+
+const ROWS: u64 = 20_000;
+
+/// Several hundred leaves, of which so many pages fit into memory.
+fn filled(env: &Arc<TestEnv>, pages: u64) -> Arc<Store> {
+    let owner = Owner {
+        cluster: 7,
+        group: GroupId(1),
+    };
+    let cache_bytes = pages * 8_192;
+    let options = StoreOptions { owner, cache_bytes };
+    let store = block_on(Store::open(env.clone(), "g1", options)).unwrap();
+    store.create_tree(Lsn(1), T).unwrap();
+    for first in (0..ROWS).step_by(100) {
+        let numbers = first..first + 100;
+        let rows: Vec<_> = numbers.map(|n| (n.to_be_bytes(), [n as u8; 150])).collect();
+        let rows: Vec<Change<'_>> = rows
+            .iter()
+            .map(|(key, row)| Change {
+                tree: T,
+                key,
+                row: Some(row),
+            })
+            .collect();
+        store.apply(Lsn(1 + first), &rows).unwrap();
+    }
+    store.release(store.applied(), usize::MAX).unwrap();
+    store
+}
+
+fn read(store: &Store, number: u64) {
+    let mut row = Vec::new();
+    let found = store.get(T, &number.to_be_bytes(), Lsn::MAX, &mut row);
+    assert!(found.unwrap().exists, "row {number}");
+    assert_eq!(row, [number as u8; 150]);
+}
+
+fn scan(store: &Store, direction: Direction) -> u64 {
+    let mut batch = RowBatch::default();
+    let (mut rest, mut rows) = (Some(KeyRange::all()), 0);
+    while let Some(range) = rest {
+        let scanned = store.scan(T, &range, direction, Lsn::MAX, 256, &mut batch);
+        rows += batch.len() as u64;
+        rest = scanned.unwrap().rest;
+    }
+    rows
+}
+
+#[test]
+fn the_limit_is_kept_and_every_row_is_there() {
+    for pages in [4, 40] {
+        let env = TestEnv::new();
+        let store = filled(&env, pages);
+        for number in 0..ROWS {
+            read(&store, number * 7_919 % ROWS);
+        }
+        assert_eq!(scan(&store, Direction::Forward), ROWS);
+        assert_eq!(scan(&store, Direction::Backward), ROWS);
+        let stats = store.cache_stats();
+        assert!(stats.evictions > 1_000, "{stats:?}");
+        assert!(stats.resident as u64 <= pages + 8, "{stats:?}");
+    }
+}
+
+#[test]
+fn a_scan_leaves_in_memory_what_is_asked_for_often() {
+    let store = filled(&TestEnv::new(), 120);
+    let often: Vec<u64> = (0..60).map(|n| n * ROWS / 60).collect();
+    for _ in 0..5 {
+        often.iter().for_each(|number| read(&store, *number));
+    }
+    let before = store.cache_stats().reads;
+    for direction in [Direction::Forward, Direction::Backward] {
+        assert_eq!(scan(&store, direction), ROWS);
+    }
+    let scanned = store.cache_stats().reads;
+    assert!(scanned > before + 500, "{scanned} pages were read");
+    often.iter().for_each(|number| read(&store, *number));
+    let again = store.cache_stats().reads - scanned;
+    assert!(again < 6, "{again} of 60 pages had left memory");
+}
+
+/// Neither latch nor thread is held while a page is read: the statement is put aside.
+#[test]
+fn a_statement_waits_for_its_page_in_its_coroutine() {
+    let env = TestEnv::new();
+    let store = filled(&env, 8);
+    env.run_tasks();
+    let inside = store.clone();
+    let mut statement = coro::run(Arc::default(), move || {
+        (0..20).for_each(|number| read(&inside, number * ROWS / 20));
+    });
+    let mut cx = Context::from_waker(Waker::noop());
+    let (mut waits, stalls) = (0, store.cache_stats().stalls);
+    while Pin::new(&mut statement).poll(&mut cx) == Poll::Pending {
+        waits += 1;
+        env.run_tasks();
+    }
+    assert!(waits >= 12, "{waits} waits");
+    assert_eq!(store.cache_stats().stalls, stalls);
+}
+
+/// What is touched during a visit stays, however much else comes.
+#[test]
+fn a_visit_keeps_what_it_touches() {
+    let store = filled(&TestEnv::new(), 8);
+    let keys: Vec<[u8; 8]> = (0..30).map(|n| (n * ROWS / 30).to_be_bytes()).collect();
+    let places = || keys.iter().map(|key| (T, &key[..]));
+    let visit = store.visit();
+    while let Some(missing) = store.find_missing(places()).unwrap() {
+        store.fetch(missing).unwrap();
+    }
+    for number in 0..500 {
+        read(&store, number * 7_919 % ROWS);
+    }
+    assert!(store.find_missing(places()).unwrap().is_none());
+    drop(visit);
+    for number in 0..3_000 {
+        read(&store, number * 7_919 % ROWS);
+    }
+    assert!(store.find_missing(places()).unwrap().is_some());
+    let stats = store.cache_stats();
+    assert!(stats.resident <= 16, "{stats:?}");
+}
