@@ -166,8 +166,9 @@ fn a_damaged_directory_is_refused() {
         &damaged("format", &|node| {
             let file = node.join("node.json");
             let text = fs::read_to_string(&file).expect("its settings");
-            let text = text.replace("\"format\": 1", "\"format\": 99");
-            fs::write(&file, text).expect("other settings");
+            let other = text.replace("\"format\": 2", "\"format\": 99");
+            assert_ne!(text, other, "the format stands elsewhere");
+            fs::write(&file, other).expect("other settings");
         }),
         "is of format 99",
     );

@@ -4,8 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use base::NodeId;
 use lab::host::{run, wait_for, Endpoint, PATIENCE};
 use lab::quorate::Cluster;
+use node::wire::{put_framed, ClusterId, Hello, Purpose};
 
 use crate::kill::program;
 use crate::shared::one_node;
@@ -106,15 +108,24 @@ fn nonsense_at_the_nodes_port() {
     let peer = layout["nodes"][0]["peer_address"]
         .as_str()
         .expect("an address");
-    let hello =
-        |cluster: &[u8; 16]| [b"\0\0\0\x18QUOR\x01", &cluster[..], b"\x02\x01\x01"].concat();
+    let mut stranger = Vec::new();
+    let hello = Hello {
+        cluster: ClusterId(u128::from_be_bytes([9; 16])),
+        from: NodeId(2),
+        to: NodeId(1),
+        incarnation: 1,
+        name: "n2".into(),
+        address: "127.0.0.1:1".into(),
+        purpose: Purpose::Group,
+    };
+    put_framed(&mut stranger, &hello.encode());
     for (bytes, expected) in [
         (
             &b"GET / HTTP/1.1\r\n\r\n"[..],
             "a frame of 1195725856 bytes",
         ),
         (b"\0\0\0\x05QUORx", "the node speaks version 120"),
-        (&hello(&[9; 16]), "belongs to cluster 0909"),
+        (&stranger, "belongs to cluster 0909"),
     ] {
         let answer = answer(peer, bytes);
         assert!(
