@@ -11,6 +11,7 @@ pub mod catalog;
 pub mod deparse;
 pub mod exec;
 pub mod functions;
+pub mod local;
 pub mod parser;
 pub mod plan;
 pub mod plpgsql;

@@ -21,6 +21,7 @@ macro_rules! scenarios {
 
 scenarios! {
     uncommitted_rows_are_nobody_elses
+    temporary_tables_are_nobody_elses
     read_committed_takes_a_snapshot_per_statement
     read_committed_updates_check_the_newest_version
     read_committed_skips_what_no_longer_matches
@@ -79,6 +80,24 @@ fn uncommitted_rows_are_nobody_elses(stage: &Stage) {
     assert_eq!(bob.ok("select * from uncommitted order by k"), "1|0");
     ann.ok("rollback");
     assert_eq!(ann.ok("select * from uncommitted order by k"), "1|0");
+}
+
+fn temporary_tables_are_nobody_elses(stage: &Stage) {
+    let (ann, bob) = (stage.session(), stage.session());
+    for (session, value) in [(&ann, "1"), (&bob, "2")] {
+        session.ok("create temp table own_rows (id int primary key, v text)");
+        session.ok(&format!("insert into own_rows values (1, '{value}')"));
+    }
+    // The same text in both, so that a plan of one would be found by the other.
+    let read = "select v from own_rows where id = 1";
+    for (session, value) in [(&ann, "1"), (&bob, "2"), (&ann, "1"), (&bob, "2")] {
+        assert_eq!(session.ok(read), value);
+    }
+    ann.ok("drop table own_rows");
+    assert_eq!(ann.refused(read), "42P01");
+    assert_eq!(bob.ok(read), "2");
+    drop(bob);
+    assert_eq!(stage.session().refused(read), "42P01");
 }
 
 fn read_committed_takes_a_snapshot_per_statement(stage: &Stage) {

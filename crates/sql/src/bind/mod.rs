@@ -391,8 +391,12 @@ pub fn find_relation(cx: &BindContext<'_>, range: &RangeVar) -> Result<Option<Re
         return Ok(schema.and_then(|schema| cx.catalog.relation(schema.oid, &range.relname)));
     }
     let implicit = (!cx.search_path.contains(&PG_CATALOG)).then_some(PG_CATALOG);
-    Ok(implicit
+    // What is temporary hides even what is of the system.
+    let temporary = cx.search_path.first().copied();
+    let temporary = temporary.filter(|schema| crate::local::is_local(*schema));
+    Ok(temporary
         .into_iter()
+        .chain(implicit)
         .chain(cx.search_path.iter().copied())
         .find_map(|schema| cx.catalog.relation(schema, &range.relname)))
 }

@@ -463,6 +463,10 @@ impl Catalog {
 
     /// The schema of that name.
     pub fn schema(&self, name: &str) -> Option<&Schema> {
+        if name == "pg_temp" {
+            let mut own = self.schemas.iter().rev();
+            return own.find(|schema| crate::local::is_local(schema.oid));
+        }
         self.schemas.iter().find(|schema| schema.name == name)
     }
 

@@ -11,6 +11,7 @@ use base::{Error, Key, Result, SequenceId, SqlState, TreeId};
 use super::access::{Guarded, DATABASE_OWNER};
 use super::cluster::{self, insert_role, Address};
 use super::{descriptor, Catalog, Database, Index, Role, Schema, Table, FIRST_USER_OID};
+use crate::local::is_local;
 use crate::types;
 
 /// Databases, of the whole cluster.
@@ -103,6 +104,79 @@ pub(super) fn remove(txn: &mut dyn Transaction, tree: TreeId, key: &[u8]) -> Res
     txn.delete(tree, key)
 }
 
+/// What a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Oids.
+    Oids,
+    /// Trees.
+    Trees,
+}
+
+/// What [`Engine::advance`] would have to return so that an oid or a tree has the given number;
+/// none for other counters.
+pub fn local_number(sequence: SequenceId, number: impl FnOnce(Counter) -> u64) -> Option<u64> {
+    match sequence {
+        OIDS => Some(number(Counter::Oids) + 1 - u64::from(FIRST_USER_OID)),
+        TREES => Some(number(Counter::Trees) + 1 - TreeId::FIRST_USER.0),
+        _ => None,
+    }
+}
+
+/// The oid by which a row of the catalog belongs to one session or to all.
+pub fn local_part(tree: TreeId, key: &[u8]) -> Option<u32> {
+    let start = match tree {
+        RELATIONS | SCHEMAS => 4,
+        NAMES => 5,
+        cluster::COMMENTS | cluster::PRIVILEGES => 8,
+        _ => return None,
+    };
+    let oid = key.get(start..)?.first_chunk()?;
+    Some(u32::from_be_bytes(*oid))
+}
+
+/// 0A000 and the like for a table of all sessions that would need an object of one.
+fn check_shared(table: &Table) -> Result<()> {
+    if is_local(table.oid) {
+        let shared = |key: &super::ForeignKey| !is_local(key.table);
+        return match table.foreign_keys.iter().any(shared) {
+            true => Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                "constraints on temporary tables may reference only temporary tables",
+            )),
+            false => Ok(()),
+        };
+    }
+    if table.foreign_keys.iter().any(|key| is_local(key.table)) {
+        return Err(Error::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            "constraints on permanent tables may reference only permanent tables",
+        ));
+    }
+    let mut defaults = table.columns.iter().flat_map(|column| &column.default_uses);
+    let mut uses = table.view.iter().flat_map(|view| &view.uses);
+    if defaults.any(|oid| is_local(*oid)) || uses.any(|uses| is_local(uses.relation)) {
+        return Err(Error::unsupported(
+            "a permanent object that needs a temporary one",
+        ));
+    }
+    Ok(())
+}
+
+/// Inserts a schema whose name nobody else can see.
+pub fn insert_nameless_schema(
+    txn: &mut dyn Transaction,
+    database: u32,
+    schema: &Schema,
+) -> Result<()> {
+    txn.insert(
+        SCHEMAS,
+        &oid_key(&[database, schema.oid]),
+        &schema_row(schema),
+    )?;
+    Ok(())
+}
+
 fn concurrently() -> Error {
     Error::internal("tuple concurrently updated")
 }
@@ -112,6 +186,7 @@ fn concurrently() -> Error {
 /// # Errors
 /// 42P07 when a name is taken.
 pub fn insert_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+    check_shared(table)?;
     let names = std::iter::once((&table.name, table.oid))
         .chain(table.indexes.iter().map(|index| (&index.name, index.oid)));
     for (name, oid) in names {
@@ -138,6 +213,7 @@ pub fn duplicate_relation(name: &str) -> Error {
 
 /// Replaces the row of a table. Names and trees are the caller's affair.
 pub fn update_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+    check_shared(table)?;
     let key = oid_key(&[database, table.oid]);
     let mut row = Vec::new();
     if !txn.get(RELATIONS, &key, &mut row)? {

@@ -56,7 +56,10 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
         "pg_sleep" => sleep(cx, args),
         "nextval" | "currval" | "setval" | "lastval" => sequences::call(cx, name, args),
         "pg_trigger_depth" | "pg_my_temp_schema" => Ok(match name {
-            "pg_my_temp_schema" => Datum::Oid(0),
+            "pg_my_temp_schema" => {
+                let own = cx.catalog.schema("pg_temp");
+                Datum::Oid(own.map_or(0, |schema| schema.oid))
+            }
             _ => Datum::Int4(0),
         }),
         "pg_relation_size"
@@ -85,13 +88,18 @@ pub(super) fn schemas(cx: &Exec<'_>, implicit: bool) -> Vec<Datum> {
     let path = &cx.session.settings.parsed().search_path;
     let user = cx.session.settings.current_user();
     let mut names = Vec::new();
+    if let Some(own) = cx.catalog.schema("pg_temp") {
+        if implicit && !path.iter().any(|name| name == "pg_temp") {
+            names.push(Datum::text(&own.name));
+        }
+    }
     if implicit && !path.iter().any(|name| name == "pg_catalog") {
         names.push(Datum::text("pg_catalog"));
     }
     for name in path {
         let name = if name == "$user" { user } else { name };
-        if cx.catalog.schema(name).is_some() {
-            names.push(Datum::text(name));
+        if let Some(schema) = cx.catalog.schema(name) {
+            names.push(Datum::text(&schema.name));
         }
     }
     names

@@ -46,6 +46,7 @@ mod run;
 mod settings;
 mod shared;
 mod sink;
+mod temporary;
 mod transaction;
 mod utility;
 

@@ -331,7 +331,12 @@ impl Session {
             name => catalog.schema(name),
         });
         let filling = self.shared.filling.into_iter();
-        filling.chain(named.map(|schema| schema.oid)).collect()
+        let temporary = self.shared.local.as_ref().and_then(|_| {
+            let own = catalog.schema("pg_temp").map(|schema| schema.oid);
+            own.filter(|_| !names.iter().any(|name| name == "pg_temp"))
+        });
+        let first = temporary.into_iter().chain(filling);
+        first.chain(named.map(|schema| schema.oid)).collect()
     }
 
     /// 25P02 in a failed block, but for what ends it.

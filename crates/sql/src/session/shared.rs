@@ -14,6 +14,7 @@ use super::cursors::CursorInfo;
 use super::settings::Settings;
 use super::{Notice, NoticeSeverity, Prepared, SessionStart, Sink};
 use crate::exec::sequences::Ahead;
+use crate::local::Local;
 
 /// Hidden row numbers are taken from the engine so many at a time, at most.
 const NUMBERS_AT_ONCE_MAX: u64 = 1_024;
@@ -43,6 +44,8 @@ pub struct Shared {
     pub(crate) advisory: Option<Box<dyn SessionLocks>>,
     /// What commits are noted under, where another node has the client.
     pub(crate) flight: Option<Flight>,
+    /// The temporary objects of the session, once there was one.
+    pub(crate) local: Option<Local>,
     /// Warnings of the running statement's functions, which go before its next row.
     pub(crate) warnings: Vec<Error>,
 }
@@ -78,6 +81,7 @@ impl Shared {
             filling: None,
             advisory: None,
             flight: None,
+            local: None,
             warnings: Vec::new(),
         }
     }

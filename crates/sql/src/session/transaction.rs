@@ -148,6 +148,13 @@ impl Session {
             return Err(error);
         }
         self.end_cursors();
+        let emptied = match self.before_commit() {
+            Ok(emptied) => emptied,
+            Err(error) => {
+                self.roll_back();
+                return Err(error);
+            }
+        };
         let Some(mut open) = self.open.take() else {
             self.state = State::None;
             self.shared.settings.end_transaction();
@@ -158,6 +165,7 @@ impl Session {
         self.owed.add(open.txn.debt(), durability);
         if !open.wrote && open.txn.end_reading() {
             self.ended = Some(open.txn);
+            self.after_commit(emptied);
             self.shared.settings.end_transaction();
             return Ok(());
         }
@@ -169,6 +177,7 @@ impl Session {
                     sink.committed(&debt);
                 }
                 self.owed.add(&debt, durability);
+                self.after_commit(emptied);
                 self.shared.settings.end_transaction();
                 Ok(())
             }

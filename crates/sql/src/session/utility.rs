@@ -57,6 +57,9 @@ impl Session {
         alone: bool,
     ) -> Result<CommandTag> {
         let node = statement.node();
+        if let Some(local) = &self.shared.local {
+            local.forget_decision();
+        }
         match node {
             NodeEnum::TransactionStmt(transaction) => self.transaction(transaction, sink, alone),
             NodeEnum::VariableSetStmt(set) => self.set_statement(set, sink),
@@ -522,6 +525,7 @@ impl Session {
         Ok(match DiscardMode::try_from(target) {
             Ok(DiscardMode::DiscardAll) => {
                 self.require_no_block("DISCARD ALL", alone)?;
+                self.discard_temporary()?;
                 self.close_cursor("")?;
                 self.shared.statements.clear();
                 self.shared.forget_sequences();
@@ -542,7 +546,10 @@ impl Session {
                 self.shared.forget_sequences();
                 tag("DISCARD SEQUENCES")
             }
-            _ => tag("DISCARD TEMP"),
+            _ => {
+                self.discard_temporary()?;
+                tag("DISCARD TEMP")
+            }
         })
     }
 

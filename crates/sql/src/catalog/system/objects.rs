@@ -122,6 +122,14 @@ fn schema_acl(catalog: &Catalog, schema: &Schema) -> Datum {
     }
 }
 
+/// `relpersistence` of a table and its indexes.
+fn persistence(table: &Table) -> u8 {
+    match crate::local::is_local(table.oid) {
+        true => b't',
+        false => b'p',
+    }
+}
+
 /// `relkind` of a table.
 pub(super) fn kind(table: &Table) -> u8 {
     match table.kind {
@@ -156,7 +164,7 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         ("reltuples", Datum::Float4(-1.0)),
         ("relhasindex", flag(!table.indexes.is_empty())),
         ("relisshared", flag(builtin::is_shared(table.oid))),
-        ("relpersistence", char(b'p')),
+        ("relpersistence", char(persistence(table))),
         ("relkind", char(kind)),
         ("relnatts", small(table.columns.len())),
         ("relchecks", small(table.checks.len())),
@@ -195,7 +203,7 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             ("relam", oid(BTREE)),
             ("relfilenode", oid(index.oid)),
             ("relisshared", flag(builtin::is_shared(table.oid))),
-            ("relpersistence", char(b'p')),
+            ("relpersistence", char(persistence(table))),
             ("relkind", char(b'i')),
             ("relnatts", small(index.columns.len())),
             ("relispopulated", flag(true)),

@@ -31,6 +31,7 @@ use crate::catalog::store;
 use crate::catalog::{Catalog, RelationKind, Table, PG_CATALOG};
 use crate::exec::program::compile;
 use crate::exec::Exec;
+use crate::local::is_local;
 use crate::parser::{self, NodeEnum, Statement};
 use crate::types::{Datum, TypeId};
 use schema::check_schema_name;
@@ -58,7 +59,7 @@ impl Session {
             NodeEnum::AlterTableStmt(alter) => self.alter_table(text, alter, sink)?,
             NodeEnum::CreateSeqStmt(create) => self.create_sequence(text, create, sink)?,
             NodeEnum::AlterSeqStmt(alter) => self.alter_sequence(text, alter, sink)?,
-            NodeEnum::ViewStmt(create) => self.create_view(text, create)?,
+            NodeEnum::ViewStmt(create) => self.create_view(text, create, sink)?,
             NodeEnum::RefreshMatViewStmt(refresh) => self.refresh(refresh)?,
             NodeEnum::CreateTableAsStmt(create) => self.table_as(text, create, sink)?,
             NodeEnum::SelectStmt(select) => self.select_into(text, select, sink)?,
@@ -121,7 +122,7 @@ impl Session {
         open.txn.begin_statement()
     }
 
-    fn changed_catalog(&mut self) {
+    pub(super) fn changed_catalog(&mut self) {
         if let Some(open) = &mut self.open {
             open.catalog_changed = true;
             open.wrote = true;
@@ -228,7 +229,8 @@ impl Session {
     fn named_schema(&self, catalog: &Catalog, named: &str) -> Result<u32> {
         if named.is_empty() {
             let path = self.search_path(catalog);
-            return path.first().copied().ok_or_else(|| {
+            let mut path = path.into_iter().filter(|oid| !is_local(*oid));
+            return path.next().ok_or_else(|| {
                 Error::new(
                     SqlState::INVALID_SCHEMA_NAME,
                     "no schema has been selected to create in",
@@ -250,7 +252,7 @@ impl Session {
         Ok(schema.oid)
     }
 
-    fn new_oid(&self) -> Result<u32> {
+    pub(super) fn new_oid(&self) -> Result<u32> {
         store::new_oid(self.shared.engine.as_ref())
     }
 

@@ -122,7 +122,7 @@ impl Session {
                 }
                 NodeEnum::ViewStmt(made) => {
                     inside(&mut made.view, schema)?;
-                    self.create_view(text, made)?;
+                    self.create_view(text, made, sink)?;
                 }
                 NodeEnum::IndexStmt(made) => {
                     inside(&mut made.relation, schema)?;

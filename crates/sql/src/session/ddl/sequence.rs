@@ -49,10 +49,8 @@ impl Session {
             .sequence
             .as_ref()
             .ok_or_else(|| Error::internal("a sequence without a name"))?;
-        match range.relpersistence.as_str() {
-            "t" => return Err(Error::unsupported("a temporary sequence")),
-            "u" => return Err(Error::unsupported("an unlogged sequence")),
-            _ => {}
+        if range.relpersistence == "u" {
+            return Err(Error::unsupported("an unlogged sequence"));
         }
         let catalog = self.current_catalog()?;
         let schema = self.schema_for(&catalog, text, range)?;
@@ -84,11 +82,22 @@ impl Session {
 
     /// The schema in which a named relation is made, with the error's position.
     pub(super) fn schema_for(
-        &self,
+        &mut self,
         catalog: &Catalog,
         text: &str,
         range: &RangeVar,
     ) -> Result<u32> {
+        if self.is_temporary(range) {
+            return self.temporary_schema(range).map_err(|error| {
+                match char_position(text, range.location) {
+                    Some(position) => error.at(position),
+                    None => error,
+                }
+            });
+        }
+        if let Some(local) = &self.shared.local {
+            local.decide(false);
+        }
         self.creation_schema(catalog, &range.schemaname)
             .map_err(|error| match char_position(text, range.location) {
                 Some(position) if !range.schemaname.is_empty() => error.at(position),

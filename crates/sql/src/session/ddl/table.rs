@@ -14,6 +14,7 @@ use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{
     view, Catalog, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table,
 };
+use crate::local::is_local;
 use crate::parser::{self, NodeEnum};
 use crate::types::{self, TypeId};
 
@@ -33,12 +34,7 @@ impl Session {
             .as_ref()
             .ok_or_else(|| Error::internal("a table without a name"))?;
         let catalog = self.current_catalog()?;
-        let schema = self
-            .creation_schema(&catalog, &range.schemaname)
-            .map_err(|error| match parser::char_position(text, range.location) {
-                Some(position) if !range.schemaname.is_empty() => error.at(position),
-                _ => error,
-            })?;
+        let schema = self.schema_for(&catalog, text, range)?;
         let name = cut_name(&range.relname);
         if catalog.relation(schema, &name).is_some() {
             if !create.if_not_exists {
@@ -50,6 +46,7 @@ impl Session {
             return Ok(tag("CREATE TABLE"));
         }
         let oid = self.new_oid()?;
+        self.note_on_commit(oid, create.oncommit, is_local(oid))?;
         let mut table = Table {
             oid,
             schema,
@@ -198,7 +195,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn own_role(&self, catalog: &Catalog) -> u32 {
+    pub(in crate::session) fn own_role(&self, catalog: &Catalog) -> u32 {
         catalog
             .role(self.shared.settings.current_user())
             .map_or(crate::catalog::SUPERUSER, |role| role.oid)
@@ -576,12 +573,7 @@ fn make_name(table: &str, columns: &str, suffix: &str) -> String {
 }
 
 fn refuse_table_options(create: &CreateStmt) -> Result<()> {
-    let temporary = create
-        .relation
-        .as_ref()
-        .is_some_and(|range| range.relpersistence == "t");
     let refused = [
-        (temporary, "a temporary table"),
         (!create.inh_relations.is_empty(), "INHERITS"),
         (
             create.partspec.is_some() || create.partbound.is_some(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    CreateTableAsStmt, IntoClause, Node, ObjectType, RangeVar, RefreshMatViewStmt, SelectStmt,
+    CreateTableAsStmt, IntoClause, Node, ObjectType, RefreshMatViewStmt, SelectStmt,
     ViewCheckOption, ViewStmt,
 };
 
@@ -20,6 +20,7 @@ use crate::bind::fixed::FixedQuery;
 use crate::bind::{Bound, OutputColumn};
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
+use crate::local::is_local;
 use crate::parser::NodeEnum;
 use crate::plan::{Insert, Plan, Target};
 use crate::types::typmod::format_type;
@@ -29,14 +30,16 @@ use crate::types::{Category, TypeId};
 const REPLANS_MAX: usize = 100;
 
 impl Session {
-    pub(super) fn create_view(&mut self, text: &str, create: &ViewStmt) -> Result<CommandTag> {
+    pub(super) fn create_view(
+        &mut self,
+        text: &str,
+        create: &ViewStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
         let range = create
             .view
             .as_ref()
             .ok_or_else(|| Error::internal("a view without a name"))?;
-        if range.relpersistence == "t" {
-            return Err(Error::unsupported("a temporary view"));
-        }
         let Some(NodeEnum::SelectStmt(select)) = node_of(&create.query) else {
             return Err(Error::internal("a view of no query"));
         };
@@ -48,7 +51,15 @@ impl Session {
         }
         let query = self.fixed_query(text, select)?;
         let catalog = self.current_catalog()?;
-        let schema = self.schema_for(&catalog, text, range)?;
+        let mut range = range.clone();
+        let mut uses = query.uses.iter();
+        if uses.any(|uses| is_local(uses.relation)) && !self.is_temporary(&range) {
+            let message = format!("view \"{}\" will be a temporary view", range.relname);
+            let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+            range.relpersistence = "t".to_owned();
+        }
+        let schema = self.schema_for(&catalog, text, &range)?;
         let columns = columns_of(
             &query.columns,
             &create.aliases,
@@ -278,8 +289,15 @@ impl Session {
             )?,
             ..Table::default()
         };
+        self.note_on_commit(table.oid, into.on_commit, is_local(table.oid))?;
         if kind == RelationKind::MaterializedView {
             let query = self.try_binding("", &catalog, |binder| binder.fixed_query(select))?;
+            if query.uses.iter().any(|uses| is_local(uses.relation)) {
+                return Err(Error::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "materialized views must not use temporary tables or views",
+                ));
+            }
             table.view = Some(View {
                 query: query.text,
                 uses: query.uses,
@@ -373,14 +391,7 @@ impl Session {
 }
 
 fn refuse_into_options(into: &IntoClause) -> Result<()> {
-    let temporary = into
-        .rel
-        .as_ref()
-        .is_some_and(|range: &RangeVar| range.relpersistence == "t");
-    let refused = [
-        (temporary, "a temporary table"),
-        (!into.table_space_name.is_empty(), "TABLESPACE"),
-    ];
+    let refused = [(!into.table_space_name.is_empty(), "TABLESPACE")];
     match refused.into_iter().find(|refused| refused.0) {
         Some((_, feature)) => Err(Error::unsupported(feature)),
         None => Ok(()),
