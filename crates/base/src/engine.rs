@@ -239,6 +239,8 @@ pub struct TxnOptions {
     pub session: Option<SessionId>,
     /// What its commit is noted under, for whoever passed the session on.
     pub flight: Option<Flight>,
+    /// On a standby: what it reads is at most so old.
+    pub standby_age_max: Option<Duration>,
 }
 
 /// The strengths of row locks (PostgreSQL 15 manual, section 13.3.2), weakest first.
@@ -539,6 +541,16 @@ pub trait Engine: Send + Sync {
         sequence: SequenceId,
         spec: &SequenceSpec,
     ) -> Result<(SequencePosition, u64, Debt)>;
+
+    /// Whether this node does not lead, and what sessions of this engine read is a standby's.
+    fn is_standby(&self) -> bool {
+        false
+    }
+
+    /// The time of the newest record that this node has applied.
+    fn replayed_until(&self) -> Option<crate::ids::Timestamp> {
+        None
+    }
 
     /// How far the catalog has come.
     fn catalog_version(&self) -> CatalogVersion;
@@ -898,6 +910,9 @@ pub struct ReplicaStatus {
     pub flush_lag: Option<Duration>,
     /// See `write_lag`.
     pub replay_lag: Option<Duration>,
+    /// Bytes that the log may still grow by before it no longer keeps what this replica lacks; none
+    /// when that is so already, and it will be sent a checkpoint.
+    pub log_left: Option<u64>,
     /// Its place in `synchronous_standby_names`, 0 for none.
     pub sync_priority: u32,
     /// Who waits for it.

@@ -17,13 +17,13 @@
 //! |---|---|
 //! | format | 1 byte, [`FORMAT`] |
 //! | group | varint |
-//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried, 7 removed |
+//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried, 7 removed, 8 how far?, 9 so far |
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, GroupId, Lsn, Position, Result, Term, TreeId};
 
 /// The version of this encoding; a frame of another is refused.
-pub const FORMAT: u8 = 2;
+pub const FORMAT: u8 = 3;
 
 const CONSENSUS: u8 = 1;
 const CHUNK_REQUEST: u8 = 2;
@@ -32,6 +32,8 @@ const NO_CHECKPOINT: u8 = 4;
 const BUILT: u8 = 5;
 const UNHURRIED: u8 = 6;
 const REMOVED: u8 = 7;
+const ASK_VISIBLE: u8 = 8;
+const VISIBLE: u8 = 9;
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +64,18 @@ pub enum Frame {
     Built {
         /// Which: the first of its trees.
         tree: TreeId,
+    },
+    /// Asks the leader how far it is.
+    AskVisible {
+        /// When, by the clock of who asks.
+        asked: u64,
+    },
+    /// So far the leader was after it was asked.
+    Visible {
+        /// When it was asked.
+        asked: u64,
+        /// The newest position that it showed.
+        lsn: Lsn,
     },
     /// That checkpoint is not to be had here any more.
     NoCheckpoint {
@@ -159,6 +173,15 @@ impl Frame {
                 put_varint(&mut out, *chunks);
                 put_bytes(&mut out, bytes);
             }
+            Frame::AskVisible { asked } => {
+                out.push(ASK_VISIBLE);
+                put_varint(&mut out, *asked);
+            }
+            Frame::Visible { asked, lsn } => {
+                out.push(VISIBLE);
+                put_varint(&mut out, *asked);
+                put_varint(&mut out, lsn.0);
+            }
             Frame::Built { tree } => {
                 out.push(BUILT);
                 put_varint(&mut out, tree.0);
@@ -201,6 +224,13 @@ impl Frame {
             },
             NO_CHECKPOINT => Frame::NoCheckpoint {
                 checkpoint: position(&mut reader)?,
+            },
+            ASK_VISIBLE => Frame::AskVisible {
+                asked: reader.varint()?,
+            },
+            VISIBLE => Frame::Visible {
+                asked: reader.varint()?,
+                lsn: Lsn(reader.varint()?),
             },
             BUILT => Frame::Built {
                 tree: TreeId(reader.varint()?),
@@ -251,6 +281,11 @@ mod tests {
             Frame::Removed {
                 incarnation: 2,
                 begun_after: Lsn(77),
+            },
+            Frame::AskVisible { asked: 1 << 40 },
+            Frame::Visible {
+                asked: 1 << 40,
+                lsn: Lsn(4_711),
             },
             Frame::Built {
                 tree: TreeId(20_000),

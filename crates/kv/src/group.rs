@@ -36,6 +36,7 @@ mod core;
 mod digest;
 mod driver;
 mod flush;
+mod follow;
 mod handover;
 mod lag;
 mod latch;
@@ -57,7 +58,7 @@ mod status;
 mod tests;
 mod values;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -74,6 +75,7 @@ use storage::{Scratch, Store};
 
 pub use builder::BuildHandle;
 pub use digest::Digest;
+pub use follow::StandbyView;
 pub use handover::Open;
 pub use replay::replay_for_check;
 pub use sequencer::TXN_SEQUENCE;
@@ -112,6 +114,7 @@ pub struct Group {
     catchup: catchup::Catchup,
     handover: handover::Handover,
     lag: Mutex<lag::Lag>,
+    freshness: follow::Freshness,
     inline: flush::InlinePolicy,
     abandoned: builder::Abandoned,
     asked: Arc<outcomes::Asked>,
@@ -151,6 +154,10 @@ struct Shared {
     written: AtomicU64,
     /// Somebody wants to hear at once what was received.
     eager: AtomicBool,
+    /// How often the log was cut, or replaced by a checkpoint: rises before the trees change.
+    cuts: AtomicU64,
+    /// When another member was last heard of by one that does not lead.
+    heard_at: AtomicI64,
     /// The group task was woken and has not looked yet.
     woken: AtomicBool,
     /// There was a commit since the group task last looked.
@@ -286,6 +293,8 @@ impl Group {
                 incarnation,
                 begun_after,
             } => self.note_removed(incarnation, begun_after),
+            Frame::AskVisible { asked } => self.answer_visible(from, asked),
+            Frame::Visible { asked, lsn } => self.take_visible(asked, lsn),
             other => self.receive_checkpoint_frame(from, other),
         }
     }

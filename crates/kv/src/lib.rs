@@ -21,6 +21,7 @@ mod overlay;
 pub mod record;
 pub mod registry;
 pub mod serial;
+pub mod standby;
 #[cfg(test)]
 mod testing;
 pub mod txn;

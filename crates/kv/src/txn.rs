@@ -82,6 +82,9 @@ pub trait Leader: 'static {
     /// Shows the store as of one position, whose versions are kept while it lives.
     type Snapshot: View + Clone;
 
+    /// Whether locks are to be had here, for the term of the snapshot.
+    const LOCKS: bool = true;
+
     /// The group.
     fn group(&self) -> GroupId;
     /// See [`crate::Group::snapshot`].
@@ -536,7 +539,9 @@ impl<L: Leader> Transaction for Txn<L> {
                 self.look_for_safety();
             }
         }
-        self.locks.bind(self.at()?.term)?;
+        if L::LOCKS {
+            self.locks.bind(self.at()?.term)?;
+        }
         self.next_command();
         Ok(())
     }

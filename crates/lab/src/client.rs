@@ -61,14 +61,27 @@ impl Client {
     /// # Errors
     /// The connection fails, takes too long, or the server refuses it.
     pub async fn connect(env: &dyn Env, address: &str, limit: Duration) -> Result<Client> {
-        let connected = within(env, limit, Client::open(env, address)).await;
+        Client::connect_with(env, address, &[], limit).await
+    }
+
+    /// The same, with settings that the session begins with.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub async fn connect_with(
+        env: &dyn Env,
+        address: &str,
+        settings: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<Client> {
+        let connected = within(env, limit, Client::open(env, address, settings)).await;
         connected.unwrap_or_else(|| Err(broken("no answer in time")))
     }
 
-    async fn open(env: &dyn Env, address: &str) -> Result<Client> {
+    async fn open(env: &dyn Env, address: &str, settings: &[(&str, &str)]) -> Result<Client> {
         let mut client = Client {
             stream: env.net().connect(address).await.map_err(broken)?,
-            protocol: Protocol::new("postgres", "postgres", &[]),
+            protocol: Protocol::new("postgres", "postgres", settings),
             buffer: vec![0; READ_BYTES],
         };
         client.reply().await?.into_result()?;

@@ -85,11 +85,21 @@ impl Register {
         Read { floor: self.floor }
     }
 
-    /// A read has ended with this value, or with no row.
+    /// A read is about to be sent that may show the past, but not what comes before `seen`, which
+    /// the same session has been shown.
+    pub fn begin_read_of_past(&self, seen: WriteNumber) -> Read {
+        Read { floor: seen }
+    }
+
+    /// A read has ended with this value, or with no row; returns the state that it has shown.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn end_read(&mut self, read: Read, seen: Option<WriteNumber>) -> Result<(), String> {
+    pub fn end_read(
+        &mut self,
+        read: Read,
+        seen: Option<WriteNumber>,
+    ) -> Result<WriteNumber, String> {
         let state = match seen {
             Some(number) => number,
             None => self.first_absence(read.floor)?,
@@ -110,7 +120,7 @@ impl Register {
             return Err(format!("write {state} was refused and yet read"));
         }
         self.floor = self.floor.max(state);
-        Ok(())
+        Ok(state)
     }
 
     /// The earliest state without a row, from `floor` on.
@@ -143,7 +153,25 @@ impl Register {
 mod tests {
     use super::*;
 
-    fn read(register: &mut Register, seen: Option<WriteNumber>) -> Result<(), String> {
+    #[test]
+    fn a_read_of_the_past_goes_on_from_what_was_shown() {
+        let mut register = Register::default();
+        let first = register.write(true);
+        register.acknowledged(first);
+        let second = register.write(true);
+        register.acknowledged(second);
+        let old = register.begin_read_of_past(0);
+        assert_eq!(register.end_read(old, Some(first)), Ok(first));
+        let back = register.begin_read_of_past(second);
+        assert!(register.end_read(back, Some(first)).is_err());
+        // What was shown, whoever saw it, does not vanish.
+        let third = register.write(true);
+        let new = register.begin_read_of_past(second);
+        assert_eq!(register.end_read(new, Some(third)), Ok(third));
+        assert!(read(&mut register, Some(second)).is_err());
+    }
+
+    fn read(register: &mut Register, seen: Option<WriteNumber>) -> Result<WriteNumber, String> {
         let read = register.begin_read();
         register.end_read(read, seen)
     }

@@ -13,6 +13,10 @@
 //! whatever it is told must hold for good: its writes are never lost, and what it read, or read to
 //! be absent, never vanishes. Below that level a client writes without any such promise, and its
 //! reads are not judged; but what others read of its writes is.
+//!
+//! Clients that read on standbys ([`Manner::standby`]) may be shown the past, unless they ask for
+//! what is no older than their question. But a session never goes back in time, and what one was
+//! shown nobody may miss.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -117,8 +121,30 @@ impl Oracle {
             .collect()
     }
 
-    /// Judges reads by an answer with rows of key and value.
-    fn end_reads(&mut self, reads: Vec<(u64, Read)>, answer: &Reply, who: &str) {
+    /// As [`Oracle::begin_reads`], by a session that may be shown the past, but none before what
+    /// it was shown before.
+    fn begin_reads_of_past(
+        &self,
+        keys: std::ops::Range<u64>,
+        shown: &BTreeMap<u64, WriteNumber>,
+    ) -> Vec<(u64, Read)> {
+        let registers = self.registers.range(keys);
+        registers
+            .map(|(key, register)| {
+                let shown = shown.get(key).copied().unwrap_or(0);
+                (*key, register.begin_read_of_past(shown))
+            })
+            .collect()
+    }
+
+    /// Judges reads by an answer with rows of key and value; returns the states that were shown.
+    fn end_reads(
+        &mut self,
+        reads: Vec<(u64, Read)>,
+        answer: &Reply,
+        who: &str,
+    ) -> Vec<(u64, WriteNumber)> {
+        let mut shown = Vec::new();
         let mut seen: BTreeMap<u64, WriteNumber> = BTreeMap::new();
         for (index, row) in answer.rows().iter().enumerate() {
             let number = |column| answer.text(index, column)?.parse::<u64>().ok();
@@ -133,10 +159,12 @@ impl Oracle {
         }
         for (key, read) in reads {
             let value = seen.remove(&key);
-            if let Err(wrong) = self.register(key).end_read(read, value) {
-                self.blame(format!("{who}: register {key}: {wrong}"));
+            match self.register(key).end_read(read, value) {
+                Ok(state) => shown.push((key, state)),
+                Err(wrong) => self.blame(format!("{who}: register {key}: {wrong}")),
             }
         }
+        shown
     }
 }
 
@@ -186,7 +214,19 @@ pub struct Manner {
     pub patience: Duration,
     /// How long it rests between operations, on average.
     pub pace: Duration,
+    /// Reads on whatever node it is connected to, as `quorate.follower_reads` says.
+    pub standby: Option<&'static str>,
 }
+
+impl Manner {
+    /// Whether it may be shown the past.
+    fn may_be_late(&self) -> bool {
+        self.standby.is_some_and(|age| age != NO_AGE)
+    }
+}
+
+/// The value of `quorate.follower_reads` at which reads are as new as on the leader.
+pub const NO_AGE: &str = "0ms";
 
 /// One client's part.
 pub struct Worker {
@@ -202,6 +242,8 @@ pub struct Worker {
     journal: Option<usize>,
     /// Whether what it is told is judged.
     judged: bool,
+    /// Of each register, the newest state that this session was shown.
+    shown: BTreeMap<u64, WriteNumber>,
 }
 
 impl std::fmt::Debug for Worker {
@@ -230,6 +272,7 @@ impl Worker {
             own: None,
             journal: None,
             judged,
+            shown: BTreeMap::new(),
         }
     }
 
@@ -251,7 +294,9 @@ impl Worker {
                 7..=8 if writes => self.transfer().await,
                 9 if writes => self.write_journal().await,
                 0..=13 => self.read().await,
-                14 if self.env.random() % 2 == 0 => self.read_journal().await,
+                14 if self.env.random() % 2 == 0 && !self.manner.may_be_late() => {
+                    self.read_journal().await;
+                }
                 14 => self.read_range().await,
                 _ if self.env.random() % 3 == 0 => self.look_at_duties().await,
                 _ => self.sum().await,
@@ -265,8 +310,13 @@ impl Worker {
     async fn connect(&mut self) -> bool {
         let pick = self.env.random() as usize % self.addresses.len();
         let address = &self.addresses[pick];
-        let client = Client::connect(&*self.env, address, self.manner.patience).await;
+        let standby = self.manner.standby;
+        let settings = standby.map(|age| ("quorate.follower_reads", age));
+        let settings = settings.as_slice();
+        let patience = self.manner.patience;
+        let client = Client::connect_with(&*self.env, address, settings, patience).await;
         self.client = client.ok();
+        self.shown.clear();
         if self.client.is_none() {
             return false;
         }
@@ -371,14 +421,22 @@ impl Worker {
     }
 
     async fn judge_read(&mut self, keys: std::ops::Range<u64>, sql: &str) {
-        let reads = self.oracle.lock().begin_reads(keys);
+        let reads = match self.manner.may_be_late() {
+            true => {
+                let oracle = self.oracle.lock();
+                oracle.begin_reads_of_past(keys, &self.shown)
+            }
+            false => self.oracle.lock().begin_reads(keys),
+        };
         let Ok(answer) = self.query(sql).await else {
             return;
         };
         let mut oracle = self.oracle.lock();
         oracle.reads += 1;
         if self.judged {
-            oracle.end_reads(reads, &answer, self.manner.level.name());
+            let who = self.manner.standby.unwrap_or(self.manner.level.name());
+            let shown = oracle.end_reads(reads, &answer, who);
+            self.shown.extend(shown);
         }
     }
 

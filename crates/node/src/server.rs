@@ -34,6 +34,7 @@ use base::env::{
 use base::sync::Event;
 use base::{Durability, Error, NodeId, Result, SqlState};
 use kv::engine::KvEngine;
+use kv::standby::StandbyEngine;
 use kv::{Directory, Group, GroupConfig, Member};
 use pg::auth::Access;
 use pg::startup::{CancelKey, FirstPacket, StartupParameters};
@@ -45,7 +46,7 @@ use crate::administration;
 use crate::config::{buffers_text, NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
 use crate::session::{self, SessionContext};
-use crate::sessions::{fatal, lives_on, Files, Sessions};
+use crate::sessions::{fatal, lives_on, Files, Place, Sessions};
 use crate::splice::splice;
 use crate::wait::{either, timeout, Either};
 use crate::wire::{Answer, Hello, Incoming, Purpose};
@@ -74,6 +75,8 @@ pub struct Node {
     pub(crate) group: Arc<Group>,
     engine: Arc<dyn Engine>,
     pub(crate) peers: Arc<Peers>,
+    /// For sessions that read here whether this node leads or not.
+    standby: Arc<dyn Engine>,
     sessions: Arc<Sessions>,
     gate: Gate,
     /// The catalog's first rows are there and settled.
@@ -200,6 +203,7 @@ impl Node {
             settings,
             member,
             group: group.clone(),
+            standby: Arc::new(StandbyEngine::new(env.clone(), engine.clone())),
             engine,
             peers: peers.clone(),
             sessions,
@@ -615,6 +619,12 @@ async fn serve_or_pass_on(node: Arc<Node>, mut client: Client, startup: StartupP
         if node.group.leading().is_some() {
             return serve(node, client, startup).await;
         }
+        if reads_here(&node, &startup).await {
+            return match node.sessions.enter(true) {
+                Ok(place) => serve_at(node.clone(), client, startup, place).await,
+                Err(error) => session::refuse(&mut *client.stream, &*node.env, &error).await,
+            };
+        }
         if let Some((there, first)) = reach_leader(&node, &client).await {
             return pass_on(client, there, &first).await;
         }
@@ -623,6 +633,23 @@ async fn serve_or_pass_on(node: Arc<Node>, mut client: Client, startup: StartupP
         }
         sleep(&*node.env, LEADER_LOOK).await;
     }
+}
+
+/// Whether a client of this node, which follows, wants to read on it (`quorate.follower_reads`).
+async fn reads_here(node: &Arc<Node>, startup: &StartupParameters) -> bool {
+    let (engine, defaults) = (node.standby.clone(), node.settings.session.clone());
+    let (user, database) = (startup.user.clone(), startup.database.clone());
+    let given = startup.settings.clone();
+    let asked = coro::run(Arc::default(), move || {
+        let engine = &*engine;
+        let there = engine.is_standby() && sql::session::has_catalog(engine)?;
+        Ok::<_, Error>(
+            there
+                && sql::session::wants_follower_reads(engine, &defaults, &given, &user, &database)?,
+        )
+    });
+    // What is wrong with its settings, the leader tells it.
+    asked.await.unwrap_or(false)
 }
 
 /// Tries to have the leader take a client, for as long as it is the leader.
@@ -673,15 +700,23 @@ async fn serve(node: Arc<Node>, mut client: Client, startup: StartupParameters) 
     let is_ready = || node.is_ready.load(Ordering::Acquire).then_some(());
     let ready = node.ready.until(is_ready);
     let place = match timeout(&*node.env, LEADER_WAIT_MAX, ready).await {
-        Some(()) => node.sessions.enter(),
+        Some(()) => node.sessions.enter(false),
         None => Err(no_leader()),
     };
     let place = match place {
         Ok(place) => place,
         Err(error) => return session::refuse(&mut *client.stream, &*node.env, &error).await,
     };
+    serve_at(node, client, startup, place).await;
+}
+
+async fn serve_at(node: Arc<Node>, client: Client, startup: StartupParameters, place: Place) {
+    let engine = match place.stays() {
+        true => &node.standby,
+        false => &node.engine,
+    };
     let context = SessionContext {
-        engine: node.engine.clone(),
+        engine: engine.clone(),
         env: node.env.clone(),
         startup,
         defaults: node.settings.session.clone(),
@@ -729,5 +764,7 @@ async fn bootstrap(node: &Node) -> Result<()> {
         sql::session::bootstrap(&*engine, &*env, &user, password.as_deref())
     });
     let debt = written.await?;
-    node.engine.settle(debt, Durability::On).await
+    // Sessions owe what they read of it, at the level of each; a standby that is named and away must
+    // not keep out who would name another.
+    node.engine.settle(debt, Durability::Local).await
 }

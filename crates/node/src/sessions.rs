@@ -54,6 +54,8 @@ struct State {
 }
 
 struct Live {
+    /// It reads here whether this node leads or not.
+    stays: bool,
     secret: i32,
     activity: Arc<Activity>,
     interrupts: Arc<Interrupts>,
@@ -62,12 +64,18 @@ struct Live {
 /// One session's place among the sessions; it is free again when this is dropped.
 pub struct Place {
     sessions: Arc<Sessions>,
+    stays: bool,
     key: CancelKey,
     activity: Arc<Activity>,
     interrupts: Arc<Interrupts>,
 }
 
 impl Place {
+    /// Whether the session reads here whether this node leads or not.
+    pub fn stays(&self) -> bool {
+        self.stays
+    }
+
     /// Where others see what the session does.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
@@ -119,11 +127,11 @@ impl Sessions {
         self.files.get()?.upgrade()
     }
 
-    /// Lets one more session in.
+    /// Lets one more session in; one that `stays` does so when this node no longer leads.
     ///
     /// # Errors
     /// 53300 when there are too many; 57P03 when the node shuts down.
-    pub fn enter(self: &Arc<Self>) -> Result<Place> {
+    pub fn enter(self: &Arc<Self>, stays: bool) -> Result<Place> {
         let secret = self.env.secret();
         let secret = i32::from_le_bytes([secret[0], secret[1], secret[2], secret[3]]);
         let interrupts = Arc::new(Interrupts::default());
@@ -149,6 +157,7 @@ impl Sessions {
         };
         let activity = Arc::new(Activity::new(pid));
         let live = Live {
+            stays,
             secret,
             activity: activity.clone(),
             interrupts: interrupts.clone(),
@@ -156,6 +165,7 @@ impl Sessions {
         state.live.insert(pid, live);
         Ok(Place {
             sessions: self.clone(),
+            stays,
             key: CancelKey { pid, secret },
             activity,
             interrupts,
@@ -178,14 +188,14 @@ impl Sessions {
     /// Lets nobody in any more, and tells every session to end.
     pub fn close(&self) {
         self.state.lock().closed = true;
-        self.raise(Interrupt::Terminate);
+        self.raise(Interrupt::Terminate, |_| true);
     }
 
-    /// Leaves an interrupt for every session.
-    fn raise(&self, interrupt: Interrupt) {
+    /// Leaves an interrupt for every such session.
+    fn raise(&self, interrupt: Interrupt, wanted: fn(&Live) -> bool) {
         let live: Vec<_> = {
             let state = self.state.lock();
-            let live = state.live.values();
+            let live = state.live.values().filter(|live| wanted(live));
             live.map(|live| live.interrupts.clone()).collect()
         };
         for interrupts in live {
@@ -242,12 +252,12 @@ impl Registry for Sessions {
 impl Observer for Sessions {
     fn leading(&self, term: Option<Term>) {
         if term.is_none() {
-            self.raise(Interrupt::Terminate);
+            self.raise(Interrupt::Terminate, |live| !live.stays);
         }
     }
 
     fn cut(&self, _term: Term, _to: Lsn) {
-        self.raise(Interrupt::HistoryCut);
+        self.raise(Interrupt::HistoryCut, |_| true);
     }
 }
 

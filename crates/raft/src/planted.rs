@@ -26,11 +26,13 @@ pub enum Bug {
     ProposalForwarded,
     /// A node that goes on alone does so in the incarnation there was.
     SameIncarnation,
+    /// What is read on a standby is shown before its commit index covers it.
+    StandbyAhead,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 9] = [
+    pub const ALL: [Bug; 10] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -40,6 +42,7 @@ impl Bug {
         Bug::TransferForgotten,
         Bug::ProposalForwarded,
         Bug::SameIncarnation,
+        Bug::StandbyAhead,
     ];
 
     /// Its name on the command line and in records.
@@ -54,6 +57,7 @@ impl Bug {
             Bug::TransferForgotten => "transfer-forgotten",
             Bug::ProposalForwarded => "proposal-forwarded",
             Bug::SameIncarnation => "same-incarnation",
+            Bug::StandbyAhead => "standby-ahead",
         }
     }
 

@@ -118,6 +118,14 @@ const READERS: [(Durability, u64, u64); 5] = [
     (Durability::On, 8_000, 400),
 ];
 
+/// The clients that read on standbys, if that is what they are connected to, and how old what they
+/// read may be.
+const STANDBY_READERS: [&str; 2] = ["settled", registers::NO_AGE];
+
+/// How long they wait for an answer, and how long they rest.
+const STANDBY_PATIENCE: Duration = Duration::from_millis(1_000);
+const STANDBY_PACE: Duration = Duration::from_millis(10);
+
 /// A healed cluster must settle within this.
 const CONVERGE_MAX: Duration = Duration::from_secs(60);
 
@@ -347,15 +355,25 @@ impl Run {
             writes: true,
             patience: Duration::from_millis(patience),
             pace: WRITER_PACE,
+            standby: None,
         });
         let readers = READERS.map(|(level, patience, pace)| Manner {
             level,
             writes: false,
             patience: Duration::from_millis(patience),
             pace: Duration::from_millis(pace),
+            standby: None,
+        });
+        let on_standbys = STANDBY_READERS.map(|age| Manner {
+            level: Durability::On,
+            writes: false,
+            patience: STANDBY_PATIENCE,
+            pace: STANDBY_PACE,
+            standby: Some(age),
         });
         self.start_schema_client(&addresses);
-        for (number, manner) in writers.into_iter().chain(readers).enumerate() {
+        let workers = writers.into_iter().chain(readers).chain(on_standbys);
+        for (number, manner) in workers.enumerate() {
             let env = self.cluster.world.env(self.cluster.client_host());
             let (oracle, mood) = (self.oracle.clone(), self.mood());
             let (task_env, addresses) = (env.clone(), addresses.clone());

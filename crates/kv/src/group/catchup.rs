@@ -113,6 +113,7 @@ impl Group {
         match frame {
             Frame::Consensus(_) | Frame::Unhurried(_) => {}
             Frame::Built { .. } | Frame::Removed { .. } => {}
+            Frame::AskVisible { .. } | Frame::Visible { .. } => {}
             Frame::ChunkRequest { checkpoint, index } => self.serve(from, checkpoint, index),
             Frame::Chunk {
                 checkpoint,

@@ -364,6 +364,7 @@ impl Group {
         let term = core.consensus.term();
         self.env
             .log(Severity::Info, &format!("log cut to {to} in term {term}"));
+        self.shared.cuts.fetch_add(1, Ordering::SeqCst);
         core.queue.retain(|entry| entry.lsn <= to);
         let applying = core.applying.take_if(|record| record.position.lsn > to);
         if core.applied.lsn <= to && applying.is_some() {
@@ -413,6 +414,7 @@ impl Group {
         }
         let commit = self.gate.commit();
         let term = core.consensus.term();
+        self.shared.cuts.fetch_add(1, Ordering::SeqCst);
         self.log.install(position);
         self.registry.builds().clear(&self.store());
         apply::load_registry(&store, &self.registry, position.lsn)?;

@@ -183,6 +183,7 @@ impl Group {
             catchup: Default::default(),
             handover: Default::default(),
             lag: Default::default(),
+            freshness: Default::default(),
             inline: Default::default(),
             abandoned: Default::default(),
             asked: Default::default(),

@@ -1,8 +1,10 @@
 //! What a group shows of itself.
 
+use std::sync::atomic::Ordering;
+
 use base::engine::{ClusterStatus, ReplicaStatus};
 use base::env::Instant;
-use base::{Lsn, NodeId};
+use base::{Lsn, NodeId, Timestamp};
 
 use super::core::Core;
 use super::Group;
@@ -45,6 +47,10 @@ impl Group {
                 return replica;
             }
             let Some(peer) = status.peers.iter().find(|peer| peer.node == member.node) else {
+                if Some(member.node) == status.leader {
+                    let heard = self.shared.heard_at.load(Ordering::Relaxed);
+                    replica.reported_at = (heard > 0).then_some(Timestamp(heard));
+                }
                 return replica;
             };
             let (seen, lags) = lag.of(member.node, status.flushed, now);
@@ -55,6 +61,7 @@ impl Group {
             let in_majority = peer.voter && several_vote;
             (replica.sync_priority, replica.sync_state) =
                 standbys.sync_state(peer.node, self.config.node, in_majority, is_counted);
+            replica.log_left = self.log_left(peer.flushed);
             replica.sent = peer.sent;
             replica.received = peer.received;
             replica.flushed = peer.flushed;
@@ -75,10 +82,23 @@ impl Group {
         }
     }
 
+    /// How much the log may grow before it lets go of what follows a position; none if it has.
+    fn log_left(&self, flushed: Lsn) -> Option<u64> {
+        let is_there = self.log.first() <= flushed.next();
+        let most = self.config.settings.absent_log_bytes_max;
+        is_there.then(|| most.saturating_sub(self.log.bytes_after(flushed)))
+    }
+
+    /// The time of the newest record that is applied.
+    pub fn replayed_until(&self) -> Timestamp {
+        self.lock().timestamp
+    }
+
     /// A message of another replica was taken: a leader measures how far it has come.
     pub(super) fn note_lag(&self, core: &Core, from: NodeId) {
         if core.led.is_none() {
-            return;
+            let wall = self.env.wall_clock().0;
+            return self.shared.heard_at.store(wall, Ordering::Relaxed);
         }
         let now = self.env.now();
         let wall = self.env.wall_clock();

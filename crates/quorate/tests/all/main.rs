@@ -11,6 +11,7 @@ mod input;
 mod isolation;
 mod kill;
 mod layers;
+mod levels;
 mod pgbench;
 mod protocol;
 mod relay;

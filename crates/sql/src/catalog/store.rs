@@ -533,6 +533,14 @@ pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u32> {
         .ok_or_else(|| Error::corrupted("a catalog row without its number"))
 }
 
+/// Whether the catalog's first rows are there.
+pub fn is_there(txn: &mut dyn Transaction) -> Result<bool> {
+    let mut batch = RowBatch::default();
+    let (all, direction) = (KeyRange::all(), Direction::Forward);
+    txn.scan(DATABASES, &all, direction, 1, &mut batch)?;
+    Ok(!batch.is_empty())
+}
+
 /// First start of a cluster: see [`crate::session::bootstrap`].
 pub fn bootstrap(
     txn: &mut dyn Transaction,
@@ -540,15 +548,7 @@ pub fn bootstrap(
     user: &str,
     password: Option<&str>,
 ) -> Result<()> {
-    let mut batch = RowBatch::default();
-    txn.scan(
-        DATABASES,
-        &KeyRange::all(),
-        Direction::Forward,
-        1,
-        &mut batch,
-    )?;
-    if !batch.is_empty() {
+    if is_there(txn)? {
         return Ok(());
     }
     for (oid, name, open) in [

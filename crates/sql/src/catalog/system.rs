@@ -62,6 +62,7 @@ const SESSION: &[&SystemTable] = &[
     &sessions::ACTIVITY,
     &replication::REPLICATION,
     &replication::SLOTS,
+    &replication::RECEIVER,
     &sessions::CURSORS,
 ];
 

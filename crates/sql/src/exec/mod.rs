@@ -30,6 +30,7 @@ mod outcomes;
 pub mod point;
 mod privilege_functions;
 pub mod program;
+mod replication;
 pub mod rows;
 pub mod sequences;
 pub mod session_functions;

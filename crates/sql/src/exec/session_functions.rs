@@ -4,7 +4,9 @@ use base::coro::{self, Interrupt};
 use base::env;
 use base::{Error, Result, SqlState};
 
-use super::{activity, catalog_functions, outcomes, privilege_functions, sequences, Exec};
+use super::{
+    activity, catalog_functions, outcomes, privilege_functions, replication, sequences, Exec,
+};
 use crate::functions::Function;
 use crate::types::{Array, Datum, TypeId};
 
@@ -37,21 +39,8 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
             Ok(text_or_null(address.map(|address| address.0.as_str())))
         }
         "inet_server_port" => Ok(port(cx.session.start.server_address.as_ref().map(|a| a.1))),
-        "pg_is_in_recovery" | "pg_is_other_temp_schema" | "pg_relation_is_publishable" => {
-            Ok(Datum::Bool(false))
-        }
-        "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" | "pg_current_wal_flush_lsn" => {
-            let status = cx.session.engine.status();
-            let own = status
-                .replicas
-                .iter()
-                .find(|replica| replica.node == status.node);
-            let lsn = own.map_or(status.commit, |own| match name {
-                "pg_current_wal_flush_lsn" => own.flushed,
-                _ => own.received.max(own.flushed),
-            });
-            Ok(Datum::Unsigned8(lsn.0))
-        }
+        "pg_is_other_temp_schema" | "pg_relation_is_publishable" => Ok(Datum::Bool(false)),
+        name if replication::is_one(name) => replication::call(cx, name),
         _ if outcomes::is_one(name) => outcomes::call(cx, name, args),
         "pg_sleep" => sleep(cx, args),
         "nextval" | "currval" | "setval" | "lastval" => sequences::call(cx, name, args),

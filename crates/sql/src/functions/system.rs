@@ -1,6 +1,6 @@
 //! Functions of the system that need nothing but their arguments.
 
-use base::error::Result;
+use base::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
 use super::{Call, Rows};
@@ -84,6 +84,38 @@ pub(crate) fn lsn_difference(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         i128::from(a) - i128::from(b),
         0,
     )))
+}
+
+/// A position so many further on, or back.
+fn moved(lsn: u64, by: &Numeric, back: bool) -> Result<Datum> {
+    let unsupported = |message: &str| Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+    if by.is_nan() {
+        return Err(unsupported(match back {
+            true => "cannot subtract NaN from pg_lsn",
+            false => "cannot add NaN to pg_lsn",
+        }));
+    }
+    if !by.is_finite() {
+        return Err(unsupported("cannot convert infinity to pg_lsn"));
+    }
+    let lsn = Numeric::new(i128::from(lsn), 0);
+    let moved = if back { lsn.sub(by)? } else { lsn.add(by)? };
+    let moved = moved.round(0)?.to_string().parse();
+    moved
+        .map(Datum::Unsigned8)
+        .map_err(|_| Error::new(SqlState::INVALID_PARAMETER_VALUE, "pg_lsn out of range"))
+}
+
+pub(crate) fn lsn_plus(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    moved(args.unsigned8(0)?, args.numeric(1)?, false)
+}
+
+pub(crate) fn plus_lsn(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    moved(args.unsigned8(1)?, args.numeric(0)?, false)
+}
+
+pub(crate) fn lsn_minus(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    moved(args.unsigned8(0)?, args.numeric(1)?, true)
 }
 
 /// A size in bytes with the unit that keeps it short.

@@ -222,6 +222,10 @@ functions! {
     2467 "atanh" (FLOAT8) FLOAT8 "i" floating::atanh;
     2557 "bool" (INT4) BOOL "i" integer::to_bool;
     2558 "int4" (BOOL) INT4 "i" integer::from_bool;
+    3165 "pg_wal_lsn_diff" (PG_LSN PG_LSN) NUMERIC "i" system::lsn_difference;
+    5022 "pg_lsn_pli" (PG_LSN NUMERIC) PG_LSN "i" system::lsn_plus;
+    5023 "numeric_pl_pg_lsn" (NUMERIC PG_LSN) PG_LSN "i" system::plus_lsn;
+    5024 "pg_lsn_mii" (PG_LSN NUMERIC) PG_LSN "i" system::lsn_minus;
     3237 "pg_lsn_mi" (PG_LSN PG_LSN) NUMERIC "i" system::lsn_difference;
     3259 "generate_series" (NUMERIC NUMERIC NUMERIC) NUMERIC "i" set decimal::series;
     3260 "generate_series" (NUMERIC NUMERIC) NUMERIC "i" set decimal::series;

@@ -414,6 +414,9 @@ operators! {
     3226 "<=" PG_LSN PG_LSN 3232 ">=" ">";
     3227 ">=" PG_LSN PG_LSN 3234 "<=" "<";
     3228 "-" PG_LSN PG_LSN 3237 "" "";
+    5025 "+" PG_LSN NUMERIC 5022 "+" "";
+    5026 "+" NUMERIC PG_LSN 5023 "+" "";
+    5027 "-" PG_LSN NUMERIC 5024 "" "";
     3315 "<>" XID XID 3308 "<>" "=";
     3316 "<>" XID INT4 3309 "" "=";
     3877 "^@" TEXT TEXT 3696 "" "";

@@ -153,6 +153,7 @@ functions! {
     3810 "pg_is_in_recovery" () BOOL "v" session;
     3820 "pg_last_wal_receive_lsn" () PG_LSN "v" session;
     3821 "pg_last_wal_replay_lsn" () PG_LSN "v" session;
+    3830 "pg_last_xact_replay_timestamp" () TIMESTAMPTZ "v" session;
     3935 "pg_sleep_for" (INTERVAL) VOID "v" session;
     3936 "pg_sleep_until" (TIMESTAMPTZ) VOID "v" session;
     5059 "pg_current_xact_id" () XID8 "s" session;

@@ -18,6 +18,17 @@ impl Session {
     ///
     /// # Errors
     /// 25001 when it is too late for that.
+    /// On a standby nobody may write.
+    pub(super) fn check_read_write(&self, read_only: bool) -> Result<()> {
+        match !read_only && self.shared.engine.is_standby() {
+            false => Ok(()),
+            true => Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot set transaction read-write mode during recovery",
+            )),
+        }
+    }
+
     pub(super) fn set_characteristic(&mut self, name: &str, value: &str) -> Result<()> {
         let is_on = matches!(
             value.to_ascii_lowercase().as_str(),
@@ -51,6 +62,7 @@ impl Session {
             }
             "transaction_read_only" => {
                 wanted.read_only = is_on;
+                self.check_read_write(is_on)?;
                 if before.read_only && !is_on && nested {
                     return Err(too_late(
                         "cannot set transaction read-write mode inside a read-only transaction",

@@ -31,10 +31,35 @@ struct State {
 }
 
 /// The engine.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct FakeEngine {
+    /// Whether nothing needs to be waited for.
+    settles_by_itself: bool,
+    /// How often something was waited for.
+    pub waits: Arc<AtomicU64>,
     state: Arc<Mutex<State>>,
     next: Arc<AtomicU64>,
+}
+
+impl Default for FakeEngine {
+    fn default() -> FakeEngine {
+        FakeEngine {
+            settles_by_itself: true,
+            waits: Arc::default(),
+            state: Arc::default(),
+            next: Arc::default(),
+        }
+    }
+}
+
+impl FakeEngine {
+    /// One where nothing is durable before it is waited for.
+    pub fn of_slow_disks() -> FakeEngine {
+        FakeEngine {
+            settles_by_itself: false,
+            ..FakeEngine::default()
+        }
+    }
 }
 
 impl Engine for FakeEngine {
@@ -98,10 +123,11 @@ impl Engine for FakeEngine {
     }
 
     fn is_settled(&self, _: &Debt, _: Durability) -> bool {
-        true
+        self.settles_by_itself
     }
 
     fn settle(&self, _: Debt, _: Durability) -> BoxFuture<'static, Result<()>> {
+        self.waits.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(Ok(())))
     }
 

@@ -35,6 +35,7 @@ mod copy;
 mod cursors;
 mod ddl;
 mod explain;
+mod in_flight;
 mod lock_names;
 pub mod login;
 mod params;
@@ -75,6 +76,7 @@ use crate::types::{self, Datum, EvalContext, TypeId};
 
 use activity::{Activity, Doing, Registry, SessionState, TlsInfo};
 use cursors::NamedCursor;
+use in_flight::InFlight;
 use params::Params;
 use plan_cache::{PlanCache, World};
 use portal::{Forgotten, Running};
@@ -181,6 +183,7 @@ pub struct Session {
     owed: Owed,
     /// Whether the message at work has begun: its debt is collected until the next one begins.
     in_message: bool,
+    in_flight: InFlight,
     catalog: Arc<Catalog>,
     cursors: BTreeMap<String, NamedCursor>,
     forgotten: Forgotten,
@@ -240,6 +243,7 @@ impl Session {
         {
             settings.fix(name, &value);
         }
+        settings.fix("in_hot_standby", on_or_off(engine.is_standby()));
         take_role_settings(&mut settings, &catalog, &start.user);
         for (name, value) in startup_settings(&start.settings) {
             settings.set_start(&name, &value, Source::Client)?;
@@ -258,6 +262,7 @@ impl Session {
             characteristics: TxnOptions::default(),
             owed: Owed::default(),
             in_message: false,
+            in_flight: InFlight::default(),
             catalog,
             cursors: BTreeMap::new(),
             forgotten: Forgotten::default(),
@@ -519,13 +524,16 @@ impl Session {
             self.in_message = true;
             self.owed.clear();
             self.eval.statement_start = self.shared.env.wall_clock().0;
+            self.forget_in_flight();
             self.follow_configuration();
         }
         self.refresh_eval();
     }
 
-    /// Follows the settings of the cluster, if others have come in force.
+    /// Follows the settings of the cluster, if others have come in force, and the node's role.
     fn follow_configuration(&mut self) {
+        let is_standby = on_or_off(self.shared.engine.is_standby());
+        self.shared.settings.fix("in_hot_standby", is_standby);
         let generation = self.shared.engine.configuration_generation();
         if self.configuration != generation {
             self.configuration = generation;
@@ -601,6 +609,13 @@ impl Session {
             out.push_str(&format!(" {:?}", value.map(|shown| shown.1)));
         }
         out
+    }
+}
+
+fn on_or_off(is_on: bool) -> &'static str {
+    match is_on {
+        true => "on",
+        false => "off",
     }
 }
 
@@ -747,6 +762,49 @@ fn startup_settings(given: &[(String, String)]) -> Vec<(String, String)> {
 /// What every session would fail with: 42704, 22023, 55P02.
 pub fn check_setting(name: &str, value: &str) -> Result<()> {
     Settings::new("").set_start(name, value, Source::Role)
+}
+
+/// Whether the catalog's first rows are there, as far as this node shows.
+///
+/// # Errors
+/// As a read.
+pub fn has_catalog(engine: &dyn Engine) -> Result<bool> {
+    let mut txn = engine.begin(TxnOptions::default())?;
+    txn.begin_statement()?;
+    store::is_there(txn.as_mut())
+}
+
+/// Whether a client that is on a standby should read there: what it asks for in its startup packet,
+/// else what its role, the database and the cluster say.
+pub fn wants_follower_reads(
+    engine: &dyn Engine,
+    defaults: &[(String, String)],
+    given: &[(String, String)],
+    user: &str,
+    database: &str,
+) -> Result<bool> {
+    let mut settings = Settings::new(user);
+    for (name, value) in defaults {
+        settings.set_start(name, value, Source::Configuration)?;
+    }
+    settings.load(&engine.configuration());
+    let own = startup_settings(given).into_iter();
+    let own: Vec<_> = own
+        .filter(|(name, _)| name.eq_ignore_ascii_case("quorate.follower_reads"))
+        .collect();
+    if own.is_empty() {
+        let version = engine.catalog_version();
+        let mut txn = engine.begin(TxnOptions::default())?;
+        txn.begin_statement()?;
+        let (_, catalog) = store::load_for(txn.as_mut(), version, user, database)?;
+        if let Some(catalog) = catalog {
+            take_role_settings(&mut settings, &catalog, user);
+        }
+    }
+    for (name, value) in own {
+        settings.set_start(&name, &value, Source::Client)?;
+    }
+    Ok(settings.parsed().follower_reads != FollowerReads::Off)
 }
 
 /// First start of a cluster: writes the catalog's first rows, in one ordinary transaction, and

@@ -18,10 +18,15 @@ use crate::types::{DateStyle, IntervalStyle, Zone};
 mod about;
 mod cluster;
 mod planner;
+mod values;
 mod view;
 
 use about::{about, Context};
 pub use cluster::configured;
+pub use values::FollowerReads;
+use values::{
+    follower_reads, follower_reads_text, kilobytes, milliseconds, size, with_memory_unit, with_unit,
+};
 pub use view::SettingRow;
 
 /// All settings.
@@ -163,6 +168,7 @@ const LISTED: &[Definition] = &[
     define("password_encryption", Kind::Enum(&["scram-sha-256"]), "scram-sha-256", "Chooses the algorithm for encrypting passwords."),
     define("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", "Controls the planner's selection of custom or generic plan."),
     define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
+    define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
     define("quorate.standby_timeout", Kind::Time, "0", "Sets the time after which standbys that are named are not waited for any more."),
     define("random_page_cost", Kind::Real, "4", "Sets the planner's estimate of the cost of a nonsequentially fetched disk page."),
     define("role", Kind::Text, "none", "Sets the current role."),
@@ -208,6 +214,8 @@ pub struct Parsed {
     pub idle_in_transaction_timeout: Duration,
     /// `idle_session_timeout`.
     pub idle_session_timeout: Duration,
+    /// `quorate.max_inflight`; 0 for no bound.
+    pub max_in_flight: u64,
     /// `quorate.follower_reads`.
     pub follower_reads: FollowerReads,
     /// `default_transaction_isolation`.
@@ -333,6 +341,7 @@ impl Settings {
                 lock_timeout: Duration::ZERO,
                 idle_in_transaction_timeout: Duration::ZERO,
                 idle_session_timeout: Duration::ZERO,
+                max_in_flight: 0,
                 follower_reads: FollowerReads::Off,
                 default_isolation: Isolation::ReadCommitted,
                 default_read_only: false,
@@ -418,6 +427,10 @@ impl Settings {
         if let Some(setting) = find(name) {
             let definition = &DEFINITIONS[setting];
             let value = &self.values[self.in_force(setting)].current.text;
+            let value = match definition.name == "transaction_read_only" && self.is_standby() {
+                true => "on",
+                false => value,
+            };
             return Ok((definition.name.to_owned(), shown(definition, value)));
         }
         match self
@@ -428,6 +441,12 @@ impl Settings {
             Some(custom) => Ok(custom.clone()),
             None => Err(unknown(name)),
         }
+    }
+
+    /// Whether the session is on a standby.
+    fn is_standby(&self) -> bool {
+        let setting = find("in_hot_standby");
+        setting.is_some_and(|setting| self.values[setting].current.text == "on")
     }
 
     /// Where the value of a setting stands: a characteristic of the transaction that it was not
@@ -618,6 +637,7 @@ impl Settings {
             lock_timeout: time("lock_timeout"),
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             idle_session_timeout: time("idle_session_timeout"),
+            max_in_flight: text("quorate.max_inflight").parse().unwrap_or(0),
             follower_reads: follower_reads(text("quorate.follower_reads")),
             default_isolation: isolation(text("default_transaction_isolation")),
             default_read_only: text("default_transaction_read_only") == "on",
@@ -696,76 +716,6 @@ fn check_context(definition: &Definition) -> Result<()> {
         Context::Superuser | Context::User => return Ok(()),
     };
     Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
-}
-
-const MEMORY_UNITS: [(&str, i64); 3] = [("TB", 1 << 30), ("GB", 1 << 20), ("MB", 1 << 10)];
-
-fn with_memory_unit(kilobytes: i64) -> String {
-    let fits = |(_, factor): &&(&str, i64)| kilobytes > 0 && kilobytes % factor == 0;
-    match MEMORY_UNITS.iter().find(fits) {
-        Some((unit, factor)) => format!("{}{unit}", kilobytes / factor),
-        None => format!("{kilobytes}kB"),
-    }
-}
-
-/// A size; the error says whether it is its unit that is wrong.
-fn size(text: &str) -> Result<i64, bool> {
-    let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+' && c != '.')
-        .unwrap_or(text.len());
-    let number: f64 = text[..end].parse().map_err(|_| false)?;
-    let unit = text[end..].trim();
-    let factor = match unit {
-        "" | "kB" => 1.0,
-        "B" => 1.0 / 1_024.0,
-        _ => {
-            let known = MEMORY_UNITS.iter().find(|known| known.0 == unit);
-            known.map(|known| known.1 as f64).ok_or(true)?
-        }
-    };
-    let kilobytes = (number * factor).round();
-    match kilobytes.abs() <= INT_MAX as f64 {
-        true => Ok(kilobytes as i64),
-        false => Err(false),
-    }
-}
-
-fn kilobytes(text: &str) -> Option<i64> {
-    size(text).ok()
-}
-
-fn with_unit(millis: i64) -> String {
-    for (unit, factor) in [
-        ("d", 86_400_000),
-        ("h", 3_600_000),
-        ("min", 60_000),
-        ("s", 1_000),
-    ] {
-        if millis % factor == 0 {
-            return format!("{}{unit}", millis / factor);
-        }
-    }
-    format!("{millis}ms")
-}
-
-fn milliseconds(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+' && c != '.')
-        .unwrap_or(text.len());
-    let number: f64 = text[..end].parse().ok()?;
-    let factor = match text[end..].trim() {
-        "" | "ms" => 1.0,
-        "us" => 0.001,
-        "s" => 1_000.0,
-        "min" => 60_000.0,
-        "h" => 3_600_000.0,
-        "d" => 86_400_000.0,
-        _ => return None,
-    };
-    let millis = (number * factor).round();
-    (millis.abs() <= INT_MAX as f64).then_some(millis as i64)
 }
 
 fn invalid(name: &str, value: &str) -> Error {
@@ -881,46 +831,6 @@ fn checked(definition: &Definition, value: &str, current: DateStyle) -> Result<S
             Err(_) => Err(invalid(name, value)),
         },
         Kind::DateStyle => Ok(current.changed(value)?.show()),
-    }
-}
-
-/// Reads on standbys: not at all, as far as the standby knows, or at most so old.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum FollowerReads {
-    /// Sessions are passed on to the leader.
-    #[default]
-    Off,
-    /// What the standby has, once that is settled.
-    Settled,
-    /// The same, and at most so old.
-    Within(Duration),
-}
-
-fn follower_reads_text(name: &str, value: &str) -> Result<String> {
-    let lower = value.trim().to_ascii_lowercase();
-    if lower == "settled" {
-        return Ok(lower);
-    }
-    if parse_bool(&lower) == Some(false) && lower != "0" {
-        return Ok("off".to_owned());
-    }
-    match milliseconds(&lower) {
-        Some(millis) if millis >= 0 => Ok(format!("{millis}ms")),
-        _ => {
-            Err(invalid(name, value)
-                .with_hint("A value is off, settled, or a time such as '200ms'."))
-        }
-    }
-}
-
-fn follower_reads(text: &str) -> FollowerReads {
-    match text {
-        "off" => FollowerReads::Off,
-        "settled" => FollowerReads::Settled,
-        time => {
-            let millis = milliseconds(time).and_then(|millis| u64::try_from(millis).ok());
-            FollowerReads::Within(Duration::from_millis(millis.unwrap_or(0)))
-        }
     }
 }
 

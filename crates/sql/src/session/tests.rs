@@ -62,7 +62,7 @@ impl Sink for Lines {
     }
 }
 
-fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result<Session> {
+pub(super) fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result<Session> {
     let env = Arc::new(FakeEnv::default());
     bootstrap(engine, env.as_ref(), "ann", None)?;
     let start = SessionStart {

@@ -11,6 +11,7 @@ use base::engine::{Savepoint, Transaction, TxnOptions};
 use base::{Debt, Durability, Error, Result, SessionId, SqlState};
 
 use super::constraints::{Constraints, Mark};
+use super::settings::FollowerReads;
 use super::{Session, Sink, TransactionStatus};
 use crate::catalog::Catalog;
 use std::sync::Arc;
@@ -99,8 +100,7 @@ impl Session {
             isolation: parsed.default_isolation,
             read_only: parsed.default_read_only,
             deferrable: parsed.default_deferrable,
-            session: None,
-            flight: None,
+            ..TxnOptions::default()
         };
         self.begin(options)?;
         if self.state == State::None {
@@ -114,6 +114,11 @@ impl Session {
             .ok()
             .map(SessionId);
         options.flight = self.shared.flight;
+        options.standby_age_max = match self.shared.settings.parsed().follower_reads {
+            FollowerReads::Within(time) => Some(time),
+            FollowerReads::Off | FollowerReads::Settled => None,
+        };
+        options.read_only |= self.shared.engine.is_standby();
         self.characteristics = options;
         self.shared.constraints = Constraints::default();
         let ended = self.ended.take();

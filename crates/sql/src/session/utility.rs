@@ -257,13 +257,15 @@ impl Session {
                     isolation: parsed.default_isolation,
                     read_only: parsed.default_read_only,
                     deferrable: parsed.default_deferrable,
-                    session: None,
-                    flight: None,
+                    ..TxnOptions::default()
                 };
                 for (name, value) in transaction_options(options) {
                     match name {
                         "transaction_isolation" => wanted.isolation = isolation(&value),
-                        "transaction_read_only" => wanted.read_only = value == "on",
+                        "transaction_read_only" => {
+                            wanted.read_only = value == "on";
+                            self.check_read_write(wanted.read_only)?;
+                        }
                         "transaction_deferrable" => wanted.deferrable = value == "on",
                         _ => {}
                     }

@@ -32,6 +32,47 @@ pub(super) const SLOTS: SystemTable = SystemTable {
     rows: slots,
 };
 
+pub(super) const RECEIVER: SystemTable = SystemTable {
+    oid: 12_236,
+    name: "pg_stat_wal_receiver",
+    columns: "pid int4, status text, receive_start_lsn pg_lsn, receive_start_tli int4, \
+              written_lsn pg_lsn, flushed_lsn pg_lsn, received_tli int4, \
+              last_msg_send_time timestamptz, last_msg_receipt_time timestamptz, \
+              latest_end_lsn pg_lsn, latest_end_time timestamptz, slot_name text, \
+              sender_host text, sender_port int4, conninfo text",
+    rows: receiver,
+};
+
+/// What a standby gets from its leader. The timeline is the term.
+fn receiver(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let status = cx.session.engine.status();
+    let of = |node| status.replicas.iter().find(|replica| replica.node == node);
+    let leader = status.leader.filter(|leader| *leader != status.node);
+    let (Some(own), Some(leader)) = (of(status.node), leader.and_then(of)) else {
+        return Ok(Vec::new());
+    };
+    let (host, port) = host_and_port(&leader.peer_address);
+    let timeline = i32::try_from(status.term.0).unwrap_or(i32::MAX);
+    let lsn = |lsn: base::Lsn| Datum::Unsigned8(lsn.0);
+    Ok(vec![vec![
+        pid(leader),
+        Datum::text("streaming"),
+        Datum::Null,
+        Datum::Null,
+        lsn(own.received.max(own.flushed)),
+        lsn(own.flushed),
+        Datum::Int4(timeline),
+        Datum::Null,
+        time(leader.reported_at),
+        lsn(status.commit),
+        Datum::Null,
+        Datum::text(&*own.name),
+        host,
+        port,
+        Datum::text(format!("application_name={}", own.name)),
+    ]])
+}
+
 fn text_or_null(text: Option<&str>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
@@ -104,10 +145,12 @@ fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
 
 fn slots(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     let status = cx.session.engine.status();
+    // A standby keeps log for nobody.
+    let leads = status.leader == Some(status.node);
     let others = status
         .replicas
         .iter()
-        .filter(|replica| replica.node != status.node);
+        .filter(|replica| leads && replica.node != status.node);
     Ok(others
         .map(|replica| {
             vec![
@@ -125,10 +168,18 @@ fn slots(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
                 },
                 Datum::Null,
                 Datum::Null,
-                Datum::Unsigned8(replica.flushed.0),
+                match replica.log_left {
+                    Some(_) => Datum::Unsigned8(replica.flushed.0),
+                    None => Datum::Null,
+                },
                 Datum::Null,
-                Datum::text("reserved"),
-                Datum::Null,
+                Datum::text(match replica.log_left {
+                    Some(_) => "reserved",
+                    None => "lost",
+                }),
+                replica.log_left.map_or(Datum::Null, |left| {
+                    Datum::Int8(i64::try_from(left).unwrap_or(i64::MAX))
+                }),
                 Datum::Bool(false),
             ]
         })

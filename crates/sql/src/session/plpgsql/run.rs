@@ -527,7 +527,10 @@ impl Session {
             ..self.characteristics
         });
         match commit {
-            true => self.commit(frame.sink)?,
+            true => {
+                self.commit(frame.sink)?;
+                self.note_in_flight()?;
+            }
             false => self.roll_back(),
         }
         self.settings_changed();

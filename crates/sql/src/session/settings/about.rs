@@ -133,6 +133,7 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("random_page_cost", User, ""),
     ]),
     ("Replication / Primary Server", &[
+        ("quorate.max_inflight", User, "A value of 0 turns the bound off."),
         ("quorate.standby_timeout", Sighup, "A value of 0 turns off the timeout."),
         ("synchronous_standby_names", Sighup, ""),
     ]),

@@ -1,0 +1,225 @@
+//! Snapshots on a replica that need not lead.
+//!
+//! A standby shows what it has applied, committed or not; that the reply waits until its commit
+//! index covers what it rests on is the gate's business. Nothing is asked of the leader, unless the
+//! session wants what it reads to be no older than some time:
+//!
+//! ```text
+//! n3 (standby), at most 200 ms                n1 (leads)
+//!   asks, at 12.000 s on its clock ─────────►   visible 4711, and then: has it the lease?
+//!   ◄───────────────────────────── 4711, and what was asked
+//!   whatever was acknowledged before 12.000 s is at or below 4711: so a snapshot at or above
+//!   4711 is good for that session until 12.200 s
+//! ```
+//! Only n3's clock is read, and a leader without the lease does not answer.
+//!
+//! # Invariants
+//! - The position of such a snapshot has the term of the entry at its end, so that whoever takes
+//!   that entry out of the log does so in a later term.
+//! - What is read after the log was cut is not shown ([`StandbyView`]): the trees may be another
+//!   history's by then. The count of cuts rises before the trees change.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::engine::{Direction, RowBatch};
+use base::env::Instant;
+use base::sync::{Event, Mutex};
+use base::{coro, Error, KeyRange, Lsn, NodeId, Position, Result, SqlState, TreeId};
+use storage::{Read, Scanned, Store};
+
+use super::{not_leader, within, Group, Snapshot};
+use crate::frame::Frame;
+use crate::txn::View;
+
+/// A standby that cannot learn how old its data is gives a session up after this.
+const FRESHNESS_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// An answer that has not come by then is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether enough was applied.
+const APPLY_LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// What a standby knows of how new its data is.
+#[derive(Debug, Default)]
+pub struct Freshness {
+    state: Mutex<Known>,
+    answered: Event,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// When the leader was asked last.
+    asked: Option<Instant>,
+    /// The newest answer: when it was asked for, and the position that the leader showed then.
+    answer: Option<(Instant, Lsn)>,
+}
+
+/// A snapshot of a replica, and the store that it is of.
+#[derive(Clone, Debug)]
+pub struct StandbyView {
+    snapshot: Snapshot,
+    store: Arc<Store>,
+    /// How often the log had been cut when it was taken.
+    cuts: u64,
+}
+
+impl StandbyView {
+    fn check(&self) -> Result<()> {
+        match self.snapshot.group.shared.cuts.load(Ordering::SeqCst) == self.cuts {
+            true => Ok(()),
+            false => Err(
+                Error::serialization("canceling statement due to conflict with recovery")
+                    .with_detail(
+                        "The log was cut by another leader while the statement was reading.",
+                    ),
+            ),
+        }
+    }
+}
+
+impl View for StandbyView {
+    fn position(&self) -> Position {
+        self.snapshot.position()
+    }
+
+    fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {
+        let read = self.store.get(tree, key, at, row);
+        self.check()?;
+        read
+    }
+
+    fn scan(
+        &self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        at: Lsn,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Scanned> {
+        let scanned = self.store.scan(tree, range, direction, at, limit, batch);
+        self.check()?;
+        scanned
+    }
+}
+
+impl Group {
+    /// What this replica has applied, whether it leads or not. With `most`, waits (inside a
+    /// coroutine) until that is no older.
+    ///
+    /// # Errors
+    /// 57P01 when the node stops; 55000 when nobody says how old it is; the interrupt that ended
+    /// the wait.
+    pub fn standby_view(self: &Arc<Self>, most: Option<Duration>) -> Result<StandbyView> {
+        if let Some(most) = most {
+            self.wait_until_fresh(most)?;
+        }
+        let core = self.lock();
+        if core.failed || core.deaf || self.is_over() {
+            return Err(not_leader());
+        }
+        let position = core.applied;
+        let (_, ()) = self.snapshots.take(|| (position.lsn, ()));
+        let snapshot = Snapshot {
+            group: self.clone(),
+            position,
+        };
+        let cuts = self.shared.cuts.load(Ordering::SeqCst);
+        let store = self.store();
+        drop(core);
+        Ok(StandbyView {
+            snapshot,
+            store,
+            cuts,
+        })
+    }
+
+    fn wait_until_fresh(self: &Arc<Self>, most: Duration) -> Result<()> {
+        let since = self.env.now();
+        let give_up = since.after(FRESHNESS_WAIT_MAX);
+        loop {
+            let now = self.env.now();
+            let answer = self.freshness.state.lock().answer;
+            // What was asked for by this session is as new as can be had.
+            let fresh = answer.filter(|(asked, _)| *asked >= since || asked.after(most) >= now);
+            if let Some((_, lsn)) = fresh {
+                if self.lock().applied.lsn >= lsn {
+                    return Ok(());
+                }
+                coro::wait(base::env::sleep(&*self.env, APPLY_LOOK_EVERY))?;
+            } else {
+                self.ask_leader(since, now);
+                let answered = self.freshness.answered.until(|| {
+                    let known = self.freshness.state.lock();
+                    let newer = known.answer.is_some_and(|(asked, _)| asked >= since);
+                    (newer || self.is_over()).then_some(())
+                });
+                coro::wait(within(&*self.env, ASK_AGAIN, answered))?;
+            }
+            if now >= give_up || self.is_over() {
+                return Err(Error::new(
+                    SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "the leader does not say how old the data of this standby is",
+                ));
+            }
+        }
+    }
+
+    /// Asks how far the leader is, unless somebody has lately.
+    fn ask_leader(&self, since: Instant, now: Instant) {
+        if let Some(position) = self.leading().map(|_| self.visible()) {
+            // This replica leads by now: it need not ask, but must be sure.
+            if self.holds_lease() {
+                self.note_fresh(now, position.lsn);
+            }
+            return;
+        }
+        {
+            let mut known = self.freshness.state.lock();
+            let lately = |asked: Instant| asked >= since && now < asked.after(ASK_AGAIN);
+            if known.asked.is_some_and(lately) {
+                return;
+            }
+            known.asked = Some(now);
+        }
+        if let Some(leader) = self.leader() {
+            let frame = Frame::AskVisible { asked: now.0 };
+            self.transport.send(leader, frame.encode(self.config.group));
+            self.transport.flush();
+        }
+    }
+
+    /// A standby asks how far this node is, which says so if it leads for sure.
+    pub(super) fn answer_visible(&self, to: NodeId, asked: u64) {
+        let visible = self.visible();
+        // The lease is looked at after the position.
+        if !self.holds_lease() {
+            return;
+        }
+        let frame = Frame::Visible {
+            asked,
+            lsn: visible.lsn,
+        };
+        self.transport.send(to, frame.encode(self.config.group));
+        self.transport.flush();
+    }
+
+    /// The leader says how far it was after it was asked.
+    pub(super) fn take_visible(&self, asked: u64, lsn: Lsn) {
+        self.note_fresh(Instant(asked), lsn);
+    }
+
+    fn note_fresh(&self, asked: Instant, lsn: Lsn) {
+        {
+            let mut known = self.freshness.state.lock();
+            if known.answer.is_some_and(|(newest, _)| newest >= asked) {
+                return;
+            }
+            known.answer = Some((asked, lsn));
+        }
+        self.freshness.answered.notify_all();
+    }
+}

@@ -1,0 +1,412 @@
+//! The engine of sessions that read on a standby.
+//!
+//! ```text
+//! psql ──► n3, which follows ──► StandbyEngine ──► Group: what it has applied
+//!                                      │              └─► gate: is that committed?
+//!                                      └─► KvEngine, once n3 leads
+//! ```
+//!
+//! Its transactions read and do not write. What they show is settled when the standby's commit
+//! index covers it, at whatever level: so nobody sees what a failover could take back, and, since
+//! what was shown is committed and a replica keeps what is committed, no session sees the past
+//! after the present.
+//!
+//! # Changes of the schema
+//! Nobody locks anything on a standby: a record that drops a table is applied while statements
+//! read it, and they go on reading it as it was. What must agree is the plan and the snapshot. So
+//! the snapshot is taken where a transaction of a leader takes its locks, and SQL looks whether
+//! the plan still holds after that.
+//!
+//! # What it leaves out
+//! SERIALIZABLE, which PostgreSQL refuses on a standby too; advisory locks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::engine::{
+    AdvisoryKey, AdvisoryMode, Build, Built, CatalogVersion, ClusterStatus, Configuration,
+    Direction, Engine, Flight, Inserted, Isolation, LockInfo, LockWait, LockedRow, RowBatch,
+    RowLock, Savepoint, SequencePosition, SequenceSpec, SequenceValues, SessionLocks, TableLock,
+    Transaction, TxnOptions, ViewId, XidStatus,
+};
+use base::env::{BoxFuture, Env};
+use base::{
+    Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, SequenceId, SessionId,
+    SqlState, Term, Timestamp, TreeId, TxnId, Xid,
+};
+use raft::planted::{is_planted, Bug};
+
+use crate::build::Plan;
+use crate::engine::KvEngine;
+use crate::group::outcomes::AskedXid;
+use crate::group::{BuildHandle, CommitRequest, Group, StandbyView};
+use crate::locks::{LockTable, Party, TxnLocks};
+use crate::registry::Indexes;
+use crate::serial::Serial;
+use crate::txn::{Leader, Txn};
+
+/// The engine of sessions that read on a standby.
+#[derive(Debug)]
+pub struct StandbyEngine {
+    leader: Arc<KvEngine>,
+    /// Nobody takes a lock of these.
+    locks: Arc<LockTable>,
+    serial: Arc<Serial>,
+}
+
+impl StandbyEngine {
+    /// Reads on the node of this engine.
+    pub fn new(env: Arc<dyn Env>, leader: Arc<KvEngine>) -> StandbyEngine {
+        StandbyEngine {
+            leader,
+            locks: Arc::new(LockTable::new(env)),
+            serial: Serial::new(),
+        }
+    }
+
+    fn group(&self) -> &Arc<Group> {
+        self.leader.group()
+    }
+
+    fn level(&self, durability: Durability) -> Durability {
+        match self.is_standby() {
+            true => durability.max(Durability::On),
+            false => durability,
+        }
+    }
+}
+
+/// 25006, as PostgreSQL answers to whoever would write.
+fn reads_only(what: &str) -> Error {
+    let message = format!("cannot execute {what} during recovery");
+    Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message)
+}
+
+impl Engine for StandbyEngine {
+    fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
+        if !self.is_standby() {
+            return self.leader.begin(options);
+        }
+        if options.isolation == Isolation::Serializable {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot use serializable mode in a hot standby",
+            )
+            .with_hint("You can use REPEATABLE READ instead."));
+        }
+        let standby = Standby {
+            group: self.group().clone(),
+            most: options.standby_age_max,
+        };
+        let id = TxnId(0);
+        let locks = TxnLocks::new(self.locks.clone(), Party::Transaction(id));
+        let inner = Txn::new(standby, id, locks, &self.serial, options);
+        Ok(Box::new(StandbyTxn {
+            inner,
+            has_fresh: false,
+        }))
+    }
+
+    fn is_standby(&self) -> bool {
+        self.group().leading().is_none()
+    }
+
+    fn replayed_until(&self) -> Option<Timestamp> {
+        Some(self.group().replayed_until())
+    }
+
+    fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
+        self.leader.advance(sequence, count)
+    }
+
+    fn next_values(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+        count: u64,
+    ) -> Result<(SequenceValues, Debt)> {
+        self.leader.next_values(sequence, spec, count)
+    }
+
+    fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt> {
+        self.leader.set_sequence(sequence, to)
+    }
+
+    fn sequence_position(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+    ) -> Result<(SequencePosition, u64, Debt)> {
+        self.leader.sequence_position(sequence, spec)
+    }
+
+    fn catalog_version(&self) -> CatalogVersion {
+        self.leader.catalog_version()
+    }
+
+    fn is_settled(&self, debt: &Debt, durability: Durability) -> bool {
+        if is_planted(Bug::StandbyAhead) {
+            return true;
+        }
+        self.leader.is_settled(debt, self.level(durability))
+    }
+
+    fn settle(&self, debt: Debt, durability: Durability) -> BoxFuture<'static, Result<()>> {
+        self.leader.settle(debt, self.level(durability))
+    }
+
+    fn status(&self) -> ClusterStatus {
+        self.leader.status()
+    }
+
+    fn configuration(&self) -> Arc<Configuration> {
+        self.leader.configuration()
+    }
+
+    fn configuration_generation(&self) -> u64 {
+        self.leader.configuration_generation()
+    }
+
+    fn check_configuration(&self, name: &str, value: &str) -> Result<()> {
+        self.leader.check_configuration(name, value)
+    }
+
+    fn configured(&self, debt: Debt) -> BoxFuture<'static, Result<()>> {
+        self.leader.configured(debt)
+    }
+
+    fn committed_xid(&self, commit: &Debt) -> Option<Xid> {
+        self.leader.committed_xid(commit)
+    }
+
+    fn xid_status(&self, xid: Xid) -> Result<Option<XidStatus>> {
+        self.leader.xid_status(xid)
+    }
+
+    fn flight_outcome(&self, flight: Flight) -> Result<Option<Xid>> {
+        self.leader.flight_outcome(flight)
+    }
+
+    fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {
+        match self.is_standby() {
+            true => Err(Error::unsupported("advisory locks on a standby")),
+            false => self.leader.session_locks(session),
+        }
+    }
+
+    fn blockers(&self, session: SessionId) -> Vec<SessionId> {
+        self.leader.blockers(session)
+    }
+
+    fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId> {
+        self.leader.snapshot_blockers(session)
+    }
+
+    fn lock_infos(&self) -> Vec<LockInfo> {
+        self.leader.lock_infos()
+    }
+}
+
+/// A replica as a transaction's source of snapshots.
+#[derive(Debug)]
+struct Standby {
+    group: Arc<Group>,
+    /// How old they may be.
+    most: Option<Duration>,
+}
+
+impl Leader for Standby {
+    type Snapshot = StandbyView;
+
+    const LOCKS: bool = false;
+
+    fn group(&self) -> GroupId {
+        self.group.id()
+    }
+
+    fn snapshot(&self) -> Result<StandbyView> {
+        self.group.standby_view(self.most)
+    }
+
+    fn refresh(&self, snapshot: &mut StandbyView) -> Result<()> {
+        *snapshot = self.snapshot()?;
+        Ok(())
+    }
+
+    /// A view looks by itself whether it is of the past.
+    fn check_term(&self, _term: Term) -> Result<()> {
+        Ok(())
+    }
+
+    fn visible(&self) -> Lsn {
+        Group::visible(&self.group).lsn
+    }
+
+    fn indexes(&self, table: TreeId) -> Option<Indexes> {
+        self.group.indexes(table)
+    }
+
+    fn rows_built_in_line(&self) -> usize {
+        0
+    }
+
+    fn begin_build(&self, _: Term, _: TxnId, _: &Plan) -> Result<BuildHandle> {
+        Err(reads_only("this statement"))
+    }
+
+    fn numbers(&self, _: SequenceId, _: u64) -> Result<u64> {
+        Err(reads_only("this statement"))
+    }
+
+    fn ask_xid(&self, _: Term) -> Result<AskedXid> {
+        Err(reads_only("pg_current_xact_id()"))
+    }
+
+    fn now_seconds(&self) -> i64 {
+        self.group.wall_seconds()
+    }
+
+    fn commit(&self, _: CommitRequest) -> Result<Position> {
+        Err(reads_only("this statement"))
+    }
+}
+
+/// A transaction on a standby: reads go to the one inside, and nothing else does.
+struct StandbyTxn {
+    inner: Txn<Standby>,
+    /// The snapshot of the statement that is about to begin is taken.
+    has_fresh: bool,
+}
+
+impl Transaction for StandbyTxn {
+    fn id(&self) -> TxnId {
+        self.inner.id()
+    }
+
+    fn xid(&mut self, assign: bool) -> Result<Option<Xid>> {
+        self.inner.xid(assign)
+    }
+
+    fn isolation(&self) -> Isolation {
+        self.inner.isolation()
+    }
+
+    fn set_options(&mut self, options: TxnOptions) {
+        self.inner.set_options(options);
+    }
+
+    fn set_lock_timeout(&mut self, _timeout: Duration) {}
+
+    fn begin_statement(&mut self) -> Result<()> {
+        match std::mem::take(&mut self.has_fresh) {
+            true => Ok(()),
+            false => self.inner.begin_statement(),
+        }
+    }
+
+    fn next_command(&mut self) {
+        self.inner.next_command();
+    }
+
+    fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
+        self.inner.get(tree, key, row)
+    }
+
+    fn scan(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        self.inner.scan(tree, range, direction, limit, batch)
+    }
+
+    fn scan_newest(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        self.inner
+            .scan(tree, range, Direction::Forward, limit, batch)
+    }
+
+    fn lock_row(
+        &mut self,
+        _: TreeId,
+        _: &[u8],
+        _: RowLock,
+        _: LockWait,
+        _: &mut Vec<u8>,
+    ) -> Result<LockedRow> {
+        Err(reads_only("SELECT FOR UPDATE"))
+    }
+
+    fn lock_table(&mut self, _: TreeId, mode: TableLock, _: LockWait) -> Result<bool> {
+        if mode > TableLock::RowExclusive {
+            return Err(reads_only("LOCK TABLE"));
+        }
+        self.inner.begin_statement()?;
+        self.has_fresh = true;
+        Ok(true)
+    }
+
+    fn lock_advisory(&mut self, _: AdvisoryKey, _: AdvisoryMode, _: LockWait) -> Result<bool> {
+        Err(Error::unsupported("advisory locks on a standby"))
+    }
+
+    fn insert(&mut self, _: TreeId, _: &[u8], _: &[u8]) -> Result<Inserted> {
+        Err(reads_only("INSERT"))
+    }
+
+    fn update(&mut self, _: TreeId, _: &[u8], _: &[u8]) -> Result<Inserted> {
+        Err(reads_only("UPDATE"))
+    }
+
+    fn delete(&mut self, _: TreeId, _: &[u8]) -> Result<()> {
+        Err(reads_only("DELETE"))
+    }
+
+    fn owe(&mut self, debt: &Debt) {
+        Transaction::owe(&mut self.inner, debt);
+    }
+
+    fn build(&mut self, _: &Build) -> Result<Built> {
+        Err(reads_only("CREATE INDEX"))
+    }
+
+    fn keep_view(&mut self) -> Result<ViewId> {
+        self.inner.keep_view()
+    }
+
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        self.inner.swap_view(view)
+    }
+
+    fn drop_view(&mut self, view: ViewId) {
+        self.inner.drop_view(view);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.inner.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.inner.rollback_to(savepoint);
+    }
+
+    fn release(&mut self, savepoint: Savepoint) {
+        self.inner.release(savepoint);
+    }
+
+    fn debt(&self) -> &Debt {
+        self.inner.debt()
+    }
+
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
+        Box::new(self.inner).commit(durability)
+    }
+}
