@@ -26,7 +26,7 @@ impl Client {
             session_reactors: reactors.max(1),
             spin: Duration::ZERO,
             routes: Vec::new(),
-            reaches_beyond: true,
+            reaches_beyond: false,
         })?;
         Ok(Client {
             driver: Driver::new(env),

@@ -10,6 +10,7 @@ mod fsync;
 mod input;
 mod isolation;
 mod kill;
+mod laboratory;
 mod layers;
 mod levels;
 mod pgbench;
