@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use base::env::Env;
+use base::SqlState;
 
 use crate::client::Failure;
 use crate::session::{Session, Target};
@@ -20,6 +21,9 @@ const MESSAGE_BYTES: usize = 64 << 10;
 
 /// Orders of a district from this one on are not delivered yet.
 const FIRST_UNDELIVERED: u64 = 2_101;
+
+/// How often a COPY is tried.
+const TRIES_MAX: usize = 5;
 
 /// When everything in the initial population happened.
 const LONG_AGO: &str = "2026-01-01 00:00:00";
@@ -80,15 +84,20 @@ pub async fn load_pieces(
         if piece > progress.warehouses {
             return Ok(());
         }
-        let loader = Loader {
+        let mut loader = Loader {
             session: &mut session,
             progress,
             random: Random::new(seed ^ (piece << 32)),
             rows: Vec::with_capacity(MESSAGE_BYTES + 1_024),
+            sent: 0,
+            lines: Vec::new(),
         };
-        match piece {
-            0 => loader.items().await?,
-            warehouse => loader.warehouse(warehouse).await?,
+        let tables = match piece {
+            0 => &[Table::Item][..],
+            _ => &Table::OF_A_WAREHOUSE,
+        };
+        for table in tables {
+            loader.load(*table, piece).await?;
         }
     }
 }
@@ -98,6 +107,37 @@ struct Loader<'a> {
     progress: &'a Progress,
     random: Random,
     rows: Vec<u8>,
+    /// Rows of the table that is being loaded.
+    sent: u64,
+    /// How many lines each order has.
+    lines: Vec<u8>,
+}
+
+/// A table of a piece, one COPY.
+#[derive(Clone, Copy, Debug)]
+enum Table {
+    Item,
+    Warehouse,
+    Stock,
+    District,
+    Customer,
+    History,
+    Orders,
+    OrderLine,
+    NewOrder,
+}
+
+impl Table {
+    const OF_A_WAREHOUSE: [Table; 8] = [
+        Table::Warehouse,
+        Table::Stock,
+        Table::District,
+        Table::Customer,
+        Table::History,
+        Table::Orders,
+        Table::OrderLine,
+        Table::NewOrder,
+    ];
 }
 
 /// Writes to memory, which does not fail.
@@ -106,11 +146,46 @@ macro_rules! put {
 }
 
 impl Loader<'_> {
+    /// Loads one table of a piece. A failover may take a COPY back; then it is done again, with the
+    /// same rows.
+    async fn load(&mut self, table: Table, w: u64) -> Result<(), Failure> {
+        let random = self.random.clone();
+        for _ in 1..TRIES_MAX {
+            match self.copy(table, w).await {
+                Err(Failure::Refused(error))
+                    if error.state() == SqlState::SERIALIZATION_FAILURE =>
+                {
+                    self.random = random.clone();
+                    self.rows.clear();
+                    self.progress.rows.fetch_sub(self.sent, Ordering::Relaxed);
+                }
+                done => return done,
+            }
+        }
+        self.copy(table, w).await
+    }
+
+    async fn copy(&mut self, table: Table, w: u64) -> Result<(), Failure> {
+        self.sent = 0;
+        match table {
+            Table::Item => self.items().await,
+            Table::Warehouse => self.warehouse(w).await,
+            Table::Stock => self.stock(w).await,
+            Table::District => self.districts(w).await,
+            Table::Customer => self.customers(w).await,
+            Table::History => self.history(w).await,
+            Table::Orders => self.orders(w).await,
+            Table::OrderLine => self.order_lines(w).await,
+            Table::NewOrder => self.new_orders(w).await,
+        }
+    }
+
     /// Ends a row, and sends what has gathered where it is enough.
     async fn end_row(&mut self) -> Result<(), Failure> {
         // The tab after the last column makes way for the end of the line.
         self.rows.pop();
         self.rows.push(b'\n');
+        self.sent += 1;
         self.progress.rows.fetch_add(1, Ordering::Relaxed);
         match self.rows.len() >= MESSAGE_BYTES {
             true => self.send().await,
@@ -163,7 +238,7 @@ impl Loader<'_> {
         put!(self.rows, "0.{value:04}\t");
     }
 
-    async fn items(mut self) -> Result<(), Failure> {
+    async fn items(&mut self) -> Result<(), Failure> {
         self.session.copy_begin("copy item from stdin").await?;
         for item in 1..=ITEMS {
             let image = self.random.between(1, 10_000);
@@ -177,7 +252,7 @@ impl Loader<'_> {
         self.end().await
     }
 
-    async fn warehouse(mut self, w: u64) -> Result<(), Failure> {
+    async fn warehouse(&mut self, w: u64) -> Result<(), Failure> {
         self.session.copy_begin("copy warehouse from stdin").await?;
         put!(self.rows, "{w}\t");
         self.letters(6, 10);
@@ -185,12 +260,7 @@ impl Loader<'_> {
         self.fraction(2_000);
         put!(self.rows, "300000.00\t");
         self.end_row().await?;
-        self.end().await?;
-        self.stock(w).await?;
-        self.districts(w).await?;
-        self.customers(w).await?;
-        self.history(w).await?;
-        self.orders(w).await
+        self.end().await
     }
 
     async fn stock(&mut self, w: u64) -> Result<(), Failure> {
@@ -257,10 +327,10 @@ impl Loader<'_> {
         self.end().await
     }
 
-    /// Orders, their lines, and those that are not delivered.
+    /// Orders, whose numbers of lines are kept for [`Loader::order_lines`].
     async fn orders(&mut self, w: u64) -> Result<(), Failure> {
         let customers = CUSTOMERS_PER_DISTRICT as usize;
-        let mut lines = Vec::with_capacity(customers * DISTRICTS_PER_WAREHOUSE as usize);
+        self.lines.clear();
         self.session.copy_begin("copy orders from stdin").await?;
         for d in 1..=DISTRICTS_PER_WAREHOUSE {
             // Every customer has ordered once, in random order.
@@ -270,7 +340,7 @@ impl Loader<'_> {
             }
             for (o, customer) in (1..).zip(order_of) {
                 let count = self.random.between(5, 15);
-                lines.push(count as u8);
+                self.lines.push(count as u8);
                 put!(self.rows, "{w}\t{d}\t{o}\t{customer}\t{LONG_AGO}\t");
                 match o < FIRST_UNDELIVERED {
                     true => {
@@ -284,8 +354,10 @@ impl Loader<'_> {
                 self.end_row().await?;
             }
         }
-        self.end().await?;
-        self.order_lines(w, &lines).await?;
+        self.end().await
+    }
+
+    async fn new_orders(&mut self, w: u64) -> Result<(), Failure> {
         self.session.copy_begin("copy new_order from stdin").await?;
         for d in 1..=DISTRICTS_PER_WAREHOUSE {
             for o in FIRST_UNDELIVERED..=CUSTOMERS_PER_DISTRICT {
@@ -296,7 +368,8 @@ impl Loader<'_> {
         self.end().await
     }
 
-    async fn order_lines(&mut self, w: u64, lines: &[u8]) -> Result<(), Failure> {
+    async fn order_lines(&mut self, w: u64) -> Result<(), Failure> {
+        let lines = self.lines.clone();
         self.session
             .copy_begin("copy order_line from stdin")
             .await?;
