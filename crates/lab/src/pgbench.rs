@@ -163,10 +163,15 @@ fn parse(printed: &str) -> Option<Run> {
         let rest = printed.lines().find_map(|line| line.strip_prefix(start))?;
         rest.split([' ', '/']).next()?.parse().ok()
     };
+    let transactions = number("number of transactions actually processed: ")?;
     Some(Run {
-        transactions: number("number of transactions actually processed: ")?,
+        transactions,
         failed: number("number of failed transactions: ")?,
-        rate: number("tps = ")?,
+        // Of none it prints no rate.
+        rate: match transactions > 0.0 {
+            true => number("tps = ")?,
+            false => 0.0,
+        },
     })
 }
 

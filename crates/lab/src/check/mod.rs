@@ -481,7 +481,7 @@ fn judge_rows(acknowledged: &BTreeSet<(i64, i64)>, last: &Last) -> Finding {
         ));
     }
     Finding {
-        what: format!("acknowledged rows: {} are found", acknowledged.len()),
+        what: format!("acknowledged rows: all {} are found", acknowledged.len()),
         wrong,
         is_strict: false,
     }
@@ -512,8 +512,8 @@ fn judge_history(history: &[Transaction], last: &Last) -> Vec<Finding> {
         is_strict,
     };
     let mut findings = vec![
-        finding("are there to the end", false),
-        finding("have an order that explains them", false),
+        finding("are all there at the end", false),
+        finding("have some order that explains them", false),
         finding("have one that follows time", true),
     ];
     for wrong in history::judge(history, &last.lists) {

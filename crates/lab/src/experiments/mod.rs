@@ -13,6 +13,7 @@
 //! | `bytes` | bytes to a standby; small commits beside a bulk load |
 //! | `sums` | transfers while others read sums |
 //! | `tpcc` | TPC-C |
+//! | `tpcc-client` | what TPC-C's client takes itself |
 //! | `failover` | pauses of sessions, rows lost |
 //! | `latency` | round trips of a commit |
 //!
@@ -27,6 +28,7 @@ mod live;
 mod open_loop;
 mod sums;
 mod tpcc;
+mod tpcc_client;
 
 use std::io::{Error, Result};
 use std::path::PathBuf;
@@ -42,7 +44,7 @@ use crate::systems::{Kind, Site, System};
 pub use live::Live;
 
 /// The files, by the names that `lab run` takes.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     (
         "commit-loop",
         include_str!("../../experiments/commit-loop.toml"),
@@ -58,6 +60,10 @@ const FILES: [(&str, &str); 9] = [
     ("latency", include_str!("../../experiments/latency.toml")),
     ("failover", include_str!("../../experiments/failover.toml")),
     ("tpcc", include_str!("../../experiments/tpcc.toml")),
+    (
+        "tpcc-client",
+        include_str!("../../experiments/tpcc-client.toml"),
+    ),
 ];
 
 /// One experiment's file.
@@ -98,6 +104,7 @@ enum Runner {
     Bytes,
     Sums,
     Tpcc,
+    TpccClient,
     Failover,
     Latency,
 }
@@ -208,6 +215,7 @@ pub fn run(
         Runner::Bytes => bytes::run(&context, &mut found)?,
         Runner::Sums => sums::run(&context, &mut found)?,
         Runner::Tpcc => tpcc::run(&context, &mut found)?,
+        Runner::TpccClient => tpcc_client::run(&context, &mut found)?,
         Runner::Failover => failover::run(&context, &mut found)?,
         Runner::Latency => latency::run(&context, &mut found)?,
     }
