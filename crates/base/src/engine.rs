@@ -866,6 +866,14 @@ pub struct ClusterStatus {
     pub term: Term,
     /// The commit index.
     pub commit: Lsn,
+    /// How many times an operator began the group anew, and one.
+    pub incarnation: u64,
+    /// The position after which that began.
+    pub begun_after: Lsn,
+    /// Where leaders are preferred; empty for nowhere.
+    pub leader_zone: Arc<str>,
+    /// A change of the members is under way.
+    pub changing: bool,
     /// The `synchronous_standby_names` in force.
     pub synchronous_standby_names: Arc<str>,
     /// Every member, by id. Figures of others are known on the leader only.

@@ -285,7 +285,13 @@ impl Engine for KvEngine {
 
     fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {
         let group = self.group.clone();
-        Box::pin(async move { group.administer(wish).await })
+        Box::pin(async move {
+            match wish {
+                // The statement that asks is open itself.
+                Administration::Switchover(name) => group.begin_switchover(name.as_deref()),
+                wish => group.administer(wish).await,
+            }
+        })
     }
 
     fn lock_infos(&self) -> Vec<LockInfo> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use base::cluster::Administration;
 use base::env::{sleep, write_all, Stream};
-use base::{Error, ErrorClass, NodeId, Result, SqlState};
+use base::{Error, NodeId, Result, SqlState};
 
 use crate::peers::answer;
 use crate::server::{no_leader, Node, LEADER_LOOK, LEADER_WAIT_MAX};
@@ -24,7 +24,7 @@ const ANSWER_WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Whether nothing was done because another node leads.
 fn leads_elsewhere(error: &Error) -> bool {
-    error.class() == ErrorClass::Session && error.state() == SqlState::ADMIN_SHUTDOWN
+    error.state() == SqlState::ADMIN_SHUTDOWN
 }
 
 impl Node {

@@ -90,7 +90,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         print_welcome(&cluster, &options.data);
         watch(&nodes, &mut children);
     }
-    // Also after a failure: what was started is stopped.
+    // Also after a failure: what was started is stopped, and what was added meanwhile.
+    let nodes = layout::nodes_of(&options.data).unwrap_or(nodes);
     let stopped = stop::stop_all(&nodes);
     for (_, child) in &mut children {
         end(child);

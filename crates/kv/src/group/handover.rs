@@ -183,6 +183,27 @@ impl Group {
         }
     }
 
+    /// Begins to hand leadership over, and returns at once: the number of the one that is to lead.
+    ///
+    /// # Errors
+    /// As [`Group::switchover`], as far as that can be said beforehand.
+    pub fn begin_switchover(self: &Arc<Self>, name: Option<&str>) -> Result<u64> {
+        let to = self.choose_successor(name)?;
+        if let Some(member) = self.directory().member(to).cloned() {
+            let group = self.clone();
+            let task = move || -> base::env::LocalBoxFuture<'static, ()> {
+                Box::pin(async move {
+                    if let Err(error) = group.switchover(Some(&member.name)).await {
+                        let message = format!("no switchover: {}", error.message());
+                        group.env.log(Severity::Warning, &message);
+                    }
+                })
+            };
+            self.env.spawn(Reactor::Group, "switchover", Box::new(task));
+        }
+        Ok(to.0)
+    }
+
     async fn wait_while(&self, longest: Duration, mut waits: impl FnMut() -> bool) {
         let deadline = self.env.now().after(longest);
         while waits() && self.env.now() < deadline && !self.is_over() {

@@ -18,6 +18,7 @@ impl Group {
         let status = core.consensus.status(now);
         let names = core.named.text().clone();
         let (standbys, given_up) = core.named.in_force();
+        let changing = core.consensus.is_changing_membership();
         let (standbys, given_up) = (standbys.clone(), given_up.to_vec());
         drop(core);
         let several_vote = status.membership.voters.len() > 1;
@@ -77,6 +78,10 @@ impl Group {
             leader: status.leader,
             term: status.term,
             commit: status.commit,
+            incarnation: directory.incarnation,
+            begun_after: directory.begun_after,
+            leader_zone: directory.leader_zone.clone(),
+            changing,
             synchronous_standby_names: names,
             replicas,
         }

@@ -13,6 +13,7 @@ mod kill;
 mod laboratory;
 mod layers;
 mod levels;
+mod members;
 mod pgbench;
 mod protocol;
 mod relay;

@@ -24,6 +24,11 @@ impl Binder<'_> {
         let location = call.location;
         let names = strings(&call.funcname);
         let name = names.last().copied().unwrap_or_default();
+        let own = format!("quorate.{name}");
+        let name = match names.as_slice() {
+            ["quorate", _] => own.as_str(),
+            _ => name,
+        };
         if call.over.is_some() {
             return Err(self.unsupported("a window function", location));
         }
@@ -45,7 +50,7 @@ impl Binder<'_> {
             ..place
         };
         if let [schema, _] = names.as_slice() {
-            if *schema != "pg_catalog" {
+            if !["pg_catalog", "quorate"].contains(schema) {
                 let types = self.argument_types(call, scope, below)?;
                 let message = format!("function {schema}.{name}({types}) does not exist");
                 return Err(self.no_function(message, location));

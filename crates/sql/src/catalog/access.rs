@@ -15,7 +15,7 @@ use base::codec::{put_varint, Reader};
 use base::{Error, Result};
 
 use super::cluster::Address;
-use super::{system, Catalog, Role, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SUPERUSER};
+use super::{system, Catalog, Role, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
 
 /// The role whose only member is the owner of the current database.
 pub const DATABASE_OWNER: u32 = 6_171;
@@ -409,7 +409,7 @@ impl Catalog {
         let owner = owner.unwrap_or(SUPERUSER);
         let mut acl = default_acl(kind, owner);
         let open = match kind {
-            Guarded::Schema => matches!(object, PG_CATALOG | PUBLIC | INFORMATION_SCHEMA),
+            Guarded::Schema => matches!(object, PG_CATALOG | PUBLIC | INFORMATION_SCHEMA | QUORATE),
             Guarded::Table => system::is_readable(object),
             _ => false,
         };

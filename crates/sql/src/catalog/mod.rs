@@ -54,6 +54,8 @@ pub const PG_CATALOG: u32 = 11;
 pub const PUBLIC: u32 = 2_200;
 /// The oid of schema `information_schema`.
 pub const INFORMATION_SCHEMA: u32 = 13_207;
+/// The oid of schema `quorate`, which is in every database and in no list.
+pub const QUORATE: u32 = 9_100;
 /// The oid of role `postgres`.
 pub const SUPERUSER: u32 = 10;
 /// The oid of database `postgres`.

@@ -420,6 +420,11 @@ pub fn load(
         });
         Ok(())
     })?;
+    schemas.push(Schema {
+        oid: super::QUORATE,
+        name: "quorate".to_owned(),
+        owner: super::SUPERUSER,
+    });
     let mut tables = Vec::new();
     scan(txn, RELATIONS, &[own.oid], 2, |_, row| {
         tables.push(descriptor::decode(row)?);

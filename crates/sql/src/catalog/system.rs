@@ -23,7 +23,7 @@ use base::sync::Mutex;
 use base::Result;
 
 use super::cluster::Address;
-use super::{Column, RelationKind, Table, PG_CATALOG, SUPERUSER};
+use super::{Column, RelationKind, Table, PG_CATALOG, QUORATE, SUPERUSER};
 use crate::catalog::Catalog;
 use crate::exec::Exec;
 use crate::plan::Row;
@@ -31,6 +31,7 @@ use crate::types::{Datum, TypeId};
 
 mod access;
 mod builtin;
+mod cluster;
 pub(crate) mod facts;
 mod locks;
 mod objects;
@@ -64,6 +65,8 @@ const SESSION: &[&SystemTable] = &[
     &replication::SLOTS,
     &replication::RECEIVER,
     &sessions::CURSORS,
+    &cluster::NODES,
+    &cluster::GROUPS,
 ];
 
 type OfBinary = (&'static str, fn(&mut Rows));
@@ -100,7 +103,10 @@ fn build(table: &SystemTable) -> Table {
         .collect();
     Table {
         oid: table.oid,
-        schema: PG_CATALOG,
+        schema: match table.oid {
+            cluster::NODES_OID | cluster::GROUPS_OID => QUORATE,
+            _ => PG_CATALOG,
+        },
         name: table.name.to_owned(),
         owner: SUPERUSER,
         kind: RelationKind::System,

@@ -22,6 +22,7 @@
 pub mod activity;
 pub mod advisory;
 mod catalog_functions;
+mod cluster_functions;
 pub mod cursor;
 pub mod foreign;
 pub mod group;

@@ -5,7 +5,8 @@ use base::env;
 use base::{Error, Result, SqlState};
 
 use super::{
-    activity, catalog_functions, outcomes, privilege_functions, replication, sequences, Exec,
+    activity, catalog_functions, cluster_functions, outcomes, privilege_functions, replication,
+    sequences, Exec,
 };
 use crate::functions::Function;
 use crate::types::{Array, Datum, TypeId};
@@ -41,6 +42,7 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
         "inet_server_port" => Ok(port(cx.session.start.server_address.as_ref().map(|a| a.1))),
         "pg_is_other_temp_schema" | "pg_relation_is_publishable" => Ok(Datum::Bool(false)),
         name if replication::is_one(name) => replication::call(cx, name),
+        _ if cluster_functions::is_one(name) => cluster_functions::call(cx, name, args),
         _ if outcomes::is_one(name) => outcomes::call(cx, name, args),
         "pg_sleep" => sleep(cx, args),
         "nextval" | "currval" | "setval" | "lastval" => sequences::call(cx, name, args),

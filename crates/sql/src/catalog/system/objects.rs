@@ -10,7 +10,7 @@ use crate::catalog::access::{Acl, Guarded, Privileges};
 use crate::catalog::cluster::Address;
 use crate::catalog::{
     Catalog, Column, DependencyKind, ForeignKey, Identity, Index, Object, RelationKind, Schema,
-    Table, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC,
+    Table, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE,
 };
 use crate::types::{Datum, TypeId};
 
@@ -102,6 +102,9 @@ pub(super) fn acl(catalog: &Catalog, class: u32, object: u32, column: u32) -> Da
 
 fn namespaces(catalog: &Catalog, rows: &mut Rows) {
     for schema in &catalog.schemas {
+        if schema.oid == QUORATE {
+            continue;
+        }
         rows.push([
             ("oid", oid(schema.oid)),
             ("nspname", text(&schema.name)),

@@ -73,7 +73,7 @@ fn receiver(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     ]])
 }
 
-fn text_or_null(text: Option<&str>) -> Datum {
+pub(super) fn text_or_null(text: Option<&str>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
 

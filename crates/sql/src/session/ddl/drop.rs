@@ -17,7 +17,7 @@ use crate::bind::{self, BindContext};
 use crate::catalog::depend::{listed, plan_drop, Dropped};
 use crate::catalog::{
     store, Catalog, Identity, Object, RelationKind, RelationRef, Table, INFORMATION_SCHEMA,
-    PG_CATALOG,
+    PG_CATALOG, QUORATE,
 };
 use crate::parser::NodeEnum;
 
@@ -122,7 +122,7 @@ impl Session {
         if kind.object == ObjectType::ObjectSchema {
             return match catalog.schema(name) {
                 None => Ok(Err(no_schema(name))),
-                Some(schema) if [PG_CATALOG, INFORMATION_SCHEMA].contains(&schema.oid) => {
+                Some(schema) if [PG_CATALOG, INFORMATION_SCHEMA, QUORATE].contains(&schema.oid) => {
                     Err(Error::new(
                         SqlState::of("2BP01"),
                         format!(
