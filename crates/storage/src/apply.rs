@@ -37,7 +37,10 @@ use crate::undo::{OwnedValue, UndoId, Version};
 const RELEASES_AHEAD: usize = 64;
 
 /// A release that was put off so often does not wait any longer for its page, which comes and goes.
-const RELEASES_PUT_OFF_MAX: u32 = 100;
+const RELEASES_PUT_OFF_MAX: u32 = 1_000;
+
+/// How often a release is put off between two looks at what must be read.
+const RELEASES_PER_LOOK: u32 = 16;
 
 /// How far a call of [`Store::release`] has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -294,6 +297,9 @@ impl Store {
     /// Has the leaves read that the next releases need.
     fn prefetch_releases(&self, writer: &mut Writer) -> Result<()> {
         writer.releases_put_off += 1;
+        if writer.releases_put_off % RELEASES_PER_LOOK != 1 {
+            return Ok(());
+        }
         for (_, event) in writer.history.iter().take(RELEASES_AHEAD) {
             if let Some(missing) = self.missing_leaf(event)? {
                 self.prefetch(missing);
@@ -304,6 +310,9 @@ impl Store {
 
     fn prefetch_doomed(&self, writer: &mut Writer) {
         writer.releases_put_off += 1;
+        if writer.releases_put_off % RELEASES_PER_LOOK != 1 {
+            return;
+        }
         let next = writer.doomed.iter().rev().take(RELEASES_AHEAD);
         let next: Vec<_> = next
             .map(|(_, id)| (*id, self.pager.cache.word(*id)))
