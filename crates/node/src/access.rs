@@ -1,7 +1,7 @@
 //! Who may connect to this node: its file of rules, and whether it may be reached at all.
 //!
 //! The rules stand in `pg_hba.conf` in the node's directory ([`pg::hba`] has their form). They are
-//! read when the node starts and when it is told to ([`Gate::reload`]); a file with an error in it
+//! read when the node starts and when it is told to ([`Door::reload`]); a file with an error in it
 //! is refused whole, and the rules before it go on. Without a file everybody is let in, and the
 //! node listens on loopback only.
 //!
@@ -30,7 +30,7 @@ pub const RULES_FILE: &str = "pg_hba.conf";
 const RULES_BYTES_MAX: u64 = 256 << 10;
 
 /// Decides which rules a connection has to pass.
-pub struct Gate {
+pub struct Door {
     env: Arc<dyn Env>,
     is_exposed: bool,
     rules: Mutex<Arc<[Rule]>>,
@@ -47,25 +47,25 @@ pub struct Listening<'a> {
     pub peer: &'a str,
 }
 
-impl Gate {
+impl Door {
     /// Reads the rules.
     ///
     /// # Errors
     /// F0000 for a file that cannot be read, or that lets more in than it may.
-    pub fn open(env: Arc<dyn Env>, sql_address: &str) -> Result<Gate> {
-        let gate = Gate {
+    pub fn open(env: Arc<dyn Env>, sql_address: &str) -> Result<Door> {
+        let door = Door {
             env,
             is_exposed: is_exposed(sql_address),
             rules: Mutex::new(Arc::new([])),
         };
-        gate.reload()?;
-        Ok(gate)
+        door.reload()?;
+        Ok(door)
     }
 
     /// Reads the rules anew. Where they cannot be taken, those before go on.
     ///
     /// # Errors
-    /// As [`Gate::open`].
+    /// As [`Door::open`].
     pub fn reload(&self) -> Result<()> {
         let rules = self.read()?;
         *self.rules.lock() = rules.into();

@@ -41,7 +41,7 @@ use pg::startup::{CancelKey, FirstPacket, StartupParameters};
 
 use sql::session::activity::HbaRule;
 
-use crate::access::{check_exposure, Gate, Listening};
+use crate::access::{check_exposure, Door, Listening};
 use crate::administration;
 use crate::config::{buffers_text, NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
@@ -78,7 +78,7 @@ pub struct Node {
     /// For sessions that read here whether this node leads or not.
     standby: Arc<dyn Engine>,
     sessions: Arc<Sessions>,
-    gate: Gate,
+    door: Door,
     /// The catalog's first rows are there and settled.
     is_ready: AtomicBool,
     ready: Event,
@@ -169,7 +169,7 @@ impl Node {
             peer: &member.peer_address,
         };
         check_exposure(listening, config.secure.as_deref())?;
-        let gate = Gate::open(env.clone(), &member.sql_address)?;
+        let door = Door::open(env.clone(), &member.sql_address)?;
         let clients = listen(&*env, &member.sql_address)?;
         let others = listen(&*env, &member.peer_address)?;
         let peers = Arc::new(Peers::new(
@@ -207,7 +207,7 @@ impl Node {
             engine,
             peers: peers.clone(),
             sessions,
-            gate,
+            door,
             is_ready: AtomicBool::new(false),
             ready: Event::new(),
             next_reactor: AtomicUsize::new(0),
@@ -250,7 +250,7 @@ impl Node {
     pub fn reload(&self) -> bool {
         let secure = self.config.secure.as_deref();
         let results = [
-            self.gate.reload(),
+            self.door.reload(),
             secure.map_or(Ok(()), |secure| secure.reload()),
         ];
         let mut all_read = true;
@@ -343,7 +343,7 @@ impl Node {
 
 impl Files for Node {
     fn hba_rules(&self) -> Vec<HbaRule> {
-        self.gate.shown()
+        self.door.shown()
     }
 
     fn reload(&self) -> bool {
@@ -579,7 +579,7 @@ fn welcome_client(node: &Arc<Node>, connection: Connection) {
                     let server = node.member.sql_address.to_string();
                     let client = Client {
                         stream,
-                        access: node.gate.access(&from, &server, info.tls),
+                        access: node.door.access(&from, &server, info.tls),
                         from,
                         server,
                         packet: info.bytes,

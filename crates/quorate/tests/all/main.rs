@@ -18,6 +18,7 @@ mod pgbench;
 mod protocol;
 mod relay;
 mod scripts;
+mod security;
 mod sessions;
 mod shared;
 mod slt;

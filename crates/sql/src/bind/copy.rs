@@ -14,6 +14,7 @@ use super::expr::Place;
 use super::foreign::Touch;
 use super::write::target_scope;
 use super::{strings, Binder, Bound};
+use crate::catalog::access::Privileges;
 use crate::catalog::{RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::parser::NodeEnum;
@@ -48,7 +49,7 @@ impl Binder<'_> {
         let table = self.copied_table(relation(copy)?)?;
         check_target(&table)?;
         self.lock(table.tree, TableLock::RowExclusive);
-        self.require_of(&table, crate::catalog::access::Privileges::INSERT);
+        self.require_of(&table, Privileges::INSERT, 0);
         let filter = match &copy.where_clause {
             None => None,
             Some(_) => {
@@ -59,6 +60,9 @@ impl Binder<'_> {
             }
         };
         let columns = copied_columns(copy, &table)?;
+        for place in &columns {
+            self.require_of(&table, Privileges::INSERT, *place as u32 + 1);
+        }
         let given = columns.iter().enumerate().map(|(field, place)| {
             let column = &table.columns[*place];
             let mut expr = Expr::new(ExprKind::Column(field), column.type_id, -1);

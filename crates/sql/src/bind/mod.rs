@@ -133,6 +133,8 @@ pub struct Required {
     pub object: u32,
     /// What.
     pub privileges: Privileges,
+    /// The number of the column that it is needed on, where the whole table is not: 0 for any one.
+    pub column: u32,
     /// Who needs it: the owner of the view that names the object, or else whoever runs the
     /// statement.
     pub view_owner: Option<u32>,
@@ -290,13 +292,13 @@ impl<'a> Binder<'a> {
             self.lock(table.tree, lock);
         }
         if !range.schemaname.is_empty() && !self.stored {
-            self.require(Guarded::Schema, table.schema, Privileges::USAGE);
+            self.require(Guarded::Schema, table.schema, Privileges::USAGE, 0);
         }
         match lock {
-            TableLock::AccessShare => self.require_of(&table, Privileges::SELECT),
+            TableLock::AccessShare => self.require_of(&table, Privileges::SELECT, 0),
             TableLock::RowShare => {
-                self.require_of(&table, Privileges::SELECT);
-                self.require_of(&table, Privileges::UPDATE);
+                self.require_of(&table, Privileges::SELECT, 0);
+                self.require_of(&table, Privileges::UPDATE, 0);
             }
             // What is written needs depends on how.
             _ => {}
@@ -304,12 +306,19 @@ impl<'a> Binder<'a> {
         Ok(table)
     }
 
-    /// Notes that the statement needs a privilege on a relation.
-    fn require_of(&mut self, table: &Table, privileges: Privileges) {
-        self.require(Guarded::Table, table.oid, privileges);
+    /// Notes that the statement needs a privilege on a column of a relation; on any, for 0.
+    fn require_of(&mut self, table: &Table, privileges: Privileges, column: u32) {
+        self.require(Guarded::Table, table.oid, privileges, column);
     }
 
-    fn require(&mut self, kind: Guarded, object: u32, privileges: Privileges) {
+    /// Notes that the statement looks at a column: its table's oid and its number there.
+    fn looks_at(&mut self, origin: (u32, i16)) {
+        if let (1.., Ok(column @ 1..)) = (origin.0, u32::try_from(origin.1)) {
+            self.require(Guarded::Table, origin.0, Privileges::SELECT, column);
+        }
+    }
+
+    fn require(&mut self, kind: Guarded, object: u32, privileges: Privileges, column: u32) {
         let view = self.expanding.last();
         let view = view.and_then(|view| self.cx.catalog.table_by_oid(*view));
         if self.stored && view.is_none() {
@@ -320,6 +329,7 @@ impl<'a> Binder<'a> {
             kind,
             object,
             privileges,
+            column,
             view_owner: view.map(|view| view.owner),
         };
         if !self.requires.contains(&required) {

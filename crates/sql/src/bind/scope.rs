@@ -198,7 +198,10 @@ impl Binder<'_> {
                     location,
                 )
                 .with_detail("It could refer to either a PL/pgSQL variable or a table column.")),
-            (Some(found), None) => Ok((found.expr, found.origin)),
+            (Some(found), None) => {
+                self.looks_at(found.origin);
+                Ok((found.expr, found.origin))
+            }
             (None, Some((place, ty, typmod))) => {
                 let expr = Expr {
                     kind: ExprKind::Param(place),
@@ -351,7 +354,7 @@ impl Binder<'_> {
 
     /// The columns that `*` or `t.*` means.
     pub(super) fn star(
-        &self,
+        &mut self,
         alias: Option<&str>,
         scope: &Scope<'_>,
         location: i32,
@@ -372,13 +375,21 @@ impl Binder<'_> {
                     location,
                 ));
             }
+            self.looks_at_all(&out);
             return Ok(out);
         };
         let Some(table) = scope.tables.iter().find(|table| table.alias == alias) else {
             return Err(self.missing_table(alias, scope, location));
         };
         push_columns(scope, table, true, location, &mut out);
+        self.looks_at_all(&out);
         Ok(out)
+    }
+
+    fn looks_at_all(&mut self, columns: &[(Expr, OutputColumn)]) {
+        columns
+            .iter()
+            .for_each(|(_, column)| self.looks_at(column.origin));
     }
 }
 

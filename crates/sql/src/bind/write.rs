@@ -38,6 +38,7 @@ impl Binder<'_> {
                 Verb::Update => Privileges::UPDATE,
                 Verb::Delete => Privileges::DELETE,
             },
+            0,
         );
         if table.kind == RelationKind::System {
             return Err(Error::new(
@@ -63,6 +64,7 @@ impl Binder<'_> {
         let writable = self.target_table(insert.relation.as_ref(), Verb::Insert)?;
         let table = writable.base.clone();
         let places = self.insert_columns(insert, &writable)?;
+        self.require_inserted(insert, &writable)?;
         let given = given(insert, &table, &places);
         let input = self.insert_input(insert, &table, &places, &given)?;
         let alias = insert
@@ -185,6 +187,47 @@ impl Binder<'_> {
     pub(crate) fn stored_condition(&mut self, table: &Arc<Table>, text: &str) -> Result<Expr> {
         let scope = target_scope(table, &table.name);
         self.stored(text, &scope, Place::CHECK)
+    }
+
+    /// Notes the columns that values are given for.
+    fn require_inserted(&mut self, insert: &InsertStmt, writable: &Writable) -> Result<()> {
+        if !insert.cols.is_empty() {
+            for node in &insert.cols {
+                if let NodeEnum::ResTarget(target) = inner(node)? {
+                    self.require_named(writable, &target.name, Privileges::INSERT);
+                }
+            }
+            return Ok(());
+        }
+        let Some(source) = &insert.select_stmt else {
+            return Ok(());
+        };
+        let given = match inner(source)? {
+            NodeEnum::SelectStmt(select) if !select.values_lists.is_empty() => {
+                match inner(&select.values_lists[0])? {
+                    NodeEnum::List(list) => list.items.len(),
+                    _ => usize::MAX,
+                }
+            }
+            // How many columns a query has is known later; it rarely has fewer than the table.
+            _ => usize::MAX,
+        };
+        let columns = writable.named().columns.iter();
+        let shown = columns.filter(|column| !column.dropped).take(given);
+        let names: Vec<_> = shown.map(|column| column.name.clone()).collect();
+        for name in names {
+            self.require_named(writable, &name, Privileges::INSERT);
+        }
+        Ok(())
+    }
+
+    /// Notes that a privilege is needed on a column of that name.
+    fn require_named(&mut self, writable: &Writable, name: &str, privileges: Privileges) {
+        let table = writable.named().clone();
+        let mut columns = table.columns.iter();
+        if let Some(place) = columns.position(|column| column.name == name && !column.dropped) {
+            self.require_of(&table, privileges, place as u32 + 1);
+        }
     }
 
     /// The places of the columns that values are given for.
@@ -445,7 +488,12 @@ impl Binder<'_> {
                 .iter()
                 .position(|index| index.name == infer.conname && index.constraint != 0);
             return match found {
-                Some(place) => Ok(Some(place)),
+                Some(place) => {
+                    for column in &table.indexes[place].columns {
+                        self.require_of(table, Privileges::SELECT, column.column as u32 + 1);
+                    }
+                    Ok(Some(place))
+                }
                 None => Err(Error::new(
                     SqlState::UNDEFINED_OBJECT,
                     format!(
@@ -475,6 +523,7 @@ impl Binder<'_> {
             if !columns.contains(&place) {
                 columns.push(place);
             }
+            self.require_named(writable, &element.name, Privileges::SELECT);
         }
         let fits = |index: &crate::catalog::Index| {
             index.unique
@@ -509,6 +558,7 @@ impl Binder<'_> {
             };
             let (name, verb) = (&target.name, Verb::Update);
             let place = self.target_column(writable, name, target.location, verb)?;
+            self.require_named(writable, name, Privileges::UPDATE);
             if !target.indirection.is_empty() {
                 return Err(self.unsupported("assigning a part of a column", target.location));
             }
@@ -559,9 +609,6 @@ impl Binder<'_> {
     pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
         let before = self.with_clause(update.with_clause.as_ref(), None)?;
         let writable = self.target_table(update.relation.as_ref(), Verb::Update)?;
-        if update.where_clause.is_some() || update.returning_clause.is_some() {
-            self.require_of(&writable.named().clone(), Privileges::SELECT);
-        }
         let table = writable.base.clone();
         let alias = update
             .relation
@@ -605,9 +652,6 @@ impl Binder<'_> {
     pub(super) fn delete(&mut self, delete: &DeleteStmt) -> Result<Written> {
         let before = self.with_clause(delete.with_clause.as_ref(), None)?;
         let writable = self.target_table(delete.relation.as_ref(), Verb::Delete)?;
-        if delete.where_clause.is_some() || delete.returning_clause.is_some() {
-            self.require_of(&writable.named().clone(), Privileges::SELECT);
-        }
         let table = writable.base.clone();
         let alias = delete
             .relation

@@ -450,6 +450,64 @@ impl Catalog {
         held.and(asked)
     }
 
+    /// Whether a role holds all of these privileges on an object as a whole.
+    pub fn holds(&self, role: u32, kind: Guarded, object: u32, asked: Privileges) -> bool {
+        let acl = self.acl_of(kind, object);
+        self.privileges(role, &acl, asked).has(asked) || self.reads_everything(role, asked)
+    }
+
+    /// Whether a role holds a privilege on a column of a table by that column's own list; on any
+    /// column, for 0.
+    pub fn holds_column(&self, role: u32, table: u32, column: u32, asked: Privileges) -> bool {
+        let is_held = |column: u32| {
+            let address = Address {
+                class: Address::CLASS,
+                object: table,
+                column,
+            };
+            let acl = self.acls.get(&address);
+            acl.is_some_and(|acl| self.privileges(role, acl, asked).has(asked))
+        };
+        match column {
+            0 => {
+                let table = self.table_by_oid(table);
+                let count = table.map_or(0, |table| table.columns.len() as u32);
+                (1..=count).any(is_held)
+            }
+            column => is_held(column),
+        }
+    }
+
+    /// Whether a role may see these columns of a table, by their places.
+    pub fn may_see(
+        &self,
+        user: &str,
+        table: u32,
+        mut columns: impl Iterator<Item = usize>,
+    ) -> bool {
+        let Some(role) = self.role(user) else {
+            return false;
+        };
+        let see = Privileges::SELECT;
+        role.superuser
+            || self.holds(role.oid, Guarded::Table, table, see)
+            || columns.all(|place| self.holds_column(role.oid, table, place as u32 + 1, see))
+    }
+
+    /// Whether a role has such a privilege on everything, by one of the roles that are there from
+    /// the start.
+    fn reads_everything(&self, role: u32, asked: Privileges) -> bool {
+        let read = Privileges::SELECT.with(Privileges::USAGE);
+        let write = Privileges::INSERT
+            .with(Privileges::UPDATE)
+            .with(Privileges::DELETE)
+            .with(Privileges::USAGE);
+        let may = |granted: Privileges, group: u32| {
+            granted.has(asked) && self.has_privileges_of(role, group)
+        };
+        may(read, READ_ALL_DATA) || may(write, WRITE_ALL_DATA)
+    }
+
     /// What of these privileges a role may give to others.
     pub fn grantable(&self, role: u32, owner: u32, acl: &Acl) -> Privileges {
         if self.has_privileges_of(role, owner) {

@@ -38,13 +38,12 @@ fn check_row(target: &Target, row: &mut [Datum], cx: &mut Exec<'_>) -> Result<()
         // Here NULL is one: the view would not show the row.
         if !condition.test(cx, row)? {
             let message = format!("new row violates check option for view \"{view}\"");
-            return Err(
-                Error::new(SqlState::of("44000"), message).with_detail(failing_row(
-                    &target.table,
-                    row,
-                    cx,
-                )),
-            );
+            return Err(failing_row(
+                Error::new(SqlState::of("44000"), message),
+                &target.table,
+                row,
+                cx,
+            ));
         }
     }
     Ok(())
@@ -59,14 +58,14 @@ pub(super) fn check_values(
 ) -> Result<()> {
     for (column, value) in table.columns.iter().zip(row) {
         if column.not_null && value.is_null() && !column.dropped {
-            let mut error = Error::new(
+            let error = Error::new(
                 SqlState::NOT_NULL_VIOLATION,
                 format!(
                     "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
                     column.name, table.name
                 ),
-            )
-            .with_detail(failing_row(table, row, cx));
+            );
+            let mut error = failing_row(error, table, row, cx);
             error.fields_mut().column = Some(column.name.clone());
             return Err(about(error, table, cx));
         }
@@ -74,14 +73,14 @@ pub(super) fn check_values(
     for (name, condition) in checks {
         // NULL is no violation.
         if condition.eval(cx, row)? == Datum::Bool(false) {
-            let mut error = Error::new(
+            let error = Error::new(
                 SqlState::CHECK_VIOLATION,
                 format!(
                     "new row for relation \"{}\" violates check constraint \"{name}\"",
                     table.name
                 ),
-            )
-            .with_detail(failing_row(table, row, cx));
+            );
+            let mut error = failing_row(error, table, row, cx);
             error.fields_mut().constraint = Some(name.clone());
             return Err(about(error, table, cx));
         }
@@ -97,14 +96,19 @@ pub(super) fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
     error
 }
 
-fn failing_row(table: &Table, row: &[Datum], cx: &Exec<'_>) -> String {
+/// The same error with the row that fails, as far as the role may see its columns.
+fn failing_row(error: Error, table: &Table, row: &[Datum], cx: &Exec<'_>) -> Error {
     const VALUE_CHARS_MAX: usize = 64;
-    let values: Vec<_> = table
-        .columns
-        .iter()
-        .zip(row)
-        .filter(|(column, _)| !column.dropped)
-        .map(|(column, value)| match value {
+    let user = cx.session.settings.current_user();
+    let sees_all = cx.catalog.may_see(user, table.oid, 0..table.columns.len());
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for (place, (column, value)) in table.columns.iter().zip(row).enumerate() {
+        let sees = sees_all || cx.catalog.may_see(user, table.oid, std::iter::once(place));
+        if column.dropped || !sees {
+            continue;
+        }
+        names.push(column.name.as_str());
+        values.push(match value {
             Datum::Null => "null".to_owned(),
             value => {
                 let text = types::output(cx.context, column.type_id, value).unwrap_or_default();
@@ -113,9 +117,16 @@ fn failing_row(table: &Table, row: &[Datum], cx: &Exec<'_>) -> String {
                     None => text,
                 }
             }
-        })
-        .collect();
-    format!("Failing row contains ({}).", values.join(", "))
+        });
+    }
+    let (names, values) = (names.join(", "), values.join(", "));
+    match (sees_all, names.is_empty()) {
+        (true, _) => error.with_detail(format!("Failing row contains ({values}).")),
+        (false, true) => error,
+        (false, false) => {
+            error.with_detail(format!("Failing row contains ({names}) = ({values})."))
+        }
+    }
 }
 
 /// 23505 for a row whose key in an index is taken.
@@ -140,12 +151,16 @@ fn duplicate_key(table: &Table, index: &Index, row: &[Datum], cx: &Exec<'_>) -> 
             "duplicate key value violates unique constraint \"{}\"",
             index.name
         ),
-    )
-    .with_detail(format!(
-        "Key ({})=({}) already exists.",
-        names.join(", "),
-        values.join(", ")
-    ));
+    );
+    let user = cx.session.settings.current_user();
+    let mut key = index.columns.iter().map(|column| column.column);
+    if cx.catalog.may_see(user, table.oid, &mut key) {
+        error = error.with_detail(format!(
+            "Key ({})=({}) already exists.",
+            names.join(", "),
+            values.join(", ")
+        ));
+    }
     error.fields_mut().constraint = Some(index.name.clone());
     about(error, table, cx)
 }

@@ -12,8 +12,9 @@ use super::portal::Read;
 use super::sink::{KeptRows, RowView};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
-use crate::bind::Bound;
+use crate::bind::{Bound, Required};
 use crate::catalog::access::Guarded;
+use crate::catalog::{system, RelationKind};
 use crate::exec::{self, point, Exec};
 use crate::parser::NodeEnum;
 use crate::plan::{Plan, Row};
@@ -115,11 +116,22 @@ impl Session {
             return Ok(());
         }
         let own = role.map_or(0, |role| role.oid);
+        // What was held on the object that was asked about last, as a whole.
+        let mut last: Option<(Required, bool)> = None;
         for required in &bound.requires {
             let role = required.view_owner.unwrap_or(own);
-            let acl = catalog.acl_of(required.kind, required.object);
-            let held = catalog.privileges(role, &acl, required.privileges);
-            if held.has(required.privileges) {
+            let (object, privileges) = (required.object, required.privileges);
+            let whole = Required {
+                column: 0,
+                ..*required
+            };
+            let held = match last {
+                Some((known, held)) if known == whole => held,
+                _ => catalog.holds(role, required.kind, object, privileges),
+            };
+            last = Some((whole, held));
+            let is_table = required.kind == Guarded::Table;
+            if held || is_table && catalog.holds_column(role, object, required.column, privileges) {
                 continue;
             }
             let (noun, name) = match required.kind {
@@ -128,6 +140,11 @@ impl Session {
                     catalog.schema_by_oid(required.object).map(|s| &s.name),
                 ),
                 _ => match catalog.table_by_oid(required.object) {
+                    Some(table)
+                        if system::kind(table) == b'v' && table.kind == RelationKind::System =>
+                    {
+                        ("view", Some(&table.name))
+                    }
                     Some(table) => (table.kind.noun(), Some(&table.name)),
                     None => ("table", None),
                 },

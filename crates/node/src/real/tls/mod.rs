@@ -16,6 +16,8 @@
 
 mod certificate;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
