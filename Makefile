@@ -57,7 +57,7 @@ deps-build:
 	@scripts/deps.sh libclang-dev postgresql-client-15
 
 deps:
-	@scripts/deps.sh libclang-dev postgresql-client-15 postgresql-15 strace
+	@scripts/deps.sh libclang-dev postgresql-client-15 postgresql-15 strace iproute2 python3
 
 clean:
 	cargo clean

@@ -121,6 +121,19 @@ select entry from summary;
 select count(*) > 1 from summary;
 reset role;
 
+grant select, insert, update, delete on summary to clerk;
+set role clerk;
+insert into summary values (20, 'v');
+update summary set remark = 'v' where entry = 20;
+delete from summary where entry = 20;
+reset role;
+grant insert, update, delete on ledger to bookkeeper;
+set role clerk;
+insert into summary values (20, 'v');
+update summary set remark = 'vv' where entry = 20;
+delete from summary where entry = 20;
+reset role;
+
 -- Taken back, and through roles.
 revoke select (amount) on ledger from clerk;
 set role clerk;

@@ -4,6 +4,8 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`server`] | the node itself |
+//! | [`access`] | who may connect: the rules of `pg_hba.conf`, and what may be listened on |
+//! | [`secure`] | how connections are encrypted; [`real::tls`] does it |
 //! | [`config`] | what a node is told when it starts |
 //! | [`peers`] | connections between nodes; [`wire`] is what they say |
 //! | [`session`] | serving one client: its stream, its statements, its gate, its timers |

@@ -453,10 +453,12 @@ fn nodes_want_certificates(secured: &Secured) {
         !text.contains("node") && !text.contains("version"),
         "{text}"
     );
-    let log = std::fs::read_to_string(secured.cluster.data().join("n1/node.log"));
-    assert!(log
-        .expect("a log")
-        .contains("closed the connection of a node at 127.0.0.1"));
+    wait_for("a line in the log", PATIENCE, || {
+        let log = std::fs::read_to_string(secured.cluster.data().join("n1/node.log"));
+        log.expect("a log")
+            .contains("closed the connection of a node at 127.0.0.1")
+    })
+    .expect("the node says so");
 }
 
 // ---- Beyond loopback ----

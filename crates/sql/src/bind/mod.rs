@@ -169,6 +169,8 @@ pub struct Binder<'a> {
     /// What the text names, if that is asked for.
     recorded: Option<fixed::Recorded>,
     requires: Vec<Required>,
+    /// What the owners of views are asked for on the tables that a write through them reaches.
+    through_views: Privileges,
 }
 
 impl<'a> Binder<'a> {
@@ -196,6 +198,7 @@ impl<'a> Binder<'a> {
             expanding: Vec::new(),
             recorded: None,
             requires: Vec::new(),
+            through_views: Privileges::NONE,
         }
     }
 

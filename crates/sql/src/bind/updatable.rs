@@ -23,6 +23,7 @@ use pg_query::protobuf::{Alias, SelectStmt, SetOperation};
 use super::from::{conjuncts, Source};
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::{inner, literals, Binder};
+use crate::catalog::access::Privileges;
 use crate::catalog::{CheckOption, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::functions::Volatility;
@@ -293,6 +294,9 @@ impl Binder<'_> {
             _ => return Ok(Err(NOT_ONE_TABLE)),
         };
         let table = self.table(range, TableLock::AccessShare)?;
+        if self.through_views != Privileges::NONE {
+            self.require_of(&table, self.through_views, 0);
+        }
         let mut columns = table_columns(&table);
         let alias = self.alias(range.alias.as_ref(), &table.name, &mut columns)?;
         let below = match table.kind {

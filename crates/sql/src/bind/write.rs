@@ -31,15 +31,12 @@ impl Binder<'_> {
     fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
         let range = range.ok_or_else(|| Error::internal("a statement without its table"))?;
         let table = self.table(range, TableLock::RowExclusive)?;
-        self.require_of(
-            &table,
-            match verb {
-                Verb::Insert => Privileges::INSERT,
-                Verb::Update => Privileges::UPDATE,
-                Verb::Delete => Privileges::DELETE,
-            },
-            0,
-        );
+        let privileges = match verb {
+            Verb::Insert => Privileges::INSERT,
+            Verb::Update => Privileges::UPDATE,
+            Verb::Delete => Privileges::DELETE,
+        };
+        self.require_of(&table, privileges, 0);
         if table.kind == RelationKind::System {
             return Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,
@@ -56,7 +53,10 @@ impl Binder<'_> {
                 format!("cannot change {} \"{}\"", table.kind.noun(), table.name),
             ));
         }
-        self.writable(table, verb)
+        let before = std::mem::replace(&mut self.through_views, privileges);
+        let writable = self.writable(table, verb);
+        self.through_views = before;
+        writable
     }
 
     pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {

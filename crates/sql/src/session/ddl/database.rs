@@ -353,13 +353,7 @@ impl Session {
                 )
             })?;
         }
-        let new = Database {
-            owner: owner.oid,
-            ..old.clone()
-        };
-        if let Some(open) = &mut self.open {
-            cluster::update_database(open.txn.as_mut(), &old, &new)?;
-        }
+        self.put_database_owner(&catalog, &old, owner.oid)?;
         Ok(tag("ALTER DATABASE"))
     }
 }

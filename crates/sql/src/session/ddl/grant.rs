@@ -15,7 +15,7 @@ use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::database;
 use crate::catalog::access::{grant as give, revoke as take, Acl, AclItem, Guarded, Privileges};
 use crate::catalog::cluster::{self, Address};
-use crate::catalog::{store, Catalog, RelationKind, Role, Schema};
+use crate::catalog::{Catalog, RelationKind, Role};
 use crate::parser::NodeEnum;
 
 /// Something that privileges are given on.
@@ -138,6 +138,9 @@ impl Session {
         if !whole.is_none() {
             self.change_acl(catalog, item, whole, order, sink)?;
         }
+        if !order.statement.is_grant && item.kind == Guarded::Table {
+            self.take_from_columns(catalog, item, whole, order, sink)?;
+        }
         for (column, privileges) in columns {
             let table = catalog.table_by_oid(item.address.object);
             let place = table.and_then(|table| table.column(&column));
@@ -161,6 +164,37 @@ impl Session {
                 name: column,
             };
             self.change_acl(catalog, &of_column, privileges, order, sink)?;
+        }
+        Ok(())
+    }
+
+    /// What is taken back on a table is taken back on its columns too.
+    fn take_from_columns(
+        &mut self,
+        catalog: &Catalog,
+        item: &Item,
+        taken: Privileges,
+        order: &Order<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let own = self.current_role(catalog)?;
+        let taken = taken.and(Guarded::Column.all());
+        if taken.is_none() || !catalog.has_privileges_of(own.oid, item.owner) {
+            return Ok(());
+        }
+        let lists = catalog.acls.keys().copied();
+        let of_table = |at: &Address| {
+            (at.class, at.object) == (item.address.class, item.address.object) && at.column != 0
+        };
+        for address in lists.filter(of_table) {
+            let of_column = Item {
+                kind: Guarded::Column,
+                address,
+                owner: item.owner,
+                noun: "column",
+                name: item.name.clone(),
+            };
+            self.change_acl(catalog, &of_column, taken, order, sink)?;
         }
         Ok(())
     }
@@ -284,13 +318,7 @@ impl Session {
                         format!("must be member of role \"{}\"", owner.name),
                     ));
                 }
-                let new = Schema {
-                    owner: owner.oid,
-                    ..old
-                };
-                if let Some(open) = &mut self.open {
-                    store::update_schema(open.txn.as_mut(), catalog.database.oid, &new)?;
-                }
+                self.put_schema_owner(&catalog, &old, owner.oid)?;
                 Ok(tag("ALTER SCHEMA"))
             }
             _ => Err(Error::unsupported("ALTER … OWNER of this kind of object")),

@@ -9,6 +9,7 @@ mod foreign;
 pub(crate) mod grant;
 mod index;
 mod like;
+mod owned;
 mod rename;
 mod role;
 mod schema;
@@ -83,6 +84,8 @@ impl Session {
             NodeEnum::DropRoleStmt(drop) => self.drop_roles(drop, sink)?,
             NodeEnum::GrantRoleStmt(grant) => self.grant_roles(grant, sink)?,
             NodeEnum::GrantStmt(grant) => self.grant(grant, sink)?,
+            NodeEnum::ReassignOwnedStmt(reassign) => self.reassign_owned(reassign)?,
+            NodeEnum::DropOwnedStmt(drop) => self.drop_owned(drop, sink)?,
             NodeEnum::CommentStmt(comment) => self.comment(comment)?,
             NodeEnum::CreateExtensionStmt(create) => self.create_extension(create, sink)?,
             _ => return Err(Error::unsupported("this statement")),
@@ -344,14 +347,14 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::DropRoleStmt(_)
         | NodeEnum::GrantRoleStmt(_)
         | NodeEnum::GrantStmt(_)
+        | NodeEnum::ReassignOwnedStmt(_)
+        | NodeEnum::DropOwnedStmt(_)
         | NodeEnum::CommentStmt(_)
         | NodeEnum::CreateExtensionStmt(_) => return None,
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
         NodeEnum::CallStmt(_) => "CALL",
         NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
         NodeEnum::AlterDefaultPrivilegesStmt(_) => "ALTER DEFAULT PRIVILEGES",
-        NodeEnum::DropOwnedStmt(_) => "DROP OWNED",
-        NodeEnum::ReassignOwnedStmt(_) => "REASSIGN OWNED",
         NodeEnum::ListenStmt(_) => "LISTEN",
         NodeEnum::NotifyStmt(_) => "NOTIFY",
         NodeEnum::UnlistenStmt(_) => "UNLISTEN",

@@ -287,6 +287,7 @@ impl Session {
         if !own.superuser && !own.create_role {
             return Err(denied("permission denied to drop role"));
         }
+        let mut dropped: Vec<u32> = Vec::new();
         for node in &drop.roles {
             let Some(NodeEnum::RoleSpec(spec)) = &node.node else {
                 continue;
@@ -323,12 +324,18 @@ impl Session {
                 .with_detail(needed.join("\n")));
             }
             if let Some(open) = &mut self.open {
+                // The memberships of those dropped before are gone already.
+                let members = catalog.members.iter().copied();
+                let is_gone = |oid: &u32| dropped.contains(oid);
+                let members =
+                    members.filter(|known| ![known.role, known.member].iter().any(is_gone));
                 let kept = cluster::Cluster {
-                    members: catalog.members.clone(),
+                    members: members.collect(),
                     settings: catalog.settings.clone(),
                     ..cluster::Cluster::default()
                 };
                 cluster::drop_role(open.txn.as_mut(), &kept, &role)?;
+                dropped.push(role.oid);
             }
         }
         Ok(tag("DROP ROLE"))

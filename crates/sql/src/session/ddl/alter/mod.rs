@@ -182,7 +182,7 @@ impl Session {
     }
 
     /// Puts the new definition of a table into the catalog.
-    fn put_table(&mut self, new: &Table) -> Result<()> {
+    pub(super) fn put_table(&mut self, new: &Table) -> Result<()> {
         let database = self.current_catalog()?.database.oid;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));

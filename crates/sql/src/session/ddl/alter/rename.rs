@@ -155,9 +155,10 @@ impl Session {
                 role.oid
             }
         };
-        let mut new = (**table).clone();
-        new.owner = owner;
-        self.put_table(&new)
+        if owner != table.owner {
+            self.may_give_to(catalog, owner, table.schema)?;
+        }
+        self.give_relation(catalog, table, owner)
     }
 
     /// SET (…) and RESET (…).
