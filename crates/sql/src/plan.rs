@@ -367,6 +367,9 @@ pub enum Plan {
     Recursive(Box<Recursive>),
     /// The rows that the last step of a recursion gave.
     Working(usize),
+    /// A query whose WITH looks at rows of enclosing queries: the subqueries with these numbers are
+    /// computed anew each time.
+    Anew(std::ops::Range<usize>, Rc<Plan>),
     /// A statement with statements in WITH that write.
     With(Box<With>),
     /// FOR UPDATE and its kin: locks the row whose key stands in that column.

@@ -151,6 +151,8 @@ pub struct Binder<'a> {
     ctes: Vec<with::Cte>,
     /// The statements of WITH that write.
     writing: Vec<(usize, Rc<Plan>)>,
+    /// Whether a query of the WITH bound last looks at rows of enclosing queries.
+    with_escapes: bool,
     /// Whether one of them is at work.
     inside_with: bool,
     /// How many subqueries in expressions stand around what is at work.
@@ -187,6 +189,7 @@ impl<'a> Binder<'a> {
             locks: Vec::new(),
             ctes: Vec::new(),
             writing: Vec::new(),
+            with_escapes: false,
             inside_with: false,
             sublinks: 0,
             depth: 0,

@@ -71,7 +71,9 @@ impl Binder<'_> {
         }
         self.query_depth += 1;
         let bound = self.deeper(|binder| {
+            let begun = binder.subqueries;
             let before = binder.with_clause(select.with_clause.as_ref(), parent)?;
+            let anew = std::mem::take(&mut binder.with_escapes);
             let query = match SetOp::try_from(select.op) {
                 Ok(SetOp::SetopNone) | Ok(SetOp::Undefined) | Err(_) => {
                     if select.values_lists.is_empty() {
@@ -83,7 +85,13 @@ impl Binder<'_> {
                 Ok(operation) => binder.set_operation(select, operation, parent),
             };
             binder.forget_ctes(before);
-            query
+            let mut query = query?;
+            if anew {
+                let inside = begun + 1..binder.subqueries + 1;
+                query.plan = Plan::Anew(inside, Rc::new(query.plan));
+                query.escapes = true;
+            }
+            Ok(query)
         });
         self.query_depth -= 1;
         bound

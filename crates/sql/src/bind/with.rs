@@ -10,8 +10,7 @@
 //! [`Plan::With`] that sees to those nobody asked for.
 //!
 //! # What it leaves out
-//! SEARCH and CYCLE; queries that refer to one another, or to later ones; WITH in a correlated
-//! subquery.
+//! SEARCH and CYCLE; queries that refer to one another, or to later ones.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -61,6 +60,7 @@ impl Binder<'_> {
         let Some(with) = with else {
             return Ok(before);
         };
+        let mut escapes = false;
         for (place, item) in with.ctes.iter().enumerate() {
             let NodeEnum::CommonTableExpr(cte) = inner(item)? else {
                 continue;
@@ -81,15 +81,17 @@ impl Binder<'_> {
             if cte.search_clause.is_some() || cte.cycle_clause.is_some() {
                 return Err(self.unsupported("SEARCH or CYCLE in WITH", cte.location));
             }
-            let bound = match boxed(&cte.ctequery)? {
+            let (bound, bound_escapes) = match boxed(&cte.ctequery)? {
                 NodeEnum::SelectStmt(select) if with.recursive => {
                     self.perhaps_recursive(cte, select, parent)?
                 }
                 NodeEnum::SelectStmt(select) => self.plain_cte(cte, select, parent)?,
-                statement => self.writing_cte(cte, statement, parent)?,
+                statement => (self.writing_cte(cte, statement, parent)?, false),
             };
+            escapes |= bound_escapes;
             self.ctes.push(bound);
         }
+        self.with_escapes = escapes;
         Ok(before)
     }
 
@@ -108,17 +110,15 @@ impl Binder<'_> {
         cte: &CommonTableExpr,
         select: &SelectStmt,
         parent: Option<&Scope<'_>>,
-    ) -> Result<Cte> {
+    ) -> Result<(Cte, bool)> {
         let query = self.select(select, parent)?;
-        if query.escapes {
-            return Err(self.unsupported("WITH in a correlated subquery", cte.location));
-        }
-        Ok(Cte {
+        let bound = Cte {
             name: cte.ctename.clone(),
             location: cte.location,
             columns: Some(self.with_names(cte, query.columns)?),
             rows: CteRows::Plan(self.next_number(), Rc::new(query.plan)),
-        })
+        };
+        Ok((bound, query.escapes))
     }
 
     fn with_names(
@@ -192,7 +192,7 @@ impl Binder<'_> {
         cte: &CommonTableExpr,
         select: &SelectStmt,
         parent: Option<&Scope<'_>>,
-    ) -> Result<Cte> {
+    ) -> Result<(Cte, bool)> {
         let (Ok(SetOp::SetopUnion), Some(larg), Some(rarg)) =
             (SetOp::try_from(select.op), &select.larg, &select.rarg)
         else {
@@ -220,9 +220,7 @@ impl Binder<'_> {
             return self.plain_cte(cte, select, parent);
         }
         let step = step?;
-        if first.escapes || step.escapes {
-            return Err(self.unsupported("WITH in a correlated subquery", cte.location));
-        }
+        let escapes = first.escapes || step.escapes;
         self.refuse_clauses(select)?;
         let types = self.check_step(cte, &first, &step)?;
         let step_plan = self.as_types(step.plan, &step.columns, &step.literals, &types)?;
@@ -231,15 +229,16 @@ impl Binder<'_> {
             all: select.all,
             first: Rc::new(first.plan),
             step: Rc::new(step_plan),
-            inside: begun..self.subqueries + 1,
+            inside: begun + 1..self.subqueries + 1,
             types,
         };
-        Ok(Cte {
+        let bound = Cte {
             name: cte.ctename.clone(),
             location: cte.location,
             columns: Some(columns),
             rows: CteRows::Plan(number, Rc::new(Plan::Recursive(Box::new(recursive)))),
-        })
+        };
+        Ok((bound, escapes))
     }
 
     /// 0A000 for what a recursion as a whole cannot have.

@@ -10,7 +10,7 @@ use base::{Error, Key, KeyRange, Result, SqlState};
 use super::group::{GroupCursor, Groups};
 use super::join::JoinCursor;
 use super::program::Program;
-use super::shared::{SharedCursor, WithCursor, WorkingCursor};
+use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
 use super::{collect, rows, Exec};
@@ -105,6 +105,7 @@ pub fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
             Err(Error::internal("a recursion that is not shared"))
         })),
         Plan::Working(number) => Box::new(WorkingCursor::new(*number)),
+        Plan::Anew(inside, input) => Box::new(AnewCursor::new(inside, input)),
         Plan::With(with) => Box::new(WithCursor::new(with)),
         Plan::Lock(input, tables) => Box::new(LockCursor::new(input, tables)),
         Plan::Insert(insert) => Box::new(InsertCursor::new(insert)),

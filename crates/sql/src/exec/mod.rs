@@ -82,6 +82,9 @@ pub struct Exec<'a> {
     values: HashMap<usize, Datum>,
     shared: HashMap<usize, shared::Stored>,
     working: HashMap<usize, Rc<Vec<Row>>>,
+    /// The subqueries that look at rows of enclosing queries, by their numbers, and how many
+    /// enclosing rows there were where they are defined.
+    levels: Vec<(std::ops::Range<usize>, usize)>,
     members: HashMap<usize, Rc<subquery::Members>>,
     ticks: usize,
 }
@@ -132,6 +135,7 @@ impl<'a> Exec<'a> {
             values: HashMap::default(),
             shared: HashMap::default(),
             working: HashMap::default(),
+            levels: Vec::new(),
             members: HashMap::default(),
             ticks: 0,
         }

@@ -86,7 +86,16 @@ fn stored(number: usize, plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
         return Ok(stored.clone());
     }
     coro::check_depth()?;
-    let stored = match plan {
+    let above = cx.leave_inner(number);
+    let stored = compute(plan, cx);
+    cx.outer.extend(above);
+    let stored = stored?;
+    cx.shared.insert(number, stored.clone());
+    Ok(stored)
+}
+
+fn compute(plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
+    Ok(match plan {
         Plan::Recursive(_) => Stored::Steps(Rc::default()),
         plan => {
             // What it writes is not what the statement around it writes.
@@ -96,9 +105,47 @@ fn stored(number: usize, plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
             cx.written = written;
             Stored::Rows(Rc::new(rows))
         }
-    };
-    cx.shared.insert(number, stored.clone());
-    Ok(stored)
+    })
+}
+
+impl Exec<'_> {
+    /// Puts the rows of enclosing queries aside that are further in than where a query of WITH is
+    /// defined.
+    fn leave_inner(&mut self, number: usize) -> Vec<Row> {
+        let defined = self.levels.iter().rfind(|level| level.0.contains(&number));
+        let depth = defined.map_or(self.outer.len(), |level| level.1);
+        self.outer.split_off(depth.min(self.outer.len()))
+    }
+}
+
+/// The rows of a query whose WITH looks at rows of enclosing queries.
+pub struct AnewCursor<'p> {
+    inside: &'p std::ops::Range<usize>,
+    input: Box<dyn Cursor + 'p>,
+    begun: bool,
+}
+
+impl<'p> AnewCursor<'p> {
+    /// A cursor over such a plan.
+    pub fn new(inside: &'p std::ops::Range<usize>, input: &'p Plan) -> AnewCursor<'p> {
+        AnewCursor {
+            inside,
+            input: open(input),
+            begun: false,
+        }
+    }
+}
+
+impl Cursor for AnewCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if !self.begun {
+            self.begun = true;
+            cx.forget(self.inside);
+            cx.levels.retain(|level| level.0 != *self.inside);
+            cx.levels.push((self.inside.clone(), cx.outer.len()));
+        }
+        self.input.next(cx)
+    }
 }
 
 impl Cursor for SharedCursor<'_> {
@@ -121,7 +168,9 @@ impl Cursor for SharedCursor<'_> {
             }
             // No borrow is held while a step runs, because it may wait.
             let mut taken = steps.take();
+            let above = cx.leave_inner(self.number);
             let outcome = taken.advance(plan, cx);
+            cx.outer.extend(above);
             steps.replace(taken);
             outcome?;
         }

@@ -96,6 +96,7 @@ fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
             vec![&*recursive.first, &*recursive.step],
         ),
         Plan::Working(_) => ("WorkTable Scan".to_owned(), vec![]),
+        Plan::Anew(_, input) => return describe(input, depth, lines),
         Plan::With(with) => return describe(&with.body, depth, lines),
         Plan::Lock(input, _) => ("LockRows".to_owned(), vec![&**input]),
         Plan::Insert(insert) => (
