@@ -249,8 +249,8 @@ impl Chart {
 /// `median (low–high)`, with as many digits as the figure is worth.
 pub fn show(figure: &Figure) -> String {
     let one = |value: f64| match value.abs() {
-        0.0..0.995 => format!("{value:.2}"),
-        0.995..99.5 => format!("{value:.1}"),
+        0.0..9.95 => format!("{value:.2}"),
+        9.95..99.5 => format!("{value:.1}"),
         _ => thousands(value),
     };
     match figure.rounds.len() {
