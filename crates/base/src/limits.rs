@@ -16,7 +16,7 @@ pub const KEY_BYTES_MAX: usize = 2_600;
 pub const COROUTINE_STACK_BYTES: usize = 1 << 20;
 
 /// A long computation gives way to others every so many rows.
-pub const ROWS_PER_YIELD: usize = 4_096;
+pub const ROWS_PER_YIELD: usize = 256;
 
 /// Rows that one call of a scan returns at most.
 pub const SCAN_BATCH_ROWS: usize = 256;

@@ -216,6 +216,9 @@ pub struct WriteSet {
     /// Where rows go beyond so many bytes.
     scratch: Option<(Arc<Scratch>, usize)>,
     runs: Option<Runs>,
+    /// Why rows are lost: scratch space could not be written. Nothing is read or committed then,
+    /// after a rollback to a savepoint neither.
+    broken: Option<Error>,
 }
 
 /// A row that was changed: its key, the newest version before the transaction, the newest of the
@@ -283,8 +286,16 @@ impl WriteSet {
     fn stack_in_runs(&self, tree: TreeId, key: &[u8]) -> Result<Option<Stack>> {
         match &self.runs {
             None => Ok(None),
-            Some(runs) => runs.get(tree, key),
+            Some(runs) => {
+                self.check()?;
+                runs.get(tree, key)
+            }
         }
+    }
+
+    /// Fails when rows are lost.
+    fn check(&self) -> Result<()> {
+        self.broken.clone().map_or(Ok(()), Err)
     }
 
     /// What a command sees of a row that earlier commands wrote.
@@ -433,6 +444,7 @@ impl WriteSet {
 
     /// Puts rows into scratch space.
     fn spill(&mut self) -> Result<()> {
+        self.check()?;
         let Some((scratch, _)) = &self.scratch else {
             return Ok(());
         };
@@ -449,7 +461,10 @@ impl WriteSet {
             let stacks = written.stacks.into_iter();
             stacks.map(move |(key, stack)| Entry { tree, key, stack })
         });
-        runs.add(trees, entries)?;
+        if let Err(error) = runs.add(trees, entries) {
+            self.broken = Some(error.clone());
+            return Err(error);
+        }
         // Runs need no log to be rolled back.
         self.fetched.clear();
         let mut place = 0;
@@ -577,6 +592,7 @@ impl WriteSet {
         command: CommandId,
         limit: usize,
     ) -> Result<Collected> {
+        self.check()?;
         let mut collected = Collected::default();
         let Some(runs) = &self.runs else {
             return Err(Error::internal(

@@ -33,8 +33,9 @@ use std::sync::Arc;
 
 use base::engine::{LockWait, RowLock};
 use base::hash::HashSet;
+use base::limits::ROWS_PER_YIELD;
 use base::sync::RwLock;
-use base::{Key, Result, TreeId};
+use base::{coro, Key, Result, TreeId};
 
 use super::modes::{Mode, Modes};
 use super::owner::Owner;
@@ -253,7 +254,7 @@ impl TxnLocks {
             }
             let found = self.table.ranges.look(tree, key, self.owner, mode);
             let Found::InTheWay(range) = found else {
-                self.coarsen();
+                self.coarsen()?;
                 return Ok(acquired);
             };
             if acquired == Acquired::Held {
@@ -270,13 +271,14 @@ impl TxnLocks {
         }
     }
 
-    /// Makes ranges of row locks, where there are too many.
-    fn coarsen(&mut self) {
+    /// Makes ranges of row locks, where there are too many. Gives others their turn.
+    fn coarsen(&mut self) -> Result<()> {
         if self.held.len() < self.coarsen_at {
-            return;
+            return Ok(());
         }
         let mut rows: BTreeMap<(TreeId, usize), Vec<(Key, usize)>> = BTreeMap::new();
-        for held in &self.held {
+        for (place, held) in self.held.iter().enumerate() {
+            give_way(place)?;
             let Some((tree, key)) = row_of(&held.name) else {
                 continue;
             };
@@ -290,15 +292,22 @@ impl TxnLocks {
             }
         }
         for ((tree, strength), keys) in rows {
-            self.coarsen_tree(tree, STRENGTHS[strength].into(), keys);
+            let result = self.coarsen_tree(tree, STRENGTHS[strength].into(), keys);
+            self.held.sort_by_key(|held| held.number);
+            result?;
         }
-        self.held.sort_by_key(|held| held.number);
         // What could not become ranges is not tried again at once.
         self.coarsen_at = self.held.len() + ROW_LOCKS_MAX;
+        Ok(())
     }
 
     /// Makes ranges of the row locks of one tree and strength, and of its ranges, if it has some.
-    fn coarsen_tree(&mut self, tree: TreeId, mode: Mode, mut keys: Vec<(Key, usize)>) {
+    fn coarsen_tree(
+        &mut self,
+        tree: TreeId,
+        mode: Mode,
+        mut keys: Vec<(Key, usize)>,
+    ) -> Result<()> {
         let owner = self.owner;
         let old = self.table.ranges.of(tree, owner, mode);
         // Each member as a range, with the lowest number of its locks.
@@ -320,7 +329,7 @@ impl TxnLocks {
         members.sort_unstable();
         let last = members.iter().map(|member| &member.1).max();
         let (Some(first), Some(last)) = (members.first(), last) else {
-            return;
+            return Ok(());
         };
         let mut all = Range {
             first: first.0.clone(),
@@ -334,7 +343,7 @@ impl TxnLocks {
         let mut made = join(members, &others, &all);
         if made.len() > RANGES_MAX {
             self.table.drop_range(&all);
-            return;
+            return Ok(());
         }
         for (range, number) in &mut made {
             self.table.add_range(tree, range);
@@ -346,20 +355,43 @@ impl TxnLocks {
         }
         self.table.drop_range(&all);
         let gone: HashSet<Name> = old.iter().map(|range| range.name.clone()).collect();
-        let table = &self.table;
-        self.held.retain(|held| {
-            if let Some((of, key)) = row_of(&held.name) {
-                let is_in = of == tree && made.iter().any(|(range, _)| range.has(key));
-                let covered = Modes::NONE.with(mode);
-                let is_covered = is_in
-                    && table
-                        .held_alone(&held.name, owner)
-                        .is_none_or(|modes| modes.is_empty() || modes.is_within(covered));
-                return !(is_covered && table.give_up_unless_waited_for(&held.name, owner));
+        let covered = Modes::NONE.with(mode);
+        self.held.retain(|held| !gone.contains(&held.name));
+        old.iter().for_each(|range| self.table.drop_range(range));
+        let is_in = |held: &&Held| {
+            row_of(&held.name)
+                .is_some_and(|(of, key)| of == tree && made.iter().any(|(range, _)| range.has(key)))
+        };
+        let rows: Vec<Name> = self
+            .held
+            .iter()
+            .filter(is_in)
+            .map(|h| h.name.clone())
+            .collect();
+        let mut given_up: HashSet<Name> = HashSet::default();
+        let mut result = Ok(());
+        for (place, name) in rows.into_iter().enumerate() {
+            let modes = self.table.held_alone(&name, owner);
+            let is_covered = modes.is_some_and(|modes| modes.is_within(covered));
+            if is_covered && self.table.give_up_unless_waited_for(&name, owner) {
+                given_up.insert(name);
             }
-            !gone.contains(&held.name)
-        });
-        old.iter().for_each(|range| table.drop_range(range));
+            // What is given up and still noted as held, if the transaction ends here, does no harm.
+            result = give_way(place);
+            if result.is_err() {
+                break;
+            }
+        }
+        self.held.retain(|held| !given_up.contains(&held.name));
+        result
+    }
+}
+
+/// Lets others run now and then.
+fn give_way(place: usize) -> Result<()> {
+    match place % ROWS_PER_YIELD == ROWS_PER_YIELD - 1 && coro::inside() {
+        true => Ok(coro::yield_now()?),
+        false => Ok(()),
     }
 }
 

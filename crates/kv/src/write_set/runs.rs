@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::engine::Direction;
@@ -297,6 +298,19 @@ impl Runs {
     }
 }
 
+/// Lets others run, once.
+async fn give_way() {
+    let mut yielded = false;
+    std::future::poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
+        true => Poll::Ready(()),
+        false => {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
 /// Writes a run, block by block.
 struct Writer {
     scratch: Arc<Scratch>,
@@ -347,7 +361,8 @@ impl Writer {
             self.blocks.push(Block { first, run });
             self.bytes.clear();
             if coro::inside() {
-                coro::yield_now()?;
+                // Half a run would be rows lost: nothing ends it but an error of the disk.
+                coro::wait_uninterrupted(give_way());
             }
         }
         Ok(())

@@ -127,6 +127,30 @@ fn a_large_write_set_takes_little_memory() {
     assert!(set.newest(TREE, &7u64.to_be_bytes()).unwrap().is_none());
 }
 
+#[test]
+fn what_a_full_disk_has_lost_is_not_committed() {
+    use base::env::Env;
+    let mut world = crate::testing::World::new(1);
+    let host = world.start(base::NodeId(1));
+    let scratch = Scratch::open(&host.disk(), "writes").unwrap();
+    let mut set = WriteSet::with_scratch(Some((scratch, 10_000)));
+    let put = |set: &mut WriteSet, n: u64| {
+        let key = n.to_be_bytes();
+        set.put(TREE, &key, None, Some(&row(n)), CommandId(1))
+    };
+    (0..20).for_each(|n| put(&mut set, n).unwrap());
+    set.mark();
+    world.fill_disk(base::NodeId(1), true);
+    let full = (20..200).find_map(|n| put(&mut set, n).err());
+    assert_eq!(full.expect("it is full").state(), SqlState::DISK_FULL);
+    world.fill_disk(base::NodeId(1), false);
+    set.rollback_to(1);
+    let read = set.newest(TREE, &7u64.to_be_bytes());
+    assert_eq!(read.unwrap_err().state(), SqlState::DISK_FULL);
+    let commit = set.collapse(|_| false);
+    assert_eq!(commit.unwrap_err().state(), SqlState::DISK_FULL);
+}
+
 fn run(random: &mut Random, mut set: WriteSet) {
     let keys: Vec<Key> = (0..24u8).map(|n| vec![b'a' + n / 5, n]).collect();
     let base: Rows = keys
