@@ -44,6 +44,8 @@ expected: deps
 
 soak: build
 	cargo build --release --locked -p quorate --features planted-bugs --target-dir "$(CARGO_TARGET_DIR)/planted"
+	QUORATE_LOSSES=100,30,30 QUORATE_LOSSES_DOCUMENT="$(CURDIR)/docs/TESTING.md" QUORATE_COMMIT="$$(git rev-parse --short=10 HEAD)" \
+		cargo test --release --locked -p quorate --test all -- losses:: --nocapture
 	@scripts/soak.sh
 
 lint: deps-build

@@ -132,6 +132,11 @@ impl Interrupts {
         Interrupt::of(self.pending.swap(0, Ordering::AcqRel))
     }
 
+    /// Whether what the session has seen may be of a history that is over, or the session is to end.
+    pub fn is_cut(&self) -> bool {
+        self.pending.load(Ordering::Acquire) >= Interrupt::HistoryCut as u8
+    }
+
     /// Forgets a pending cancel or timeout, which a new statement must not inherit. What ends the
     /// session stays.
     pub fn clear_statement(&self) {

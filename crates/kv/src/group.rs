@@ -65,10 +65,7 @@ use std::time::Duration;
 use base::engine::{CatalogVersion, IndexDescriptor};
 use base::env::{Env, Instant};
 use base::sync::{Event, Mutex, RwLock};
-use base::{
-    coro, Durability, Error, ErrorClass, GroupId, Lsn, NodeId, Position, Result, SqlState, Term,
-    TreeId, TxnId,
-};
+use base::{coro, Durability, Error, GroupId, Lsn, NodeId, Position, Result, Term, TreeId, TxnId};
 use raft::SnapshotMeta;
 use storage::log::Log;
 use storage::{Scratch, Store};
@@ -233,14 +230,17 @@ impl Drop for Snapshot {
     }
 }
 
-/// 57P01: this node does not lead the group, so it can neither read nor write. Nothing was done;
-/// whoever passes sessions on may try the leader.
+/// 40001: this node does not lead the group, so it can neither read nor write. Nothing was done;
+/// the session goes on where the leader is.
 pub fn not_leader() -> Error {
-    Error::of_class(
-        ErrorClass::Session,
-        SqlState::ADMIN_SHUTDOWN,
-        "this node is not the leader",
-    )
+    Error::serialization("could not serialize access due to a failover").with_detail(NOT_LEADER)
+}
+
+const NOT_LEADER: &str = "This node does not lead its group.";
+
+/// Whether an error says that another node leads, and nothing was done.
+pub fn is_not_leader(error: &Error) -> bool {
+    error.fields().detail.as_deref() == Some(NOT_LEADER)
 }
 
 /// 40001: the transaction began under a leader that has been replaced.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use base::cluster::Administration;
 use base::env::{sleep, write_all, Stream};
 use base::{Error, NodeId, Result, SqlState};
+use kv::group::is_not_leader;
 
 use crate::peers::answer;
 use crate::server::{no_leader, Node, LEADER_LOOK, LEADER_WAIT_MAX};
@@ -21,11 +22,6 @@ use crate::wire::{put_framed, Answer, Incoming, Outcome, Purpose, HELLO_BYTES_MA
 
 /// A leader that has not answered after this is given up; what becomes of the wish is unknown then.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(120);
-
-/// Whether nothing was done because another node leads.
-fn leads_elsewhere(error: &Error) -> bool {
-    error.state() == SqlState::ADMIN_SHUTDOWN
-}
 
 impl Node {
     /// Does what an operator asks for, here or where the leader is.
@@ -44,7 +40,7 @@ impl Node {
                 _ => Some(self.administer_here(&wish).await),
             };
             match outcome {
-                Some(Err(error)) if leads_elsewhere(&error) => {}
+                Some(Err(error)) if is_not_leader(&error) => {}
                 Some(outcome) => return outcome,
                 None => {}
             }

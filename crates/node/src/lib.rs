@@ -17,14 +17,15 @@
 
 pub mod access;
 pub mod administration;
+mod clients;
 pub mod config;
+mod passage;
 pub mod peers;
 pub mod real;
 pub mod secure;
 pub mod server;
 pub mod session;
 pub mod sessions;
-pub mod splice;
 pub mod wait;
 pub mod wire;
 

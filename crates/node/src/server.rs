@@ -28,27 +28,23 @@ use std::time::Duration;
 
 use base::coro;
 use base::engine::Engine;
-use base::env::{
-    sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart,
-};
+use base::env::{sleep, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart};
 use base::sync::Event;
 use base::{Durability, Error, NodeId, Result, SqlState};
 use kv::engine::KvEngine;
 use kv::standby::StandbyEngine;
 use kv::{Directory, Group, GroupConfig, Member};
-use pg::auth::Access;
-use pg::startup::{CancelKey, FirstPacket, StartupParameters};
+use pg::startup::CancelKey;
 
 use sql::session::activity::HbaRule;
 
 use crate::access::{check_exposure, Door, Listening};
 use crate::administration;
+use crate::clients::{self, Watch};
 use crate::config::{buffers_text, NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
-use crate::session::{self, SessionContext};
-use crate::sessions::{fatal, lives_on, Files, Place, Sessions};
-use crate::splice::splice;
-use crate::wait::{either, timeout, Either};
+use crate::sessions::{fatal, Files, Sessions};
+use crate::wait::timeout;
 use crate::wire::{Answer, Hello, Incoming, Purpose};
 
 /// A client waits so long for a leader; then it gets 57P03.
@@ -70,18 +66,19 @@ const GROUP_DIRECTORY: &str = "group1";
 pub struct Node {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) config: NodeConfig,
-    settings: NodeSettings,
-    member: Member,
+    pub(crate) settings: NodeSettings,
+    pub(crate) member: Member,
     pub(crate) group: Arc<Group>,
-    engine: Arc<dyn Engine>,
+    pub(crate) engine: Arc<dyn Engine>,
     pub(crate) peers: Arc<Peers>,
     /// For sessions that read here whether this node leads or not.
-    standby: Arc<dyn Engine>,
-    sessions: Arc<Sessions>,
-    door: Door,
+    pub(crate) standby: Arc<dyn Engine>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) door: Door,
+    pub(crate) watch: Arc<Watch>,
     /// The catalog's first rows are there and settled.
-    is_ready: AtomicBool,
-    ready: Event,
+    pub(crate) is_ready: AtomicBool,
+    pub(crate) ready: Event,
     next_reactor: AtomicUsize,
 }
 
@@ -208,6 +205,7 @@ impl Node {
             peers: peers.clone(),
             sessions,
             door,
+            watch: Arc::default(),
             is_ready: AtomicBool::new(false),
             ready: Event::new(),
             next_reactor: AtomicUsize::new(0),
@@ -218,8 +216,12 @@ impl Node {
         node.task(Reactor::Group, "accept peers", |node| {
             Box::pin(accept(node, others, welcome_node))
         });
+        node.task(Reactor::Group, "watch", |node| {
+            let (watch, env, group) = (node.watch.clone(), node.env.clone(), node.group.clone());
+            Box::pin(watch.run(env, group))
+        });
         node.task(Reactor::Group, "accept clients", |node| {
-            Box::pin(accept(node, clients, welcome_client))
+            Box::pin(accept(node, clients, clients::welcome))
         });
         node.task(Reactor::Session(0), "catalog", |node| {
             Box::pin(prepare_catalog(node))
@@ -320,17 +322,17 @@ impl Node {
         }
     }
 
-    fn member_of(&self, node: NodeId) -> Option<Member> {
+    pub(crate) fn member_of(&self, node: NodeId) -> Option<Member> {
         self.group.directory().member(node).cloned()
     }
 
     /// The reactor of the next session, in turn.
-    fn next_reactor(&self) -> Reactor {
+    pub(crate) fn next_reactor(&self) -> Reactor {
         let turn = self.next_reactor.fetch_add(1, Ordering::Relaxed);
         Reactor::Session(turn % self.env.session_reactors())
     }
 
-    fn task(
+    pub(crate) fn task(
         self: &Arc<Self>,
         reactor: Reactor,
         name: &'static str,
@@ -398,9 +400,9 @@ fn listen(env: &dyn Env, address: &str) -> Result<Box<dyn Listener>> {
 }
 
 /// A connection that came in.
-struct Connection {
-    stream: Box<dyn Stream>,
-    from: String,
+pub(crate) struct Connection {
+    pub(crate) stream: Box<dyn Stream>,
+    pub(crate) from: String,
 }
 
 /// Takes connections for as long as the node runs, and hands each over.
@@ -482,20 +484,26 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
             server,
             packet,
             access,
+            key,
+            number,
+            resume,
         } => {
             if node.group.leading().is_none() {
                 return answer(&mut *stream, &Answer::NotLeader).await;
             }
-            let client = Client {
+            let client = clients::Foreign {
                 stream,
                 from: client,
                 server,
                 packet,
                 access: *access,
                 following: incoming.into_rest(),
+                key,
+                number,
+                resume: resume.map(|resume| *resume),
             };
             node.task(node.next_reactor(), "session", |node| {
-                Box::pin(serve_passed_on(node, client))
+                Box::pin(clients::serve_foreign(node, client))
             });
             Ok(())
         }
@@ -534,204 +542,12 @@ fn check_names(node: &Node, hello: &Hello, names: Option<&[String]>) -> Result<(
     }
 }
 
-/// Serves a client that another node has passed on.
-async fn serve_passed_on(node: Arc<Node>, mut client: Client) {
-    let decoded = pg::startup::decode(&client.packet);
-    let Ok(Some((FirstPacket::Startup(startup), _))) = decoded else {
-        let refusal = Answer::Refused("a session without its startup packet".to_owned());
-        let _ = answer(&mut *client.stream, &refusal).await;
-        return;
-    };
-    if answer(&mut *client.stream, &Answer::Welcome).await.is_ok() {
-        serve(node, client, startup).await;
-    }
-}
-
-// ---- Clients ----
-
-/// A client that has said who it is.
-struct Client {
-    stream: Box<dyn Stream>,
-    /// Where it comes from, `ip:port`.
-    from: String,
-    /// Where it was accepted, `ip:port`.
-    server: String,
-    /// Its startup packet.
-    packet: Vec<u8>,
-    /// What it has to show.
-    access: Access,
-    /// What came after it.
-    following: Vec<u8>,
-}
-
-fn welcome_client(node: &Arc<Node>, connection: Connection) {
-    node.task(node.next_reactor(), "session", |node| {
-        Box::pin(async move {
-            let Connection { stream, from } = connection;
-            let env = node.env.clone();
-            let secure = node.config.secure.as_deref();
-            let Some((stream, info)) = session::read_startup(stream, &*env, secure).await else {
-                return;
-            };
-            match info.packet {
-                FirstPacket::Cancel(key) => cancel(&node, key).await,
-                FirstPacket::Startup(startup) => {
-                    let server = node.member.sql_address.to_string();
-                    let client = Client {
-                        stream,
-                        access: node.door.access(&from, &server, info.tls),
-                        from,
-                        server,
-                        packet: info.bytes,
-                        following: info.following,
-                    };
-                    serve_or_pass_on(node, client, startup).await;
-                }
-                FirstPacket::Encryption(_) => {}
-            }
-        })
-    });
-}
-
-/// Cancels the statement of a session wherever it is served.
-async fn cancel(node: &Node, key: CancelKey) {
-    if lives_on(key.pid, node.config.node) {
-        node.sessions.cancel(key);
-        return;
-    }
-    let directory = node.group.directory();
-    let mut members = directory.members.iter();
-    if let Some(member) = members.find(|member| lives_on(key.pid, member.node)) {
-        let purpose = Purpose::Cancel {
-            pid: key.pid,
-            secret: key.secret,
-        };
-        let hello = node.peers.hello(member.node, purpose);
-        // A cancel is a wish: PostgreSQL does not say either whether it came true.
-        let _ = node.peers.greet(member, &hello).await;
-    }
-}
-
-/// Serves a client here if this node leads, passes it on if another does, and otherwise waits.
-async fn serve_or_pass_on(node: Arc<Node>, mut client: Client, startup: StartupParameters) {
-    let deadline = node.env.now().after(LEADER_WAIT_MAX);
-    loop {
-        if node.group.leading().is_some() {
-            return serve(node, client, startup).await;
-        }
-        if reads_here(&node, &startup).await {
-            return match node.sessions.enter(true) {
-                Ok(place) => serve_at(node.clone(), client, startup, place).await,
-                Err(error) => session::refuse(&mut *client.stream, &*node.env, &error).await,
-            };
-        }
-        if let Some((there, first)) = reach_leader(&node, &client).await {
-            return pass_on(client, there, &first).await;
-        }
-        if node.env.now() >= deadline {
-            return session::refuse(&mut *client.stream, &*node.env, &no_leader()).await;
-        }
-        sleep(&*node.env, LEADER_LOOK).await;
-    }
-}
-
-/// Whether a client of this node, which follows, wants to read on it (`quorate.follower_reads`).
-async fn reads_here(node: &Arc<Node>, startup: &StartupParameters) -> bool {
-    let (engine, defaults) = (node.standby.clone(), node.settings.session.clone());
-    let (user, database) = (startup.user.clone(), startup.database.clone());
-    let given = startup.settings.clone();
-    let asked = coro::run(Arc::default(), move || {
-        let engine = &*engine;
-        let there = engine.is_standby() && sql::session::has_catalog(engine)?;
-        Ok::<_, Error>(
-            there
-                && sql::session::wants_follower_reads(engine, &defaults, &given, &user, &database)?,
-        )
-    });
-    // What is wrong with its settings, the leader tells it.
-    asked.await.unwrap_or(false)
-}
-
-/// Tries to have the leader take a client, for as long as it is the leader.
-///
-/// Only the startup packet goes with the Hello: a try that is given up has executed nothing.
-async fn reach_leader(node: &Node, client: &Client) -> Option<(Box<dyn Stream>, Vec<u8>)> {
-    let leader = node.group.leader()?;
-    if leader == node.config.node {
-        return None;
-    }
-    let purpose = Purpose::Session {
-        client: client.from.clone(),
-        server: client.server.clone(),
-        packet: client.packet.clone(),
-        access: Box::new(client.access.clone()),
-    };
-    let hello = node.peers.hello(leader, purpose);
-    let member = &node.member_of(leader)?;
-    let replaced = async {
-        while node.group.leader() == Some(leader) {
-            sleep(&*node.env, LEADER_LOOK).await;
-        }
-    };
-    match either(node.peers.greet(member, &hello), replaced).await {
-        Either::First(greeted) => greeted.ok(),
-        Either::Second(()) => None,
-    }
-}
-
-/// Carries a client's bytes to the leader, and the answers back. Either side may go at any time;
-/// the other learns of it by the close.
-async fn pass_on(mut client: Client, mut there: Box<dyn Stream>, first: &[u8]) {
-    if write_all(&mut *there, &client.following).await.is_ok() {
-        let _ = splice(&mut *client.stream, &mut *there, first).await;
-    }
-}
-
 pub(crate) fn no_leader() -> Error {
     fatal(
         SqlState::CANNOT_CONNECT_NOW,
         "the database system is not accepting connections",
     )
     .with_detail("No leader is known: fewer than a majority of the nodes can be reached.")
-}
-
-/// Serves a client on this node, once the catalog is there.
-async fn serve(node: Arc<Node>, mut client: Client, startup: StartupParameters) {
-    let is_ready = || node.is_ready.load(Ordering::Acquire).then_some(());
-    let ready = node.ready.until(is_ready);
-    let place = match timeout(&*node.env, LEADER_WAIT_MAX, ready).await {
-        Some(()) => node.sessions.enter(false),
-        None => Err(no_leader()),
-    };
-    let place = match place {
-        Ok(place) => place,
-        Err(error) => return session::refuse(&mut *client.stream, &*node.env, &error).await,
-    };
-    serve_at(node, client, startup, place).await;
-}
-
-async fn serve_at(node: Arc<Node>, client: Client, startup: StartupParameters, place: Place) {
-    let engine = match place.stays() {
-        true => &node.standby,
-        false => &node.engine,
-    };
-    let context = SessionContext {
-        engine: engine.clone(),
-        env: node.env.clone(),
-        startup,
-        defaults: node.settings.session.clone(),
-        following: client.following,
-        key: place.key(),
-        interrupts: place.interrupts().clone(),
-        activity: place.activity().clone(),
-        registry: place.sessions().clone(),
-        access: client.access,
-        mock_key: node.config.cluster.0.to_be_bytes().to_vec(),
-        client_address: client.from,
-        server_address: client.server,
-    };
-    session::serve(client.stream, context).await;
-    drop(place);
 }
 
 // ---- First start ----

@@ -16,7 +16,8 @@
 //! |---|---|
 //! | it says goodbye, or its stream ends | what is open; a statement in progress is interrupted |
 //! | the node shuts down, `Interrupt::Terminate` | FATAL 57P01, once what is held has settled |
-//! | the node no longer leads | the same; it may reconnect |
+//! | the node no longer leads | nothing: it goes on elsewhere ([`Left`]), once it idles outside a block and all is settled |
+//! | it holds what cannot go elsewhere | FATAL 57P01 |
 //! | it idles in a transaction for too long | FATAL 25P03 |
 //! | it idles for too long | FATAL 57P05 |
 //! | it breaks the protocol | FATAL 08P01 |
@@ -40,7 +41,9 @@ use base::coro::{self, Interrupt, Interrupts};
 use base::engine::Engine;
 use base::env::{self, BoxFuture, Env, Instant, Stream};
 use base::error::{Error, ErrorClass, Result, SqlState};
+use pg::backend::TransactionStatus;
 use pg::frame::violation;
+use pg::handover::Resume;
 use pg::output::{outcome_unknown, settled_by, Undone};
 use pg::seam::Sql;
 use pg::session::{Channel, Identity, Session, Turn};
@@ -226,6 +229,14 @@ pub struct SessionContext {
     pub activity: Arc<Activity>,
     /// The sessions of this node.
     pub registry: Arc<dyn Registry>,
+    /// The session's number among those that are passed on.
+    pub number: u64,
+    /// Whether another node has the client; that one has the session go on when this one is lost.
+    pub passed_on: bool,
+    /// What the session was, if it was served elsewhere before.
+    pub resume: Option<Resume>,
+    /// Whether the session has to leave. An interrupt comes with it.
+    pub departed: Box<dyn Fn() -> bool>,
     /// What the client has to show.
     pub access: Access,
     /// The cluster's, for roles that are not there.
@@ -242,8 +253,19 @@ impl std::fmt::Debug for SessionContext {
     }
 }
 
-/// Serves one client until its session ends; to be run on a reactor for sessions.
-pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
+/// A session that is to go on on another node.
+pub struct Left {
+    /// Its client.
+    pub stream: Box<dyn Stream>,
+    /// What it is; none if it has not begun.
+    pub resume: Option<Resume>,
+    /// What its client has sent and nobody has handled.
+    pub following: Vec<u8>,
+}
+
+/// Serves one client until its session ends or has to go on elsewhere; to be run on a reactor for
+/// sessions.
+pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<Left> {
     let SessionContext {
         engine,
         env,
@@ -254,6 +276,10 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
         interrupts,
         activity,
         registry,
+        number,
+        passed_on,
+        resume,
+        departed,
         access,
         mock_key,
         client_address,
@@ -270,6 +296,9 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
         interrupts: interrupts.clone(),
         activity: activity.clone(),
         registry,
+        number,
+        passed_on,
+        resume: resume.clone(),
         access,
         mock_key,
     };
@@ -280,7 +309,17 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) {
     });
     let mut driver = Driver::new(stream, env, engine, interrupts, channel, starting);
     driver.activity = Some(activity);
+    driver.departed = Some(departed);
+    driver.passed_on = passed_on;
+    driver.unbegun = Some(resume);
     poll_fn(|cx| driver.poll(cx)).await;
+    let resume = driver.left.take()?;
+    let following = driver.channel.input.borrow().buffered().to_vec();
+    Some(Left {
+        stream: driver.stream,
+        resume,
+        following,
+    })
 }
 
 type Starting<S> = coro::Run<Result<Box<Session<S>>>>;
@@ -357,6 +396,17 @@ struct Driver<S: Sql> {
     statement_timer: Timer,
     idle_timer: Timer,
     end_timer: Timer,
+    /// Whether the session has to leave; none once it is known that it has.
+    departed: Option<Box<dyn Fn() -> bool>>,
+    /// Since when it has to.
+    leaves_since: Option<Instant>,
+    leave_timer: Timer,
+    /// Another node has the client.
+    passed_on: bool,
+    /// What the session was before it began here, until it has.
+    unbegun: Option<Option<Resume>>,
+    /// What goes on elsewhere.
+    left: Option<Option<Resume>>,
 }
 
 impl<S: Sql> Driver<S> {
@@ -385,12 +435,19 @@ impl<S: Sql> Driver<S> {
             statement_timer: Timer::default(),
             idle_timer: Timer::default(),
             end_timer: Timer::default(),
+            departed: None,
+            leaves_since: None,
+            leave_timer: Timer::default(),
+            passed_on: false,
+            unbegun: None,
+            left: None,
         }
     }
 
     /// Moves everything that can move.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
+            self.notice_departure();
             let mut moved = self.poll_read(cx);
             moved |= self.poll_work(cx);
             // A COPY FROM STDIN makes room while its statement runs.
@@ -399,6 +456,7 @@ impl<S: Sql> Driver<S> {
             moved |= self.poll_write(cx);
             moved |= self.poll_interrupts(cx);
             moved |= self.poll_timers(cx);
+            moved |= self.poll_leave(cx);
             moved |= self.poll_end(cx);
             let is_over = matches!(self.end, End::Over);
             if is_over && !matches!(self.work, Work::Starting(_) | Work::Running(_)) {
@@ -482,7 +540,15 @@ impl<S: Sql> Driver<S> {
             Work::Starting(starting) => match Pin::new(starting).poll(cx) {
                 Poll::Pending => false,
                 Poll::Ready(Ok(session)) => {
+                    self.unbegun = None;
                     self.become_idle(session);
+                    true
+                }
+                // The leader was lost before the session began.
+                Poll::Ready(Err(error)) if self.may_begin_elsewhere(&error) => {
+                    self.work = Work::Ended;
+                    self.end = End::Over;
+                    self.left = self.unbegun.take();
                     true
                 }
                 Poll::Ready(Err(error)) => {
@@ -505,6 +571,7 @@ impl<S: Sql> Driver<S> {
 
     fn start_work(&mut self) -> bool {
         let ready = matches!(self.end, End::NotYet)
+            && !self.could_leave()
             && self.channel.has_room()
             && self.channel.input.borrow().has_message();
         if !ready {
@@ -692,6 +759,73 @@ impl<S: Sql> Driver<S> {
             return true;
         }
         false
+    }
+
+    // ---- Leaving ----
+
+    /// Whether nothing but what is held keeps a session that has to leave.
+    fn could_leave(&self) -> bool {
+        let Work::Idle(session) = &self.work else {
+            return false;
+        };
+        let is_outside = session.status() == TransactionStatus::Idle && !session.in_batch();
+        self.leaves_since.is_some() && is_outside
+    }
+
+    /// Before anything is started: a session that has to leave begins nothing more, not even when
+    /// this node leads again by now.
+    fn notice_departure(&mut self) {
+        if self.departed.as_ref().is_some_and(|departed| departed()) {
+            self.departed = None;
+            self.leaves_since = Some(self.env.now());
+        }
+    }
+
+    fn may_begin_elsewhere(&self, error: &Error) -> bool {
+        let is_shown = self.channel.output.borrow().pending() > 0;
+        let is_unused = self.channel.input.borrow().taken() == 0;
+        let is_failover = error.state() == SqlState::SERIALIZATION_FAILURE;
+        is_failover && error.class() == ErrorClass::Engine && is_unused && !is_shown
+    }
+
+    /// A session that has to leave does so when it idles outside a block and nothing is held. An
+    /// open block fails by itself.
+    fn poll_leave(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(since) = self.leaves_since.filter(|_| self.could_leave()) else {
+            return false;
+        };
+        if !matches!(self.end, End::NotYet) {
+            return false;
+        }
+        if self.channel.output.borrow().pending() > 0 {
+            let deadline = since.after(OUTCOME_WAIT_MAX);
+            let is_held = self.channel.output.borrow().waits_for().is_some();
+            if is_held && self.leave_timer.passed(&*self.env, Some(deadline), cx) {
+                self.end_with(Some(Error::from(Interrupt::Terminate)));
+                if let End::Settling(limit, _) = &mut self.end {
+                    *limit = self.env.now();
+                }
+                return true;
+            }
+            return false;
+        }
+        let Work::Idle(session) = &self.work else {
+            return false;
+        };
+        match session.leave() {
+            // Whoever has the client knows all that was told.
+            Ok(_) if self.passed_on => {
+                self.work = Work::Ended;
+                self.close(None);
+            }
+            Ok(resume) => {
+                self.work = Work::Ended;
+                self.end = End::Over;
+                self.left = Some(Some(resume));
+            }
+            Err(error) => self.end_with(Some(error)),
+        }
+        true
     }
 
     // ---- The end ----

@@ -4,6 +4,7 @@
 //! the node's. So any node can tell where a CancelRequest belongs.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use base::coro::{Interrupt, Interrupts};
@@ -31,6 +32,8 @@ pub struct Sessions {
     limit: usize,
     state: Mutex<State>,
     ended: Event,
+    /// How often everybody who is served here had to leave.
+    departures: AtomicU64,
     files: OnceLock<Weak<dyn Files>>,
 }
 
@@ -49,6 +52,7 @@ pub trait Files: Send + Sync {
 #[derive(Default)]
 struct State {
     next: u32,
+    entries: u64,
     closed: bool,
     live: BTreeMap<i32, Live>,
 }
@@ -57,6 +61,12 @@ struct Live {
     /// It reads here whether this node leads or not.
     stays: bool,
     secret: i32,
+    /// Tells sessions of one number apart: another link may have brought one back already.
+    entry: u64,
+    /// Another node has its client.
+    is_foreign: bool,
+    /// It is served here, and not passed on.
+    is_served: bool,
     activity: Arc<Activity>,
     interrupts: Arc<Interrupts>,
 }
@@ -64,16 +74,19 @@ struct Live {
 /// One session's place among the sessions; it is free again when this is dropped.
 pub struct Place {
     sessions: Arc<Sessions>,
-    stays: bool,
     key: CancelKey,
+    entry: u64,
     activity: Arc<Activity>,
     interrupts: Arc<Interrupts>,
 }
 
 impl Place {
-    /// Whether the session reads here whether this node leads or not.
-    pub fn stays(&self) -> bool {
-        self.stays
+    /// It reads here from now on, whether this node leads or not.
+    pub fn set_stays(&self) {
+        let mut state = self.sessions.state.lock();
+        if let Some(live) = state.live.get_mut(&self.key.pid) {
+            live.stays = true;
+        }
     }
 
     /// Where others see what the session does.
@@ -91,6 +104,14 @@ impl Place {
         self.key
     }
 
+    /// Says whether the session is served here now, or by another node.
+    pub fn set_served(&self, is_served: bool) {
+        let mut state = self.sessions.state.lock();
+        if let Some(live) = state.live.get_mut(&self.key.pid) {
+            live.is_served = is_served;
+        }
+    }
+
     /// Where others leave interrupts for the session.
     pub fn interrupts(&self) -> &Arc<Interrupts> {
         &self.interrupts
@@ -99,7 +120,12 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.sessions.state.lock().live.remove(&self.key.pid);
+        let mut state = self.sessions.state.lock();
+        let live = state.live.get(&self.key.pid);
+        if live.is_some_and(|live| live.entry == self.entry) {
+            state.live.remove(&self.key.pid);
+        }
+        drop(state);
         self.sessions.ended.notify_all();
     }
 }
@@ -113,6 +139,7 @@ impl Sessions {
             limit: limit.min(SESSIONS_MAX),
             state: Mutex::default(),
             ended: Event::new(),
+            departures: AtomicU64::new(0),
             files: OnceLock::new(),
         }
     }
@@ -131,11 +158,36 @@ impl Sessions {
     ///
     /// # Errors
     /// 53300 when there are too many; 57P03 when the node shuts down.
-    pub fn enter(self: &Arc<Self>, stays: bool) -> Result<Place> {
+    pub fn enter(self: &Arc<Self>) -> Result<Place> {
         let secret = self.env.secret();
         let secret = i32::from_le_bytes([secret[0], secret[1], secret[2], secret[3]]);
-        let interrupts = Arc::new(Interrupts::default());
         let mut state = self.state.lock();
+        let pid = loop {
+            state.next = (state.next + 1) % (1 << COUNTER_BITS);
+            let pid = number(self.node, state.next);
+            if !state.live.contains_key(&pid) {
+                break pid;
+            }
+        };
+        self.insert(&mut state, CancelKey { pid, secret }, false)
+    }
+
+    /// Lets a session in whose client another node has, which has numbered it.
+    ///
+    /// # Errors
+    /// As [`Sessions::enter`].
+    pub fn enter_foreign(self: &Arc<Self>, key: CancelKey) -> Result<Place> {
+        self.insert(&mut self.state.lock(), key, true)
+    }
+
+    /// Ends the session of that number, if there is one, whose client another node has.
+    pub async fn end_foreign(&self, pid: i32) {
+        self.interrupt(pid, Interrupt::Terminate);
+        let gone = || (!self.state.lock().live.contains_key(&pid)).then_some(());
+        self.ended.until(gone).await;
+    }
+
+    fn insert(self: &Arc<Self>, state: &mut State, key: CancelKey, foreign: bool) -> Result<Place> {
         if state.closed {
             return Err(fatal(
                 SqlState::CANNOT_CONNECT_NOW,
@@ -148,28 +200,32 @@ impl Sessions {
                 "sorry, too many clients already",
             ));
         }
-        let pid = loop {
-            state.next = (state.next + 1) % (1 << COUNTER_BITS);
-            let pid = number(self.node, state.next);
-            if !state.live.contains_key(&pid) {
-                break pid;
-            }
-        };
-        let activity = Arc::new(Activity::new(pid));
+        let interrupts = Arc::new(Interrupts::default());
+        let activity = Arc::new(Activity::new(key.pid));
+        state.entries += 1;
+        let entry = state.entries;
         let live = Live {
-            stays,
-            secret,
+            stays: false,
+            secret: key.secret,
+            entry,
+            is_foreign: foreign,
+            is_served: true,
             activity: activity.clone(),
             interrupts: interrupts.clone(),
         };
-        state.live.insert(pid, live);
+        state.live.insert(key.pid, live);
         Ok(Place {
             sessions: self.clone(),
-            stays,
-            key: CancelKey { pid, secret },
+            key,
+            entry,
             activity,
             interrupts,
         })
+    }
+
+    /// How often everybody who is served here had to leave.
+    pub fn departures(&self) -> u64 {
+        self.departures.load(Ordering::SeqCst)
     }
 
     /// Cancels the statement of a session, if the secret is right; says nothing if it is not.
@@ -185,20 +241,30 @@ impl Sessions {
         }
     }
 
-    /// Lets nobody in any more, and tells every session to end.
-    pub fn close(&self) {
-        self.state.lock().closed = true;
-        self.raise(Interrupt::Terminate, |_| true);
+    fn depart(&self) {
+        self.departures.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Leaves an interrupt for every such session.
-    fn raise(&self, interrupt: Interrupt, wanted: fn(&Live) -> bool) {
+    /// Lets nobody in any more, and tells every session to end; one whose client another node has
+    /// may go on elsewhere.
+    pub fn close(&self) {
+        self.state.lock().closed = true;
+        self.depart();
+        self.raise(|live| match live.is_foreign {
+            true => Some(Interrupt::HistoryCut),
+            false => Some(Interrupt::Terminate),
+        });
+    }
+
+    /// Leaves an interrupt for the sessions for which there is one.
+    fn raise(&self, which: impl Fn(&Live) -> Option<Interrupt>) {
         let live: Vec<_> = {
             let state = self.state.lock();
-            let live = state.live.values().filter(|live| wanted(live));
-            live.map(|live| live.interrupts.clone()).collect()
+            let live = state.live.values();
+            live.filter_map(|live| Some((live.interrupts.clone(), which(live)?)))
+                .collect()
         };
-        for interrupts in live {
+        for (interrupts, interrupt) in live {
             interrupts.raise(interrupt);
         }
     }
@@ -209,16 +275,17 @@ impl Sessions {
         self.ended.until(none).await;
     }
 
-    /// How many there are.
+    /// How many are served here.
     pub fn count(&self) -> usize {
-        self.state.lock().live.len()
+        let state = self.state.lock();
+        state.live.values().filter(|live| live.is_served).count()
     }
 }
 
 impl Registry for Sessions {
     fn all(&self) -> Vec<Arc<Activity>> {
         let state = self.state.lock();
-        let live = state.live.values();
+        let live = state.live.values().filter(|live| live.is_served);
         live.map(|live| live.activity.clone()).collect()
     }
 
@@ -247,17 +314,18 @@ impl Registry for Sessions {
     }
 }
 
-/// Sessions are served where the leader is, so they end with its leadership; what they rest on ends
-/// where the log is cut.
+/// Sessions are served where the leader is, so they leave with its leadership; what they rest on
+/// ends where the log is cut.
 impl Observer for Sessions {
     fn leading(&self, term: Option<Term>) {
         if term.is_none() {
-            self.raise(Interrupt::Terminate, |live| !live.stays);
+            self.depart();
+            self.raise(|live| (!live.stays).then_some(Interrupt::HistoryCut));
         }
     }
 
     fn cut(&self, _term: Term, _to: Lsn) {
-        self.raise(Interrupt::HistoryCut, |_| true);
+        self.raise(|_| Some(Interrupt::HistoryCut));
     }
 }
 

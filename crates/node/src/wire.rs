@@ -30,9 +30,11 @@ use base::codec::{put_bytes, put_varint, Reader};
 use base::env::{read, Stream};
 use base::{Error, Lsn, NodeId, Result, SqlState};
 use pg::auth::Access;
+use pg::handover::Resume;
+use pg::startup::CancelKey;
 
 /// The version of everything that nodes say to one another; a node of another is refused.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 /// A frame between nodes may be at most this long; a longer one closes the connection.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
@@ -40,7 +42,8 @@ pub const FRAME_BYTES_MAX: usize = 256 << 20;
 /// A Hello or an answer may be at most this long.
 ///
 /// A session's Hello carries the rules of access that fit it, [`pg::hba::RULES_MAX`] at most.
-pub const HELLO_BYTES_MAX: usize = 512 << 10;
+/// And what the session was: its settings and prepared statements.
+pub const HELLO_BYTES_MAX: usize = 4 << 20;
 
 /// How much is read from a connection at once.
 const READ_BYTES: usize = 64 << 10;
@@ -119,6 +122,12 @@ pub enum Purpose {
         packet: Vec<u8>,
         /// What the client has to show, and what is known of its connection.
         access: Box<Access>,
+        /// What names the session to whoever wants to cancel its statement.
+        key: CancelKey,
+        /// The session's number, drawn at random.
+        number: u64,
+        /// What it was, if it was served elsewhere before.
+        resume: Option<Box<Resume>>,
     },
     /// The node is to read its files anew.
     Reload,
@@ -245,12 +254,22 @@ impl Hello {
                 server,
                 packet,
                 access,
+                key,
+                number,
+                resume,
             } => {
                 out.push(SESSION);
                 put_bytes(&mut out, client.as_bytes());
                 put_bytes(&mut out, server.as_bytes());
                 put_bytes(&mut out, packet);
                 access.encode(&mut out);
+                out.extend_from_slice(&key.pid.to_be_bytes());
+                out.extend_from_slice(&key.secret.to_be_bytes());
+                out.extend_from_slice(&number.to_be_bytes());
+                out.push(u8::from(resume.is_some()));
+                if let Some(resume) = resume {
+                    resume.encode(&mut out);
+                }
             }
             Purpose::Reload => out.push(RELOAD),
             Purpose::Cancel { pid, secret } => {
@@ -293,6 +312,15 @@ impl Hello {
                 server: reader.str()?.to_owned(),
                 packet: reader.bytes()?.to_vec(),
                 access: Box::new(Access::decode(&mut reader)?),
+                key: CancelKey {
+                    pid: i32::from_be_bytes(array(&mut reader)?),
+                    secret: i32::from_be_bytes(array(&mut reader)?),
+                },
+                number: reader.u64()?,
+                resume: match reader.u8()? {
+                    0 => None,
+                    _ => Some(Box::new(Resume::decode(&mut reader)?)),
+                },
             },
             RELOAD => Purpose::Reload,
             CANCEL => Purpose::Cancel {
@@ -511,6 +539,9 @@ mod tests {
                 server: "127.0.0.2:5433".to_owned(),
                 packet: vec![0, 1, 2],
                 access: Box::new(Access::trusted()),
+                key: CancelKey { pid: 7, secret: 8 },
+                number: 9,
+                resume: Some(Box::default()),
             },
             Purpose::Reload,
             Purpose::Cancel { pid: 7, secret: -9 },

@@ -33,7 +33,11 @@ impl TransactionStatus {
         }
     }
 
-    fn of(code: u8) -> Result<TransactionStatus> {
+    /// Reads what ReadyForQuery says.
+    ///
+    /// # Errors
+    /// FATAL 08P01 when it is no status.
+    pub fn of(code: u8) -> Result<TransactionStatus> {
         match code {
             b'I' => Ok(TransactionStatus::Idle),
             b'T' => Ok(TransactionStatus::Block),

@@ -73,6 +73,7 @@ pub struct Framer {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    taken: u64,
 }
 
 impl Framer {
@@ -83,7 +84,13 @@ impl Framer {
             buffer: Vec::new(),
             start: 0,
             end: 0,
+            taken: 0,
         }
+    }
+
+    /// How many bytes were taken, of all that were received.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Room to read into; [`Framer::filled`] says how much came.
@@ -150,6 +157,7 @@ impl Framer {
         };
         let start = self.start;
         self.start += length;
+        self.taken += length as u64;
         let bytes = &self.buffer[start..start + length];
         Ok(Some(Frame {
             kind: bytes[0],

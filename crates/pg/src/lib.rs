@@ -20,6 +20,7 @@ pub mod backend;
 pub mod client;
 pub mod frame;
 pub mod frontend;
+pub mod handover;
 pub mod hba;
 pub mod output;
 mod replies;

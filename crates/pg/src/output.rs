@@ -147,6 +147,8 @@ struct Chunk {
     /// Whether it should leave as soon as it may.
     due: bool,
     cycle_end: Option<TransactionStatus>,
+    /// What goes before the cycle's end, whatever stands for the rest of it.
+    note: Vec<u8>,
 }
 
 /// What became of held output whose wait failed or was given up.
@@ -274,6 +276,7 @@ impl Output {
             },
             due: false,
             cycle_end: None,
+            note: Vec::new(),
         });
     }
 
@@ -288,6 +291,7 @@ impl Output {
             commit: Debt::NONE,
             due: false,
             cycle_end: None,
+            note: Vec::new(),
         });
     }
 
@@ -301,15 +305,24 @@ impl Output {
 
     /// Ends a cycle with ReadyForQuery.
     pub fn end_cycle(&mut self, status: TransactionStatus) {
+        self.end_cycle_with(status, Vec::new());
+    }
+
+    /// The same, with a message before it that stays whatever an error stands for.
+    pub fn end_cycle_with(&mut self, status: TransactionStatus, note: Vec<u8>) {
         // Behind an error that stands for the cycle there is nothing left to wait for.
         let content = match std::mem::take(&mut self.replaced) {
             true => Content::Free,
             false => Content::Tag,
         };
-        self.push(content, |out| Backend::ReadyForQuery(status).encode(out));
+        self.push(content, |out| {
+            out.extend_from_slice(&note);
+            Backend::ReadyForQuery(status).encode(out);
+        });
         self.coalesce();
         if let Some(last) = self.chunks.back_mut() {
             last.cycle_end = Some(status);
+            last.note = note;
         }
         self.flush();
     }
@@ -481,7 +494,11 @@ impl Output {
             _ => TransactionStatus::Failed,
         });
         match end {
-            Some(status) => Backend::ReadyForQuery(status).encode(&mut instead),
+            Some(status) => {
+                self.rest_of_cycle()
+                    .for_each(|chunk| instead.extend_from_slice(&chunk.note));
+                Backend::ReadyForQuery(status).encode(&mut instead);
+            }
             None => self.replaced = true,
         }
         self.bytes

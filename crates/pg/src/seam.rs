@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ::sql::session::{self as sql, Column, Executed, Oid, Param, Sink};
+use base::engine::Flight;
 use base::{Debt, Durability, Result};
 
 /// One client's statements; the methods mean what those of [`sql::Session`] mean.
@@ -53,6 +54,22 @@ pub trait Sql: 'static {
     fn sync(&mut self, sink: &mut dyn Sink) -> Result<()>;
     fn fail(&mut self);
 
+    fn set_flight(&mut self, flight: Option<Flight>) {
+        let _ = flight;
+    }
+    fn changes(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+    fn pack(&self) -> Vec<u8> {
+        Vec::new()
+    }
+    fn is_pinned(&self) -> Option<&'static str> {
+        None
+    }
+    fn resume(&mut self, state: &[u8], status: sql::TransactionStatus) -> Result<()> {
+        let _ = (state, status);
+        Ok(())
+    }
     fn transaction_status(&self) -> sql::TransactionStatus;
     fn owed(&self) -> &[(Debt, Durability)];
     fn reported_settings(&self) -> Vec<(&'static str, String)>;
@@ -137,6 +154,26 @@ impl Sql for sql::Session {
 
     fn fail(&mut self) {
         self.fail();
+    }
+
+    fn set_flight(&mut self, flight: Option<Flight>) {
+        self.set_flight(flight);
+    }
+
+    fn changes(&mut self) -> Option<Vec<u8>> {
+        self.changes()
+    }
+
+    fn pack(&self) -> Vec<u8> {
+        self.pack()
+    }
+
+    fn is_pinned(&self) -> Option<&'static str> {
+        self.is_pinned()
+    }
+
+    fn resume(&mut self, state: &[u8], status: sql::TransactionStatus) -> Result<()> {
+        self.resume(state, status)
     }
 
     fn transaction_status(&self) -> sql::TransactionStatus {

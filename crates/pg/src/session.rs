@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use ::sql::session::activity::{Activity, Registry};
 use base::coro::{self, Interrupt, Interrupts};
-use base::engine::Engine;
+use base::engine::{Engine, Flight};
 use base::env::{Env, Instant};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use base::hash::HashMap;
@@ -45,6 +45,7 @@ use crate::auth::{Access, Request};
 use crate::backend::{self, Backend, Severity, TransactionStatus};
 use crate::frame::{violation, Framer, Message, Side};
 use crate::frontend::{Bind, Formats, Frontend, Parse, Target};
+use crate::handover::{look_into_flight, lost_with_leader, InFlight, Note, Resume};
 use crate::output::{Content, Output};
 use crate::replies::{put_description, put_tag, Replies};
 use crate::seam::Sql;
@@ -204,6 +205,12 @@ pub struct Identity {
     pub access: Access,
     /// The cluster's, for roles that are not there ([`crate::auth::scram::Exchange::mock`]).
     pub mock_key: Vec<u8>,
+    /// The session's number among those that are passed on.
+    pub number: u64,
+    /// Whether another node has the client.
+    pub passed_on: bool,
+    /// What it was, if it was served elsewhere before.
+    pub resume: Option<Resume>,
 }
 
 impl std::fmt::Debug for Identity {
@@ -259,6 +266,10 @@ pub struct Session<S: Sql = sql::Session> {
     unnamed_statement: Option<Rc<S::Prepared>>,
     unnamed_portal: Option<OpenPortal<S>>,
     portals: HashMap<String, OpenPortal<S>>,
+    /// Cycles that were answered.
+    cycles: u64,
+    /// The session's number, where another node has its client.
+    passed_on: Option<u64>,
     /// An error was answered; everything up to Sync is skipped.
     skipping: bool,
     /// An extended-protocol cycle has begun and awaits its Sync.
@@ -314,8 +325,11 @@ impl Session {
     /// Begins a session, inside a coroutine: lets the client show who it is, checks the role and the
     /// database, and answers the startup message.
     ///
+    /// One that was served elsewhere greets nobody: what was in flight there is looked into first.
+    ///
     /// # Errors
-    /// Those that end the connection: 28P01, 28000, 3D000, 53300, settings that are refused.
+    /// Those that end the connection: 28P01, 28000, 3D000, 53300, settings that are refused, 08007;
+    /// and 40001 when this node does not lead any more, and the session may begin elsewhere.
     pub fn start(
         engine: Arc<dyn Engine>,
         env: Arc<dyn Env>,
@@ -333,6 +347,9 @@ impl Session {
             registry,
             access,
             mock_key,
+            number,
+            passed_on,
+            resume,
         } = identity;
         let request = Request {
             engine: &engine,
@@ -343,7 +360,10 @@ impl Session {
             access: &access,
             mock_key: &mock_key,
         };
-        request.authenticate().map_err(into_fatal)?;
+        // One that was served elsewhere has shown there who it is.
+        if resume.is_none() {
+            request.authenticate().map_err(into_fatal)?;
+        }
         let (client_address, client_port) = client.unzip();
         let start = SessionStart {
             user: startup.user,
@@ -359,9 +379,19 @@ impl Session {
             tls: access.tls_info(),
             registry: Some(registry),
         };
+        if let Some(resume) = &resume {
+            look_into_flight(&*engine, number, resume)?;
+        }
         let sql = sql::Session::new(engine, env.clone(), start).map_err(into_fatal)?;
-        let session = Session::with(sql, env, channel, interrupts);
-        session.greet(key, startup.minor, &startup.unknown_options);
+        let mut session = Session::with(sql, env, channel, interrupts);
+        session.passed_on = passed_on.then_some(number);
+        match &resume {
+            Some(resume) => {
+                session.resume(resume).map_err(into_fatal)?;
+                session.note();
+            }
+            None => session.greet(key, startup.minor, &startup.unknown_options),
+        }
         Ok(Box::new(session))
     }
 }
@@ -383,13 +413,15 @@ impl<S: Sql> Session<S> {
             unnamed_statement: None,
             unnamed_portal: None,
             portals: HashMap::default(),
+            cycles: 0,
+            passed_on: None,
             skipping: false,
             in_batch: false,
         }
     }
 
     /// Tells the client that it is in.
-    pub fn greet(&self, key: CancelKey, minor: u16, unknown_options: &[String]) {
+    pub fn greet(&mut self, key: CancelKey, minor: u16, unknown_options: &[String]) {
         let mut output = self.channel.output.borrow_mut();
         for (debt, durability) in self.sql.owed() {
             output.owe(debt, *durability);
@@ -411,8 +443,8 @@ impl<S: Sql> Session<S> {
             }
             Backend::BackendKeyData(key).encode(out);
         });
-        output.end_cycle(TransactionStatus::Idle);
-        output.end_message();
+        drop(output);
+        self.end_cycle();
     }
 
     /// What ReadyForQuery would say.
@@ -760,13 +792,61 @@ impl<S: Sql> Session<S> {
         if status == TransactionStatus::Idle {
             self.drop_portals();
         }
+        self.cycles += 1;
+        let note = self.note();
         let mut output = self.channel.output.borrow_mut();
-        output.end_cycle(status);
+        output.end_cycle_with(status, note);
         output.end_message();
         // What is held and was only read stays under the statement's time.
         if !output.waits_for_read() {
             self.channel.deadline.set(None);
         }
+    }
+
+    /// What whoever has the client is told with the end of the cycle.
+    fn note(&mut self) -> Vec<u8> {
+        let Some(session) = self.passed_on else {
+            return Vec::new();
+        };
+        self.sql.set_flight(Some(Flight {
+            session,
+            number: self.cycles + 1,
+        }));
+        let note = Note {
+            handled: self.channel.input.borrow().taken(),
+            pinned: self.sql.is_pinned().unwrap_or_default().to_owned(),
+            state: self.sql.changes(),
+        };
+        let mut out = Vec::new();
+        note.encode(&mut out);
+        out
+    }
+
+    /// What the session is, for another node to go on with; or what keeps it here.
+    ///
+    /// # Errors
+    /// 57P01.
+    pub fn leave(&self) -> Result<Resume> {
+        if let Some(held) = self.sql.is_pinned() {
+            return Err(lost_with_leader(held));
+        }
+        Ok(Resume {
+            cycles: self.cycles,
+            status: self.status(),
+            in_flight: InFlight::Nothing,
+            state: self.sql.pack(),
+        })
+    }
+
+    /// Goes on as a session that was served elsewhere.
+    fn resume(&mut self, resume: &Resume) -> Result<()> {
+        self.cycles = resume.cycles;
+        let status = match resume.status {
+            TransactionStatus::Idle => sql::TransactionStatus::Idle,
+            TransactionStatus::Block => sql::TransactionStatus::InBlock,
+            TransactionStatus::Failed => sql::TransactionStatus::Failed,
+        };
+        self.sql.resume(&resume.state, status)
     }
 
     fn drop_portals(&mut self) {
@@ -878,9 +958,9 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
     })
 }
 
-/// An error during startup ends the connection.
+/// An error during startup ends the connection, unless the session may begin elsewhere.
 fn into_fatal(error: Error) -> Error {
-    if error.class() == ErrorClass::Node {
+    if error.class() == ErrorClass::Node || error.state() == SqlState::SERIALIZATION_FAILURE {
         return error;
     }
     let mut fatal = Error::of_class(ErrorClass::Session, error.state(), error.message());

@@ -339,7 +339,10 @@ fn a_follower_begins_nothing() {
         let begun = begin(&node.engine);
         match id == leader {
             true => assert!(begun.is_ok()),
-            false => assert_eq!(begun.err().unwrap().state(), SqlState::ADMIN_SHUTDOWN),
+            false => assert_eq!(
+                begun.err().unwrap().state(),
+                SqlState::SERIALIZATION_FAILURE
+            ),
         }
     }
 }
@@ -385,11 +388,7 @@ async fn client(nodes: Nodes, told: Arc<Mutex<Told>>, name: usize, until: env::I
         match outcome.await {
             Some(Ok(())) => drop(told.lock().committed.insert(id)),
             Some(Err(error)) => {
-                let expected = [
-                    SqlState::SERIALIZATION_FAILURE,
-                    SqlState::DEADLOCK_DETECTED,
-                    SqlState::ADMIN_SHUTDOWN,
-                ];
+                let expected = [SqlState::SERIALIZATION_FAILURE, SqlState::DEADLOCK_DETECTED];
                 match expected.contains(&error.state()) {
                     true => drop(told.lock().refused.insert(id)),
                     false => {

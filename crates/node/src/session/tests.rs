@@ -225,7 +225,7 @@ impl Rig {
         let parts = (control.clone(), shared_env.clone());
         let start = (channel.clone(), interrupts.clone());
         let starting = coro::run(interrupts.clone(), move || {
-            let session = Session::with(Script::new(parts.0), parts.1, start.0, start.1);
+            let mut session = Session::with(Script::new(parts.0), parts.1, start.0, start.1);
             session.greet(CancelKey { pid: 7, secret: 8 }, 0, &[]);
             Ok(Box::new(session))
         });

@@ -138,7 +138,7 @@ impl Rig {
 #[test]
 fn a_session_is_greeted() {
     let mut rig = Rig::new();
-    let session = rig.session.as_ref().unwrap();
+    let session = rig.session.as_mut().unwrap();
     let key = CancelKey { pid: 9, secret: 1 };
     session.greet(key, 2, &["_pq_.x".to_owned()]);
     assert_eq!(

@@ -30,14 +30,14 @@ const FAILOVER_MAX: Duration = Duration::from_secs(3);
 const KILLS: usize = 20;
 
 /// A cluster whose killed nodes can be brought back.
-struct Patient {
-    cluster: Cluster,
+pub struct Patient {
+    pub cluster: Cluster,
     restarted: Vec<Option<Process>>,
-    dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
 }
 
 impl Patient {
-    fn new(nodes: usize) -> Patient {
+    pub fn new(nodes: usize) -> Patient {
         let dir = tempfile::tempdir().expect("a directory");
         let cluster = Cluster::start(program(), dir.path(), nodes, &[]).expect("a cluster");
         Patient {
@@ -47,11 +47,11 @@ impl Patient {
         }
     }
 
-    fn nodes(&self) -> &[Endpoint] {
+    pub fn nodes(&self) -> &[Endpoint] {
         self.cluster.nodes()
     }
 
-    fn pid(&self, node: usize) -> u32 {
+    pub fn pid(&self, node: usize) -> u32 {
         let status = self.cluster.status().expect("a status");
         status[node].pid.expect("the node runs")
     }
@@ -61,7 +61,7 @@ impl Patient {
         self.restarted[node] = None;
     }
 
-    fn start(&mut self, node: usize) {
+    pub fn start(&mut self, node: usize) {
         let data = self.cluster.data().join(format!("n{}", node + 1));
         let log = self.dir.path().join(format!("restart{}.log", node + 1));
         let process = Process::start(
@@ -71,7 +71,7 @@ impl Patient {
         self.restarted[node] = Some(process.expect("the node starts"));
     }
 
-    fn wait_until_answering(&self, node: usize) {
+    pub fn wait_until_answering(&self, node: usize) {
         self.nodes()[node].wait().expect("the node answers");
     }
 

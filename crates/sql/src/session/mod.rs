@@ -35,6 +35,7 @@ mod copy;
 mod cursors;
 mod ddl;
 mod explain;
+mod handover;
 mod in_flight;
 mod lock_names;
 pub mod login;
@@ -172,6 +173,10 @@ pub struct Session {
     eval: EvalContext,
     /// The generation of the cluster's settings that this session follows.
     configuration: u64,
+    /// What was told last of what the session is.
+    told: Option<shared::Stamp>,
+    /// The block that is open was lost with its leader.
+    lost: bool,
     /// The generation of the settings that `eval` was made with.
     eval_generation: u64,
     open: Option<Open>,
@@ -253,6 +258,8 @@ impl Session {
         let plans = PlanCache::of_thread(&engine);
         let mut session = Session {
             eval: EvalContext::new(clock),
+            told: None,
+            lost: false,
             eval_generation: u64::MAX,
             configuration,
             shared: Shared::new(engine, env, start, settings),

@@ -18,6 +18,7 @@ use crate::types::{DateStyle, IntervalStyle, Zone};
 mod about;
 mod cluster;
 mod planner;
+mod portable;
 mod values;
 mod view;
 
@@ -77,6 +78,21 @@ pub enum Source {
     Override,
     /// SET.
     Session,
+}
+
+impl Source {
+    /// All, in order.
+    const ALL: [Source; 9] = [
+        Source::Default,
+        Source::Configuration,
+        Source::Global,
+        Source::Database,
+        Source::Role,
+        Source::DatabaseRole,
+        Source::Client,
+        Source::Override,
+        Source::Session,
+    ];
 }
 
 /// A setting that exists.
@@ -558,6 +574,7 @@ impl Settings {
         if let Some(value) = value {
             self.custom.push((name.to_owned(), value.to_owned()));
         }
+        self.generation += 1;
         Ok(())
     }
 

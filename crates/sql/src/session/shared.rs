@@ -25,14 +25,14 @@ pub struct Shared {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) start: SessionStart,
     pub(crate) settings: Settings,
-    pub(crate) statements: HashMap<String, Rc<Prepared>>,
+    pub(crate) statements: Versioned<HashMap<String, Rc<Prepared>>>,
     /// What the constraints of the open transaction wait for.
     pub(crate) constraints: Constraints,
     /// The cursors that are open.
     pub(crate) cursors: BTreeMap<String, CursorInfo>,
     numbers: HashMap<SequenceId, Numbers>,
     /// The last values that nextval gave here, by sequence; the last of all.
-    pub(crate) sequence_values: HashMap<u32, i64>,
+    pub(crate) sequence_values: Versioned<HashMap<u32, i64>>,
     pub(crate) last_sequence: Option<u32>,
     /// Values of sequences that were taken and not yet given (CACHE).
     pub(crate) sequences_ahead: HashMap<SequenceId, Ahead>,
@@ -48,6 +48,43 @@ pub struct Shared {
     pub(crate) local: Option<Local>,
     /// Warnings of the running statement's functions, which go before its next row.
     pub(crate) warnings: Vec<Error>,
+}
+
+/// A value that counts how often it may have been changed.
+#[derive(Debug, Default)]
+pub(crate) struct Versioned<T> {
+    value: T,
+    version: u64,
+}
+
+impl<T> Versioned<T> {
+    /// Larger after every change.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl<T> std::ops::Deref for Versioned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> std::ops::DerefMut for Versioned<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.version += 1;
+        &mut self.value
+    }
+}
+
+/// The versions of what a session has become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub settings: u64,
+    pub statements: u64,
+    pub sequences: u64,
 }
 
 /// Numbers of a counter that are taken and not yet given.
@@ -70,11 +107,11 @@ impl Shared {
             env,
             start,
             settings,
-            statements: HashMap::default(),
+            statements: Versioned::default(),
             constraints: Constraints::default(),
             cursors: BTreeMap::new(),
             numbers: HashMap::default(),
-            sequence_values: HashMap::default(),
+            sequence_values: Versioned::default(),
             last_sequence: None,
             sequences_ahead: HashMap::default(),
             read_only: false,

@@ -95,6 +95,7 @@ impl Session {
         if self.open.is_some() {
             return Ok(());
         }
+        self.check_not_lost()?;
         let parsed = self.shared.settings.parsed();
         let options = TxnOptions {
             isolation: parsed.default_isolation,
@@ -107,6 +108,16 @@ impl Session {
             self.state = State::Implicit;
         }
         Ok(())
+    }
+
+    /// Fails inside a block that was lost with its leader.
+    fn check_not_lost(&self) -> Result<()> {
+        match self.lost {
+            true => Err(Error::serialization(
+                "could not serialize access due to a failover",
+            )),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn begin(&mut self, mut options: TxnOptions) -> Result<()> {
@@ -127,6 +138,12 @@ impl Session {
             Some(txn) => txn,
             None => self.shared.engine.begin(options)?,
         };
+        // Where leadership was lost and won again meanwhile, somebody else may have this work now.
+        if self.shared.start.interrupts.is_cut() {
+            return Err(Error::serialization(
+                "could not serialize access due to a failover",
+            ));
+        }
         txn.set_lock_timeout(self.shared.settings.parsed().lock_timeout);
         self.open = Some(Open {
             txn,
@@ -144,6 +161,10 @@ impl Session {
 
     /// Commits what is open. After an error nothing is open.
     pub(super) fn commit(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        if let Err(error) = self.check_not_lost() {
+            self.roll_back();
+            return Err(error);
+        }
         if let Err(error) = self.check_deferred() {
             self.roll_back();
             return Err(error);
@@ -200,6 +221,7 @@ impl Session {
             self.owed.add(open.txn.debt(), durability);
         }
         self.state = State::None;
+        self.lost = false;
         self.end_cursors();
         self.shared.settings.roll_back_to(0);
         self.shared.settings.end_transaction();

@@ -325,7 +325,7 @@ fn build_again_and_again(node: &Node, ids: std::ops::Range<u64>) -> usize {
             Ok(()) => built += 1,
             Err(error) => {
                 let state = error.state();
-                let known = [SqlState::SERIALIZATION_FAILURE, SqlState::ADMIN_SHUTDOWN];
+                let known = [SqlState::SERIALIZATION_FAILURE];
                 assert!(known.contains(&state), "{error:?}");
             }
         }

@@ -144,7 +144,6 @@ async fn live(client: Client, env: Arc<dyn base::env::Env>) {
         let expected = |error: &Error| {
             let states = [
                 SqlState::SERIALIZATION_FAILURE,
-                SqlState::ADMIN_SHUTDOWN,
                 SqlState::TRANSACTION_RESOLUTION_UNKNOWN,
             ];
             states.contains(&error.state())

@@ -60,7 +60,7 @@ fn a_new_leader_takes_the_tail_of_the_old_one_back() {
     // The old leader has stepped down by itself, and serves nobody.
     cluster.world.pass(millis(1_000));
     let error = commit_on(&mut cluster, &group, "late").expect_err("it leads no more");
-    assert_eq!(error.state(), SqlState::ADMIN_SHUTDOWN);
+    assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE);
     isolate(&mut cluster, old, true);
     let error = cluster.world.run(settle).expect_err("it was taken back");
     assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE);

@@ -1,0 +1,486 @@
+//! The clients of a node, wherever their sessions are served.
+//!
+//! ```text
+//!            ┌─► this node leads: served here ([`crate::session`]) ───┐
+//!  a client ─┤                                                         ├─ the leader is lost
+//!            └─► another leads: passed on to it ([`crate::passage`]) ──┘        │
+//!            ▲                                                                   │
+//!            └───────────── the session as it was, the input in flight ◄─────────┘
+//! ```
+//! A session ends with its client, with its node, or with what it holds; not with a leader.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use base::coro::{self, Interrupt};
+use base::env::{sleep, Env, LocalBoxFuture, Reactor, Stream};
+use base::sync::Event;
+use base::{Error, NodeId};
+use kv::Group;
+use pg::auth::Access;
+use pg::handover::{answer_lost, lost_with_leader, InFlight, Resume};
+use pg::startup::{CancelKey, FirstPacket, StartupParameters};
+
+use crate::passage::{Known, Over, Passage, Ties};
+use crate::peers::answer;
+use crate::server::{no_leader, Connection, Node, LEADER_LOOK, LEADER_WAIT_MAX};
+use crate::session::{self, SessionContext};
+use crate::sessions::{lives_on, Place};
+use crate::wait::{either, timeout, Either};
+use crate::wire::{Answer, Purpose};
+
+/// When another node leads, the one that led gets so long to answer what it has in flight.
+const LAST_WORD_MAX: Duration = Duration::from_millis(300);
+
+/// How often it is asked who leads.
+const WATCH_EVERY: Duration = Duration::from_millis(10);
+
+/// Input of a client that waits for a leader is read up to this.
+const WAITING_BYTES_MAX: usize = 64 << 10;
+
+/// A session that another node has passed on.
+pub(crate) struct Foreign {
+    pub stream: Box<dyn Stream>,
+    /// Where its client comes from, `ip:port`.
+    pub from: String,
+    /// Where it was accepted, `ip:port`.
+    pub server: String,
+    /// Its startup packet.
+    pub packet: Vec<u8>,
+    /// What it has to show.
+    pub access: Access,
+    /// What came after it.
+    pub following: Vec<u8>,
+    /// What names it in cancel requests.
+    pub key: CancelKey,
+    /// Its number.
+    pub number: u64,
+    /// What it was, if it was served elsewhere before.
+    pub resume: Option<Resume>,
+}
+
+/// A client of this node that has said who it is.
+struct Client {
+    stream: Box<dyn Stream>,
+    from: String,
+    server: String,
+    packet: Vec<u8>,
+    startup: StartupParameters,
+    access: Access,
+    number: u64,
+    place: Place,
+    known: Known,
+}
+
+/// Who leads, as this node knows it; told to those who wait for another.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    leader: AtomicU64,
+    changed: Event,
+}
+
+impl Watch {
+    /// Looks for as long as the node runs.
+    pub(crate) async fn run(self: Arc<Self>, env: Arc<dyn Env>, group: Arc<Group>) {
+        loop {
+            let leader = group.leader().map_or(0, |node| node.0);
+            if self.leader.swap(leader, Ordering::SeqCst) != leader {
+                self.changed.notify_all();
+            }
+            sleep(&*env, WATCH_EVERY).await;
+        }
+    }
+
+    /// Ready when somebody else than this node leads.
+    async fn replaced(&self, node: NodeId, env: &dyn Env, group: &Group) {
+        let another = || {
+            let leader = self.leader.load(Ordering::SeqCst);
+            (leader != 0 && leader != node.0).then_some(())
+        };
+        loop {
+            self.changed.until(another).await;
+            // It looks now and then only.
+            if group.leader().is_some_and(|leader| leader != node) {
+                return;
+            }
+            sleep(env, WATCH_EVERY).await;
+        }
+    }
+}
+
+/// Serves a session that another node has passed on.
+pub(crate) async fn serve_foreign(node: Arc<Node>, mut foreign: Foreign) {
+    let decoded = pg::startup::decode(&foreign.packet);
+    let Ok(Some((FirstPacket::Startup(startup), _))) = decoded else {
+        let refusal = Answer::Refused("a session without its startup packet".to_owned());
+        let _ = answer(&mut *foreign.stream, &refusal).await;
+        return;
+    };
+    if answer(&mut *foreign.stream, &Answer::Welcome)
+        .await
+        .is_err()
+    {
+        return;
+    }
+    // Whoever had the session before must have ended: it must not commit any more what comes again.
+    let ended = node.sessions.end_foreign(foreign.key.pid);
+    if timeout(&*node.env, LEADER_WAIT_MAX, ended).await.is_none() {
+        return;
+    }
+    let place = match wait_until_ready(&node).await {
+        Ok(()) => node.sessions.enter_foreign(foreign.key),
+        Err(error) => Err(error),
+    };
+    let place = match place {
+        Ok(place) => place,
+        Err(error) => return session::refuse(&mut *foreign.stream, &*node.env, &error).await,
+    };
+    let context = context(&node, &place, startup, foreign.access);
+    let context = SessionContext {
+        following: foreign.following,
+        client_address: foreign.from,
+        server_address: foreign.server,
+        number: foreign.number,
+        passed_on: true,
+        resume: foreign.resume,
+        ..context
+    };
+    session::serve(foreign.stream, context).await;
+}
+
+/// Takes a client that has connected.
+pub(crate) fn welcome(node: &Arc<Node>, connection: Connection) {
+    node.task(node.next_reactor(), "session", |node| {
+        Box::pin(async move {
+            let Connection { stream, from } = connection;
+            let env = node.env.clone();
+            let secure = node.config.secure.as_deref();
+            let Some((mut stream, info)) = session::read_startup(stream, &*env, secure).await
+            else {
+                return;
+            };
+            match info.packet {
+                FirstPacket::Cancel(key) => cancel(&node, key).await,
+                FirstPacket::Startup(startup) => {
+                    let place = match node.sessions.enter() {
+                        Ok(place) => place,
+                        Err(error) => return session::refuse(&mut *stream, &*env, &error).await,
+                    };
+                    let server = node.member.sql_address.to_string();
+                    let client = Client {
+                        stream,
+                        access: node.door.access(&from, &server, info.tls),
+                        from,
+                        server,
+                        packet: info.bytes,
+                        startup,
+                        number: env.random(),
+                        place,
+                        known: Known {
+                            input: info.following,
+                            ..Known::default()
+                        },
+                    };
+                    serve_anywhere(node, client).await;
+                }
+                FirstPacket::Encryption(_) => {}
+            }
+        })
+    });
+}
+
+/// Cancels the statement of a session wherever its client is.
+async fn cancel(node: &Arc<Node>, key: CancelKey) {
+    if lives_on(key.pid, node.config.node) {
+        node.sessions.cancel(key);
+        return;
+    }
+    let directory = node.group.directory();
+    let mut members = directory.members.iter();
+    if let Some(member) = members.find(|member| lives_on(key.pid, member.node)) {
+        send_cancel(node, member.node, key).await;
+    }
+}
+
+/// Asks another node to cancel a session's statement. A cancel is a wish: PostgreSQL does not say
+/// either whether it came true.
+async fn send_cancel(node: &Node, to: NodeId, key: CancelKey) {
+    let purpose = Purpose::Cancel {
+        pid: key.pid,
+        secret: key.secret,
+    };
+    if let Some(member) = node.member_of(to) {
+        let hello = node.peers.hello(to, purpose);
+        let _ = node.peers.greet(&member, &hello).await;
+    }
+}
+
+/// Serves a client here while this node leads, passes it on while another does, and waits while
+/// nobody does.
+async fn serve_anywhere(node: Arc<Node>, mut client: Client) {
+    let mut deadline = node.env.now().after(LEADER_WAIT_MAX);
+    let mut is_waited_for = true;
+    loop {
+        if node.group.leading().is_some() {
+            match serve_here(&node, client).await {
+                Some(left) => client = left,
+                None => return,
+            }
+            is_waited_for = false;
+        } else if client.known.resume.is_none() && reads_here(&node, &client.startup).await {
+            return read_here(&node, client).await;
+        } else if let Some((leader, there, first)) = reach_leader(&node, &client).await {
+            if pass_on(&node, &mut client, leader, there, first)
+                .await
+                .is_none()
+            {
+                return;
+            }
+            is_waited_for = false;
+        }
+        // A client that wants nothing waits as long as it takes.
+        let is_wanting = client.known.resume.is_none() || !client.known.input.is_empty();
+        let is_wanting = is_wanting || client.known.is_in_flight;
+        if is_wanting && !std::mem::replace(&mut is_waited_for, is_wanting) {
+            deadline = node.env.now().after(LEADER_WAIT_MAX);
+        }
+        if is_wanting && node.env.now() >= deadline {
+            let error = match client.known.is_in_flight {
+                true => answer_lost(None),
+                false => no_leader(),
+            };
+            return session::refuse(&mut *client.stream, &*node.env, &error).await;
+        }
+        if !wait_a_little(&node, &mut client).await {
+            return;
+        }
+    }
+}
+
+/// Whether a client of this node, which follows, wants to read on it (`quorate.follower_reads`).
+async fn reads_here(node: &Arc<Node>, startup: &StartupParameters) -> bool {
+    let (engine, defaults) = (node.standby.clone(), node.settings.session.clone());
+    let (user, database) = (startup.user.clone(), startup.database.clone());
+    let given = startup.settings.clone();
+    let asked = coro::run(Arc::default(), move || {
+        let engine = &*engine;
+        let there = engine.is_standby() && sql::session::has_catalog(engine)?;
+        Ok::<_, Error>(
+            there
+                && sql::session::wants_follower_reads(engine, &defaults, &given, &user, &database)?,
+        )
+    });
+    // What is wrong with its settings, the leader tells it.
+    asked.await.unwrap_or(false)
+}
+
+/// Serves a client that reads here, whoever leads.
+async fn read_here(node: &Arc<Node>, client: Client) {
+    client.place.set_stays();
+    let context = context(node, &client.place, client.startup, client.access);
+    let context = SessionContext {
+        engine: node.standby.clone(),
+        following: client.known.input,
+        client_address: client.from,
+        server_address: client.server,
+        departed: Box::new(|| false),
+        ..context
+    };
+    session::serve(client.stream, context).await;
+}
+
+/// Waits for a leader, reading meanwhile what the client sends; false when it is gone, or has to go.
+async fn wait_a_little(node: &Node, client: &mut Client) -> bool {
+    let mut timer = sleep(&*node.env, LEADER_LOOK);
+    let mut buffer = [0; 1_024];
+    let is_there = poll_fn(|cx| {
+        while client.known.resume.is_some() && client.known.input.len() < WAITING_BYTES_MAX {
+            match client.stream.poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    client.known.input.extend_from_slice(&buffer[..count]);
+                }
+                Poll::Ready(_) => return Poll::Ready(false),
+                Poll::Pending => break,
+            }
+        }
+        let interrupt = client.place.interrupts().poll_take(cx);
+        if interrupt == Poll::Ready(Interrupt::Terminate) {
+            return Poll::Ready(false);
+        }
+        timer.as_mut().poll(cx).map(|()| true)
+    })
+    .await;
+    is_there && !client.known.has_said_goodbye()
+}
+
+/// Serves a client on this node; gives it back when it has to go on elsewhere.
+async fn serve_here(node: &Arc<Node>, mut client: Client) -> Option<Client> {
+    if let Err(error) = wait_until_ready(node).await {
+        session::refuse(&mut *client.stream, &*node.env, &error).await;
+        return None;
+    }
+    if !say_what_is_lost(node, &mut client).await {
+        return None;
+    }
+    client.place.set_served(true);
+    let context = context(
+        node,
+        &client.place,
+        client.startup.clone(),
+        client.access.clone(),
+    );
+    let context = SessionContext {
+        following: std::mem::take(&mut client.known.input),
+        client_address: client.from.clone(),
+        server_address: client.server.clone(),
+        number: client.number,
+        resume: client.known.resume(),
+        ..context
+    };
+    let was = context.resume.clone();
+    let left = session::serve(client.stream, context).await?;
+    // One that has not begun here still has in flight what it had.
+    let is_in_flight = was.is_some() && was == left.resume && client.known.is_in_flight;
+    let in_flight = was.map_or(InFlight::Nothing, |was| was.in_flight);
+    client.stream = left.stream;
+    client.known = Known {
+        resume: left.resume,
+        input: left.following,
+        is_in_flight,
+        is_input_lost: is_in_flight && in_flight == InFlight::Lost,
+        ..Known::default()
+    };
+    Some(client)
+}
+
+/// A session that cannot go on is told why, and ends.
+async fn say_what_is_lost(node: &Node, client: &mut Client) -> bool {
+    let known = &client.known;
+    // Of one that had not begun nothing is known but its first packet.
+    let has_begun = known.resume.is_some();
+    if known.is_torn || !has_begun && (known.is_shown || known.is_in_flight) {
+        return false;
+    }
+    // Whether anything in flight was committed matters more than what is held.
+    if known.pinned.is_empty() || known.is_in_flight {
+        return true;
+    }
+    let error = lost_with_leader(&known.pinned);
+    session::refuse(&mut *client.stream, &*node.env, &error).await;
+    false
+}
+
+async fn wait_until_ready(node: &Node) -> Result<(), Error> {
+    let is_ready = || node.is_ready.load(Ordering::Acquire).then_some(());
+    let ready = node.ready.until(is_ready);
+    let waited = timeout(&*node.env, LEADER_WAIT_MAX, ready).await;
+    waited.ok_or_else(no_leader)
+}
+
+fn context(
+    node: &Arc<Node>,
+    place: &Place,
+    startup: StartupParameters,
+    access: Access,
+) -> SessionContext {
+    let sessions = place.sessions().clone();
+    let before = sessions.departures();
+    let group = node.group.clone();
+    SessionContext {
+        engine: node.engine.clone(),
+        env: node.env.clone(),
+        startup,
+        defaults: node.settings.session.clone(),
+        following: Vec::new(),
+        key: place.key(),
+        interrupts: place.interrupts().clone(),
+        activity: place.activity().clone(),
+        registry: sessions.clone(),
+        access,
+        mock_key: node.config.cluster.0.to_be_bytes().to_vec(),
+        client_address: String::new(),
+        server_address: String::new(),
+        number: 0,
+        passed_on: false,
+        resume: None,
+        // Leadership may have gone before the count was taken.
+        departed: Box::new(move || sessions.departures() != before || group.leading().is_none()),
+    }
+}
+
+/// Tries to have the leader take a client, for as long as it is the leader.
+///
+/// Only what is in the Hello goes there: a try that is given up has executed nothing.
+async fn reach_leader(node: &Node, client: &Client) -> Option<(NodeId, Box<dyn Stream>, Vec<u8>)> {
+    let leader = node.group.leader()?;
+    if leader == node.config.node {
+        return None;
+    }
+    let purpose = Purpose::Session {
+        client: client.from.clone(),
+        server: client.server.clone(),
+        packet: client.packet.clone(),
+        access: Box::new(client.access.clone()),
+        key: client.place.key(),
+        number: client.number,
+        resume: client.known.resume().map(Box::new),
+    };
+    let hello = node.peers.hello(leader, purpose);
+    let member = &node.member_of(leader)?;
+    let replaced = async {
+        while node.group.leader() == Some(leader) {
+            sleep(&*node.env, LEADER_LOOK).await;
+        }
+    };
+    match either(node.peers.greet(member, &hello), replaced).await {
+        Either::First(greeted) => greeted.ok().map(|(there, first)| (leader, there, first)),
+        Either::Second(()) => None,
+    }
+}
+
+/// Passes a client on until the leader is lost; none when the session has ended.
+async fn pass_on(
+    node: &Arc<Node>,
+    client: &mut Client,
+    leader: NodeId,
+    there: Box<dyn Stream>,
+    first: Vec<u8>,
+) -> Option<()> {
+    if !say_what_is_lost(node, client).await {
+        return None;
+    }
+    client.place.set_served(false);
+    let key = client.place.key();
+    let ties = Ties {
+        interrupts: client.place.interrupts(),
+        cancel: Box::new(|| {
+            node.task(Reactor::Group, "cancel", move |node| {
+                let cancelling: LocalBoxFuture<'static, ()> =
+                    Box::pin(async move { send_cancel(&node, leader, key).await });
+                cancelling
+            });
+        }),
+        replaced: {
+            let (watch, env) = (node.watch.clone(), node.env.clone());
+            let group = node.group.clone();
+            Box::pin(async move { watch.replaced(leader, &*env, &group).await })
+        },
+        pause: Box::new(|| sleep(&*node.env, LAST_WORD_MAX)),
+    };
+    let mut passage = Passage::new(&mut *client.stream, there, first, &mut client.known, ties);
+    match poll_fn(|cx| passage.poll(cx)).await {
+        Over::Ended => None,
+        Over::Lost => Some(()),
+        Over::Terminated => {
+            drop(passage);
+            if !client.known.is_torn {
+                let error = Error::from(Interrupt::Terminate);
+                session::refuse(&mut *client.stream, &*node.env, &error).await;
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What a node that serves a passed-on session tells the node that has its client.
+//!
+//! With the end of each cycle goes one message more, a *note*, which the other node takes out of
+//! the stream: how far the input was handled, and what the session is now, if that has changed.
+//! When the serving node is lost, the other knows what was in flight, and can have the session
+//! made anew ([`Resume`]).
+//!
+//! ```text
+//! serving node   … CommandComplete  Note  ReadyForQuery ──►  other node ──► client
+//!                                    └─ held by the gate with the rest of its cycle
+//! ```
+//!
+//! | part of a note | form |
+//! |---|---|
+//! | input handled since the link began | varint bytes |
+//! | what the session cannot leave behind | bytes, empty for nothing |
+//! | what the session is | 1 byte: whether it follows; bytes |
+
+use base::codec::{put_bytes, put_varint, Reader};
+use base::engine::{Engine, Flight};
+use base::{Error, ErrorClass, Result, SqlState, Xid};
+
+use crate::backend::TransactionStatus;
+use crate::frame::put_message;
+
+/// The type of a note. No message of the protocol has it.
+pub const NOTE: u8 = b'!';
+
+/// What is told at the end of a cycle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Bytes of input that were handled since the link began.
+    pub handled: u64,
+    /// What it holds that lives on its node only; then it cannot move.
+    pub pinned: String,
+    /// What the session is, if that has changed.
+    pub state: Option<Vec<u8>>,
+}
+
+impl Note {
+    /// Appends the message.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_message(out, NOTE, |out| {
+            put_varint(out, self.handled);
+            put_bytes(out, self.pinned.as_bytes());
+            out.push(u8::from(self.state.is_some()));
+            if let Some(state) = &self.state {
+                put_bytes(out, state);
+            }
+        });
+    }
+
+    /// Reads a message's body.
+    ///
+    /// # Errors
+    /// XX001 when it is something else.
+    pub fn decode(body: &[u8]) -> Result<Note> {
+        let mut reader = Reader::new(body);
+        let note = Note {
+            handled: reader.varint()?,
+            pinned: reader.str()?.to_owned(),
+            state: match reader.u8()? {
+                0 => None,
+                _ => Some(reader.bytes()?.to_vec()),
+            },
+        };
+        reader.finish()?;
+        Ok(note)
+    }
+}
+
+/// What became of the input that a lost leader had and did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum InFlight {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// It comes again, if nothing of it was committed.
+    Repeated,
+    /// It cannot come again: some of its answer was shown, or it is too long.
+    Lost,
+}
+
+/// A session that is to go on elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// Cycles that were answered.
+    pub cycles: u64,
+    /// What the last ReadyForQuery said.
+    pub status: TransactionStatus,
+    /// What was in flight.
+    pub in_flight: InFlight,
+    /// What the session was.
+    pub state: Vec<u8>,
+}
+
+impl Resume {
+    /// Appends it.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.cycles);
+        out.push(self.status.code());
+        out.push(self.in_flight as u8);
+        put_bytes(out, &self.state);
+    }
+
+    /// Reads what [`Resume::encode`] appended.
+    ///
+    /// # Errors
+    /// XX001 and 08P01 when it is something else.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Resume> {
+        Ok(Resume {
+            cycles: reader.varint()?,
+            status: TransactionStatus::of(reader.u8()?)?,
+            in_flight: match reader.u8()? {
+                0 => InFlight::Nothing,
+                1 => InFlight::Repeated,
+                _ => InFlight::Lost,
+            },
+            state: reader.bytes()?.to_vec(),
+        })
+    }
+}
+
+/// Fails unless nothing of what was in flight was committed, so that it may come again.
+pub(crate) fn look_into_flight(engine: &dyn Engine, session: u64, resume: &Resume) -> Result<()> {
+    if resume.in_flight == InFlight::Nothing {
+        return Ok(());
+    }
+    let number = resume.cycles + 1;
+    let committed = engine.flight_outcome(Flight { session, number })?;
+    match committed {
+        Some(xid) => Err(answer_lost(Some(xid))),
+        None if resume.in_flight == InFlight::Repeated => Ok(()),
+        None => Err(Error::of_class(
+            ErrorClass::Session,
+            SqlState::SERIALIZATION_FAILURE,
+            "could not serialize access due to a failover",
+        )
+        .with_detail("Nothing was committed, but part of the answer had been sent.")),
+    }
+}
+
+/// FATAL 08007: the leader was lost with its answer.
+pub fn answer_lost(xid: Option<Xid>) -> Error {
+    let error = Error::of_class(
+        ErrorClass::Session,
+        SqlState::TRANSACTION_RESOLUTION_UNKNOWN,
+        "the outcome of the transaction is unknown",
+    );
+    let lost = "The leader was lost before it answered.";
+    match xid.filter(|xid| *xid > Xid(0)) {
+        Some(xid) => error
+            .with_detail(format!(
+                "{lost} The last transaction it committed is {xid}."
+            ))
+            .with_hint(format!("Later, txid_status({xid}) says what became of it.")),
+        None => error.with_detail(lost),
+    }
+}
+
+/// FATAL 57P01: the session holds what died with its leader.
+pub fn lost_with_leader(held: &str) -> Error {
+    Error::of_class(
+        ErrorClass::Session,
+        SqlState::ADMIN_SHUTDOWN,
+        "terminating connection: its node no longer leads its group",
+    )
+    .with_detail(format!("The session's {held} cannot move to another node."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_and_sessions_come_back() {
+        for state in [None, Some(b"state".to_vec())] {
+            let note = Note {
+                handled: 7_000,
+                pinned: "held cursors".to_owned(),
+                state,
+            };
+            let mut out = Vec::new();
+            note.encode(&mut out);
+            assert_eq!((out[0], Note::decode(&out[5..]).unwrap()), (NOTE, note));
+        }
+        let resume = Resume {
+            cycles: 3,
+            status: TransactionStatus::Block,
+            in_flight: InFlight::Lost,
+            state: b"state".to_vec(),
+        };
+        let mut out = Vec::new();
+        resume.encode(&mut out);
+        assert_eq!(Resume::decode(&mut Reader::new(&out)).unwrap(), resume);
+    }
+}

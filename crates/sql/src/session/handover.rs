@@ -1,0 +1,188 @@
+//! What a session is when it idles, so that another node can go on with it.
+//!
+//! A session lives on the node that leads. When that changes, the node that has the client makes
+//! the session anew on the next leader: role, database and startup settings as when it began, and
+//! then what it has become since, which the serving node has told with each answer
+//! ([`Session::changes`]): settings, prepared statements, the values that sequences gave it.
+//!
+//! ```text
+//! old leader   changes() ──► kept by who has the client ──► resume(), on the new leader
+//! ```
+//!
+//! # What becomes of an open block
+//! It is lost. The session that is made anew is *inside a lost block*: its next statement fails
+//! with 40001, as on a leader that has lost its term, and ROLLBACK ends it.
+//!
+//! # What it leaves out
+//! Advisory locks, held cursors and temporary tables cannot move: [`Session::is_pinned`]. The unnamed statement is
+//! forgotten; clients parse it with each use. A prepared statement that
+//! cannot be planned any more, because its tables are gone, is not there afterwards.
+
+use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::engine::Flight;
+use base::{Debt, Durability, Error, ErrorClass, Result};
+
+use super::shared::Stamp;
+use super::transaction::State;
+use super::{Column, CommandTag, Notice, Oid, RowView, Session, Sink, TransactionStatus};
+
+/// The version of what [`Session::changes`] gives.
+const FORMAT: u8 = 1;
+
+impl Session {
+    /// What the session is, if that has changed since the last call.
+    pub fn changes(&mut self) -> Option<Vec<u8>> {
+        let stamp = self.stamp();
+        if self.told == Some(stamp) {
+            return None;
+        }
+        self.told = Some(stamp);
+        Some(self.pack())
+    }
+
+    /// What the session is.
+    pub fn pack(&self) -> Vec<u8> {
+        let mut out = vec![FORMAT];
+        self.shared.settings.pack(&mut out);
+        let mut statements: Vec<_> = self.shared.statements.iter().collect();
+        statements.sort_unstable_by_key(|(name, _)| *name);
+        put_varint(&mut out, statements.len() as u64);
+        for (name, prepared) in statements {
+            put_bytes(&mut out, name.as_bytes());
+            out.push(u8::from(prepared.is_from_sql()));
+            put_bytes(&mut out, prepared.text().unwrap_or("").as_bytes());
+            put_varint(&mut out, prepared.param_types().len() as u64);
+            for oid in prepared.param_types() {
+                put_varint(&mut out, u64::from(oid.0));
+            }
+        }
+        let mut values: Vec<_> = self.shared.sequence_values.iter().collect();
+        values.sort_unstable();
+        put_varint(&mut out, values.len() as u64);
+        for (sequence, value) in values {
+            put_varint(&mut out, u64::from(*sequence));
+            put_signed(&mut out, *value);
+        }
+        put_varint(&mut out, self.shared.last_sequence.map_or(0, u64::from));
+        out
+    }
+
+    fn stamp(&self) -> Stamp {
+        let shared = &self.shared;
+        Stamp {
+            settings: shared.settings.generation(),
+            statements: shared.statements.version(),
+            sequences: shared.sequence_values.version(),
+        }
+    }
+
+    /// Why the session cannot move, if it cannot: what it holds that lives on one node.
+    pub fn is_pinned(&self) -> Option<&'static str> {
+        let holds_locks = |locks: &Box<dyn base::engine::SessionLocks>| !locks.is_empty();
+        let is_held = self.shared.cursors.values().any(|cursor| cursor.holdable);
+        if self.shared.advisory.as_ref().is_some_and(holds_locks) {
+            Some("advisory locks")
+        } else if is_held {
+            Some("held cursors")
+        } else if self.shared.local.is_some() {
+            Some("temporary tables")
+        } else {
+            None
+        }
+    }
+
+    /// Becomes what another session was: to be called right after [`Session::new`].
+    ///
+    /// # Errors
+    /// XX001 when `packed` is nothing that [`Session::changes`] gave.
+    pub fn resume(&mut self, packed: &[u8], status: TransactionStatus) -> Result<()> {
+        let mut reader = Reader::new(packed);
+        let format = reader.u8()?;
+        if format != FORMAT {
+            return Err(Error::corrupted(format!("a session of format {format}")));
+        }
+        let configuration = self.shared.engine.configuration();
+        self.shared.settings.unpack(&mut reader, &configuration)?;
+        self.settings_changed();
+        let count: usize = reader.varint_as()?;
+        for _ in 0..count {
+            self.resume_statement(&mut reader)?;
+        }
+        let count: usize = reader.varint_as()?;
+        for _ in 0..count {
+            let sequence: u32 = reader.varint_as()?;
+            let value = reader.signed()?;
+            self.shared.sequence_values.insert(sequence, value);
+        }
+        let last: u32 = reader.varint_as()?;
+        self.shared.last_sequence = (last != 0).then_some(last);
+        reader.finish()?;
+        self.told = Some(self.stamp());
+        match status {
+            TransactionStatus::Idle => {}
+            TransactionStatus::InBlock => {
+                self.state = State::Block;
+                self.lost = true;
+            }
+            TransactionStatus::Failed => self.state = State::Failed,
+        }
+        self.show_idle();
+        Ok(())
+    }
+
+    fn resume_statement(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let name = reader.str()?;
+        let is_from_sql = reader.u8()? != 0;
+        let text = reader.str()?;
+        let count: usize = reader.varint_as()?;
+        let mut types = Vec::new();
+        for _ in 0..count {
+            types.push(Oid(reader.varint_as()?));
+        }
+        let prepared = match is_from_sql {
+            true => self.simple_query(text, &mut Nowhere),
+            false => self
+                .prepare(text, &types)
+                .and_then(|prepared| self.keep_prepared(name, prepared)),
+        };
+        // Planning may have looked something up.
+        self.roll_back();
+        self.in_message = false;
+        match prepared {
+            Err(error) if matches!(error.class(), ErrorClass::Session | ErrorClass::Node) => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the commits from here on are noted under.
+    pub fn set_flight(&mut self, flight: Option<Flight>) {
+        self.shared.flight = flight;
+    }
+}
+
+/// Nobody is there to be shown anything.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn owe(&mut self, _: &Debt, _: Durability) {}
+    fn row_description(&mut self, _: &[Column]) -> Result<()> {
+        Ok(())
+    }
+    fn row(&mut self, _: &RowView<'_>) -> Result<()> {
+        Ok(())
+    }
+    fn command_complete(&mut self, _: &CommandTag) -> Result<()> {
+        Ok(())
+    }
+    fn empty_query(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn notice(&mut self, _: &Notice) -> Result<()> {
+        Ok(())
+    }
+    fn parameter_status(&mut self, _: &str, _: &str) -> Result<()> {
+        Ok(())
+    }
+}
