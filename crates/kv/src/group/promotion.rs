@@ -25,7 +25,6 @@ use std::time::Duration;
 
 use base::env::{sleep, Severity};
 use base::{Error, Lsn, Result, SqlState, Term};
-use raft::planted::{is_planted, Bug};
 use raft::{Consensus, HardState, Membership, Recovered};
 
 use super::core::{Core, LogReader};
@@ -120,22 +119,19 @@ impl Group {
     fn beginning(&self, core: &Core, last: Lsn) -> (Kept, Membership) {
         let node = self.config.node;
         let before = self.directory();
-        let keeps = is_planted(Bug::SameIncarnation);
         let members = before.members.iter();
         let directory = Directory {
-            incarnation: before.incarnation + u64::from(!keeps),
+            incarnation: before.incarnation + 1,
             begun_after: last,
             members: members
-                .filter(|member| keeps || member.node == node)
+                .filter(|member| member.node == node)
                 .cloned()
                 .collect(),
             ..(*before).clone()
         };
-        let others = directory.members.iter().map(|member| member.node);
-        let others: Vec<_> = others.filter(|other| *other != node).collect();
         let membership = Membership {
             context: directory.encode(),
-            ..Membership::new(&[node], &others)
+            ..Membership::new(&[node], &[])
         };
         let kept = Kept {
             state: HardState {
