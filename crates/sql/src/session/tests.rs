@@ -419,7 +419,8 @@ fn every_system_relation_can_be_read() {
     for table in crate::catalog::system::tables() {
         let schema = match table.schema {
             crate::catalog::PG_CATALOG => "pg_catalog",
-            _ => "information_schema",
+            crate::catalog::INFORMATION_SCHEMA => "information_schema",
+            _ => "quorate",
         };
         let text = format!("select * from {schema}.{}", table.name);
         if let Err(error) = run(&mut session, &text) {

@@ -111,6 +111,8 @@ mod tests {
         let unlisted: Vec<_> = functions
             .chain(aggregates)
             .filter(|(oid, _)| of_function(*oid).is_none())
+            // PostgreSQL has none of these.
+            .filter(|(_, name)| !name.starts_with("quorate."))
             .collect();
         assert!(unlisted.is_empty(), "not in facts.txt: {unlisted:?}");
     }
