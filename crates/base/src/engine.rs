@@ -568,6 +568,14 @@ pub trait Engine: Send + Sync {
     /// The cluster as this node sees it.
     fn status(&self) -> ClusterStatus;
 
+    /// Has a checkpoint made; ready when there is one of all that is visible now.
+    ///
+    /// # Errors
+    /// 57P01 when this node does not lead any more.
+    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
+        Box::pin(std::future::ready(Err(Error::unsupported("CHECKPOINT"))))
+    }
+
     /// The settings of the cluster that are in force on this node.
     fn configuration(&self) -> Arc<Configuration> {
         Arc::default()

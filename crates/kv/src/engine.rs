@@ -233,6 +233,11 @@ impl Engine for KvEngine {
         self.group.status()
     }
 
+    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
+        let group = self.group.clone();
+        Box::pin(async move { group.checkpoint_of_now().await })
+    }
+
     fn configuration(&self) -> Arc<Configuration> {
         self.group.configuration()
     }

@@ -141,6 +141,8 @@ struct Shared {
     uncommitted: AtomicUsize,
     /// Who waits at a level that asks other nodes.
     majority_waiting: AtomicUsize,
+    /// Somebody waits for a checkpoint at this LSN or above.
+    checkpoint_asked: AtomicU64,
     /// Bytes of this leader's records that were not handed to the log yet.
     gathered: AtomicUsize,
     /// The log writer has the claim and has not taken it up yet.

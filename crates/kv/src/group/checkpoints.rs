@@ -16,6 +16,7 @@
 //!        │ and at least kept_log_bytes anyway
 //! ```
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use raft::SnapshotMeta;
 
 use super::core::Core;
 use super::meta::Meta;
-use super::Group;
+use super::{not_leader, Group};
 
 /// How often it is asked whether a checkpoint is due.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -67,11 +68,29 @@ impl Group {
             return false;
         }
         let settings = &self.config.settings;
-        if self.somebody_needs_one() {
+        let is_asked = since.0 < self.shared.checkpoint_asked.load(Ordering::SeqCst);
+        if is_asked || self.somebody_needs_one() {
             return true;
         }
         let grown = self.log.bytes_after(since) >= settings.checkpoint_log_bytes;
         grown || self.env.now().since(last_at) >= settings.checkpoint_interval
+    }
+
+    /// Waits for a checkpoint of all that is visible now.
+    ///
+    /// # Errors
+    /// [`not_leader`] when this node leads no more.
+    pub(crate) async fn checkpoint_of_now(&self) -> Result<()> {
+        let lsn = self.visible().lsn;
+        let asked = &self.shared.checkpoint_asked;
+        asked.fetch_max(lsn.0, Ordering::SeqCst);
+        while self.store().checkpoint_lsn() < lsn {
+            if self.is_over() || self.leading().is_none() {
+                return Err(not_leader());
+            }
+            sleep(&*self.env, COMMIT_LOOK_EVERY).await;
+        }
+        Ok(())
     }
 
     /// Whether a member was added after the last checkpoint, which therefore is none that it could

@@ -1,7 +1,7 @@
 //! Statements that are carried out from their trees: transactions, settings, DDL, DO, ….
 
 use base::engine::{Isolation, LockWait, TableLock, TxnOptions};
-use base::{Error, Result, SqlState};
+use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
     DefElem, DiscardMode, ExecuteStmt, LockStmt, Node, PrepareStmt, RangeVar, TransactionStmt,
@@ -99,7 +99,10 @@ impl Session {
             NodeEnum::FetchStmt(fetch) => self.fetch(fetch, sink),
             NodeEnum::ClosePortalStmt(close) => self.close_cursor(&close.portalname),
             NodeEnum::CopyStmt(copy) => self.copy(statement, copy, sink),
-            NodeEnum::CheckPointStmt(_) => Ok(tag("CHECKPOINT")),
+            NodeEnum::CheckPointStmt(_) => {
+                coro::wait(self.shared.engine.checkpoint())??;
+                Ok(tag("CHECKPOINT"))
+            }
             NodeEnum::AlterSystemStmt(alter) => {
                 self.require_no_block("ALTER SYSTEM", alone)?;
                 self.alter_system(alter)

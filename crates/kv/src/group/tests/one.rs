@@ -97,6 +97,21 @@ fn a_checkpoint_shortens_the_log() {
 }
 
 #[test]
+fn a_checkpoint_is_made_when_one_is_asked_for() {
+    let mut cluster = Cluster::new(3, 1);
+    cluster.create_table();
+    cluster.commit_at(insert("k", "a"), Durability::On);
+    let group = cluster.groups[&N1].clone();
+    let visible = group.visible().lsn;
+    assert!(group.store().checkpoint_lsn() < visible);
+    let asked = group.clone();
+    let checkpoint = async move { asked.checkpoint_of_now().await };
+    cluster.world.run(checkpoint).expect("a checkpoint");
+    let made = group.store().checkpoint_lsn();
+    assert!(made >= visible, "{made} and not {visible}");
+}
+
+#[test]
 fn numbers_are_never_given_twice() {
     let mut cluster = one(5);
     let mut last = 0;
