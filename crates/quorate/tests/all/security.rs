@@ -165,6 +165,7 @@ fn whoever_shows_enough_gets_in() {
     }
     limits_of_roles(&secured);
     another_driver(&secured);
+    readers_on_standbys(&secured);
     rules_are_read_anew(&secured);
     nodes_want_certificates(&secured);
 }
@@ -350,6 +351,18 @@ fn another_driver(secured: &Secured) {
         .expect("a session")
         .query_one("select current_user::text", &[]);
     assert_eq!(row.expect("a row").get::<_, String>(0), "cora");
+}
+
+/// A node that serves a reader itself asks for the same.
+fn readers_on_standbys(secured: &Secured) {
+    let leader = secured.cluster.leader().expect("a leader");
+    let node = (leader + 1) % 3;
+    let reads = "channel_binding=require options='-c quorate.follower_reads=settled'";
+    let shown = secured.psql(node, "bob", reads, "select pg_is_in_recovery()");
+    assert_eq!(shown.as_deref(), Ok("t"));
+    let wrong = format!("{reads} password=wrong");
+    let refusal = "password authentication failed for user \"bob\"";
+    secured.refused(node, "bob", &wrong, refusal);
 }
 
 fn rules_are_read_anew(secured: &Secured) {

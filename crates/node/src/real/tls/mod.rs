@@ -12,7 +12,9 @@
 //! | `quorate.peer_ca_file` | `ca.crt` | whose certificates of nodes are taken |
 //!
 //! # What it leaves out
-//! Revocation lists, passphrases of keys, sessions that are resumed, versions below TLS 1.2.
+//! Revocation lists, passphrases of keys, sessions that are resumed, versions below TLS 1.2. Frames
+//! for another node are written by the group's thread, not by whoever has them: an encrypted stream
+//! has no [`base::env::Outlet`].
 
 mod certificate;
 mod stream;
