@@ -234,7 +234,12 @@ pub fn promote(options: &PromoteOptions) -> Result<(), Failure> {
 /// Asks a running node of the directory.
 fn ask(dir: &Path, wish: &Administration) -> Result<u64, Failure> {
     let mut last = format!("no node of {} runs", dir.display());
-    for (node, dir) in layout::nodes_of(dir)? {
+    let mut nodes = layout::nodes_of(dir)?;
+    if let Administration::RemoveNode(name) = wish {
+        // The one that is removed stops, perhaps before it can say what became of it.
+        nodes.sort_by_key(|(node, _)| *node.name == **name);
+    }
+    for (node, dir) in nodes {
         if host::owner(&dir).is_none() {
             continue;
         }
