@@ -159,10 +159,9 @@ fn a_named_standby_that_freezes_is_waited_for_until_the_timeout() {
 
     // Who is named survives the leader.
     configure(node, "synchronous_standby_names", "n9");
-    let waiting = begin(three.node(other), "insert into t values (5)");
+    let in_flight = begin(three.node(other), "insert into t values (5)");
     wait_until(node, "the commit to wait", WAITS);
     three.signal(leader, "KILL");
-    finish(waiting);
     let survivor = three.node(other);
     wait_for("another leader", PATIENCE, || {
         ask(survivor, HASTY, &["show synchronous_standby_names"]) == "n9"
@@ -179,6 +178,12 @@ fn a_named_standby_that_freezes_is_waited_for_until_the_timeout() {
         ],
     );
     assert_eq!(finish(waiting), "");
+    // What became of it was waited for at its level, the named standby included.
+    let said = finish(in_flight);
+    assert!(
+        said.contains("the outcome of the transaction is unknown"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::role::no_role;
 use super::table::cut_name;
-use crate::catalog::{cluster, store, Catalog, Database, RelationKind, Role};
+use crate::catalog::{cluster, store, Catalog, Database, RelationKind, Role, FIRST_USER_OID};
 use crate::parser::NodeEnum;
 
 /// 3D000.
@@ -368,5 +368,7 @@ fn duplicate(name: &str) -> Error {
 /// Whether a database has nothing that a user made.
 fn is_empty(content: &Catalog) -> bool {
     let mut tables = content.tables.iter();
-    tables.all(|table| table.kind == RelationKind::System) && content.schemas.len() == 3
+    let mut schemas = content.schemas.iter();
+    tables.all(|table| table.kind == RelationKind::System)
+        && schemas.all(|schema| schema.oid < FIRST_USER_OID)
 }
