@@ -78,9 +78,9 @@ impl Session {
 
     /// Why the session cannot move, if it cannot: what it holds that lives on one node.
     pub fn is_pinned(&self) -> Option<&'static str> {
-        let holds_locks = |locks: &Box<dyn base::engine::SessionLocks>| !locks.is_empty();
+        let advisory = self.shared.advisory.as_ref();
         let is_held = self.shared.cursors.values().any(|cursor| cursor.holdable);
-        if self.shared.advisory.as_ref().is_some_and(holds_locks) {
+        if advisory.is_some_and(|locks| !locks.is_empty()) {
             Some("advisory locks")
         } else if is_held {
             Some("held cursors")

@@ -40,7 +40,8 @@ impl Settings {
                 |held: &Held| held.source <= Source::Configuration && *held == value.boot;
             let is_fixed = matches!(definition.kind, Kind::Fixed);
             let is_of_transaction = definition.name.starts_with("transaction_");
-            if !is_fixed && !is_of_transaction && !(is_plain(&value.start) && is_plain(session)) {
+            let is_default = is_plain(&value.start) && is_plain(session);
+            if !(is_fixed || is_of_transaction || is_default) {
                 packed.push((setting, &value.start, session));
             }
         }
