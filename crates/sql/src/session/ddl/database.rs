@@ -11,7 +11,9 @@ use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::role::no_role;
 use super::table::cut_name;
-use crate::catalog::{cluster, store, Catalog, Database, RelationKind, Role, FIRST_USER_OID};
+use crate::catalog::{
+    cluster, store, Catalog, Database, RelationKind, Role, Schema, FIRST_USER_OID, QUORATE,
+};
 use crate::parser::NodeEnum;
 
 /// 3D000.
@@ -238,7 +240,9 @@ impl Session {
                 store::drop_table(open.txn.as_mut(), database.oid, table)?;
             }
         }
-        for schema in &content.schemas {
+        // Every catalog has the schema of Quorate's own, which is written nowhere.
+        let written = |schema: &&Schema| schema.oid != QUORATE;
+        for schema in content.schemas.iter().filter(written) {
             store::drop_schema(open.txn.as_mut(), database.oid, schema)?;
         }
         cluster::drop_database(open.txn.as_mut(), &database)?;
