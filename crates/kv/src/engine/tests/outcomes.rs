@@ -107,3 +107,30 @@ fn what_was_cut_is_aborted() {
     cluster.world.pass(Duration::from_secs(3));
     cluster.session(check);
 }
+
+#[test]
+fn a_debt_of_several_terms_is_settled_whole() {
+    let mut cluster = Cluster::new(43, 3);
+    let before = cluster.session(|node| {
+        create(&node.engine, 2)?;
+        let mut txn = begin(&node.engine)?;
+        txn.begin_statement()?;
+        add(&mut *txn, 1, 1)?;
+        let debt = txn.commit(Durability::On)?;
+        coro::wait(node.engine.settle(debt.clone(), Durability::On))??;
+        Ok(debt)
+    });
+    let (first, _) = cluster.leader();
+    cluster.crash(first);
+    cluster.session(move |node| {
+        let mut txn = begin(&node.engine)?;
+        txn.begin_statement()?;
+        add(&mut *txn, 1, 1)?;
+        let mut debt = txn.commit(Durability::On)?;
+        debt.merge(&before);
+        assert_eq!(debt.groups().count(), 2, "of two terms: {debt:?}");
+        coro::wait(node.engine.settle(debt.clone(), Durability::On))??;
+        assert!(node.engine.is_settled(&debt, Durability::On), "{debt:?}");
+        Ok(())
+    });
+}
