@@ -128,13 +128,16 @@ async fn serve(mut mailbox: UnboundedReceiver<TaskStart>) {
 /// reactor whose reads come from more than one connection does not spin, and of several reactors
 /// only one does at a time. Except for a moment after [`hurry`]: where transactions stand in line
 /// for one row, each step of its holder is waited for by all, and the cores are idle meanwhile.
-/// Such a reactor offers its core to whatever else could run, over and over.
+/// Such a reactor offers its core to whatever else could run, over and over; where something else
+/// takes it for long, the cores are not idle at all, and it sleeps like the others for a while.
 #[derive(Default)]
 struct Spinner {
     /// When something was last read or written.
     active_at: Cell<u64>,
     /// Until when it stays awake whatever is read.
     hurries_until: Cell<u64>,
+    /// Until when it does not, because others need the cores.
+    yields_until: Cell<u64>,
     awake: Cell<bool>,
     activity: Notify,
     /// The connection that was read from last.
@@ -149,6 +152,12 @@ const CROWD_READS: u32 = 16;
 
 /// How long a reactor stays awake after [`hurry`]: what a client takes to send its next statements.
 const HURRY: Duration = Duration::from_micros(500);
+
+/// An offered core that comes back later than this is needed by others.
+const OFFER: Duration = Duration::from_micros(300);
+
+/// For how long a reactor whose core was needed by others does not stay awake.
+const OFFERED_FOR: Duration = Duration::from_millis(100);
 
 /// Whether a reactor of this process spins.
 static IS_SPINNING: AtomicBool = AtomicBool::new(false);
@@ -175,8 +184,11 @@ pub fn note_write() {
 /// Keeps this reactor awake for [`HURRY`], however many connections it serves.
 pub fn hurry() {
     if let Some(spinner) = SPINNER.with(Cell::get) {
-        let until = clock::now().after(HURRY).0;
-        spinner.hurries_until.set(until);
+        let now = clock::now();
+        if now.0 < spinner.yields_until.get() {
+            return;
+        }
+        spinner.hurries_until.set(now.after(HURRY).0);
         if !spinner.awake.get() {
             spinner.activity.notify_one();
         }
@@ -191,6 +203,17 @@ impl Spinner {
         self.active_at.set(clock::now().0);
         if !self.awake.get() {
             self.activity.notify_one();
+        }
+    }
+
+    /// Lets other threads run that could, and notes when they took long.
+    fn offer_core(&self) {
+        let before = clock::now();
+        std::thread::yield_now();
+        let after = clock::now();
+        if after > before.after(OFFER) {
+            self.hurries_until.set(0);
+            self.yields_until.set(after.after(OFFERED_FOR).0);
         }
     }
 
@@ -215,7 +238,7 @@ async fn spin_after_activity(spin: Duration) {
         spinner.activity.notified().await;
         spinner.awake.set(true);
         while spinner.hurries() {
-            std::thread::yield_now();
+            spinner.offer_core();
             tokio::task::yield_now().await;
         }
         spinner.awake.set(false);
