@@ -325,6 +325,12 @@ async fn serve_here(node: &Arc<Node>, mut client: Client) -> Option<Client> {
     if !say_what_is_lost(node, &mut client).await {
         return None;
     }
+    // What made it leave elsewhere, or here before, is over.
+    if client.place.interrupts().take() == Some(Interrupt::Terminate) {
+        let error = Error::from(Interrupt::Terminate);
+        session::refuse(&mut *client.stream, &*node.env, &error).await;
+        return None;
+    }
     client.place.set_served(true);
     let context = context(
         node,
