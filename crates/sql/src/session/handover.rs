@@ -120,11 +120,11 @@ impl Session {
         self.told = Some(self.stamp());
         match status {
             TransactionStatus::Idle => {}
-            TransactionStatus::InBlock => {
+            // A block that has failed may have done so after the client was last told.
+            TransactionStatus::InBlock | TransactionStatus::Failed => {
                 self.state = State::Block;
                 self.lost = true;
             }
-            TransactionStatus::Failed => self.state = State::Failed,
         }
         self.show_idle();
         Ok(())
