@@ -30,7 +30,7 @@ pub mod system;
 pub mod view;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base::engine::CatalogVersion;
 use base::hash::HashMap;
@@ -489,22 +489,21 @@ impl Catalog {
 }
 
 impl Catalog {
-    /// A catalog of nothing, at a version that no engine has.
+    /// The catalog of nothing, at a version that no engine has.
     pub fn none() -> Arc<Catalog> {
-        let version = CatalogVersion {
-            generation: u64::MAX,
-            lsn: base::Lsn::MAX,
-        };
-        let database = Database::default();
-        let (schemas, tables) = (vec![], vec![]);
-        Arc::new(Catalog::new(
-            version,
-            Debt::NONE,
-            database,
-            schemas,
-            tables,
-            Cluster::default(),
-        ))
+        static NONE: OnceLock<Arc<Catalog>> = OnceLock::new();
+        let none = NONE.get_or_init(|| {
+            let version = CatalogVersion {
+                generation: u64::MAX,
+                lsn: base::Lsn::MAX,
+            };
+            let database = Database::default();
+            let (schemas, tables) = (vec![], vec![]);
+            let cluster = Cluster::default();
+            let none = Catalog::new(version, Debt::NONE, database, schemas, tables, cluster);
+            Arc::new(none)
+        });
+        none.clone()
     }
 
     /// The schema and the name of the table or index of that oid.

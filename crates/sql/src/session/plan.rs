@@ -436,14 +436,18 @@ impl Session {
         variables: Option<&dyn Variables>,
         watch: Option<Watch<'_>>,
     ) -> Result<(Planned, Vec<TypeId>, Watched)> {
-        let catalog = self.current_catalog()?;
+        let node = statement.node();
+        // A failed block can be ended where the catalog cannot be read, on a lost leader.
+        let catalog = match node {
+            NodeEnum::TransactionStmt(_) => Catalog::none(),
+            _ => self.current_catalog()?,
+        };
         // Errors in names rest on the catalog as much as plans do.
         let level = self.shared.settings.parsed().durability;
         self.owed.add(&catalog.debt, level);
         let search_path = self.search_path(&catalog);
         let names = self.shared.settings.parsed().search_path.clone();
         let own = self.open.as_ref().is_some_and(|open| open.catalog_changed);
-        let node = statement.node();
         if !has_rows(node) || has_into(node) {
             let columns = self.utility_columns(node)?;
             let inner = statement.inner(|node| match node {
