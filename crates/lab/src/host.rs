@@ -4,6 +4,7 @@
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -172,35 +173,24 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Bytes that these processes and their children have sent to the disk, those children included
-/// that have ended and been waited for.
+/// Bytes that the block device below a directory has been given to write since the machine began,
+/// by everything that runs on it; none where no block device is below, as in memory.
 ///
-/// # Errors
-/// One of `roots` is gone.
-pub fn written_bytes(roots: &[u32]) -> Result<f64> {
-    let written = |pid: u32| -> Option<u64> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix("write_bytes: "));
-        line?.trim().parse().ok()
-    };
-    let mut bytes = 0;
-    for root in roots {
-        let gone = || Error::other(format!("process {root} is gone"));
-        bytes += written(*root).ok_or_else(gone)?;
-    }
-    for entry in std::fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let parent = ProcessTimes::read(pid).map(|times| times.parent);
-        if parent.is_ok_and(|parent| roots.contains(&parent)) {
-            bytes += written(pid).unwrap_or(0);
-        }
-    }
-    Ok(bytes as f64)
+/// The counters of processes are no measure: they take a page of the page cache for written whole,
+/// which may be two megabytes, each time the first of its bytes is changed.
+pub fn written_bytes(dir: &Path) -> Option<f64> {
+    /// What the counters count in, whatever the device's own sectors are.
+    const SECTOR_BYTES: f64 = 512.0;
+    const SECTORS_WRITTEN: usize = 6;
+    let device = std::fs::metadata(dir).ok()?.dev();
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    let counters = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?;
+    let sectors: f64 = counters
+        .split_whitespace()
+        .nth(SECTORS_WRITTEN)?
+        .parse()
+        .ok()?;
+    Some(sectors * SECTOR_BYTES)
 }
 
 /// The peak of this process's resident memory, in bytes.

@@ -9,9 +9,7 @@ use std::io::{Error, Result};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use crate::host::{
-    create_dir, processor_micros, resolve, wait_for, written_bytes, Endpoint, PATIENCE,
-};
+use crate::host::{create_dir, processor_micros, resolve, wait_for, Endpoint, PATIENCE};
 use crate::postgres::{Postgres, DEBIAN_BIN};
 use crate::quorate::{Cluster, Topology};
 use crate::real::relay::{Direction, Line, Relay};
@@ -389,17 +387,6 @@ impl System {
         match self.processes.is_empty() {
             true => Ok(None),
             false => processor_micros(&self.processes).map(Some),
-        }
-    }
-
-    /// Bytes that all its server processes have sent to the disk so far.
-    ///
-    /// # Errors
-    /// One of them is gone.
-    pub fn written_bytes(&self) -> Result<Option<f64>> {
-        match self.processes.is_empty() {
-            true => Ok(None),
-            false => written_bytes(&self.processes).map(Some),
         }
     }
 

@@ -1,19 +1,20 @@
 //! Experiment B and pgbench's own scripts: many clients of the real pgbench over TCP.
 //!
 //! Three figures for each system, workload and number of clients: transactions per second as pgbench
-//! counts them, and microseconds of processor time and kilobytes written to the disk that all server
-//! processes spend on one. On a machine where clients and servers share the cores, the second says
-//! why the first is what it is.
+//! counts them, and what all server processes spend on one: microseconds of processor time, and
+//! kilobytes that the disk was given meanwhile. On a machine where clients and servers share the
+//! cores, the second says why the first is what it is.
 //!
 //! Of pgbench's tables, what the runs leave behind is checked at the end.
 
 use std::io::{Error, Result};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::{interleave, Collected, Context};
-use crate::host::{pause, processor_micros_of_children, write_file};
+use crate::host::{pause, processor_micros_of_children, write_file, written_bytes};
 use crate::pgbench::{self, checks, Tables};
 use crate::results::{Better, Check, Experiment};
 use crate::systems::System;
@@ -40,6 +41,9 @@ pub(super) struct Workload {
     builtin: Option<String>,
     #[serde(default)]
     scale: usize,
+    /// Numbers of clients, if not those of the experiment.
+    #[serde(default)]
+    clients: Vec<usize>,
     #[serde(default = "prepared")]
     protocol: String,
 }
@@ -98,7 +102,11 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
         }
         let arguments = workload.arguments(context)?;
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        for clients in &context.extent.clients {
+        let clients = match workload.clients.is_empty() {
+            true => &context.extent.clients,
+            false => &workload.clients,
+        };
+        for clients in clients {
             let group = match clients {
                 1 => format!("{}, 1 client", workload.title),
                 _ => format!("{}, {clients} clients", workload.title),
@@ -109,7 +117,7 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
                 } else {
                     context.extent.seconds
                 };
-                let (done, share) = one(system, *clients, seconds, &arguments)?;
+                let (done, share) = one(system, *clients, seconds, &arguments, &context.dir)?;
                 if is_warm_up {
                     return Ok(());
                 }
@@ -151,7 +159,7 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
         ),
         (
             2,
-            "Written to the disk by all server processes",
+            "Written to the disk meanwhile",
             "kB per transaction",
             Better::Less,
         ),
@@ -176,14 +184,19 @@ struct Done {
 }
 
 /// One run, and the share of the machine's processors that pgbench took.
-fn one(system: &System, clients: usize, seconds: usize, arguments: &[&str]) -> Result<(Done, f64)> {
-    let before = (
-        system.processor_micros()?,
-        system.written_bytes()?,
-        processor_micros_of_children()?,
-    );
+fn one(
+    system: &System,
+    clients: usize,
+    seconds: usize,
+    arguments: &[&str],
+    dir: &Path,
+) -> Result<(Done, f64)> {
+    let processor = system.processor_micros()?;
+    // What runs elsewhere may write elsewhere.
+    let written = || processor.and_then(|_| written_bytes(dir));
+    let before = (written(), processor_micros_of_children()?);
     let run = pgbench::pgbench(system.endpoint(), clients, seconds, arguments)?;
-    let client = processor_micros_of_children()? - before.2;
+    let client = processor_micros_of_children()? - before.1;
     pause(SESSIONS_END);
     let each = |after: Option<f64>, before: Option<f64>| {
         Some((after? - before?) / run.transactions.max(1.0))
@@ -191,8 +204,8 @@ fn one(system: &System, clients: usize, seconds: usize, arguments: &[&str]) -> R
     let cores = crate::host::cores() as f64;
     let done = Done {
         rate: run.rate,
-        processor_micros: each(system.processor_micros()?, before.0),
-        written_kilobytes: each(system.written_bytes()?, before.1).map(|bytes| bytes / 1e3),
+        processor_micros: each(system.processor_micros()?, processor),
+        written_kilobytes: each(written(), before.0).map(|bytes| bytes / 1e3),
     };
     Ok((done, client / 1e6 / seconds as f64 / cores))
 }
