@@ -120,6 +120,8 @@ pub struct Group {
     shared: Shared,
     /// Lease or leadership changed.
     lease_changed: Event,
+    /// Another leader is known, or none, or this node serves as one or does no longer.
+    leadership_changed: Event,
     /// Uncommitted bytes became fewer.
     room: Event,
     /// The group task has something to do.
@@ -133,6 +135,8 @@ pub struct Group {
 struct Shared {
     /// The term in which this node leads and has announced so; 0 for none.
     leading: AtomicU64,
+    /// The leader that is known; 0 for none.
+    leader: AtomicU64,
     /// Until when the lease runs, in nanoseconds; 0 for none.
     lease_until: AtomicU64,
     /// The newest LSN that is wholly applied.
@@ -173,6 +177,15 @@ impl std::fmt::Debug for Group {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Group({} on {})", self.config.group, self.config.node)
     }
+}
+
+/// Who leads, as a node knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leadership {
+    /// The leader that is known.
+    pub leader: Option<NodeId>,
+    /// The term in which this node leads and may serve.
+    pub leading: Option<Term>,
 }
 
 /// A transaction that asks to be committed.
@@ -446,7 +459,24 @@ impl Group {
 
     /// Who leads, if known.
     pub fn leader(&self) -> Option<NodeId> {
-        self.lock().consensus.leader()
+        match self.shared.leader.load(Ordering::SeqCst) {
+            0 => None,
+            node => Some(NodeId(node)),
+        }
+    }
+
+    /// Who leads, and whether this node serves as the leader.
+    pub fn leadership(&self) -> Leadership {
+        Leadership {
+            leader: self.leader(),
+            leading: self.leading(),
+        }
+    }
+
+    /// Ready when leadership is as wanted.
+    pub async fn until_leadership(&self, mut is_wanted: impl FnMut(Leadership) -> bool) {
+        let wanted = || is_wanted(self.leadership()).then_some(());
+        self.leadership_changed.until(wanted).await;
     }
 
     /// The secondary indexes of a table, as of the newest applied position.
@@ -481,6 +511,7 @@ impl Group {
         for event in [
             settings,
             &self.lease_changed,
+            &self.leadership_changed,
             &self.room,
             &self.work,
             &self.log_work,

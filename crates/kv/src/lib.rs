@@ -30,6 +30,6 @@ pub mod write_set;
 pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport, PRIORITY_USUAL};
 pub use directory::Directory;
 pub use engine::KvEngine;
-pub use group::{CommitRequest, Group, Snapshot};
+pub use group::{CommitRequest, Group, Leadership, Snapshot};
 pub use raft::planted;
 pub use record::{Change, RowChange};

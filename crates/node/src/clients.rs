@@ -9,17 +9,17 @@
 //! ```
 //! A session ends with its client, with its node, or with what it holds; not with a leader.
 
-use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::future::{poll_fn, Future};
+use std::pin::pin;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use base::coro::{self, Interrupt};
-use base::env::{sleep, Env, LocalBoxFuture, Reactor, Stream};
-use base::sync::Event;
+use base::env::{sleep, LocalBoxFuture, Reactor, Stream};
 use base::{Error, NodeId};
-use kv::Group;
+use kv::Leadership;
 use pg::auth::Access;
 use pg::handover::{answer_lost, lost_with_leader, InFlight, Resume};
 use pg::startup::{CancelKey, FirstPacket, StartupParameters};
@@ -34,9 +34,6 @@ use crate::wire::{Answer, Purpose};
 
 /// When another node leads, the one that led gets so long to answer what it has in flight.
 const LAST_WORD_MAX: Duration = Duration::from_millis(300);
-
-/// How often it is asked who leads.
-const WATCH_EVERY: Duration = Duration::from_millis(10);
 
 /// Input of a client that waits for a leader is read up to this.
 const WAITING_BYTES_MAX: usize = 64 << 10;
@@ -73,42 +70,6 @@ struct Client {
     number: u64,
     place: Place,
     known: Known,
-}
-
-/// Who leads, as this node knows it; told to those who wait for another.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    leader: AtomicU64,
-    changed: Event,
-}
-
-impl Watch {
-    /// Looks for as long as the node runs.
-    pub(crate) async fn run(self: Arc<Self>, env: Arc<dyn Env>, group: Arc<Group>) {
-        loop {
-            let leader = group.leader().map_or(0, |node| node.0);
-            if self.leader.swap(leader, Ordering::SeqCst) != leader {
-                self.changed.notify_all();
-            }
-            sleep(&*env, WATCH_EVERY).await;
-        }
-    }
-
-    /// Ready when somebody else than this node leads.
-    async fn replaced(&self, node: NodeId, env: &dyn Env, group: &Group) {
-        let another = || {
-            let leader = self.leader.load(Ordering::SeqCst);
-            (leader != 0 && leader != node.0).then_some(())
-        };
-        loop {
-            self.changed.until(another).await;
-            // It looks now and then only.
-            if group.leader().is_some_and(|leader| leader != node) {
-                return;
-            }
-            sleep(env, WATCH_EVERY).await;
-        }
-    }
 }
 
 /// Serves a session that another node has passed on.
@@ -224,7 +185,8 @@ async fn serve_anywhere(node: Arc<Node>, mut client: Client) {
     let mut deadline = node.env.now().after(LEADER_WAIT_MAX);
     let mut is_waited_for = true;
     loop {
-        if node.group.leading().is_some() {
+        let leadership = node.group.leadership();
+        if leadership.leading.is_some() {
             match serve_here(&node, client).await {
                 Some(left) => client = left,
                 None => return,
@@ -254,7 +216,7 @@ async fn serve_anywhere(node: Arc<Node>, mut client: Client) {
             };
             return session::refuse(&mut *client.stream, &*node.env, &error).await;
         }
-        if !wait_a_little(&node, &mut client).await {
+        if !wait_a_little(&node, &mut client, leadership).await {
             return;
         }
     }
@@ -292,9 +254,11 @@ async fn read_here(node: &Arc<Node>, client: Client) {
     session::serve(client.stream, context).await;
 }
 
-/// Waits for a leader, reading meanwhile what the client sends; false when it is gone, or has to go.
-async fn wait_a_little(node: &Node, client: &mut Client) -> bool {
-    let mut timer = sleep(&*node.env, LEADER_LOOK);
+/// Waits until leadership has changed, or for a while, reading meanwhile what the client sends;
+/// false when it is gone, or has to go.
+async fn wait_a_little(node: &Node, client: &mut Client, leadership: Leadership) -> bool {
+    let changed = node.group.until_leadership(|now| now != leadership);
+    let mut waiting = pin!(timeout(&*node.env, LEADER_LOOK, changed));
     let mut buffer = [0; 1_024];
     let is_there = poll_fn(|cx| {
         while client.known.resume.is_some() && client.known.input.len() < WAITING_BYTES_MAX {
@@ -310,7 +274,7 @@ async fn wait_a_little(node: &Node, client: &mut Client) -> bool {
         if interrupt == Poll::Ready(Interrupt::Terminate) {
             return Poll::Ready(false);
         }
-        timer.as_mut().poll(cx).map(|()| true)
+        waiting.as_mut().poll(cx).map(|_| true)
     })
     .await;
     is_there && !client.known.has_said_goodbye()
@@ -436,11 +400,9 @@ async fn reach_leader(node: &Node, client: &Client) -> Option<(NodeId, Box<dyn S
     };
     let hello = node.peers.hello(leader, purpose);
     let member = &node.member_of(leader)?;
-    let replaced = async {
-        while node.group.leader() == Some(leader) {
-            sleep(&*node.env, LEADER_LOOK).await;
-        }
-    };
+    let replaced = node
+        .group
+        .until_leadership(|now| now.leader != Some(leader));
     match either(node.peers.greet(member, &hello), replaced).await {
         Either::First(greeted) => greeted.ok().map(|(there, first)| (leader, there, first)),
         Either::Second(()) => None,
@@ -470,9 +432,9 @@ async fn pass_on(
             });
         }),
         replaced: {
-            let (watch, env) = (node.watch.clone(), node.env.clone());
             let group = node.group.clone();
-            Box::pin(async move { watch.replaced(leader, &*env, &group).await })
+            let is_another = move |now: Leadership| now.leader.is_some_and(|other| other != leader);
+            Box::pin(async move { group.until_leadership(is_another).await })
         },
         pause: Box::new(|| sleep(&*node.env, LAST_WORD_MAX)),
     };

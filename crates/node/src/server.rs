@@ -40,7 +40,7 @@ use sql::session::activity::HbaRule;
 
 use crate::access::{check_exposure, Door, Listening};
 use crate::administration;
-use crate::clients::{self, Watch};
+use crate::clients;
 use crate::config::{buffers_text, NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
 use crate::sessions::{fatal, Files, Sessions};
@@ -75,7 +75,6 @@ pub struct Node {
     pub(crate) standby: Arc<dyn Engine>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) door: Door,
-    pub(crate) watch: Arc<Watch>,
     /// The catalog's first rows are there and settled.
     pub(crate) is_ready: AtomicBool,
     pub(crate) ready: Event,
@@ -205,7 +204,6 @@ impl Node {
             peers: peers.clone(),
             sessions,
             door,
-            watch: Arc::default(),
             is_ready: AtomicBool::new(false),
             ready: Event::new(),
             next_reactor: AtomicUsize::new(0),
@@ -215,10 +213,6 @@ impl Node {
         peers.start(group);
         node.task(Reactor::Group, "accept peers", |node| {
             Box::pin(accept(node, others, welcome_node))
-        });
-        node.task(Reactor::Group, "watch", |node| {
-            let (watch, env, group) = (node.watch.clone(), node.env.clone(), node.group.clone());
-            Box::pin(watch.run(env, group))
         });
         node.task(Reactor::Group, "accept clients", |node| {
             Box::pin(accept(node, clients, clients::welcome))
@@ -567,7 +561,11 @@ async fn prepare_catalog(node: Arc<Node>) {
                 }
             }
         }
-        sleep(&*node.env, LEADER_LOOK).await;
+        let leads = |now: kv::Leadership| now.leading.is_some();
+        match node.group.leading() {
+            Some(_) => sleep(&*node.env, LEADER_LOOK).await,
+            None => node.group.until_leadership(leads).await,
+        }
     }
     node.is_ready.store(true, Ordering::Release);
     node.ready.notify_all();

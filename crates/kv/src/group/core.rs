@@ -341,8 +341,9 @@ impl Group {
         self.env.log(Severity::Info, &message);
         let goes_on = state.role == Role::Leader && core.led == Some(state.term);
         core.pace.hurry();
+        self.shared.leader.store(leader, Ordering::SeqCst);
         if core.led.is_none() || goes_on {
-            return;
+            return self.leadership_changed.notify_all();
         }
         self.shared.leading.store(0, Ordering::SeqCst);
         self.shared.lease_until.store(0, Ordering::SeqCst);
@@ -355,6 +356,7 @@ impl Group {
         self.lag.lock().clear();
         self.observer.leading(None);
         self.lease_changed.notify_all();
+        self.leadership_changed.notify_all();
         self.room.notify_all();
         self.registry.builds().changed.notify_all();
     }
@@ -550,6 +552,7 @@ impl Group {
         self.observer.leading(Some(term));
         self.shared.leading.store(term.0, Ordering::SeqCst);
         self.lease_changed.notify_all();
+        self.leadership_changed.notify_all();
     }
 
     fn announce_lease(&self, core: &Core) {
@@ -593,6 +596,7 @@ impl Group {
         self.shared.failed.store(true, Ordering::SeqCst);
         self.gate.close();
         self.lease_changed.notify_all();
+        self.leadership_changed.notify_all();
         self.room.notify_all();
         self.registry.builds().changed.notify_all();
         self.env

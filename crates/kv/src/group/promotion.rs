@@ -177,6 +177,7 @@ impl Group {
         core.consensus = Consensus::new(config, reader, recovered, self.env.now())?;
         core.consensus.applied(core.applied);
         core.begin_anew();
+        self.shared.leader.store(0, Ordering::SeqCst);
         core.beginning = kept.beginning;
         self.shared.owed.store(0, Ordering::SeqCst);
         self.shared.written.store(0, Ordering::SeqCst);

@@ -191,6 +191,7 @@ impl Group {
             core: Mutex::new(core),
             shared: Shared::default(),
             lease_changed: Event::new(),
+            leadership_changed: Event::new(),
             room: Event::new(),
             work: Event::new(),
             log_work: Event::new(),

@@ -102,27 +102,63 @@ impl<L: LogView> Consensus<L> {
         self.membership.is_voter(self.config.node) && whole && (flushed || !self.is_sole_voter())
     }
 
-    pub(super) fn campaign_now(&mut self) {
+    /// A tick of a replica that does not lead. Ticks count while a promise is kept too, so that
+    /// whoever is due stands as soon as it may.
+    pub(super) fn tick_elections(&mut self, now: Instant) {
+        if let Some(ticks) = &mut self.retry_in {
+            *ticks = ticks.saturating_sub(1);
+        }
+        let raft = &self.raw.raft;
+        let is_out = raft.election_elapsed + 1 >= raft.randomized_election_timeout();
+        let is_due = is_out || self.retry_in == Some(0) || self.is_sole_voter();
+        match is_due {
+            true if self.may_campaign(now) => self.stand(),
+            // It stays due.
+            true => {}
+            false => drop(self.raw.tick()),
+        }
+    }
+
+    /// Stands for election.
+    pub(super) fn stand(&mut self) {
+        self.elections += 1;
+        self.tries += 1;
+        let retry = FIRST_RETRY_TICKS + (self.draw() % FIRST_RETRY_TICKS as u64) as usize;
+        self.retry_in = (self.tries == 1).then_some(retry);
+        self.raw.raft.election_elapsed = 0;
         // Fails only for messages that a peer sent.
         let _ = self.raw.campaign();
+    }
+
+    /// Another number for every try of every replica.
+    fn draw(&self) -> u64 {
+        let numbers = [self.config.node.0, self.term().0, self.elections];
+        let one = |state: u64, number: u64| mix(state ^ number);
+        numbers.into_iter().fold(self.config.seed, one)
     }
 
     /// The library draws timeouts from a generator of its own whenever it resets itself. They are
     /// replaced after every input, before anything looks at them, by a function of the seed and of
     /// what happened.
     pub(super) fn draw_election_timeout(&mut self) {
-        let ticks = self.config.election_ticks() as u64;
-        let mut state = self.config.seed;
-        for number in [self.config.node.0, self.term().0, self.elections] {
-            state = mix(state ^ number);
-        }
-        let timeout = (ticks + state % ticks) as usize;
+        let ticks = self.config.election_ticks();
+        let spread = match self.tries {
+            0 | 1 => ticks.div_ceil(ELECTION_SPREAD_DIVISOR),
+            _ => ticks,
+        };
+        let timeout = ticks + (self.draw() % spread as u64) as usize;
         self.raw.raft.set_randomized_election_timeout(timeout);
     }
 
     // ---- what every input may have changed ----
 
     pub(super) fn settle(&mut self, now: Instant) {
+        if matches!(self.role(), Role::Follower | Role::Leader) {
+            self.retry_in = None;
+            if self.leader().is_some() {
+                self.tries = 0;
+            }
+        }
         self.draw_election_timeout();
         let term = self.term();
         if self.rounds.as_ref().is_some_and(|rounds| {
