@@ -70,7 +70,7 @@ const fn quorate(
 }
 
 /// All kinds.
-pub const KINDS: [Kind; 10] = [
+pub const KINDS: [Kind; 14] = [
     postgres("postgres-alone", "PostgreSQL alone", 0, ""),
     postgres("postgres-async", "PostgreSQL, two asynchronous", 2, ""),
     postgres("postgres-two", "PostgreSQL, one synchronous", 1, "*"),
@@ -86,9 +86,36 @@ pub const KINDS: [Kind; 10] = [
         2,
         "ANY 1 (n2, n3)",
     ),
+    postgres(
+        "postgres-any-two",
+        "PostgreSQL, ANY 2 of 2",
+        2,
+        "ANY 2 (n2, n3)",
+    ),
     quorate("quorate-one", "Quorate, one node", 1, 0, ""),
     quorate("quorate-async", "Quorate, two learners", 1, 2, ""),
     quorate("quorate-two", "Quorate, one synchronous learner", 1, 1, "*"),
+    quorate(
+        "quorate-sync",
+        "Quorate, FIRST 1 of 2 learners",
+        1,
+        2,
+        "FIRST 1 (n2, n3)",
+    ),
+    quorate(
+        "quorate-any",
+        "Quorate, ANY 1 of 2 learners",
+        1,
+        2,
+        "ANY 1 (n2, n3)",
+    ),
+    quorate(
+        "quorate-any-two",
+        "Quorate, ANY 2 of 2 learners",
+        1,
+        2,
+        "ANY 2 (n2, n3)",
+    ),
     quorate("quorate-three", "Quorate, three nodes", 3, 0, ""),
     quorate("quorate-five", "Quorate, five nodes", 5, 0, ""),
 ];

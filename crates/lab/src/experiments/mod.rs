@@ -44,10 +44,14 @@ use crate::systems::{Kind, Site, System};
 pub use live::Live;
 
 /// The files, by the names that `lab run` takes.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     (
         "commit-loop",
         include_str!("../../experiments/commit-loop.toml"),
+    ),
+    (
+        "topologies",
+        include_str!("../../experiments/topologies.toml"),
     ),
     ("clients", include_str!("../../experiments/clients.toml")),
     ("pgbench", include_str!("../../experiments/pgbench.toml")),
