@@ -125,7 +125,7 @@ impl Store {
         let found = found.ok_or_else(|| Error::corrupted(format!("tree {tree} is not there")))?;
         found.set_dropped(Some(lsn));
         self.raise_directory(lsn);
-        writer.history.push_back((lsn, Event::Dropped(tree)));
+        writer.history.push_back(lsn, Event::Dropped(tree));
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Store {
         }
         self.discard_above(&mut writer, to)?;
         while writer.history.back().is_some_and(|(lsn, _)| *lsn > to) {
-            let Some((lsn, event)) = writer.history.pop_back() else {
+            let Some((lsn, event)) = writer.history.pop_back()? else {
                 break;
             };
             match event {
@@ -224,6 +224,10 @@ impl Store {
                 self.remove_page(&mut writer, tree, page)?;
                 continue;
             }
+            if !writer.history.see_to_front(may_block)? {
+                writer.releases_put_off += 1;
+                return Ok(Released::PutOff);
+            }
             let next = writer.history.front();
             let next = next.filter(|(lsn, _)| *lsn <= horizon);
             if next.is_none() && !writer.ripe.is_empty() {
@@ -259,7 +263,7 @@ impl Store {
                 previous,
                 deleted,
             } => {
-                self.forget(writer, previous);
+                self.forget(writer, previous)?;
                 if let Some(tree) = self.tree(tree).filter(|_| deleted) {
                     self.release_tombstone(writer, lsn, &tree, &key)?;
                 }
@@ -300,7 +304,7 @@ impl Store {
         if writer.releases_put_off % RELEASES_PER_LOOK != 1 {
             return Ok(());
         }
-        for (_, event) in writer.history.iter().take(RELEASES_AHEAD) {
+        for (_, event) in writer.history.oldest().take(RELEASES_AHEAD) {
             if let Some(missing) = self.missing_leaf(event)? {
                 self.prefetch(missing);
             }
@@ -344,7 +348,7 @@ impl Store {
     fn make_tree(&self, writer: &mut Writer, lsn: Lsn, id: TreeId) -> Result<Arc<Tree>> {
         let tree = self.plant_tree(writer, id, lsn, lsn)?;
         self.raise_directory(lsn);
-        writer.history.push_back((lsn, Event::Created(id)));
+        writer.history.push_back(lsn, Event::Created(id));
         Ok(tree)
     }
 
@@ -453,11 +457,7 @@ impl Store {
         if let Value::Overflow { first, len } = old.value {
             self.retire_long(writer, first, len);
         }
-        let previous = self.pager.undo.put(Version {
-            lsn: old.lsn,
-            value: OwnedValue::of(old.value),
-            previous: old.undo,
-        });
+        let previous = self.pager.undo.put(old.lsn, old.value, old.undo);
         writer.note(new.lsn, tree, new.key, previous, deleted);
         Ok(previous)
     }
@@ -519,7 +519,7 @@ impl Store {
             };
             let cell = page.leaf_cell(slot);
             let (old_value, undo) = (OwnedValue::of(cell.value), cell.undo);
-            match self.pager.undo.with(undo, Version::clone) {
+            match self.pager.undo.read(undo)? {
                 None => {
                     self.touch(writer, &mut page);
                     page.remove(slot);
@@ -532,7 +532,7 @@ impl Store {
                     // Nobody would come again to let go of the tombstone.
                     self.touch(writer, &mut page);
                     page.remove(slot);
-                    self.pager.undo.take(undo);
+                    self.pager.undo.remove(undo);
                 }
                 Some(version) => {
                     let restored = LeafCell {
@@ -548,7 +548,7 @@ impl Store {
                     }
                     self.touch(writer, &mut page);
                     page.replace_leaf(slot, restored);
-                    self.pager.undo.take(undo);
+                    self.pager.undo.remove(undo);
                     if let OwnedValue::Overflow { first, len } = version.value {
                         self.restore_long(writer, first, len);
                     }
@@ -593,13 +593,14 @@ impl Store {
     }
 
     /// Gives a version and all before it back.
-    pub(crate) fn forget(&self, writer: &mut Writer, mut at: UndoId) {
-        while let Some(version) = self.pager.undo.take(at) {
-            if let OwnedValue::Overflow { first, len } = version.value {
+    pub(crate) fn forget(&self, writer: &mut Writer, mut at: UndoId) -> Result<()> {
+        while let Some((value, previous)) = self.pager.undo.release(at)? {
+            if let OwnedValue::Overflow { first, len } = value {
                 self.free_long(writer, first, len);
             }
-            at = version.previous;
+            at = previous;
         }
+        Ok(())
     }
 
     /// Gives the leaf of a key back if it is empty.
@@ -647,7 +648,7 @@ impl Store {
                 if let Value::Overflow { first, len } = value {
                     self.free_long(writer, first, len);
                 }
-                self.forget(writer, undo);
+                self.forget(writer, undo)?;
             }
         } else {
             let children = (0..=page.count()).map(|index| (tree, page.child(index)));
@@ -751,7 +752,7 @@ fn note_deleted(writer: &mut Writer, at: Lsn, in_tree: TreeId, of_key: &[u8]) {
     if let Some(notes) = &mut writer.notes {
         return notes.add(in_tree, of_key, UndoId::NONE, true);
     }
-    let events = writer.history.iter_mut().rev();
+    let events = writer.history.newest_mut();
     for (_, event) in events.take_while(|(lsn, _)| *lsn == at) {
         match event {
             Event::Change {

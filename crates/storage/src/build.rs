@@ -89,7 +89,7 @@ impl Store {
         let built = built.ok_or_else(|| Error::corrupted(format!("tree {tree} is not built")))?;
         built.adopt(lsn);
         self.raise_directory(lsn);
-        writer.history.push_back((lsn, Event::Created(tree)));
+        writer.history.push_back(lsn, Event::Created(tree));
         Ok(())
     }
 

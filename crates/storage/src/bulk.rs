@@ -298,7 +298,7 @@ impl Writer {
             previous,
             deleted,
         };
-        self.history.push_back((lsn, event));
+        self.history.push_back(lsn, event);
     }
 }
 
@@ -321,7 +321,7 @@ impl Store {
             if let Some(bulk) = known.bulks.get_mut(&txn) {
                 bulk.notes.push_back((lsn, notes));
             }
-            writer.history.push_back((lsn, Event::Chunk(txn)));
+            writer.history.push_back(lsn, Event::Chunk(txn));
         }
         result
     }
@@ -380,7 +380,7 @@ impl Store {
         if !bulk.made.is_empty() {
             self.raise_directory(lsn);
         }
-        writer.history.push_back((lsn, Event::Decided(txn)));
+        writer.history.push_back(lsn, Event::Decided(txn));
         Ok(())
     }
 
@@ -467,8 +467,9 @@ impl Store {
     /// Takes back what a chunk has changed, newest first, except what is gone already.
     fn undo_chunk(&self, writer: &mut Writer, lsn: Lsn, notes: &Notes) -> Result<()> {
         for note in notes.read()?.iter().rev() {
-            if let Some(tree) = self.tree(note.tree) {
-                self.undo_if_there(writer, lsn, &tree, &note.key)?;
+            match self.tree(note.tree) {
+                Some(tree) => drop(self.undo_if_there(writer, lsn, &tree, &note.key)?),
+                None => self.forget(writer, note.previous)?,
             }
         }
         Ok(())
@@ -523,7 +524,7 @@ impl Store {
                 return Ok(1);
             }
             for note in notes.read()? {
-                self.forget(writer, note.previous);
+                self.forget(writer, note.previous)?;
                 if let Some(tree) = self.tree(note.tree).filter(|_| note.deleted) {
                     self.release_tombstone(writer, lsn, &tree, &note.key)?;
                 }

@@ -48,6 +48,9 @@ const BATCH_PAGES: usize = 32;
 /// up those of the log meanwhile.
 const SYNC_BATCHES: usize = 8;
 
+/// Pages that one checkpoint moves to the front of the file.
+const MOVED_PAGES_MAX: usize = 4_096;
+
 /// How long a checkpoint pauses between batches, so that it delays nobody's fsync for long.
 const BATCH_PAUSE: Duration = Duration::from_micros(500);
 
@@ -240,6 +243,8 @@ impl Store {
         self.published_lsn
             .store(superblock.lsn.0, Ordering::Release);
         self.pager.file.free_published(free);
+        drop(published);
+        self.pager.file.trim()?;
         Ok(true)
     }
 
@@ -362,6 +367,9 @@ impl Store {
             }
             env::sleep(&*self.env, BATCH_PAUSE).await;
         }
+        if !self.move_far_pages(epoch).await? {
+            return Ok(false);
+        }
         let Some(written) = self.write_record(epoch)? else {
             return Ok(false);
         };
@@ -377,6 +385,37 @@ impl Store {
             self.pager.file.free_unpublished(blocks);
         }
         Ok(done.is_some())
+    }
+
+    /// Has some pages that have not changed moved from the end of the file to its front, if much of
+    /// it is free, so that its end can be given back.
+    async fn move_far_pages(&self, epoch: u64) -> Result<bool> {
+        let far = self.pager.file.far_pages(MOVED_PAGES_MAX);
+        for batch in far.chunks(BATCH_PAGES) {
+            let wanted = self.with_checkpoint(epoch, |checkpoint| {
+                let mut batch = batch.to_vec();
+                batch.retain(|(id, _)| !checkpoint.has(*id));
+                batch
+            });
+            let Some(wanted) = wanted else {
+                return Ok(false);
+            };
+            let locations = self.pager.file.allocate(wanted.len())?;
+            let mut moved = Vec::with_capacity(wanted.len());
+            for ((id, block), location) in wanted.iter().zip(&locations) {
+                let page = self.pager.file.read_block(*block, u64::from(id.0))?;
+                self.pager.file.write(&[(*location, page.bytes())])?;
+                let (location, crc) = (*location, block.crc);
+                moved.push((*id, BlockRef { location, crc }));
+            }
+            let noted = self.with_checkpoint(epoch, |checkpoint| checkpoint.moved.extend(moved));
+            if noted.is_none() {
+                self.pager.file.free_unpublished(locations);
+                return Ok(false);
+            }
+            env::sleep(&*self.env, BATCH_PAUSE).await;
+        }
+        Ok(true)
     }
 
     /// The next pages to write, as of the checkpoint's LSN.
@@ -538,6 +577,11 @@ impl Checkpoint {
             self.in_flight.push(id);
         }
         taken
+    }
+
+    /// Whether it has written a page, or must not have it.
+    fn has(&self, id: PageId) -> bool {
+        self.moved.contains_key(&id) || self.freed.contains(&id)
     }
 
     /// All pages that it has written or would have.

@@ -27,6 +27,18 @@ pub(crate) const MAP_ENTRIES: usize = PAGE_CONTENT / 8;
 /// The file grows by so many blocks at a time.
 const GROW_BLOCKS: u32 = 128;
 
+/// The file keeps one block in so many more than the last cycles have needed.
+const KEPT_SHARE: u32 = 32;
+
+/// Pages move to the front when the file has one block in so many more than were needed.
+const FAR_SHARE: u32 = 4;
+
+/// Blocks that are given back to the file system at one time, so that it is not busy for long.
+const TRIMMED_BLOCKS_MAX: u32 = 32_768;
+
+/// Cycles between two superblocks by which is known how many blocks are needed.
+const CYCLES: usize = 3;
+
 /// The file's name in its directory.
 pub(crate) fn name(dir: &str) -> String {
     format!("{dir}/store")
@@ -49,6 +61,20 @@ struct Blocks {
     pins: usize,
     /// Blocks that are free once nobody reads.
     deferred: Vec<u32>,
+    /// How many blocks were in use at one time, at most, in this cycle and those before it.
+    peaks: [u32; CYCLES],
+}
+
+impl Blocks {
+    fn note_used(&mut self) {
+        let used = self.end - self.free.len() as u32;
+        self.peaks[0] = self.peaks[0].max(used);
+    }
+
+    /// How many blocks the last cycles have needed.
+    fn needed(&self) -> u32 {
+        self.peaks.iter().copied().max().unwrap_or_default()
+    }
 }
 
 /// The checkpoint that the file is opened at.
@@ -278,7 +304,68 @@ impl StoreFile {
             };
             taken.push(block);
         }
+        blocks.note_used();
         Ok(taken)
+    }
+
+    /// Ends a cycle between two superblocks: gives the end of the file back where it is free and
+    /// the last cycles have not needed so much. Only once a superblock is durable that does not
+    /// lead there.
+    ///
+    /// # Errors
+    /// 58030, fatal for the node.
+    pub(crate) fn trim(&self) -> Result<()> {
+        let mut blocks = self.blocks.lock();
+        while blocks.end > SUPERBLOCKS && blocks.free.last() == Some(&(blocks.end - 1)) {
+            blocks.free.pop_last();
+            blocks.end -= 1;
+        }
+        let needed = blocks.needed();
+        blocks.peaks.rotate_right(1);
+        blocks.peaks[0] = 0;
+        blocks.note_used();
+        let kept = blocks.end.max(needed);
+        let kept = kept.saturating_add(GROW_BLOCKS.max(kept / KEPT_SHARE));
+        if blocks.reserved > kept.saturating_add(GROW_BLOCKS) {
+            let reserved = kept.max(blocks.reserved.saturating_sub(TRIMMED_BLOCKS_MAX));
+            self.file
+                .set_len(u64::from(reserved) * PAGE_BYTES as u64)
+                .map_err(|e| Error::io(format_args!("truncate \"{}\"", self.path), e))?;
+            blocks.reserved = reserved;
+        }
+        Ok(())
+    }
+
+    /// Pages that lie so far behind that the file would be much shorter without them, the last
+    /// ones first.
+    pub(crate) fn far_pages(&self, most: usize) -> Vec<(PageId, BlockRef)> {
+        let needed = {
+            let blocks = self.blocks.lock();
+            let needed = blocks.needed();
+            let enough = needed.saturating_add(GROW_BLOCKS.max(needed / FAR_SHARE));
+            if blocks.pins > 0 || blocks.end <= enough {
+                return Vec::new();
+            }
+            needed
+        };
+        let map = self.map.read();
+        let pages = map.iter().enumerate();
+        let far = pages.filter(|(_, block)| block.location >= needed);
+        let mut far: Vec<(PageId, BlockRef)> =
+            far.map(|(id, block)| (PageId(id as u32), *block)).collect();
+        drop(map);
+        far.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.location));
+        far.truncate(most);
+        far
+    }
+
+    /// Bytes of the file, and how many of them are free.
+    pub(crate) fn space(&self) -> (u64, u64) {
+        let blocks = self.blocks.lock();
+        let unused = u64::from(blocks.reserved - blocks.end.min(blocks.reserved));
+        let free = blocks.free.len() as u64 + unused;
+        let bytes = |blocks: u64| blocks * PAGE_BYTES as u64;
+        (bytes(u64::from(blocks.reserved)), bytes(free))
     }
 
     /// Blocks that hold something, superblocks included.
@@ -455,6 +542,7 @@ impl StoreFile {
             next = block + 1;
         }
         blocks.end = next;
+        blocks.note_used();
         Ok(())
     }
 

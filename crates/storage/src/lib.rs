@@ -19,9 +19,6 @@
 //! ```
 //!
 //! Both belong to one group of one cluster ([`Owner`]); files of another are refused.
-//!
-//! # What it leaves out
-//! The undo store does not spill; its interface does not assume that.
 
 mod apply;
 mod build;
@@ -56,6 +53,7 @@ pub use reading::{Missing, Visiting};
 pub use scratch::{Run, Scratch};
 pub use store::{Change, Read, Scanned, Store, StoreOptions};
 pub use tree::{SCAN_BYTES_MAX, SCAN_LEAVES_MAX};
+pub use undo::UndoStats;
 
 use base::Lsn;
 

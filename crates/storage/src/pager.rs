@@ -50,15 +50,18 @@ use base::{coro, Error, ErrorClass, Lsn, Result, SqlState};
 
 use crate::cache::{PageCache, PageRead, PageWrite, Touch, Visit, Word};
 use crate::file::StoreFile;
-use crate::page::{Page, PageId};
+use crate::page::{Page, PageId, PAGE_BYTES};
 use crate::superblock::BlockRef;
-use crate::undo::UndoStore;
+use crate::undo::{UndoId, UndoStore};
 
 /// Pages that leave at one time, and whose blocks are written together.
 const BATCH_PAGES: usize = 32;
 
 /// Pages that leave at one time when somebody waits for room.
 const FOREGROUND_PAGES: usize = 4;
+
+/// One of so many parts of the room for pages may be taken by old versions of rows.
+pub(crate) const UNDO_SHARE: usize = 8;
 
 /// Pages that are looked at under one latch when a checkpoint is published.
 const PLACES_PER_TURN: usize = 256;
@@ -73,6 +76,8 @@ pub(crate) struct Miss {
     pub(crate) needed: Vec<(PageId, Word)>,
     /// What he will need soon.
     pub(crate) ahead: Vec<(PageId, Word)>,
+    /// Versions in the spill file that he needs, or those before them that are shown at an LSN.
+    pub(crate) versions: Vec<(UndoId, Lsn)>,
     pub(crate) touch: Touch,
 }
 
@@ -92,7 +97,17 @@ impl Miss {
         Miss {
             needed: vec![(id, word)],
             ahead: Vec::new(),
+            versions: Vec::new(),
             touch,
+        }
+    }
+
+    pub(crate) fn of_versions(versions: Vec<(UndoId, Lsn)>) -> Miss {
+        Miss {
+            needed: Vec::new(),
+            ahead: Vec::new(),
+            versions,
+            touch: Touch::Scan,
         }
     }
 }
@@ -148,6 +163,15 @@ struct Wait {
     done: Event,
 }
 
+impl Wait {
+    /// One of the things that are waited for is there.
+    fn arrive(&self) {
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.done.notify_all();
+        }
+    }
+}
+
 struct Request {
     id: PageId,
     word: Word,
@@ -196,7 +220,7 @@ pub(crate) struct Pager {
     env: Arc<dyn Env>,
     pub(crate) cache: PageCache,
     pub(crate) file: StoreFile,
-    pub(crate) undo: UndoStore,
+    pub(crate) undo: Arc<UndoStore>,
     limit: usize,
     /// How many pages there are.
     pages: AtomicUsize,
@@ -218,14 +242,19 @@ impl std::fmt::Debug for Pager {
 }
 
 impl Pager {
-    pub(crate) fn new(env: Arc<dyn Env>, file: StoreFile, limit: usize) -> Pager {
+    pub(crate) fn new(
+        env: Arc<dyn Env>,
+        file: StoreFile,
+        undo: Arc<UndoStore>,
+        limit: usize,
+    ) -> Pager {
         let mapped = file.map().iter().filter(|b| b.location != 0).count();
         Pager {
             env,
             pages: AtomicUsize::new(mapped),
             cache: PageCache::new(),
             file,
-            undo: UndoStore::default(),
+            undo,
             limit: limit.max(CACHE_PAGES_MIN),
             clean_epoch: AtomicU64::new(0),
             places: Mutex::default(),
@@ -241,13 +270,19 @@ impl Pager {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CacheStats {
             resident: self.cache.resident(),
-            limit: self.limit,
+            limit: self.limit(),
             reads: count(&self.counters.reads),
             evictions: count(&self.counters.evictions),
             writes: count(&self.counters.writes),
             stalls: count(&self.counters.stalls),
             away: self.places.lock().away.len(),
         }
+    }
+
+    /// As many pages as should be in memory at most: old versions take some of the room.
+    fn limit(&self) -> usize {
+        let undo = self.undo.memory() / PAGE_BYTES;
+        self.limit - undo.min(self.limit / UNDO_SHARE)
     }
 
     /// Pages that are away, and how.
@@ -286,7 +321,7 @@ impl Pager {
     /// Adds a page that nobody has seen yet.
     pub(crate) fn insert(self: &Arc<Self>, id: PageId, page: Page) -> Result<()> {
         // The one writer does not wait for others' pages to be written, unless there are too many.
-        if self.cache.resident() < self.limit + self.excess() {
+        if self.cache.resident() < self.limit() + self.excess() {
             self.evict_beside_if_full();
         } else {
             self.make_room()?;
@@ -429,13 +464,17 @@ impl Pager {
         for (id, word) in miss.needed {
             self.load_here(id, word, miss.touch)?;
         }
+        // What is needed first comes last, so that it is still there when the others have come.
+        for (id, at) in miss.versions.into_iter().rev() {
+            self.undo.recall(id, at)?;
+        }
         Ok(())
     }
 
     /// As [`Pager::fetch`], for a task.
     pub(crate) async fn fetched(self: &Arc<Self>, miss: Miss) -> Result<()> {
         let wait = Arc::new(Wait {
-            left: AtomicUsize::new(miss.needed.len()),
+            left: AtomicUsize::new(miss.needed.len() + usize::from(!miss.versions.is_empty())),
             ..Wait::default()
         });
         {
@@ -444,6 +483,9 @@ impl Pager {
                 self.request(&mut requests, *id, *word, miss.touch, Some(&wait));
             }
         }
+        if !miss.versions.is_empty() {
+            self.recall_beside(miss.versions, &wait);
+        }
         self.prefetch(&miss.ahead, miss.touch);
         let left = || (wait.left.load(Ordering::SeqCst) == 0).then_some(());
         wait.done.until(left).await;
@@ -451,10 +493,38 @@ impl Pager {
         error.map_or(Ok(()), Err)
     }
 
+    /// Has versions recalled from the spill file by a task.
+    fn recall_beside(self: &Arc<Self>, versions: Vec<(UndoId, Lsn)>, wait: &Arc<Wait>) {
+        let (this, wait) = (self.clone(), wait.clone());
+        let reactor = Reactor::Pages(versions[0].0 .0 as usize / PAGE_BYTES % PAGE_REACTORS);
+        let task = move || -> LocalBoxFuture<'static, ()> {
+            Box::pin(async move {
+                for (id, at) in versions.into_iter().rev() {
+                    let result = this.undo.recall(id, at);
+                    if this.tell(&wait, result.as_ref().err()) {
+                        break;
+                    }
+                }
+                wait.arrive();
+            })
+        };
+        self.env.spawn(reactor, "version reader", Box::new(task));
+    }
+
+    /// Notes what went wrong for somebody who waits; true if something did.
+    fn tell(&self, wait: &Wait, error: Option<&Error>) -> bool {
+        let Some(error) = error else { return false };
+        if error.class() == ErrorClass::Node {
+            self.env.stop_node(&error.to_string());
+        }
+        wait.error.lock().get_or_insert_with(|| error.clone());
+        true
+    }
+
     /// Has pages read that will be needed soon.
     pub(crate) fn prefetch(self: &Arc<Self>, pages: &[(PageId, Word)], touch: Touch) {
         // What comes early must not drive out what is needed now.
-        let room = self.limit / 8;
+        let room = self.limit() / 8;
         let mut requests = self.requests.lock();
         for (id, word) in pages.iter().take(room) {
             if requests.by_page.len() < room.max(PAGE_REACTORS) {
@@ -505,9 +575,7 @@ impl Pager {
                 if let Err(error) = &result {
                     wait.error.lock().get_or_insert_with(|| error.clone());
                 }
-                if wait.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-                    wait.done.notify_all();
-                }
+                wait.arrive();
             }
             yield_once().await;
         }
@@ -526,7 +594,7 @@ impl Pager {
 }
 
 /// Gives others their turn.
-async fn yield_once() {
+pub(crate) async fn yield_once() {
     let mut yielded = false;
     std::future::poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
         true => std::task::Poll::Ready(()),
@@ -557,35 +625,35 @@ enum Fate {
 impl Pager {
     /// Pages fewer than the limit that the task in the background keeps.
     fn reserve(&self) -> usize {
-        (self.limit / 32).clamp(1, 4 * BATCH_PAGES)
+        (self.limit() / 32).clamp(1, 4 * BATCH_PAGES)
     }
 
     /// Sees to it that there is room for one more page.
     fn make_room(self: &Arc<Self>) -> Result<()> {
         let resident = self.cache.resident();
         self.evict_beside_if_full();
-        if resident < self.limit {
+        if resident < self.limit() {
             return Ok(());
         }
         // Somebody else is at it: a few more than the limit do no harm.
         let mut clock = match self.clock.try_lock() {
             Some(clock) => clock,
-            None if resident < self.limit + self.excess() => return Ok(()),
+            None if resident < self.limit() + self.excess() => return Ok(()),
             None => self.clock.lock(),
         };
-        let want = (resident - self.limit + FOREGROUND_PAGES).min(BATCH_PAGES);
+        let want = (resident.saturating_sub(self.limit()) + FOREGROUND_PAGES).min(BATCH_PAGES);
         self.evict(&mut clock, want)?;
         Ok(())
     }
 
     /// Pages above the limit that may be there for a moment.
     fn excess(&self) -> usize {
-        self.limit / 8 + BATCH_PAGES
+        self.limit() / 8 + BATCH_PAGES
     }
 
     /// Has room made by a task, if there is little and none is at it.
     fn evict_beside_if_full(self: &Arc<Self>) {
-        if self.cache.resident() + self.reserve() / 2 < self.limit
+        if self.cache.resident() + self.reserve() / 2 < self.limit()
             || self.evicting.swap(true, Ordering::AcqRel)
         {
             return;
@@ -598,7 +666,7 @@ impl Pager {
 
     async fn keep_room(self: Arc<Self>) {
         loop {
-            let most = self.limit - self.reserve();
+            let most = self.limit() - self.reserve();
             let want = self.cache.resident().saturating_sub(most);
             let left = match want {
                 0 => Ok(0),
@@ -642,7 +710,7 @@ impl Pager {
         let mut chosen = Vec::with_capacity(count);
         {
             let mut cold = self.cold.lock();
-            let mut tries = cold.len().saturating_sub(self.limit / 8).min(2 * count);
+            let mut tries = cold.len().saturating_sub(self.limit() / 8).min(2 * count);
             while chosen.len() < count && tries > 0 {
                 tries -= 1;
                 let Some((frame, id)) = cold.pop_front() else {

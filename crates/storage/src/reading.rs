@@ -70,7 +70,7 @@ impl Store {
                     Err(Stop::Error(error)) => return Err(error),
                     Err(Stop::Miss(miss)) => match &mut missing {
                         None => missing = Some(miss),
-                        Some(all) if all.needed.contains(&miss.needed[0]) => {}
+                        Some(all) if miss.needed.iter().all(|n| all.needed.contains(n)) => {}
                         Some(all) => all.needed.extend(miss.needed),
                     },
                 }

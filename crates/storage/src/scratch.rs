@@ -22,8 +22,8 @@
 //! - Runs do not overlap; free space is in as few pieces as can be.
 //! - A full disk is 53100 for whoever writes, and changes nothing.
 //!
-//! # What it leaves out
-//! The file never becomes shorter while it is open; what is free in it is used again.
+//! - The file becomes shorter when somebody asks for that ([`Scratch::trim`]) and much at its end
+//!   is free; all of it goes when there is no run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +41,9 @@ const GRAIN: u64 = 4_096;
 /// The file grows by at least so many bytes at a time.
 const GROW_BYTES: u64 = 1 << 20;
 
+/// So much at the end of the file may be free while there are runs.
+const FREE_END_MAX: u64 = 64 << 20;
+
 /// A file of runs.
 pub struct Scratch {
     disk: Arc<dyn Disk>,
@@ -54,6 +57,8 @@ struct Space {
     file: Option<Arc<dyn File>>,
     /// Free pieces: where each begins, and its bytes.
     free: BTreeMap<u64, u64>,
+    /// Bytes that runs take.
+    used: u64,
     /// No run lies here or above.
     end: u64,
     /// What the file has space for.
@@ -82,6 +87,7 @@ impl Space {
     }
 
     fn give_back(&mut self, mut start: u64, mut bytes: u64) {
+        self.used -= bytes;
         if let Some(behind) = self.free.remove(&(start + bytes)) {
             bytes += behind;
         }
@@ -156,6 +162,7 @@ impl Scratch {
             }
         };
         if let Some(start) = space.take(bytes) {
+            space.used += bytes;
             return Ok((file, start));
         }
         let needed = space.end + bytes;
@@ -166,13 +173,37 @@ impl Scratch {
             space.reserved = reserved;
         }
         let start = std::mem::replace(&mut space.end, needed);
+        space.used += bytes;
         Ok((file, start))
     }
 
     /// Bytes that runs take now.
     pub fn used(&self) -> u64 {
-        let space = self.space.lock();
-        space.end - space.free.values().sum::<u64>()
+        self.space.lock().used
+    }
+
+    /// Bytes that the file takes.
+    pub fn file_bytes(&self) -> u64 {
+        self.space.lock().reserved
+    }
+
+    /// Gives the end of the file back if it is free. It may block on the disk.
+    ///
+    /// # Errors
+    /// 58030.
+    pub fn trim(&self) -> Result<()> {
+        let mut space = self.space.lock();
+        let wanted = space.end.next_multiple_of(GROW_BYTES);
+        let free = space.reserved.saturating_sub(wanted);
+        if free == 0 || wanted > 0 && free < FREE_END_MAX {
+            return Ok(());
+        }
+        if let Some(file) = &space.file {
+            file.set_len(wanted)
+                .map_err(|e| Error::io(format_args!("truncate \"{}\"", self.path), e))?;
+            space.reserved = wanted;
+        }
+        Ok(())
     }
 }
 
@@ -221,6 +252,24 @@ impl Run {
     }
 }
 
+impl Run {
+    /// Reads a part. Its checksum is the caller's affair. Blocks on the disk: hold no latch.
+    ///
+    /// # Errors
+    /// 58030, fatal for the node.
+    pub(crate) fn read_part(&self, offset: usize, out: &mut [u8]) -> Result<()> {
+        let end = offset + out.len();
+        assert!(
+            end <= self.len,
+            "a part up to {end} of a run of {}",
+            self.len
+        );
+        self.file
+            .read_at(out, self.start + offset as u64)
+            .map_err(|e| Error::io(format_args!("read \"{}\"", self.scratch.path), e))
+    }
+}
+
 impl Drop for Run {
     fn drop(&mut self) {
         let bytes = (self.len as u64).next_multiple_of(GRAIN);
@@ -255,6 +304,13 @@ mod tests {
         runs.clear();
         assert_eq!(scratch.used(), 0);
         assert_eq!(scratch.space.lock().end, 0);
+        assert!(scratch.file_bytes() > 0);
+        scratch.trim().unwrap();
+        assert_eq!((scratch.file_bytes(), env.disk.files()[0].1.len()), (0, 0));
+        let run = scratch.write(b"again").unwrap();
+        let mut found = Vec::new();
+        run.read(&mut found).unwrap();
+        assert_eq!(found, b"again");
     }
 
     #[test]

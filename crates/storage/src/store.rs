@@ -44,11 +44,14 @@ use crate::bulk::{Bulks, Notes};
 use crate::checkpoint::Checkpoint;
 use crate::file::Published;
 use crate::page::{PageId, PAGE_BYTES};
+use crate::pager::UNDO_SHARE;
 use crate::pager::{CacheStats, Pager};
 use crate::pages::FreePages;
+use crate::scratch::Scratch;
 use crate::split::Step;
 use crate::tree::Tree;
-use crate::undo::UndoId;
+use crate::undo::history::History;
+use crate::undo::{UndoId, UndoStats, UndoStore};
 use crate::{CheckpointInfo, Owner};
 
 /// How a store is kept.
@@ -56,7 +59,8 @@ use crate::{CheckpointInfo, Owner};
 pub struct StoreOptions {
     /// Whose store it is.
     pub owner: Owner,
-    /// Bytes of pages in memory, at most; see [`crate::CACHE_PAGES_MIN`].
+    /// Bytes in memory, at most, of pages (see [`crate::CACHE_PAGES_MIN`]) and old versions of
+    /// rows; these take an eighth of it at most, and the rest of them goes to a spill file.
     pub cache_bytes: u64,
 }
 
@@ -121,7 +125,7 @@ pub(crate) enum Event {
 #[derive(Debug)]
 pub(crate) struct Writer {
     /// Events in the order in which they happened.
-    pub(crate) history: VecDeque<(Lsn, Event)>,
+    pub(crate) history: History,
     /// Nothing at or below this is taken back.
     pub(crate) released: Lsn,
     /// Pages changed since the last checkpoint began.
@@ -160,7 +164,7 @@ pub struct Store {
     /// The LSN of the published checkpoint.
     pub(crate) published_lsn: AtomicU64,
     pub(crate) writer: Mutex<Writer>,
-    pub(crate) bulks: Bulks,
+    pub(crate) bulks: Arc<Bulks>,
     /// The checkpoint that is being written. Its latch comes after those of pages.
     pub(crate) checkpoint: Mutex<Option<Checkpoint>>,
     pub(crate) published: Mutex<Published>,
@@ -192,14 +196,22 @@ impl Store {
         let free_pages = FreePages::of(opened.file.free_pages(record.next_page));
         let cache_pages = options.cache_bytes / PAGE_BYTES as u64;
         let cache_pages = usize::try_from(cache_pages).unwrap_or(usize::MAX);
+        let bulks: Arc<Bulks> = Arc::default();
+        let undo = UndoStore::new(
+            env.clone(),
+            Scratch::open(&disk, &format!("{dir}/undo.scratch"))?,
+            bulks.clone(),
+            usize::try_from(options.cache_bytes).unwrap_or(usize::MAX) / UNDO_SHARE,
+        );
+        let history = History::new(undo.clone());
         let store = Store {
-            pager: Arc::new(Pager::new(env.clone(), opened.file, cache_pages)),
+            pager: Arc::new(Pager::new(env.clone(), opened.file, undo, cache_pages)),
             trees: RwLock::default(),
             directory: AtomicU64::new(lsn.0),
             applied: AtomicU64::new(lsn.0),
             published_lsn: AtomicU64::new(lsn.0),
             writer: Mutex::new(Writer {
-                history: VecDeque::new(),
+                history,
                 released: lsn,
                 dirty: HashSet::default(),
                 freed: HashSet::default(),
@@ -213,7 +225,7 @@ impl Store {
                 ripe: VecDeque::new(),
             }),
             checkpoint: Mutex::new(None),
-            bulks: Bulks::default(),
+            bulks,
             published: Mutex::new(opened.published),
             dir: dir.to_owned(),
             owner,
@@ -224,14 +236,14 @@ impl Store {
             for tree in &record.trees {
                 let dropped = tree.dropped.then_some(lsn);
                 if tree.dropped {
-                    writer.history.push_back((lsn, Event::Dropped(tree.id)));
+                    writer.history.push_back(lsn, Event::Dropped(tree.id));
                 }
                 let tree = Arc::new(Tree::new(tree.id, tree.root, tree.created, dropped));
                 store.trees.write().insert(tree.id, tree);
             }
             for (tree, key) in record.vacant {
                 let event = Event::Vacant(tree, key.into());
-                writer.history.push_back((lsn, event));
+                writer.history.push_back(lsn, event);
             }
         }
         Ok(Arc::new(store))
@@ -265,6 +277,23 @@ impl Store {
     /// Versions that are not the newest of their row.
     pub fn old_versions(&self) -> usize {
         self.pager.undo.len()
+    }
+
+    /// How much the undo store holds.
+    pub fn undo_stats(&self) -> UndoStats {
+        self.pager.undo.stats()
+    }
+
+    /// Bytes of the store's file, and how many of them are free.
+    pub fn file_space(&self) -> (u64, u64) {
+        self.pager.file.space()
+    }
+
+    /// Tells which snapshots there are, in order: what lies between two of them need not be kept.
+    /// None that is taken from now on is below `committed`, and nothing at or below that will be
+    /// taken back.
+    pub fn set_needed(&self, snapshots: impl Iterator<Item = Lsn>, committed: Lsn) {
+        self.pager.undo.set_needed(snapshots, committed);
     }
 
     /// Whether there is a tree of that id, dropped or not.

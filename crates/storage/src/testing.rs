@@ -91,6 +91,44 @@ struct MemFile {
 struct Faults {
     /// Syncs until one fails; 0 is never.
     syncs_to_failure: AtomicU64,
+    /// Syncs so far.
+    syncs: AtomicU64,
+    /// Changes of files and names so far.
+    changes: AtomicU64,
+    /// At this change the power fails; 0 is never.
+    power_off_at: AtomicU64,
+    /// How often space was asked for.
+    growths: AtomicU64,
+    /// From this time on there is none; 0 is never.
+    full_at: AtomicU64,
+}
+
+impl Faults {
+    fn change(&self) -> io::Result<()> {
+        let count = self.changes.fetch_add(1, Ordering::Relaxed) + 1;
+        let end = self.power_off_at.load(Ordering::Relaxed);
+        match end > 0 && count >= end {
+            true => Err(io::Error::other("the power is off")),
+            false => Ok(()),
+        }
+    }
+
+    fn grow(&self) -> io::Result<()> {
+        let count = self.growths.fetch_add(1, Ordering::Relaxed) + 1;
+        let full = self.full_at.load(Ordering::Relaxed);
+        match full > 0 && count >= full {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What was done to a disk so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) changes: u64,
+    pub(crate) syncs: u64,
+    pub(crate) growths: u64,
 }
 
 enum NameChange {
@@ -187,6 +225,26 @@ impl MemDisk {
             .store(syncs + 1, Ordering::Relaxed);
     }
 
+    /// What was done so far.
+    pub(crate) fn done(&self) -> Done {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Done {
+            changes: count(&self.faults.changes),
+            syncs: count(&self.faults.syncs),
+            growths: count(&self.faults.growths),
+        }
+    }
+
+    /// From the change of that number on, every one fails; 0 is never.
+    pub(crate) fn power_off_at(&self, change: u64) {
+        self.faults.power_off_at.store(change, Ordering::Relaxed);
+    }
+
+    /// From the time of that number on that space is asked for, there is none; 0 is never.
+    pub(crate) fn full_at(&self, growth: u64) {
+        self.faults.full_at.store(growth, Ordering::Relaxed);
+    }
+
     /// Every file and its content.
     pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
         let names = self.names.lock();
@@ -205,7 +263,8 @@ impl MemDisk {
         }
     }
 
-    fn change(&self, change: Vec<NameChange>) {
+    fn change(&self, change: Vec<NameChange>) -> io::Result<()> {
+        self.faults.change()?;
         let mut names = self.names.lock();
         let copy = change.iter().map(|c| match c {
             NameChange::Set(name, file) => NameChange::Set(name.clone(), file.clone()),
@@ -214,6 +273,7 @@ impl MemDisk {
         let copy: Vec<_> = copy.collect();
         copy.into_iter().for_each(|c| c.apply(&mut names.now));
         names.unsynced.push(change);
+        Ok(())
     }
 }
 
@@ -225,11 +285,12 @@ impl Disk for MemDisk {
             (Some(file), _) => Ok(Arc::new(file)),
             (None, OpenMode::Existing) => Err(io::ErrorKind::NotFound.into()),
             (None, _) => {
+                self.faults.grow()?;
                 let file = MemFile {
                     content: Arc::default(),
                     disk: self.faults.clone(),
                 };
-                self.change(vec![NameChange::Set(path.to_owned(), file.clone())]);
+                self.change(vec![NameChange::Set(path.to_owned(), file.clone())])?;
                 Ok(Arc::new(file))
             }
         }
@@ -250,8 +311,7 @@ impl Disk for MemDisk {
         if !self.names.lock().now.contains_key(path) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        self.change(vec![NameChange::Remove(path.to_owned())]);
-        Ok(())
+        self.change(vec![NameChange::Remove(path.to_owned())])
     }
 
     fn remove_dir(&self, path: &str) -> io::Result<()> {
@@ -267,11 +327,11 @@ impl Disk for MemDisk {
         self.change(vec![
             NameChange::Remove(from.to_owned()),
             NameChange::Set(to.to_owned(), file),
-        ]);
-        Ok(())
+        ])
     }
 
     fn sync_dir(&self, _path: &str) -> io::Result<()> {
+        self.faults.change()?;
         let mut names = self.names.lock();
         let unsynced = std::mem::take(&mut names.unsynced);
         for change in unsynced {
@@ -291,6 +351,7 @@ impl File for MemFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.disk.change()?;
         let mut content = self.content.lock();
         let change = Change::Write(offset, bytes.to_vec());
         apply(&mut content.now, &change, None);
@@ -303,7 +364,11 @@ impl File for MemFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.disk.change()?;
         let mut content = self.content.lock();
+        if len > content.now.len() as u64 {
+            self.disk.grow()?;
+        }
         let change = Change::Len(len);
         apply(&mut content.now, &change, None);
         content.unsynced.push(change);
@@ -312,6 +377,8 @@ impl File for MemFile {
 
     fn sync(&self) -> BoxFuture<'_, io::Result<()>> {
         Box::pin(async move {
+            self.disk.change()?;
+            self.disk.syncs.fetch_add(1, Ordering::Relaxed);
             let countdown = &self.disk.syncs_to_failure;
             if countdown.load(Ordering::Relaxed) > 0
                 && countdown.fetch_sub(1, Ordering::Relaxed) == 1
@@ -338,6 +405,8 @@ pub(crate) struct TestEnv {
     pub(crate) disk: Arc<MemDisk>,
     clock: AtomicU64,
     tasks: Mutex<Vec<TaskStart>>,
+    /// Whether it has, if it may.
+    may_stop: Mutex<Option<bool>>,
 }
 
 impl TestEnv {
@@ -351,6 +420,46 @@ impl TestEnv {
             disk: self.disk.clone(),
             ..TestEnv::default()
         })
+    }
+
+    /// Another environment with a copy of the disk, as after a restart.
+    pub(crate) fn copy(&self) -> Arc<TestEnv> {
+        let disk = MemDisk::default();
+        {
+            let mut names = disk.names.lock();
+            for (name, bytes) in self.disk.files() {
+                let content = Content {
+                    now: bytes.clone(),
+                    durable: bytes,
+                    unsynced: Vec::new(),
+                };
+                let file = MemFile {
+                    content: Arc::new(Mutex::new(content)),
+                    disk: disk.faults.clone(),
+                };
+                names.now.insert(name.clone(), file.clone());
+                names.durable.insert(name, file);
+            }
+        }
+        Arc::new(TestEnv {
+            disk: Arc::new(disk),
+            ..TestEnv::default()
+        })
+    }
+
+    /// From now on the node may stop.
+    pub(crate) fn may_stop(&self) {
+        *self.may_stop.lock() = Some(false);
+    }
+
+    /// Forgets what was spawned: tasks hold what holds this.
+    pub(crate) fn end(&self) {
+        self.tasks.lock().clear();
+    }
+
+    /// Whether the node has stopped.
+    pub(crate) fn has_stopped(&self) -> bool {
+        *self.may_stop.lock() == Some(true)
     }
 
     /// Runs what was spawned to its end.
@@ -398,6 +507,8 @@ impl Env for TestEnv {
     fn log(&self, _severity: Severity, _message: &str) {}
 
     fn stop_node(&self, reason: &str) {
-        panic!("node stopped: {reason}");
+        let stopped = *self.may_stop.lock();
+        assert!(stopped.is_some(), "node stopped: {reason}");
+        *self.may_stop.lock() = Some(true);
     }
 }

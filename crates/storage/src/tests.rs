@@ -1,5 +1,8 @@
 //! The store against a model: versions in maps, and a list of records to apply again.
 
+mod crash;
+mod space;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;

@@ -25,7 +25,7 @@ use crate::cache::{PageRead, Touch, Word};
 use crate::page::{overflow_pages, Page, PageId, PageKind, Value};
 use crate::pager::{Found, Miss, Stop};
 use crate::store::{Read, Scanned, Store};
-use crate::undo::OwnedValue;
+use crate::undo::{Seen, UndoId, VersionRef};
 
 /// Leaves that one call of a scan visits at most; then it returns what is left of the range, so
 /// that a long run of deleted rows does not keep others waiting.
@@ -145,6 +145,9 @@ impl Aim<'_> {
         }
     }
 }
+
+/// Rows of which a scan has old versions read before it comes to them.
+const SCAN_AHEAD_ROWS: usize = 64;
 
 /// Pages that a scan has read before it comes to them.
 const SCAN_AHEAD_PAGES: usize = 32;
@@ -426,21 +429,20 @@ impl Store {
         loop {
             let found = self.pager.undo.with(undo, |version| {
                 let from = shown_at(version.lsn);
-                let value = from.map(|_| match &version.value {
-                    OwnedValue::Inline(bytes) => {
+                let value = from.map(|_| match version.value {
+                    Value::Inline(bytes) => {
                         row.extend_from_slice(bytes);
                         Value::Inline(&[])
                     }
-                    OwnedValue::Tombstone => Value::Tombstone,
-                    OwnedValue::Overflow { first, len } => Value::Overflow {
-                        first: *first,
-                        len: *len,
-                    },
+                    Value::Tombstone => Value::Tombstone,
+                    Value::Overflow { first, len } => Value::Overflow { first, len },
                 });
                 (from.unwrap_or(version.lsn), version.previous, value)
             });
-            let Some((lsn, previous, value)) = found else {
-                break;
+            let (lsn, previous, value) = match found {
+                Seen::Here(found) => found,
+                Seen::Gone => break,
+                Seen::Spilled => return Err(Stop::Miss(Miss::of_versions(vec![(undo, at)]))),
             };
             if let Some(value) = value {
                 let exists = self.read_value(value, row)?;
@@ -449,6 +451,22 @@ impl Store {
             undo = previous;
         }
         Ok(None)
+    }
+
+    /// The first version in the spill file on the way to the one that is shown at `at`.
+    fn spilled_version(&self, page: &Page, slot: usize, at: Lsn) -> Option<UndoId> {
+        let is_shown = |lsn: Lsn| self.bulks.visible_from(lsn).is_some_and(|from| from <= at);
+        let cell = page.leaf_cell(slot);
+        let (mut shown, mut undo) = (is_shown(cell.lsn), cell.undo);
+        while !shown {
+            let look = |version: VersionRef<'_>| (is_shown(version.lsn), version.previous);
+            (shown, undo) = match self.pager.undo.with(undo, look) {
+                Seen::Here((shown, previous)) => (shown, previous),
+                Seen::Gone => return None,
+                Seen::Spilled => return Some(undo),
+            };
+        }
+        None
     }
 
     /// The row in a slot that is shown now, if there is one; reads on the spot what it needs.
@@ -484,6 +502,7 @@ impl Store {
             return Err(Stop::Miss(Miss {
                 needed,
                 ahead: Vec::new(),
+                versions: Vec::new(),
                 touch: Touch::Scan,
             }));
         }
@@ -566,6 +585,16 @@ impl Scan<'_> {
         }
     }
 
+    /// Adds what is in the spill file of the next rows to what is missing.
+    fn gather(&self, page: &Page, slots: impl Iterator<Item = usize>, missing: &mut Miss) {
+        if missing.versions.is_empty() {
+            return;
+        }
+        let spilled = slots.take(self.limit.min(SCAN_AHEAD_ROWS));
+        let spilled = spilled.filter_map(|slot| self.store.spilled_version(page, slot, self.at));
+        missing.versions.extend(spilled.map(|id| (id, self.at)));
+    }
+
     fn visit(&mut self, page: &Page, floor: Lsn) {
         let owes = self.store.bulks.owes(page.lsn().max(floor), self.at);
         self.owes = self.owes.max(owes);
@@ -592,7 +621,8 @@ impl Scan<'_> {
             if self.is_full() {
                 return Ok(self.progress(Some(rest_from(key.to_vec()))));
             }
-            if let Some(miss) = self.take(&page, slot)? {
+            if let Some(mut miss) = self.take(&page, slot)? {
+                self.gather(&page, slot + 1..page.count(), &mut miss);
                 let progress = self.progress(Some(rest_from(key.to_vec())));
                 let missing = Some(miss);
                 return Ok(Progress {
@@ -631,10 +661,13 @@ impl Scan<'_> {
                 return Ok(self.progress(None));
             }
             let is_full = self.is_full();
-            let missing = match is_full {
+            let mut missing = match is_full {
                 true => None,
                 false => self.take(&page, slot)?,
             };
+            if let Some(miss) = &mut missing {
+                self.gather(&page, (0..slot).rev(), miss);
+            }
             if is_full || missing.is_some() {
                 // This key is not read yet: the range ends just behind it.
                 let mut end = key.to_vec();

@@ -522,10 +522,11 @@ impl Group {
             self.shared.uncommitted.fetch_sub(settled, Ordering::SeqCst);
             self.room.notify_all();
         }
-        let horizon = self.snapshots.horizon(commit.min(core.applied.lsn));
-        let store = self.store();
-        let all = store.release_in_memory(horizon, RELEASED_PER_TURN_MAX)?;
         let decided = commit.min(core.applied.lsn);
+        let horizon = self.snapshots.horizon(decided);
+        let store = self.store();
+        store.set_needed(self.snapshots.below(decided).into_iter(), decided);
+        let all = store.release_in_memory(horizon, RELEASED_PER_TURN_MAX)?;
         let clean = store.clean(decided, lowest, RELEASED_PER_TURN_MAX)?;
         core.after.work |= !all || !clean;
         self.begin_wanted_checkpoint(core)

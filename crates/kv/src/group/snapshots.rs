@@ -41,6 +41,12 @@ impl Snapshots {
         let oldest = held.first_key_value().map(|(lsn, _)| *lsn);
         oldest.map_or(commit, |oldest| oldest.min(commit))
     }
+
+    /// The snapshots below the commit index, in order.
+    pub fn below(&self, commit: Lsn) -> Vec<Lsn> {
+        let held = self.held.lock();
+        held.range(..commit).map(|(lsn, _)| *lsn).collect()
+    }
 }
 
 #[cfg(test)]
@@ -55,6 +61,8 @@ mod tests {
         snapshots.take(|| (Lsn(7), ()));
         assert_eq!(snapshots.horizon(Lsn(9)), Lsn(5));
         assert_eq!(snapshots.horizon(Lsn(3)), Lsn(3));
+        assert_eq!(snapshots.below(Lsn(9)), [Lsn(5), Lsn(7)]);
+        assert_eq!(snapshots.below(Lsn(7)), [Lsn(5)]);
         snapshots.give_back(Lsn(5));
         assert_eq!(snapshots.horizon(Lsn(9)), Lsn(5));
         snapshots.give_back(Lsn(5));
