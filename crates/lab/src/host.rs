@@ -127,6 +127,25 @@ pub fn signal(pid: u32, name: &str) -> Result<()> {
     run(Command::new("kill").args([&format!("-{name}"), &pid.to_string()])).map(drop)
 }
 
+/// The processes that this one has started and that have not ended.
+///
+/// # Errors
+/// The system does not say.
+pub fn children(pid: u32) -> Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let child = name.to_str().and_then(|name| name.parse().ok());
+        // One that ends in this moment is none.
+        if let Some((child, Ok(times))) = child.map(|child| (child, ProcessTimes::read(child))) {
+            if times.parent == pid {
+                found.push(child);
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Microseconds of processor time that these processes and their children have used, those children
 /// included that have ended and been waited for.
 ///

@@ -136,6 +136,16 @@ impl Postgres {
         &self.endpoint
     }
 
+    /// Ends its sessions, sends its standbys everything, and stops.
+    ///
+    /// # Errors
+    /// It does not stop.
+    pub fn stop(&self) -> Result<()> {
+        let data = self.data.display().to_string();
+        let done = self.program("pg_ctl", &["-D", &data, "-m", "fast", "-w", "stop"]);
+        done.map(drop)
+    }
+
     /// Its first process, the parent of all others.
     ///
     /// # Errors

@@ -210,9 +210,7 @@ pub struct System {
 enum Parts {
     /// Standbys are dropped first: a primary that stops waits for them.
     Postgres {
-        #[allow(dead_code)]
         standbys: Vec<Postgres>,
-        #[allow(dead_code)]
         primary: Box<Postgres>,
         relays: Vec<Relay>,
     },
@@ -224,7 +222,7 @@ impl System {
     fn start(site: &Site, kind: Kind, dir: &Path, relayed: bool) -> Result<System> {
         create_dir(dir)?;
         match (&site.beside, kind.is_postgres) {
-            (None, true) => System::postgres(site, kind, dir, relayed),
+            (None, true) => System::start_postgres(site, kind, dir, relayed),
             (Some(other), true) => {
                 let title = kind.title.replace("PostgreSQL", "other build");
                 let voters = 1 + kind.others;
@@ -240,7 +238,7 @@ impl System {
         }
     }
 
-    fn postgres(site: &Site, kind: Kind, dir: &Path, relayed: bool) -> Result<System> {
+    fn start_postgres(site: &Site, kind: Kind, dir: &Path, relayed: bool) -> Result<System> {
         let bin = &site.postgres_bin;
         let primary = Postgres::primary_of(bin, &dir.join("n1"), &POSTGRES_SETTINGS)?;
         let endpoint = primary.endpoint().clone();
@@ -362,6 +360,26 @@ impl System {
         match &self.parts {
             Parts::Quorate(cluster) => Some(cluster),
             _ => None,
+        }
+    }
+
+    /// Its primary, its standbys, and the relays before the primary for each of these, where it is
+    /// PostgreSQL's.
+    pub fn postgres(&self) -> Option<(&Postgres, &[Postgres], &[Relay])> {
+        match &self.parts {
+            Parts::Postgres {
+                standbys,
+                primary,
+                relays,
+            } => Some((primary, standbys, relays)),
+            _ => None,
+        }
+    }
+
+    /// Cuts all lines between its servers, or mends them.
+    pub fn cut(&self, cut: bool) {
+        for relay in self.relays() {
+            relay.cut(cut);
         }
     }
 

@@ -5,24 +5,28 @@
 //! gets no answer within [`PATIENCE`], or whose connection breaks, goes to the next node, as a driver
 //! with several hosts does; what became of that row it does not know, and goes on with the next.
 //! The pause of a session is the longest time between two of its acknowledgements.
+//!
+//! [`victim`] says what is lost and how it is replaced.
+
+mod victim;
 
 use std::collections::BTreeSet;
 use std::io::{Error, Result};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{sleep, Env, Instant};
+use base::SqlState;
 
-use super::{Collected, Context};
+use super::{note_durability, Collected, Context};
 use crate::client::{within, Failure};
 use crate::driver::{explain, Driver};
-use crate::host::{output, pause, signal, Process};
-use crate::quorate::Cluster;
+use crate::host::pause;
 use crate::results::{Better, Chart, Check, Experiment, Form, Line};
 use crate::session::{Arg, Session, Statement, Target};
-use crate::systems::System;
+use crate::systems::{Kind, System};
+use victim::Victim;
 
 /// How long a session waits for an answer before it goes elsewhere.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -70,60 +74,94 @@ pub(crate) struct Told {
     pub acknowledged: Vec<(i64, Instant)>,
 }
 
+/// What all courses together found.
+struct Results {
+    pauses: Collected,
+    lines: Chart,
+    /// By system: rows acknowledged, and how many of them were lost.
+    tallies: Vec<(String, usize, usize)>,
+}
+
 pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
-    let systems = context.start(true, found)?;
-    let driver = Driver::new(context.env.clone());
-    let mut pauses = Collected::new(1);
-    let mut lines = Chart::lines(
-        Form::Time,
-        "Rows acknowledged while the leader is killed",
-        "rows/s",
-        "time, s",
-    );
-    for system in &systems {
-        let Some(cluster) = system.cluster() else {
-            continue;
-        };
-        let (mut acknowledged, mut lost) = (0, 0);
-        let mut ours = Vec::new();
-        for _ in 0..context.extent.rounds {
-            for fault in Fault::ALL {
-                let Some(course) = one(context, &driver, system, cluster, fault, &mut ours)? else {
-                    found
-                        .notes
-                        .push("This build hands no leadership over on request.".to_owned());
-                    continue;
-                };
-                acknowledged += course.acknowledged;
-                lost += course.lost;
-                for pause in &course.pauses_ms {
-                    pauses.add(0, fault.name(), system.name(), *pause);
-                    let what = format!("{}: pause, {}", system.name(), fault.name());
-                    context.live.figure(&what, *pause, "ms");
-                }
-                if fault == Fault::Kill && lines.lines.is_empty() {
-                    lines.lines.push(Line {
-                        series: system.name().to_owned(),
-                        points: course.rate,
-                    });
-                    lines.marks = course.marks;
-                }
+    let title = "Rows acknowledged while the leader is killed";
+    let mut results = Results {
+        pauses: Collected::new(1),
+        lines: Chart::lines(Form::Time, title, "rows/s", "time, s"),
+        tallies: Vec::new(),
+    };
+    for name in &context.definition.systems {
+        let is_postgres = Kind::named(name).is_some_and(|kind| kind.is_postgres);
+        let faults = (0..context.extent.rounds).flat_map(|_| Fault::ALL);
+        let mut restarted = Vec::new();
+        let mut kept: Option<System> = None;
+        for (number, fault) in faults.enumerate() {
+            // A primary that was replaced does not come back: the next fault has servers of its own.
+            let is_new = kept.is_none() || is_postgres;
+            if is_new {
+                drop(kept.take());
+                kept = context.start_one(name, &format!("{name}-{number}"))?;
             }
+            let Some(system) = &kept else { break };
+            if number == 0 {
+                note_durability(system, found);
+            }
+            let Some(victim) = Victim::of(system, &mut restarted)? else {
+                break;
+            };
+            let course = one(context, victim, fault)?;
+            results.add(context, system.name(), fault, course);
         }
+    }
+    for (name, acknowledged, lost) in &results.tallies {
         found.checks.push(Check {
             what: format!(
-                "{}: of {acknowledged} rows acknowledged, {lost} were missing afterwards",
-                system.name()
+                "{name}: of {acknowledged} rows acknowledged, {lost} were missing afterwards"
             ),
-            held: lost == 0,
+            held: *lost == 0,
             expected: true,
         });
     }
     let title = "Longest pause of each session";
-    let chart = pauses.chart(0, title, "ms", "the leader is", Better::Less);
+    let chart = results
+        .pauses
+        .chart(0, title, "ms", "the leader is", Better::Less);
     found.charts.push(chart);
-    found.charts.push(lines);
+    found.charts.push(results.lines);
+    found.notes.push(
+        "PostgreSQL's primary is replaced by commands that are given at once: whoever would have to \
+         notice the loss first is not part of its pauses."
+            .to_owned(),
+    );
     Ok(())
+}
+
+impl Results {
+    fn add(&mut self, context: &Context<'_>, name: &str, fault: Fault, course: Course) {
+        for pause in &course.pauses_ms {
+            self.pauses.add(0, fault.name(), name, *pause);
+            let what = format!("{name}: pause, {}", fault.name());
+            context.live.figure(&what, *pause, "ms");
+        }
+        let is_drawn = |line: &Line| line.series == name;
+        if fault == Fault::Kill && !self.lines.lines.iter().any(is_drawn) {
+            self.lines.lines.push(Line {
+                series: name.to_owned(),
+                points: course.rate,
+            });
+            if self.lines.marks.is_empty() {
+                self.lines.marks = course.marks;
+            }
+        }
+        match self.tallies.iter_mut().find(|(other, ..)| other == name) {
+            Some((_, acknowledged, lost)) => {
+                *acknowledged += course.acknowledged;
+                *lost += course.lost;
+            }
+            None => self
+                .tallies
+                .push((name.to_owned(), course.acknowledged, course.lost)),
+        }
+    }
 }
 
 /// One fault's course.
@@ -136,24 +174,12 @@ struct Course {
     marks: Vec<(f64, String)>,
 }
 
-/// Loses the leader once; none where this build cannot do that.
-fn one(
-    context: &Context<'_>,
-    driver: &Driver,
-    system: &System,
-    cluster: &Cluster,
-    fault: Fault,
-    ours: &mut Vec<Process>,
-) -> Result<Option<Course>> {
-    let leader = cluster.leader()?;
-    let endpoint = &cluster.nodes()[leader];
-    endpoint.query("drop table if exists acknowledged")?;
-    endpoint.query("create table acknowledged(s int, i int, primary key(s, i))")?;
-    let targets: Vec<Target> = system
-        .endpoints()
-        .iter()
-        .map(|node| Target::at(&format!("{}:{}", node.host, node.port)))
-        .collect();
+/// Loses the leader once.
+fn one(context: &Context<'_>, mut victim: Victim<'_>, fault: Fault) -> Result<Course> {
+    let driver = Driver::new(context.env.clone());
+    victim.query("drop table if exists acknowledged")?;
+    victim.query("create table acknowledged(s int, i int, primary key(s, i))")?;
+    let targets = victim.targets();
     let sessions = context.extent.clients.first().copied().unwrap_or(8);
     let over = Arc::new(AtomicBool::new(false));
     let begin = driver.env().now();
@@ -167,10 +193,10 @@ fn one(
     let third = Duration::from_secs(context.extent.seconds as u64) / 3;
     pause(third);
     let struck = driver.env().now();
-    let healing = strike(cluster, leader, fault)?;
+    victim.strike(fault)?;
     pause(third);
     let healed = driver.env().now();
-    let restarted = heal(cluster, leader, fault)?;
+    victim.heal(fault)?;
     pause(third);
     over.store(true, Ordering::Relaxed);
     let mut told = Vec::new();
@@ -181,21 +207,13 @@ fn one(
                 .map_err(|_| Error::other("a writer panicked"))?,
         );
     }
-    let found = driver.block_on({
-        let targets = targets.clone();
-        move |env| async move { read_all(&*env, &targets).await }
-    })??;
-    // `quorate up` looks after the nodes that it started itself; these are ours.
-    ours.extend(restarted);
-    if !healing {
-        return Ok(None);
-    }
+    let found = driver.block_on(move |env| async move { read_all(&*env, &targets).await })??;
     let seconds = |at: Instant| at.since(begin).as_secs_f64();
     let marks = vec![
         (seconds(struck), format!("leader {}", fault.name())),
         (seconds(healed), "it comes back".to_owned()),
     ];
-    Ok(Some(judge(&told, &found, begin, marks)))
+    Ok(judge(&told, &found, begin, marks))
 }
 
 fn judge(
@@ -231,43 +249,6 @@ fn judge(
     course
 }
 
-/// Does it to the leader; false where this build cannot.
-fn strike(cluster: &Cluster, leader: usize, fault: Fault) -> Result<bool> {
-    match fault {
-        Fault::Kill => signal(pid(cluster, leader)?, "KILL")?,
-        Fault::Freeze => signal(pid(cluster, leader)?, "STOP")?,
-        Fault::CutOff => cluster.cut_off(leader, true),
-        Fault::HandOver => {
-            let mut command = Command::new(cluster.program());
-            command.args(["switchover", "--data"]).arg(cluster.data());
-            return Ok(output(&mut command)?.status.success());
-        }
-    }
-    Ok(true)
-}
-
-fn heal(cluster: &Cluster, leader: usize, fault: Fault) -> Result<Option<Process>> {
-    match fault {
-        Fault::Kill => return start(cluster, leader).map(Some),
-        Fault::Freeze => signal(pid(cluster, leader)?, "CONT")?,
-        Fault::CutOff => cluster.cut_off(leader, false),
-        Fault::HandOver => {}
-    }
-    Ok(None)
-}
-
-fn pid(cluster: &Cluster, node: usize) -> Result<u32> {
-    let pid = cluster.status()?.get(node).and_then(|node| node.pid);
-    pid.ok_or_else(|| Error::other("the leader does not run"))
-}
-
-fn start(cluster: &Cluster, node: usize) -> Result<Process> {
-    let dir = cluster.data().join(format!("n{}", node + 1));
-    let mut command = Command::new(cluster.program());
-    command.args(["start", "--data"]).arg(&dir);
-    Process::start(&mut command, &dir.join("restarted.log"))
-}
-
 /// Inserts rows until it is over.
 pub(crate) async fn write(
     env: &dyn Env,
@@ -295,6 +276,14 @@ pub(crate) async fn write(
             Some(Ok(())) => {
                 told.acknowledged.push((row, env.now()));
                 row += 1;
+            }
+            // It is a standby: whoever takes its primary's place is another.
+            Some(Err(Failure::Refused(error)))
+                if error.state() == SqlState::READ_ONLY_SQL_TRANSACTION =>
+            {
+                session = None;
+                node += 1;
+                sleep(env, RECONNECT_PAUSE).await;
             }
             // It did not happen; the session lives on.
             Some(Err(Failure::Refused(_))) => sleep(env, RECONNECT_PAUSE).await,
@@ -338,6 +327,10 @@ async fn read_from(
     target: &Target,
 ) -> std::result::Result<BTreeSet<(i64, i64)>, Failure> {
     let mut session = Session::connect(env, target).await?;
+    // Whoever takes no writes is not the one that clients are left with.
+    session
+        .query("begin; create table writable(i int); rollback")
+        .await?;
     session.query("select s, i from acknowledged").await?;
     let rows = 0..session.rows(0);
     Ok(rows

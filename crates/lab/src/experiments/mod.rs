@@ -228,17 +228,33 @@ pub fn run(
 }
 
 impl Context<'_> {
+    /// Starts one kind of system in a place of its own, with relays; none where it is not to be
+    /// measured.
+    fn start_one(&self, name: &str, place: &str) -> Result<Option<System>> {
+        if !Kind::named(name).is_some_and(|kind| self.site.takes(kind)) {
+            return Ok(None);
+        }
+        let place = format!("{}/{place}", self.definition.name);
+        let started = self.site.start(&[name.to_owned()], &place, true)?;
+        Ok(started.into_iter().next())
+    }
+
     /// Starts the experiment's systems, and notes the settings that their durability rests on.
     fn start(&self, relayed: bool, found: &mut Experiment) -> Result<Vec<System>> {
         let names = &self.definition.systems;
         let systems = self.site.start(names, &self.definition.name, relayed)?;
         for system in &systems {
-            let (said, wrong) = system.durability();
-            found.notes.push(format!("{}: {said}.", system.name()));
-            found.warnings.extend(wrong);
+            note_durability(system, found);
         }
         Ok(systems)
     }
+}
+
+/// Notes the settings that a system's durability rests on.
+fn note_durability(system: &System, found: &mut Experiment) {
+    let (said, wrong) = system.durability();
+    found.notes.push(format!("{}: {said}.", system.name()));
+    found.warnings.extend(wrong);
 }
 
 /// Measurements of several charts, collected round by round.

@@ -1,0 +1,215 @@
+//! What is done to the leader or the primary, and what takes its place.
+//!
+//! Quorate is told nothing: whoever is left elects. PostgreSQL has nothing that notices the loss of
+//! a primary, so here somebody notices at once and gives the commands that replace it: the standby
+//! that has received most is promoted, the other is told to follow it, and no client is kept from
+//! trying the old one. Asked to hand over, the primary is stopped first, which sends its standbys
+//! everything it has.
+
+use std::io::{Error, Result};
+use std::process::Command;
+
+use crate::host::{children, output, signal, Process};
+use crate::postgres::Postgres;
+use crate::quorate::Cluster;
+use crate::session::Target;
+use crate::systems::System;
+
+use super::Fault;
+
+/// A system of which the leader is lost.
+pub(super) enum Victim<'a> {
+    Quorate {
+        cluster: &'a Cluster,
+        leader: usize,
+        /// Nodes that were started again; `quorate up` looks after its own alone.
+        restarted: &'a mut Vec<Process>,
+    },
+    Postgres {
+        system: &'a System,
+        primary: &'a Postgres,
+        standbys: &'a [Postgres],
+    },
+}
+
+impl<'a> Victim<'a> {
+    /// None of a system that can lose no leader here.
+    pub fn of(system: &'a System, restarted: &'a mut Vec<Process>) -> Result<Option<Victim<'a>>> {
+        if let Some(cluster) = system.cluster() {
+            return Ok(Some(Victim::Quorate {
+                cluster,
+                leader: cluster.leader()?,
+                restarted,
+            }));
+        }
+        let parts = system.postgres();
+        Ok(parts.map(|(primary, standbys, _)| Victim::Postgres {
+            system,
+            primary,
+            standbys,
+        }))
+    }
+
+    /// Runs a statement where rows are written first.
+    pub fn query(&self, sql: &str) -> Result<String> {
+        match self {
+            Victim::Quorate {
+                cluster, leader, ..
+            } => cluster.nodes()[*leader].query(sql),
+            Victim::Postgres { primary, .. } => primary.endpoint().query(sql),
+        }
+    }
+
+    /// Where sessions go, in turn.
+    pub fn targets(&self) -> Vec<Target> {
+        let endpoints = match self {
+            Victim::Quorate { cluster, .. } => cluster.nodes().iter().collect::<Vec<_>>(),
+            Victim::Postgres {
+                primary, standbys, ..
+            } => {
+                let all = std::iter::once(*primary).chain(*standbys);
+                all.map(Postgres::endpoint).collect()
+            }
+        };
+        let target = |node: &crate::host::Endpoint| format!("{}:{}", node.host, node.port);
+        let addresses = endpoints.into_iter().map(target);
+        addresses.map(|address| Target::at(&address)).collect()
+    }
+
+    /// Loses the leader.
+    ///
+    /// # Errors
+    /// A command fails.
+    pub fn strike(&mut self, fault: Fault) -> Result<()> {
+        match self {
+            Victim::Quorate {
+                cluster, leader, ..
+            } => match fault {
+                Fault::Kill => signal(pid(cluster, *leader)?, "KILL"),
+                Fault::Freeze => signal(pid(cluster, *leader)?, "STOP"),
+                Fault::CutOff => {
+                    cluster.cut_off(*leader, true);
+                    Ok(())
+                }
+                Fault::HandOver => hand_over(cluster),
+            },
+            Victim::Postgres {
+                system,
+                primary,
+                standbys,
+            } => {
+                match fault {
+                    Fault::Kill => signal(primary.pid()?, "KILL")?,
+                    Fault::Freeze => signal_all(primary, "STOP")?,
+                    Fault::CutOff => system.cut(true),
+                    Fault::HandOver => primary.stop()?,
+                }
+                replace(standbys)
+            }
+        }
+    }
+
+    /// What was the leader comes back, where it may: a primary that was replaced would go on by
+    /// itself, and is ended.
+    ///
+    /// # Errors
+    /// A command fails.
+    pub fn heal(&mut self, fault: Fault) -> Result<()> {
+        match self {
+            Victim::Quorate {
+                cluster,
+                leader,
+                restarted,
+            } => match fault {
+                Fault::Kill => restarted.push(start(cluster, *leader)?),
+                Fault::Freeze => signal(pid(cluster, *leader)?, "CONT")?,
+                Fault::CutOff => cluster.cut_off(*leader, false),
+                Fault::HandOver => {}
+            },
+            Victim::Postgres { primary, .. } => match fault {
+                Fault::Freeze | Fault::CutOff => signal_all(primary, "KILL")?,
+                Fault::Kill | Fault::HandOver => {}
+            },
+        }
+        Ok(())
+    }
+}
+
+fn hand_over(cluster: &Cluster) -> Result<()> {
+    let mut command = Command::new(cluster.program());
+    command.args(["switchover", "--data"]).arg(cluster.data());
+    let done = output(&mut command)?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(Error::other(format!(
+            "quorate switchover: {}",
+            String::from_utf8_lossy(&done.stderr).trim()
+        ))),
+    }
+}
+
+fn pid(cluster: &Cluster, node: usize) -> Result<u32> {
+    let pid = cluster.status()?.get(node).and_then(|node| node.pid);
+    pid.ok_or_else(|| Error::other("the leader does not run"))
+}
+
+fn start(cluster: &Cluster, node: usize) -> Result<Process> {
+    let dir = cluster.data().join(format!("n{}", node + 1));
+    let mut command = Command::new(cluster.program());
+    command.args(["start", "--data"]).arg(&dir);
+    Process::start(&mut command, &dir.join("restarted.log"))
+}
+
+/// A server and the processes of its sessions.
+fn signal_all(server: &Postgres, name: &str) -> Result<()> {
+    let first = server.pid()?;
+    let others = children(first)?;
+    signal(first, name)?;
+    for child in others {
+        // One may have ended with its session.
+        let _ = signal(child, name);
+    }
+    Ok(())
+}
+
+/// Promotes the standby that has received most; the other follows it, and has to answer.
+fn replace(standbys: &[Postgres]) -> Result<()> {
+    let received = |standby: &Postgres| -> Result<f64> {
+        let lsn = "select pg_last_wal_receive_lsn() - '0/0'::pg_lsn";
+        let text = standby.endpoint().query(lsn)?;
+        text.parse().map_err(Error::other)
+    };
+    let mut first = 0;
+    for place in 1..standbys.len() {
+        if received(&standbys[place])? > received(&standbys[first])? {
+            first = place;
+        }
+    }
+    let promoted = standbys[first].endpoint();
+    let names = "ANY 1 (n2, n3)";
+    for sql in [
+        &format!("alter system set synchronous_standby_names = '{names}'"),
+        "select pg_reload_conf()",
+        "select pg_promote()",
+    ] {
+        promoted.query(sql)?;
+    }
+    for (place, standby) in standbys.iter().enumerate() {
+        if place == first {
+            continue;
+        }
+        let conninfo = format!(
+            "host=127.0.0.1 port={} user=postgres application_name=n{}",
+            promoted.port,
+            place + 2
+        );
+        for sql in [
+            &format!("alter system set primary_conninfo = '{conninfo}'"),
+            "alter system set primary_slot_name = ''",
+            "select pg_reload_conf()",
+        ] {
+            standby.endpoint().query(sql)?;
+        }
+    }
+    Ok(())
+}
