@@ -693,6 +693,20 @@ pub trait Transaction {
     /// Reads one row into `row` (cleared first); false when there is none.
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool>;
 
+    /// As [`Transaction::get`], of a row that the statement will lock at this strength, waiting, if
+    /// it is there, whatever is in it. An engine may lock it before it reads it, so that nothing is
+    /// read that is old once the lock is there.
+    fn get_to_lock(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        row: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let _ = strength;
+        self.get(tree, key, row)
+    }
+
     /// Reads the next rows of a range into `batch` (cleared first), at most `limit` and
     /// [`crate::limits::SCAN_BATCH_ROWS`]. Returns what is left of the range, or `None` at its end.
     fn scan(

@@ -144,6 +144,20 @@ impl Graph {
         Ok(self.safety(id))
     }
 
+    /// Lets a transaction see everything up to `to`, as if it had begun there, if nothing that it has
+    /// read was written in between; false where something was.
+    pub fn move_on(&mut self, id: SerialId, to: Lsn) -> bool {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return false;
+        };
+        assert!(to >= node.snapshot, "back from {} to {to}", node.snapshot);
+        let moves = !node.doomed && node.out.is_none_or(|out| out > to);
+        if moves {
+            node.snapshot = to;
+        }
+        moves
+    }
+
     /// Whether a snapshot is safe by now.
     pub fn safety(&self, id: SerialId) -> Safety {
         match self.nodes.get(&id) {

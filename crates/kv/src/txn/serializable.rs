@@ -1,8 +1,8 @@
 //! What a transaction tells of itself at SERIALIZABLE ([`crate::serial`]); at other levels each of
 //! these is one look at an option that is none.
 
-use base::engine::{Direction, Isolation};
-use base::{KeyRange, Result, TreeId};
+use base::engine::{Direction, Isolation, LockWait, LockedRow, RowLock};
+use base::{KeyRange, Result, SqlState, TreeId};
 
 use super::{Leader, Txn, View};
 use crate::serial::{KeyVisitor, Safety, Ticket};
@@ -39,6 +39,66 @@ impl<L: Leader> Txn<L> {
                 }
             }
         }
+    }
+
+    /// Puts the snapshot forward to now, if nothing that was read so far has changed since; false
+    /// where it may have, or something is still read as of the old one.
+    pub(super) fn move_on(&mut self) -> Result<bool> {
+        let Some(txn) = &self.serial_txn else {
+            return Ok(false);
+        };
+        if self.options.read_only || !self.views.is_empty() {
+            return Ok(false);
+        }
+        let mut newer = self.view()?.clone();
+        self.leader.refresh(&mut newer)?;
+        let moves = txn.move_on(newer.position().lsn);
+        if moves {
+            self.snapshot = Some(newer);
+        }
+        Ok(moves)
+    }
+
+    /// Locks a row that is there and is going to be locked anyway, and then reads it; false where
+    /// it should be read first.
+    pub(super) fn lock_and_get(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        row: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let reads_first = self.serial_txn.is_none()
+            || strength < RowLock::NoKeyUpdate
+            || !is_marked(tree)
+            || self.is_built(tree)
+            || self.is_new_tree(tree)
+            || self.writes.newest(tree, key)?.is_some();
+        if reads_first {
+            return Ok(false);
+        }
+        // Nobody waits for a row that is not there.
+        let view = self.view()?;
+        if !view.get(tree, key, view.position().lsn, row)?.exists {
+            return Ok(false);
+        }
+        let mark = self.locks.mark();
+        self.locks.row(tree, key, strength, LockWait::Block)?;
+        match self.compare_with_newest(tree, key, strength, false) {
+            Ok(LockedRow::Unchanged | LockedRow::Changed) => {}
+            Ok(_) => {
+                self.locks.rollback_to(mark);
+                return Ok(false);
+            }
+            // Who locks it after reading it is told.
+            Err(error) if error.state() == SqlState::SERIALIZATION_FAILURE => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        self.last_locked.as_seen = true;
+        row.clear();
+        row.extend_from_slice(&self.last_locked.row);
+        self.has_read_key(tree, key)?;
+        Ok(true)
     }
 
     /// Gives up marks that a snapshot which is safe by now does not need.

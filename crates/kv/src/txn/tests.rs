@@ -3,6 +3,7 @@
 mod anomalies;
 mod keys;
 mod model;
+mod moving_on;
 mod serializable;
 
 use std::cell::{Cell, RefCell};
@@ -446,7 +447,7 @@ impl Client {
         self.start(move |txn| {
             let (mut row, mut newest) = (Vec::new(), Vec::new());
             let key = key.as_bytes();
-            if !txn.get(TABLE, key, &mut row)? {
+            if !txn.get_to_lock(TABLE, key, RowLock::Update, &mut row)? {
                 return Ok(false);
             }
             match txn.lock_row(TABLE, key, RowLock::Update, LockWait::Block, &mut newest)? {
@@ -475,10 +476,10 @@ fn update(
     change: impl Fn(&[u8]) -> Vec<u8>,
 ) -> Result<Option<Inserted>> {
     let (mut row, mut newest) = (Vec::new(), Vec::new());
-    if !txn.get(TABLE, key, &mut row)? {
+    let strength = RowLock::NoKeyUpdate;
+    if !txn.get_to_lock(TABLE, key, strength, &mut row)? {
         return Ok(None);
     }
-    let strength = RowLock::NoKeyUpdate;
     match txn.lock_row(TABLE, key, strength, LockWait::Block, &mut newest)? {
         LockedRow::Unchanged => {}
         LockedRow::Changed => row = newest,

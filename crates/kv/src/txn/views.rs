@@ -47,6 +47,11 @@ impl<S> Views<S> {
         self.next == 0
     }
 
+    /// Whether nothing is kept now.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     pub fn get(&mut self, id: ViewId) -> Result<&mut Kept<S>> {
         let found = self.kept.iter_mut().find(|kept| kept.id == id);
         found.ok_or_else(|| Error::internal(format!("{id:?} is not kept")))

@@ -2,7 +2,7 @@
 //! asks for the same again; then it is carried out in as few round trips as its data allows.
 //!
 //! ```text
-//! New-Order    BEGIN, customer, district +1, items, stock | order, lines, stock -n, COMMIT
+//! New-Order    BEGIN, district +1, customer, items, stock | order, lines, stock -n, COMMIT
 //! Payment      BEGIN, warehouse, district, customer       | customer, history, COMMIT
 //! Order-Status BEGIN, customer                            | last order | lines, COMMIT
 //! Delivery     BEGIN, oldest ×10 | delete ×10 | order, lines, sum ×10 | customer ×10, COMMIT
@@ -299,8 +299,9 @@ impl NewOrder {
     async fn run(&self, session: &mut Session) -> Result<End, Failure> {
         let (w, d) = (int(self.place.warehouse), int(self.place.district));
         session.queue(sql::BEGIN, &[]);
-        session.queue(sql::NEW_ORDER_CUSTOMER, &[w, d, int(self.customer)]);
+        // What is locked comes before what is only read, and may then not have changed.
         session.queue(sql::NEW_ORDER_DISTRICT, &[w, d]);
+        session.queue(sql::NEW_ORDER_CUSTOMER, &[w, d, int(self.customer)]);
         // In one order everywhere, so that two orders never wait for each other in a circle.
         let mut order: Vec<usize> = (0..self.count).collect();
         order.sort_unstable_by_key(|index| (self.lines[*index].supplier, self.lines[*index].item));
@@ -312,9 +313,9 @@ impl NewOrder {
         }
         session.run().await?;
 
-        let number = session.int(2, 0, 0);
+        let number = session.int(1, 0, 0);
         let number = number.ok_or_else(|| absurd("a district is missing"))?;
-        if session.rows(1) != 1 {
+        if session.rows(2) != 1 {
             return Err(absurd("a customer is missing"));
         }
         let stock = match self.read_stock(session, &order)? {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use base::engine::{Direction, RowBatch};
+use base::engine::{Direction, RowBatch, RowLock};
 use base::key::successor;
 use base::limits::SCAN_BATCH_ROWS;
 use base::{Error, Key, KeyRange, Result, SqlState};
@@ -114,6 +114,19 @@ pub fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
     }
 }
 
+/// A cursor over the rows of a plan whose every row is then locked at this strength.
+pub fn open_to_lock(plan: &Plan, strength: RowLock) -> Box<dyn Cursor + '_> {
+    match plan {
+        // A condition may leave out the row, which is then not to be locked.
+        Plan::Scan(scan) if scan.filter.is_none() => {
+            let mut cursor = ScanCursor::new(scan);
+            cursor.locks = Some(strength);
+            Box::new(cursor)
+        }
+        _ => open(plan),
+    }
+}
+
 struct ValuesCursor<'p> {
     rows: &'p [Vec<Program>],
     at: usize,
@@ -166,6 +179,8 @@ struct ScanCursor<'p> {
     row: Vec<u8>,
     /// How many rows the next batch asks for; grows, so that LIMIT 1 reads little.
     ask: usize,
+    /// How whatever it gives is then locked.
+    locks: Option<RowLock>,
 }
 
 impl<'p> ScanCursor<'p> {
@@ -178,6 +193,7 @@ impl<'p> ScanCursor<'p> {
             at: 0,
             row: Vec::new(),
             ask: 16,
+            locks: None,
         }
     }
 
@@ -195,7 +211,12 @@ impl<'p> ScanCursor<'p> {
             self.rest = Some(range);
             return Ok(());
         }
-        if cx.txn.get(scan.table.tree, &range.start, &mut self.row)? {
+        let (tree, key, row) = (scan.table.tree, &range.start, &mut self.row);
+        let found = match self.locks {
+            Some(strength) => cx.txn.get_to_lock(tree, key, strength, row)?,
+            None => cx.txn.get(tree, key, row)?,
+        };
+        if found {
             self.batch.push(&range.start, &self.row);
         }
         Ok(())

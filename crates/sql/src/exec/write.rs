@@ -8,7 +8,7 @@
 use base::engine::{Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock};
 use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
-use super::cursor::{open, Cursor};
+use super::cursor::{open, open_to_lock, Cursor};
 use super::program::Program;
 use super::{foreign, rows, Exec};
 use crate::catalog::{Index, Table};
@@ -481,17 +481,21 @@ impl<'p> UpdateCursor<'p> {
     pub fn new(update: &'p Update) -> UpdateCursor<'p> {
         UpdateCursor {
             update,
-            input: open(&update.input),
+            input: open_to_lock(&update.input, UpdateCursor::strength(update)),
+        }
+    }
+
+    fn strength(update: &Update) -> RowLock {
+        match update.key_changes {
+            true => RowLock::Update,
+            false => RowLock::NoKeyUpdate,
         }
     }
 
     fn write(&mut self, mut row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let update = self.update;
         let table = &update.target.table;
-        let strength = match update.key_changes {
-            true => RowLock::Update,
-            false => RowLock::NoKeyUpdate,
-        };
+        let strength = UpdateCursor::strength(update);
         let recheck = update.recheck.as_ref();
         let Some(key) = lock(table, 0, &mut row, strength, LockWait::Block, recheck, cx)? else {
             return Ok(None);
@@ -534,7 +538,7 @@ impl<'p> DeleteCursor<'p> {
     pub fn new(delete: &'p Delete) -> DeleteCursor<'p> {
         DeleteCursor {
             delete,
-            input: open(&delete.input),
+            input: open_to_lock(&delete.input, RowLock::Update),
         }
     }
 }
@@ -570,10 +574,11 @@ pub struct LockCursor<'p> {
 impl<'p> LockCursor<'p> {
     /// A cursor over such a plan.
     pub fn new(input: &'p Plan, tables: &'p [LockRows]) -> LockCursor<'p> {
-        LockCursor {
-            input: open(input),
-            tables,
-        }
+        let input = match tables {
+            [one] if one.wait == LockWait::Block => open_to_lock(input, one.strength),
+            _ => open(input),
+        };
+        LockCursor { input, tables }
     }
 }
 

@@ -307,6 +307,19 @@ impl Transaction for LocalTransaction {
         Ok(found.is_some())
     }
 
+    fn get_to_lock(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        row: &mut Vec<u8>,
+    ) -> Result<bool> {
+        match is_local(tree, key) {
+            true => self.get(tree, key, row),
+            false => self.inner().get_to_lock(tree, key, strength, row),
+        }
+    }
+
     fn scan(
         &mut self,
         tree: TreeId,

@@ -242,14 +242,20 @@ impl World {
             return Ok(());
         }
         let deletes = self.below(4) == 0;
+        let looks_first = self.below(2) == 0;
         let actor = &mut self.actors[place];
         actor.questions.push(Question::Keys(vec![key]));
-        let (is_there, after) = {
-            let read = actor.client.start(move |txn| {
-                let mut row = Vec::new();
-                txn.get(TABLE, key.as_bytes(), &mut row)
-            });
-            (read.end()?, (!deletes).then_some(value))
+        let after = (!deletes).then_some(value);
+        let is_there = match looks_first {
+            true => {
+                let read = actor.client.start(move |txn| {
+                    let mut row = Vec::new();
+                    txn.get(TABLE, key.as_bytes(), &mut row)
+                });
+                read.end()?
+            }
+            // Only what is there is changed then.
+            false => true,
         };
         let written = match (is_there, after) {
             (false, None) => false,
