@@ -26,6 +26,7 @@ mod sessions;
 mod shared;
 mod slt;
 mod source;
+mod space;
 mod stage;
 mod tidy;
 mod values;

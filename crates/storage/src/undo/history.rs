@@ -294,7 +294,9 @@ fn encode(events: impl Iterator<Item = Noted>) -> Vec<u8> {
     let mut last = Lsn::ZERO;
     for (lsn, event) in events {
         let (kind, number) = match &event {
-            Event::Change { tree, deleted, .. } => (CHANGE | u8::from(*deleted) * DELETED, tree.0),
+            Event::Change { tree, deleted, .. } => {
+                (CHANGE | (u8::from(*deleted) * DELETED), tree.0)
+            }
             Event::Created(tree) => (CREATED, tree.0),
             Event::Dropped(tree) => (DROPPED, tree.0),
             Event::Chunk(txn) => (CHUNK, txn.0),
