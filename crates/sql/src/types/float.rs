@@ -57,7 +57,12 @@ pub fn write_f64(value: f64, extra_float_digits: i32, out: &mut String) {
         return;
     }
     if extra_float_digits > 0 {
-        let digits = shortest(value, |text| text.parse() == Ok(value), 52);
+        let digits = shortest(
+            value,
+            format!("{value:e}"),
+            |text| text.parse() == Ok(value),
+            52,
+        );
         lay_out(&digits, FIXED_DIGITS_F64, out);
     } else {
         let digits = (15 + extra_float_digits).max(1);
@@ -72,7 +77,12 @@ pub fn write_f32(value: f32, extra_float_digits: i32, out: &mut String) {
     }
     if extra_float_digits > 0 {
         let wide = f64::from(value);
-        let digits = shortest(wide, |text| text.parse() == Ok(value), 23);
+        let digits = shortest(
+            wide,
+            format!("{value:e}"),
+            |text| text.parse() == Ok(value),
+            23,
+        );
         lay_out(&digits, FIXED_DIGITS_F32, out);
     } else {
         let digits = (6 + extra_float_digits).max(1);
@@ -92,8 +102,12 @@ pub fn general(value: f64, digits: i32) -> String {
 /// The fewest digits that lie strictly between the midpoints to the neighbouring numbers (so that
 /// a reader need not break ties to even); of those the nearest, ties to even.
 ///
-/// `same` says whether a text reads as the number itself; `bits` is the width of its mantissa.
-fn shortest(value: f64, same: impl Fn(&str) -> bool, bits: u32) -> String {
+/// `shown` is the number with the fewest digits that read as it, midpoints included, which is it
+/// nearly always. `same` says whether a text reads as the number; `bits` is the width of its mantissa.
+fn shortest(value: f64, shown: String, same: impl Fn(&str) -> bool, bits: u32) -> String {
+    if !is_midpoint(&shown, value, bits) {
+        return shown;
+    }
     let mut digits = 0;
     loop {
         let text = format!("{value:.digits$e}");
