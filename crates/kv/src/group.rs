@@ -329,6 +329,11 @@ impl Group {
             self.pump(&mut core);
         }
         for message in messages {
+            let bytes = message.entry_bytes() as u64;
+            if bytes > 0 && self.log.is_full(bytes + sequencer::LOG_BYTES_SPARE) {
+                // As if it had been lost on the way: it comes again, and there may be space then.
+                continue;
+            }
             if let Err(error) = core.consensus.step(from, message, now) {
                 return self.fail(&mut core, &error);
             }

@@ -112,12 +112,7 @@ pub(crate) fn is_transfer(message: &eraftpb::Message) -> bool {
 impl Message {
     /// The bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let entries = match self {
-            Message::Raft(message) => message.0.get_entries(),
-            _ => &[],
-        };
-        let bytes: usize = entries.iter().map(|entry| entry.data.len() + 16).sum();
-        let mut out = Vec::with_capacity(64 + bytes);
+        let mut out = Vec::with_capacity(64 + self.entry_bytes());
         self.encode_into(&mut out);
         out
     }
@@ -192,6 +187,15 @@ impl Message {
             && acknowledges(other)
             && this.0.term == other.0.term
             && this.0.index >= other.0.index
+    }
+
+    /// How many bytes of entries it brings.
+    pub fn entry_bytes(&self) -> usize {
+        let entries = match self {
+            Message::Raft(message) => message.0.get_entries(),
+            _ => &[],
+        };
+        entries.iter().map(|entry| entry.data.len() + 16).sum()
     }
 
     /// The sender's term, as the message says.

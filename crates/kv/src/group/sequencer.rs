@@ -33,7 +33,7 @@ pub const UNFLUSHED_BYTES_MAX: usize = 1 << 20;
 
 /// Space in the log that commits leave to entries that nobody can refuse, such as those of a new
 /// leader.
-const LOG_BYTES_SPARE: u64 = 64 << 10;
+pub(super) const LOG_BYTES_SPARE: u64 = 64 << 10;
 
 /// Records that nobody waits for gather until they are so many bytes.
 const GATHERED_BYTES_MAX: usize = 128 << 10;

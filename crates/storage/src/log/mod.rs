@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use base::env::{Env, Reactor};
+use base::env::{Env, Reactor, Severity};
 use base::sync::{Event, Mutex, RwLock};
 use base::{Error, ErrorClass, Lsn, Position, Result, SqlState, Term};
 
@@ -135,6 +135,8 @@ pub struct Log {
     prepared: Event,
     /// Bytes free in the current segment and the spare ones, as of the last write.
     room: AtomicU64,
+    /// There was no space for the next segment when it was last tried to make one.
+    full: AtomicBool,
 }
 
 impl std::fmt::Debug for Log {
@@ -227,6 +229,7 @@ impl Log {
             sync_done: Event::new(),
             preparing: AtomicBool::new(false),
             prepared: Event::new(),
+            full: AtomicBool::new(false),
         });
         Ok((log, recovered))
     }
@@ -434,6 +437,16 @@ impl Log {
         self.room.load(Ordering::Relaxed).saturating_sub(pending)
     }
 
+    /// Whether so many bytes are too many for the space there is, as far as is known. Then it is
+    /// tried again to get more.
+    pub fn is_full(&self, bytes: u64) -> bool {
+        let is_full = self.full.load(Ordering::Relaxed) && self.room() < bytes;
+        if is_full {
+            self.prepare_segment();
+        }
+        is_full
+    }
+
     /// Sees to it that `bytes` can be appended without asking the file system for space.
     ///
     /// # Errors
@@ -467,9 +480,9 @@ impl Log {
                 let result = log.make_spare(0).await;
                 log.preparing.store(false, Ordering::Release);
                 log.prepared.notify_all();
-                if let Err(error) = result {
-                    let severity = base::env::Severity::Warning;
-                    log.env.log(severity, error.message());
+                let told = |error: &Error| error.state() == SqlState::DISK_FULL;
+                if let Some(error) = result.err().filter(|error| !told(error)) {
+                    log.env.log(Severity::Warning, error.message());
                 }
             })
         };
@@ -489,7 +502,18 @@ impl Log {
         // Whoever waits for room is in a hurry.
         let paced = (payload == 0).then_some(&*self.env);
         let spare =
-            segment::create_durable(&*disk, &self.dir, owner, sequence, bytes, &[], paced).await?;
+            segment::create_durable(&*disk, &self.dir, owner, sequence, bytes, &[], paced).await;
+        let is_full = spare
+            .as_ref()
+            .is_err_and(|error| error.state() == SqlState::DISK_FULL);
+        if self.full.swap(is_full, Ordering::Relaxed) != is_full {
+            let (severity, message) = match is_full {
+                true => (Severity::Warning, "there is no space for the log"),
+                false => (Severity::Info, "there is space for the log again"),
+            };
+            self.env.log(severity, message);
+        }
+        let spare = spare?;
         let mut writer = self.writer.lock();
         if sequence < writer.current.sequence {
             // The log had to go on without it.

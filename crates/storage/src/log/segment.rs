@@ -164,12 +164,40 @@ pub(crate) async fn create_durable(
 ) -> Result<Segment> {
     let temporary = temporary_name(dir, sequence);
     let _ = disk.remove(&temporary);
-    let file = disk
-        .open(&temporary, OpenMode::CreateNew)
-        .map_err(|e| space_error(&temporary, e))?;
+    let made = fill(disk, &temporary, (owner, sequence), bytes, content, paced).await;
+    let file = match made {
+        Ok(file) => file,
+        Err(error) => {
+            // What of it was made takes space that others need.
+            let _ = disk.remove(&temporary);
+            return Err(error);
+        }
+    };
+    let path = name(dir, sequence);
     let failed = |e| Error::io(format_args!("write \"{temporary}\""), e);
-    file.set_len(bytes)
-        .map_err(|e| space_error(&temporary, e))?;
+    disk.rename(&temporary, &path).map_err(failed)?;
+    disk.sync_dir(dir).map_err(failed)?;
+    Ok(Segment {
+        sequence,
+        bytes,
+        file,
+    })
+}
+
+/// Makes a durable file with a header, `content`, and zeros.
+async fn fill(
+    disk: &dyn Disk,
+    temporary: &str,
+    (owner, sequence): (Owner, u64),
+    bytes: u64,
+    content: &[u8],
+    paced: Option<&dyn Env>,
+) -> Result<Arc<dyn File>> {
+    let file = disk
+        .open(temporary, OpenMode::CreateNew)
+        .map_err(|e| space_error(temporary, e))?;
+    let failed = |e| Error::io(format_args!("write \"{temporary}\""), e);
+    file.set_len(bytes).map_err(|e| space_error(temporary, e))?;
     let mut head = header(owner, sequence, content.len() as u64).to_vec();
     head.extend_from_slice(content);
     file.write_at(&head, 0).map_err(failed)?;
@@ -178,7 +206,7 @@ pub(crate) async fn create_durable(
     while offset < bytes {
         let len = (bytes - offset).min(ZERO_BYTES as u64);
         file.write_at(&zeros[..len as usize], offset)
-            .map_err(|e| space_error(&temporary, e))?;
+            .map_err(|e| space_error(temporary, e))?;
         file.sync().await.map_err(failed)?;
         offset += len;
         if let Some(env) = paced {
@@ -186,12 +214,5 @@ pub(crate) async fn create_durable(
         }
     }
     file.sync().await.map_err(failed)?;
-    let path = name(dir, sequence);
-    disk.rename(&temporary, &path).map_err(failed)?;
-    disk.sync_dir(dir).map_err(failed)?;
-    Ok(Segment {
-        sequence,
-        bytes,
-        file,
-    })
+    Ok(file)
 }

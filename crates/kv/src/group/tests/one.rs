@@ -176,6 +176,12 @@ fn a_check_changes_nothing_and_finds_damage() {
     assert!(found >= 10, "{found} damages were found");
 }
 
+/// Segments of the log that were begun and got no name.
+fn unfinished(cluster: &Cluster) -> usize {
+    let files = cluster.world.files(N1);
+    files.keys().filter(|path| path.ends_with(".tmp")).count()
+}
+
 #[test]
 fn a_full_disk_is_an_error_and_no_broken_one() {
     let settings = GroupSettings {
@@ -201,6 +207,8 @@ fn a_full_disk_is_an_error_and_no_broken_one() {
     assert_eq!(error.state(), SqlState::DISK_FULL);
     cluster.world.pass(millis(10_000));
     assert_eq!(cluster.world.stopped(N1), None);
+    assert!(rows(&cluster.groups[&N1]).len() > 50, "reads go on");
+    assert_eq!(unfinished(&cluster), 0, "segments that were not made");
     cluster.world.fill_disk(N1, false);
     cluster.commit_at(insert("later", &value), Durability::On);
     cluster.world.pass(millis(10_000));

@@ -246,3 +246,32 @@ fn a_broken_disk_stops_its_node_and_no_other() {
     cluster.groups.remove(&leader);
     cluster.commit_at(insert("on", "a"), Durability::On);
 }
+
+/// A follower without space for its log refuses nothing and does not stop: the others go on, and
+/// when there is space it catches up.
+#[test]
+fn a_full_disk_of_a_follower_holds_nobody_up() {
+    let settings = GroupSettings {
+        segment_bytes: 256 << 10,
+        ..GroupSettings::default()
+    };
+    let mut cluster = Cluster::with(6, 3, settings);
+    cluster.create_table();
+    let (leader, _) = cluster.leader();
+    let full = NODES.into_iter().find(|node| *node != leader);
+    let full = full.expect("a follower");
+    cluster.world.fill_disk(full, true);
+    let value = "x".repeat(1_000);
+    for i in 0..700 {
+        cluster.commit_at(insert(&format!("k{i:04}"), &value), Durability::On);
+    }
+    cluster.world.pass(millis(2_000));
+    assert_eq!(cluster.world.stopped(full), None);
+    let behind = rows(&cluster.groups[&full]).len();
+    assert!((10..700).contains(&behind), "{behind} rows have come");
+    assert_eq!(cluster.leader().0, leader);
+    cluster.world.fill_disk(full, false);
+    cluster.commit_at(insert("later", &value), Durability::On);
+    cluster.assert_equal();
+    assert_eq!(rows(&cluster.groups[&full]).len(), 701);
+}
