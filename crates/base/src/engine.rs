@@ -36,18 +36,22 @@
 //! [`Transaction::build`]: each replica makes the trees from its own rows, beside the work, and
 //! only the switch to them is in line with other commits.
 
+mod batch;
 mod configuration;
 mod outcomes;
 mod session_locks;
+mod storage;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use batch::RowBatch;
 pub use configuration::{
     configuration_key, configuration_row, read_configuration, Configuration, Stage,
 };
 pub use outcomes::{Flight, XidKind, XidStatus, XIDS_MAX};
 pub use session_locks::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, SessionLocks};
+pub use storage::{StorageStatus, TreeSize};
 
 use crate::codec::{put_bytes, put_varint, Reader};
 use crate::durability::{Debt, Durability};
@@ -371,55 +375,6 @@ pub enum Direction {
     Backward,
 }
 
-/// Rows that a scan returned: keys and rows in one buffer that is used again.
-#[derive(Debug, Default)]
-pub struct RowBatch {
-    bytes: Vec<u8>,
-    ends: Vec<(usize, usize)>,
-}
-
-impl RowBatch {
-    /// Empties the batch, keeping its memory.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    /// Appends a row.
-    pub fn push(&mut self, key: &[u8], row: &[u8]) {
-        self.bytes.extend_from_slice(key);
-        let key_end = self.bytes.len();
-        self.bytes.extend_from_slice(row);
-        self.ends.push((key_end, self.bytes.len()));
-    }
-
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// The key and the row at `index`.
-    pub fn get(&self, index: usize) -> (&[u8], &[u8]) {
-        let start = if index == 0 {
-            0
-        } else {
-            self.ends[index - 1].1
-        };
-        let (key_end, row_end) = self.ends[index];
-        (&self.bytes[start..key_end], &self.bytes[key_end..row_end])
-    }
-
-    /// All keys and rows, in the scan's order.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        (0..self.len()).map(|index| self.get(index))
-    }
-}
-
 /// A savepoint of one transaction; larger ones were made later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub u32);
@@ -664,6 +619,17 @@ pub trait Engine: Send + Sync {
 
     /// All locks that are held or waited for.
     fn lock_infos(&self) -> Vec<LockInfo> {
+        Vec::new()
+    }
+
+    /// How large a tree is on this node now, whatever a snapshot shows of it; none if there is none.
+    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
+        let _ = tree;
+        None
+    }
+
+    /// What this node's replicas of groups have in memory and on disk.
+    fn storage(&self) -> Vec<StorageStatus> {
         Vec::new()
     }
 }
@@ -996,14 +962,5 @@ mod tests {
         };
         assert_eq!(TreeDescriptor::from_row(&index.to_row()).unwrap(), index);
         assert!(TreeDescriptor::from_row(b"\x01\x03\x01\x07").is_err());
-    }
-
-    #[test]
-    fn a_batch_gives_back_its_rows() {
-        let mut batch = RowBatch::default();
-        batch.push(b"a", b"1");
-        batch.push(b"bb", b"");
-        let rows: Vec<_> = batch.iter().collect();
-        assert_eq!(rows, [(&b"a"[..], &b"1"[..]), (&b"bb"[..], &b""[..])]);
     }
 }

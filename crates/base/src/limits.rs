@@ -11,6 +11,15 @@ pub const MESSAGE_BYTES_MAX: usize = 1 << 30;
 /// A key may be at most this long, encoded; a longer one is 54000.
 pub const KEY_BYTES_MAX: usize = 2_600;
 
+/// A value of a column may be at most this long, as in PostgreSQL; a longer one is 54000.
+pub const VALUE_BYTES_MAX: usize = (1 << 30) - 1;
+
+/// A value longer than this is compressed, and is in no key.
+pub const SHORT_VALUE_BYTES_MAX: usize = KEY_BYTES_MAX;
+
+/// A value that is longer than this, even compressed, is not in its row.
+pub const ROW_VALUE_BYTES_MAX: usize = 4_000;
+
 /// Stack of one executing statement. Each session has at most one, so `max_connections` bounds how
 /// many there are.
 pub const COROUTINE_STACK_BYTES: usize = 1 << 20;

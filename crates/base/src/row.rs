@@ -5,6 +5,10 @@
 //! `varint(length + 1)` and the bytes. Columns added to a table later are missing at the end of
 //! older rows and read as NULL here.
 //!
+//! A value may be longer than a row should be. Then what stands for it is in the row, after a mark
+//! that is no length; how to come by the value from that is SQL's affair too. Such a column is in
+//! no key ([`Row::is_long`]).
+//!
 //! A [`RowDelta`] is what UPDATE logs: only the columns that changed.
 //!
 //! ```
@@ -18,7 +22,62 @@
 
 use crate::codec::{put_bytes, put_varint, Reader};
 use crate::error::{Error, Result};
-use crate::limits::COLUMNS_MAX;
+use crate::limits::{COLUMNS_MAX, VALUE_BYTES_MAX};
+
+/// In the place of a column's length: what follows, with its length, stands for a long value.
+/// Above the length of any value.
+const LONG: u64 = 1 << 31;
+
+const _: () = assert!(LONG > VALUE_BYTES_MAX as u64 + 1);
+
+/// A column as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredColumn<'a> {
+    /// NULL.
+    Null,
+    /// A value.
+    Value(&'a [u8]),
+    /// What stands for a long value.
+    Long(&'a [u8]),
+}
+
+impl<'a> StoredColumn<'a> {
+    /// Reads the next column of a row.
+    ///
+    /// # Errors
+    /// XX001 when it is none.
+    pub fn read(reader: &mut Reader<'a>) -> Result<StoredColumn<'a>> {
+        Ok(match reader.varint()? {
+            0 => StoredColumn::Null,
+            LONG => StoredColumn::Long(reader.bytes()?),
+            len => {
+                let len = usize::try_from(len - 1);
+                StoredColumn::Value(reader.take(len.unwrap_or(usize::MAX))?)
+            }
+        })
+    }
+
+    fn put(self, out: &mut Vec<u8>) {
+        match self {
+            StoredColumn::Null => put_varint(out, 0),
+            StoredColumn::Value(bytes) => {
+                put_varint(out, bytes.len() as u64 + 1);
+                out.extend_from_slice(bytes);
+            }
+            StoredColumn::Long(bytes) => {
+                put_varint(out, LONG);
+                put_bytes(out, bytes);
+            }
+        }
+    }
+
+    fn bytes(self) -> Option<&'a [u8]> {
+        match self {
+            StoredColumn::Null => None,
+            StoredColumn::Value(bytes) | StoredColumn::Long(bytes) => Some(bytes),
+        }
+    }
+}
 
 /// Builds the bytes of a row, column by column.
 #[derive(Debug)]
@@ -56,14 +115,13 @@ impl RowBuilder {
 
     /// The next column.
     pub fn push(&mut self, column: Option<&[u8]>) {
+        self.push_stored(column.map_or(StoredColumn::Null, StoredColumn::Value));
+    }
+
+    /// The next column, which may be a long one.
+    pub fn push_stored(&mut self, column: StoredColumn<'_>) {
         self.written += 1;
-        match column {
-            None => put_varint(&mut self.bytes, 0),
-            Some(bytes) => {
-                put_varint(&mut self.bytes, bytes.len() as u64 + 1);
-                self.bytes.extend_from_slice(bytes);
-            }
-        }
+        column.put(&mut self.bytes);
     }
 
     /// The bytes.
@@ -80,6 +138,8 @@ impl RowBuilder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
     columns: Vec<Option<&'a [u8]>>,
+    /// The places of columns of which only what stands for them is there; most rows have none.
+    long: Vec<usize>,
 }
 
 impl<'a> Row<'a> {
@@ -90,6 +150,7 @@ impl<'a> Row<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Row<'a>> {
         let mut row = Row {
             columns: Vec::new(),
+            long: Vec::new(),
         };
         row.read(bytes)?;
         Ok(row)
@@ -102,14 +163,27 @@ impl<'a> Row<'a> {
             return Err(Error::corrupted(format!("a row of {count} columns")));
         }
         self.columns.reserve(count);
-        for _ in 0..count {
-            let column = match reader.varint_as::<usize>()? {
-                0 => None,
-                len => Some(reader.take(len - 1)?),
-            };
-            self.columns.push(column);
+        for place in 0..count {
+            let column = StoredColumn::read(&mut reader)?;
+            if matches!(column, StoredColumn::Long(_)) {
+                self.long.push(place);
+            }
+            self.columns.push(column.bytes());
         }
         reader.finish()
+    }
+
+    /// Whether the bytes of a column only stand for a long value.
+    pub fn is_long(&self, index: usize) -> bool {
+        self.long.contains(&index)
+    }
+
+    fn stored(&self, index: usize) -> StoredColumn<'a> {
+        match self.column(index) {
+            None => StoredColumn::Null,
+            Some(bytes) if self.is_long(index) => StoredColumn::Long(bytes),
+            Some(bytes) => StoredColumn::Value(bytes),
+        }
     }
 
     /// How many columns the row was written with.
@@ -149,18 +223,13 @@ impl RowDelta {
         let (old, new) = (Row::parse(old)?, Row::parse(new)?);
         let mut bytes = Vec::new();
         put_varint(&mut bytes, new.len() as u64);
-        for (index, column) in new.columns().iter().enumerate() {
-            if index < old.len() && old.column(index) == *column {
+        for index in 0..new.len() {
+            let column = new.stored(index);
+            if index < old.len() && old.stored(index) == column {
                 continue;
             }
             put_varint(&mut bytes, index as u64);
-            match column {
-                None => put_varint(&mut bytes, 0),
-                Some(value) => {
-                    put_varint(&mut bytes, value.len() as u64 + 1);
-                    bytes.extend_from_slice(value);
-                }
-            }
+            column.put(&mut bytes);
         }
         Ok(RowDelta { bytes })
     }
@@ -188,20 +257,19 @@ impl RowDelta {
         if count > COLUMNS_MAX {
             return Err(Error::corrupted(format!("a row of {count} columns")));
         }
-        let mut columns: Vec<Option<&[u8]>> = (0..count).map(|i| old.column(i)).collect();
+        let mut columns: Vec<_> = (0..count).map(|i| old.stored(i)).collect();
         while !reader.is_empty() {
             let index: usize = reader.varint_as()?;
-            let value = match reader.varint_as::<usize>()? {
-                0 => None,
-                len => Some(reader.take(len - 1)?),
-            };
+            let value = StoredColumn::read(&mut reader)?;
             let column = columns
                 .get_mut(index)
                 .ok_or_else(|| Error::corrupted("a changed column beyond the row"))?;
             *column = value;
         }
         let mut row = RowBuilder::new(count);
-        columns.into_iter().for_each(|column| row.push(column));
+        columns
+            .into_iter()
+            .for_each(|column| row.push_stored(column));
         Ok(row.finish())
     }
 }
@@ -214,5 +282,39 @@ pub fn put_optional(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
             put_varint(out, 1);
             put_bytes(out, bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_columns_are_told_apart() {
+        let row = |long: bool| {
+            let mut row = RowBuilder::new(3).value(b"a");
+            row.push_stored(match long {
+                true => StoredColumn::Long(b"xyz"),
+                false => StoredColumn::Value(b"xyz"),
+            });
+            row.null().finish()
+        };
+        let (short, long) = (row(false), row(true));
+        assert_ne!(short, long);
+        let read = Row::parse(&long).unwrap();
+        let is_long: Vec<_> = (0..4).map(|place| read.is_long(place)).collect();
+        assert_eq!(is_long, [false, true, false, false]);
+        assert_eq!(read.column(1), Some(&b"xyz"[..]));
+        for (old, new) in [(&short, &long), (&long, &short), (&long, &long)] {
+            let delta = RowDelta::between(old, new).unwrap();
+            assert_eq!(&delta.apply(old).unwrap(), new);
+        }
+        // A long column that stays is not in the delta, whatever else changes.
+        let mut other = RowBuilder::new(3).value(b"b");
+        other.push_stored(StoredColumn::Long(b"xyz"));
+        let other = other.null().finish();
+        let delta = RowDelta::between(&long, &other).unwrap();
+        assert_eq!(delta.as_bytes(), [3, 0, 2, b'b']);
+        assert_eq!(delta.apply(&long).unwrap(), other);
     }
 }

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use base::cluster::Administration;
 use base::engine::{
     CatalogVersion, ClusterStatus, Configuration, Direction, Engine, Flight, LockInfo, RowBatch,
-    SequencePosition, SequenceSpec, SequenceValues, SessionLocks, Transaction, TxnOptions,
-    XidStatus,
+    SequencePosition, SequenceSpec, SequenceValues, SessionLocks, StorageStatus, Transaction,
+    TreeSize, TxnOptions, XidStatus,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
@@ -304,6 +304,14 @@ impl Engine for KvEngine {
 
     fn lock_infos(&self) -> Vec<LockInfo> {
         self.locks.infos()
+    }
+
+    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
+        self.group.store().tree_size(tree)
+    }
+
+    fn storage(&self) -> Vec<StorageStatus> {
+        vec![self.group.storage_status()]
     }
 }
 

@@ -35,6 +35,7 @@ mod checkpoints;
 mod core;
 mod digest;
 mod driver;
+mod figures;
 mod flush;
 mod follow;
 mod handover;
@@ -54,6 +55,7 @@ mod sequences;
 mod snapshots;
 mod standbys;
 mod status;
+
 #[cfg(test)]
 mod tests;
 mod values;

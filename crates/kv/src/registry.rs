@@ -162,6 +162,10 @@ impl Registry {
 /// XX001 when `row` is not a row of the table; 54000 when the key grows too long.
 pub fn index_prefix(index: &IndexDescriptor, row: &Row<'_>, out: &mut Key) -> Result<()> {
     for column in &index.columns {
+        if row.is_long(column.column) {
+            let message = format!("index row size exceeds maximum {KEY_BYTES_MAX}");
+            return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
         let value = index.value(row, column.column);
         put_key_column(out, column.kind, column.descending, value)?;
     }

@@ -26,8 +26,8 @@ use std::time::Duration;
 use base::engine::{
     AdvisoryKey, AdvisoryMode, Build, Built, CatalogVersion, ClusterStatus, Configuration,
     Direction, Engine, Flight, Inserted, Isolation, LockInfo, LockWait, LockedRow, RowBatch,
-    RowLock, Savepoint, SequencePosition, SequenceSpec, SequenceValues, SessionLocks, TableLock,
-    Transaction, TxnOptions, ViewId, XidStatus,
+    RowLock, Savepoint, SequencePosition, SequenceSpec, SequenceValues, SessionLocks,
+    StorageStatus, TableLock, Transaction, TreeSize, TxnOptions, ViewId, XidStatus,
 };
 use base::env::{BoxFuture, Env};
 use base::{
@@ -204,6 +204,14 @@ impl Engine for StandbyEngine {
 
     fn lock_infos(&self) -> Vec<LockInfo> {
         self.leader.lock_infos()
+    }
+
+    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
+        self.leader.tree_size(tree)
+    }
+
+    fn storage(&self) -> Vec<StorageStatus> {
+        self.leader.storage()
     }
 }
 

@@ -28,6 +28,7 @@ use crate::page::{
     overflow_pages, LeafCell, Page, PageId, PageKind, Value, INLINE_CELL_MAX, PAGE_CONTENT,
 };
 use crate::reading::Missing;
+use crate::size::{long_pages, Size};
 use crate::split::Step;
 use crate::store::{Change, Event, Store, Writer};
 use crate::tree::Tree;
@@ -363,7 +364,8 @@ impl Store {
         let (root, mut page) = self.new_page(writer, PageKind::Leaf, id, 0)?;
         page.raise_lsn(lsn);
         self.pager.insert(root, page)?;
-        let tree = Arc::new(Tree::new(id, root, created, None));
+        let tree = Tree::new(id, root, created, None).with_size(Size::of(1, 0));
+        let tree = Arc::new(tree);
         self.trees.write().insert(id, tree.clone());
         Ok(tree)
     }
@@ -409,10 +411,11 @@ impl Store {
                         return Err(absent(lsn, tree.id, key));
                     }
                     page.insert_leaf(slot, cell);
+                    tree.size.replaced(false, true);
                     writer.note(lsn, tree.id, key, UndoId::NONE, false);
                 }
                 Ok(slot) => {
-                    cell.undo = self.supersede(writer, &page, slot, &cell, tree.id)?;
+                    cell.undo = self.supersede(writer, &page, slot, &cell, tree)?;
                     page.replace_leaf(slot, cell);
                 }
             }
@@ -431,9 +434,10 @@ impl Store {
         page: &Page,
         slot: usize,
         new: &LeafCell<'_>,
-        tree: TreeId,
+        in_tree: &Tree,
     ) -> Result<UndoId> {
         let old = page.leaf_cell(slot);
+        let tree = in_tree.id;
         if old.lsn > new.lsn {
             return Err(Error::corrupted(format!(
                 "record {} changes a row of tree {tree} that was changed at {}",
@@ -444,6 +448,11 @@ impl Store {
             return Err(absent(new.lsn, tree, new.key));
         }
         let deleted = new.value == Value::Tombstone;
+        let was_row = old.value != Value::Tombstone;
+        in_tree.size.replaced(was_row, !deleted);
+        if let Value::Overflow { len, .. } = old.value {
+            in_tree.size.add_pages(-long_pages(len));
+        }
         if old.lsn == new.lsn {
             // The same record once more: nobody may have seen the version between.
             if let Value::Overflow { first, len } = old.value {
@@ -519,8 +528,10 @@ impl Store {
             };
             let cell = page.leaf_cell(slot);
             let (old_value, undo) = (OwnedValue::of(cell.value), cell.undo);
+            let was_row = old_value != OwnedValue::Tombstone;
             match self.pager.undo.read(undo)? {
                 None => {
+                    tree.size.replaced(was_row, false);
                     self.touch(writer, &mut page);
                     page.remove(slot);
                 }
@@ -530,6 +541,7 @@ impl Store {
                     ..
                 }) if lsn <= writer.released && self.bulks.is_released(lsn) => {
                     // Nobody would come again to let go of the tombstone.
+                    tree.size.replaced(was_row, false);
                     self.touch(writer, &mut page);
                     page.remove(slot);
                     self.pager.undo.remove(undo);
@@ -546,15 +558,19 @@ impl Store {
                         self.split(writer, &path, key)?;
                         continue;
                     }
+                    tree.size
+                        .replaced(was_row, restored.value != Value::Tombstone);
                     self.touch(writer, &mut page);
                     page.replace_leaf(slot, restored);
                     self.pager.undo.remove(undo);
                     if let OwnedValue::Overflow { first, len } = version.value {
+                        tree.size.add_pages(long_pages(len));
                         self.restore_long(writer, first, len);
                     }
                 }
             }
             if let OwnedValue::Overflow { first, len } = old_value {
+                tree.size.add_pages(-long_pages(len));
                 self.free_long(writer, first, len);
             }
             drop(page);
@@ -707,6 +723,7 @@ impl Store {
     ) -> Page {
         writer.freed.remove(&id);
         writer.dirty.insert(id);
+        self.count_pages(tree, 1);
         let mut page = Page::new(kind, u64::from(id.0), tree, level);
         page.epoch = writer.epoch;
         page

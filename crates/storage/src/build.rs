@@ -124,6 +124,7 @@ impl Store {
                     self.touch(writer, &mut page);
                     page.insert_leaf(slot, cell);
                     page.raise_lsn(at);
+                    tree.size.replaced(false, true);
                     break;
                 }
                 drop(page);

@@ -47,7 +47,9 @@ pub fn check(
     let mut trees = BTreeMap::new();
     for tree in &opened.record.trees {
         walk.silent = tree.dropped;
-        let rows = walk.tree(tree.id, tree.root)?;
+        let (pages, rows) = walk.tree(tree.id, tree.root)?;
+        compare("pages", tree.id, pages, tree.pages)?;
+        compare("rows", tree.id, rows, tree.rows)?;
         if !tree.dropped {
             trees.insert(tree.id, rows);
         }
@@ -86,7 +88,11 @@ impl Store {
             walk.silent = tree.dropped().is_some()
                 || tree.is_building()
                 || self.bulks.is_void(tree.created());
-            let rows = walk.tree(tree.id, tree.root)?;
+            let (pages, rows) = walk.tree(tree.id, tree.root)?;
+            compare("pages", tree.id, pages, tree.size.pages())?;
+            if !self.has_undecided() {
+                compare("rows", tree.id, rows, tree.size.rows())?;
+            }
             if !walk.silent {
                 trees.insert(tree.id, rows);
             }
@@ -124,6 +130,16 @@ impl Store {
     }
 }
 
+/// Whether a tree has as many of something as were counted.
+fn compare(what: &str, tree: TreeId, found: u64, counted: u64) -> Result<()> {
+    match found == counted {
+        true => Ok(()),
+        false => Err(Error::corrupted(format!(
+            "tree {tree} has {found} {what}, and {counted} were counted"
+        ))),
+    }
+}
+
 struct Walk<'a, 'v> {
     source: &'a Source<'a>,
     visit: &'a mut Visitor<'v>,
@@ -147,10 +163,12 @@ impl<'a, 'v> Walk<'a, 'v> {
         }
     }
 
-    fn tree(&mut self, tree: TreeId, root: PageId) -> Result<u64> {
+    /// How many pages and rows it has.
+    fn tree(&mut self, tree: TreeId, root: PageId) -> Result<(u64, u64)> {
+        let before = self.seen.len();
         self.rows = 0;
         self.page(tree, root, None, &[], None)?;
-        Ok(self.rows)
+        Ok(((self.seen.len() - before) as u64, self.rows))
     }
 
     fn load(&mut self, tree: TreeId, id: PageId) -> Result<Page> {

@@ -129,6 +129,8 @@ impl Store {
                 root: tree.root,
                 created: tree.created(),
                 dropped: tree.dropped().is_some(),
+                pages: tree.size.pages(),
+                rows: tree.size.rows(),
             })
             .collect();
         trees.sort_unstable_by_key(|tree| tree.id);

@@ -35,6 +35,7 @@ mod pager;
 mod pages;
 mod reading;
 mod scratch;
+mod size;
 mod split;
 mod store;
 mod superblock;

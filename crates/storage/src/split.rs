@@ -200,6 +200,7 @@ impl Store {
             let mut page = self.pager.write(step.id)?;
             self.touch(writer, &mut page);
             lsn = lsn.max(page.lsn());
+            self.count_pages(page.tree(), -1);
             drop(page);
             self.forget_page(writer, step.id);
         }
@@ -234,6 +235,7 @@ impl Store {
         }
         left_page.raise_lsn(right_page.lsn());
         parent.remove_child(right_index);
+        self.count_pages(right_page.tree(), -1);
         drop(right_page);
         self.forget_page(writer, right);
         Ok(())
@@ -252,6 +254,7 @@ impl Store {
             self.touch(writer, &mut page);
             root.take_content(&page);
             drop(page);
+            tree.size.add_pages(-1);
             self.forget_page(writer, child);
         }
     }

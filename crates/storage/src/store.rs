@@ -48,6 +48,7 @@ use crate::pager::UNDO_SHARE;
 use crate::pager::{CacheStats, Pager};
 use crate::pages::FreePages;
 use crate::scratch::Scratch;
+use crate::size::Size;
 use crate::split::Step;
 use crate::tree::Tree;
 use crate::undo::history::History;
@@ -238,8 +239,9 @@ impl Store {
                 if tree.dropped {
                     writer.history.push_back(lsn, Event::Dropped(tree.id));
                 }
-                let tree = Arc::new(Tree::new(tree.id, tree.root, tree.created, dropped));
-                store.trees.write().insert(tree.id, tree);
+                let size = Size::of(tree.pages, tree.rows);
+                let tree = Tree::new(tree.id, tree.root, tree.created, dropped).with_size(size);
+                store.trees.write().insert(tree.id, Arc::new(tree));
             }
             for (tree, key) in record.vacant {
                 let event = Event::Vacant(tree, key.into());

@@ -32,7 +32,7 @@ use crate::Owner;
 pub(crate) const SUPERBLOCKS: u32 = 2;
 
 const MAGIC: &[u8; 12] = b"quorate tree";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const SECTOR: usize = 512;
 
 /// Where a block is, and its checksum. Location 0 is none.
@@ -111,6 +111,9 @@ pub(crate) struct TreeRecord {
     pub(crate) created: Lsn,
     /// Dropped, and not yet released: to be given back after a restart.
     pub(crate) dropped: bool,
+    /// How many pages and rows it has ([`crate::size`]).
+    pub(crate) pages: u64,
+    pub(crate) rows: u64,
 }
 
 /// Everything of a checkpoint but its pages.
@@ -143,6 +146,8 @@ impl RootRecord {
             put_varint(&mut out, u64::from(tree.root.0));
             put_varint(&mut out, tree.created.0);
             out.push(u8::from(tree.dropped));
+            put_varint(&mut out, tree.pages);
+            put_varint(&mut out, tree.rows);
         }
         put_varint(&mut out, self.doomed.len() as u64);
         for (tree, page) in &self.doomed {
@@ -176,6 +181,8 @@ impl RootRecord {
                 root: PageId(reader.varint_as()?),
                 created: Lsn(reader.varint()?),
                 dropped: reader.u8()? != 0,
+                pages: reader.varint()?,
+                rows: reader.varint()?,
             });
         }
         for _ in 0..reader.varint()? {

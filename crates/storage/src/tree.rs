@@ -24,6 +24,7 @@ use crate::bulk::Bulks;
 use crate::cache::{PageRead, Touch, Word};
 use crate::page::{overflow_pages, Page, PageId, PageKind, Value};
 use crate::pager::{Found, Miss, Stop};
+use crate::size::Size;
 use crate::store::{Read, Scanned, Store};
 use crate::undo::{Seen, UndoId, VersionRef};
 
@@ -45,6 +46,7 @@ pub(crate) struct Tree {
     dropped: AtomicU64,
     /// Its pages are being given back.
     gone: AtomicBool,
+    pub(crate) size: Size,
 }
 
 impl Tree {
@@ -55,7 +57,13 @@ impl Tree {
             created: AtomicU64::new(created.0),
             dropped: AtomicU64::new(dropped.unwrap_or_default().0),
             gone: AtomicBool::new(false),
+            size: Size::default(),
         }
+    }
+
+    /// The same, of a size that is known.
+    pub(crate) fn with_size(self, size: Size) -> Tree {
+        Tree { size, ..self }
     }
 
     /// From now on nobody begins to read it.

@@ -10,7 +10,7 @@ use super::{foreign, Check, Column, Identity, Index, IndexedColumn, RelationKind
 use crate::types::TypeId;
 
 /// The version of this encoding; another one is refused.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -22,6 +22,7 @@ pub fn encode(table: &Table) -> Vec<u8> {
     put_varint(&mut out, u64::from(table.owner));
     out.push(kind_code(table.kind));
     put_varint(&mut out, table.tree.0);
+    put_varint(&mut out, table.long_tree.0);
     put_varint(&mut out, table.columns.len() as u64);
     for column in &table.columns {
         put_bytes(&mut out, column.name.as_bytes());
@@ -141,6 +142,7 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         owner: reader.varint_as()?,
         kind: kind_of(reader.u8()?)?,
         tree: TreeId(reader.varint()?),
+        long_tree: TreeId(reader.varint()?),
         columns: read_list(&mut reader, read_column)?,
         indexes: read_list(&mut reader, read_index)?,
         checks: read_list(&mut reader, read_check)?,
@@ -247,6 +249,7 @@ mod tests {
             owner: 10,
             kind: RelationKind::Table,
             tree: TreeId(16_400),
+            long_tree: TreeId(16_399),
             columns: vec![Column {
                 name: "i".to_owned(),
                 type_id: TypeId::INT4,

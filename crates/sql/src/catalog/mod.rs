@@ -203,6 +203,8 @@ pub struct Table {
     pub kind: RelationKind,
     /// Where its rows are. TRUNCATE gives it another.
     pub tree: TreeId,
+    /// Where those of its values are that are too long for a row; 0 if it has none.
+    pub long_tree: TreeId,
     /// Its columns, dropped ones included.
     pub columns: Vec<Column>,
     /// Its indexes; the primary key, if there is one, is the first.

@@ -59,6 +59,28 @@ pub fn new_tree(engine: &dyn Engine) -> Result<TreeId> {
     Ok(TreeId(number - 1 + TreeId::FIRST_USER.0))
 }
 
+/// No tree.
+pub const NO_TREE: TreeId = TreeId(0);
+
+/// Set in the id of a tree of long values: it is that of its table's first tree otherwise, so that
+/// it needs no number of its own.
+const LONG_TREE: u64 = 1 << 56;
+
+const _: () = assert!(LONG_TREE < crate::local::FIRST_TREE.0);
+
+/// The tree for the long values of a table that has none yet: none if no column can have any, or
+/// if the table is a session's own, whose rows are in memory anyway.
+pub fn long_tree(table: &Table) -> TreeId {
+    let is_long = |column: &super::Column| !column.dropped && column.type_id.len() < 0;
+    match table.columns.iter().any(is_long) && table.tree < crate::local::FIRST_TREE {
+        true => TreeId(table.tree.0 | LONG_TREE),
+        false => NO_TREE,
+    }
+}
+
+/// A new number for a long value, never given before.
+pub const LONG_VALUES: SequenceId = SequenceId(3);
+
 pub(super) fn oid_key(oids: &[u32]) -> Key {
     oids.iter().flat_map(|oid| oid.to_be_bytes()).collect()
 }
@@ -247,6 +269,9 @@ pub fn create_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
         return Ok(());
     }
     create_tree(txn, table.tree, TreeKind::Table)?;
+    if table.long_tree != NO_TREE {
+        create_tree(txn, table.long_tree, TreeKind::Table)?;
+    }
     for index in table.indexes.iter().filter(|index| !index.primary) {
         let kind = TreeKind::Index(index_descriptor(table, index)?);
         create_tree(txn, index.tree, kind)?;
@@ -256,6 +281,14 @@ pub fn create_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
 
 /// Drops the trees of a table and its indexes.
 pub fn drop_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
+    if table.kind.has_rows() && table.long_tree != NO_TREE {
+        drop_tree(txn, table.long_tree)?;
+    }
+    drop_row_trees(txn, table)
+}
+
+/// Drops the trees of a table and its indexes, but for its long values: others stand for them now.
+pub fn drop_row_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
     if !table.kind.has_rows() {
         return Ok(());
     }

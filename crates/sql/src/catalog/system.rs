@@ -40,6 +40,7 @@ mod replication;
 mod roles;
 mod sessions;
 mod settings;
+mod storage;
 mod views;
 
 pub(crate) use objects::acl_items;
@@ -67,6 +68,7 @@ const SESSION: &[&SystemTable] = &[
     &sessions::CURSORS,
     &cluster::NODES,
     &cluster::GROUPS,
+    &storage::STORAGE,
 ];
 
 type OfBinary = (&'static str, fn(&mut Rows));
@@ -104,7 +106,7 @@ fn build(table: &SystemTable) -> Table {
     Table {
         oid: table.oid,
         schema: match table.oid {
-            cluster::NODES_OID | cluster::GROUPS_OID => QUORATE,
+            cluster::NODES_OID | cluster::GROUPS_OID | storage::STORAGE_OID => QUORATE,
             _ => PG_CATALOG,
         },
         name: table.name.to_owned(),
@@ -253,6 +255,9 @@ pub fn rows(
             out.extend(binary.rows.iter().cloned());
             out.extend(own.rows.iter().cloned());
         }
+    }
+    if table.oid == storage::CLASS_OID {
+        storage::put_sizes(table, catalog, cx, &mut out);
     }
     Ok(out)
 }

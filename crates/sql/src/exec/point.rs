@@ -10,7 +10,7 @@
 use base::engine::Transaction;
 use base::{Key, Result};
 
-use super::rows;
+use super::{long, rows};
 use crate::catalog::RelationKind;
 use crate::plan::{Plan, Row, Scan};
 use crate::types::Datum;
@@ -89,7 +89,9 @@ pub fn read(
     let needed = scan.needed.borrow();
     rows::decode_into(&scan.table, &needed, &buffers.bytes, &mut buffers.stored)?;
     buffers.row.clear();
-    let values = columns.iter().map(|place| buffers.stored[*place].clone());
-    buffers.row.extend(values);
+    for place in columns {
+        let value = long::read(&buffers.stored[*place], txn)?;
+        buffers.row.push(value);
+    }
     Ok(true)
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use base::{Error, Result};
 
-use super::{session_functions, subquery, Exec};
+use super::{long, session_functions, subquery, Exec};
 use crate::bind::literals;
 use crate::functions::{Body, Call, Coercion, Function};
 use crate::plan::{Expr, ExprKind, SubQuery};
@@ -280,7 +280,7 @@ impl Program {
     /// What the functions in it raise.
     pub fn eval(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<Datum> {
         match self.ops.as_slice() {
-            [Op::Column(index)] => return Ok(row[*index].clone()),
+            [Op::Column(index)] => return long::read(&row[*index], cx.txn),
             [Op::Const(value)] => return Ok(value.clone()),
             [Op::Param(index)] => return cx.param(*index),
             [Op::Literal(number)] => return cx.literal(*number),
@@ -308,10 +308,14 @@ impl Program {
             at += 1;
             match op {
                 Op::Const(value) => cx.stack.push(value.clone()),
-                Op::Column(index) => cx.stack.push(row[*index].clone()),
+                Op::Column(index) => {
+                    let value = long::read(&row[*index], cx.txn)?;
+                    cx.stack.push(value);
+                }
                 Op::Outer(depth, index) => {
                     let outer = &cx.outer[cx.outer.len() - depth];
-                    cx.stack.push(outer[*index].clone());
+                    let value = long::read(&outer[*index], cx.txn)?;
+                    cx.stack.push(value);
                 }
                 Op::Param(index) => {
                     let value = cx.param(*index)?;

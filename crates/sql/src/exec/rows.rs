@@ -6,9 +6,10 @@
 
 use base::codec::Reader;
 use base::key::{put_key_column, KeyKind};
-use base::row::RowBuilder;
+use base::row::StoredColumn;
 use base::{Error, Key, Result};
 
+use super::long;
 use crate::catalog::store::no_order;
 use crate::catalog::{Column, Index, IndexedColumn, Table};
 use crate::plan::Row;
@@ -46,39 +47,23 @@ pub fn decode_into(table: &Table, needed: &[bool], bytes: &[u8], row: &mut Row) 
         let column = &table.columns[place];
         let value = match place < stored {
             // The row is older than the column.
-            false => column.missing.as_deref(),
-            true => match reader.varint_as::<usize>()? {
-                0 => None,
-                len => Some(reader.take(len - 1)?),
+            false => match &column.missing {
+                Some(bytes) => StoredColumn::Value(bytes),
+                None => StoredColumn::Null,
             },
+            true => StoredColumn::read(&mut reader)?,
         };
+        let is_needed = needed.get(place).copied().unwrap_or(true);
         row.push(match value {
-            Some(bytes) if !column.dropped && needed.get(place).copied().unwrap_or(true) => {
+            StoredColumn::Value(bytes) if !column.dropped && is_needed => {
                 types::decode_column(column.type_id, column.typmod, bytes)?
             }
+            // Those of dropped columns too: who replaces or deletes the row lets go of them.
+            StoredColumn::Long(stored) if is_needed => long::unread(table, column, stored),
             _ => Datum::Null,
         });
     }
     Ok(())
-}
-
-/// The bytes of a row.
-///
-/// # Errors
-/// 0A000 for a type that cannot be stored.
-pub fn encode(table: &Table, row: &[Datum]) -> Result<Vec<u8>> {
-    let mut builder = RowBuilder::new(table.columns.len());
-    let mut bytes = Vec::new();
-    for (column, value) in table.columns.iter().zip(row) {
-        if value.is_null() {
-            builder.push(None);
-            continue;
-        }
-        bytes.clear();
-        types::encode_column(column.type_id, value, &mut bytes)?;
-        builder.push(Some(&bytes));
-    }
-    Ok(builder.finish())
 }
 
 /// The key under which an index has a row: its columns alone.

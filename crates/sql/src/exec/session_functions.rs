@@ -6,7 +6,7 @@ use base::{Error, Result, SqlState};
 
 use super::{
     activity, catalog_functions, cluster_functions, outcomes, privilege_functions, replication,
-    sequences, Exec,
+    sequences, sizes, Exec,
 };
 use crate::functions::Function;
 use crate::types::{Array, Datum, TypeId};
@@ -53,12 +53,7 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
             }
             _ => Datum::Int4(0),
         }),
-        "pg_relation_size"
-        | "pg_table_size"
-        | "pg_total_relation_size"
-        | "pg_database_size"
-        | "pg_tablespace_size"
-        | "pg_indexes_size" => Ok(Datum::Int8(0)),
+        _ if sizes::is_one(name) => sizes::call(cx, name, args),
         "pg_has_role" => privilege_functions::call(cx, function, args),
         name if name.starts_with("has_") => privilege_functions::call(cx, function, args),
         _ if super::advisory::is_one(name) => super::advisory::call(cx, name, args),

@@ -10,7 +10,7 @@ use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
 use super::cursor::{open, open_to_lock, Cursor};
 use super::program::Program;
-use super::{foreign, rows, Exec};
+use super::{foreign, long, rows, Exec};
 use crate::catalog::{Index, Table};
 use crate::plan::{Conflict, Delete, Insert, LockRows, Plan, Row, Target, Update};
 use crate::types::{self, Datum};
@@ -220,16 +220,17 @@ impl<'p> InsertCursor<'p> {
         let target = &self.insert.target;
         let table = &target.table;
         let key = new_key(table, &row, cx)?;
-        let bytes = rows::encode(table, &row)?;
+        let encoded = long::encode(table, &row, None, cx)?;
         // Row numbers are never given twice.
         let is_new = table.primary_key().is_none();
         loop {
             let inserted = match is_new {
-                true => cx.txn.insert_new(table.tree, &key, &bytes)?,
-                false => cx.txn.insert(table.tree, &key, &bytes)?,
+                true => cx.txn.insert_new(table.tree, &key, &encoded.row)?,
+                false => cx.txn.insert(table.tree, &key, &encoded.row)?,
             };
             let tree = match inserted {
                 Inserted::Done => {
+                    encoded.store(table, cx.txn)?;
                     if let Some(rules) = &target.rules {
                         foreign::inserted(rules, 0, &key, &row, cx);
                     }
@@ -389,7 +390,7 @@ pub(super) fn replace(
     new: &[Datum],
     cx: &mut Exec<'_>,
 ) -> Result<Key> {
-    let bytes = rows::encode(table, new)?;
+    let encoded = long::encode(table, new, Some(old), cx)?;
     let new_key = match table.primary_key() {
         Some(index) if index.columns.iter().any(|c| old[c.column] != new[c.column]) => {
             rows::index_key(table, index, new)?
@@ -397,13 +398,17 @@ pub(super) fn replace(
         _ => key.to_vec(),
     };
     let outcome = if new_key == key {
-        cx.txn.update(table.tree, key, &bytes)?
+        cx.txn.update(table.tree, key, &encoded.row)?
     } else {
         cx.txn.delete(table.tree, key)?;
-        cx.txn.insert(table.tree, &new_key, &bytes)?
+        cx.txn.insert(table.tree, &new_key, &encoded.row)?
     };
     match outcome {
-        Inserted::Done => Ok(new_key),
+        Inserted::Done => {
+            long::forget(table, old, Some(new), cx.txn)?;
+            encoded.store(table, cx.txn)?;
+            Ok(new_key)
+        }
         Inserted::Duplicate(tree) => Err(duplicate_key(table, index_of(table, tree)?, new, cx)),
     }
 }
@@ -553,6 +558,7 @@ impl Cursor for DeleteCursor<'_> {
                 continue;
             };
             cx.txn.delete(table.tree, &key)?;
+            long::forget(table, &row[..table.columns.len()], None, cx.txn)?;
             if let Some(rules) = &self.delete.target.rules {
                 foreign::deleted(rules, 0, &row[..table.columns.len()], cx);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::cluster::Administration;
 use base::engine::*;
 use base::env::BoxFuture;
-use base::{Debt, Durability, Result, SequenceId, SessionId, Xid};
+use base::{Debt, Durability, Result, SequenceId, SessionId, Timestamp, TreeId, Xid};
 
 use super::transaction::LocalTransaction;
 use super::{Local, FIRST_OID, FIRST_TREE};
@@ -174,5 +174,28 @@ impl Engine for LocalEngine {
 
     fn lock_infos(&self) -> Vec<LockInfo> {
         self.inner.lock_infos()
+    }
+
+    fn is_standby(&self) -> bool {
+        self.inner.is_standby()
+    }
+
+    fn replayed_until(&self) -> Option<Timestamp> {
+        self.inner.replayed_until()
+    }
+
+    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
+        self.inner.checkpoint()
+    }
+
+    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
+        match tree >= FIRST_TREE {
+            true => Some(self.local.inner.lock().store.size(tree)),
+            false => self.inner.tree_size(tree),
+        }
+    }
+
+    fn storage(&self) -> Vec<StorageStatus> {
+        self.inner.storage()
     }
 }

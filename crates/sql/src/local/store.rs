@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use base::engine::{IndexDescriptor, TreeDescriptor, TreeKind};
+use base::engine::{IndexDescriptor, TreeDescriptor, TreeKind, TreeSize};
 use base::key::put_key_column;
 use base::row::Row;
 use base::{Error, Key, KeyRange, Result, SqlState, TreeId};
@@ -78,6 +78,18 @@ impl Store {
         let rows = self.trees.get(&tree).into_iter();
         let rows = rows.flat_map(move |rows| rows.range((start.clone(), end.clone())));
         rows.filter_map(move |(key, versions)| Some((key, view.pick(versions)?)))
+    }
+
+    /// How large a tree is in memory, all its versions together.
+    pub fn size(&self, tree: TreeId) -> TreeSize {
+        let mut size = TreeSize::default();
+        for (key, versions) in self.trees.get(&tree).into_iter().flatten() {
+            size.rows += 1;
+            let rows = versions.iter().flat_map(|(_, row)| row);
+            let bytes = rows.fold(key.len(), |bytes, row| bytes + row.len());
+            size.bytes += bytes as u64;
+        }
+        size
     }
 
     /// Adds a version.

@@ -84,7 +84,7 @@ pub fn encode_column(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<(
         Datum::Unsigned8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Array(v) => encode_array(v, out)?,
         Datum::Record(v) => encode_record(v, out)?,
-        Datum::Null | Datum::Void => {
+        Datum::Null | Datum::Void | Datum::Long(_) => {
             return Err(Error::internal(format!("{value:?} cannot be stored")))
         }
     }

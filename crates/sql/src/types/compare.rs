@@ -100,7 +100,7 @@ pub fn hash(kind: TypeId, value: &Datum) -> u64 {
 /// Feeds a value to a hasher, in agreement with [`equal`].
 pub fn hash_into(kind: TypeId, value: &Datum, state: &mut impl Hasher) {
     match value {
-        Datum::Null | Datum::Void => 0u8.hash(state),
+        Datum::Null | Datum::Void | Datum::Long(_) => 0u8.hash(state),
         Datum::Bool(v) => v.hash(state),
         Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => {
             value.as_i64().hash(state);

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use base::TreeId;
+
 use super::{Interval, Numeric, TypeId};
 
 /// A value, without its type: see [`TypeId`] for what it means.
@@ -43,6 +45,22 @@ pub enum Datum {
     Record(Arc<Record>),
     /// The result of a function that returns `void`; its text is empty.
     Void,
+    /// A long value that nobody has read yet: in rows as they come from a table, and nowhere
+    /// else. Whatever looks at a column reads it first.
+    Long(Arc<LongValue>),
+}
+
+/// What stands for a long value: see `sql::exec::long`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LongValue {
+    /// Its type.
+    pub type_id: TypeId,
+    /// The type's modifier.
+    pub typmod: i32,
+    /// The tree of its table's long values.
+    pub tree: TreeId,
+    /// What its row has in its place.
+    pub stored: Box<[u8]>,
 }
 
 /// One dimension of an array.

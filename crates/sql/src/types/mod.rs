@@ -55,7 +55,7 @@ pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup};
 pub use datetime::interval::Interval;
 pub use datetime::style::DateStyle;
 pub use datetime::zone::Zone;
-pub use datum::{Array, Datum, Dimension, Record};
+pub use datum::{Array, Datum, Dimension, LongValue, Record};
 pub use numeric::Numeric;
 pub use text::{input, output};
 pub use type_id::{Category, TypeId, TypeInfo};

@@ -88,6 +88,7 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
     // Writing into a String cannot fail, so the results of `write!` say nothing.
     match value {
         Datum::Null | Datum::Void => {}
+        Datum::Long(_) => return Err(Error::internal("a long value was not read")),
         Datum::Bool(v) => out.push(if *v { 't' } else { 'f' }),
         Datum::Int2(v) => put_integer(out, i64::from(*v)),
         Datum::Int4(v) => put_integer(out, i64::from(*v)),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::find::Referrers;
 use super::{check, qualified, quoted, shown, violation, within, Link, Rules};
 use crate::catalog::{Action, Table};
-use crate::exec::{rows, write, Exec};
+use crate::exec::{long, rows, write, Exec};
 use crate::plan::Row;
 use crate::types::Datum;
 
@@ -139,6 +139,7 @@ fn change(
         }
         if deletes {
             cx.txn.delete(child.tree, &key)?;
+            long::forget(child, &row, None, cx.txn)?;
             super::deleted(rules, link.child, &row, cx);
             continue;
         }

@@ -10,7 +10,7 @@ use base::{Error, KeyRange, Result, TreeId};
 
 use super::{shown, violation, within, Link, Rules};
 use crate::exec::write::as_only_locked;
-use crate::exec::{rows, Exec};
+use crate::exec::{long, rows, Exec};
 use crate::types::Datum;
 
 /// Looks are repeated so often while rows move from key to key.
@@ -164,7 +164,10 @@ pub fn check_existing(rules: &Rules, link: usize, cx: &mut Exec<'_>) -> Result<(
             .scan_newest(child.tree, &range, usize::MAX, &mut batch)?;
         for (key, bytes) in batch.iter() {
             cx.tick()?;
-            let row = rows::decode(child, &[], bytes, key, false)?;
+            let mut row = rows::decode(child, &[], bytes, key, false)?;
+            for column in &link.columns {
+                row[column.child] = long::read(&row[column.child], cx.txn)?;
+            }
             let values = link.child_values(&row);
             let nulls = values.iter().filter(|value| value.is_null()).count();
             if nulls == values.len() || (nulls > 0 && !link.key.match_full) {

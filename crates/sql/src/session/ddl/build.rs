@@ -42,6 +42,11 @@ impl Session {
     /// 23505 when rows are equal in the new key or a new unique index; 23502 when the new key is
     /// NULL somewhere.
     pub(super) fn rekey(&mut self, database: u32, old: &Table, new: &Table) -> Result<()> {
+        let new = &Table {
+            // What stands for a long value is moved as it is.
+            long_tree: old.long_tree,
+            ..new.clone()
+        };
         let key = match new.primary_key() {
             Some(index) => RowKey::Columns(store::index_descriptor(new, index)?),
             None => RowKey::Numbers(SequenceId(u64::from(new.oid))),
@@ -60,7 +65,7 @@ impl Session {
         };
         self.build(database, new, &build)?;
         match &mut self.open {
-            Some(open) => store::drop_trees(open.txn.as_mut(), old),
+            Some(open) => store::drop_row_trees(open.txn.as_mut(), old),
             None => Err(Error::internal("nothing is open")),
         }
     }

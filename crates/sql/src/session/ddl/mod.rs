@@ -264,6 +264,7 @@ impl Session {
         let engine = self.shared.engine.as_ref();
         let mut new = table.clone();
         new.tree = store::new_tree(engine)?;
+        new.long_tree = store::long_tree(&new);
         for index in &mut new.indexes {
             index.tree = match index.primary {
                 true => new.tree,

@@ -88,6 +88,7 @@ impl Session {
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
+        table.long_tree = store::long_tree(&table);
         store::insert_table(open.txn.as_mut(), database, &table)?;
         for sequence in &sequences {
             store::insert_table(open.txn.as_mut(), database, sequence)?;

@@ -305,6 +305,7 @@ impl Session {
                 populated: !into.skip_data,
             });
         }
+        table.long_tree = store::long_tree(&table);
         self.insert_relation(&catalog, &table)?;
         self.changed_catalog();
         if into.skip_data {

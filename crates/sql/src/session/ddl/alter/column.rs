@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::engine::TreeKind;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterTableCmd, ColumnDef, DropBehavior};
 
@@ -100,6 +101,16 @@ impl Session {
             let mut bytes = Vec::new();
             types::encode_column(column.type_id, &value, &mut bytes)?;
             column.missing = Some(bytes);
+        }
+        if new.long_tree == store::NO_TREE {
+            new.long_tree = store::long_tree(&new);
+            let open = self
+                .open
+                .as_mut()
+                .filter(|_| new.long_tree != store::NO_TREE);
+            if let Some(open) = open {
+                store::create_tree(open.txn.as_mut(), new.long_tree, TreeKind::Table)?;
+            }
         }
         self.put_table(&new)
     }

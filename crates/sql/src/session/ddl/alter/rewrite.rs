@@ -8,7 +8,7 @@ use base::{Error, KeyRange, Result, SequenceId, SqlState};
 use super::super::super::Session;
 use crate::catalog::{store, Catalog, Column, Table};
 use crate::exec::program::Program;
-use crate::exec::{rows, Exec};
+use crate::exec::{long, rows, Exec};
 use crate::types::Datum;
 
 /// The value that a column gets in every row, computed from the row as it was or as it has become.
@@ -93,11 +93,11 @@ impl Session {
                     number.to_be_bytes().to_vec()
                 }
             };
-            let bytes = rows::encode(new, &row)?;
-            match cx.txn.insert(new.tree, &key, &bytes)? {
-                Inserted::Done => Ok(()),
+            let encoded = long::encode(new, &row, None, cx)?;
+            match cx.txn.insert(new.tree, &key, &encoded.row)? {
+                Inserted::Done => encoded.store(new, cx.txn),
                 Inserted::Duplicate(tree) => {
-                    let error = super::super::build::duplicated(new, tree, &bytes, &eval);
+                    let error = super::super::build::duplicated(new, tree, &encoded.row, &eval);
                     Err(about(error, &catalog, new))
                 }
             }

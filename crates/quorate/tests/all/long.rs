@@ -1,0 +1,211 @@
+//! Long values on real servers: in the row, compressed, or in pieces elsewhere; what stays of them
+//! after updates, rollbacks, rewrites and restarts, and what a statement reads of them.
+
+use std::io::Write;
+use std::time::Duration;
+
+use lab::host::{output, wait_for, Endpoint};
+use lab::quorate::Cluster;
+
+use crate::kill::{open_directory, program};
+
+fn try_psql(endpoint: &Endpoint, sql: &str) -> Result<String, String> {
+    let mut command = endpoint.client("psql");
+    let options = [
+        "-X",
+        "-q",
+        "-A",
+        "-t",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-c",
+        sql,
+        "postgres",
+    ];
+    let output = output(command.args(options)).expect("psql runs");
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+fn psql(endpoint: &Endpoint, sql: &str) -> String {
+    try_psql(endpoint, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+fn number(endpoint: &Endpoint, sql: &str) -> i64 {
+    let shown = psql(endpoint, sql);
+    shown
+        .parse()
+        .unwrap_or_else(|_| panic!("{sql}: {shown} is no number"))
+}
+
+/// A text of so many times 32 characters that cannot be compressed well, as SQL.
+fn noise(seed: u32, times: u32) -> String {
+    format!("(select string_agg(md5(n::text || '{seed}'), '') from generate_series(1, {times}) n)")
+}
+
+/// Bytes of a table's rows and long values, and of its rows alone.
+fn sizes(leader: &Endpoint) -> (i64, i64) {
+    let size = |what: &str| number(leader, &format!("select pg_{what}_size('long')"));
+    (size("table"), size("relation"))
+}
+
+const SUMS: &str = "select string_agg(id || ':' || mark || ':' || length(note) || ':' || \
+                    md5(note), ' ' order by id) from long";
+
+fn values_stay_what_they_are(cluster: &Cluster) {
+    let leader = cluster.nodes()[cluster.leader().expect("a leader")].clone();
+    let sql = |sql: &str| psql(&leader, sql);
+    sql("create table long (id int primary key, mark int, note text)");
+    // Short, compressed in the row, in one piece, in several.
+    for (id, note) in [
+        (1, "'short'".to_owned()),
+        (2, "repeat('abc', 10000)".to_owned()),
+        (3, noise(3, 300)),
+        (4, noise(4, 20_000)),
+        (5, "repeat('abcdefgh', 500000)".to_owned()),
+    ] {
+        sql(&format!("insert into long values ({id}, 0, {note})"));
+        // What is read is what was computed.
+        let same = format!("select note = {note} from long where id = {id}");
+        assert_eq!(sql(&same), "t", "row {id}");
+    }
+    let before = sql(SUMS);
+    let (whole, rows) = sizes(&leader);
+    assert!(rows <= 2 * 8_192, "{rows} bytes of rows");
+    assert!((600_000..1_500_000).contains(&whole), "{whole} bytes");
+
+    // UPDATE of another column writes neither value nor pieces.
+    let log = "select log_bytes_since_checkpoint from quorate.storage";
+    sql("checkpoint");
+    let log_before = number(&leader, log);
+    sql("update long set mark = mark + 1");
+    let written = number(&leader, log) - log_before;
+    assert!(written < 5_000, "{written} bytes of log");
+    assert_eq!(sql(SUMS), before.replace(":0:", ":1:"));
+    let before = sql(SUMS);
+
+    // What is rolled back leaves nothing, savepoints included.
+    sql(&format!(
+        "begin; update long set note = {} where id > 3; savepoint a; \
+         update long set note = {} where id = 4; rollback to a; \
+         insert into long values (6, 0, {}); delete from long where id = 3; rollback",
+        noise(7, 9_000),
+        noise(8, 9_000),
+        noise(9, 9_000)
+    ));
+    assert_eq!(sql(SUMS), before);
+
+    // A snapshot has its own versions; the newest are seen by others.
+    let old = "select md5(string_agg(note, '' order by id)) from long";
+    let shown = sql(&format!(
+        "begin isolation level repeatable read; {old}; \
+         declare c cursor for select note from long where id = 4; \
+         update long set note = {} where id = 4; \
+         fetch c; rollback",
+        noise(10, 100)
+    ));
+    let held = sql("select note from long where id = 4");
+    assert!(shown.contains(&held), "a cursor has what was there before");
+    assert_eq!(sql(SUMS), before);
+
+    // Values are replaced, and space is given back.
+    sql(&format!(
+        "update long set note = {} where id = 4 returning length(note)",
+        noise(11, 10)
+    ));
+    sql("delete from long where id = 5");
+    let fell = || sizes(&leader).0 < 200_000;
+    wait_for("space given back", Duration::from_secs(20), fell).expect("pieces go");
+
+    // ON CONFLICT, RETURNING of what was not changed, rows from rows, and rewrites.
+    let conflict = format!(
+        "insert into long values (3, 5, 'x') on conflict (id) do update set mark = 7 \
+         returning md5(note) = md5({})",
+        noise(3, 300)
+    );
+    assert_eq!(sql(&conflict), "t");
+    sql("insert into long select id + 10, mark, note from long where id = 3");
+    sql("delete from long where id = 3");
+    let copy = format!("select note = {} from long where id = 13", noise(3, 300));
+    assert_eq!(sql(&copy), "t");
+    sql("alter table long add column more text default 'm'");
+    sql("alter table long alter column mark type bigint using mark * 2");
+    assert_eq!(sql(&copy), "t");
+    sql("alter table long drop constraint long_pkey");
+    sql("alter table long add primary key (mark, id)");
+    assert_eq!(sql(&copy), "t");
+    sql("create table other as select * from long");
+    sql("truncate long");
+    assert_eq!(sizes(&leader).0, 2 * 8_192, "two empty trees");
+    let copied = format!("select note = {} from other where id = 13", noise(3, 300));
+    assert_eq!(sql(&copied), "t");
+    sql("drop table other");
+
+    // In no index; and a table that gets its first long column later.
+    sql("create index on long (note)");
+    let refused = try_psql(&leader, "insert into long values (1, 1, repeat('x', 9000))");
+    let refused = refused.expect_err("a long value in an index");
+    assert!(refused.contains("index row size"), "{refused}");
+    sql("drop table long");
+    sql("create table long (id int)");
+    sql("alter table long add column note text");
+    sql(&format!("insert into long values (1, {})", noise(1, 5_000)));
+    assert!(sizes(&leader).1 <= 8_192);
+    sql("drop table long");
+}
+
+/// A value of 64 MB: INSERT, SELECT, COPY in both directions, UPDATE of another column.
+fn very_long_values(cluster: &Cluster, dir: &std::path::Path) {
+    const BYTES: usize = 64 << 20;
+    let leader = cluster.nodes()[cluster.leader().expect("a leader")].clone();
+    let sql = |sql: &str| psql(&leader, sql);
+    sql("create table long (id int primary key, mark int, note text)");
+    let file = dir.join("long.copy");
+    let mut state = 1u64;
+    let mut line = b"1\t0\t".to_vec();
+    while line.len() < BYTES + 4 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        line.push(b'a' + ((state >> 40) % 26) as u8);
+    }
+    line.push(b'\n');
+    let mut out = std::fs::File::create(&file).expect("a file");
+    out.write_all(&line).expect("it is written");
+    sql(&format!("\\copy long from '{}'", file.display()));
+    assert_eq!(sql("select length(note) from long"), BYTES.to_string());
+    sql("update long set mark = 0 where id = 1");
+    let back = dir.join("long.back");
+    sql(&format!("\\copy long to '{}'", back.display()));
+    assert!(
+        std::fs::read(&back).expect("a file") == line,
+        "it comes back"
+    );
+    sql("insert into long select 2, 0, note || 'z' from long");
+    let same = "select left(b.note, -1) = a.note from long a, long b where a.id = 1 and b.id = 2";
+    assert_eq!(sql(same), "t");
+    let selected = psql(&leader, "select note from long where id = 1");
+    assert!(selected.as_bytes() == &line[4..line.len() - 1]);
+    sql("delete from long where id = 1");
+    let fell = || number(&leader, "select pg_table_size('long')") < (BYTES as i64) * 3 / 2;
+    wait_for("space given back", Duration::from_secs(60), fell).expect("pieces go");
+    sql("drop table long");
+}
+
+#[test]
+fn long_values_on_one_node() {
+    let dir = open_directory();
+    let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("a node");
+    values_stay_what_they_are(&cluster);
+    very_long_values(&cluster, dir.path());
+}
+
+#[test]
+fn long_values_on_three_nodes() {
+    let dir = open_directory();
+    let cluster = Cluster::start(program(), dir.path(), 3, &[]).expect("three nodes");
+    values_stay_what_they_are(&cluster);
+    very_long_values(&cluster, dir.path());
+}

@@ -1,0 +1,95 @@
+//! `quorate.storage`: what this node's replica of a group has in memory and on disk; and the sizes
+//! in `pg_class`, which no catalog version knows.
+
+use std::time::Duration;
+
+use base::Result;
+
+use super::SystemTable;
+use crate::catalog::{Catalog, Table, FIRST_USER_OID};
+use crate::exec::{sizes, Exec};
+use crate::plan::Row;
+use crate::types::{Datum, Interval};
+
+pub(super) const STORAGE_OID: u32 = 9_113;
+
+/// `pg_class`.
+pub(super) const CLASS_OID: u32 = 1_259;
+
+/// `relpages` counts pages of so many bytes, as PostgreSQL does.
+const PAGE_BYTES: u64 = 8_192;
+
+pub(super) const STORAGE: SystemTable = SystemTable {
+    oid: STORAGE_OID,
+    name: "storage",
+    columns: "group_id int4, cached_bytes int8, cache_limit_bytes int8, dirty_bytes int8, \
+              away_bytes int8, pages_read int8, pages_written int8, undo_versions int8, undo_bytes int8, undo_spilled_bytes int8, \
+              checkpoint_lsn pg_lsn, checkpoint_age interval, log_bytes_since_checkpoint int8, \
+              log_bytes int8, file_bytes int8, free_bytes int8",
+    rows: storage,
+};
+
+fn number(number: u64) -> Datum {
+    Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn age(age: Option<Duration>) -> Datum {
+    let micros = age.and_then(|age| i64::try_from(age.as_micros()).ok());
+    micros.map_or(Datum::Null, |micros| {
+        Datum::Interval(Interval {
+            months: 0,
+            days: 0,
+            micros,
+        })
+    })
+}
+
+fn storage(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let replicas = cx.session.engine.storage();
+    let row = |one: &base::engine::StorageStatus| {
+        vec![
+            Datum::Int4(i32::try_from(one.group.0).unwrap_or(i32::MAX)),
+            number(one.cached_bytes),
+            number(one.cache_bytes_max),
+            number(one.dirty_bytes),
+            number(one.away_bytes),
+            number(one.pages_read),
+            number(one.pages_written),
+            number(one.undo_versions),
+            number(one.undo_bytes),
+            number(one.undo_spilled_bytes),
+            Datum::Unsigned8(one.checkpoint.0),
+            age(one.checkpoint_age),
+            number(one.log_bytes_since_checkpoint),
+            number(one.log_bytes),
+            number(one.file_bytes),
+            number(one.free_bytes),
+        ]
+    };
+    Ok(replicas.iter().map(row).collect())
+}
+
+/// Puts how large they are into rows of `pg_class`: as they are now, not as of some ANALYZE.
+pub(super) fn put_sizes(table: &Table, catalog: &Catalog, cx: &Exec<'_>, rows: &mut [Row]) {
+    let place = |name: &str| table.columns.iter().position(|column| column.name == name);
+    let places = (place("oid"), place("relpages"), place("reltuples"));
+    let (Some(oid), Some(pages), Some(tuples)) = places else {
+        return;
+    };
+    let engine = cx.session.engine.as_ref();
+    for row in rows {
+        let Datum::Oid(relation) = row[oid] else {
+            continue;
+        };
+        if relation < FIRST_USER_OID {
+            continue;
+        }
+        let size = sizes::size_of_relation(catalog, engine, relation);
+        let Some(size) = size.filter(|size| size.bytes > 0) else {
+            continue;
+        };
+        let count = size.bytes / PAGE_BYTES;
+        row[pages] = Datum::Int4(i32::try_from(count).unwrap_or(i32::MAX));
+        row[tuples] = Datum::Float4(size.rows as f32);
+    }
+}
