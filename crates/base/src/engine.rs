@@ -645,6 +645,9 @@ pub trait Transaction {
     /// Changes what it was begun with; only before its first statement.
     fn set_options(&mut self, options: TxnOptions);
 
+    /// What its commit is noted under from now on ([`TxnOptions::flight`]).
+    fn set_flight(&mut self, flight: Option<Flight>);
+
     /// Bounds each wait for a lock; zero is no bound.
     fn set_lock_timeout(&mut self, timeout: Duration);
 

@@ -303,6 +303,8 @@ impl Transaction for StandbyTxn {
         self.inner.set_options(options);
     }
 
+    fn set_flight(&mut self, _flight: Option<base::engine::Flight>) {}
+
     fn set_lock_timeout(&mut self, _timeout: Duration) {}
 
     fn begin_statement(&mut self) -> Result<()> {

@@ -540,6 +540,10 @@ impl<L: Leader> Transaction for Txn<L> {
         self.options = options;
     }
 
+    fn set_flight(&mut self, flight: Option<base::engine::Flight>) {
+        self.options.flight = flight;
+    }
+
     fn set_lock_timeout(&mut self, timeout: Duration) {
         self.locks.set_timeout(timeout);
     }

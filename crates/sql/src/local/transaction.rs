@@ -280,6 +280,10 @@ impl Transaction for LocalTransaction {
         self.inner().set_options(options);
     }
 
+    fn set_flight(&mut self, flight: Option<base::engine::Flight>) {
+        self.inner().set_flight(flight);
+    }
+
     fn set_lock_timeout(&mut self, timeout: Duration) {
         self.inner().set_lock_timeout(timeout);
     }

@@ -315,6 +315,8 @@ impl Transaction for FakeTransaction {
         self.options.isolation
     }
 
+    fn set_flight(&mut self, _: Option<base::engine::Flight>) {}
+
     fn set_lock_timeout(&mut self, _: Duration) {}
 
     fn begin_statement(&mut self) -> Result<()> {

@@ -197,6 +197,8 @@ impl Session {
         }
         // Whoever has asked for its id has something to commit.
         let has_xid = !open.wrote && matches!(open.txn.xid(false), Ok(Some(_)));
+        // A block was begun in an earlier flight than the one that ends it.
+        open.txn.set_flight(self.shared.flight);
         match open.txn.commit(durability) {
             Ok(debt) => {
                 if open.wrote || has_xid {
