@@ -6,12 +6,15 @@
 
 use std::future::Future;
 use std::pin::{pin, Pin};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use base::env::{read, sleep, write_all, Env, Stream};
+use base::sync::Mutex;
 use base::{Error, ErrorClass, Result, SqlState};
 use pg::client::{Client as Protocol, Reply};
+use pg::startup::put_cancel;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 16 << 10;
@@ -25,11 +28,36 @@ pub enum Failure {
     Broken(Error),
 }
 
+/// Where servers are; those that come and go are seen by all who hold a copy.
+#[derive(Clone, Debug, Default)]
+pub struct Addresses(Arc<Mutex<Vec<String>>>);
+
+impl Addresses {
+    /// A further one.
+    pub fn add(&self, address: &str) {
+        self.0.lock().push(address.to_owned());
+    }
+
+    /// One that is of no use any more.
+    pub fn remove(&self, address: &str) {
+        self.0.lock().retain(|known| known != address);
+    }
+
+    /// Any of them, as chance has it.
+    pub fn pick(&self, env: &dyn Env) -> String {
+        let addresses = self.0.lock();
+        let pick = env.random() as usize % addresses.len().max(1);
+        addresses.get(pick).cloned().unwrap_or_default()
+    }
+}
+
 /// A connected session.
 pub struct Client {
     stream: Box<dyn Stream>,
     protocol: Protocol,
     buffer: Vec<u8>,
+    /// What is sent in the place of the next messages.
+    fragment: Option<Vec<u8>>,
 }
 
 impl std::fmt::Debug for Client {
@@ -83,6 +111,7 @@ impl Client {
             stream: env.net().connect(address).await.map_err(broken)?,
             protocol: Protocol::new("postgres", "postgres", settings),
             buffer: vec![0; READ_BYTES],
+            fragment: None,
         };
         client.reply().await?.into_result()?;
         Ok(client)
@@ -109,13 +138,59 @@ impl Client {
         })
     }
 
+    /// Puts into words what the next [`Client::send`] says, as many messages as there may be.
+    pub fn protocol(&mut self) -> &mut Protocol {
+        &mut self.protocol
+    }
+
+    /// Sends what was put into words, without waiting for an answer.
+    ///
+    /// # Errors
+    /// The connection breaks, or takes nothing for so long.
+    pub async fn send(&mut self, env: &dyn Env, limit: Duration) -> Result<()> {
+        let all = self.protocol.outgoing().to_vec();
+        let outgoing = self.fragment.take().unwrap_or(all);
+        let sent = within(env, limit, write_all(&mut *self.stream, &outgoing)).await;
+        self.protocol.sent(self.protocol.outgoing().len());
+        match sent {
+            Some(sent) => sent.map_err(broken),
+            None => Err(broken("it takes nothing")),
+        }
+    }
+
+    /// Of what was put into words, only so many bytes are ever sent.
+    pub fn cut_short(&mut self, bytes: usize) {
+        let outgoing = self.protocol.outgoing();
+        self.fragment = Some(outgoing[..bytes.min(outgoing.len())].to_vec());
+    }
+
+    /// Waits for the next whole answer to what was sent.
+    ///
+    /// # Errors
+    /// See [`Failure`]; a time-out is `Broken`. An error within the answer is part of it.
+    pub async fn answer(&mut self, env: &dyn Env, limit: Duration) -> Result<Reply> {
+        let replied = within(env, limit, self.reply()).await;
+        replied.unwrap_or_else(|| Err(broken("no answer in time")))
+    }
+
+    /// What it takes to cancel a statement of this session, from a connection of its own.
+    pub fn cancel_packet(&self) -> Vec<u8> {
+        let mut packet = Vec::new();
+        if let Some(key) = self.protocol.cancel_key() {
+            put_cancel(&mut packet, key);
+        }
+        packet
+    }
+
     /// Sends what is to be sent, and waits for one whole reply.
     async fn reply(&mut self) -> Result<Reply> {
         let outgoing = self.protocol.outgoing().to_vec();
-        write_all(&mut *self.stream, &outgoing)
-            .await
-            .map_err(broken)?;
-        self.protocol.sent(outgoing.len());
+        if !outgoing.is_empty() {
+            write_all(&mut *self.stream, &outgoing)
+                .await
+                .map_err(broken)?;
+            self.protocol.sent(outgoing.len());
+        }
         loop {
             if let Some(reply) = self.protocol.poll()? {
                 return Ok(reply);
@@ -137,4 +212,17 @@ fn broken(cause: impl std::fmt::Display) -> Error {
         SqlState::CONNECTION_FAILURE,
         format!("the connection broke: {cause}"),
     )
+}
+
+/// Asks the server there to cancel a statement ([`Client::cancel_packet`]). Whether it does, only
+/// the statement's own answer tells.
+pub async fn cancel(env: &dyn Env, address: &str, packet: &[u8], limit: Duration) {
+    let asked = async {
+        let mut stream = env.net().connect(address).await.map_err(broken)?;
+        write_all(&mut *stream, packet).await.map_err(broken)?;
+        let mut end = [0];
+        read(&mut *stream, &mut end).await.map_err(broken)
+    };
+    // Nothing is said in return, and nobody minds when it is lost.
+    let _ = within(env, limit, asked).await;
 }

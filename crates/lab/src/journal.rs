@@ -33,6 +33,11 @@ impl Journal {
         self.floor = self.floor.max(number);
     }
 
+    /// What was promised since `then` is promised no more.
+    pub fn forget_since(&mut self, then: &Journal) {
+        self.floor = then.floor;
+    }
+
     /// A read is about to be sent.
     pub fn begin_read(&self) -> JournalRead {
         JournalRead { floor: self.floor }

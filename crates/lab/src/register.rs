@@ -123,6 +123,22 @@ impl Register {
         Ok(state)
     }
 
+    /// What was promised since `then` is promised no more: it may or may not have happened.
+    pub fn forget_since(&mut self, then: &Register) {
+        self.floor = then.floor;
+        for (number, write) in self.writes.iter_mut().enumerate() {
+            let before = then.writes.get(number);
+            write.outcome = before.map_or(Outcome::Open, |before| before.outcome);
+        }
+    }
+
+    /// A read whose session has been shown this state before; what comes earlier is wrong.
+    pub fn after(&self, read: Read, seen: WriteNumber) -> Read {
+        Read {
+            floor: read.floor.max(seen),
+        }
+    }
+
     /// The earliest state without a row, from `floor` on.
     fn first_absence(&self, floor: WriteNumber) -> Result<WriteNumber, String> {
         if floor == 0 {
@@ -169,6 +185,27 @@ mod tests {
         let new = register.begin_read_of_past(second);
         assert_eq!(register.end_read(new, Some(third)), Ok(third));
         assert!(read(&mut register, Some(second)).is_err());
+    }
+
+    #[test]
+    fn what_is_forgotten_may_have_happened_or_not() {
+        let mut register = Register::default();
+        let first = register.write(true);
+        register.acknowledged(first);
+        let then = register.clone();
+        let second = register.write(true);
+        register.acknowledged(second);
+        let third = register.write(true);
+        register.refused(third);
+        let mut other = register.clone();
+        register.forget_since(&then);
+        other.forget_since(&then);
+        assert!(read(&mut register, Some(first)).is_ok());
+        assert!(
+            read(&mut register, None).is_err(),
+            "the first was not forgotten"
+        );
+        assert!(read(&mut other, Some(third)).is_ok());
     }
 
     fn read(register: &mut Register, seen: Option<WriteNumber>) -> Result<WriteNumber, String> {

@@ -17,9 +17,13 @@
 //! Clients that read on standbys ([`Manner::standby`]) may be shown the past, unless they ask for
 //! what is no older than their question. But a session never goes back in time, and what one was
 //! shown nobody may miss.
+//!
+//! # When promises end
+//! Where an operator lets a node go on alone, what was promised after that node was last whole is
+//! void ([`Oracle::mark`], [`Oracle::forget`]): it may have happened or not. Clients then leave
+//! alone what they have written, and what they asked before is not judged.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +33,10 @@ use base::{Durability, SqlState};
 
 use pg::client::Reply;
 
-use crate::client::{Client, Failure};
+use crate::check::history::{self, Transaction};
+use crate::client::{Addresses, Client, Failure};
 use crate::journal::{Journal, JournalRead};
+use crate::lists;
 use crate::register::{Read, Register, WriteNumber};
 
 /// Accounts of the bank, and what each holds at first.
@@ -73,7 +79,23 @@ pub struct Oracle {
     pub unknown: u64,
     /// The first thing that was wrong.
     pub violation: Option<String>,
+    /// Transactions on lists, in the order in which they ended.
+    pub history: Vec<Transaction>,
+    /// Numbers that were appended to lists, or tried.
+    pub(crate) numbers: u64,
     next_key: u64,
+    /// What is promised at the mark.
+    mark: Option<Mark>,
+    /// How often promises have become void.
+    generation: u64,
+}
+
+/// What was promised at one time.
+#[derive(Debug)]
+struct Mark {
+    registers: BTreeMap<u64, Register>,
+    journals: Vec<Journal>,
+    history: usize,
 }
 
 impl Oracle {
@@ -85,14 +107,59 @@ impl Oracle {
         }
     }
 
-    fn new_key(&mut self, owner: usize) -> u64 {
+    /// What is promised from now on may become void.
+    pub fn mark(&mut self) {
+        self.mark = Some(Mark {
+            registers: self.registers.clone(),
+            journals: self.journals.clone(),
+            history: self.history.len(),
+        });
+    }
+
+    /// What was promised since the mark is void.
+    pub fn forget(&mut self) {
+        let Some(mark) = self.mark.take() else {
+            return;
+        };
+        self.generation += 1;
+        let none = Register::default();
+        for (key, register) in &mut self.registers {
+            register.forget_since(mark.registers.get(key).unwrap_or(&none));
+        }
+        let none = Journal::default();
+        for (index, journal) in self.journals.iter_mut().enumerate() {
+            journal.forget_since(mark.journals.get(index).unwrap_or(&none));
+        }
+        for transaction in &mut self.history[mark.history..] {
+            transaction.forget();
+        }
+    }
+
+    /// Judges all transactions on lists; these are the lists as they stand at the end.
+    fn judge_lists(&mut self, last: &BTreeMap<u64, Vec<u64>>) {
+        if let Some(wrong) = history::judge(&self.history, last).first() {
+            self.blame(format!("lists: {wrong:?}"));
+        }
+    }
+
+    /// Changes when promises become void.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The weakest level whose promises are kept.
+    pub fn surviving(&self) -> Durability {
+        self.surviving
+    }
+
+    pub(crate) fn new_key(&mut self, owner: usize) -> u64 {
         self.next_key += 1;
         self.registers.insert(self.next_key, Register::default());
         self.owned.insert(owner, self.next_key);
         self.next_key
     }
 
-    fn register(&mut self, key: u64) -> &mut Register {
+    pub(crate) fn register(&mut self, key: u64) -> &mut Register {
         self.registers.entry(key).or_default()
     }
 
@@ -110,7 +177,7 @@ impl Oracle {
         }
     }
 
-    fn blame(&mut self, what: String) {
+    pub(crate) fn blame(&mut self, what: String) {
         self.violation.get_or_insert(what);
     }
 
@@ -175,7 +242,9 @@ pub const SETUP: &str = "create table register(k int primary key, v int); \
                          create table journal(j int, n int, mark int unique, \
                          primary key (j, n)); \
                          create table duty(pair int, who int, present int, \
-                         primary key (pair, who))";
+                         primary key (pair, who)); \
+                         create table list(k int primary key, v text); \
+                         create table item(k int, place int, v int, primary key (k, place))";
 
 /// Fills the bank and the pairs on duty; sent once after [`SETUP`].
 pub fn opening() -> String {
@@ -232,10 +301,12 @@ pub const NO_AGE: &str = "0ms";
 pub struct Worker {
     env: Arc<dyn Env>,
     oracle: Arc<Mutex<Oracle>>,
-    addresses: Rc<[String]>,
+    addresses: Addresses,
     number: usize,
     manner: Manner,
     client: Option<Client>,
+    /// That of the oracle when the operation at hand began.
+    generation: u64,
     /// Its register, and the newest write of it that is known to have happened.
     own: Option<(u64, Option<WriteNumber>)>,
     /// Its journal.
@@ -257,7 +328,7 @@ impl Worker {
     pub fn new(
         env: Arc<dyn Env>,
         oracle: Arc<Mutex<Oracle>>,
-        addresses: &[String],
+        addresses: &Addresses,
         number: usize,
         manner: Manner,
     ) -> Worker {
@@ -265,10 +336,11 @@ impl Worker {
         Worker {
             env,
             oracle,
-            addresses: addresses.into(),
+            addresses: addresses.clone(),
             number,
             manner,
             client: None,
+            generation: 0,
             own: None,
             journal: None,
             judged,
@@ -288,6 +360,7 @@ impl Worker {
                 sleep(&*self.env, RECONNECT_PAUSE).await;
                 continue;
             }
+            self.begin();
             match self.env.random() % 16 {
                 0..=6 if writes => self.write().await,
                 7..=8 if writes && self.env.random() % 3 == 0 => self.leave_duty().await,
@@ -307,9 +380,17 @@ impl Worker {
         }
     }
 
+    /// What was promised and is void, is forgotten.
+    fn begin(&mut self) {
+        let generation = self.oracle.lock().generation;
+        if std::mem::replace(&mut self.generation, generation) != generation {
+            (self.own, self.journal) = (None, None);
+            self.shown.clear();
+        }
+    }
+
     async fn connect(&mut self) -> bool {
-        let pick = self.env.random() as usize % self.addresses.len();
-        let address = &self.addresses[pick];
+        let address = &self.addresses.pick(&*self.env);
         let standby = self.manner.standby;
         let settings = standby.map(|age| ("quorate.follower_reads", age));
         let settings = settings.as_slice();
@@ -361,6 +442,9 @@ impl Worker {
         };
         let result = self.query(&change).await;
         let mut oracle = self.oracle.lock();
+        if oracle.generation != self.generation {
+            return;
+        }
         match result {
             Ok(answer) => {
                 let tag = answer.results.last().map_or("", |result| &result.tag);
@@ -433,7 +517,7 @@ impl Worker {
         };
         let mut oracle = self.oracle.lock();
         oracle.reads += 1;
-        if self.judged {
+        if self.judged && oracle.generation == self.generation {
             let who = self.manner.standby.unwrap_or(self.manner.level.name());
             let shown = oracle.end_reads(reads, &answer, who);
             self.shown.extend(shown);
@@ -455,6 +539,9 @@ impl Worker {
         );
         let result = self.query(&block).await;
         let mut oracle = self.oracle.lock();
+        if oracle.generation != self.generation {
+            return;
+        }
         match result {
             Ok(_) => {
                 oracle.commits += count;
@@ -492,7 +579,7 @@ impl Worker {
         };
         let mut oracle = self.oracle.lock();
         oracle.reads += 1;
-        if self.judged {
+        if self.judged && oracle.generation == self.generation {
             let number = |column| answer.text(0, column)?.parse::<u64>().ok();
             let seen = (number(0).unwrap_or(0), number(1).unwrap_or(0));
             oracle.end_journal(journal, read, seen, self.manner.level.name());
@@ -584,11 +671,12 @@ impl Worker {
 }
 
 /// Whether an error says for certain that the statement has changed nothing.
-fn never_happened(state: SqlState) -> bool {
+pub(crate) fn never_happened(state: SqlState) -> bool {
     [
         SqlState::SERIALIZATION_FAILURE,
         SqlState::DEADLOCK_DETECTED,
         SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::DISK_FULL,
     ]
     .contains(&state)
 }
@@ -606,6 +694,8 @@ pub async fn read_all(env: &dyn Env, address: &str, oracle: &Mutex<Oracle>) -> R
     let answer = client.query(env, sql, LAST_READ_PATIENCE).await?;
     oracle.lock().end_reads(reads, &answer, "at the end");
     read_all_journals(env, &mut client, oracle).await?;
+    let lists = lists::read_all(env, &mut client).await?;
+    oracle.lock().judge_lists(&lists);
     Ok(())
 }
 

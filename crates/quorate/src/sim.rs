@@ -1,9 +1,13 @@
 //! `quorate sim`: runs whole clusters in simulated worlds, one seed after the other.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::sim::mix::Mix;
 use ::sim::scenario::Config;
 use ::sim::series::{command, line, run_seed, run_twice, Totals};
+
+use node::real::host;
 
 use crate::Failure;
 
@@ -22,6 +26,9 @@ pub struct Options {
     /// Virtual seconds of faults in each run
     #[arg(long, value_name = "S", default_value_t = ::sim::scenario::FAULTS_FOR.as_secs())]
     seconds: u64,
+    /// What is on and how often, where it is not the usual: see docs/TESTING.md
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// A bug that the nodes have on purpose; needs a build with the feature planted-bugs
     #[arg(long, value_name = "NAME")]
     bug: Option<String>,
@@ -39,12 +46,15 @@ pub struct Options {
 /// Runs them, prints a line for each and the sums, and fails at the end if anything was wrong.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let bug = options.bug.as_deref().map(parse_bug).transpose()?;
+    let mix = options.config.as_deref().map(read_mix).transpose()?;
+    let file = options.config.as_deref().map(Path::to_string_lossy);
     let mut totals = Totals::default();
     let mut first_wrong = None;
     for seed in (options.seed..).take(usize::try_from(options.runs).unwrap_or(usize::MAX)) {
         let config = Config {
             verbose: options.verbose,
             bug,
+            mix: mix.unwrap_or_default(),
             faults: Duration::from_secs(options.seconds),
             ..Config::new(seed, usize::from(options.nodes))
         };
@@ -54,7 +64,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         };
         println!("{}", line(&outcome));
         if outcome.violation.is_some() {
-            first_wrong.get_or_insert_with(|| command(&config));
+            first_wrong.get_or_insert_with(|| command(&config, file.as_deref()));
         }
         totals.add(&outcome);
         if options.until_wrong && first_wrong.is_some() {
@@ -69,6 +79,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     first_wrong.map_or(Ok(()), |command| {
         Err(format!("something was wrong; to see it again: {command}"))
     })
+}
+
+fn read_mix(path: &Path) -> Result<Mix, Failure> {
+    let text = host::read_text(path);
+    let text = text.map_err(|error| format!("could not read {}: {error}", path.display()))?;
+    Mix::parse(&text).map_err(|wrong| format!("{}: {wrong}", path.display()))
 }
 
 fn parse_bug(name: &str) -> Result<::sim::Bug, Failure> {

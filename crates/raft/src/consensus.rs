@@ -410,6 +410,19 @@ impl<L: LogView> Consensus<L> {
         })
     }
 
+    /// Sends a record to whoever leads, as one who leads no longer must not. Only the planted bug
+    /// does ([`Bug::ProposalForwarded`]).
+    pub fn forward(&mut self, data: Vec<u8>) {
+        let Some(leader) = self.leader().filter(|leader| *leader != self.config.node) else {
+            return;
+        };
+        let (term, lsn) = (self.term(), Lsn(1));
+        let entry = adapter::raft_entry(term, lsn, crate::EntryKind::Normal, data);
+        if let Ok(entry) = entry {
+            self.send(leader, Message::Raft(crate::message::proposal(term, entry)));
+        }
+    }
+
     /// Whether a change of membership is under way, or may be: a new leader does not know before
     /// an entry of its own term is committed.
     pub fn is_changing_membership(&self) -> bool {

@@ -86,7 +86,7 @@ const FLAG_TRANSFER: u8 = 2;
 
 /// The types that cross the network. All others are local to a replica, forward proposals, or
 /// read through the leader, none of which Quorate does.
-const RAFT_TYPES: [(MessageType, u8); 10] = [
+const RAFT_TYPES: [(MessageType, u8); TYPES] = [
     (MessageType::MsgAppend, 1),
     (MessageType::MsgAppendResponse, 2),
     (MessageType::MsgRequestVote, 3),
@@ -97,7 +97,23 @@ const RAFT_TYPES: [(MessageType, u8); 10] = [
     (MessageType::MsgTimeoutNow, 8),
     (MessageType::MsgRequestPreVote, 9),
     (MessageType::MsgRequestPreVoteResponse, 10),
+    #[cfg(feature = "planted-bugs")]
+    (MessageType::MsgPropose, 11),
 ];
+
+/// How many these are; a build that can show bugs has one more.
+const TYPES: usize = 10 + cfg!(feature = "planted-bugs") as usize;
+
+/// A forwarded proposal, for a planted bug.
+pub(crate) fn proposal(term: Term, entry: eraftpb::Entry) -> RaftMessage {
+    let mut message = eraftpb::Message {
+        term: term.0,
+        ..eraftpb::Message::default()
+    };
+    message.set_msg_type(MessageType::MsgPropose);
+    message.mut_entries().push(entry);
+    RaftMessage(Box::new(message))
+}
 
 /// Whether the consensus library's message may leave this replica.
 pub(crate) fn travels(kind: MessageType) -> bool {
@@ -299,7 +315,8 @@ fn decode_raft(reader: &mut Reader<'_>) -> Result<RaftMessage> {
 
 fn decode_entries(reader: &mut Reader<'_>, message: &mut eraftpb::Message) -> Result<()> {
     let count: u64 = number(reader)?;
-    if count > 0 && message.get_msg_type() != MessageType::MsgAppend {
+    let carries = [MessageType::MsgAppend, MessageType::MsgPropose];
+    if count > 0 && !carries.contains(&message.get_msg_type()) {
         return Err(Error::corrupted("only an append carries entries"));
     }
     let mut last_term = message.log_term;

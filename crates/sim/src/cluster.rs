@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::cluster::Administration;
 use base::env::Reactor;
 use base::sync::Mutex;
-use base::{Error, NodeId};
-use kv::Member;
+use base::{Error, Lsn, NodeId};
+use kv::{Directory, Member};
+use lab::client::Addresses;
 use node::config::NodeConfig;
 use node::server::Node;
 use node::wire::ClusterId;
@@ -24,20 +26,52 @@ struct Life {
     error: Option<Error>,
 }
 
+/// What a node is told when it starts, as its files would have it.
+struct Place {
+    host: HostId,
+    life: Arc<Mutex<Life>>,
+    this: Member,
+    /// The members when the cluster was founded, or when this node was added.
+    members: Vec<Member>,
+    incarnation: u64,
+    begun_after: Lsn,
+    /// The members that it knew of when it was last seen.
+    known: Vec<NodeId>,
+    /// It has been removed, or left behind: it may stop by itself, and has nothing to say any more.
+    is_dismissed: bool,
+}
+
+/// What becomes of a wish; none while nobody knows.
+pub(crate) type Answer = Arc<Mutex<Option<Result<u64, Error>>>>;
+
 /// Nodes, each on a host of its own, and one further host for clients.
+///
+/// Nodes are counted from 0 in the order in which they came; those that were removed keep their
+/// places.
 pub struct Cluster {
     /// The world that they live in.
     pub world: World,
-    hosts: Vec<HostId>,
+    places: Vec<Place>,
     clients: HostId,
-    lives: Vec<Arc<Mutex<Life>>>,
-    members: Vec<Member>,
+    addresses: Addresses,
     settings: BTreeMap<String, String>,
 }
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cluster({} nodes, {:?})", self.hosts.len(), self.world)
+        write!(f, "Cluster({} nodes, {:?})", self.places.len(), self.world)
+    }
+}
+
+/// The name and the addresses of the node at that place.
+fn member_at(place: usize, node: NodeId) -> Member {
+    let number = place + 1;
+    Member {
+        node,
+        name: format!("n{number}").into(),
+        peer_address: format!("127.0.0.{number}:6433").into(),
+        sql_address: format!("127.0.0.{number}:5433").into(),
+        ..Member::default()
     }
 }
 
@@ -49,22 +83,31 @@ impl Cluster {
             .map(|number| world.add_host(&format!("n{number}")))
             .collect();
         let clients = world.add_host("clients");
-        let members = (1..=nodes as u64)
-            .map(|number| Member {
-                node: NodeId(number),
-                name: format!("n{number}").into(),
-                peer_address: format!("127.0.0.{number}:6433").into(),
-                sql_address: format!("127.0.0.{number}:5433").into(),
+        let members: Vec<Member> = (0..nodes)
+            .map(|place| Member {
                 voter: true,
-                ..Member::default()
+                ..member_at(place, NodeId(place as u64 + 1))
             })
             .collect();
+        let places = hosts.into_iter().zip(&members).map(|(host, this)| Place {
+            host,
+            life: Arc::default(),
+            this: this.clone(),
+            members: members.clone(),
+            incarnation: 1,
+            begun_after: Lsn::ZERO,
+            known: Vec::new(),
+            is_dismissed: false,
+        });
+        let addresses = Addresses::default();
+        for member in &members {
+            addresses.add(&member.sql_address);
+        }
         Cluster {
             world,
-            lives: hosts.iter().map(|_| Arc::default()).collect(),
-            hosts,
+            places: places.collect(),
             clients,
-            members,
+            addresses,
             settings: settings
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
@@ -72,19 +115,26 @@ impl Cluster {
         }
     }
 
-    /// How many nodes there are.
+    /// How many nodes there are and were.
     pub fn len(&self) -> usize {
-        self.hosts.len()
+        self.places.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.hosts.is_empty()
+        self.places.is_empty()
+    }
+
+    /// The nodes that have not been dismissed.
+    pub fn present(&self) -> Vec<usize> {
+        let all = 0..self.len();
+        all.filter(|node| !self.places[*node].is_dismissed)
+            .collect()
     }
 
     /// A node's host.
     pub fn host(&self, node: usize) -> HostId {
-        self.hosts[node]
+        self.places[node].host
     }
 
     /// The clients' host.
@@ -93,18 +143,125 @@ impl Cluster {
     }
 
     /// Where clients reach the nodes.
-    pub fn addresses(&self) -> Vec<String> {
-        self.members
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Where clients reach a node.
+    pub fn address(&self, node: usize) -> String {
+        self.places[node].this.sql_address.to_string()
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: usize) -> Arc<str> {
+        self.places[node].this.name.clone()
+    }
+
+    /// The number of a node.
+    pub fn number(&self, node: usize) -> NodeId {
+        self.places[node].this.node
+    }
+
+    /// The node of that number.
+    pub fn place_of(&self, number: NodeId) -> Option<usize> {
+        self.places
             .iter()
-            .map(|member| member.sql_address.to_string())
-            .collect()
+            .position(|place| place.this.node == number)
+    }
+
+    // ---- members that come and go ----
+
+    /// Who the next node is that could be added: its name and its addresses.
+    pub(crate) fn next_member(&self) -> Member {
+        // The clients' host was made after the first nodes, and has none of these addresses.
+        member_at(self.len(), NodeId(0))
+    }
+
+    /// Adds a host for a node that is a member of this directory now, and starts it.
+    pub(crate) fn add(&mut self, member: &Member, directory: &Directory) -> usize {
+        let host = self.world.add_host(&member.name);
+        self.places.push(Place {
+            host,
+            life: Arc::default(),
+            this: member.clone(),
+            members: directory.members.clone(),
+            incarnation: directory.incarnation,
+            begun_after: directory.begun_after,
+            known: directory.members.iter().map(|one| one.node).collect(),
+            is_dismissed: false,
+        });
+        self.addresses.add(&member.sql_address);
+        let node = self.len() - 1;
+        self.start(node);
+        node
+    }
+
+    /// The node has no part in the group any more: from now on it may stop by itself.
+    pub(crate) fn dismiss(&mut self, node: usize) {
+        self.places[node].is_dismissed = true;
+        let address = self.address(node);
+        self.addresses.remove(&address);
+    }
+
+    /// Whether it has been.
+    pub fn is_dismissed(&self, node: usize) -> bool {
+        self.places[node].is_dismissed
+    }
+
+    /// The directory as the leader has it, if there is one.
+    pub fn directory(&self) -> Option<Arc<Directory>> {
+        let (leader, _) = self.leader()?;
+        Some(self.node(leader)?.group().directory())
+    }
+
+    /// The directories of all nodes that run, or have stopped by themselves.
+    pub(crate) fn directories(&mut self) -> Vec<Arc<Directory>> {
+        let mut directories = Vec::new();
+        for node in self.present() {
+            let Some(running) = self.node(node) else {
+                continue;
+            };
+            let directory = running.group().directory();
+            let members = directory.members.iter().map(|member| member.node);
+            self.places[node].known = members.collect();
+            directories.push(directory);
+        }
+        directories
+    }
+
+    /// Whether a node that comes back finds somebody whom it knows, and who can tell it what has
+    /// become of the group.
+    pub(crate) fn finds_somebody(&self, node: usize) -> bool {
+        let place = &self.places[node];
+        let founders = place.members.iter().map(|member| member.node);
+        let mut known = place.known.iter().copied().chain(founders);
+        known.any(|number| {
+            let other = self.place_of(number);
+            other.is_some_and(|other| !self.places[other].is_dismissed && self.is_alive(other))
+        })
+    }
+
+    /// Asks a node for something, as an operator would on its host.
+    pub(crate) fn wish(&mut self, node: usize, wish: Administration) -> Answer {
+        let answer = Answer::default();
+        let Some(running) = self.node(node) else {
+            return answer;
+        };
+        let slot = answer.clone();
+        let env = self.world.env(self.places[node].host);
+        let body = async move {
+            let outcome = running.administer(wish).await;
+            *slot.lock() = Some(outcome);
+        };
+        env.spawn(Reactor::Group, "operator", Box::new(move || Box::pin(body)));
+        answer
     }
 
     /// Starts a node's program on its host, which is up.
     pub fn start(&mut self, node: usize) {
-        let env = self.world.env(self.hosts[node]);
+        let env = self.world.env(self.places[node].host);
         let life = Arc::new(Mutex::new(Life::default()));
-        self.lives[node] = life.clone();
+        self.places[node].life = life.clone();
         let config = self.config(node);
         let start_env = env.clone();
         let body = async move {
@@ -120,12 +277,13 @@ impl Cluster {
     }
 
     fn config(&self, node: usize) -> NodeConfig {
+        let place = &self.places[node];
         NodeConfig {
             cluster: ClusterId(7),
-            node: self.members[node].node,
-            members: self.members.clone(),
-            incarnation: 1,
-            begun_after: base::Lsn::ZERO,
+            node: place.this.node,
+            members: place.members.clone(),
+            incarnation: place.incarnation,
+            begun_after: place.begun_after,
             user: "postgres".to_owned(),
             settings: self.settings.clone(),
             password: None,
@@ -138,7 +296,7 @@ impl Cluster {
     /// # Errors
     /// What is not sound.
     pub fn check(&mut self, node: usize) -> Result<(), String> {
-        let env = self.world.env(self.hosts[node]);
+        let env = self.world.env(self.places[node].host);
         let config = self.config(node);
         let result = Arc::new(Mutex::new(None));
         let (task_env, slot) = (env.clone(), result.clone());
@@ -160,29 +318,30 @@ impl Cluster {
 
     /// Kills a node, with its host if that loses power.
     pub fn crash(&mut self, node: usize, loses_power: bool) {
-        self.world.crash(self.hosts[node], loses_power);
+        self.world.crash(self.places[node].host, loses_power);
         self.forget(node);
     }
 
     /// Brings a node back that was killed.
     pub fn restart(&mut self, node: usize) {
-        self.world.restart(self.hosts[node]);
+        self.world.restart(self.places[node].host);
         self.start(node);
     }
 
     /// The node's present life, once it has started.
     pub fn node(&self, node: usize) -> Option<Arc<Node>> {
-        self.lives[node].lock().node.clone()
+        self.places[node].life.lock().node.clone()
     }
 
     /// Whether a node runs.
     pub fn is_alive(&self, node: usize) -> bool {
-        self.world.is_alive(self.hosts[node])
+        self.world.is_alive(self.places[node].host)
     }
 
     /// The node that leads in the newest term, as the living nodes see it.
     pub fn leader(&self) -> Option<(usize, u64)> {
-        (0..self.len())
+        self.present()
+            .into_iter()
             .filter(|node| self.is_alive(*node))
             .filter_map(|number| Some((number, self.node(number)?.status())))
             .filter(|(_, status)| status.role == "leader")
@@ -191,37 +350,47 @@ impl Cluster {
     }
 
     /// The first node that stopped itself, and why. In a world whose disks keep their promises,
-    /// none may.
+    /// only those that are dismissed may.
     pub fn stopped(&self) -> Option<String> {
-        let reasons = self.hosts.iter().zip(1..).filter_map(|(host, number)| {
-            let reason = self.world.stopped(*host)?;
-            Some(format!("n{number} stopped itself: {reason}"))
+        let mut reasons = self.present().into_iter().filter_map(|node| {
+            let reason = self.world.stopped(self.host(node))?;
+            Some(format!("{} stopped itself: {reason}", self.name(node)))
         });
-        reasons.into_iter().next()
+        reasons.next()
     }
 
-    /// Runs until every node leads or follows, and all have applied all that is committed.
-    pub fn converge(&mut self, limit: Duration) -> bool {
-        let lives: Vec<_> = self.lives.clone();
-        self.world.run_until(limit, |_| {
-            let statuses: Option<Vec<_>> = lives
-                .iter()
-                .map(|life| Some(life.lock().node.as_ref()?.status()))
-                .collect();
-            statuses.is_some_and(|statuses| {
-                let first = &statuses[0];
-                statuses.iter().any(|status| status.role == "leader")
-                    && statuses.iter().all(|status| {
-                        status.applied == first.applied
-                            && status.commit == first.applied
-                            && status.term == first.term
-                    })
+    /// Whether every member leads or follows and has applied all that is committed, and nobody else
+    /// runs.
+    pub fn is_settled(&self) -> bool {
+        let Some(directory) = self.directory() else {
+            return false;
+        };
+        let others = (0..self.len()).filter(|node| {
+            let number = self.places[*node].this.node;
+            directory.member(number).is_none()
+        });
+        if others.into_iter().any(|node| self.is_alive(node)) {
+            return false;
+        }
+        let members = directory.members.iter().map(|member| {
+            let node = self.place_of(member.node)?;
+            Some(self.node(node)?.status())
+        });
+        let statuses: Option<Vec<_>> = members.collect();
+        statuses.is_some_and(|statuses| {
+            let first = &statuses[0];
+            statuses.iter().all(|status| {
+                status.applied == first.applied
+                    && status.commit == first.applied
+                    && status.term == first.term
+                    && status.members == first.members
+                    && status.incarnation == first.incarnation
             })
         })
     }
 
     fn forget(&mut self, node: usize) {
-        let life = std::mem::take(&mut self.lives[node]);
+        let life = std::mem::take(&mut self.places[node].life);
         let gone = life.lock().node.take();
         drop(gone);
     }

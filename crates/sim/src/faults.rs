@@ -14,6 +14,13 @@
 //! | pendulum | a minority with the leader | a split, and the next leader dies soon after it |
 //! | slow disk | any | its syncs take forty times as long |
 //! | clock jump | any | its wall clock jumps by seconds, forwards or back |
+//! | switchover | the leader | leadership is handed over, to anybody or to somebody |
+//! | aborted transfer | the leader | a switchover whose last word is held up until it has failed |
+//! | membership | any | a member is added, removed, let vote, or votes no more ([`crate::operator`]) |
+//! | lost majority | all but one | they die for good, and the one goes on alone |
+//!
+//! After every second switchover or change of membership the leader dies within milliseconds. Nodes
+//! that were removed, or left behind by the loss of a majority, come back and must stop by themselves.
 //!
 //! Now and then there is a lull besides, in which nobody writes.
 //!
@@ -27,7 +34,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::cluster::Administration;
+
 use crate::cluster::Cluster;
+use crate::mix::Weights;
+use crate::operator::{News, Operator};
 use crate::world::HostId;
 
 /// Faults that overlap at most; further ones wait.
@@ -74,13 +85,21 @@ pub enum Fault {
     SlowDisk,
     /// A wall clock jumps.
     ClockJump,
+    /// Leadership is handed over.
+    Switchover,
+    /// Leadership is to be handed over, and the word that does it comes too late.
+    AbortedTransfer,
+    /// A member is added or removed, votes from now on or no more.
+    Membership,
+    /// All nodes but one are lost for good.
+    LostMajority,
 }
 
-const KINDS: usize = Fault::ALL.len();
+pub(crate) const KINDS: usize = Fault::ALL.len();
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Fault; 13] = [
+    pub const ALL: [Fault; 17] = [
         Fault::LeaderCrash,
         Fault::FollowerCrash,
         Fault::TotalCrash,
@@ -94,6 +113,10 @@ impl Fault {
         Fault::Pendulum,
         Fault::SlowDisk,
         Fault::ClockJump,
+        Fault::Switchover,
+        Fault::AbortedTransfer,
+        Fault::Membership,
+        Fault::LostMajority,
     ];
 
     /// Its name in reports.
@@ -112,7 +135,16 @@ impl Fault {
             Fault::Pendulum => "pendulums",
             Fault::SlowDisk => "slow disks",
             Fault::ClockJump => "clock jumps",
+            Fault::Switchover => "switchovers",
+            Fault::AbortedTransfer => "aborted transfers",
+            Fault::Membership => "memberships",
+            Fault::LostMajority => "lost majorities",
         }
+    }
+
+    /// How often it is drawn, where nobody says otherwise.
+    pub fn weight(self) -> u64 {
+        self.odds().0
     }
 
     /// How often it is drawn, and for how many milliseconds it lasts.
@@ -131,6 +163,10 @@ impl Fault {
             Fault::Pendulum => (6, (400, 900)),
             Fault::SlowDisk => (3, (200, 2_000)),
             Fault::ClockJump => (3, (1, 2)),
+            Fault::Switchover => (5, (1, 2)),
+            Fault::AbortedTransfer => (3, (250, 900)),
+            Fault::Membership => (7, (1, 2)),
+            Fault::LostMajority => (3, (1, 2)),
         }
     }
 
@@ -143,9 +179,14 @@ impl Fault {
             | Fault::Freeze
             | Fault::SlowDisk
             | Fault::ClockJump => true,
-            Fault::FollowerCrash | Fault::Partition | Fault::OneWayCut | Fault::LinkCut => {
-                nodes > 1
-            }
+            Fault::FollowerCrash
+            | Fault::Partition
+            | Fault::OneWayCut
+            | Fault::LinkCut
+            | Fault::Switchover
+            | Fault::AbortedTransfer
+            | Fault::Membership
+            | Fault::LostMajority => nodes > 1,
             Fault::Split | Fault::Pendulum => nodes > 2,
             Fault::Depose => nodes == 3,
         }
@@ -205,13 +246,17 @@ enum Undo {
     /// The split heals, and soon whoever leads by then dies.
     EndSplit(Vec<(HostId, HostId)>),
     Cut(Vec<(HostId, HostId)>),
+    /// Who hears nothing of the leader for a while, from about now on.
+    HoldUp {
+        leader: usize,
+        other: usize,
+    },
     CrashLeader,
     Lull,
     EndLull,
 }
 
 /// The faults of one run.
-#[derive(Default)]
 pub(crate) struct Injector {
     /// How often each was injected.
     pub counts: Counts,
@@ -219,17 +264,50 @@ pub(crate) struct Injector {
     pub deaths: Vec<Deaths>,
     /// Nobody writes while this holds.
     pub lull: Arc<AtomicBool>,
+    /// Changes members.
+    operator: Operator,
     active: Vec<(Duration, Undo)>,
     power_holds: bool,
+    /// Nodes of the cluster when it was founded.
+    nodes: usize,
+    weights: Weights,
+    /// The operator has no further wishes.
+    is_over: bool,
 }
 
 impl Injector {
-    pub fn new(nodes: usize, power_holds: bool) -> Injector {
+    pub fn new(nodes: usize, power_holds: bool, weights: Weights) -> Injector {
         Injector {
-            deaths: vec![Deaths::default(); nodes],
+            counts: Counts::default(),
+            deaths: Vec::new(),
+            lull: Arc::default(),
+            operator: Operator::default(),
+            active: Vec::new(),
             power_holds,
-            ..Injector::default()
+            nodes,
+            weights,
+            is_over: false,
         }
+    }
+
+    /// Looks at what has become of the operator's wishes.
+    ///
+    /// # Errors
+    /// What a node does that it must not.
+    pub fn tend(&mut self, cluster: &mut Cluster) -> Result<Option<News>, String> {
+        let news = self.operator.tend(cluster)?;
+        self.deaths.resize(cluster.len(), Deaths::default());
+        Ok(news)
+    }
+
+    /// Whether a majority is being lost.
+    pub fn is_grave(&self) -> bool {
+        self.operator.is_grave()
+    }
+
+    /// Whether everything that the operator wished for has come about, or never will.
+    pub fn is_idle(&self) -> bool {
+        self.operator.is_idle()
     }
 
     /// Takes back what is due.
@@ -249,10 +327,14 @@ impl Injector {
             let all = std::mem::take(&mut self.active);
             self.undo(cluster, all);
         }
-        for node in 0..cluster.len() {
+        for node in cluster.present() {
             if !cluster.is_alive(node) {
                 cluster.restart(node);
             }
+        }
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.operator.rest();
+            self.operator.bring_back_all(cluster);
         }
     }
 
@@ -261,8 +343,10 @@ impl Injector {
             match undo {
                 Undo::Restart(nodes) => {
                     for node in nodes {
-                        if !cluster.is_alive(node) {
-                            cluster.restart(node);
+                        match cluster.is_dismissed(node) {
+                            true => self.operator.bring_back(cluster, node),
+                            false if !cluster.is_alive(node) => cluster.restart(node),
+                            false => {}
                         }
                     }
                 }
@@ -287,9 +371,15 @@ impl Injector {
                 }
                 Undo::CrashLeader => {
                     let leader = cluster.leader().map(|(leader, _)| leader);
+                    let leader = leader.filter(|_| !self.is_grave());
                     if let Some(restart) = leader.and_then(|node| self.crash(cluster, &[node])) {
                         self.later(cluster, (300, 900), restart);
                     }
+                }
+                Undo::HoldUp { leader, other } => {
+                    let (own, other) = (cluster.host(leader), cluster.host(other));
+                    let heal = cut_ways(cluster, &[(own, other)]);
+                    self.later(cluster, Fault::AbortedTransfer.odds().1, heal);
                 }
                 Undo::Cut(ways) => {
                     let heal = cut_ways(cluster, &ways);
@@ -318,16 +408,23 @@ impl Injector {
 
     /// Injects a fault that chance picks, unless there are enough.
     pub fn inject(&mut self, cluster: &mut Cluster) {
+        if self.is_grave() {
+            return;
+        }
         self.perhaps_lull(cluster);
         if self.active.len() >= AT_ONCE_MAX {
             return;
         }
-        let nodes = cluster.len();
+        let nodes = cluster.present().len().min(self.nodes);
+        let weights = self.weights;
         let fitting = || Fault::ALL.into_iter().filter(|fault| fault.fits(nodes));
-        let weights: u64 = fitting().map(|fault| fault.odds().0).sum();
-        let mut pick = cluster.world.draw(|chance| chance.below(weights));
+        let sum: u64 = fitting().map(|fault| weights.of(fault)).sum();
+        if sum == 0 {
+            return;
+        }
+        let mut pick = cluster.world.draw(|chance| chance.below(sum));
         let Some(fault) = fitting().find(|fault| {
-            let weight = fault.odds().0;
+            let weight = weights.of(*fault);
             let found = pick < weight;
             pick = pick.saturating_sub(weight);
             found
@@ -345,22 +442,20 @@ impl Injector {
     /// Injects a fault; none if it cannot be had now, and nothing inside if it takes itself back.
     fn begin(&mut self, fault: Fault, cluster: &mut Cluster) -> Option<Option<Undo>> {
         let leader = cluster.leader().map(|(leader, _)| leader);
-        let nodes = cluster.len();
-        let any = cluster
+        let nodes = cluster.present();
+        let pick = cluster
             .world
-            .draw(|chance| chance.below(nodes as u64) as usize);
+            .draw(|chance| chance.below(nodes.len() as u64) as usize);
+        let any = nodes[pick];
         let toss = cluster.world.draw(|chance| chance.below(3));
         let mostly_leader = leader.filter(|_| toss > 0).unwrap_or(any);
         Some(Some(match fault {
             Fault::LeaderCrash => self.crash(cluster, &[leader?])?,
-            Fault::FollowerCrash => self.crash(cluster, &[other_than(leader?, any, nodes)])?,
-            Fault::TotalCrash => {
-                let all: Vec<usize> = (0..nodes).collect();
-                self.crash(cluster, &all)?
-            }
+            Fault::FollowerCrash => self.crash(cluster, &[other_than(leader?, any, &nodes)])?,
+            Fault::TotalCrash => self.crash(cluster, &nodes)?,
             Fault::QuickRestart => {
                 let node = match leader {
-                    Some(leader) if toss > 0 && nodes > 1 => other_than(leader, any, nodes),
+                    Some(leader) if toss > 0 && nodes.len() > 1 => other_than(leader, any, &nodes),
                     _ => any,
                 };
                 self.crash(cluster, &[node])?
@@ -376,28 +471,14 @@ impl Injector {
             Fault::OneWayCut => cut(cluster, &[mostly_leader], toss == 0, toss != 0),
             Fault::LinkCut => {
                 let node = cluster.host(mostly_leader);
-                let other = cluster.host(other_than(mostly_leader, any, nodes));
+                let other = cluster.host(other_than(mostly_leader, any, &nodes));
                 cut_ways(cluster, &[(node, other), (other, node)])
             }
             Fault::Split => {
                 let ways = split_ways(cluster, leader?);
                 cut_ways(cluster, &ways)
             }
-            Fault::Depose => {
-                let leader = leader?;
-                let (cut_off, voter) = match toss {
-                    0 => ((leader + 1) % nodes, (leader + 2) % nodes),
-                    _ => ((leader + 2) % nodes, (leader + 1) % nodes),
-                };
-                self.lull.store(true, Ordering::SeqCst);
-                let (own, other) = (cluster.host(leader), cluster.host(cut_off));
-                self.later(
-                    cluster,
-                    (100, 200),
-                    Undo::Cut(vec![(own, other), (other, own)]),
-                );
-                Undo::Depose { leader, voter }
-            }
+            Fault::Depose => self.depose(cluster, leader?, toss)?,
             Fault::Pendulum => {
                 let ways = split_ways(cluster, leader?);
                 cut_ways(cluster, &ways);
@@ -414,7 +495,72 @@ impl Injector {
                 cluster.world.jump_wall_clock(cluster.host(any), by * 1_000);
                 return Some(None);
             }
+            Fault::Switchover => {
+                let to = (toss == 0).then(|| cluster.name(any));
+                cluster.wish(leader?, Administration::Switchover(to));
+                return Some(self.perhaps_crash_leader(cluster));
+            }
+            Fault::AbortedTransfer => self.abort_transfer(cluster, leader?, any)?,
+            Fault::Membership => {
+                let pick = cluster.world.draw(|chance| chance.bits());
+                let step = self.operator.choose(cluster, self.nodes, pick)?;
+                if !self.operator.take_step(cluster, &step) {
+                    return None;
+                }
+                return Some(self.perhaps_crash_leader(cluster));
+            }
+            Fault::LostMajority => {
+                if !self.active.is_empty() || !self.operator.begin_loss(cluster) {
+                    return None;
+                }
+                self.lull.store(true, Ordering::SeqCst);
+                self.later(cluster, (150, 1_000), Undo::EndLull);
+                return Some(None);
+            }
         }))
+    }
+
+    fn depose(&mut self, cluster: &mut Cluster, leader: usize, toss: u64) -> Option<Undo> {
+        let nodes = cluster.present();
+        let others: Vec<usize> = nodes.into_iter().filter(|node| *node != leader).collect();
+        let [one, another] = others[..] else {
+            return None;
+        };
+        let (cut_off, voter) = match toss {
+            0 => (one, another),
+            _ => (another, one),
+        };
+        self.lull.store(true, Ordering::SeqCst);
+        let (own, other) = (cluster.host(leader), cluster.host(cut_off));
+        self.later(
+            cluster,
+            (100, 200),
+            Undo::Cut(vec![(own, other), (other, own)]),
+        );
+        Some(Undo::Depose { leader, voter })
+    }
+
+    /// Now and then the leader dies in the middle of what was just asked of it.
+    fn perhaps_crash_leader(&mut self, cluster: &mut Cluster) -> Option<Undo> {
+        if cluster.world.draw(|chance| chance.one_in(2)) {
+            self.later(cluster, (1, 30), Undo::CrashLeader);
+        }
+        None
+    }
+
+    /// A switchover to a node that soon hears no more of the leader: the word that makes it stand
+    /// for election is under way until long after the leader has given up.
+    fn abort_transfer(&mut self, cluster: &mut Cluster, leader: usize, any: usize) -> Option<Undo> {
+        let other = other_than(leader, any, &cluster.present());
+        if !cluster.is_alive(other) {
+            return None;
+        }
+        // Open transactions end soon when nobody begins new ones that write.
+        self.lull.store(true, Ordering::SeqCst);
+        let to = Some(cluster.name(other));
+        cluster.wish(leader, Administration::Switchover(to));
+        self.later(cluster, (0, 45), Undo::HoldUp { leader, other });
+        Some(Undo::EndLull)
     }
 
     fn crash(&mut self, cluster: &mut Cluster, nodes: &[usize]) -> Option<Undo> {
@@ -423,6 +569,7 @@ impl Injector {
             .copied()
             .filter(|node| cluster.is_alive(*node))
             .collect();
+        self.deaths.resize(cluster.len(), Deaths::default());
         for node in &living {
             cluster.crash(*node, !self.power_holds);
             let now = Some(cluster.world.elapsed());
@@ -436,18 +583,22 @@ impl Injector {
 }
 
 /// `any`, or the next node if that is `node`.
-fn other_than(node: usize, any: usize, nodes: usize) -> usize {
+fn other_than(node: usize, any: usize, nodes: &[usize]) -> usize {
+    let place = nodes.iter().position(|other| *other == node).unwrap_or(0);
     match any == node {
-        true => (node + 1) % nodes,
+        true => nodes[(place + 1) % nodes.len()],
         false => any,
     }
 }
 
 /// The ways between the leader with less than half of all nodes, and the rest.
 fn split_ways(cluster: &Cluster, leader: usize) -> Vec<(HostId, HostId)> {
-    let nodes = cluster.len();
-    let few = (nodes - 1) / 2;
-    let with: Vec<usize> = (0..few).map(|step| (leader + step) % nodes).collect();
+    let nodes = cluster.present();
+    let few = (nodes.len() - 1) / 2;
+    let place = nodes.iter().position(|node| *node == leader).unwrap_or(0);
+    let with: Vec<usize> = (0..few)
+        .map(|step| nodes[(place + step) % nodes.len()])
+        .collect();
     ways_between(cluster, &with, true, true)
 }
 
@@ -471,7 +622,8 @@ fn ways_between(
 ) -> Vec<(HostId, HostId)> {
     let mut ways = Vec::new();
     for node in nodes {
-        for other in (0..cluster.len()).filter(|other| !nodes.contains(other)) {
+        let others = cluster.present().into_iter();
+        for other in others.filter(|other| !nodes.contains(other)) {
             let (own, other) = (cluster.host(*node), cluster.host(other));
             ways.extend(inward.then_some((other, own)));
             ways.extend(outward.then_some((own, other)));

@@ -2,8 +2,8 @@
 //!
 //! [`world::World`] is the world: hosts with clocks, disks and a network, all driven by one seed. A
 //! node runs in it unchanged, because it reaches everything through [`base::env::Env`].
-//! [`cluster`] starts nodes on hosts, [`scenario`] puts them under a workload and [`faults`], and
-//! [`series`] runs many seeds and adds up what they have shown.
+//! [`cluster`] starts nodes on hosts, [`scenario`] puts them under a workload and [`faults`] as a
+//! [`mix`] has them, and [`series`] runs many seeds and adds up what they have shown.
 //!
 //! ```no_run
 //! use sim::scenario::{run, Config};
@@ -13,6 +13,7 @@
 
 pub mod cluster;
 pub mod faults;
+pub mod mix;
 pub mod scenario;
 pub mod series;
 pub mod world;
@@ -20,6 +21,7 @@ pub mod world;
 mod disk;
 mod env;
 mod net;
+mod operator;
 mod schema;
 mod watch;
 

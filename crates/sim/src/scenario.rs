@@ -13,15 +13,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::env::{sleep, Reactor};
+use base::env::{sleep, Env, LocalBoxFuture, Reactor};
 use base::sync::Mutex;
 use base::Durability;
 use kv::planted::{self, Bug};
-use lab::client::Client;
+use lab::client::{Addresses, Client};
+use lab::lists::ListClient;
 use lab::registers::{self, Manner, Mood, Oracle, Worker};
+use lab::restless::RestlessClient;
 
 use crate::cluster::Cluster;
 use crate::faults::{Counts, Injector};
+use crate::mix::Mix;
+use crate::operator::News;
 use crate::schema::SchemaClient;
 use crate::watch::Watch;
 
@@ -38,6 +42,8 @@ pub struct Config {
     pub verbose: bool,
     /// The bug that the nodes have on purpose, in builds that know any.
     pub bug: Option<Bug>,
+    /// What is on, and how often.
+    pub mix: Mix,
 }
 
 impl Config {
@@ -49,6 +55,7 @@ impl Config {
             faults: FAULTS_FOR,
             verbose: false,
             bug: None,
+            mix: Mix::default(),
         }
     }
 
@@ -126,8 +133,18 @@ const STANDBY_READERS: [&str; 2] = ["settled", registers::NO_AGE];
 const STANDBY_PATIENCE: Duration = Duration::from_millis(1_000);
 const STANDBY_PACE: Duration = Duration::from_millis(10);
 
+/// The levels of those who pipeline, cancel and disconnect, and of those who append to lists.
+const RESTLESS: [Durability; 2] = [Durability::On, Durability::RemoteWrite];
+const LISTS: [Durability; 3] = [Durability::On, Durability::RemoteApply, Durability::Local];
+
 /// A healed cluster must settle within this.
 const CONVERGE_MAX: Duration = Duration::from_secs(60);
+
+/// How often it is asked whether it has.
+const SETTLE_LOOK: Duration = Duration::from_millis(5);
+
+/// The loss of a majority must be over within this.
+const GRAVE_MAX: Duration = Duration::from_secs(40);
 
 /// A new cluster must have its tables within this.
 const SETUP_MAX: Duration = Duration::from_secs(60);
@@ -209,7 +226,7 @@ impl Run {
             cluster,
             oracle: Arc::new(Mutex::new(Oracle::new(config.surviving()))),
             stop: Arc::default(),
-            injector: Injector::new(config.nodes, config.power_holds()),
+            injector: Injector::new(config.nodes, config.power_holds(), config.mix.faults),
             watch: Watch::default(),
             failovers: 0,
             last_leader: None,
@@ -242,16 +259,44 @@ impl Run {
             self.injector.inject(&mut self.cluster);
             self.pass(20, 700)?;
         }
+        let end = self.cluster.world.elapsed() + GRAVE_MAX;
+        while self.injector.is_grave() && self.cluster.world.elapsed() < end {
+            self.pass(20, 700)?;
+        }
         self.injector.undo_all(&mut self.cluster);
         self.pass(500, 1_500)?;
         self.stop.store(true, Ordering::SeqCst);
-        if !self.cluster.converge(CONVERGE_MAX) {
-            return Err(format!(
-                "no peace after {CONVERGE_MAX:?}: {}",
-                self.states()
-            ));
-        }
+        self.converge()?;
         self.judge()
+    }
+
+    /// Runs until the operator's wishes have come true and every member has the same.
+    fn converge(&mut self) -> Result<(), String> {
+        let end = self.cluster.world.elapsed() + CONVERGE_MAX;
+        loop {
+            self.cluster.world.run_for(SETTLE_LOOK);
+            self.tend()?;
+            self.look()?;
+            if self.injector.is_idle() && self.cluster.is_settled() {
+                return Ok(());
+            }
+            if self.cluster.world.elapsed() > end {
+                return Err(format!(
+                    "no peace after {CONVERGE_MAX:?}: {}",
+                    self.states()
+                ));
+            }
+        }
+    }
+
+    /// Looks at what has become of the operator's wishes.
+    fn tend(&mut self) -> Result<(), String> {
+        match self.injector.tend(&mut self.cluster)? {
+            Some(News::Doomed) => self.oracle.lock().mark(),
+            Some(News::Lost) => self.oracle.lock().forget(),
+            None => {}
+        }
+        Ok(())
     }
 
     /// Lets the world go on for a while, and looks whether something was wrong.
@@ -265,6 +310,7 @@ impl Run {
             self.cluster.world.run_for(left.min(LOOK_EVERY));
             left = left.saturating_sub(LOOK_EVERY);
             self.injector.undo_due(&mut self.cluster);
+            self.tend()?;
             self.watch_leader();
             self.look()?;
         }
@@ -303,7 +349,7 @@ impl Run {
     /// Runs a task of the clients' host to its end.
     fn ask<F>(&mut self, limit: Duration, what: &str, start: F) -> Result<(), String>
     where
-        F: AsyncFnOnce(Arc<dyn base::env::Env>) -> Result<(), String> + Send + 'static,
+        F: AsyncFnOnce(Arc<dyn Env>) -> Result<(), String> + Send + 'static,
     {
         let result = Arc::new(Mutex::new(None));
         let (slot, env) = (
@@ -331,7 +377,7 @@ impl Run {
     }
 
     fn set_up(&mut self) -> Result<(), String> {
-        let address = self.cluster.addresses().swap_remove(0);
+        let address = self.cluster.address(0);
         self.ask(SETUP_MAX, "set-up", async move |env| {
             let limit = Duration::from_secs(20);
             let mut client = loop {
@@ -349,7 +395,7 @@ impl Run {
     }
 
     fn start_workers(&mut self) {
-        let addresses = self.cluster.addresses();
+        let clients = self.config.mix.clients;
         let writers = WRITERS.map(|(level, patience)| Manner {
             level,
             writes: true,
@@ -371,34 +417,60 @@ impl Run {
             pace: STANDBY_PACE,
             standby: Some(age),
         });
-        self.start_schema_client(&addresses);
-        let workers = writers.into_iter().chain(readers).chain(on_standbys);
-        for (number, manner) in workers.enumerate() {
-            let env = self.cluster.world.env(self.cluster.client_host());
-            let (oracle, mood) = (self.oracle.clone(), self.mood());
-            let (task_env, addresses) = (env.clone(), addresses.clone());
-            env.spawn(
-                Reactor::Session(number),
-                "worker",
-                Box::new(move || {
-                    let worker = Worker::new(task_env, oracle, &addresses, number, manner);
-                    Box::pin(worker.run(mood))
-                }),
-            );
+        let mut number = 0;
+        let mut next = || {
+            number += 1;
+            number - 1
+        };
+        for _ in 0..clients.schema {
+            self.start_client(next(), |env, oracle, addresses, mood| {
+                Box::pin(SchemaClient::new(env, addresses, oracle).run(mood))
+            });
+        }
+        let writers = writers.into_iter().cycle().take(clients.writers);
+        let readers = readers.into_iter().cycle().take(clients.readers);
+        let on_standbys = on_standbys
+            .into_iter()
+            .cycle()
+            .take(clients.standby_readers);
+        for manner in writers.chain(readers).chain(on_standbys) {
+            let number = next();
+            self.start_client(number, move |env, oracle, addresses, mood| {
+                Box::pin(Worker::new(env, oracle, &addresses, number, manner).run(mood))
+            });
+        }
+        for level in RESTLESS.into_iter().cycle().take(clients.restless) {
+            let number = next();
+            self.start_client(number, move |env, oracle, addresses, mood| {
+                Box::pin(RestlessClient::new(env, oracle, &addresses, number, level).run(mood))
+            });
+        }
+        for level in LISTS.into_iter().cycle().take(clients.lists) {
+            self.start_client(next(), move |env, oracle, addresses, mood| {
+                Box::pin(ListClient::new(env, oracle, &addresses, level).run(mood))
+            });
         }
     }
 
-    fn start_schema_client(&mut self, addresses: &[String]) {
+    fn start_client(
+        &mut self,
+        number: usize,
+        start: impl FnOnce(
+                Arc<dyn Env>,
+                Arc<Mutex<Oracle>>,
+                Addresses,
+                Box<dyn Fn() -> Mood + Send>,
+            ) -> LocalBoxFuture<'static, ()>
+            + Send
+            + 'static,
+    ) {
         let env = self.cluster.world.env(self.cluster.client_host());
-        let (oracle, mood) = (self.oracle.clone(), self.mood());
-        let (task_env, addresses) = (env.clone(), addresses.to_vec());
+        let (oracle, mood) = (self.oracle.clone(), Box::new(self.mood()));
+        let (task_env, addresses) = (env.clone(), self.cluster.addresses().clone());
         env.spawn(
-            Reactor::Session(WRITERS.len() + READERS.len()),
-            "schema",
-            Box::new(move || {
-                let client = SchemaClient::new(task_env, addresses, oracle);
-                Box::pin(client.run(mood))
-            }),
+            Reactor::Session(number),
+            "client",
+            Box::new(move || start(task_env, oracle, addresses, mood)),
         );
     }
 
@@ -413,8 +485,8 @@ impl Run {
     }
 
     fn judge(&mut self) -> Result<(), String> {
-        for address in self.cluster.addresses() {
-            let oracle = self.oracle.clone();
+        for node in self.members() {
+            let (address, oracle) = (self.cluster.address(node), self.oracle.clone());
             self.ask(CONVERGE_MAX, "the last reads", async move |env| {
                 registers::read_all(&*env, &address, &oracle)
                     .await
@@ -425,9 +497,18 @@ impl Run {
         self.check_files()
     }
 
+    /// The nodes that belong to the group now.
+    fn members(&self) -> Vec<usize> {
+        let directory = self.cluster.directory();
+        let members = directory.iter().flat_map(|directory| &directory.members);
+        members
+            .filter_map(|member| self.cluster.place_of(member.node))
+            .collect()
+    }
+
     /// All lose their power, and what their disks kept must be sound.
     fn check_files(&mut self) -> Result<(), String> {
-        for node in 0..self.cluster.len() {
+        for node in self.members() {
             self.cluster.crash(node, true);
             let host = self.cluster.host(node);
             self.cluster.world.restart(host);
@@ -437,16 +518,15 @@ impl Run {
     }
 
     fn compare_replicas(&mut self) -> Result<(), String> {
-        if !self.cluster.converge(CONVERGE_MAX) {
-            return Err(format!("no peace at the end: {}", self.states()));
-        }
+        self.converge()?;
         let mut digests = Vec::new();
-        for node in 0..self.cluster.len() {
+        for node in self.members() {
+            let name = self.cluster.name(node);
             let Some(running) = self.cluster.node(node) else {
-                return Err(format!("n{} is down at the end", node + 1));
+                return Err(format!("{name} is down at the end"));
             };
             let digest = running.group().digest();
-            digests.push(digest.map_err(|error| format!("n{}: {error:?}", node + 1))?);
+            digests.push(digest.map_err(|error| format!("{name}: {error:?}"))?);
         }
         if digests.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err(format!("replicas differ: {digests:?}"));

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use base::env::{sleep, Env};
 use base::sync::Mutex;
-use lab::client::{Client, Failure};
+use lab::client::{Addresses, Client, Failure};
 use lab::registers::{Mood, Oracle};
 
 /// How long it waits for an answer.
@@ -58,7 +58,7 @@ const COUNT: &str = "select (select count(*) from changing) \
 /// The client.
 pub struct SchemaClient {
     env: Arc<dyn Env>,
-    addresses: Vec<String>,
+    addresses: Addresses,
     oracle: Arc<Mutex<Oracle>>,
     client: Option<Client>,
     next: u64,
@@ -68,7 +68,7 @@ impl SchemaClient {
     /// A client that is not connected yet.
     pub fn new(
         env: Arc<dyn Env>,
-        addresses: Vec<String>,
+        addresses: Addresses,
         oracle: Arc<Mutex<Oracle>>,
     ) -> SchemaClient {
         SchemaClient {
@@ -96,9 +96,8 @@ impl SchemaClient {
 
     async fn work(&mut self) {
         if self.client.is_none() {
-            let pick = self.env.random() as usize % self.addresses.len();
-            let address = &self.addresses[pick];
-            let client = Client::connect(&*self.env, address, PATIENCE).await;
+            let address = self.addresses.pick(&*self.env);
+            let client = Client::connect(&*self.env, &address, PATIENCE).await;
             self.client = client.ok();
         }
         if self.env.random() % 4 == 0 {

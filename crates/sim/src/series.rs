@@ -144,13 +144,14 @@ pub fn line(outcome: &Outcome) -> String {
     )
 }
 
-/// The one command that repeats a run.
-pub fn command(config: &Config) -> String {
+/// The one command that repeats a run. A mix that is not the usual one stands in a file.
+pub fn command(config: &Config, mix: Option<&str>) -> String {
     let bug = config
         .bug
         .map_or_else(String::new, |bug| format!(" --bug {}", bug.name()));
+    let mix = mix.map_or_else(String::new, |file| format!(" --config {file}"));
     format!(
-        "quorate sim --seed {} --nodes {} --seconds {}{bug} --verbose",
+        "quorate sim --seed {} --nodes {} --seconds {}{mix}{bug} --verbose",
         config.seed,
         config.nodes,
         config.faults.as_secs()

@@ -41,7 +41,9 @@ impl Watch {
             let since = *self.terms.entry(status.term.0).or_insert(before);
             let own = figures(status)?;
             for replica in &status.replicas {
-                let number = replica.node.0 as usize - 1;
+                let Some(number) = cluster.place_of(replica.node) else {
+                    continue;
+                };
                 let term = status.term;
                 let believed = replica.received.max(replica.applied);
                 if believed > own.sent {
@@ -56,8 +58,9 @@ impl Watch {
                     continue;
                 };
                 let excused = |death: Option<Duration>| death.is_some_and(|at| at >= since);
-                let received = replica.received > truth.received && !excused(deaths[number].power);
-                let applied = replica.applied > truth.applied && !excused(deaths[number].process);
+                let died = deaths.get(number).copied().unwrap_or_default();
+                let received = replica.received > truth.received && !excused(died.power);
+                let applied = replica.applied > truth.applied && !excused(died.process);
                 if received || applied {
                     return Some(format!(
                         "n{} leads in term {term} and believes that {} has received {} and \

@@ -21,6 +21,7 @@ use base::engine::{Direction, Flight, RowBatch, XidKind, XidStatus};
 use base::row::{Row, RowBuilder};
 use base::sync::Mutex;
 use base::{coro, Durability, Error, KeyRange, Lsn, Position, Result, SqlState, Term, TreeId, Xid};
+use raft::planted::{is_planted, Bug};
 use storage::Store;
 
 use super::{Group, Snapshot};
@@ -305,7 +306,8 @@ impl Group {
         let store = self.store();
         let read = store.get(TreeId::SESSIONS, &key, snapshot.lsn(), &mut row)?;
         self.settle_newest(snapshot.term())?;
-        if !read.exists || number(&row, 0)? < flight.number {
+        let retried = is_planted(Bug::CommitRetried);
+        if retried || !read.exists || number(&row, 0)? < flight.number {
             return Ok(None);
         }
         let term = self.log.term(read.version);

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use base::env::{sleep, Severity};
 use base::{Error, Lsn, Result, SqlState, Term};
+use raft::planted::{is_planted, Bug};
 use raft::{Consensus, HardState, Membership, Recovered};
 
 use super::core::{Core, LogReader};
@@ -120,18 +121,22 @@ impl Group {
         let node = self.config.node;
         let before = self.directory();
         let members = before.members.iter();
+        let kept = is_planted(Bug::IncarnationKept);
+        let members: Vec<_> = members
+            .filter(|member| member.node == node || kept)
+            .cloned()
+            .collect();
+        let others = members.iter().map(|member| member.node);
+        let others: Vec<_> = others.filter(|other| *other != node).collect();
         let directory = Directory {
-            incarnation: before.incarnation + 1,
+            incarnation: before.incarnation + u64::from(!kept),
             begun_after: last,
-            members: members
-                .filter(|member| member.node == node)
-                .cloned()
-                .collect(),
+            members,
             ..(*before).clone()
         };
         let membership = Membership {
             context: directory.encode(),
-            ..Membership::new(&[node], &[])
+            ..Membership::new(&[node], &others)
         };
         let kept = Kept {
             state: HardState {

@@ -12,6 +12,8 @@ use base::{
     coro, Debt, Durability, Error, Position, Result, SequenceId, SqlState, Term, Timestamp, TxnId,
 };
 
+use raft::planted::{is_planted, Bug};
+
 use super::core::Core;
 use super::leaves::VISITED_CHANGES_MAX;
 use super::pieces::is_large;
@@ -183,10 +185,18 @@ impl Group {
         term: Term,
         mut record: Vec<u8>,
     ) -> Result<Position> {
-        check_leads(core, term)?;
+        let leads = check_leads(core, term);
+        if !is_planted(Bug::ProposalForwarded) {
+            leads.clone()?;
+        }
         let timestamp = core.timestamp.0.saturating_add(1);
         let timestamp = Timestamp(timestamp.max(self.env.wall_clock().0));
         record::stamp(&mut record, timestamp);
+        if leads.is_err() {
+            core.consensus.forward(record);
+            self.pump(core);
+            return leads.map(|()| Position::default());
+        }
         let bytes = record.len();
         let position = core.consensus.propose(term, record)?;
         core.timestamp = timestamp;

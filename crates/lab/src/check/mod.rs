@@ -33,7 +33,7 @@ use crate::host::{output, pause};
 use crate::session::{Arg, Session, Statement, Target};
 use crate::tpcc::consistency;
 use crate::tpcc::random::Random;
-use history::{End, Step, Transaction, Wrong};
+use history::{End, Isolation, Step, Transaction, Wrong};
 
 /// How long a session waits for an answer before it goes elsewhere.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -406,6 +406,7 @@ async fn append(
             }
         }
         history.push(Transaction {
+            level: Isolation::Serializable,
             steps,
             began,
             ended: env.now(),

@@ -68,6 +68,10 @@ impl<L: LogView> Consensus<L> {
         let mut message = *message.0;
         message.from = from.0;
         message.to = self.config.node.0;
+        if message.get_msg_type() == MessageType::MsgPropose {
+            // As the library marks proposals.
+            message.term = 0;
+        }
         // Answers from nodes that are no members are refused, which is no news.
         let _ = self.raw.step(message);
     }
@@ -165,8 +169,13 @@ impl<L: LogView> Consensus<L> {
             rounds.is_given_up() && self.is_leader() && self.raw.raft.lead_transferee.is_none()
         }) {
             // The transfer failed, and the lease stays given up.
-            self.raw.raft.become_follower(term.0, raft_rs::INVALID_ID);
-            self.draw_election_timeout();
+            match (is_planted(Bug::TransferResumed), &mut self.rounds) {
+                (true, Some(rounds)) => rounds.resume(),
+                _ => {
+                    self.raw.raft.become_follower(term.0, raft_rs::INVALID_ID);
+                    self.draw_election_timeout();
+                }
+            }
         }
         if self.is_leader() {
             if self.rounds.is_none() {
