@@ -249,7 +249,9 @@ impl Chart {
 /// `median (low–high)`, with as many digits as the figure is worth.
 pub fn show(figure: &Figure) -> String {
     let one = |value: f64| match value.abs() {
-        0.0..9.95 => format!("{value:.2}"),
+        // Next to nothing has no sign.
+        0.0..0.005 => "0.00".to_owned(),
+        0.005..9.95 => format!("{value:.2}"),
         9.95..99.5 => format!("{value:.1}"),
         _ => thousands(value),
     };
@@ -421,6 +423,18 @@ mod tests {
         gone.experiments.clear();
         let changes = compare(&report(&old, Better::More), &gone);
         assert_eq!(changes[0].verdict, Verdict::Missing);
+    }
+
+    #[test]
+    fn next_to_nothing_has_no_sign() {
+        let shown = |value: f64| {
+            show(&Figure {
+                rounds: vec![value],
+            })
+        };
+        assert_eq!(shown(-0.001), "0.00");
+        assert_eq!(shown(-0.02), "-0.02");
+        assert_eq!(shown(0.0), "0.00");
     }
 
     #[test]

@@ -59,7 +59,11 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
         let warm_up = length.min(Duration::from_secs(10)) / 2;
         let run = driver.run_tpcc(&plan, warm_up, length)?;
         let transactions = run.transactions_per_second * (length + warm_up).as_secs_f64();
-        let (group, name) = (format!("{warehouses} warehouses"), system.name());
+        let group = match warehouses {
+            1 => "1 warehouse".to_owned(),
+            _ => format!("{warehouses} warehouses"),
+        };
+        let name = system.name();
         figures.add(0, &group, name, run.tpmc);
         figures.add(1, &group, name, run.kinds[0].response.p90_ms);
         let retries = run.serialization_retries + run.deadlock_retries;
