@@ -48,6 +48,7 @@ mod outbox;
 pub mod outcomes;
 mod pace;
 mod pieces;
+mod progress;
 mod promotion;
 mod replay;
 mod sequencer;

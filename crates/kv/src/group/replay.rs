@@ -19,6 +19,7 @@ use storage::{Owner, Scratch, Store, StoreOptions};
 
 use super::core::{apply_to, to_raft, Core, LogReader};
 use super::meta::{Kept, Meta};
+use super::progress::Progress;
 use super::{Group, Shared};
 use crate::apply::{load_configuration, load_registry};
 use crate::config::{GroupConfig, Observer, Transport};
@@ -136,7 +137,7 @@ impl Group {
         let found = find(&env, &config).await?;
         let directory = Directory::of(found.membership(), &config.members)?;
         let registry = Registry::default();
-        let (applied, timestamp) = replay(&found, &registry)?;
+        let (applied, timestamp) = replay(&*env, &found, &registry)?;
         let message = format!(
             "group {} opened at {}, checkpoint {}",
             config.group, applied.lsn, found.meta.position.lsn
@@ -288,18 +289,23 @@ pub async fn replay_for_check(
     registry: &Registry,
 ) -> Result<(Arc<Store>, Position)> {
     let found = find(env, config).await?;
-    let (last, _) = replay(&found, registry)?;
+    let (last, _) = replay(&**env, &found, registry)?;
     Ok((found.store, last))
 }
 
-/// Applies the log above the checkpoint.
-fn replay(found: &Found, registry: &Registry) -> Result<(Position, Timestamp)> {
+/// Applies the log above the checkpoint, and tells how far it has come if that takes long.
+fn replay(env: &dyn Env, found: &Found, registry: &Registry) -> Result<(Position, Timestamp)> {
     let (mut applied, mut timestamp) = (found.meta.position, found.meta.timestamp);
     load_registry(&found.store, registry, applied.lsn)?;
     load_configuration(&found.store, registry, applied.lsn)?;
     registry.builds().load(&found.store)?;
     let end = found.log.last().lsn.next();
+    let mut progress = Progress::new(env.now(), found.log.bytes_after(applied.lsn));
     while applied.lsn.next() < end {
+        let told = progress.tell(env.now(), found.log.bytes_after(applied.lsn));
+        if let Some(message) = told {
+            env.log(Severity::Info, &message);
+        }
         let entries = found.log.entries(applied.lsn.next(), end, REPLAY_BYTES)?;
         if entries.is_empty() {
             let message = format!("the log has no entry {}", applied.lsn.next());

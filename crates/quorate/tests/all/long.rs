@@ -127,7 +127,11 @@ fn values_stay_what_they_are(cluster: &Cluster) {
     );
     assert_eq!(sql(&conflict), "t");
     sql("insert into long select id + 10, mark, note from long where id = 3");
-    sql("delete from long where id = 3");
+    let returned = format!(
+        "delete from long where id = 3 returning note = {}",
+        noise(3, 300)
+    );
+    assert_eq!(sql(&returned), "t");
     let copy = format!("select note = {} from long where id = 13", noise(3, 300));
     assert_eq!(sql(&copy), "t");
     sql("alter table long add column more text default 'm'");

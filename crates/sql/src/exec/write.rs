@@ -558,12 +558,14 @@ impl Cursor for DeleteCursor<'_> {
                 continue;
             };
             cx.txn.delete(table.tree, &key)?;
-            long::forget(table, &row[..table.columns.len()], None, cx.txn)?;
             if let Some(rules) = &self.delete.target.rules {
                 foreign::deleted(rules, 0, &row[..table.columns.len()], cx);
             }
             cx.written += 1;
-            if let Some(row) = returned(&self.delete.target, &row, cx)? {
+            // What is returned may have to be read first.
+            let shown = returned(&self.delete.target, &row, cx)?;
+            long::forget(table, &row[..table.columns.len()], None, cx.txn)?;
+            if let Some(row) = shown {
                 return Ok(Some(row));
             }
         }
