@@ -109,10 +109,11 @@ impl Group {
 
     /// Makes a checkpoint and lets go of log. False when it could not be begun, or was discarded.
     async fn checkpoint_now(&self) -> Result<bool> {
-        let store = self.store();
         let Some(meta) = self.begin_checkpoint().await? else {
             return Ok(false);
         };
+        // It may have had to wait, and a fetched checkpoint have come meanwhile, with another store.
+        let store = self.store();
         if !store.write_checkpoint().await? {
             return Ok(false);
         }

@@ -99,6 +99,8 @@ fn a_transfer_to_a_node_that_stands_still_ends_the_leadership() {
     let mut cluster = three(2);
     let (leader, group) = cluster.leader();
     let to = other(&mut cluster);
+    // It has everything.
+    cluster.world.pass(millis(200));
     let term = group.leading().expect("it leads");
     cluster.world.freeze(to, true);
     let error = ask(&mut cluster, Administration::Switchover(Some(name(to))));
