@@ -201,6 +201,9 @@ struct Inner {
     fields: ErrorFields,
 }
 
+/// What is said of work that was lost with a leader.
+const FAILOVER: &str = "could not serialize access due to a failover";
+
 impl Error {
     /// An error of class [`ErrorClass::User`].
     pub fn new(state: SqlState, message: impl Into<String>) -> Error {
@@ -249,6 +252,16 @@ impl Error {
     /// 40001, raised by the engine itself.
     pub fn serialization(message: impl Into<String>) -> Error {
         Error::of_class(ErrorClass::Engine, SqlState::SERIALIZATION_FAILURE, message)
+    }
+
+    /// 40001: the leader was lost, or leads no longer, before anything was appended to the log.
+    pub fn failover() -> Error {
+        Error::serialization(FAILOVER)
+    }
+
+    /// Whether it is that.
+    pub fn is_failover(&self) -> bool {
+        self.class() == ErrorClass::Engine && self.message() == FAILOVER
     }
 
     /// The SQLSTATE.

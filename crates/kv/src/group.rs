@@ -148,6 +148,8 @@ struct Shared {
     uncommitted: AtomicUsize,
     /// Who waits at a level that asks other nodes.
     majority_waiting: AtomicUsize,
+    /// When somebody last waited for the log, in nanoseconds.
+    waited_at: AtomicU64,
     /// Somebody waits for a checkpoint at this LSN or above.
     checkpoint_asked: AtomicU64,
     /// Bytes of this leader's records that were not handed to the log yet.
@@ -251,7 +253,7 @@ impl Drop for Snapshot {
 /// 40001: this node does not lead the group, so it can neither read nor write. Nothing was done;
 /// the session goes on where the leader is.
 pub fn not_leader() -> Error {
-    Error::serialization("could not serialize access due to a failover").with_detail(NOT_LEADER)
+    Error::failover().with_detail(NOT_LEADER)
 }
 
 const NOT_LEADER: &str = "This node does not lead its group.";
@@ -263,7 +265,7 @@ pub fn is_not_leader(error: &Error) -> bool {
 
 /// 40001: the transaction began under a leader that has been replaced.
 pub fn term_is_over() -> Error {
-    Error::serialization("could not serialize access due to a failover")
+    Error::failover()
 }
 
 impl Group {

@@ -594,6 +594,11 @@ impl<S: Sql> Driver<S> {
         self.work = Work::Ended;
         match turn {
             Turn::Idle => self.become_idle(session),
+            Turn::Elsewhere => {
+                self.departed = None;
+                self.leaves_since.get_or_insert(self.env.now());
+                self.become_idle(session);
+            }
             Turn::Terminated => self.end_with(None),
             Turn::Fatal(error) => self.end_with(Some(error)),
         }

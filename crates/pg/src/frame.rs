@@ -66,7 +66,8 @@ pub fn violation(message: impl Into<String>) -> Error {
 
 /// Collects bytes until whole messages are there.
 ///
-/// Invariant: `start <= end <= buffer.len()`; what lies between is received and not yet taken.
+/// Invariant: `mark <= start <= end <= buffer.len()`; what lies between the latter is received and
+/// not yet taken, and what lies between the former is taken and kept, to be taken again.
 #[derive(Debug)]
 pub struct Framer {
     side: Side,
@@ -74,6 +75,8 @@ pub struct Framer {
     start: usize,
     end: usize,
     taken: u64,
+    /// Where what is kept begins; none where nothing is.
+    mark: Option<usize>,
 }
 
 impl Framer {
@@ -85,6 +88,7 @@ impl Framer {
             start: 0,
             end: 0,
             taken: 0,
+            mark: None,
         }
     }
 
@@ -95,17 +99,25 @@ impl Framer {
 
     /// Room to read into; [`Framer::filled`] says how much came.
     pub fn space(&mut self) -> &mut [u8] {
-        if self.start == self.end {
+        let kept = self.start - self.mark.unwrap_or(self.start);
+        if kept > KEPT_BYTES_MAX {
+            self.mark = None;
+        }
+        let low = self.mark.unwrap_or(self.start);
+        if low == self.end {
             self.start = 0;
             self.end = 0;
+            self.mark = self.mark.map(|_| 0);
             if self.buffer.len() > KEPT_BYTES_MAX {
                 self.buffer = Vec::new();
             }
         }
         if self.buffer.len() - self.end < SPACE_BYTES_MIN {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
+            let low = self.mark.unwrap_or(self.start);
+            self.buffer.copy_within(low..self.end, 0);
+            self.end -= low;
+            self.start -= low;
+            self.mark = self.mark.map(|_| 0);
             let wanted = (self.end + SPACE_BYTES_MIN).max(self.end * 3 / 2);
             if self.buffer.len() < self.end + SPACE_BYTES_MIN {
                 self.buffer.resize(wanted, 0);
@@ -134,6 +146,26 @@ impl Framer {
             self.filled(count);
             bytes = &bytes[count..];
         }
+    }
+
+    /// What is taken from here on is kept, unless it becomes too much.
+    pub fn keep(&mut self) {
+        self.mark = Some(self.start);
+    }
+
+    /// Nothing is kept any more.
+    pub fn forget(&mut self) {
+        self.mark = None;
+    }
+
+    /// What was kept is there to be taken again; false when it was too much.
+    pub fn rewind(&mut self) -> bool {
+        let Some(mark) = self.mark.take() else {
+            return false;
+        };
+        self.taken -= (self.start - mark) as u64;
+        self.start = mark;
+        true
     }
 
     /// Bytes received and not yet taken.
@@ -366,6 +398,41 @@ mod tests {
             assert_eq!(seen, [(b'Q', 9), (b'S', 0), (b'Q', 100_001)], "step {step}");
             assert!(framer.buffered().is_empty());
         }
+    }
+
+    #[test]
+    fn what_is_kept_comes_again() {
+        let mut framer = Framer::new(Side::Frontend);
+        let mut text = Vec::new();
+        for size in [3, 40_000, 5, 20_000] {
+            text.clear();
+            put_message(&mut text, b'Q', |out| out.resize(out.len() + size, b'x'));
+            framer.feed(&text);
+            let taken = framer.taken();
+            framer.keep();
+            assert_eq!(framer.next().unwrap().unwrap().kind, b'Q');
+            framer.feed(b"S\0\0\0\x04");
+            assert_eq!(framer.next().unwrap().unwrap().kind, b'S');
+            // What comes in meanwhile stays behind.
+            framer.feed(b"H\0\0\0\x04");
+            assert!(framer.rewind(), "{size} bytes are kept");
+            assert_eq!(framer.taken(), taken);
+            let frame = framer.next().unwrap().unwrap();
+            assert_eq!((frame.kind, frame.body.len()), (b'Q', size));
+            assert_eq!(framer.next().unwrap().unwrap().kind, b'S');
+            assert_eq!(framer.next().unwrap().unwrap().kind, b'H');
+            framer.keep();
+            framer.forget();
+            assert!(!framer.rewind(), "nothing is kept any more");
+        }
+        framer.keep();
+        for _ in 0..4 {
+            text.clear();
+            put_message(&mut text, b'Q', |out| out.resize(out.len() + 40_000, b'x'));
+            framer.feed(&text);
+            framer.next().unwrap().unwrap();
+        }
+        assert!(!framer.rewind(), "that was too much");
     }
 
     #[test]

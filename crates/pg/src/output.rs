@@ -182,6 +182,8 @@ pub struct Output {
     commits: bool,
     /// What the newest commit of the session's own returned.
     last_commit: Debt,
+    /// How many commits there were.
+    commit_count: u64,
     /// The rest of this cycle was replaced by an error.
     replaced: bool,
     closed: bool,
@@ -198,6 +200,7 @@ impl Output {
     /// What follows, until the end of the message, rests on a commit of the session's own.
     pub fn committed(&mut self, commit: &Debt) {
         self.commits = true;
+        self.commit_count += 1;
         self.last_commit.clone_from(commit);
         self.version += 1;
     }
@@ -389,6 +392,25 @@ impl Output {
     /// Bytes that have not left.
     pub fn pending(&self) -> usize {
         self.bytes.len() - self.written
+    }
+
+    /// How many commits of the session's own there were.
+    pub fn commit_count(&self) -> u64 {
+        self.commit_count
+    }
+
+    /// Whether everything said since nothing was pending could still be left unsaid.
+    pub fn is_unheard(&self) -> bool {
+        self.written == 0 && !self.replaced && !self.closed
+    }
+
+    /// Leaves that unsaid.
+    pub fn unsay(&mut self) {
+        assert!(self.is_unheard(), "{} bytes were heard", self.written);
+        self.bytes.clear();
+        self.chunks.clear();
+        (self.open, self.due) = (0, 0);
+        self.end_message();
     }
 
     /// What should be written now.

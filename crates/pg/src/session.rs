@@ -177,6 +177,9 @@ impl Channel {
 pub enum Turn {
     /// Every message that was there has been handled, or too much output is held.
     Idle,
+    /// The leader was lost, or leads no longer, before anything of a cycle was done: its input is to
+    /// be handled elsewhere. None of its output is left.
+    Elsewhere,
     /// The client has said goodbye.
     Terminated,
     /// The connection cannot go on.
@@ -274,6 +277,11 @@ pub struct Session<S: Sql = sql::Session> {
     skipping: bool,
     /// An extended-protocol cycle has begun and awaits its Sync.
     in_batch: bool,
+    /// The session can go on elsewhere.
+    moves: bool,
+    /// Where a cycle began outside a block, with nothing said that was still to leave: how many
+    /// commits there were. None where it can only be answered here.
+    repeatable: Option<u64>,
 }
 
 impl<S: Sql> std::fmt::Debug for Session<S> {
@@ -292,6 +300,7 @@ pub fn run<S: Sql>(mut session: Box<Session<S>>) -> (Box<Session<S>>, Turn) {
         match session.step() {
             Ok(Step::Handled) => {}
             Ok(Step::NothingThere) => break Turn::Idle,
+            Ok(Step::Elsewhere) => break Turn::Elsewhere,
             Ok(Step::Terminate) => break Turn::Terminated,
             Err(error) => break Turn::Fatal(error),
         }
@@ -318,6 +327,7 @@ fn give_way() {
 enum Step {
     Handled,
     NothingThere,
+    Elsewhere,
     Terminate,
 }
 
@@ -382,8 +392,10 @@ impl Session {
         if let Some(resume) = &resume {
             look_into_flight(&*engine, number, resume)?;
         }
+        let moves = !engine.is_standby();
         let sql = sql::Session::new(engine, env.clone(), start).map_err(into_fatal)?;
         let mut session = Session::with(sql, env, channel, interrupts);
+        session.moves = moves;
         session.passed_on = passed_on.then_some(number);
         match &resume {
             Some(resume) => {
@@ -417,6 +429,8 @@ impl<S: Sql> Session<S> {
             passed_on: None,
             skipping: false,
             in_batch: false,
+            moves: false,
+            repeatable: None,
         }
     }
 
@@ -481,6 +495,9 @@ impl<S: Sql> Session<S> {
     }
 
     fn step(&mut self) -> Result<Step> {
+        if !self.in_batch && self.moves {
+            self.begin_cycle();
+        }
         let mut message = std::mem::take(&mut self.message);
         let taken = self.channel.input.borrow_mut().next_into(&mut message);
         let step = match taken {
@@ -498,16 +515,18 @@ impl<S: Sql> Session<S> {
             return Ok(Step::Handled);
         }
         match message {
-            Frontend::Query(text) => self.query(text)?,
-            Frontend::Parse(parse) => self.extended(|session| session.parse(&parse))?,
-            Frontend::Bind(bind) => self.extended(|session| session.bind(&bind))?,
-            Frontend::Describe(target) => self.extended(|session| session.describe(target))?,
-            Frontend::Execute { portal, rows_max } => {
-                self.extended(|session| session.execute(portal, rows_max))?;
+            Frontend::Query(text) => return self.query(text),
+            Frontend::Parse(parse) => return self.extended(|session| session.parse(&parse)),
+            Frontend::Bind(bind) => return self.extended(|session| session.bind(&bind)),
+            Frontend::Describe(target) => {
+                return self.extended(|session| session.describe(target));
             }
-            Frontend::Close(target) => self.extended(|session| session.close(target))?,
+            Frontend::Execute { portal, rows_max } => {
+                return self.extended(|session| session.execute(portal, rows_max));
+            }
+            Frontend::Close(target) => return self.extended(|session| session.close(target)),
             Frontend::Flush => self.channel.output.borrow_mut().flush(),
-            Frontend::Sync => self.sync()?,
+            Frontend::Sync => return self.sync(),
             Frontend::Terminate => return Ok(Step::Terminate),
             // As PostgreSQL: the rest of a COPY that has failed may still be on its way.
             Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
@@ -525,7 +544,7 @@ impl<S: Sql> Session<S> {
 
     // ---- The simple protocol ----
 
-    fn query(&mut self, text: &[u8]) -> Result<()> {
+    fn query(&mut self, text: &[u8]) -> Result<Step> {
         self.begin_statement();
         self.unnamed_statement = None;
         self.unnamed_portal = None;
@@ -538,6 +557,7 @@ impl<S: Sql> Session<S> {
         let in_block = before == TransactionStatus::Block && before == self.status();
         match result {
             Ok(()) => replies.finish(in_block),
+            Err(error) if self.goes_elsewhere(&error) => return Ok(Step::Elsewhere),
             Err(error) => {
                 replies.finish(false);
                 self.error(&error)?;
@@ -545,20 +565,23 @@ impl<S: Sql> Session<S> {
         }
         self.in_batch = false;
         self.end_cycle();
-        Ok(())
+        Ok(Step::Handled)
     }
 
     // ---- The extended protocol ----
 
     /// Runs one message of the extended protocol; an error is answered once and the rest of the
     /// cycle skipped.
-    fn extended(&mut self, work: impl FnOnce(&mut Session<S>) -> Result<()>) -> Result<()> {
+    fn extended(&mut self, work: impl FnOnce(&mut Session<S>) -> Result<()>) -> Result<Step> {
         let begun = std::mem::replace(&mut self.in_batch, true);
         if !begun || self.channel.deadline.get().is_none() {
             self.begin_statement();
         }
         let status = self.status();
         if let Err(error) = work(self) {
+            if self.goes_elsewhere(&error) {
+                return Ok(Step::Elsewhere);
+            }
             self.skipping = true;
             self.error(&error)?;
             // A client that asks for the answer with Flush waits for it before it sends Sync.
@@ -568,7 +591,7 @@ impl<S: Sql> Session<S> {
             self.drop_portals();
         }
         self.channel.output.borrow_mut().end_message();
-        Ok(())
+        Ok(Step::Handled)
     }
 
     fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
@@ -583,6 +606,8 @@ impl<S: Sql> Session<S> {
         if name.is_empty() {
             self.unnamed_statement = Some(prepared);
         } else {
+            // It would be there already when the cycle comes again.
+            self.repeatable = None;
             self.sql
                 .keep_prepared(name, prepared)
                 .inspect_err(|_| self.sql.fail())?;
@@ -753,6 +778,7 @@ impl<S: Sql> Session<S> {
             Target::Portal(b"") => self.unnamed_portal = None,
             Target::Statement(name) => {
                 let name = self.name(name)?;
+                self.repeatable = None;
                 self.sql.drop_prepared(name);
             }
             Target::Portal(name) => {
@@ -765,19 +791,59 @@ impl<S: Sql> Session<S> {
         Ok(())
     }
 
-    fn sync(&mut self) -> Result<()> {
+    fn sync(&mut self) -> Result<Step> {
         let channel = self.channel.clone();
         let mut replies = Replies::new(&channel, RowFormats::All(Format::Text));
         if let Err(error) = self.sql.sync(&mut replies) {
+            if self.goes_elsewhere(&error) {
+                return Ok(Step::Elsewhere);
+            }
             self.error(&error)?;
         }
         self.skipping = false;
         self.in_batch = false;
         self.end_cycle();
-        Ok(())
+        Ok(Step::Handled)
     }
 
     // ---- What both protocols share ----
+
+    /// The next message begins a cycle, which may have to be handled elsewhere.
+    fn begin_cycle(&mut self) {
+        let output = self.channel.output.borrow();
+        let is_first = output.pending() == 0 && self.status() == TransactionStatus::Idle;
+        self.repeatable = is_first.then(|| output.commit_count());
+        // Who has passed the session on has its input.
+        if self.passed_on.is_none() {
+            let mut input = self.channel.input.borrow_mut();
+            match is_first {
+                true => input.keep(),
+                false => input.forget(),
+            }
+        }
+    }
+
+    /// Whether the cycle is to be handled elsewhere, instead of being answered with this error:
+    /// nothing of it was appended to the log, and nobody has heard anything of it. Then it is as if
+    /// it had not come.
+    fn goes_elsewhere(&mut self, error: &Error) -> bool {
+        let mut output = self.channel.output.borrow_mut();
+        let is_undone = error.is_failover()
+            && self.repeatable == Some(output.commit_count())
+            && self.status() == TransactionStatus::Idle
+            && output.is_unheard();
+        if !is_undone || self.passed_on.is_none() && !self.channel.input.borrow_mut().rewind() {
+            return false;
+        }
+        output.unsay();
+        drop(output);
+        self.sql.fail();
+        self.skipping = false;
+        self.in_batch = false;
+        self.drop_portals();
+        self.channel.deadline.set(None);
+        true
+    }
 
     /// A cancel that came while nothing ran does not concern this statement, and its time begins.
     fn begin_statement(&mut self) {
@@ -793,6 +859,7 @@ impl<S: Sql> Session<S> {
             self.drop_portals();
         }
         self.cycles += 1;
+        self.channel.input.borrow_mut().forget();
         let note = self.note();
         let mut output = self.channel.output.borrow_mut();
         output.end_cycle_with(status, note);

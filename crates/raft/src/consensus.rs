@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use base::env::Instant;
 use base::hash::HashMap;
-use base::{Durability, Error, ErrorClass, GroupId, Lsn, NodeId, Position, Result, SqlState, Term};
+use base::{Durability, Error, GroupId, Lsn, NodeId, Position, Result, SqlState, Term};
 use raft_rs::eraftpb::{self, MessageType};
 use raft_rs::{ProgressState, RawNode, SnapshotStatus, StateRole};
 use slog::o;

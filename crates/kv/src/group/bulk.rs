@@ -13,8 +13,10 @@
 //! change is shown by nobody before the decision ([`storage::Store::apply_chunk`]).
 //!
 //! # Pace
-//! A chunk is appended only while the bytes of less than [`CHUNKS_ON_THE_WAY`] are not committed.
-//! That much at most, and one chunk that is being applied, stands before a small commit.
+//! A chunk is appended only while the bytes of less than [`CHUNKS_ON_THE_WAY`] are not committed;
+//! while somebody waits for the log, or has lately, only once the one before is committed. So no
+//! more than one chunk stands before a small commit, whether on the wire, on its way to the disk or
+//! being applied, and the bulk fills the time in between.
 //!
 //! # Ends
 //! | what happens | who ends it |
@@ -238,8 +240,14 @@ impl Group {
 
     /// Waits while too much is on its way, and then gives others their turn.
     fn wait_for_the_way(&self) -> Result<()> {
-        let most = 1 + CHUNKS_ON_THE_WAY * self.config.settings.chunk_bytes;
-        let is_free = || self.shared.uncommitted.load(Ordering::SeqCst) < most;
+        let chunk = self.config.settings.chunk_bytes;
+        let is_free = || {
+            let most = match self.is_waited_for() {
+                true => chunk.min(1 + CHUNKS_ON_THE_WAY * chunk),
+                false => 1 + CHUNKS_ON_THE_WAY * chunk,
+            };
+            self.shared.uncommitted.load(Ordering::SeqCst) < most
+        };
         if is_free() {
             return Ok(coro::yield_now()?);
         }

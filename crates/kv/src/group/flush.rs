@@ -81,6 +81,7 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn new(group: &'a Group, level: Durability) -> Waiting<'a> {
         group.inline.enter();
+        group.note_waiting();
         let for_majority = waits_for_majority(level);
         if for_majority {
             group.shared.majority_waiting.fetch_add(1, Ordering::SeqCst);

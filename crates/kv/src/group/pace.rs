@@ -40,6 +40,9 @@ const FEW: usize = 4;
 /// Commits gather for the end of a sync that is no older.
 const GATHER_MAX: Duration = Duration::from_millis(1);
 
+/// Who has waited for the log within this time is taken to wait again soon.
+const WAITED_FOR: Duration = Duration::from_millis(100);
+
 /// Another follower must be ahead so many times in a row to be needed instead.
 const AHEAD_MAX: u32 = 3;
 
@@ -113,6 +116,19 @@ fn ahead(followers: &mut [(NodeId, u64)], before: &[NodeId], count: usize) -> Ve
 }
 
 impl Group {
+    /// Somebody waits for the log.
+    pub(super) fn note_waiting(&self) {
+        let now = self.env.now();
+        self.shared.waited_at.store(now.0, Ordering::Relaxed);
+    }
+
+    /// Whether somebody waits for the log, or did lately: then what nobody waits for stays short, so
+    /// that a commit that is waited for finds little in front of it.
+    pub(super) fn is_waited_for(&self) -> bool {
+        let waited_at = Instant(self.shared.waited_at.load(Ordering::Relaxed));
+        waited_at > Instant(0) && self.env.now().since(waited_at) < WAITED_FOR
+    }
+
     /// Whether many clients wait for other nodes.
     pub(super) fn many_wait(&self) -> bool {
         !self.is_sole_member() && self.shared.majority_waiting.load(Ordering::SeqCst) > FEW

@@ -69,14 +69,14 @@ impl Stage {
 }
 
 /// A session with everything that can move.
-struct Session {
+pub struct Session {
     client: Client,
     prepared: Statement,
     pid: i32,
 }
 
 impl Session {
-    fn new(mut client: Client) -> Session {
+    pub fn new(mut client: Client) -> Session {
         client
             .batch_execute(
                 "set application_name to 'moving'; set lock_timeout to '4321ms'; \
@@ -97,7 +97,7 @@ impl Session {
     }
 
     /// That it is what it was.
-    fn check(&mut self) {
+    pub fn check(&mut self) {
         let row = self
             .client
             .query_one(&self.prepared, &[&41])

@@ -30,6 +30,7 @@ mod slt;
 mod source;
 mod space;
 mod stage;
+mod switchover;
 mod tidy;
 mod values;
 mod writers;

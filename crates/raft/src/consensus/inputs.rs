@@ -392,14 +392,8 @@ impl<L: LogView> Consensus<L> {
         if self.is_leader() && self.term() == term && !handed_over && member {
             return Ok(());
         }
-        Err(Error::of_class(
-            ErrorClass::Engine,
-            SqlState::SERIALIZATION_FAILURE,
-            format!(
-                "could not commit: the leader of group {} has changed",
-                self.config.group
-            ),
-        ))
+        let group = self.config.group;
+        Err(Error::failover().with_detail(format!("The leader of group {group} has changed.")))
     }
 
     pub(super) fn append(&mut self, entry: eraftpb::Entry) -> Result<Position> {

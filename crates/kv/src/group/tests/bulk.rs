@@ -86,10 +86,13 @@ fn others_commit_between_the_chunks_and_nobody_sees_them() {
     let mut row = Vec::new();
     let read = group.store().get(TABLE, b"k00020", position.lsn, &mut row);
     let read = read.expect("a readable table");
-    assert_eq!((read.exists, read.owes), (true, position.lsn));
+    // Once all of it has settled, the decision is forgotten.
+    let is_forgotten = group.store().known_bulks() == 0;
+    assert!(read.exists);
+    assert!(read.owes == position.lsn || is_forgotten, "{read:?}");
     let before = Lsn(position.lsn.0 - 1);
     let read = group.store().get(TABLE, b"k00020", before, &mut row);
-    assert!(!read.expect("a readable table").exists);
+    assert!(!read.expect("a readable table").exists || is_forgotten);
     cluster.commit_at(delete("k00020"), Durability::On);
     cluster.assert_equal();
     assert_eq!(rows(&group).len(), 300 + between);
