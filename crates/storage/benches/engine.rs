@@ -1,0 +1,492 @@
+//! The engine alone beside fjall and LMDB: no SQL, no replication, nothing synced.
+//!
+//! ```text
+//! cargo bench -p quorate-storage --features rivals -- --rows 5000000 --seconds 10
+//! ```
+//!
+//! Keys are eight bytes in random order, rows a hundred bytes. All three write in transactions of
+//! `--batch` rows; none of them syncs, as Quorate's trees have the group's log for that, and each
+//! may keep `--cache` MB in memory (LMDB: the operating system's cache). Quorate keeps the versions
+//! of the last hundred records as for snapshots, and one thread writes, as ever.
+//!
+//! | column | what |
+//! |---|---|
+//! | load | rows a second, in random order |
+//! | get | reads of random keys, with one thread and with two |
+//! | put | new rows for random keys that are there |
+//! | scan | rows a second, over all of them |
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
+
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{mpsc, Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use base::engine::{Direction, RowBatch};
+use base::env::{self, BoxFuture, Disk, Env, File, Net, OpenMode, Reactor, Severity, TaskStart};
+use base::{GroupId, KeyRange, Lsn, Timestamp, TreeId};
+use storage::{Change, Owner, Store, StoreOptions};
+
+const ROW_BYTES: usize = 100;
+
+/// Snapshots that Quorate keeps versions for.
+const RECORDS_KEPT: u64 = 100;
+
+fn key(number: u64) -> [u8; 8] {
+    // A bijection that scatters.
+    number
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(31)
+        .to_be_bytes()
+}
+
+fn row(number: u64) -> [u8; ROW_BYTES] {
+    let mut row = [number as u8; ROW_BYTES];
+    row[..8].copy_from_slice(&number.to_le_bytes());
+    row
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((u128::from(self.0) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+struct Options {
+    rows: u64,
+    seconds: f64,
+    cache: u64,
+    batch: u64,
+}
+
+impl Options {
+    fn read() -> Options {
+        let mut options = Options {
+            rows: 100_000,
+            seconds: 1.0,
+            cache: 1_024,
+            batch: 10,
+        };
+        let mut args = std::env::args().skip(1);
+        while let Some(name) = args.next() {
+            if name == "--bench" {
+                continue;
+            }
+            let value = args.next().unwrap_or_default();
+            let number: f64 = value.parse().unwrap_or_else(|_| panic!("{name} {value}"));
+            match name.as_str() {
+                "--rows" => options.rows = number as u64,
+                "--seconds" => options.seconds = number,
+                "--cache" => options.cache = number as u64,
+                "--batch" => options.batch = number as u64,
+                _ => panic!("{name} is not known"),
+            }
+        }
+        options
+    }
+}
+
+trait Engine: Sync {
+    /// Writes a transaction.
+    fn put(&self, numbers: &[u64]);
+    /// Reads until it is told to stop; how often.
+    fn get(&self, more: &mut dyn FnMut() -> Option<u64>);
+    /// How many rows there are.
+    fn scan(&self) -> u64;
+}
+
+// ---- Quorate ----
+
+const T: TreeId = TreeId(20_000);
+
+struct Quorate {
+    store: Arc<Store>,
+    lsn: AtomicU64,
+}
+
+impl Quorate {
+    fn open(dir: &Path, cache: u64) -> Quorate {
+        let env = World::new(dir);
+        let options = StoreOptions {
+            owner: Owner {
+                cluster: 1,
+                group: GroupId(1),
+            },
+            cache_bytes: cache << 20,
+        };
+        let store = block_on(Store::open(env, "store", options)).expect("a store");
+        store.create_tree(Lsn(1), T).expect("a tree");
+        store.advance(Lsn(1)).expect("a record");
+        let lsn = AtomicU64::new(1);
+        Quorate { store, lsn }
+    }
+}
+
+impl Engine for Quorate {
+    fn put(&self, numbers: &[u64]) {
+        let rows: Vec<_> = numbers.iter().map(|n| (key(*n), row(*n))).collect();
+        let mut changes = Vec::with_capacity(rows.len());
+        for (key, row) in &rows {
+            let row = Some(&row[..]);
+            changes.push(Change { tree: T, key, row });
+        }
+        let lsn = self.lsn.fetch_add(1, Ordering::Relaxed) + 1;
+        self.store.apply(Lsn(lsn), &changes).expect("a record");
+        let horizon = Lsn(lsn.saturating_sub(RECORDS_KEPT));
+        let limit = 2 * numbers.len();
+        self.store
+            .release_in_memory(horizon, limit)
+            .expect("released");
+    }
+
+    fn get(&self, more: &mut dyn FnMut() -> Option<u64>) {
+        let mut found = Vec::new();
+        while let Some(number) = more() {
+            let read = self.store.get(T, &key(number), Lsn::MAX, &mut found);
+            assert!(read.expect("a read").exists, "row {number}");
+        }
+    }
+
+    fn scan(&self) -> u64 {
+        let mut batch = RowBatch::default();
+        let (mut rest, mut rows) = (Some(KeyRange::all()), 0);
+        while let Some(range) = rest {
+            let forward = Direction::Forward;
+            let scanned = self
+                .store
+                .scan(T, &range, forward, Lsn::MAX, 1_000, &mut batch);
+            rows += batch.len() as u64;
+            rest = scanned.expect("a scan").rest;
+        }
+        rows
+    }
+}
+
+// ---- fjall ----
+
+struct Fjall {
+    keyspace: fjall::Keyspace,
+    rows: fjall::PartitionHandle,
+}
+
+impl Fjall {
+    fn open(dir: &Path, cache: u64) -> Fjall {
+        let config = fjall::Config::new(dir).cache_size(cache << 20);
+        let keyspace = config.open().expect("fjall");
+        let rows = keyspace.open_partition("rows", fjall::PartitionCreateOptions::default());
+        let rows = rows.expect("a partition");
+        Fjall { keyspace, rows }
+    }
+}
+
+impl Engine for Fjall {
+    fn put(&self, numbers: &[u64]) {
+        let mut batch = self.keyspace.batch();
+        for number in numbers {
+            batch.insert(&self.rows, key(*number), row(*number));
+        }
+        batch.commit().expect("a batch");
+    }
+
+    fn get(&self, more: &mut dyn FnMut() -> Option<u64>) {
+        while let Some(number) = more() {
+            let found = self.rows.get(key(number)).expect("a read");
+            assert!(found.is_some(), "row {number}");
+        }
+    }
+
+    fn scan(&self) -> u64 {
+        self.rows.iter().map(|row| u64::from(row.is_ok())).sum()
+    }
+}
+
+// ---- LMDB ----
+
+type Rows = heed::Database<heed::types::Bytes, heed::types::Bytes>;
+
+struct Lmdb {
+    env: heed::Env,
+    rows: Rows,
+}
+
+impl Lmdb {
+    fn open(dir: &Path) -> Lmdb {
+        let mut options = heed::EnvOpenOptions::new();
+        options.map_size(64 << 30);
+        // SAFETY: nobody else opens the directory, and what is not synced is not needed.
+        let env = unsafe {
+            options.flags(heed::EnvFlags::NO_SYNC | heed::EnvFlags::WRITE_MAP);
+            options.open(dir).expect("LMDB")
+        };
+        let mut txn = env.write_txn().expect("a transaction");
+        let rows = env.create_database(&mut txn, None).expect("a database");
+        txn.commit().expect("a commit");
+        Lmdb { env, rows }
+    }
+}
+
+impl Engine for Lmdb {
+    fn put(&self, numbers: &[u64]) {
+        let mut txn = self.env.write_txn().expect("a transaction");
+        for number in numbers {
+            let put = self.rows.put(&mut txn, &key(*number), &row(*number));
+            put.expect("a row");
+        }
+        txn.commit().expect("a commit");
+    }
+
+    fn get(&self, more: &mut dyn FnMut() -> Option<u64>) {
+        let mut found = Vec::new();
+        while let Some(number) = more() {
+            // A transaction for each, as each read of the others sees what is newest.
+            let txn = self.env.read_txn().expect("a transaction");
+            let row = self.rows.get(&txn, &key(number)).expect("a read");
+            found.clear();
+            found.extend_from_slice(row.unwrap_or_else(|| panic!("row {number}")));
+        }
+    }
+
+    fn scan(&self) -> u64 {
+        let txn = self.env.read_txn().expect("a transaction");
+        let rows = self.rows.iter(&txn).expect("a scan");
+        rows.map(|row| u64::from(row.is_ok())).sum()
+    }
+}
+
+// ---- Measuring ----
+
+/// How often a second it happens, with so many threads.
+fn rate(threads: u64, seconds: f64, work: impl Fn(u64, Instant) -> u64 + Sync) -> f64 {
+    let begun = Instant::now();
+    let end = begun + Duration::from_secs_f64(seconds);
+    let done: u64 = thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = (0..threads)
+            .map(|number| scope.spawn(move || work(number, end)))
+            .collect();
+        let done = threads.into_iter().map(|thread| thread.join());
+        done.map(|done| done.expect("a thread")).sum()
+    });
+    done as f64 / begun.elapsed().as_secs_f64()
+}
+
+fn gets(engine: &dyn Engine, options: &Options, threads: u64) -> f64 {
+    rate(threads, options.seconds, |thread, end| {
+        let (mut random, mut count) = (Random(7 + thread), 0);
+        engine.get(&mut || {
+            count += 1;
+            let is_over = count % 256 == 0 && Instant::now() >= end;
+            (!is_over).then(|| random.below(options.rows))
+        });
+        count
+    })
+}
+
+fn puts(engine: &dyn Engine, options: &Options) -> f64 {
+    rate(1, options.seconds, |_, end| {
+        let (mut random, mut count) = (Random(3), 0);
+        while Instant::now() < end {
+            let numbers = (0..options.batch).map(|_| random.below(options.rows));
+            let mut numbers: Vec<u64> = numbers.collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            engine.put(&numbers);
+            count += numbers.len() as u64;
+        }
+        count
+    })
+}
+
+fn measure(name: &str, engine: &dyn Engine, options: &Options) {
+    let begun = Instant::now();
+    let numbers: Vec<u64> = (0..options.rows).collect();
+    numbers
+        .chunks(options.batch as usize)
+        .for_each(|numbers| engine.put(numbers));
+    let load = options.rows as f64 / begun.elapsed().as_secs_f64();
+    let get = [1, 2].map(|threads| gets(engine, options, threads));
+    let put = puts(engine, options);
+    let begun = Instant::now();
+    assert_eq!(engine.scan(), options.rows, "{name}");
+    let scan = options.rows as f64 / begun.elapsed().as_secs_f64();
+    let [one, two] = get;
+    println!("{name:8} {load:>10.0} {one:>10.0} {two:>10.0} {put:>10.0} {scan:>10.0}");
+}
+
+fn main() {
+    let options = Options::read();
+    println!(
+        "{} rows, transactions of {}, {} MB of cache; all a second\n{:8} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        options.rows, options.batch, options.cache, "", "load", "get", "get, 2", "put", "scan"
+    );
+    let dir = || tempfile::tempdir().expect("a directory");
+    let here = dir();
+    measure(
+        "quorate",
+        &Quorate::open(here.path(), options.cache),
+        &options,
+    );
+    let here = dir();
+    measure("lmdb", &Lmdb::open(here.path()), &options);
+    let here = dir();
+    measure("fjall", &Fjall::open(here.path(), options.cache), &options);
+}
+
+// ---- A world for one store ----
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut cx) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+struct World {
+    begun: Instant,
+    root: PathBuf,
+    tasks: Mutex<mpsc::Sender<TaskStart>>,
+}
+
+impl World {
+    fn new(root: &Path) -> Arc<World> {
+        let (tasks, work) = mpsc::channel::<TaskStart>();
+        thread::spawn(move || work.iter().for_each(|task| block_on(task())));
+        Arc::new(World {
+            begun: Instant::now(),
+            root: root.to_owned(),
+            tasks: Mutex::new(tasks),
+        })
+    }
+}
+
+impl Env for World {
+    fn now(&self) -> env::Instant {
+        env::Instant(self.begun.elapsed().as_nanos() as u64)
+    }
+
+    fn wall_clock(&self) -> Timestamp {
+        Timestamp(0)
+    }
+
+    fn random(&self) -> u64 {
+        4
+    }
+
+    fn sleep_until(&self, deadline: env::Instant) -> BoxFuture<'static, ()> {
+        let left = deadline.since(self.now());
+        Box::pin(async move { thread::sleep(left) })
+    }
+
+    fn spawn(&self, _reactor: Reactor, _name: &'static str, start: TaskStart) {
+        // Who is gone does nothing more.
+        let _ = self.tasks.lock().expect("no panic").send(start);
+    }
+
+    fn session_reactors(&self) -> usize {
+        1
+    }
+
+    fn disk(&self) -> Arc<dyn Disk> {
+        Arc::new(Files(self.root.clone()))
+    }
+
+    fn net(&self) -> Arc<dyn Net> {
+        panic!("there is no network")
+    }
+
+    fn log(&self, _severity: Severity, message: &str) {
+        eprintln!("{message}");
+    }
+
+    fn stop_node(&self, reason: &str) {
+        panic!("{reason}");
+    }
+}
+
+struct Files(PathBuf);
+
+impl Disk for Files {
+    fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true);
+        options.create(mode == OpenMode::Create);
+        options.create_new(mode == OpenMode::CreateNew);
+        Ok(Arc::new(OneFile(options.open(self.0.join(path))?)))
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        let names = fs::read_dir(self.0.join(path))?;
+        names
+            .map(|name| Ok(name?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    }
+
+    fn create_dir(&self, path: &str) -> io::Result<()> {
+        fs::create_dir_all(self.0.join(path))
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        fs::remove_file(self.0.join(path))
+    }
+
+    fn remove_dir(&self, path: &str) -> io::Result<()> {
+        fs::remove_dir_all(self.0.join(path))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    fn sync_dir(&self, _path: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct OneFile(fs::File);
+
+impl File for OneFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync(&self) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(async { self.0.sync_data() })
+    }
+}
