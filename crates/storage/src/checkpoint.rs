@@ -27,6 +27,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::env;
@@ -54,6 +55,9 @@ const MOVED_PAGES_MAX: usize = 4_096;
 /// How long a checkpoint pauses between batches, so that it delays nobody's fsync for long.
 const BATCH_PAUSE: Duration = Duration::from_micros(500);
 
+/// How long it pauses at most.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+
 /// A page's content at the checkpoint's LSN.
 type Copied = (PageId, Page);
 
@@ -72,9 +76,9 @@ pub(crate) struct Checkpoint {
     /// Pages that are being written now.
     in_flight: Vec<PageId>,
     /// Pages that it must not have.
-    freed: HashSet<PageId>,
+    freed: Arc<HashSet<PageId>>,
     /// Where pages were written.
-    moved: BTreeMap<PageId, BlockRef>,
+    moved: Arc<BTreeMap<PageId, BlockRef>>,
     record: RootRecord,
     stage: Stage,
 }
@@ -154,8 +158,8 @@ impl Store {
             order: None,
             copied: Vec::new(),
             in_flight: Vec::new(),
-            freed: std::mem::take(&mut writer.freed),
-            moved: BTreeMap::new(),
+            freed: Arc::new(std::mem::take(&mut writer.freed)),
+            moved: Arc::default(),
             record: RootRecord {
                 meta,
                 next_page: writer.next_page,
@@ -226,7 +230,8 @@ impl Store {
         let mut published = self.published.lock();
         let next_page = checkpoint.record.next_page;
         let as_of = (checkpoint.epoch, released);
-        let mut free = self.pager.publish(&checkpoint.changes(), next_page, as_of);
+        let changes = changes(&checkpoint.moved, &checkpoint.freed);
+        let mut free = self.pager.publish(&changes, next_page, as_of);
         free.append(&mut published.root_blocks);
         let kept = &checkpoint.record.map;
         let replaced = published.record.map.iter().enumerate();
@@ -293,7 +298,7 @@ impl Store {
                 writer.dirty.insert(id);
             }
         }
-        for id in &checkpoint.freed {
+        for id in &*checkpoint.freed {
             if !writer.dirty.contains(id) {
                 writer.freed.insert(*id);
             }
@@ -331,7 +336,7 @@ impl Store {
         match page {
             Some(page) => checkpoint.copied.push((id, page.clone())),
             None => match self.pager.adopt(id) {
-                Adoption::Taken(block) => drop(checkpoint.moved.insert(id, block)),
+                Adoption::Taken(block) => checkpoint.note_moved([(id, block)]),
                 Adoption::Published => {}
                 Adoption::Raw => panic!("page {} of a long row has versions", id.0),
             },
@@ -364,10 +369,14 @@ impl Store {
             if !self.write_batch(epoch, batch)? {
                 return Ok(false);
             }
+            let mut pause = BATCH_PAUSE;
             if batches % SYNC_BATCHES == 0 {
+                let begun = self.env.now();
                 self.pager.file.sync().await?;
+                // A disk that is slow is left to others for as long as this took.
+                pause = pause.max(self.env.now().since(begun)).min(PAUSE_MAX);
             }
-            env::sleep(&*self.env, BATCH_PAUSE).await;
+            env::sleep(&*self.env, pause).await;
         }
         if !self.move_far_pages(epoch).await? {
             return Ok(false);
@@ -410,7 +419,7 @@ impl Store {
                 let (location, crc) = (*location, block.crc);
                 moved.push((*id, BlockRef { location, crc }));
             }
-            let noted = self.with_checkpoint(epoch, |checkpoint| checkpoint.moved.extend(moved));
+            let noted = self.with_checkpoint(epoch, |checkpoint| checkpoint.note_moved(moved));
             if noted.is_none() {
                 self.pager.file.free_unpublished(locations);
                 return Ok(false);
@@ -461,7 +470,7 @@ impl Store {
                 }
                 match self.pager.adopt(id) {
                     Adoption::Raw => return false,
-                    Adoption::Taken(block) => drop(checkpoint.moved.insert(id, block)),
+                    Adoption::Taken(block) => checkpoint.note_moved([(id, block)]),
                     Adoption::Published => {}
                 }
                 checkpoint.remaining.remove(&id)
@@ -491,7 +500,7 @@ impl Store {
             .collect();
         self.pager.file.write(&blocks)?;
         let noted = self.with_checkpoint(epoch, |checkpoint| {
-            checkpoint.moved.extend(moved);
+            checkpoint.note_moved(moved);
             checkpoint.in_flight.clear();
             checkpoint.record.vacant.extend(vacant);
         });
@@ -505,11 +514,14 @@ impl Store {
     fn write_record(&self, epoch: u64) -> Result<Option<Written>> {
         let taken = self.with_checkpoint(epoch, |checkpoint| {
             checkpoint.record.vacant.sort_unstable();
-            (checkpoint.changes(), checkpoint.record.clone())
+            // What takes long is done without the latch, which whoever changes a page waits for.
+            let (moved, freed) = (checkpoint.moved.clone(), checkpoint.freed.clone());
+            (moved, freed, checkpoint.record.clone())
         });
-        let Some((changes, mut record)) = taken else {
+        let Some((moved, freed, mut record)) = taken else {
             return Ok(None);
         };
+        let changes = changes(&moved, &freed);
         record.map.clone_from(&self.published.lock().record.map);
         let pieces = (record.next_page as usize).div_ceil(MAP_ENTRIES);
         let known = record.map.len();
@@ -594,14 +606,19 @@ impl Checkpoint {
         waiting.chain(begun).copied()
     }
 
-    /// What becomes of the page map.
-    fn changes(&self) -> BTreeMap<PageId, BlockRef> {
-        let mut changes = self.moved.clone();
-        for id in &self.freed {
-            changes.insert(*id, BlockRef::default());
-        }
-        changes
+    fn note_moved(&mut self, moved: impl IntoIterator<Item = (PageId, BlockRef)>) {
+        Arc::make_mut(&mut self.moved).extend(moved);
     }
+}
+
+/// What becomes of the page map.
+fn changes(
+    moved: &BTreeMap<PageId, BlockRef>,
+    freed: &HashSet<PageId>,
+) -> BTreeMap<PageId, BlockRef> {
+    let mut changes = moved.clone();
+    changes.extend(freed.iter().map(|id| (*id, BlockRef::default())));
+    changes
 }
 
 const _: () = assert!(

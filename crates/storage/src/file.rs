@@ -27,6 +27,9 @@ pub(crate) const MAP_ENTRIES: usize = PAGE_CONTENT / 8;
 /// The file grows by so many blocks at a time.
 const GROW_BLOCKS: u32 = 128;
 
+/// Pages whose places change under one latch, which whoever looks for a page waits for.
+const CHANGES_PER_TURN: usize = 1_024;
+
 /// The file keeps one block in so many more than the last cycles have needed.
 const KEPT_SHARE: u32 = 32;
 
@@ -475,15 +478,20 @@ impl StoreFile {
         changes: &std::collections::BTreeMap<PageId, BlockRef>,
         next_page: u32,
     ) -> Vec<u32> {
-        let mut map = self.map.write();
-        map.resize(next_page as usize, BlockRef::default());
         let mut old = Vec::new();
-        for (id, block) in changes {
-            let place = &mut map[id.0 as usize];
-            if place.location != 0 {
-                old.push(place.location);
+        self.map
+            .write()
+            .resize(next_page as usize, BlockRef::default());
+        let mut changes = changes.iter().peekable();
+        while changes.peek().is_some() {
+            let mut map = self.map.write();
+            for (id, block) in changes.by_ref().take(CHANGES_PER_TURN) {
+                let place = &mut map[id.0 as usize];
+                if place.location != 0 {
+                    old.push(place.location);
+                }
+                *place = *block;
             }
-            *place = *block;
         }
         old
     }

@@ -874,30 +874,12 @@ impl Pager {
         next_page: u32,
         (epoch, released): (u64, Lsn),
     ) -> Vec<u32> {
-        let mut free;
-        let mut away: Vec<PageId>;
-        {
-            let mut places = self.places.lock();
-            let mut kept: HashSet<u32> = HashSet::default();
-            for id in changes.iter().filter(|(_, b)| b.location == 0).map(|c| c.0) {
-                let before = self.file.place(*id);
-                let is_needed = before.location != 0 && places.retired.contains(id);
-                if is_needed && !places.away.contains_key(id) {
-                    kept.insert(before.location);
-                    let away = Away {
-                        block: before,
-                        epoch: 0,
-                        history: None,
-                        adopted: false,
-                    };
-                    places.away.insert(*id, away);
-                }
-            }
-            free = self.file.update_map(changes, next_page);
-            free.retain(|block| !kept.contains(block));
-            self.clean_epoch.store(epoch, Ordering::Release);
-            away = places.away.keys().copied().collect();
-        }
+        let kept = self.keep_retired(changes, epoch);
+        // Until the old blocks are given back, both places are good.
+        let mut free = self.file.update_map(changes, next_page);
+        free.retain(|block| !kept.contains(block));
+        self.clean_epoch.store(epoch, Ordering::Release);
+        let mut away: Vec<PageId> = self.places.lock().away.keys().copied().collect();
         away.sort_unstable();
         for ids in away.chunks(PLACES_PER_TURN) {
             let mut places = self.places.lock();
@@ -907,6 +889,46 @@ impl Pager {
             );
         }
         free
+    }
+
+    /// Notes as away the pages of old versions that the checkpoint of an epoch does not have, where
+    /// the last one has them; returns their blocks.
+    fn keep_retired(
+        &self,
+        changes: &std::collections::BTreeMap<PageId, BlockRef>,
+        epoch: u64,
+    ) -> HashSet<u32> {
+        let gone = changes.iter().filter(|(_, block)| block.location == 0);
+        let is_retired = |places: &Places, id: PageId| {
+            places.retired.contains(&id) && !places.away.contains_key(&id)
+        };
+        let mut retired: Vec<PageId> = {
+            let places = self.places.lock();
+            let gone = gone.map(|(id, _)| *id);
+            gone.filter(|id| is_retired(&places, *id)).collect()
+        };
+        // Under the same id there may be another page since, which that block has not.
+        let is_new = |id: &PageId| {
+            let page = self.cache.read(*id, Touch::Scan);
+            page.is_some_and(|page| page.epoch > epoch)
+        };
+        retired.retain(|id| !is_new(id));
+        let mut kept: HashSet<u32> = HashSet::default();
+        let mut places = self.places.lock();
+        for id in retired {
+            let block = self.file.place(id);
+            if block.location != 0 && is_retired(&places, id) {
+                kept.insert(block.location);
+                let away = Away {
+                    block,
+                    epoch: 0,
+                    history: None,
+                    adopted: false,
+                };
+                places.away.insert(id, away);
+            }
+        }
+        kept
     }
 
     /// Forgets where a page is away if the map has it as it is there; returns its block if that is
