@@ -139,11 +139,6 @@ impl Rounds {
         self.given_up = true;
     }
 
-    /// The lease goes on, as if nothing had been given up. Only a planted bug does so.
-    pub(crate) fn resume(&mut self) {
-        self.given_up = false;
-    }
-
     /// Whether the lease was given up.
     pub(crate) fn is_given_up(&self) -> bool {
         self.given_up

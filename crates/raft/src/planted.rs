@@ -22,17 +22,12 @@ pub enum Bug {
     TailKept,
     /// What is read on a standby is shown before its commit index covers it.
     StandbyAhead,
-    /// What a taken-back DDL has made of the catalog in memory stays.
-    DdlKept,
     /// A checkpoint is published before its LSN is committed.
     CheckpointAhead,
     /// What a replica that leads no longer cannot propose, it sends to the one that leads.
     ProposalForwarded,
     /// What was in flight when a leader was lost runs again, whether it was committed or not.
     CommitRetried,
-    /// A leader whose transfer failed takes its lease back and goes on, while the word for its
-    /// successor may still be under way.
-    TransferResumed,
     /// A reply that rests on entries which were cut leaves once other entries reach their LSN.
     TailReleased,
     /// Who goes on alone stays in its incarnation, and keeps the others as learners.
@@ -41,7 +36,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 12] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -49,11 +44,9 @@ impl Bug {
         Bug::AbsenceUngated,
         Bug::TailKept,
         Bug::StandbyAhead,
-        Bug::DdlKept,
         Bug::CheckpointAhead,
         Bug::ProposalForwarded,
         Bug::CommitRetried,
-        Bug::TransferResumed,
         Bug::TailReleased,
         Bug::IncarnationKept,
     ];
@@ -68,11 +61,9 @@ impl Bug {
             Bug::AbsenceUngated => "absence-ungated",
             Bug::TailKept => "tail-kept",
             Bug::StandbyAhead => "standby-ahead",
-            Bug::DdlKept => "ddl-kept",
             Bug::CheckpointAhead => "checkpoint-ahead",
             Bug::ProposalForwarded => "proposal-forwarded",
             Bug::CommitRetried => "commit-retried",
-            Bug::TransferResumed => "transfer-resumed",
             Bug::TailReleased => "tail-released",
             Bug::IncarnationKept => "incarnation-kept",
         }

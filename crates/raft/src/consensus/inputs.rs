@@ -169,13 +169,8 @@ impl<L: LogView> Consensus<L> {
             rounds.is_given_up() && self.is_leader() && self.raw.raft.lead_transferee.is_none()
         }) {
             // The transfer failed, and the lease stays given up.
-            match (is_planted(Bug::TransferResumed), &mut self.rounds) {
-                (true, Some(rounds)) => rounds.resume(),
-                _ => {
-                    self.raw.raft.become_follower(term.0, raft_rs::INVALID_ID);
-                    self.draw_election_timeout();
-                }
-            }
+            self.raw.raft.become_follower(term.0, raft_rs::INVALID_ID);
+            self.draw_election_timeout();
         }
         if self.is_leader() {
             if self.rounds.is_none() {
