@@ -202,7 +202,9 @@ pub fn written_bytes(dir: &Path) -> Option<f64> {
     const SECTOR_BYTES: f64 = 512.0;
     const SECTORS_WRITTEN: usize = 6;
     let device = std::fs::metadata(dir).ok()?.dev();
-    let (major, minor) = (libc::major(device), libc::minor(device));
+    // As Linux puts the two numbers of a device into one.
+    let major = device >> 8 & 0xfff | device >> 32 & !0xfff;
+    let minor = device & 0xff | device >> 12 & !0xff;
     let counters = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?;
     let sectors: f64 = counters
         .split_whitespace()

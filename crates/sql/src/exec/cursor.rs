@@ -543,6 +543,7 @@ impl Cursor for DistinctCursor<'_> {
                 .map(|(place, _)| row[*place].clone())
                 .collect();
             if self.seen.find_or_add(values).1 {
+                cx.check_held(self.seen.bytes())?;
                 return Ok(Some(row));
             }
         }

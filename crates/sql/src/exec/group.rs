@@ -5,7 +5,7 @@ use base::Result;
 
 use super::cursor::{open, Cursor};
 use super::sort::sort_rows;
-use super::Exec;
+use super::{row_bytes, Exec};
 use crate::functions::Accumulator;
 use crate::plan::{AggregatePlan, Plan, Row};
 use crate::types::{self, Datum, TypeId};
@@ -16,6 +16,7 @@ pub struct Groups {
     types: Vec<TypeId>,
     by_hash: HashMap<u64, Vec<usize>>,
     keys: Vec<Row>,
+    bytes: usize,
 }
 
 impl Groups {
@@ -25,7 +26,13 @@ impl Groups {
             types,
             by_hash: HashMap::default(),
             keys: Vec::new(),
+            bytes: 0,
         }
+    }
+
+    /// The memory that they take, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The number of a row, and whether it is new.
@@ -41,6 +48,7 @@ impl Groups {
             return (*group, false);
         }
         known.push(self.keys.len());
+        self.bytes += row_bytes(&row);
         self.keys.push(row);
         (self.keys.len() - 1, true)
     }
@@ -64,6 +72,7 @@ struct State {
     /// With DISTINCT or ORDER BY, the arguments wait here until the end.
     seen: Option<Groups>,
     waiting: Vec<Row>,
+    waiting_bytes: usize,
 }
 
 impl State {
@@ -72,6 +81,7 @@ impl State {
             accumulator: plan.aggregate.start(&plan.types),
             seen: plan.distinct.then(|| Groups::new(plan.types.clone())),
             waiting: Vec::new(),
+            waiting_bytes: 0,
         }
     }
 
@@ -89,6 +99,7 @@ impl State {
             if !seen.find_or_add(args.clone()).1 {
                 return Ok(());
             }
+            cx.check_held(seen.bytes())?;
         }
         if plan.order.is_empty() && !plan.distinct {
             return self.accumulator.step(cx.context, &args);
@@ -96,8 +107,9 @@ impl State {
         for key in &plan.order {
             args.push(key.value.eval(cx, row)?);
         }
+        self.waiting_bytes += row_bytes(&args);
         self.waiting.push(args);
-        Ok(())
+        cx.check_held(self.waiting_bytes)
     }
 
     fn finish(mut self, plan: &AggregatePlan, cx: &mut Exec<'_>) -> Result<Datum> {
@@ -165,6 +177,7 @@ impl<'p> GroupCursor<'p> {
                     let (group, new) = known.find_or_add(key);
                     if new {
                         states.push(fresh());
+                        cx.check_held(known.bytes())?;
                     }
                     group
                 }

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use base::engine::Transaction;
 use base::hash::HashMap;
 use base::limits::ROWS_PER_YIELD;
-use base::{coro, Error, Result};
+use base::{coro, Error, Result, SqlState};
 
 use crate::catalog::Catalog;
 use crate::plan::{Plan, Row};
@@ -99,6 +99,23 @@ pub struct Computed {
 }
 
 impl<'a> Exec<'a> {
+    /// To be asked by whatever keeps rows in memory, with how many bytes they take.
+    ///
+    /// # Errors
+    /// 53200 when that is more than `quorate.query_mem`.
+    pub fn check_held(&self, bytes: usize) -> Result<()> {
+        let most = self.session.settings.parsed().query_memory;
+        if bytes <= most {
+            return Ok(());
+        }
+        let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");
+        let detail = format!(
+            "A sort, hash table, grouping or WITH query needs more than {most} bytes for its rows."
+        );
+        let hint = "Consider increasing the configuration parameter \"quorate.query_mem\".";
+        Err(error.with_detail(detail).with_hint(hint))
+    }
+
     /// Takes up what was computed before.
     pub fn take_up(&mut self, computed: Computed) {
         self.values = computed.values;
@@ -194,8 +211,23 @@ pub fn collect(plan: &Plan, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     coro::check_depth()?;
     let mut cursor = open(plan);
     let mut rows = Vec::new();
+    let mut bytes = 0;
     while let Some(row) = cursor.next(cx)? {
+        bytes += row_bytes(&row);
+        cx.check_held(bytes)?;
         rows.push(row);
     }
     Ok(rows)
+}
+
+/// The memory that a row takes, in bytes.
+pub fn row_bytes(row: &[Datum]) -> usize {
+    let apart = |value: &Datum| match value {
+        Datum::Text(text) => text.len(),
+        Datum::Bytea(bytes) => bytes.len(),
+        Datum::Array(array) => row_bytes(&array.elements),
+        Datum::Record(record) => row_bytes(&record.values),
+        _ => 0,
+    };
+    size_of::<Row>() + size_of_val(row) + row.iter().map(apart).sum::<usize>()
 }

@@ -9,7 +9,7 @@ use base::{coro, Result};
 
 use super::cursor::{open, Cursor};
 use super::group::Groups;
-use super::{collect, Exec};
+use super::{collect, row_bytes, Exec};
 use crate::plan::{Plan, Recursive, Row, With};
 
 /// What was computed.
@@ -25,6 +25,8 @@ pub enum Stored {
 #[derive(Default)]
 pub struct Steps {
     rows: Vec<Row>,
+    /// The memory that they take.
+    bytes: usize,
     /// Those of the last step.
     last: Rc<Vec<Row>>,
     /// All of them, where equal ones count once.
@@ -56,6 +58,8 @@ impl Steps {
                 .collect(),
         };
         self.done = rows.is_empty();
+        self.bytes += rows.iter().map(|row| row_bytes(row)).sum::<usize>();
+        cx.check_held(self.bytes)?;
         self.rows.extend(rows.iter().cloned());
         self.last = Rc::new(rows);
         Ok(())

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use base::Result;
 
 use super::cursor::{open, Cursor};
-use super::Exec;
+use super::{row_bytes, Exec};
 use crate::plan::{Plan, Row, SortKey};
 use crate::types::{self, Datum, TypeId};
 
@@ -56,7 +56,7 @@ impl<'p> SortCursor<'p> {
 
     fn compute(&self, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
-        let mut width = 0;
+        let (mut width, mut bytes) = (0, 0);
         let mut input = open(self.input);
         while let Some(mut row) = input.next(cx)? {
             width = row.len();
@@ -64,6 +64,8 @@ impl<'p> SortCursor<'p> {
                 let value = key.value.eval(cx, &row[..width])?;
                 row.push(value);
             }
+            bytes += row_bytes(&row);
+            cx.check_held(bytes)?;
             rows.push(row);
         }
         let columns: Vec<_> = self

@@ -185,6 +185,7 @@ const LISTED: &[Definition] = &[
     define("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", "Controls the planner's selection of custom or generic plan."),
     define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
     define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
+    define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one sort, hash table, grouping or WITH query may take."),
     define("quorate.standby_timeout", Kind::Time, "0", "Sets the time after which standbys that are named are not waited for any more."),
     define("random_page_cost", Kind::Real, "4", "Sets the planner's estimate of the cost of a nonsequentially fetched disk page."),
     define("role", Kind::Text, "none", "Sets the current role."),
@@ -232,6 +233,8 @@ pub struct Parsed {
     pub idle_session_timeout: Duration,
     /// `quorate.max_inflight`; 0 for no bound.
     pub max_in_flight: u64,
+    /// `quorate.query_mem`, in bytes.
+    pub query_memory: usize,
     /// `quorate.follower_reads`.
     pub follower_reads: FollowerReads,
     /// `default_transaction_isolation`.
@@ -358,6 +361,7 @@ impl Settings {
                 idle_in_transaction_timeout: Duration::ZERO,
                 idle_session_timeout: Duration::ZERO,
                 max_in_flight: 0,
+                query_memory: 0,
                 follower_reads: FollowerReads::Off,
                 default_isolation: Isolation::ReadCommitted,
                 default_read_only: false,
@@ -655,6 +659,7 @@ impl Settings {
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             idle_session_timeout: time("idle_session_timeout"),
             max_in_flight: text("quorate.max_inflight").parse().unwrap_or(0),
+            query_memory: kilobytes(text("quorate.query_mem")).unwrap_or(0) as usize * 1_024,
             follower_reads: follower_reads(text("quorate.follower_reads")),
             default_isolation: isolation(text("default_transaction_isolation")),
             default_read_only: text("default_transaction_read_only") == "on",

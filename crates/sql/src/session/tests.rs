@@ -370,6 +370,34 @@ fn unknown_statements_are_named() {
 }
 
 #[test]
+fn rows_held_in_memory_have_a_bound() {
+    let mut session = session();
+    run(&mut session, "set quorate.query_mem = '64kB'");
+    let endless = "with recursive q(n) as (select 1 union all select n + 1 from q) ";
+    let wide = "from generate_series(1, 100000) as n";
+    for query in [
+        format!("select n {wide} order by n desc"),
+        format!("select n, count(*) {wide} group by n"),
+        format!("select distinct n {wide}"),
+        format!("select count(distinct n) {wide}"),
+        format!("select array_agg(n order by n desc) {wide}"),
+        format!("select count(*) from (select 1 as a) as x, (select n {wide}) as y where y.n >= x.a"),
+        format!("select n {wide} intersect select n {wide}"),
+        format!("{endless} select count(*) from q"),
+        format!("{endless} select * from (with recursive r(n) as (select 1 union all select n from q) select * from r) as r order by n limit 1"),
+    ] {
+        let lines = run(&mut session, &query);
+        let last = lines.last().map_or("", String::as_str);
+        assert!(last.starts_with("53200 "), "{last}: {query}");
+    }
+    let few = format!("{endless} select sum(n) from (select n from q limit 100) as few");
+    assert_eq!(run(&mut session, &few)[1], "5050");
+    run(&mut session, "reset quorate.query_mem");
+    let sorted = format!("select n {wide} order by n desc limit 1");
+    assert_eq!(run(&mut session, &sorted)[1], "100000");
+}
+
+#[test]
 fn a_set_is_no_group() {
     let mut session = session();
     assert_eq!(
