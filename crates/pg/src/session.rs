@@ -25,6 +25,8 @@
 //! # What it leaves out
 //! The function call protocol (0A000), and the `F`, `L` and `R` fields of errors, which name PostgreSQL's source files.
 
+mod extended;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,15 +41,15 @@ use base::hash::HashMap;
 use base::limits::HELD_OUTPUT_BYTES_MAX;
 use base::sync::Event;
 use sql::session as sql;
-use sql::{Executed, Format, Oid, Param, SessionStart};
+use sql::{Format, SessionStart};
 
 use crate::auth::{Access, Request};
 use crate::backend::{self, Backend, Severity, TransactionStatus};
 use crate::frame::{violation, Framer, Message, Side};
-use crate::frontend::{Bind, Formats, Frontend, Parse, Target};
+use crate::frontend::{Formats, Frontend};
 use crate::handover::{look_into_flight, lost_with_leader, InFlight, Note, Resume};
 use crate::output::{Content, Output};
-use crate::replies::{put_description, put_tag, Replies};
+use crate::replies::Replies;
 use crate::seam::Sql;
 use crate::startup::{CancelKey, StartupParameters};
 
@@ -568,244 +570,6 @@ impl<S: Sql> Session<S> {
         Ok(Step::Handled)
     }
 
-    // ---- The extended protocol ----
-
-    /// Runs one message of the extended protocol; an error is answered once and the rest of the
-    /// cycle skipped.
-    fn extended(&mut self, work: impl FnOnce(&mut Session<S>) -> Result<()>) -> Result<Step> {
-        let begun = std::mem::replace(&mut self.in_batch, true);
-        if !begun || self.channel.deadline.get().is_none() {
-            self.begin_statement();
-        }
-        let status = self.status();
-        if let Err(error) = work(self) {
-            if self.goes_elsewhere(&error) {
-                return Ok(Step::Elsewhere);
-            }
-            self.skipping = true;
-            self.error(&error)?;
-            // A client that asks for the answer with Flush waits for it before it sends Sync.
-            self.channel.output.borrow_mut().flush();
-        }
-        if status != TransactionStatus::Idle && self.status() == TransactionStatus::Idle {
-            self.drop_portals();
-        }
-        self.channel.output.borrow_mut().end_message();
-        Ok(Step::Handled)
-    }
-
-    fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
-        let name = self.name(parse.name)?;
-        let text = utf8(parse.text).inspect_err(|_| self.sql.fail())?;
-        let prepared = if parse.types.iter().len() == 0 {
-            self.sql.prepare(text, &[])?
-        } else {
-            let types: Vec<Oid> = parse.types.iter().map(Oid).collect();
-            self.sql.prepare(text, &types)?
-        };
-        if name.is_empty() {
-            self.unnamed_statement = Some(prepared);
-        } else {
-            // It would be there already when the cycle comes again.
-            self.repeatable = None;
-            self.sql
-                .keep_prepared(name, prepared)
-                .inspect_err(|_| self.sql.fail())?;
-        }
-        self.answer(&Backend::ParseComplete);
-        Ok(())
-    }
-
-    fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
-        let portal_name = self.name(bind.portal)?;
-        let prepared = self.statement(bind.statement)?;
-        self.check_bind(bind, &prepared)?;
-        let taken = self.portals.get(portal_name);
-        if taken.is_some_and(|taken| self.sql.is_open(&taken.portal)) {
-            let message = format!("cursor \"{portal_name}\" already exists");
-            return Err(self.failed(Error::new(SqlState::DUPLICATE_CURSOR, message)));
-        }
-        let param = |(index, value)| Param {
-            format: format(&bind.formats, index),
-            value,
-        };
-        let count = bind.values.count();
-        let portal = if count <= INLINE_PARAMS {
-            let mut params = [Param {
-                format: Format::Text,
-                value: None,
-            }; INLINE_PARAMS];
-            for item in bind.values.iter().enumerate() {
-                params[item.0] = param(item);
-            }
-            self.bind_portal(portal_name, &prepared, &params[..count])?
-        } else {
-            let params: Vec<_> = bind.values.iter().enumerate().map(param).collect();
-            self.bind_portal(portal_name, &prepared, &params)?
-        };
-        let open = OpenPortal {
-            portal,
-            formats: RowFormats::of(&bind.result_formats),
-            complete: false,
-        };
-        if portal_name.is_empty() {
-            self.unnamed_portal = Some(open);
-        } else {
-            self.portals.insert(portal_name.to_owned(), open);
-        }
-        self.answer(&Backend::BindComplete);
-        Ok(())
-    }
-
-    fn bind_portal(
-        &mut self,
-        name: &str,
-        prepared: &Rc<S::Prepared>,
-        params: &[Param<'_>],
-    ) -> Result<S::Portal> {
-        match name {
-            "" => self.sql.bind(prepared, params),
-            name => self.sql.bind_named(name, prepared, params),
-        }
-    }
-
-    fn check_bind(&mut self, bind: &Bind<'_>, prepared: &S::Prepared) -> Result<()> {
-        let given = bind.values.count();
-        let wanted = S::param_types(prepared).len();
-        let message = if !bind.formats.fits(given) {
-            format!(
-                "bind message has {} parameter formats but {given} parameters",
-                bind.formats.count()
-            )
-        } else if given != wanted {
-            format!(
-                "bind message supplies {given} parameters, but prepared statement \"{}\" requires {wanted}",
-                String::from_utf8_lossy(bind.statement)
-            )
-        } else {
-            let columns = S::columns(prepared).map_or(0, <[_]>::len);
-            if bind.result_formats.fits(columns) {
-                return Ok(());
-            }
-            format!(
-                "bind message has {} result formats but query has {columns} columns",
-                bind.result_formats.count()
-            )
-        };
-        Err(self.failed(Error::new(SqlState::PROTOCOL_VIOLATION, message)))
-    }
-
-    fn describe(&mut self, target: Target<'_>) -> Result<()> {
-        match target {
-            Target::Statement(name) => {
-                let prepared = self.statement(name)?;
-                self.check_describable(S::columns(&prepared).is_some())?;
-                let types = S::param_types(&prepared).iter().map(|oid| oid.0);
-                let mut output = self.channel.output.borrow_mut();
-                output.push(Content::Free, |out| {
-                    backend::put_parameter_description(out, types);
-                    put_description(out, S::columns(&prepared), &RowFormats::All(Format::Text));
-                });
-            }
-            Target::Portal(name) => {
-                let portal = self.take_portal(name)?;
-                let prepared = S::prepared_of(&portal.portal).clone();
-                let formats = portal.formats.clone();
-                self.put_portal(name, portal);
-                self.check_describable(S::columns(&prepared).is_some())?;
-                let mut output = self.channel.output.borrow_mut();
-                output.push(Content::Free, |out| {
-                    put_description(out, S::columns(&prepared), &formats);
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// A failed block refuses to describe what returns rows, as PostgreSQL does.
-    fn check_describable(&mut self, returns_rows: bool) -> Result<()> {
-        if returns_rows && self.status() == TransactionStatus::Failed {
-            return Err(Error::new(
-                SqlState::IN_FAILED_SQL_TRANSACTION,
-                "current transaction is aborted, commands ignored until end of transaction block",
-            ));
-        }
-        Ok(())
-    }
-
-    fn execute(&mut self, name: &[u8], rows_max: u32) -> Result<()> {
-        let mut open = self.take_portal(name)?;
-        let result = self.execute_portal(&mut open, rows_max);
-        self.put_portal(name, open);
-        self.channel.deadline.set(None);
-        result
-    }
-
-    fn execute_portal(&mut self, open: &mut OpenPortal<S>, rows_max: u32) -> Result<()> {
-        let returns_rows = S::columns(S::prepared_of(&open.portal)).is_some();
-        if open.complete && !returns_rows {
-            let message = "portal cannot be run again";
-            let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
-            return Err(self.failed(Error::new(state, message)));
-        }
-        let before = self.status();
-        let channel = self.channel.clone();
-        let mut replies = Replies::new(&channel, open.formats.clone());
-        let executed = self
-            .sql
-            .execute(&mut open.portal, u64::from(rows_max), &mut replies)?;
-        let shown = returns_rows || replies.shown;
-        let in_block = before == TransactionStatus::Block && before == self.status();
-        let content = match in_block && !shown {
-            true => Content::Free,
-            false => Content::Tag,
-        };
-        open.complete = executed != Executed::Suspended;
-        self.channel
-            .output
-            .borrow_mut()
-            .push(content, |out| match executed {
-                Executed::Suspended => Backend::PortalSuspended.encode(out),
-                Executed::Complete(None) => Backend::EmptyQueryResponse.encode(out),
-                Executed::Complete(Some(tag)) => put_tag(out, &tag),
-            });
-        Ok(())
-    }
-
-    fn close(&mut self, target: Target<'_>) -> Result<()> {
-        match target {
-            Target::Statement(b"") => self.unnamed_statement = None,
-            Target::Portal(b"") => self.unnamed_portal = None,
-            Target::Statement(name) => {
-                let name = self.name(name)?;
-                self.repeatable = None;
-                self.sql.drop_prepared(name);
-            }
-            Target::Portal(name) => {
-                let name = self.name(name)?;
-                self.portals.remove(name);
-                self.sql.close_portal(name);
-            }
-        }
-        self.answer(&Backend::CloseComplete);
-        Ok(())
-    }
-
-    fn sync(&mut self) -> Result<Step> {
-        let channel = self.channel.clone();
-        let mut replies = Replies::new(&channel, RowFormats::All(Format::Text));
-        if let Err(error) = self.sql.sync(&mut replies) {
-            if self.goes_elsewhere(&error) {
-                return Ok(Step::Elsewhere);
-            }
-            self.error(&error)?;
-        }
-        self.skipping = false;
-        self.in_batch = false;
-        self.end_cycle();
-        Ok(Step::Handled)
-    }
-
     // ---- What both protocols share ----
 
     /// The next message begins a cycle, which may have to be handled elsewhere.
@@ -958,51 +722,6 @@ impl<S: Sql> Session<S> {
 
     fn name<'a>(&mut self, name: &'a [u8]) -> Result<&'a str> {
         utf8(name).inspect_err(|_| self.sql.fail())
-    }
-
-    fn statement(&mut self, name: &[u8]) -> Result<Rc<S::Prepared>> {
-        if name.is_empty() {
-            return self.unnamed_statement.clone().ok_or_else(|| {
-                let message = "unnamed prepared statement does not exist";
-                self.failed(Error::new(SqlState::INVALID_SQL_STATEMENT_NAME, message))
-            });
-        }
-        let name = self.name(name)?;
-        self.sql.prepared(name).inspect_err(|_| self.sql.fail())
-    }
-
-    /// Takes a portal out; [`Session::put_portal`] puts it back.
-    fn take_portal(&mut self, name: &[u8]) -> Result<OpenPortal<S>> {
-        let taken = match name {
-            b"" => self.unnamed_portal.take(),
-            name => {
-                let name = self.name(name)?;
-                let portal = self.portals.remove(name);
-                let portal = portal.filter(|known| self.sql.is_open(&known.portal));
-                // What SQL has declared is a portal too.
-                portal.or_else(|| {
-                    Some(OpenPortal {
-                        portal: self.sql.cursor_portal(name)?,
-                        formats: RowFormats::All(Format::Text),
-                        complete: false,
-                    })
-                })
-            }
-        };
-        taken.ok_or_else(|| {
-            let name = String::from_utf8_lossy(name);
-            let message = format!("portal \"{name}\" does not exist");
-            self.failed(Error::new(SqlState::INVALID_CURSOR_NAME, message))
-        })
-    }
-
-    fn put_portal(&mut self, name: &[u8], portal: OpenPortal<S>) {
-        match std::str::from_utf8(name) {
-            Ok("") | Err(_) => self.unnamed_portal = Some(portal),
-            Ok(name) => {
-                self.portals.insert(name.to_owned(), portal);
-            }
-        }
     }
 }
 

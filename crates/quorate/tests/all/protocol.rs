@@ -260,6 +260,13 @@ fn sessions_see_what_others_do(stage: &Stage) {
         ))
     };
     bob.ok("set application_name = 'watched one'");
+    // It is idle a moment before it waits for its client.
+    for _ in 0..100 {
+        if see("wait_event") != "NULL" {
+            break;
+        }
+        sleep(Duration::from_millis(10));
+    }
     assert_eq!(
         see("datname, usename, application_name, state, backend_type, wait_event_type, wait_event"),
         "postgres|postgres|watched one|idle|client backend|Client|ClientRead"

@@ -7,7 +7,7 @@ use sim::series::{command, Totals, TWICE_EVERY};
 use crate::run_all;
 
 /// Every kind of fault is injected at least so often …
-const FAULTS_OF_A_KIND_MIN: u64 = 25;
+const FAULTS_OF_A_KIND_MIN: u64 = 50;
 
 /// … but for the loss of a majority, which takes half a run.
 const LOST_MAJORITIES_MIN: u64 = 8;
@@ -38,8 +38,8 @@ fn run(nodes: usize, count: u64) -> Totals {
 }
 
 #[test]
-fn many_seeds_of_three_nodes() {
-    let totals = run(3, 140);
+fn two_hundred_seeds_of_three_nodes() {
+    let totals = run(3, 200);
     for fault in Fault::ALL {
         let count = totals.faults.of(fault);
         let name = fault.name();
@@ -53,12 +53,12 @@ fn many_seeds_of_three_nodes() {
 }
 
 #[test]
-fn thirty_seeds_of_one_node() {
-    let totals = run(1, 30);
+fn forty_seeds_of_one_node() {
+    let totals = run(1, 40);
     assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_A_KIND_MIN);
 }
 
 #[test]
-fn a_dozen_seeds_of_five_nodes() {
-    run(5, 12);
+fn twenty_seeds_of_five_nodes() {
+    run(5, 20);
 }
