@@ -163,11 +163,11 @@ functions! {
     6174 "pg_get_statisticsobjdef_columns" (OID) TEXT "s" session;
     3436 "pg_promote" (BOOL INT4) BOOL "v2" session;
     // Not PostgreSQL's: schema quorate, exec/cluster_functions.rs.
-    9101 "quorate.add_node" (TEXT TEXT TEXT TEXT INT4) INT8 "vn2" session;
-    9102 "quorate.remove_node" (TEXT) PG_LSN "vn" session;
-    9103 "quorate.promote_node" (TEXT) PG_LSN "vn" session;
-    9104 "quorate.demote_node" (TEXT) PG_LSN "vn" session;
-    9105 "quorate.set_node" (TEXT TEXT INT4) PG_LSN "vn" session;
-    9106 "quorate.set_leader_zone" (TEXT) PG_LSN "vn" session;
-    9107 "quorate.switchover" (TEXT) TEXT "vn1" session;
+    12101 "quorate.add_node" (TEXT TEXT TEXT TEXT INT4) INT8 "vn2" session;
+    12102 "quorate.remove_node" (TEXT) PG_LSN "vn" session;
+    12103 "quorate.promote_node" (TEXT) PG_LSN "vn" session;
+    12104 "quorate.demote_node" (TEXT) PG_LSN "vn" session;
+    12105 "quorate.set_node" (TEXT TEXT INT4) PG_LSN "vn" session;
+    12106 "quorate.set_leader_zone" (TEXT) PG_LSN "vn" session;
+    12107 "quorate.switchover" (TEXT) TEXT "vn1" session;
 }
