@@ -102,10 +102,14 @@ pub fn general(value: f64, digits: i32) -> String {
 /// The fewest digits that lie strictly between the midpoints to the neighbouring numbers (so that
 /// a reader need not break ties to even); of those the nearest, ties to even.
 ///
-/// `shown` is the number with the fewest digits that read as it, midpoints included, which is it
-/// nearly always. `same` says whether a text reads as the number; `bits` is the width of its mantissa.
+/// `shown` is the text of the fewest digits that reads as the number, which is it where neither
+/// ties nor midpoints are near. `same` says whether a text reads as the number; `bits` is the width
+/// of its mantissa.
 fn shortest(value: f64, shown: String, same: impl Fn(&str) -> bool, bits: u32) -> String {
-    if !is_midpoint(&shown, value, bits) {
+    // Half-way between two texts of at most 17 digits lie only numbers of at most 18. One with n
+    // binary places has at least as many digits as 5^n, so 25 places at most; midpoints are integers.
+    const TIE_PLACES: i32 = 25;
+    if (value * 2f64.powi(TIE_PLACES)).fract() != 0.0 {
         return shown;
     }
     let mut digits = 0;
