@@ -49,6 +49,25 @@ impl Addresses {
         let pick = env.random() as usize % addresses.len().max(1);
         addresses.get(pick).cloned().unwrap_or_default()
     }
+
+    /// A session at any of them that begins with these settings, and its address; none where it is
+    /// not there in time.
+    pub async fn connect(
+        &self,
+        env: &dyn Env,
+        settings: &[(&str, &str)],
+        limit: Duration,
+    ) -> Option<(Client, String)> {
+        let address = self.pick(env);
+        let client = Client::connect_with(env, &address, settings, limit).await;
+        Some((client.ok()?, address))
+    }
+}
+
+/// Rests for a while, which is so long on average.
+pub async fn rest(env: &dyn Env, average: Duration) {
+    let nanos = env.random() % (2 * average.as_nanos() as u64).max(1);
+    sleep(env, Duration::from_nanos(nanos)).await;
 }
 
 /// A connected session.

@@ -21,7 +21,7 @@ use base::Durability;
 use pg::client::Reply;
 
 use crate::check::history::{End, Isolation, Step, Transaction};
-use crate::client::{Addresses, Client, Failure};
+use crate::client::{rest, Addresses, Client, Failure};
 use crate::registers::{Mood, Oracle};
 
 /// Lists in use at one time.
@@ -96,16 +96,14 @@ impl ListClient {
                 continue;
             }
             self.transact(writes).await;
-            let rest = self.env.random() % (2 * PACE.as_nanos() as u64);
-            sleep(&*self.env, Duration::from_nanos(rest)).await;
+            rest(&*self.env, PACE).await;
         }
     }
 
     async fn connect(&mut self) -> bool {
-        let address = self.addresses.pick(&*self.env);
         let settings = [("synchronous_commit", self.level.name())];
-        let client = Client::connect_with(&*self.env, &address, &settings, PATIENCE).await;
-        self.client = client.ok();
+        let connecting = self.addresses.connect(&*self.env, &settings, PATIENCE);
+        self.client = connecting.await.map(|(client, _)| client);
         self.client.is_some()
     }
 

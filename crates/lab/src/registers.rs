@@ -34,7 +34,7 @@ use base::{Durability, SqlState};
 use pg::client::Reply;
 
 use crate::check::history::{self, Transaction};
-use crate::client::{Addresses, Client, Failure};
+use crate::client::{rest, Addresses, Client, Failure};
 use crate::journal::{Journal, JournalRead};
 use crate::lists;
 use crate::register::{Read, Register, WriteNumber};
@@ -374,9 +374,7 @@ impl Worker {
                 _ if self.env.random() % 3 == 0 => self.look_at_duties().await,
                 _ => self.sum().await,
             }
-            let nanos = self.manner.pace.as_nanos() as u64;
-            let rest = self.env.random() % (2 * nanos).max(1);
-            sleep(&*self.env, Duration::from_nanos(rest)).await;
+            rest(&*self.env, self.manner.pace).await;
         }
     }
 
@@ -390,13 +388,12 @@ impl Worker {
     }
 
     async fn connect(&mut self) -> bool {
-        let address = &self.addresses.pick(&*self.env);
         let standby = self.manner.standby;
         let settings = standby.map(|age| ("quorate.follower_reads", age));
         let settings = settings.as_slice();
         let patience = self.manner.patience;
-        let client = Client::connect_with(&*self.env, address, settings, patience).await;
-        self.client = client.ok();
+        let connecting = self.addresses.connect(&*self.env, settings, patience);
+        self.client = connecting.await.map(|(client, _)| client);
         self.shown.clear();
         if self.client.is_none() {
             return false;

@@ -20,7 +20,7 @@ use base::{Durability, SqlState};
 use pg::backend::Severity;
 use pg::client::Reply;
 
-use crate::client::{cancel, Addresses, Client};
+use crate::client::{cancel, rest, Addresses, Client};
 use crate::register::WriteNumber;
 use crate::registers::{never_happened, Mood, Oracle, ACCOUNTS};
 
@@ -121,16 +121,14 @@ impl RestlessClient {
                 6 => self.dropped_write().await,
                 _ => self.dropped_block().await,
             }
-            let rest = self.env.random() % (2 * PACE.as_nanos() as u64);
-            sleep(&*self.env, Duration::from_nanos(rest)).await;
+            rest(&*self.env, PACE).await;
         }
     }
 
     async fn connect(&mut self) -> bool {
-        let address = self.addresses.pick(&*self.env);
         let settings = [("synchronous_commit", self.level.name())];
-        let client = Client::connect_with(&*self.env, &address, &settings, PATIENCE).await;
-        self.client = client.ok().map(|client| (client, address));
+        let connecting = self.addresses.connect(&*self.env, &settings, PATIENCE);
+        self.client = connecting.await;
         self.client.is_some()
     }
 

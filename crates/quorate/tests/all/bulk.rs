@@ -5,10 +5,11 @@
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use lab::host::{output, Endpoint};
+use lab::host::Endpoint;
 use lab::quorate::Cluster;
 
 use crate::kill::{open_directory, program};
+use crate::questions::psql;
 use crate::source;
 
 /// Rows of each of the two tables that are filled.
@@ -17,15 +18,6 @@ const ROWS: u64 = 1_000_000;
 /// A small commit beside the load takes less. It takes
 /// milliseconds; test machines are slow and busy.
 const SMALL_COMMIT_MAX: Duration = Duration::from_secs(3);
-
-fn psql(endpoint: &Endpoint, sql: &str) -> String {
-    let mut command = endpoint.client("psql");
-    let output = output(command.args(["-X", "-A", "-t", "-c", sql, "postgres"]));
-    let output = output.expect("psql runs");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{sql}: {error}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
 
 fn in_background(endpoint: &Endpoint, configure: impl FnOnce(&mut Command)) -> Child {
     let mut command = endpoint.client("psql");

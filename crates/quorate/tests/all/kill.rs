@@ -56,7 +56,7 @@ impl Patient {
         status[node].pid.expect("the node runs")
     }
 
-    fn kill(&mut self, node: usize) {
+    pub fn kill(&mut self, node: usize) {
         signal(self.pid(node), "KILL").expect("the node is killed");
         self.restarted[node] = None;
     }

@@ -4,41 +4,11 @@
 use std::io::Write;
 use std::time::Duration;
 
-use lab::host::{output, wait_for, Endpoint};
+use lab::host::{wait_for, Endpoint};
 use lab::quorate::Cluster;
 
-use crate::kill::{open_directory, program};
-
-fn try_psql(endpoint: &Endpoint, sql: &str) -> Result<String, String> {
-    let mut command = endpoint.client("psql");
-    let options = [
-        "-X",
-        "-q",
-        "-A",
-        "-t",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-c",
-        sql,
-        "postgres",
-    ];
-    let output = output(command.args(options)).expect("psql runs");
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
-}
-
-fn psql(endpoint: &Endpoint, sql: &str) -> String {
-    try_psql(endpoint, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
-}
-
-fn number(endpoint: &Endpoint, sql: &str) -> i64 {
-    let shown = psql(endpoint, sql);
-    shown
-        .parse()
-        .unwrap_or_else(|_| panic!("{sql}: {shown} is no number"))
-}
+use crate::kill::{open_directory, program, Patient};
+use crate::questions::{number, psql};
 
 /// A text of so many times 32 characters that cannot be compressed well, as SQL.
 fn noise(seed: u32, times: u32) -> String {
@@ -149,8 +119,9 @@ fn values_stay_what_they_are(cluster: &Cluster) {
 
     // In no index; and a table that gets its first long column later.
     sql("create index on long (note)");
-    let refused = try_psql(&leader, "insert into long values (1, 1, repeat('x', 9000))");
+    let refused = leader.query("insert into long values (1, 1, repeat('x', 9000))");
     let refused = refused.expect_err("a long value in an index");
+    let refused = refused.to_string();
     assert!(refused.contains("index row size"), "{refused}");
     sql("drop table long");
     sql("create table long (id int)");
@@ -212,4 +183,37 @@ fn long_values_on_three_nodes() {
     let cluster = Cluster::start(program(), dir.path(), 3, &[]).expect("three nodes");
     values_stay_what_they_are(&cluster);
     very_long_values(&cluster, dir.path());
+}
+
+/// What was committed comes back from the checkpoint and from the log; an index is built over it.
+#[test]
+fn long_values_survive_a_kill() {
+    let mut patient = Patient::new(1);
+    let node = patient.nodes()[0].clone();
+    let sql = |sql: &str| psql(&node, sql);
+    sql("create table long (id int primary key, mark int, note text)");
+    sql(&format!(
+        "insert into long values (1, 7, {})",
+        noise(1, 5_000)
+    ));
+    sql("checkpoint");
+    sql(&format!(
+        "insert into long values (2, 8, {})",
+        noise(2, 5_000)
+    ));
+    sql("update long set mark = 9 where id = 1");
+    let before = sql(SUMS);
+    patient.kill(0);
+    patient.start(0);
+    patient.wait_until_answering(0);
+    assert_eq!(sql(SUMS), before);
+    sql("create index on long (mark)");
+    assert_eq!(sql(SUMS), before);
+    assert_eq!(
+        sql(&format!(
+            "select id from long where mark = 8 and note = {}",
+            noise(2, 5_000)
+        )),
+        "2"
+    );
 }

@@ -20,6 +20,7 @@ mod losses;
 mod members;
 mod pgbench;
 mod protocol;
+mod questions;
 mod relay;
 mod scripts;
 mod security;

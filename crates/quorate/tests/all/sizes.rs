@@ -7,22 +7,7 @@ use lab::host::{output, wait_for, Endpoint};
 use lab::quorate::Cluster;
 
 use crate::kill::{open_directory, program};
-
-fn psql(endpoint: &Endpoint, sql: &str) -> String {
-    let mut command = endpoint.client("psql");
-    let output = output(command.args(["-X", "-A", "-t", "-c", sql, "postgres"]));
-    let output = output.expect("psql runs");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{sql}: {error}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-fn number(endpoint: &Endpoint, sql: &str) -> i64 {
-    let shown = psql(endpoint, sql);
-    shown
-        .parse()
-        .unwrap_or_else(|_| panic!("{sql}: {shown} is no number"))
-}
+use crate::questions::{number, psql};
 
 fn leader(cluster: &Cluster) -> Endpoint {
     cluster.nodes()[cluster.leader().expect("a leader")].clone()
@@ -109,7 +94,7 @@ fn another_database_has_a_size_of_its_own(cluster: &Cluster) {
 
 /// `quorate.storage` of a node follows what is done on the leader.
 fn storage_is_true(leader: &Endpoint, node: &Endpoint) {
-    let leads = leader.port == node.port;
+    let leads = (&leader.host, leader.port) == (&node.host, node.port);
     let figure = |what: &str| {
         let mut command = node.client("psql");
         if !leads {

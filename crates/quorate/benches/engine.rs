@@ -1,7 +1,7 @@
 //! The engine alone beside fjall and LMDB: no SQL, no replication, nothing synced.
 //!
 //! ```text
-//! cargo bench -p quorate-storage --features rivals -- --rows 5000000 --seconds 10
+//! cargo bench -p quorate --features rivals -- --rows 5000000 --seconds 10
 //! ```
 //!
 //! Keys are eight bytes in random order, rows a hundred bytes. All three write in transactions of
@@ -17,21 +17,15 @@
 //! | scan | rows a second, over all of them |
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
-use std::fs;
-use std::future::Future;
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::pin::pin;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{mpsc, Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use base::engine::{Direction, RowBatch};
-use base::env::{self, BoxFuture, Disk, Env, File, Net, OpenMode, Reactor, Severity, TaskStart};
-use base::{GroupId, KeyRange, Lsn, Timestamp, TreeId};
+use base::{GroupId, KeyRange, Lsn, TreeId};
+use node::real::{RealEnv, RealOptions};
 use storage::{Change, Owner, Store, StoreOptions};
 
 const ROW_BYTES: usize = 100;
@@ -118,7 +112,15 @@ struct Quorate {
 
 impl Quorate {
     fn open(dir: &Path, cache: u64) -> Quorate {
-        let env = World::new(dir);
+        let options = RealOptions {
+            name: "bench".to_owned(),
+            data_dir: dir.to_owned(),
+            session_reactors: 1,
+            spin: Duration::ZERO,
+            routes: Vec::new(),
+            reaches_beyond: false,
+        };
+        let env = RealEnv::start(&options).expect("a directory");
         let options = StoreOptions {
             owner: Owner {
                 cluster: 1,
@@ -126,7 +128,9 @@ impl Quorate {
             },
             cache_bytes: cache << 20,
         };
-        let store = block_on(Store::open(env, "store", options)).expect("a store");
+        let its_env = env.clone();
+        let opened = env.block_on("open", move || Store::open(its_env, "store", options));
+        let store = opened.expect("an answer").expect("a store");
         store.create_tree(Lsn(1), T).expect("a tree");
         store.advance(Lsn(1)).expect("a record");
         let lsn = AtomicU64::new(1);
@@ -342,151 +346,4 @@ fn main() {
     measure("lmdb", &Lmdb::open(here.path()), &options);
     let here = dir();
     measure("fjall", &Fjall::open(here.path(), options.cache), &options);
-}
-
-// ---- A world for one store ----
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut cx = Context::from_waker(&waker);
-    loop {
-        match future.as_mut().poll(&mut cx) {
-            Poll::Ready(value) => return value,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
-struct World {
-    begun: Instant,
-    root: PathBuf,
-    tasks: Mutex<mpsc::Sender<TaskStart>>,
-}
-
-impl World {
-    fn new(root: &Path) -> Arc<World> {
-        let (tasks, work) = mpsc::channel::<TaskStart>();
-        thread::spawn(move || work.iter().for_each(|task| block_on(task())));
-        Arc::new(World {
-            begun: Instant::now(),
-            root: root.to_owned(),
-            tasks: Mutex::new(tasks),
-        })
-    }
-}
-
-impl Env for World {
-    fn now(&self) -> env::Instant {
-        env::Instant(self.begun.elapsed().as_nanos() as u64)
-    }
-
-    fn wall_clock(&self) -> Timestamp {
-        Timestamp(0)
-    }
-
-    fn random(&self) -> u64 {
-        4
-    }
-
-    fn sleep_until(&self, deadline: env::Instant) -> BoxFuture<'static, ()> {
-        let left = deadline.since(self.now());
-        Box::pin(async move { thread::sleep(left) })
-    }
-
-    fn spawn(&self, _reactor: Reactor, _name: &'static str, start: TaskStart) {
-        // Who is gone does nothing more.
-        let _ = self.tasks.lock().expect("no panic").send(start);
-    }
-
-    fn session_reactors(&self) -> usize {
-        1
-    }
-
-    fn disk(&self) -> Arc<dyn Disk> {
-        Arc::new(Files(self.root.clone()))
-    }
-
-    fn net(&self) -> Arc<dyn Net> {
-        panic!("there is no network")
-    }
-
-    fn log(&self, _severity: Severity, message: &str) {
-        eprintln!("{message}");
-    }
-
-    fn stop_node(&self, reason: &str) {
-        panic!("{reason}");
-    }
-}
-
-struct Files(PathBuf);
-
-impl Disk for Files {
-    fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        let mut options = fs::OpenOptions::new();
-        options.read(true).write(true);
-        options.create(mode == OpenMode::Create);
-        options.create_new(mode == OpenMode::CreateNew);
-        Ok(Arc::new(OneFile(options.open(self.0.join(path))?)))
-    }
-
-    fn list(&self, path: &str) -> io::Result<Vec<String>> {
-        let names = fs::read_dir(self.0.join(path))?;
-        names
-            .map(|name| Ok(name?.file_name().to_string_lossy().into_owned()))
-            .collect()
-    }
-
-    fn create_dir(&self, path: &str) -> io::Result<()> {
-        fs::create_dir_all(self.0.join(path))
-    }
-
-    fn remove(&self, path: &str) -> io::Result<()> {
-        fs::remove_file(self.0.join(path))
-    }
-
-    fn remove_dir(&self, path: &str) -> io::Result<()> {
-        fs::remove_dir_all(self.0.join(path))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.0.join(from), self.0.join(to))
-    }
-
-    fn sync_dir(&self, _path: &str) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-struct OneFile(fs::File);
-
-impl File for OneFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn sync(&self) -> BoxFuture<'_, io::Result<()>> {
-        Box::pin(async { self.0.sync_data() })
-    }
 }
