@@ -398,7 +398,7 @@ impl Binder<'_> {
         if beside.escapes.get() {
             scope.escapes.set(true);
         }
-        let name = super::select::column_name(inner(call)?);
+        let name = super::column_name::column_name(inner(call)?);
         let name = function
             .alias
             .as_ref()

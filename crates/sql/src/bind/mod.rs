@@ -35,6 +35,7 @@ pub mod access;
 pub mod alter;
 pub mod call;
 pub mod coerce;
+mod column_name;
 pub mod copy;
 mod definition;
 pub mod expr;

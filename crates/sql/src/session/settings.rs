@@ -16,6 +16,7 @@ use super::NoticeSeverity;
 use crate::types::{DateStyle, IntervalStyle, Zone};
 
 mod about;
+mod checks;
 mod cluster;
 mod planner;
 mod portable;
@@ -23,11 +24,10 @@ mod values;
 mod view;
 
 use about::{about, Context};
+use checks::{check_context, checked, invalid, parse_bool, split_path};
 pub use cluster::configured;
 pub use values::FollowerReads;
-use values::{
-    follower_reads, follower_reads_text, kilobytes, milliseconds, size, with_memory_unit, with_unit,
-};
+use values::{follower_reads, kilobytes, milliseconds, with_memory_unit, with_unit};
 pub use view::SettingRow;
 
 /// All settings.
@@ -724,160 +724,6 @@ fn shown(definition: &Definition, value: &str) -> String {
 /// Settings that SHOW ALL passes over.
 fn is_hidden(name: &str) -> bool {
     matches!(name, "is_superuser" | "role" | "session_authorization")
-}
-
-/// Whether a session may change a setting at all.
-fn check_context(definition: &Definition) -> Result<()> {
-    let name = definition.name;
-    let message = match about(name).context {
-        Context::Sighup => format!("parameter \"{name}\" cannot be changed now"),
-        Context::Postmaster => {
-            format!("parameter \"{name}\" cannot be changed without restarting the server")
-        }
-        Context::Internal => format!("parameter \"{name}\" cannot be changed"),
-        Context::Superuser | Context::User => return Ok(()),
-    };
-    Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
-}
-
-fn invalid(name: &str, value: &str) -> Error {
-    Error::new(
-        SqlState::INVALID_PARAMETER_VALUE,
-        format!("invalid value for parameter \"{name}\": \"{value}\""),
-    )
-}
-
-fn parse_bool(value: &str) -> Option<bool> {
-    let value = value.trim().to_ascii_lowercase();
-    let is = |word: &str| !value.is_empty() && word.starts_with(&value);
-    if is("true") || is("yes") || value == "on" || value == "1" {
-        return Some(true);
-    }
-    let off = value == "of" || value == "off" || value == "0";
-    (is("false") || is("no") || off).then_some(false)
-}
-
-/// The value as it is kept.
-fn checked(definition: &Definition, value: &str, current: DateStyle) -> Result<String> {
-    let name = definition.name;
-    match definition.kind {
-        Kind::Fixed => {
-            check_context(definition)?;
-            Err(Error::new(
-                SqlState::CANT_CHANGE_RUNTIME_PARAM,
-                format!("parameter \"{name}\" cannot be changed"),
-            ))
-        }
-        Kind::Text if name == "client_encoding" => {
-            let plain = value.to_ascii_uppercase().replace(['-', '_', '\''], "");
-            match plain.as_str() {
-                "UTF8" | "UNICODE" => Ok("UTF8".to_owned()),
-                "SQLASCII" => Ok("SQL_ASCII".to_owned()),
-                _ => Err(invalid(name, value)),
-            }
-        }
-        Kind::Text => Ok(value.to_owned()),
-        Kind::Bool => match parse_bool(value) {
-            Some(true) => Ok("on".to_owned()),
-            Some(false) => Ok("off".to_owned()),
-            None => Err(Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!("parameter \"{name}\" requires a Boolean value"),
-            )),
-        },
-        Kind::Time => match milliseconds(value) {
-            None => Err(invalid(name, value).with_hint(
-                "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".",
-            )),
-            Some(millis) if millis < i64::from(name == "deadlock_timeout") => Err(Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!(
-                    "{millis} ms is outside the valid range for parameter \"{name}\" \
-                     ({} .. 2147483647)",
-                    i64::from(name == "deadlock_timeout")
-                ),
-            )),
-            Some(millis) => Ok(format!("{millis}ms")),
-        },
-        Kind::Memory(least) => match size(value) {
-            Err(true) => Err(invalid(name, value).with_hint(
-                "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".",
-            )),
-            Err(false) => Err(invalid(name, value)),
-            Ok(kilobytes) if kilobytes < least => Err(Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!(
-                    "{kilobytes} kB is outside the valid range for parameter \"{name}\" \
-                     ({least} .. 2147483647)"
-                ),
-            )),
-            Ok(kilobytes) => Ok(format!("{kilobytes}kB")),
-        },
-        Kind::Real => match value.trim().parse::<f64>() {
-            Ok(number) if number >= 0.0 && number.is_finite() => Ok(number.to_string()),
-            Ok(number) if number < 0.0 => Err(Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!(
-                    "{number} is outside the valid range for parameter \"{name}\" \
-                     (0 .. 1.79769e+308)"
-                ),
-            )),
-            _ => Err(invalid(name, value)),
-        },
-        Kind::FollowerReads => follower_reads_text(name, value),
-        Kind::Int(low, high) => match value.trim().parse::<i64>() {
-            Err(_) => Err(invalid(name, value)),
-            Ok(number) if number < low || number > high => Err(Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!(
-                    "{number} is outside the valid range for parameter \"{name}\" ({low} .. {high})"
-                ),
-            )),
-            Ok(number) => Ok(number.to_string()),
-        },
-        Kind::Enum(values) => {
-            let lower = value.to_ascii_lowercase();
-            match values.iter().find(|known| **known == lower) {
-                Some(known) => Ok((*known).to_owned()),
-                None => Err(invalid(name, value)
-                    .with_hint(format!("Available values: {}.", values.join(", ")))),
-            }
-        }
-        Kind::Level => match Durability::parse(value) {
-            Some(level) => Ok(level.name().to_owned()),
-            None => Err(invalid(name, value)
-                .with_hint("Available values: local, remote_write, remote_apply, on, off.")),
-        },
-        Kind::Zone => match Zone::from_setting(value) {
-            Ok(zone) => Ok(zone.name().to_owned()),
-            Err(_) => Err(invalid(name, value)),
-        },
-        Kind::DateStyle => Ok(current.changed(value)?.show()),
-    }
-}
-
-/// The names of a list of identifiers, quoted or not.
-fn split_path(text: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let (name, after) = match rest.strip_prefix('"') {
-            Some(quoted) => {
-                let end = quoted.find('"').unwrap_or(quoted.len());
-                let after = quoted.get(end + 1..).unwrap_or("");
-                (quoted[..end].to_owned(), after)
-            }
-            None => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                (rest[..end].trim().to_lowercase(), &rest[end..])
-            }
-        };
-        if !name.is_empty() {
-            names.push(name);
-        }
-        rest = after.trim_start().trim_start_matches(',').trim_start();
-    }
-    names
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use pg_query::protobuf::{
 };
 
 use super::super::utility::tag;
-use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
 use crate::bind::qualified;
 use crate::catalog::store::{self, duplicate_relation};
@@ -84,12 +84,7 @@ impl Session {
             name => cut_name(name),
         };
         if taken(&name) {
-            if !create.if_not_exists {
-                return Err(duplicate_relation(&name));
-            }
-            let message = format!("relation \"{name}\" already exists, skipping");
-            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
-            self.notice(NoticeSeverity::Notice, body, sink)?;
+            self.pass_over_existing(&name, create.if_not_exists, sink)?;
             return Ok(tag("CREATE INDEX"));
         }
         let mut new = (*old).clone();

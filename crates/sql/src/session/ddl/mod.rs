@@ -25,10 +25,10 @@ use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, RangeVar};
 
-use super::{CommandTag, Session, Sink};
+use super::{CommandTag, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Scratch};
 use crate::catalog::access::{Guarded, Privileges};
-use crate::catalog::store;
+use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{Catalog, RelationKind, Table, PG_CATALOG};
 use crate::exec::program::compile;
 use crate::exec::Exec;
@@ -253,6 +253,22 @@ impl Session {
             ));
         }
         Ok(schema.oid)
+    }
+
+    /// Says that a relation of that name exists: as a notice where a statement with IF NOT EXISTS
+    /// passes over it, otherwise as the error 42P07.
+    fn pass_over_existing(
+        &mut self,
+        name: &str,
+        if_not_exists: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        if !if_not_exists {
+            return Err(duplicate_relation(name));
+        }
+        let message = format!("relation \"{name}\" already exists, skipping");
+        let body = Error::new(SqlState::DUPLICATE_TABLE, message);
+        self.notice(NoticeSeverity::Notice, body, sink)
     }
 
     pub(super) fn new_oid(&self) -> Result<u32> {

@@ -87,7 +87,7 @@ impl Session {
     }
 
     /// Whether IF EXISTS ends the statement here.
-    fn skip_missing(
+    pub(super) fn skip_missing(
         &mut self,
         range: &RangeVar,
         missing_ok: bool,

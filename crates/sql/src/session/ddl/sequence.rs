@@ -7,7 +7,7 @@ use base::{Error, Result, SequenceId, SqlState};
 use pg_query::protobuf::{AlterSeqStmt, CreateSeqStmt, DefElem, Node, RangeVar};
 
 use super::super::utility::{node_of, tag};
-use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
 use super::texts;
 use crate::bind::{self, BindContext};
@@ -56,12 +56,7 @@ impl Session {
         let schema = self.schema_for(&catalog, text, range)?;
         let name = cut_name(&range.relname);
         if catalog.relation(schema, &name).is_some() {
-            if !create.if_not_exists {
-                return Err(duplicate_relation(&name));
-            }
-            let message = format!("relation \"{name}\" already exists, skipping");
-            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
-            self.notice(NoticeSeverity::Notice, body, sink)?;
+            self.pass_over_existing(&name, create.if_not_exists, sink)?;
             return Ok(tag("CREATE SEQUENCE"));
         }
         let options = self.sequence_options(text, &catalog, &create.options, false)?;
@@ -184,10 +179,7 @@ impl Session {
             .sequence
             .as_ref()
             .ok_or_else(|| Error::internal("a sequence without a name"))?;
-        if alter.missing_ok && self.find_range(range)?.is_none() {
-            let message = format!("relation \"{}\" does not exist, skipping", range.relname);
-            let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
-            self.notice(NoticeSeverity::Notice, body, sink)?;
+        if self.skip_missing(range, alter.missing_ok, sink)? {
             return Ok(tag("ALTER SEQUENCE"));
         }
         let table = self.lock_table(range)?;

@@ -6,7 +6,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt};
 
 use super::super::utility::tag;
-use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::super::{CommandTag, Session, Sink};
 use super::alter::set_options;
 use super::foreign::constraint_name;
 use crate::bind::{self, BindContext, Binder};
@@ -37,12 +37,7 @@ impl Session {
         let schema = self.schema_for(&catalog, text, range)?;
         let name = cut_name(&range.relname);
         if catalog.relation(schema, &name).is_some() {
-            if !create.if_not_exists {
-                return Err(duplicate_relation(&name));
-            }
-            let message = format!("relation \"{name}\" already exists, skipping");
-            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
-            self.notice(NoticeSeverity::Notice, body, sink)?;
+            self.pass_over_existing(&name, create.if_not_exists, sink)?;
             return Ok(tag("CREATE TABLE"));
         }
         let oid = self.new_oid()?;

@@ -266,12 +266,7 @@ impl Session {
         let schema = self.schema_for(&catalog, text, range)?;
         let name = cut_name(&range.relname);
         if catalog.relation(schema, &name).is_some() {
-            if !if_not_exists {
-                return Err(duplicate_relation(&name));
-            }
-            let message = format!("relation \"{name}\" already exists, skipping");
-            let body = Error::new(SqlState::DUPLICATE_TABLE, message);
-            self.notice(NoticeSeverity::Notice, body, sink)?;
+            self.pass_over_existing(&name, if_not_exists, sink)?;
             return Ok(tag(done));
         }
         let (bound, catalog) = self.bind_and_lock(text, select)?;
