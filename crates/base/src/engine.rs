@@ -896,6 +896,9 @@ pub struct ReplicaStatus {
     pub reported_at: Option<crate::ids::Timestamp>,
     /// The newest position sent to it.
     pub sent: Lsn,
+    /// Bytes that this node has written to its connections to that one since it started, before
+    /// encryption.
+    pub sent_bytes: u64,
     /// The newest position in its operating system.
     pub received: Lsn,
     /// The newest position on its disk.

@@ -136,6 +136,12 @@ pub trait Transport: Send + Sync {
         true
     }
 
+    /// Bytes that have been written to the connections to a member, framing included.
+    fn sent_bytes(&self, node: NodeId) -> u64 {
+        let _ = node;
+        0
+    }
+
     /// Whether every other member was asked at least once what it knows, whether it answered or not.
     fn has_asked_all(&self) -> bool {
         true

@@ -10,6 +10,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::session::Target;
+
 /// How long a server may take to start or to stop.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -132,18 +134,32 @@ pub fn signal(pid: u32, name: &str) -> Result<()> {
 /// # Errors
 /// The system does not say.
 pub fn children(pid: u32) -> Result<Vec<u32>> {
+    let all = parents()?.into_iter();
+    let mine = all.filter(|(_, parent)| *parent == pid);
+    Ok(mine.map(|(child, _)| child).collect())
+}
+
+/// All processes with those that have started them.
+fn parents() -> Result<Vec<(u32, u32)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let name = entry?.file_name();
-        let child = name.to_str().and_then(|name| name.parse().ok());
+        let pid = name.to_str().and_then(|name| name.parse().ok());
         // One that ends in this moment is none.
-        if let Some((child, Ok(times))) = child.map(|child| (child, ProcessTimes::read(child))) {
-            if times.parent == pid {
-                found.push(child);
-            }
+        if let Some((pid, Ok(times))) = pid.map(|pid| (pid, ProcessTimes::read(pid))) {
+            found.push((pid, times.parent));
         }
     }
     Ok(found)
+}
+
+/// Whether a process is gone, or has ended and nobody has asked for its end yet.
+pub fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.map_or(true, |text| {
+        text.rsplit_once(") ")
+            .is_none_or(|(_, rest)| rest.starts_with('Z'))
+    })
 }
 
 /// Microseconds of processor time that these processes and their children have used, those children
@@ -212,6 +228,42 @@ pub fn written_bytes(dir: &Path) -> Option<f64> {
         .parse()
         .ok()?;
     Some(sectors * SECTOR_BYTES)
+}
+
+/// Bytes that the files below a directory have on the disk. Those that go meanwhile do not count.
+pub fn allocated_bytes(dir: &Path) -> u64 {
+    /// What `st_blocks` counts in, everywhere.
+    const BLOCK_BYTES: u64 = 512;
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return 0;
+    };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(about) if about.is_dir() => allocated_bytes(&entry.path()),
+        Ok(about) => about.blocks() * BLOCK_BYTES,
+        Err(_) => 0,
+    };
+    entries.filter_map(|entry| entry.ok()).map(size).sum()
+}
+
+/// Resident memory of processes and of all that they have started, in bytes; what several of them
+/// share counts once. None where the system does not say.
+pub fn resident_bytes(roots: &[u32]) -> Option<u64> {
+    let all = parents().ok()?;
+    let mut pids = roots.to_vec();
+    let mut next = 0;
+    while let Some(pid) = pids.get(next).copied() {
+        let mine = all.iter().filter(|(_, parent)| *parent == pid);
+        pids.extend(mine.map(|(child, _)| *child));
+        next += 1;
+    }
+    let shares = |pid: &u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    // One that has just ended has nothing.
+    let found: Vec<u64> = pids.iter().filter_map(shares).collect();
+    (!found.is_empty()).then(|| found.iter().sum::<u64>() << 10)
 }
 
 /// The peak of this process's resident memory, in bytes.
@@ -365,26 +417,81 @@ pub struct Endpoint {
     pub host: String,
     /// Its port.
     pub port: u16,
+    /// As whom.
+    pub login: Login,
+}
+
+/// As whom a server is reached, and in which database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Login {
+    pub user: String,
+    pub password: Option<String>,
+    pub database: String,
+}
+
+impl Default for Login {
+    /// `postgres` in database `postgres`, without a password.
+    fn default() -> Login {
+        Login {
+            user: "postgres".to_owned(),
+            password: None,
+            database: "postgres".to_owned(),
+        }
+    }
 }
 
 impl Endpoint {
-    /// A command of PostgreSQL's clients pointed at this server, as `postgres` in database
-    /// `postgres`, with no start-up file and in UTC.
+    /// There, as `postgres` in database `postgres`.
+    pub fn at(host: &str, port: u16) -> Endpoint {
+        Endpoint {
+            host: host.to_owned(),
+            port,
+            login: Login::default(),
+        }
+    }
+
+    /// A command of PostgreSQL's clients pointed at this server, with no start-up file and in UTC.
+    /// It may name another database than [`Endpoint::database`].
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .args(["-h", &self.host, "-p", &self.port.to_string()])
-            .args(["-U", "postgres"])
+            .args(["-U", &self.login.user])
             .env("PGTZ", "UTC")
             .env("PGCONNECT_TIMEOUT", "5")
-            .env_remove("PGPASSWORD");
+            .env("PGDATABASE", &self.login.database);
+        match &self.login.password {
+            Some(password) => command.env("PGPASSWORD", password),
+            None => command.env_remove("PGPASSWORD"),
+        };
         command
+    }
+
+    /// The database that workloads use.
+    pub fn database(&self) -> &str {
+        &self.login.database
+    }
+
+    /// Where a session of our own goes.
+    pub fn target(&self) -> Target {
+        Target {
+            user: self.login.user.clone(),
+            password: self.login.password.clone(),
+            database: self.login.database.clone(),
+            // An address of version 6 has colons of its own.
+            ..Target::at(&match self.host.contains(':') {
+                true => format!("[{}]:{}", self.host, self.port),
+                false => format!("{}:{}", self.host, self.port),
+            })
+        }
     }
 
     /// psql, quiet, unaligned, stopping at the first error.
     pub fn psql(&self) -> Command {
         let mut command = self.client("psql");
-        command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "postgres"]);
+        command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]);
+        command.arg(self.database());
         command
     }
 

@@ -9,6 +9,7 @@
 //! [`results`], shown as a [`page`] and as JSON. [`real::relay`] puts distance between servers.
 //! [`tpcc`] is TPC-C. [`check`] judges the correctness of any server, under faults.
 
+pub mod cgroup;
 pub mod check;
 pub mod client;
 pub mod driver;
@@ -29,4 +30,5 @@ pub mod results;
 pub mod session;
 pub mod systems;
 pub mod tpcc;
+pub mod upserts;
 pub mod url;

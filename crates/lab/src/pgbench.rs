@@ -94,7 +94,7 @@ fn command(endpoint: &Endpoint, clients: usize, seconds: usize, arguments: &[&st
         .args(["-j", &clients.min(2).to_string()])
         .args(["-T", &seconds.to_string()])
         .args(arguments)
-        .arg("postgres");
+        .arg(endpoint.database());
     command
 }
 

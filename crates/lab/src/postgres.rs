@@ -8,7 +8,11 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::host::{free_port, read_file, run, wait_for, write_file, Endpoint, PATIENCE};
+use crate::cgroup::MemoryGroup;
+use crate::host::{
+    children, free_port, has_ended, read_file, remove_file, run, signal, wait_for, write_file,
+    Endpoint, PATIENCE,
+};
 use crate::real::relay::Relay;
 
 /// Where Debian puts the server's programs.
@@ -21,6 +25,8 @@ pub struct Postgres {
     data: PathBuf,
     endpoint: Endpoint,
     running: bool,
+    /// Words before the command that starts the server.
+    launcher: Vec<String>,
 }
 
 impl Postgres {
@@ -38,6 +44,19 @@ impl Postgres {
     /// # Errors
     /// As [`Postgres::primary`].
     pub fn primary_of(bin: &Path, dir: &Path, settings: &[&str]) -> Result<Postgres> {
+        Postgres::primary_in(bin, dir, settings, None)
+    }
+
+    /// As [`Postgres::primary_of`], the server in a group whose memory is limited.
+    ///
+    /// # Errors
+    /// As [`Postgres::primary`].
+    pub fn primary_in(
+        bin: &Path,
+        dir: &Path,
+        settings: &[&str],
+        group: Option<&MemoryGroup>,
+    ) -> Result<Postgres> {
         let bin = bin.to_owned();
         if !bin.join("postgres").exists() {
             return Err(Error::new(
@@ -49,6 +68,7 @@ impl Postgres {
             ));
         }
         let mut server = Postgres::at(bin, dir)?;
+        server.launcher = group.map_or_else(Vec::new, |group| group.launcher().to_vec());
         let data = server.data.display().to_string();
         server.program(
             "initdb",
@@ -159,16 +179,58 @@ impl Postgres {
         pid.ok_or_else(|| Error::other(format!("no process id in {file}")))
     }
 
+    /// Starts a server that has ended, and does not wait until it answers.
+    ///
+    /// # Errors
+    /// Its program fails.
+    pub fn start_again(&self) -> Result<()> {
+        if let Ok(killed) = self.pid() {
+            // Where nobody asks for the end of a process it keeps its number, and a server of that
+            // number is taken for one that runs.
+            assert!(
+                has_ended(killed),
+                "process {killed} runs, and is started again"
+            );
+            let socket = format!(".s.PGSQL.{}.lock", self.endpoint.port);
+            for lock in ["postmaster.pid", &socket] {
+                remove_file(&self.data.join(lock))?;
+            }
+        }
+        let data = self.data.display().to_string();
+        let log = format!("{data}/server.log");
+        // pg_ctl's child keeps its standard output open, so the log must be a file.
+        let args = ["-D", &data, "-l", &log, "-W", "start"];
+        self.program_by(&self.launcher, "pg_ctl", &args).map(drop)
+    }
+
+    /// Sends a signal to the server and to the processes of its sessions.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn signal_all(&self, name: &str) -> Result<()> {
+        let first = self.pid()?;
+        let others = children(first)?;
+        signal(first, name)?;
+        for child in others {
+            // One may have ended with its session.
+            let _ = signal(child, name);
+        }
+        Ok(())
+    }
+
+    /// Where it keeps its data.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
     fn at(bin: PathBuf, dir: &Path) -> Result<Postgres> {
-        let endpoint = Endpoint {
-            host: "127.0.0.1".to_owned(),
-            port: free_port(&["127.0.0.1"])?,
-        };
+        let endpoint = Endpoint::at("127.0.0.1", free_port(&["127.0.0.1"])?);
         let server = Postgres {
             bin,
             data: dir.to_path_buf(),
             endpoint,
             running: false,
+            launcher: Vec::new(),
         };
         if is_root()? {
             run(Command::new("install")
@@ -179,15 +241,18 @@ impl Postgres {
     }
 
     fn program(&self, name: &str, args: &[&str]) -> Result<String> {
-        let program = self.bin.join(name);
-        let mut command = if is_root()? {
-            let mut command = Command::new("runuser");
-            command.args(["-u", "postgres", "--"]).arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
-        run(command.args(args).current_dir("/"))
+        self.program_by(&[], name, args)
+    }
+
+    /// Runs a program of PostgreSQL's, as a user that it accepts, by way of other words.
+    fn program_by(&self, launcher: &[String], name: &str, args: &[&str]) -> Result<String> {
+        let mut words = launcher.to_vec();
+        if is_root()? {
+            words.extend(["runuser", "-u", "postgres", "--"].map(str::to_owned));
+        }
+        words.push(self.bin.join(name).display().to_string());
+        let mut command = Command::new(&words[0]);
+        run(command.args(&words[1..]).args(args).current_dir("/"))
     }
 
     fn append(&self, file: &str, text: &str) -> Result<()> {
@@ -197,10 +262,7 @@ impl Postgres {
     }
 
     fn start(&mut self) -> Result<()> {
-        let data = self.data.display().to_string();
-        let log = format!("{data}/server.log");
-        // pg_ctl's child keeps its standard output open, so the log must be a file.
-        self.program("pg_ctl", &["-D", &data, "-l", &log, "-W", "start"])?;
+        self.start_again()?;
         self.running = true;
         wait_for("PostgreSQL to answer", PATIENCE, || {
             self.endpoint.query("select 1").is_ok()

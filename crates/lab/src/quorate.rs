@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use crate::cgroup::MemoryGroup;
 use crate::host::{create_dir, free_port, run, wait_for, Endpoint, Process, PATIENCE};
 use crate::real::relay::control::Named;
 use crate::real::relay::Relay;
@@ -92,7 +93,7 @@ impl Cluster {
         topology: Topology,
         settings: &[&str],
     ) -> Result<Cluster> {
-        Cluster::launch(program, dir, topology, settings, None)
+        Cluster::launch(program, dir, topology, settings, false, None)
     }
 
     /// As [`Cluster::start_as`], with a relay before each node for each other node: what `n1` sends
@@ -107,19 +108,27 @@ impl Cluster {
         topology: Topology,
         settings: &[&str],
     ) -> Result<Cluster> {
-        let peer_port = free_port(&ADDRESSES[..topology.voters + topology.learners])?;
-        Cluster::launch(program, dir, topology, settings, Some(peer_port))
+        Cluster::launch(program, dir, topology, settings, true, None)
     }
 
-    fn launch(
+    /// With relays if asked, and in a group whose memory is limited if there is one.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub fn launch(
         program: &Path,
         dir: &Path,
         topology: Topology,
         settings: &[&str],
-        relayed_port: Option<u16>,
+        relayed: bool,
+        group: Option<&MemoryGroup>,
     ) -> Result<Cluster> {
         let nodes = topology.voters + topology.learners;
         let addresses = &ADDRESSES[..nodes];
+        let relayed_port = match relayed {
+            true => Some(free_port(addresses)?),
+            false => None,
+        };
         let relays = match relayed_port {
             Some(port) => relays(nodes, port)?,
             None => Vec::new(),
@@ -128,7 +137,7 @@ impl Cluster {
         let http_port = free_port(addresses)?;
         create_dir(dir)?;
         let data = dir.join("data");
-        let mut command = Command::new(program);
+        let mut command = MemoryGroup::command(group, program);
         command
             .arg("up")
             .args(["--voters", &topology.voters.to_string()])
@@ -150,10 +159,7 @@ impl Cluster {
         let process = Process::start(&mut command, &dir.join("up.log"))?;
         let nodes: Vec<Endpoint> = addresses
             .iter()
-            .map(|host| Endpoint {
-                host: (*host).to_owned(),
-                port,
-            })
+            .map(|host| Endpoint::at(host, port))
             .collect();
         for node in &nodes {
             node.wait()?;
@@ -229,6 +235,31 @@ impl Cluster {
                 }
             }
         }
+    }
+
+    /// The process of a node, counted from 0.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn pid(&self, node: usize) -> Result<u32> {
+        let pid = self.status()?.get(node).and_then(|node| node.pid);
+        pid.ok_or_else(|| Error::other(format!("n{} does not run", node + 1)))
+    }
+
+    /// Where a node keeps its data.
+    pub fn node_dir(&self, node: usize) -> PathBuf {
+        self.data.join(format!("n{}", node + 1))
+    }
+
+    /// Starts a node that has ended: `quorate up` looks after nobody.
+    ///
+    /// # Errors
+    /// The binary cannot be started.
+    pub fn start_again(&self, node: usize) -> Result<Process> {
+        let dir = self.node_dir(node);
+        let mut command = Command::new(&self.program);
+        command.args(["start", "--data"]).arg(&dir);
+        Process::start(&mut command, &dir.join("restarted.log"))
     }
 
     /// The nodes, in order.

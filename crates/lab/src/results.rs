@@ -109,6 +109,22 @@ pub struct Chart {
     /// Where something happened: the place along the axis, and what.
     #[serde(default)]
     pub marks: Vec<(f64, String)>,
+    /// What went on for a while, of which system: checkpoints.
+    #[serde(default)]
+    pub spans: Vec<Span>,
+}
+
+/// Something that went on for a while along a chart's axis.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Span {
+    /// What: `checkpoints`.
+    pub what: String,
+    /// Whose: a line's name.
+    pub series: String,
+    /// Where it begins along the axis.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
 }
 
 /// One figure of a chart.
@@ -163,6 +179,7 @@ impl Chart {
             bars: Vec::new(),
             lines: Vec::new(),
             marks: Vec::new(),
+            spans: Vec::new(),
         }
     }
 

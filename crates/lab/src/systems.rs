@@ -9,6 +9,7 @@ use std::io::{Error, Result};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use crate::cgroup::MemoryGroup;
 use crate::host::{create_dir, processor_micros, resolve, wait_for, Endpoint, PATIENCE};
 use crate::postgres::{Postgres, DEBIAN_BIN};
 use crate::quorate::{Cluster, Topology};
@@ -127,6 +128,35 @@ impl Kind {
     }
 }
 
+/// What an experiment asks of the systems that are started for it.
+#[derive(Clone, Debug, Default)]
+pub struct Demands {
+    /// Relays between their servers.
+    pub relayed: bool,
+    /// Lines of postgresql.conf, after the usual ones.
+    pub postgres: Vec<String>,
+    /// Settings of Quorate's nodes, `NAME=VALUE`.
+    pub quorate: Vec<String>,
+    /// Bytes of memory that the servers of each system have together, if that is to be limited, and
+    /// can be.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Demands {
+    /// Relays between servers, and nothing else.
+    pub fn relayed(relayed: bool) -> Demands {
+        Demands {
+            relayed,
+            ..Demands::default()
+        }
+    }
+
+    /// A group for one system's servers; none where none is asked for, or none can be made.
+    fn group(&self) -> Option<MemoryGroup> {
+        MemoryGroup::limited_to(self.memory_bytes?).ok()
+    }
+}
+
 /// Where systems are started, and of what.
 #[derive(Clone, Debug)]
 pub struct Site {
@@ -173,19 +203,19 @@ impl Site {
         can && self.against.iter().any(|name| name == family)
     }
 
-    /// Starts the systems of these names below a directory of their own, with relays between their
-    /// servers if asked, and adds the servers that are running already.
+    /// Starts the systems of these names below a directory of their own, and adds the servers that
+    /// are running already.
     ///
     /// # Errors
     /// There is no such kind, or a system does not start.
-    pub fn start(&self, names: &[String], place: &str, relayed: bool) -> Result<Vec<System>> {
+    pub fn start(&self, names: &[String], place: &str, demands: &Demands) -> Result<Vec<System>> {
         let mut systems = Vec::new();
         for name in names {
             let unknown = || Error::other(format!("no system {name}"));
             let kind = Kind::named(name).ok_or_else(unknown)?;
             if self.takes(kind) {
                 let dir = self.dir.join(place).join(name);
-                systems.push(System::start(self, kind, &dir, relayed)?);
+                systems.push(System::start(self, kind, &dir, demands)?);
             }
         }
         for (name, url) in &self.urls {
@@ -204,6 +234,8 @@ pub struct System {
     parts: Parts,
     endpoint: Endpoint,
     processes: Vec<u32>,
+    /// After the servers in it.
+    group: Option<MemoryGroup>,
 }
 
 #[derive(Debug)]
@@ -219,10 +251,10 @@ enum Parts {
 }
 
 impl System {
-    fn start(site: &Site, kind: Kind, dir: &Path, relayed: bool) -> Result<System> {
+    fn start(site: &Site, kind: Kind, dir: &Path, demands: &Demands) -> Result<System> {
         create_dir(dir)?;
         match (&site.beside, kind.is_postgres) {
-            (None, true) => System::start_postgres(site, kind, dir, relayed),
+            (None, true) => System::start_postgres(site, kind, dir, demands),
             (Some(other), true) => {
                 let title = kind.title.replace("PostgreSQL", "other build");
                 let voters = 1 + kind.others;
@@ -232,21 +264,24 @@ impl System {
                     names: "",
                     ..kind
                 };
-                System::quorate(&title, other, twin, dir, relayed)
+                System::quorate(&title, other, twin, dir, demands)
             }
-            (_, false) => System::quorate(kind.title, &site.program, kind, dir, relayed),
+            (_, false) => System::quorate(kind.title, &site.program, kind, dir, demands),
         }
     }
 
-    fn start_postgres(site: &Site, kind: Kind, dir: &Path, relayed: bool) -> Result<System> {
+    fn start_postgres(site: &Site, kind: Kind, dir: &Path, demands: &Demands) -> Result<System> {
         let bin = &site.postgres_bin;
-        let primary = Postgres::primary_of(bin, &dir.join("n1"), &POSTGRES_SETTINGS)?;
+        let group = demands.group();
+        let mut settings = POSTGRES_SETTINGS.to_vec();
+        settings.extend(demands.postgres.iter().map(String::as_str));
+        let primary = Postgres::primary_in(bin, &dir.join("n1"), &settings, group.as_ref())?;
         let endpoint = primary.endpoint().clone();
         let (mut standbys, mut relays) = (Vec::new(), Vec::new());
         for number in 2..kind.others + 2 {
             let name = format!("n{number}");
             let mut port = endpoint.port;
-            if relayed {
+            if demands.relayed {
                 let relay = Relay::to((Ipv4Addr::LOCALHOST, port).into())?;
                 port = relay.address().port();
                 relays.push(relay);
@@ -279,6 +314,7 @@ impl System {
                 primary: Box::new(primary),
                 relays,
             },
+            group,
         })
     }
 
@@ -289,21 +325,20 @@ impl System {
         program: &Path,
         kind: Kind,
         dir: &Path,
-        relayed: bool,
+        demands: &Demands,
     ) -> Result<System> {
         let topology = Topology {
             voters: kind.voters,
             learners: kind.others,
         };
         let names = format!("synchronous_standby_names={}", kind.names);
-        let mut settings = Vec::new();
+        let mut settings: Vec<&str> = demands.quorate.iter().map(String::as_str).collect();
         if !kind.names.is_empty() {
             settings.push(names.as_str());
         }
-        let cluster = match relayed {
-            true => Cluster::start_relayed(program, dir, topology, &settings)?,
-            false => Cluster::start_as(program, dir, topology, &settings)?,
-        };
+        let group = demands.group();
+        let relayed = demands.relayed;
+        let cluster = Cluster::launch(program, dir, topology, &settings, relayed, group.as_ref())?;
         let nodes = cluster.status()?.into_iter();
         Ok(System {
             name: title.to_owned(),
@@ -311,19 +346,22 @@ impl System {
             endpoint: cluster.nodes()[cluster.leader()?].clone(),
             processes: nodes.filter_map(|node| node.pid).collect(),
             parts: Parts::Quorate(Box::new(cluster)),
+            group,
         })
     }
 
     fn running(name: &str, url: &Url) -> Result<System> {
+        let host = resolve(&url.host, url.port)?.ip().to_string();
         Ok(System {
             name: name.to_owned(),
             is_postgres: false,
             endpoint: Endpoint {
-                host: resolve(&url.host, url.port)?.ip().to_string(),
-                port: url.port,
+                login: url.login(),
+                ..Endpoint::at(&host, url.port)
             },
             processes: Vec::new(),
             parts: Parts::Running,
+            group: None,
         })
     }
 
@@ -347,7 +385,37 @@ impl System {
 
     /// A session's target.
     pub fn target(&self) -> Target {
-        Target::at(&format!("{}:{}", self.endpoint.host, self.endpoint.port))
+        self.endpoint.target()
+    }
+
+    /// Whether it was started here, and so can be looked into and killed.
+    pub fn is_ours(&self) -> bool {
+        !matches!(self.parts, Parts::Running)
+    }
+
+    /// The group that limits its servers' memory, where there is one.
+    pub fn group(&self) -> Option<&MemoryGroup> {
+        self.group.as_ref()
+    }
+
+    /// Where its first server keeps data and, apart, its log, with what these are called.
+    pub fn places(&self) -> Option<[(&'static str, PathBuf); 2]> {
+        match &self.parts {
+            Parts::Postgres { primary, .. } => Some([
+                ("base", primary.data().join("base")),
+                ("pg_wal", primary.data().join("pg_wal")),
+            ]),
+            Parts::Quorate(cluster) => {
+                let group = cluster.node_dir(0).join("group1");
+                Some([("store", group.join("store")), ("log", group.join("log"))])
+            }
+            Parts::Running => None,
+        }
+    }
+
+    /// Its server processes; of PostgreSQL, those that start all others.
+    pub fn processes(&self) -> Vec<u32> {
+        self.processes.clone()
     }
 
     /// Whether it is PostgreSQL.
@@ -421,6 +489,17 @@ impl System {
             true => None,
             false => Some(sent.iter().sum::<u64>() as f64 / sent.len() as f64),
         }
+    }
+
+    /// One of the leader's followers behind a relay: its name, the relay's port, and the bytes that
+    /// the leader has sent through it.
+    pub fn one_follower(&self) -> Option<(String, u16, f64)> {
+        let cluster = self.cluster()?;
+        let leader = cluster.leader().ok()?;
+        let other = (0..cluster.nodes().len()).find(|other| *other != leader)?;
+        let relay = cluster.relay(leader, other)?;
+        let sent = relay.bytes(Direction::Forward) as f64;
+        Some((format!("n{}", other + 1), relay.address().port(), sent))
     }
 
     /// Microseconds of processor time that all its server processes have used so far; none of a

@@ -1,5 +1,6 @@
 //! `postgres://user:password@host:port/database`, as libpq writes it.
 
+use crate::host::{Endpoint, Login};
 use crate::session::Target;
 
 /// The usual port.
@@ -58,16 +59,22 @@ impl std::str::FromStr for Url {
 }
 
 impl Url {
-    /// A session's target, where the host has this address.
-    pub fn target(&self, address: std::net::SocketAddr) -> Target {
-        Target {
-            address: address.to_string(),
+    /// As whom the server is reached.
+    pub fn login(&self) -> Login {
+        Login {
             user: self.user.clone(),
             password: self.password.clone(),
             database: self.database.clone(),
-            settings: Vec::new(),
-            one_by_one: false,
         }
+    }
+
+    /// A session's target, where the host has this address.
+    pub fn target(&self, address: std::net::SocketAddr) -> Target {
+        let endpoint = Endpoint {
+            login: self.login(),
+            ..Endpoint::at(&address.ip().to_string(), address.port())
+        };
+        endpoint.target()
     }
 }
 

@@ -132,6 +132,8 @@ struct Outgoing {
     filled: Event,
     /// For the bytes of one write; whoever has the turn to write uses it.
     buffer: Mutex<Vec<u8>>,
+    /// Bytes that sockets have taken.
+    sent_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -171,6 +173,7 @@ impl Outgoing {
             queue: Mutex::default(),
             filled: Event::new(),
             buffer: Mutex::default(),
+            sent_bytes: AtomicU64::new(0),
         }
     }
 
@@ -207,6 +210,7 @@ impl Outgoing {
             drop(queue);
             // An error shows again when the task writes the rest.
             let written = outlet.try_write(&out).unwrap_or(0);
+            self.count(written);
             let mut queue = self.queue.lock();
             if queue.connection != connection {
                 return;
@@ -238,6 +242,10 @@ impl Outgoing {
             queue.writing = false;
         }
         !out.is_empty()
+    }
+
+    fn count(&self, written: usize) {
+        self.sent_bytes.fetch_add(written as u64, Ordering::Relaxed);
     }
 
     /// The task has written what it took.
@@ -299,6 +307,13 @@ impl Transport for Peers {
         let outgoing = self.outgoing.read();
         let mut found = outgoing.iter().filter(|one| one.member.node == node);
         found.any(|one| one.queue.lock().connected)
+    }
+
+    fn sent_bytes(&self, node: NodeId) -> u64 {
+        let outgoing = self.outgoing.read();
+        let mut found = outgoing.iter().filter(|one| one.member.node == node);
+        let found = found.next();
+        found.map_or(0, |one| one.sent_bytes.load(Ordering::Relaxed))
     }
 
     fn has_asked_all(&self) -> bool {
@@ -603,7 +618,7 @@ async fn send_queued(env: &dyn Env, outgoing: &Outgoing, mut stream: Box<dyn Str
             return io::Error::other("it is no member any more");
         }
         match timeout(env, WRITE_TIMEOUT, write_all(&mut *stream, &out)).await {
-            Some(Ok(())) => {}
+            Some(Ok(())) => outgoing.count(out.len()),
             Some(Err(error)) => return error,
             None => return io::ErrorKind::TimedOut.into(),
         }

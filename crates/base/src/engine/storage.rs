@@ -44,6 +44,8 @@ pub struct StorageStatus {
     pub log_bytes_since_checkpoint: u64,
     /// Bytes of the log that are kept.
     pub log_bytes: u64,
+    /// Bytes that the log was given since the node started, with what frames its entries.
+    pub log_appended_bytes: u64,
     /// Bytes of the trees' file.
     pub file_bytes: u64,
     /// Bytes in it that are free.

@@ -23,6 +23,7 @@ impl Group {
             checkpoint_age: age,
             log_bytes_since_checkpoint: self.log.bytes_after(checkpoint.lsn),
             log_bytes: self.log.bytes_after(self.log.base().lsn),
+            log_appended_bytes: self.log.appended_bytes(),
             ..store.storage_status()
         }
     }

@@ -37,6 +37,7 @@ impl Group {
                 voter: member.voter,
                 zone: member.zone.clone(),
                 priority: member.priority,
+                sent_bytes: self.transport.sent_bytes(member.node),
                 ..ReplicaStatus::default()
             };
             if member.node == self.config.node {

@@ -95,7 +95,7 @@ fn measure(
         .env("PGOPTIONS", &options)
         .args(["-n", "-c", "1", "-D", "i=0", "-t", &transactions, "-f"])
         .arg(script)
-        .arg("postgres");
+        .arg(endpoint.database());
     let single = pgbench::run_command(&mut command)?;
     Ok([rows as f64 / (millis / 1e3), by_query, single.rate])
 }

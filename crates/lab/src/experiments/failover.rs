@@ -99,7 +99,7 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
             let is_new = kept.is_none() || is_postgres;
             if is_new {
                 drop(kept.take());
-                kept = context.start_one(name, &format!("{name}-{number}"))?;
+                kept = context.start_one(name, &format!("{name}-{number}"), true)?;
             }
             let Some(system) = &kept else { break };
             if number == 0 {

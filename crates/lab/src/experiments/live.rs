@@ -36,12 +36,22 @@ impl Live {
 
     /// A measurement of something, in its unit.
     pub fn figure(&self, what: &str, value: f64, unit: &str) {
+        self.show(what, value, unit, false);
+    }
+
+    /// How far something is that is still measured: the newest value takes the place of the last.
+    pub fn progress(&self, what: &str, value: f64, unit: &str) {
+        self.show(what, value, unit, true);
+    }
+
+    fn show(&self, what: &str, value: f64, unit: &str, replaces: bool) {
         if !self.is_terminal {
             return;
         }
         let name = format!("{what}, {unit}");
         let mut rows = self.rows.borrow_mut();
         match rows.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, figure)) if replaces => figure.rounds = vec![value],
             Some((_, figure)) => figure.rounds.push(value),
             None => rows.push((
                 name,

@@ -16,6 +16,9 @@
 //! | `tpcc-client` | what TPC-C's client takes itself |
 //! | `failover` | pauses of sessions, rows lost |
 //! | `latency` | round trips of a commit |
+//! | `memory` | loads, reads, upserts and scans with little memory |
+//! | `steady` | upserts by the second for a long while, files, checkpoints |
+//! | `restart` | the time to the first answer after SIGKILL |
 //!
 //! Everything they find goes into a [`results::Experiment`](crate::results::Experiment).
 
@@ -25,7 +28,10 @@ mod commit_loop;
 mod failover;
 mod latency;
 mod live;
+mod memory;
 mod open_loop;
+mod restart;
+mod steady;
 mod sums;
 mod tpcc;
 mod tpcc_client;
@@ -39,12 +45,12 @@ use serde::Deserialize;
 
 use crate::report::Figure;
 use crate::results::{Better, Chart, Experiment};
-use crate::systems::{Kind, Site, System};
+use crate::systems::{Demands, Kind, Site, System};
 
 pub use live::Live;
 
 /// The files, by the names that `lab run` takes.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 15] = [
     (
         "commit-loop",
         include_str!("../../experiments/commit-loop.toml"),
@@ -63,7 +69,14 @@ const FILES: [(&str, &str); 11] = [
     ("sums", include_str!("../../experiments/sums.toml")),
     ("latency", include_str!("../../experiments/latency.toml")),
     ("failover", include_str!("../../experiments/failover.toml")),
+    ("memory", include_str!("../../experiments/memory.toml")),
+    ("steady", include_str!("../../experiments/steady.toml")),
+    ("restart", include_str!("../../experiments/restart.toml")),
     ("tpcc", include_str!("../../experiments/tpcc.toml")),
+    (
+        "tpcc-large",
+        include_str!("../../experiments/tpcc-large.toml"),
+    ),
     (
         "tpcc-client",
         include_str!("../../experiments/tpcc-client.toml"),
@@ -111,6 +124,9 @@ enum Runner {
     TpccClient,
     Failover,
     Latency,
+    Memory,
+    Steady,
+    Restart,
 }
 
 /// How much to do. What an experiment does not use is 0.
@@ -124,6 +140,56 @@ struct Extent {
     warehouses: u64,
     clients: Vec<usize>,
     rates: Vec<usize>,
+    /// Transactions of each client, of several runs.
+    sizes: Vec<usize>,
+    /// Seconds of work on one row alone.
+    hot_seconds: usize,
+    /// Megabytes of memory that each system's servers have, if that is to be limited.
+    memory_mb: u64,
+    /// Megabytes of log.
+    log_mb: u64,
+    /// Lines of postgresql.conf beyond the usual ones.
+    postgres: Vec<String>,
+    /// Settings of Quorate's nodes, `NAME=VALUE`.
+    quorate: Vec<String>,
+}
+
+/// What a user wants more or less of than an experiment's file says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overrides {
+    /// Rounds.
+    pub rounds: Option<usize>,
+    /// Seconds of each measurement.
+    pub seconds: Option<usize>,
+    /// Rows of the tables.
+    pub rows: Option<usize>,
+}
+
+impl Extent {
+    /// Takes what a user wants, where the experiment knows such a thing at all; says what that was.
+    fn replace(&mut self, overrides: &Overrides) -> Option<String> {
+        let mut said = Vec::new();
+        for (name, mine, wanted) in [
+            ("rounds", &mut self.rounds, overrides.rounds),
+            ("seconds", &mut self.seconds, overrides.seconds),
+            ("rows", &mut self.rows, overrides.rows),
+        ] {
+            if let Some(wanted) = wanted.filter(|wanted| *mine > 0 && *wanted != *mine) {
+                said.push(format!("{wanted} {name} in the place of {mine}"));
+                *mine = wanted;
+            }
+        }
+        (!said.is_empty()).then(|| format!("As asked for: {}.", said.join(", ")))
+    }
+
+    fn demands(&self, relayed: bool) -> Demands {
+        Demands {
+            relayed,
+            postgres: self.postgres.clone(),
+            quorate: self.quorate.clone(),
+            memory_bytes: (self.memory_mb > 0).then_some(self.memory_mb << 20),
+        }
+    }
 }
 
 /// All experiments, in the order in which `all` runs them.
@@ -174,6 +240,7 @@ pub fn run(
     site: &Site,
     env: &Arc<dyn Env>,
     quick: bool,
+    overrides: &Overrides,
     live: &Live,
 ) -> Result<Experiment> {
     let mut extent = match quick {
@@ -186,6 +253,7 @@ pub fn run(
     };
     extent.clients = or(extent.clients, &definition.clients);
     extent.rates = or(extent.rates, &definition.rates);
+    let replaced = extent.replace(overrides);
     let dir = site.dir.join(&definition.name);
     crate::host::create_dir(&dir)?;
     let context = Context {
@@ -202,6 +270,7 @@ pub fn run(
         name: definition.name.clone(),
         title: definition.title.clone(),
         question: definition.question.clone(),
+        notes: replaced.into_iter().collect(),
         ..Experiment::default()
     };
     for pair in &definition.pairs {
@@ -222,31 +291,54 @@ pub fn run(
         Runner::TpccClient => tpcc_client::run(&context, &mut found)?,
         Runner::Failover => failover::run(&context, &mut found)?,
         Runner::Latency => latency::run(&context, &mut found)?,
+        Runner::Memory => memory::run(&context, &mut found)?,
+        Runner::Steady => steady::run(&context, &mut found)?,
+        Runner::Restart => restart::run(&context, &mut found)?,
     }
     live.done();
     Ok(found)
 }
 
 impl Context<'_> {
-    /// Starts one kind of system in a place of its own, with relays; none where it is not to be
-    /// measured.
-    fn start_one(&self, name: &str, place: &str) -> Result<Option<System>> {
+    /// Starts one kind of system in a place of its own; none where it is not to be measured.
+    fn start_one(&self, name: &str, place: &str, relayed: bool) -> Result<Option<System>> {
         if !Kind::named(name).is_some_and(|kind| self.site.takes(kind)) {
             return Ok(None);
         }
         let place = format!("{}/{place}", self.definition.name);
-        let started = self.site.start(&[name.to_owned()], &place, true)?;
+        // Servers that run already are nobody's to start.
+        let site = Site {
+            urls: Vec::new(),
+            ..self.site.clone()
+        };
+        let demands = self.extent.demands(relayed);
+        let started = site.start(&[name.to_owned()], &place, &demands)?;
         Ok(started.into_iter().next())
     }
 
     /// Starts the experiment's systems, and notes the settings that their durability rests on.
     fn start(&self, relayed: bool, found: &mut Experiment) -> Result<Vec<System>> {
         let names = &self.definition.systems;
-        let systems = self.site.start(names, &self.definition.name, relayed)?;
+        let demands = self.extent.demands(relayed);
+        let systems = self.site.start(names, &self.definition.name, &demands)?;
         for system in &systems {
             note_durability(system, found);
         }
+        self.note_settings(found);
         Ok(systems)
+    }
+
+    /// Notes the settings that are this experiment's own.
+    fn note_settings(&self, found: &mut Experiment) {
+        for (whose, settings) in [
+            ("PostgreSQL", &self.extent.postgres),
+            ("Quorate", &self.extent.quorate),
+        ] {
+            if !settings.is_empty() {
+                let note = format!("Settings of {whose} here: {}.", settings.join(", "));
+                found.notes.push(note);
+            }
+        }
     }
 }
 
@@ -333,5 +425,25 @@ mod tests {
                 definition.name
             );
         }
+    }
+
+    #[test]
+    fn users_have_what_they_ask_for_where_there_is_such_a_thing() {
+        let mut extent = Extent {
+            rounds: 3,
+            seconds: 20,
+            ..Extent::default()
+        };
+        let overrides = Overrides {
+            rounds: Some(3),
+            seconds: Some(5),
+            rows: Some(100),
+        };
+        let said = extent.replace(&overrides);
+        assert_eq!(
+            said.as_deref(),
+            Some("As asked for: 5 seconds in the place of 20.")
+        );
+        assert_eq!((extent.rounds, extent.seconds, extent.rows), (3, 5, 0));
     }
 }

@@ -136,8 +136,19 @@ fn frames_arrive_in_order() {
         second.received.frames.lock().len() == frames.len()
     });
     let received = second.received.frames.lock();
+    let payload: u64 = frames.iter().map(|frame| frame.len() as u64).sum();
     let expected: Vec<_> = frames.into_iter().map(|frame| (NodeId(1), frame)).collect();
     assert!(*received == expected);
+    // The frames, a few bytes around each, and nothing for those that went nowhere.
+    wait_until(&first, "the last write to be counted", || {
+        first.peers.sent_bytes(NodeId(2)) >= payload
+    });
+    let around = first.peers.sent_bytes(NodeId(2)) - payload;
+    assert!(
+        (100..=1_000).contains(&around),
+        "{around} bytes around 100 frames"
+    );
+    assert_eq!(first.peers.sent_bytes(NodeId(9)), 0);
 }
 
 #[test]

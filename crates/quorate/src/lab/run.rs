@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
-use lab::experiments::{self, Definition, Live};
+use lab::experiments::{self, Definition, Live, Overrides};
 use lab::host::{cores, create_dir, read_file, run as run_command, scratch_dir, write_file};
 use lab::page;
 use lab::results::{Report, FORMAT};
@@ -25,6 +25,15 @@ pub struct Options {
     /// Fewer and shorter rounds
     #[arg(long)]
     quick: bool,
+    /// Rounds, in the place of the experiment's own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
+    /// Seconds of each measurement, in the place of the experiment's own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: Option<u32>,
+    /// Rows of the tables, in the place of the experiment's own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1_000..))]
+    rows: Option<u32>,
     /// Where the page and the JSON go
     #[arg(long, value_name = "DIR", default_value = "./quorate-lab")]
     out: PathBuf,
@@ -106,6 +115,12 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let client = Client::start(cores())?;
     let live = Live::default();
+    let number = |wanted: Option<u32>| wanted.map(|wanted| wanted as usize);
+    let overrides = Overrides {
+        rounds: number(options.rounds),
+        seconds: number(options.seconds),
+        rows: number(options.rows),
+    };
     let mut report = Report {
         format: FORMAT,
         made: now()?,
@@ -115,7 +130,7 @@ pub fn run(options: &Options) -> Result<()> {
     };
     for definition in &chosen {
         let env = client.driver().env();
-        let found = experiments::run(definition, &site, env, options.quick, &live);
+        let found = experiments::run(definition, &site, env, options.quick, &overrides, &live);
         match found {
             Ok(found) => report.experiments.push(found),
             // The others' figures are worth having.
@@ -195,7 +210,7 @@ fn conditions(site: &Site) -> Result<Vec<(String, String)>> {
             version(&site.postgres_bin.join("postgres"))?,
         ));
         let settings =
-            "shared_buffers 512 MB, max_wal_size 4 GB, wal_compression on; else defaults";
+            "shared_buffers 512 MB, max_wal_size 4 GB, wal_compression on; else defaults, where an experiment says nothing else";
         all.push(("PostgreSQL's settings".to_owned(), settings.to_owned()));
     }
     let text = |path: &str| read_file(path.as_ref()).unwrap_or_default();

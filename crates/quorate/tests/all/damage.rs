@@ -263,10 +263,7 @@ fn a_node_of_another_cluster_is_refused() {
             &dir.path().join(format!("{name}.log")),
         )
         .expect("a cluster");
-        let node = lab::host::Endpoint {
-            host: ADDRESSES[0].to_owned(),
-            port: port.parse().expect("a number"),
-        };
+        let node = lab::host::Endpoint::at(ADDRESSES[0], port.parse().expect("a number"));
         node.wait().expect("an answer");
         let table = format!("create table {name}(k int primary key)");
         node.query(&table).expect("a table");

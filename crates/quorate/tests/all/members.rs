@@ -50,10 +50,7 @@ fn at(cluster: &Cluster, name: &str) -> Endpoint {
         .find(|node| node.name == name)
         .expect("the node");
     let (host, port) = node.sql_address.rsplit_once(':').expect("an address");
-    Endpoint {
-        host: host.to_owned(),
-        port: port.parse().expect("a port"),
-    }
+    Endpoint::at(host, port.parse().expect("a port"))
 }
 
 #[test]

@@ -125,6 +125,11 @@ fn storage_is_true(leader: &Endpoint, node: &Endpoint) {
     let cached = figure("cached_bytes");
     assert!(cached > 1_000_000 && cached <= figure("cache_limit_bytes"));
     assert!(figure("log_bytes") >= figure("log_bytes_since_checkpoint"));
+    let appended = figure("log_appended_bytes");
+    assert!(
+        appended >= figure("log_bytes_since_checkpoint"),
+        "{appended}"
+    );
     if leads {
         let lsn = "(checkpoint_lsn - '0/0'::pg_lsn)::bigint";
         let before = figure(lsn);

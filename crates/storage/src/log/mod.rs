@@ -404,6 +404,11 @@ impl Log {
         self.state.lock().bytes_after(lsn)
     }
 
+    /// Bytes that were appended since the log was opened, what frames the entries included.
+    pub fn appended_bytes(&self) -> u64 {
+        self.state.lock().appended_bytes
+    }
+
     /// Lets go of entries up to `up_to`, in whole segments, where nothing above it and no newest
     /// hard state is lost.
     ///

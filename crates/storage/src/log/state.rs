@@ -43,6 +43,8 @@ pub(super) struct State {
     recent: VecDeque<LogEntry>,
     recent_bytes: usize,
     pub(super) pending: Batch,
+    /// Bytes of all frames since the log was opened.
+    pub(super) appended_bytes: u64,
     next_serial: u64,
     pub(super) written: Position,
     pub(super) durable: Position,
@@ -58,6 +60,7 @@ impl State {
             recent: VecDeque::new(),
             recent_bytes: 0,
             pending: Batch::default(),
+            appended_bytes: 0,
             next_serial,
             written: base,
             durable: base,
@@ -93,7 +96,9 @@ impl State {
             position,
         };
         self.next_serial += 1;
+        let before = self.pending.bytes.len();
         put_frame(&mut self.pending.bytes, frame, payload);
+        self.appended_bytes += (self.pending.bytes.len() - before) as u64;
         self.pending.frames.push((frame, self.pending.bytes.len()));
     }
 

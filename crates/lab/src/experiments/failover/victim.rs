@@ -9,7 +9,7 @@
 use std::io::{Error, Result};
 use std::process::Command;
 
-use crate::host::{children, output, signal, Process};
+use crate::host::{output, signal, Process};
 use crate::postgres::Postgres;
 use crate::quorate::Cluster;
 use crate::session::Target;
@@ -85,8 +85,8 @@ impl<'a> Victim<'a> {
             Victim::Quorate {
                 cluster, leader, ..
             } => match fault {
-                Fault::Kill => signal(pid(cluster, *leader)?, "KILL"),
-                Fault::Freeze => signal(pid(cluster, *leader)?, "STOP"),
+                Fault::Kill => signal(cluster.pid(*leader)?, "KILL"),
+                Fault::Freeze => signal(cluster.pid(*leader)?, "STOP"),
                 Fault::CutOff => {
                     cluster.cut_off(*leader, true);
                     Ok(())
@@ -100,7 +100,7 @@ impl<'a> Victim<'a> {
             } => {
                 match fault {
                     Fault::Kill => signal(primary.pid()?, "KILL")?,
-                    Fault::Freeze => signal_all(primary, "STOP")?,
+                    Fault::Freeze => primary.signal_all("STOP")?,
                     Fault::CutOff => system.cut(true),
                     Fault::HandOver => primary.stop()?,
                 }
@@ -121,13 +121,13 @@ impl<'a> Victim<'a> {
                 leader,
                 restarted,
             } => match fault {
-                Fault::Kill => restarted.push(start(cluster, *leader)?),
-                Fault::Freeze => signal(pid(cluster, *leader)?, "CONT")?,
+                Fault::Kill => restarted.push(cluster.start_again(*leader)?),
+                Fault::Freeze => signal(cluster.pid(*leader)?, "CONT")?,
                 Fault::CutOff => cluster.cut_off(*leader, false),
                 Fault::HandOver => {}
             },
             Victim::Postgres { primary, .. } => match fault {
-                Fault::Freeze | Fault::CutOff => signal_all(primary, "KILL")?,
+                Fault::Freeze | Fault::CutOff => primary.signal_all("KILL")?,
                 Fault::Kill | Fault::HandOver => {}
             },
         }
@@ -146,30 +146,6 @@ fn hand_over(cluster: &Cluster) -> Result<()> {
             String::from_utf8_lossy(&done.stderr).trim()
         ))),
     }
-}
-
-fn pid(cluster: &Cluster, node: usize) -> Result<u32> {
-    let pid = cluster.status()?.get(node).and_then(|node| node.pid);
-    pid.ok_or_else(|| Error::other("the leader does not run"))
-}
-
-fn start(cluster: &Cluster, node: usize) -> Result<Process> {
-    let dir = cluster.data().join(format!("n{}", node + 1));
-    let mut command = Command::new(cluster.program());
-    command.args(["start", "--data"]).arg(&dir);
-    Process::start(&mut command, &dir.join("restarted.log"))
-}
-
-/// A server and the processes of its sessions.
-fn signal_all(server: &Postgres, name: &str) -> Result<()> {
-    let first = server.pid()?;
-    let others = children(first)?;
-    signal(first, name)?;
-    for child in others {
-        // One may have ended with its session.
-        let _ = signal(child, name);
-    }
-    Ok(())
 }
 
 /// Promotes the standby that has received most; the other follows it, and has to answer.

@@ -19,7 +19,7 @@ pub(super) const NODES: SystemTable = SystemTable {
     name: "nodes",
     columns: "node int8, name text, role text, voter bool, sql_address text, peer_address text, \
               zone text, priority int4, connected bool, received_lsn pg_lsn, flushed_lsn pg_lsn, \
-              applied_lsn pg_lsn",
+              applied_lsn pg_lsn, sent_bytes int8",
     rows: nodes,
 };
 
@@ -63,6 +63,11 @@ fn nodes(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             figure(Datum::Unsigned8(replica.received.0)),
             figure(Datum::Unsigned8(replica.flushed.0)),
             figure(Datum::Unsigned8(replica.applied.0)),
+            // Every node knows what it has sent itself.
+            match replica.node == status.node {
+                true => Datum::Null,
+                false => number(replica.sent_bytes),
+            },
         ]
     };
     Ok(status.replicas.iter().map(row).collect())

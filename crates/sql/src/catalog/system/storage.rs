@@ -25,7 +25,7 @@ pub(super) const STORAGE: SystemTable = SystemTable {
     columns: "group_id int4, cached_bytes int8, cache_limit_bytes int8, dirty_bytes int8, \
               away_bytes int8, pages_read int8, pages_written int8, undo_versions int8, undo_bytes int8, undo_spilled_bytes int8, \
               checkpoint_lsn pg_lsn, checkpoint_age interval, log_bytes_since_checkpoint int8, \
-              log_bytes int8, file_bytes int8, free_bytes int8",
+              log_bytes int8, file_bytes int8, free_bytes int8, log_appended_bytes int8",
     rows: storage,
 };
 
@@ -64,6 +64,7 @@ fn storage(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             number(one.log_bytes),
             number(one.file_bytes),
             number(one.free_bytes),
+            number(one.log_appended_bytes),
         ]
     };
     Ok(replicas.iter().map(row).collect())
