@@ -72,8 +72,11 @@ pub struct GroupSettings {
     pub election_timeout: Duration,
     /// A checkpoint begins when the log has grown by so many bytes since the last one …
     pub checkpoint_log_bytes: u64,
-    /// … or when this much time has passed and the log has grown at all.
+    /// … or when this much time has passed and the log has grown at all …
     pub checkpoint_interval: Duration,
+    /// `quorate.checkpoint_space`: … or when so many of a hundred pages of the trees have changed,
+    /// which makes the file so much longer than its content.
+    pub checkpoint_percent: u32,
     /// Log kept below a checkpoint by every replica, so that another that lags a little need not
     /// be sent a checkpoint.
     pub kept_log_bytes: u64,
@@ -104,6 +107,7 @@ impl Default for GroupSettings {
             election_timeout: ELECTION_TIMEOUT,
             checkpoint_log_bytes: 256 << 20,
             checkpoint_interval: Duration::from_secs(300),
+            checkpoint_percent: 25,
             kept_log_bytes: 64 << 20,
             absent_log_bytes_max: 1 << 30,
             segment_bytes: 16 << 20,

@@ -28,6 +28,7 @@
 //! # What it leaves out
 //! Parallel apply.
 
+mod ahead;
 mod builder;
 mod bulk;
 mod catchup;

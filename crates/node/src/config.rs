@@ -169,6 +169,7 @@ impl NodeSettings {
             "checkpoint_timeout" => group.checkpoint_interval = duration(value)?,
             "shared_buffers" => group.cache_bytes = buffers(value)?,
             "quorate.checkpoint_log_size" => group.checkpoint_log_bytes = bytes(value)?,
+            "quorate.checkpoint_space" => group.checkpoint_percent = percent(value)?,
             "quorate.log_segment_size" => group.segment_bytes = bytes(value)?,
             "quorate.absent_log_size" => group.absent_log_bytes_max = bytes(value)?,
             "quorate.chunk_size" => group.chunk_bytes = memory(value)?,
@@ -185,6 +186,16 @@ fn switch(value: &str) -> Result<bool, &'static str> {
         "on" | "true" | "yes" | "1" => Ok(true),
         "off" | "false" | "no" | "0" => Ok(false),
         _ => Err("on or off"),
+    }
+}
+
+/// How much of something, in percent.
+fn percent(value: &str) -> Result<u32, &'static str> {
+    const EXPECTED: &str = "a number from 5 to 100 and a percent sign";
+    let (number, unit) = split(value).ok_or(EXPECTED)?;
+    match (5..=100).contains(&number) && unit == "%" {
+        true => Ok(number as u32),
+        false => Err(EXPECTED),
     }
 }
 

@@ -99,6 +99,12 @@ impl Store {
         self.apply(lsn, &[])
     }
 
+    /// From now on changes up to `lsn` leave no old versions: nobody reads yet, and nothing up to
+    /// there will be taken back. For whoever applies a log again, before anything else happens.
+    pub fn settle(&self, lsn: Lsn) {
+        self.writer.lock().settled = lsn;
+    }
+
     /// Makes a tree, as part of the record at `lsn`; `apply` or `advance` completes the record.
     ///
     /// # Errors
@@ -137,10 +143,10 @@ impl Store {
     /// XX000 when what lies above `to` was released or is in a published checkpoint.
     pub fn take_back(&self, to: Lsn) -> Result<()> {
         let mut writer = self.writer.lock();
-        if to < writer.released || to < self.checkpoint_lsn() {
+        let kept_from = writer.released.max(writer.settled.min(self.applied()));
+        if to < kept_from || to < self.checkpoint_lsn() {
             return Err(Error::internal(format!(
-                "cannot take back to {to}: released up to {}, checkpoint at {}",
-                writer.released,
+                "cannot take back to {to}: released up to {kept_from}, checkpoint at {}",
                 self.checkpoint_lsn()
             )));
         }
@@ -405,6 +411,7 @@ impl Store {
                 continue;
             }
             self.touch(writer, &mut page);
+            let is_settled = writer.is_settled(lsn);
             match found {
                 Err(slot) => {
                     if row.is_none() {
@@ -412,7 +419,17 @@ impl Store {
                     }
                     page.insert_leaf(slot, cell);
                     tree.size.replaced(false, true);
-                    writer.note(lsn, tree.id, key, UndoId::NONE, false);
+                    if !is_settled {
+                        writer.note(lsn, tree.id, key, UndoId::NONE, false);
+                    }
+                }
+                Ok(slot) if is_settled => {
+                    self.replace_settled(writer, &page, slot, &cell, tree)?;
+                    if row.is_some() {
+                        page.replace_leaf(slot, cell);
+                    } else {
+                        page.remove(slot);
+                    }
                 }
                 Ok(slot) => {
                     cell.undo = self.supersede(writer, &page, slot, &cell, tree)?;
@@ -420,10 +437,34 @@ impl Store {
                 }
             }
             page.raise_lsn(lsn);
+            drop(page);
+            if is_settled && row.is_none() {
+                self.shrink(writer, tree, &path)?;
+            }
             break;
         }
         path.clear();
         writer.path = path;
+        Ok(())
+    }
+
+    /// Lets go of the version that a new one replaces for good.
+    fn replace_settled(
+        &self,
+        writer: &mut Writer,
+        page: &Page,
+        slot: usize,
+        new: &LeafCell<'_>,
+        tree: &Tree,
+    ) -> Result<()> {
+        let old = page.leaf_cell(slot);
+        check_order(&old, new, tree.id)?;
+        let (was_row, is_row) = (old.value != Value::Tombstone, new.value != Value::Tombstone);
+        tree.size.replaced(was_row, is_row);
+        if let Value::Overflow { first, len } = old.value {
+            tree.size.add_pages(-long_pages(len));
+            self.free_long(writer, first, len);
+        }
         Ok(())
     }
 
@@ -438,15 +479,7 @@ impl Store {
     ) -> Result<UndoId> {
         let old = page.leaf_cell(slot);
         let tree = in_tree.id;
-        if old.lsn > new.lsn {
-            return Err(Error::corrupted(format!(
-                "record {} changes a row of tree {tree} that was changed at {}",
-                new.lsn, old.lsn
-            )));
-        }
-        if new.value == Value::Tombstone && old.value == Value::Tombstone {
-            return Err(absent(new.lsn, tree, new.key));
-        }
+        check_order(&old, new, tree)?;
         let deleted = new.value == Value::Tombstone;
         let was_row = old.value != Value::Tombstone;
         in_tree.size.replaced(was_row, !deleted);
@@ -778,6 +811,20 @@ fn note_deleted(writer: &mut Writer, at: Lsn, in_tree: TreeId, of_key: &[u8]) {
             _ => {}
         }
     }
+}
+
+/// Looks whether a version may come after another.
+fn check_order(old: &LeafCell<'_>, new: &LeafCell<'_>, tree: TreeId) -> Result<()> {
+    if old.lsn > new.lsn {
+        return Err(Error::corrupted(format!(
+            "record {} changes a row of tree {tree} that was changed at {}",
+            new.lsn, old.lsn
+        )));
+    }
+    if new.value == Value::Tombstone && old.value == Value::Tombstone {
+        return Err(absent(new.lsn, tree, new.key));
+    }
+    Ok(())
 }
 
 fn absent(lsn: Lsn, tree: TreeId, key: &[u8]) -> Error {

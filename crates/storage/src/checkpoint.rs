@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use base::env;
 use base::hash::HashSet;
-use base::{Error, Key, Lsn, Result, TreeId};
+use base::{Error, Key, Lsn, Result, SqlState, TreeId};
 
 use crate::cache::Touch;
 use crate::file::MAP_ENTRIES;
@@ -51,6 +51,9 @@ const SYNC_BATCHES: usize = 8;
 
 /// Pages that one checkpoint moves to the front of the file.
 const MOVED_PAGES_MAX: usize = 4_096;
+
+/// A store of fewer pages may have as many old blocks as one of so many.
+const PAGES_MIN: usize = if cfg!(test) { 64 } else { 96 << 10 };
 
 /// How long a checkpoint pauses between batches, so that it delays nobody's fsync for long.
 const BATCH_PAUSE: Duration = Duration::from_micros(500);
@@ -174,6 +177,23 @@ impl Store {
         Ok(lsn)
     }
 
+    /// Whether a checkpoint should begin lest the file grow: this share of the pages, in percent,
+    /// has changed since the last one began and has other blocks there.
+    pub fn outgrows(&self, percent: u32) -> bool {
+        let pages = self.pager.pages().max(PAGES_MIN) as u64;
+        self.rewritten_pages() as u64 * 100 > pages * u64::from(percent)
+    }
+
+    /// Pages that have a block in the last checkpoint and will have another in the next, or none.
+    fn rewritten_pages(&self) -> usize {
+        let changed = {
+            let writer = self.writer.lock();
+            writer.dirty.len() + writer.freed.len()
+        };
+        let new = self.pager.pages().saturating_sub(self.pager.file.mapped());
+        changed.saturating_sub(new)
+    }
+
     /// Writes the checkpoint's pages, paced, and syncs them. False when it was discarded meanwhile,
     /// or none was begun.
     ///
@@ -222,9 +242,7 @@ impl Store {
             .file
             .write_superblock(&superblock, self.owner)
             .await?;
-        // Below this nothing in flight is left of any version.
-        let released = self.writer.lock().released;
-        let released = released.min(self.bulks.floor().prev());
+        let released = self.released();
         let checkpoint = self.checkpoint.lock().take();
         let checkpoint = checkpoint.expect("nobody discards what is being published");
         let mut published = self.published.lock();
@@ -249,8 +267,8 @@ impl Store {
         published.record = checkpoint.record;
         self.published_lsn
             .store(superblock.lsn.0, Ordering::Release);
-        self.pager.file.free_published(free);
         drop(published);
+        self.pager.file.free_published(&free);
         self.pager.file.trim()?;
         Ok(true)
     }
@@ -313,13 +331,36 @@ impl Store {
     }
 
     /// Leaves a copy of a page that is about to change with the checkpoint that has yet to write
-    /// it.
+    /// it. When there are many copies already, the page is written at once.
     pub(crate) fn copy_for_checkpoint(&self, id: PageId, page: &Page) {
-        if let Some(checkpoint) = &mut *self.checkpoint.lock() {
-            if checkpoint.remaining.remove(&id) {
-                checkpoint.copied.push((id, page.clone()));
+        let mut slot = self.checkpoint.lock();
+        let Some(checkpoint) = &mut *slot else {
+            return;
+        };
+        if !checkpoint.remaining.remove(&id) {
+            return;
+        }
+        let mut page = page.clone();
+        if checkpoint.copied.len() >= self.pager.copies_max() {
+            match self.write_copy(checkpoint, id, &mut page) {
+                Ok(()) => return,
+                Err(error) if error.state() == SqlState::DISK_FULL => {}
+                Err(error) => self.env.stop_node(&error.to_string()),
             }
         }
+        checkpoint.copied.push((id, page));
+    }
+
+    fn write_copy(&self, checkpoint: &mut Checkpoint, id: PageId, page: &mut Page) -> Result<()> {
+        let locations = self.pager.file.allocate(1)?;
+        let (crc, key) = page.seal();
+        for location in locations {
+            self.pager.file.write(&[(location, page.bytes())])?;
+            checkpoint.note_moved([(id, BlockRef { location, crc })]);
+        }
+        let vacant = key.map(|key| (page.tree(), key));
+        checkpoint.record.vacant.extend(vacant);
+        Ok(())
     }
 
     /// Leaves a page that ceases to exist with the checkpoint that has yet to write it, wherever
@@ -341,6 +382,12 @@ impl Store {
                 Adoption::Raw => panic!("page {} of a long row has versions", id.0),
             },
         }
+    }
+
+    /// Nothing in flight is left of any version up to here.
+    fn released(&self) -> Lsn {
+        let released = self.writer.lock().released;
+        released.min(self.bulks.floor().prev())
     }
 
     fn writing(&self) -> Option<u64> {
@@ -373,8 +420,13 @@ impl Store {
             if batches % SYNC_BATCHES == 0 {
                 let begun = self.env.now();
                 self.pager.file.sync().await?;
-                // A disk that is slow is left to others for as long as this took.
-                pause = pause.max(self.env.now().since(begun)).min(PAUSE_MAX);
+                // A disk that is slow is left to others for as long as this took, unless they
+                // would have to wait for the file to grow.
+                let took = self.env.now().since(begun).min(PAUSE_MAX);
+                pause = match self.rewritten_pages() > batches * BATCH_PAGES {
+                    true => pause,
+                    false => pause.max(took),
+                };
             }
             env::sleep(&*self.env, pause).await;
         }
@@ -499,7 +551,10 @@ impl Store {
             .map(|((_, page), location)| (*location, &page.bytes()[..]))
             .collect();
         self.pager.file.write(&blocks)?;
+        let released = self.released();
         let noted = self.with_checkpoint(epoch, |checkpoint| {
+            let written = moved.iter().map(|(id, block)| (id, block));
+            self.pager.share(written, (epoch, released));
             checkpoint.note_moved(moved);
             checkpoint.in_flight.clear();
             checkpoint.record.vacant.extend(vacant);

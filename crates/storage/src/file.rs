@@ -9,6 +9,7 @@
 //! The map is in memory, 8 bytes a page: a thousandth of the data.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use base::codec::checksum;
@@ -27,7 +28,8 @@ pub(crate) const MAP_ENTRIES: usize = PAGE_CONTENT / 8;
 /// The file grows by so many blocks at a time.
 const GROW_BLOCKS: u32 = 128;
 
-/// Pages whose places change under one latch, which whoever looks for a page waits for.
+/// Pages whose places change, or blocks that are given back, under one latch, which whoever looks
+/// for a page or a block waits for.
 const CHANGES_PER_TURN: usize = 1_024;
 
 /// The file keeps one block in so many more than the last cycles have needed.
@@ -96,6 +98,8 @@ pub(crate) struct StoreFile {
     file: Arc<dyn File>,
     /// Where each page of the published checkpoint lies, by id.
     map: RwLock<Vec<BlockRef>>,
+    /// How many of them there are.
+    mapped: AtomicUsize,
     blocks: Mutex<Blocks>,
 }
 
@@ -146,6 +150,7 @@ pub(crate) fn open(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Opened> {
         path,
         file,
         map: RwLock::default(),
+        mapped: AtomicUsize::new(0),
         blocks: Mutex::new(Blocks {
             reserved,
             ..Blocks::default()
@@ -198,6 +203,7 @@ impl StoreFile {
             path,
             file,
             map: RwLock::default(),
+            mapped: AtomicUsize::new(0),
             blocks: Mutex::new(Blocks {
                 end: SUPERBLOCKS,
                 ..Blocks::default()
@@ -384,12 +390,14 @@ impl StoreFile {
     }
 
     /// Gives blocks back that no superblock leads to any more.
-    pub(crate) fn free_published(&self, freed: Vec<u32>) {
-        let mut blocks = self.blocks.lock();
-        if blocks.pins > 0 {
-            blocks.deferred.extend(freed);
-        } else {
-            blocks.free.extend(freed);
+    pub(crate) fn free_published(&self, freed: &[u32]) {
+        for freed in freed.chunks(CHANGES_PER_TURN) {
+            let mut blocks = self.blocks.lock();
+            if blocks.pins > 0 {
+                blocks.deferred.extend(freed);
+            } else {
+                blocks.free.extend(freed);
+            }
         }
     }
 
@@ -417,6 +425,11 @@ impl StoreFile {
     pub(crate) fn place(&self, id: PageId) -> BlockRef {
         let map = self.map.read();
         map.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// How many pages the published checkpoint has.
+    pub(crate) fn mapped(&self) -> usize {
+        self.mapped.load(Ordering::Relaxed)
     }
 
     /// Reads a page as the published checkpoint has it.
@@ -478,7 +491,7 @@ impl StoreFile {
         changes: &std::collections::BTreeMap<PageId, BlockRef>,
         next_page: u32,
     ) -> Vec<u32> {
-        let mut old = Vec::new();
+        let (mut old, mut came) = (Vec::new(), 0);
         self.map
             .write()
             .resize(next_page as usize, BlockRef::default());
@@ -490,9 +503,12 @@ impl StoreFile {
                 if place.location != 0 {
                     old.push(place.location);
                 }
+                came += usize::from(block.location != 0);
                 *place = *block;
             }
         }
+        self.mapped.fetch_add(came, Ordering::Relaxed);
+        self.mapped.fetch_sub(old.len(), Ordering::Relaxed);
         old
     }
 
@@ -519,6 +535,8 @@ impl StoreFile {
             )));
         }
         map.truncate(record.next_page as usize);
+        let mapped = map.iter().filter(|block| block.location != 0).count();
+        self.mapped.store(mapped, Ordering::Relaxed);
         *self.map.write() = map;
         Ok(())
     }

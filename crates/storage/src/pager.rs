@@ -63,6 +63,9 @@ const FOREGROUND_PAGES: usize = 4;
 /// One of so many parts of the room for pages may be taken by old versions of rows.
 pub(crate) const UNDO_SHARE: usize = 8;
 
+/// One of so many parts of the room for pages may be taken by copies for a checkpoint.
+const COPIES_SHARE: usize = 32;
+
 /// Pages that are looked at under one latch when a checkpoint is published.
 const PLACES_PER_TURN: usize = 256;
 
@@ -145,8 +148,22 @@ struct Away {
 #[derive(Default)]
 struct Places {
     away: HashMap<PageId, Away>,
-    /// Pages of old versions, of which the next checkpoint knows nothing.
-    retired: HashSet<PageId>,
+    /// Pages of old versions, of which the next checkpoint knows nothing, and which retirement
+    /// that was: under an id that was retired, given back and retired again there is another page.
+    retired: HashMap<PageId, Retirement>,
+    retirements: u64,
+}
+
+/// Names one retirement of one page; none is ever named again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Retirement(u64);
+
+impl Places {
+    /// The retirement of a page that nothing but the map leads to once it is not in memory.
+    fn kept_by_map(&self, id: PageId) -> Option<Retirement> {
+        let retirement = self.retired.get(&id).copied();
+        retirement.filter(|_| !self.away.contains_key(&id))
+    }
 }
 
 /// Where the search for what should leave stands.
@@ -248,10 +265,9 @@ impl Pager {
         undo: Arc<UndoStore>,
         limit: usize,
     ) -> Pager {
-        let mapped = file.map().iter().filter(|b| b.location != 0).count();
         Pager {
             env,
-            pages: AtomicUsize::new(mapped),
+            pages: AtomicUsize::new(file.mapped()),
             cache: PageCache::new(),
             file,
             undo,
@@ -285,13 +301,23 @@ impl Pager {
         self.limit - undo.min(self.limit / UNDO_SHARE)
     }
 
+    /// How many pages there are.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    /// Copies of pages that a checkpoint may have in memory beside the pages.
+    pub(crate) fn copies_max(&self) -> usize {
+        (self.limit / COPIES_SHARE).max(BATCH_PAGES)
+    }
+
     /// Pages that are away, and how.
     #[cfg(test)]
     pub(crate) fn away(&self) -> Vec<(PageId, String)> {
         let places = self.places.lock();
         let clean = self.clean_epoch.load(Ordering::Acquire);
         let tell = |(id, away): (&PageId, &Away)| {
-            let (place, retired) = (self.file.place(*id), places.retired.contains(id));
+            let (place, retired) = (self.file.place(*id), places.retired.contains_key(id));
             let told = format!("{away:?} of {clean}, published {place:?}, retired {retired}");
             (*id, told)
         };
@@ -300,7 +326,7 @@ impl Pager {
 
     /// Whether there is no page that is not in memory now.
     pub(crate) fn is_all_in_memory(&self) -> bool {
-        self.cache.resident() >= self.pages.load(Ordering::Relaxed)
+        self.cache.resident() >= self.pages()
     }
 
     /// Keeps what is touched from now on in memory while it lives.
@@ -360,14 +386,17 @@ impl Pager {
 
     fn free(&self, away: &Away) {
         if !away.adopted {
-            self.file.free_published(vec![away.block.location]);
+            self.file.free_published(&[away.block.location]);
         }
     }
 
     /// The pages of a long row are those of an old version now: the next checkpoint frees their
     /// places, and they are still needed.
     pub(crate) fn retire(&self, id: PageId) {
-        self.places.lock().retired.insert(id);
+        let mut places = self.places.lock();
+        places.retirements += 1;
+        let retirement = Retirement(places.retirements);
+        places.retired.insert(id, retirement);
     }
 
     /// Ends a [`Pager::retire`].
@@ -847,6 +876,31 @@ impl Pager {
         }
     }
 
+    /// The checkpoint of an epoch has written pages without their versions in flight. Where those
+    /// are released by now, that is how the pages are, and their blocks are the checkpoint's.
+    pub(crate) fn share<'a>(
+        &self,
+        written: impl Iterator<Item = (&'a PageId, &'a BlockRef)>,
+        (epoch, released): (u64, Lsn),
+    ) {
+        let mut places = self.places.lock();
+        for (id, block) in written {
+            let Some(away) = places.away.get_mut(id) else {
+                continue;
+            };
+            let is_same = away.epoch <= epoch && away.history.is_some_and(|lsn| lsn <= released);
+            if is_same && !away.adopted {
+                self.free(away);
+                *away = Away {
+                    block: *block,
+                    history: None,
+                    adopted: true,
+                    ..*away
+                };
+            }
+        }
+    }
+
     /// A checkpoint that has written pages to these blocks was given up: which of them are free.
     pub(crate) fn give_up<'a>(
         &self,
@@ -874,7 +928,7 @@ impl Pager {
         next_page: u32,
         (epoch, released): (u64, Lsn),
     ) -> Vec<u32> {
-        let kept = self.keep_retired(changes, epoch);
+        let kept = self.keep_retired(&self.retired_pages(changes));
         // Until the old blocks are given back, both places are good.
         let mut free = self.file.update_map(changes, next_page);
         free.retain(|block| !kept.contains(block));
@@ -891,33 +945,42 @@ impl Pager {
         free
     }
 
-    /// Notes as away the pages of old versions that the checkpoint of an epoch does not have, where
-    /// the last one has them; returns their blocks.
-    fn keep_retired(
+    /// The pages of old versions that the checkpoint to be published does not have, and the last
+    /// one has as they are.
+    fn retired_pages(
         &self,
         changes: &std::collections::BTreeMap<PageId, BlockRef>,
-        epoch: u64,
-    ) -> HashSet<u32> {
+    ) -> Vec<(PageId, Retirement)> {
         let gone = changes.iter().filter(|(_, block)| block.location == 0);
-        let is_retired = |places: &Places, id: PageId| {
-            places.retired.contains(&id) && !places.away.contains_key(&id)
-        };
-        let mut retired: Vec<PageId> = {
+        let mut retired: Vec<(PageId, Retirement)> = {
             let places = self.places.lock();
-            let gone = gone.map(|(id, _)| *id);
-            gone.filter(|id| is_retired(&places, *id)).collect()
+            let gone = gone.filter_map(|(id, _)| Some((*id, places.kept_by_map(*id)?)));
+            gone.collect()
         };
-        // Under the same id there may be another page since, which that block has not.
-        let is_new = |id: &PageId| {
-            let page = self.cache.read(*id, Touch::Scan);
-            page.is_some_and(|page| page.epoch > epoch)
+        // A page that was made since the last checkpoint has its predecessor's block there. It is
+        // in memory, because a page that has left it since is away.
+        let clean = self.clean_epoch.load(Ordering::Acquire);
+        let is_new = |id: PageId| {
+            let page = self.cache.read(id, Touch::Scan);
+            page.is_some_and(|page| page.epoch > clean)
         };
-        retired.retain(|id| !is_new(id));
+        retired.retain(|(id, _)| !is_new(*id));
+        retired
+    }
+
+    /// Notes as away, where the last checkpoint has them, pages that are still those that were
+    /// found retired; returns their blocks.
+    fn keep_retired(&self, retired: &[(PageId, Retirement)]) -> HashSet<u32> {
         let mut kept: HashSet<u32> = HashSet::default();
-        let mut places = self.places.lock();
-        for id in retired {
-            let block = self.file.place(id);
-            if block.location != 0 && is_retired(&places, id) {
+        for part in retired.chunks(PLACES_PER_TURN) {
+            let mut places = self.places.lock();
+            for (id, retirement) in part {
+                let block = self.file.place(*id);
+                // The writer goes on meanwhile: it may have given the page back, and made and
+                // retired another under its id, which this block has not.
+                if block.location == 0 || places.kept_by_map(*id) != Some(*retirement) {
+                    continue;
+                }
                 kept.insert(block.location);
                 let away = Away {
                     block,
@@ -925,7 +988,7 @@ impl Pager {
                     history: None,
                     adopted: false,
                 };
-                places.away.insert(id, away);
+                places.away.insert(*id, away);
             }
         }
         kept
@@ -941,7 +1004,7 @@ impl Pager {
             return None;
         }
         let is_same = away.epoch <= epoch && away.history.is_none_or(|lsn| lsn <= released);
-        if away.adopted || !is_same || published.location == 0 || places.retired.contains(&id) {
+        if away.adopted || !is_same || published.location == 0 || places.retired.contains_key(&id) {
             return None;
         }
         places.away.remove(&id);

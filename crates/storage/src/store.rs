@@ -129,6 +129,8 @@ pub(crate) struct Writer {
     pub(crate) history: History,
     /// Nothing at or below this is taken back.
     pub(crate) released: Lsn,
+    /// Changes up to here leave no old versions ([`Store::settle`]).
+    pub(crate) settled: Lsn,
     /// Pages changed since the last checkpoint began.
     pub(crate) dirty: HashSet<PageId>,
     /// Pages that the next checkpoint must not have: given back since the last one began and not
@@ -150,6 +152,14 @@ pub(crate) struct Writer {
     pub(crate) notes: Option<Notes>,
     /// Bulk transactions whose old versions are to be let go of.
     pub(crate) ripe: VecDeque<TxnId>,
+}
+
+impl Writer {
+    /// Whether nobody needs what a change at `lsn` replaces. What a chunk of a large transaction
+    /// replaces is needed until that is decided on.
+    pub(crate) fn is_settled(&self, lsn: Lsn) -> bool {
+        lsn <= self.settled && self.notes.is_none()
+    }
 }
 
 /// All trees of one group; see the module's text.
@@ -214,6 +224,7 @@ impl Store {
             writer: Mutex::new(Writer {
                 history,
                 released: lsn,
+                settled: Lsn::ZERO,
                 dirty: HashSet::default(),
                 freed: HashSet::default(),
                 doomed: record.doomed.clone(),

@@ -809,14 +809,23 @@ impl World {
         assert_eq!(lsn, published, "{context}");
         let report = check(&*self.env.disk, "g1", OWNER, &mut |_, _, _| Ok(()));
         report.unwrap_or_else(|e| panic!("{context}: {e:?}"));
+        let above = self.model.applied.saturating_sub(lsn);
+        let settled = lsn + random.below(above as usize + 1) as u64;
+        let settled = if random.one_in(2) { settled } else { lsn };
+        self.store.settle(Lsn(settled));
         for (at, record) in self.model.records.range(lsn + 1..) {
             replay(&self.store, *at, record);
+            let is_old = self.store.old_versions() > 0 && *at <= settled;
+            assert!(
+                !is_old,
+                "{context}: old versions at {at}, settled {settled}"
+            );
         }
         if self.store.applied().0 < self.model.applied {
             self.store.advance(Lsn(self.model.applied)).unwrap();
         }
         // What was released at the checkpoint or above is there again, what lies below is not.
-        self.model.released = self.model.released.max(lsn);
+        self.model.released = self.model.released.max(settled);
         compare_all(&self.store, &self.model, context);
     }
 }

@@ -1,4 +1,5 @@
-//! Checkpoints: when one is made, and what of the log is let go of afterwards.
+//! Checkpoints: when one is made, and what of the log is let go of afterwards. The same task gives
+//! back what space transactions have taken on disk and no longer need.
 //!
 //! A checkpoint is begun in an instant under the latch, at the LSN C that is applied then; written
 //! at leisure; and published once C is committed. If C is taken back meanwhile, the store discards
@@ -44,6 +45,9 @@ impl Group {
         let mut last_at = self.env.now();
         while !self.is_over() {
             sleep(&*self.env, LOOK_EVERY).await;
+            if let Err(error) = self.scratch.trim() {
+                self.fail(&mut self.lock(), &error);
+            }
             if !self.is_due(last_at) {
                 continue;
             }
@@ -74,7 +78,9 @@ impl Group {
             return true;
         }
         let grown = self.log.bytes_after(since) >= settings.checkpoint_log_bytes;
-        grown || self.env.now().since(last_at) >= settings.checkpoint_interval
+        grown
+            || self.env.now().since(last_at) >= settings.checkpoint_interval
+            || store.outgrows(settings.checkpoint_percent)
     }
 
     /// Waits for a checkpoint of all that is visible now.

@@ -30,6 +30,7 @@ use raft::{Consensus, Entry, EntryKind, HardState, LogView, Ready, Role, Snapsho
 use storage::log::{Log, LogEntry};
 use storage::Store;
 
+use super::ahead::Prepared;
 use super::handover::Preference;
 use super::latch::After;
 use super::meta::{Beginning, Kept};
@@ -41,7 +42,6 @@ use super::standbys::Named;
 use super::Group;
 use crate::apply::{self, apply};
 use crate::gate::Satisfied;
-use crate::record::Record;
 
 /// Entries that one turn applies; the rest follows in further turns, so that nobody waits long for
 /// the latch. A leader applies all at once.
@@ -613,17 +613,27 @@ pub(super) fn apply_to(
     registry: &crate::registry::Registry,
     entry: &Entry,
 ) -> Result<Option<Timestamp>> {
+    let prepared = Prepared::of(entry.position(), entry.kind, &entry.data)?;
+    apply_prepared(store, registry, &prepared)
+}
+
+/// As [`apply_to`], of an entry that was taken apart.
+pub(super) fn apply_prepared(
+    store: &Store,
+    registry: &crate::registry::Registry,
+    entry: &Prepared,
+) -> Result<Option<Timestamp>> {
+    let lsn = entry.position.lsn;
     if entry.kind == EntryKind::Empty {
-        let derived = apply::derive_new_term(store, registry, entry.position())?;
-        apply(store, registry, entry.lsn, derived)?;
+        let derived = apply::derive_new_term(store, registry, entry.position)?;
+        apply(store, registry, lsn, derived)?;
         return Ok(None);
     }
-    if entry.kind != EntryKind::Normal {
-        store.advance(entry.lsn)?;
+    let Some(record) = &entry.record else {
+        store.advance(lsn)?;
         return Ok(None);
-    }
-    let record = Record::decode(&entry.data)?;
+    };
     let derived = apply::derive_body(store, registry, &record.body)?;
-    apply(store, registry, entry.lsn, derived)?;
+    apply(store, registry, lsn, derived)?;
     Ok(Some(record.timestamp))
 }

@@ -51,6 +51,11 @@ fn rows(record: &Record) -> &[RowChange] {
     }
 }
 
+/// The keys that a record changes itself.
+pub(super) fn keys_of(record: &Record) -> impl Iterator<Item = (TreeId, &[u8])> {
+    keys(rows(record))
+}
+
 impl Group {
     /// Whether a commit must wait before it may append so many bytes.
     pub(super) fn must_wait(&self, durability: Durability, bytes: usize) -> bool {

@@ -1,7 +1,8 @@
 //! Opening a group: the checkpoint at C, then the log from C+1 on, applied once each.
 //!
 //! Everything in the log is applied, whether it is known to be committed or not, as it was when it
-//! was appended; what another leader replaces is taken back later.
+//! was appended; what another leader replaces is taken back later. What is known to be committed
+//! leaves no old versions.
 //!
 //! A checkpoint above the end of the log, or one whose entry there is of another term, was fetched
 //! from a leader, and the node stopped before the consensus heard of it. It holds nothing but
@@ -17,7 +18,8 @@ use raft::{Config, Consensus, Membership, Recovered, SnapshotMeta, StandbyNames}
 use storage::log::{Log, LogOptions};
 use storage::{Owner, Scratch, Store, StoreOptions};
 
-use super::core::{apply_to, to_raft, Core, LogReader};
+use super::ahead::Ahead;
+use super::core::{apply_prepared, Core, LogReader};
 use super::meta::{Kept, Meta};
 use super::progress::Progress;
 use super::{Group, Shared};
@@ -26,9 +28,6 @@ use crate::config::{GroupConfig, Observer, Transport};
 use crate::directory::Directory;
 use crate::gate::Gate;
 use crate::registry::Registry;
-
-/// Bytes of the log that are read at one time.
-const REPLAY_BYTES: usize = 4 << 20;
 
 impl GroupConfig {
     /// The members as this node was told of them.
@@ -137,7 +136,7 @@ impl Group {
         let found = find(&env, &config).await?;
         let directory = Directory::of(found.membership(), &config.members)?;
         let registry = Registry::default();
-        let (applied, timestamp) = replay(&*env, &found, &registry)?;
+        let (applied, timestamp) = replay(&*env, &found, &registry).await?;
         let message = format!(
             "group {} opened at {}, checkpoint {}",
             config.group, applied.lsn, found.meta.position.lsn
@@ -289,33 +288,34 @@ pub async fn replay_for_check(
     registry: &Registry,
 ) -> Result<(Arc<Store>, Position)> {
     let found = find(env, config).await?;
-    let (last, _) = replay(&**env, &found, registry)?;
+    let (last, _) = replay(&**env, &found, registry).await?;
     Ok((found.store, last))
 }
 
 /// Applies the log above the checkpoint, and tells how far it has come if that takes long.
-fn replay(env: &dyn Env, found: &Found, registry: &Registry) -> Result<(Position, Timestamp)> {
+async fn replay(
+    env: &dyn Env,
+    found: &Found,
+    registry: &Registry,
+) -> Result<(Position, Timestamp)> {
     let (mut applied, mut timestamp) = (found.meta.position, found.meta.timestamp);
     load_registry(&found.store, registry, applied.lsn)?;
     load_configuration(&found.store, registry, applied.lsn)?;
     registry.builds().load(&found.store)?;
     let end = found.log.last().lsn.next();
+    found.store.settle(found.kept.state.commit.min(end.prev()));
     let mut progress = Progress::new(env.now(), found.log.bytes_after(applied.lsn));
+    let range = (applied.lsn.next(), end);
+    let ahead = Ahead::begin(env, &found.log, &found.store, range);
     while applied.lsn.next() < end {
         let told = progress.tell(env.now(), found.log.bytes_after(applied.lsn));
         if let Some(message) = told {
             env.log(Severity::Info, &message);
         }
-        let entries = found.log.entries(applied.lsn.next(), end, REPLAY_BYTES)?;
-        if entries.is_empty() {
-            let message = format!("the log has no entry {}", applied.lsn.next());
-            return Err(Error::corrupted(message));
-        }
-        for entry in entries {
-            let entry = to_raft(entry)?;
-            let at = apply_to(&found.store, registry, &entry)?;
+        for entry in ahead.next().await? {
+            let at = apply_prepared(&found.store, registry, &entry)?;
             timestamp = timestamp.max(at.unwrap_or(timestamp));
-            applied = entry.position();
+            applied = entry.position;
         }
     }
     Ok((applied, timestamp))

@@ -32,6 +32,7 @@
 //! Old segments are removed, not used again. Entries have no compression.
 
 mod frame;
+mod index;
 mod recovery;
 mod segment;
 mod state;
@@ -48,8 +49,9 @@ use base::{Error, ErrorClass, Lsn, Position, Result, SqlState, Term};
 
 use crate::Owner;
 use frame::{FilePosition, Frame, FrameKind, Start, PAYLOAD_MAX};
+use index::Place;
 use segment::{Segment, SEGMENT_HEADER};
-use state::{Place, State};
+use state::State;
 
 /// One entry of a group's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +75,9 @@ impl LogEntry {
         }
     }
 }
+
+/// Bytes of entries that are read at once.
+const READ_BYTES_MAX: u64 = 4 << 20;
 
 /// How a log is kept.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +183,7 @@ impl Log {
         let disk = env.disk();
         disk.create_dir(dir)
             .map_err(|e| Error::io(format_args!("create \"{dir}\""), e))?;
-        let scan = recovery::scan(&*disk, dir, options.owner)?;
+        let mut scan = recovery::scan(&*disk, dir, options.owner)?;
         for path in &scan.unfinished {
             let _ = disk.remove(path);
         }
@@ -197,7 +202,7 @@ impl Log {
         )
         .await?;
         remove_stale(&*disk, dir, &scan)?;
-        let state = rewritten.state(&scan, sequence);
+        let state = rewritten.state(&mut scan, sequence);
         let recovered = LogRecovered {
             hard_state: rewritten.hard_state.clone(),
             base: state.base,
@@ -392,8 +397,11 @@ impl Log {
     pub fn entries(&self, low: Lsn, high: Lsn, bytes_max: usize) -> Result<Vec<LogEntry>> {
         let (places, mut recent) = self.state.lock().entries(low, high, bytes_max);
         let mut entries = Vec::with_capacity(places.len() + recent.len());
-        for place in places {
-            entries.push(self.read(&place)?);
+        let mut rest = &places[..];
+        while !rest.is_empty() {
+            let count = together(rest);
+            self.read(&rest[..count], &mut entries)?;
+            rest = &rest[count..];
         }
         entries.append(&mut recent);
         Ok(entries)
@@ -604,29 +612,55 @@ impl Log {
         Ok(())
     }
 
-    fn read(&self, place: &Place) -> Result<LogEntry> {
-        let sequence = place.at.sequence;
+    /// Reads entries that lie [together].
+    fn read(&self, places: &[Place], out: &mut Vec<LogEntry>) -> Result<()> {
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return Ok(());
+        };
+        let (sequence, start) = (first.at.sequence, first.at.offset);
         let segment = self.segments.read().get(&sequence).cloned();
         let segment =
             segment.ok_or_else(|| Error::internal(format!("log segment {sequence} is gone")))?;
-        let mut bytes = vec![0; frame::frame_len(place.bytes as usize)];
+        let mut bytes = vec![0; (end_of(last) - start) as usize];
         segment
             .file
-            .read_at(&mut bytes, place.at.offset)
+            .read_at(&mut bytes, start)
             .map_err(|e| Error::io(format_args!("read log segment {sequence}"), e))?;
-        match frame::parse_frame(&bytes) {
-            Some((frame, payload)) if frame.serial == place.serial => Ok(LogEntry {
-                term: frame.position.term,
-                lsn: frame.position.lsn,
-                kind: frame.user_kind,
-                data: payload.to_vec(),
-            }),
-            _ => Err(Error::corrupted(format!(
-                "log segment {sequence} is damaged at offset {}",
-                place.at.offset
-            ))),
+        for place in places {
+            let at = (place.at.offset - start) as usize;
+            match frame::parse_frame(&bytes[at..]) {
+                Some((frame, payload)) if frame.serial == place.serial => out.push(LogEntry {
+                    term: frame.position.term,
+                    lsn: frame.position.lsn,
+                    kind: frame.user_kind,
+                    data: payload.to_vec(),
+                }),
+                _ => {
+                    return Err(Error::corrupted(format!(
+                        "log segment {sequence} is damaged at offset {}",
+                        place.at.offset
+                    )))
+                }
+            }
         }
+        Ok(())
     }
+}
+
+/// Where the frame of an entry ends.
+fn end_of(place: &Place) -> u64 {
+    place.at.offset + frame::frame_len(place.bytes as usize) as u64
+}
+
+/// How many entries at the front lie in one segment, so near to one another that they are read at
+/// once.
+fn together(places: &[Place]) -> usize {
+    let first = &places[0];
+    let is_near = |place: &&Place| {
+        place.at.sequence == first.at.sequence
+            && end_of(place).saturating_sub(first.at.offset) <= READ_BYTES_MAX
+    };
+    places.iter().take_while(is_near).count().max(1)
 }
 
 impl Writer {
@@ -765,11 +799,12 @@ impl Drop for Attempt<'_> {
 /// # Errors
 /// XX001 when something that was durable is damaged; 55000 when the log is another's.
 pub fn check(disk: &dyn base::env::Disk, dir: &str, owner: Owner) -> Result<LogReport> {
-    let scan = recovery::scan(disk, dir, owner)?;
-    let state = state::rewrite(&scan)?.state(&scan, scan.next_sequence);
+    let mut scan = recovery::scan(disk, dir, owner)?;
+    let sequence = scan.next_sequence;
+    let state = state::rewrite(&scan)?.state(&mut scan, sequence);
     Ok(LogReport {
         segments: scan.chain.len(),
-        frames: scan.frames.len(),
+        frames: scan.count,
         base: state.base,
         last: state.last(),
     })

@@ -21,6 +21,7 @@ use super::frame::{
     FrameKind, ALIGN, HEADER, MARK_PAYLOAD,
 };
 use super::segment::{self, Header, Segment, SEGMENT_HEADER};
+use super::state::Below;
 use crate::Owner;
 
 /// A frame and where it is.
@@ -34,19 +35,36 @@ pub(crate) struct Placed {
 
 /// What the files of a log say.
 #[derive(Debug)]
-pub(crate) struct Scan {
+pub(super) struct Scan {
     /// The segments that count, in order.
     pub(crate) chain: Vec<Segment>,
     /// Sequence numbers of those that do not.
     pub(crate) stale: Vec<u64>,
     /// Files that never became segments.
     pub(crate) unfinished: Vec<String>,
-    /// Every frame that counts, in order.
-    pub(crate) frames: Vec<Placed>,
+    /// What the frames say that are known to be durable …
+    pub(super) below: Below,
+    /// … and those above, in order, as far as they count.
+    pub(super) frames: Vec<Placed>,
+    /// How many frames count.
+    pub(crate) count: usize,
+    /// The serial of the next frame.
+    serial: Option<u64>,
     /// Up to here everything is known to be durable.
     pub(crate) durable: FilePosition,
     /// No segment has this sequence number or a higher one.
     pub(crate) next_sequence: u64,
+}
+
+impl Scan {
+    /// Frames that are known to be durable by now take no more memory than what they say.
+    fn fold(&mut self) {
+        let durable = self.durable;
+        let count = self.frames.partition_point(|placed| placed.at < durable);
+        self.frames
+            .drain(..count)
+            .for_each(|placed| self.below.add(placed));
+    }
 }
 
 /// One segment, and what its first bytes say.
@@ -66,7 +84,7 @@ impl Loaded {
 ///
 /// # Errors
 /// XX001 when something that was durable is not sound; 55000 when it is another's log.
-pub(crate) fn scan(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Scan> {
+pub(super) fn scan(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Scan> {
     let (sequences, unfinished) = segment::list(disk, dir)?;
     let next_sequence = sequences.last().map_or(1, |last| last + 1);
     let mut loaded = Vec::with_capacity(sequences.len());
@@ -77,7 +95,10 @@ pub(crate) fn scan(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Scan> {
         chain: Vec::new(),
         stale: Vec::new(),
         unfinished,
+        below: Below::default(),
         frames: Vec::new(),
+        count: 0,
+        serial: None,
         durable: FilePosition::default(),
         next_sequence,
     };
@@ -120,6 +141,7 @@ fn follow(loaded: &[Loaded], scan: &mut Scan) -> Result<Vec<bool>> {
                 offset: after_start,
             });
         }
+        scan.fold();
         if bound == Some(offset) {
             at = next;
             continue;
@@ -194,21 +216,18 @@ fn read_frames(loaded: &Loaded, bound: Option<u64>, scan: &mut Scan) -> Result<u
     let mut offset = SEGMENT_HEADER as usize;
     let bound = bound.unwrap_or(u64::MAX);
     let bytes = loaded.read(0, loaded.segment.bytes)?;
-    let mut serial = scan
-        .frames
-        .last()
-        .map(|last| last.frame.serial + u64::from(last.frame.kind.takes_serial()));
     while (offset as u64) < bound {
         let Some((frame, payload)) = bytes.get(offset..).and_then(parse_frame) else {
             break;
         };
-        if serial.is_some_and(|serial| serial != frame.serial) {
+        if scan.serial.is_some_and(|serial| serial != frame.serial) {
             break;
         }
         if let Some(durable) = parse_durable(frame, payload)? {
             scan.durable = scan.durable.max(durable);
         }
-        serial = Some(frame.serial + u64::from(frame.kind.takes_serial()));
+        scan.serial = Some(frame.serial + u64::from(frame.kind.takes_serial()));
+        scan.count += 1;
         scan.frames.push(Placed {
             frame,
             at: FilePosition {

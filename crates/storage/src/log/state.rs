@@ -6,25 +6,13 @@ use std::collections::VecDeque;
 use base::{Error, Lsn, Position, Result, Term};
 
 use super::frame::{self, frame_len, put_frame, FilePosition, Frame, FrameKind, Start};
+use super::index::{Index, Place};
 use super::recovery::{Placed, Scan};
 use super::segment::SEGMENT_HEADER;
 use super::LogEntry;
 
 /// The memory of a written batch is used again up to this size.
 const BATCH_BYTES_KEPT: usize = 1 << 20;
-
-/// Where an entry is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) term: Term,
-    pub(super) serial: u64,
-    /// Sequence 0 while it is not written.
-    pub(super) at: FilePosition,
-    /// Bytes of the entry.
-    pub(super) bytes: u32,
-    /// Bytes of all entries up to this one, from some origin.
-    total: u64,
-}
 
 /// Frames, and where each ends in the bytes.
 #[derive(Debug, Default)]
@@ -38,7 +26,7 @@ pub(super) struct Batch {
 pub(super) struct State {
     pub(super) base: Position,
     /// The entries above `base`, without holes.
-    index: VecDeque<Place>,
+    index: Index,
     /// The newest entries: a suffix of the index.
     recent: VecDeque<LogEntry>,
     recent_bytes: usize,
@@ -56,7 +44,7 @@ impl State {
     fn new(base: Position, next_serial: u64) -> State {
         State {
             base,
-            index: VecDeque::new(),
+            index: Index::default(),
             recent: VecDeque::new(),
             recent_bytes: 0,
             pending: Batch::default(),
@@ -85,7 +73,8 @@ impl State {
         if lsn == self.base.lsn {
             return Some(self.base.term);
         }
-        self.slot(lsn).map(|slot| self.index[slot].term)
+        let place = self.slot(lsn).and_then(|slot| self.index.get(slot));
+        place.map(|place| place.term)
     }
 
     fn push_frame(&mut self, kind: FrameKind, user_kind: u8, position: Position, payload: &[u8]) {
@@ -104,7 +93,7 @@ impl State {
 
     fn push_place(&mut self, term: Term, serial: u64, at: FilePosition, bytes: u32) {
         let total = self.index.back().map_or(0, |place| place.total) + u64::from(bytes);
-        self.index.push_back(Place {
+        self.index.push(Place {
             term,
             serial,
             at,
@@ -141,7 +130,7 @@ impl State {
 
     /// Forgets what is above `after`.
     fn truncate(&mut self, after: Position) {
-        while self.last().lsn > after.lsn && !self.index.is_empty() {
+        while self.last().lsn > after.lsn && self.index.len() > 0 {
             self.index.pop_back();
             if let Some(entry) = self.recent.pop_back() {
                 self.recent_bytes -= entry.data.len();
@@ -182,17 +171,13 @@ impl State {
         for ((frame, _), at) in batch.frames.iter().zip(places) {
             if frame.kind == FrameKind::Entry {
                 if let Some(slot) = self.slot(frame.position.lsn) {
-                    let place = &mut self.index[slot];
-                    if place.serial == frame.serial {
-                        place.at = *at;
-                    }
+                    self.index.note_written(slot, frame.serial, *at);
                 }
             }
         }
         self.written = self.last_written();
         while self.recent_bytes > cache_bytes {
-            let slot = self.index.len() - self.recent.len();
-            if self.index[slot].at.sequence == 0 {
+            if self.index.len() - self.recent.len() >= self.index.written() {
                 break;
             }
             let Some(entry) = self.recent.pop_front() else {
@@ -210,12 +195,7 @@ impl State {
 
     /// The last entry with every entry up to it written.
     fn last_written(&self) -> Position {
-        let count = self
-            .index
-            .iter()
-            .rposition(|place| place.at.sequence != 0)
-            .map_or(0, |slot| slot + 1);
-        let lsn = Lsn(self.base.lsn.0 + count as u64);
+        let lsn = Lsn(self.base.lsn.0 + self.index.written() as u64);
         Position {
             term: self.term(lsn).unwrap_or_default(),
             lsn,
@@ -246,8 +226,7 @@ impl State {
         };
         let in_files = self.index.len() - self.recent.len();
         let mut bytes = 0;
-        for slot in first..self.index.len() {
-            let place = &self.index[slot];
+        for (slot, place) in (first..).zip(self.index.from(first)) {
             bytes += place.bytes as usize;
             let lsn = self.base.lsn.0 + 1 + slot as u64;
             if lsn >= high.0 || (slot > first && bytes > bytes_max) {
@@ -255,7 +234,7 @@ impl State {
             }
             match slot.checked_sub(in_files) {
                 Some(recent) => entries.push(self.recent[recent].clone()),
-                None => places.push(*place),
+                None => places.push(place),
             }
         }
         (places, entries)
@@ -268,7 +247,7 @@ impl State {
             .map_or(0, |place| place.total - u64::from(place.bytes));
         let end = self.index.back().map_or(0, |place| place.total);
         let from = match self.slot(lsn) {
-            Some(slot) => self.index[slot].total,
+            Some(slot) => self.index.get(slot).map_or(end, |place| place.total),
             None if lsn <= self.base.lsn => before_first,
             None => end,
         };
@@ -277,18 +256,15 @@ impl State {
 
     /// Forgets the entries in the oldest segment, if none of them is above `up_to`.
     pub(super) fn drop_segment(&mut self, sequence: u64, up_to: Lsn) -> bool {
-        let in_segment = |place: &Place| place.at.sequence != 0 && place.at.sequence <= sequence;
-        let count = self.index.partition_point(in_segment);
-        if self.base.lsn.0 + count as u64 > up_to.0 && count > 0 {
+        let count = self.index.count_up_to(sequence);
+        let lsn = Lsn(self.base.lsn.0 + count as u64);
+        if lsn > up_to && count > 0 {
             return false;
         }
-        if count > 0 {
-            self.base = Position {
-                term: self.index[count - 1].term,
-                lsn: Lsn(self.base.lsn.0 + count as u64),
-            };
+        if let Some(term) = self.term(lsn) {
+            self.base = Position { term, lsn };
         }
-        self.index.drain(..count);
+        self.index.drop_up_to(sequence);
         while self.recent.len() > self.index.len() {
             if let Some(entry) = self.recent.pop_front() {
                 self.recent_bytes -= entry.data.len();
@@ -299,6 +275,10 @@ impl State {
 
     /// Does again what a frame found on disk says.
     fn replay(&mut self, frame: Frame, at: FilePosition, len: u32) {
+        if !frame.kind.takes_serial() {
+            return;
+        }
+        self.next_serial = frame.serial + 1;
         match frame.kind {
             FrameKind::Entry => self.push_place(frame.position.term, frame.serial, at, len),
             FrameKind::Truncate => self.truncate(frame.position),
@@ -321,44 +301,62 @@ pub(super) struct Rewrite {
     pub(super) hard_state: Vec<u8>,
     /// The frames, as they are on disk.
     tail: Vec<u8>,
-    /// How many frames of the scan lie below.
-    kept: usize,
+}
+
+/// What the frames say that lie below what is known to be durable.
+#[derive(Debug, Default)]
+pub(super) struct Below {
+    /// Nothing, as long as there was no frame.
+    state: Option<State>,
+    /// The serial of the frame that follows.
+    serial: Option<u64>,
+    /// The last position.
+    last: Position,
+    /// The newest frame with a hard state.
+    hard_state: Option<Placed>,
+}
+
+impl Below {
+    /// Takes the next frame.
+    pub(super) fn add(&mut self, placed: Placed) {
+        let Placed { frame, at, len } = placed;
+        let begun = || State::new(frame.position, frame.serial);
+        let state = self.state.get_or_insert_with(begun);
+        state.replay(frame, at, len);
+        self.serial = Some(frame.serial + u64::from(frame.kind.takes_serial()));
+        if !matches!(frame.kind, FrameKind::HardState | FrameKind::Mark) {
+            self.last = frame.position;
+        }
+        if has_hard_state(&placed) {
+            self.hard_state = Some(placed);
+        }
+    }
+}
+
+fn has_hard_state(placed: &Placed) -> bool {
+    matches!(placed.frame.kind, FrameKind::HardState | FrameKind::Start)
 }
 
 /// Reads what must be written anew.
 pub(super) fn rewrite(scan: &Scan) -> Result<Rewrite> {
-    let kept = scan.frames.partition_point(|p| p.at < scan.durable);
-    let (below, above) = scan.frames.split_at(kept);
-    let last = below
-        .iter()
-        .rev()
-        .find(|p| !matches!(p.frame.kind, FrameKind::HardState | FrameKind::Mark))
-        .map_or(Position::default(), |p| p.frame.position);
+    let (below, above) = (&scan.below, &scan.frames);
     let mut tail = Vec::new();
     for placed in above.iter().filter(|p| p.frame.kind.takes_serial()) {
         tail.extend_from_slice(&read(scan, placed)?);
     }
-    let serial = match (above.first(), below.last()) {
-        (Some(first), _) => first.frame.serial,
-        (None, Some(last)) => last.frame.serial + u64::from(last.frame.kind.takes_serial()),
-        (None, None) => 1,
-    };
+    let first = above.first().map(|first| first.frame.serial);
+    let newest = above.iter().rev().find(|placed| has_hard_state(placed));
     Ok(Rewrite {
         from: scan.durable,
-        serial,
-        last,
-        hard_state_before: hard_state(scan, below)?,
-        hard_state: hard_state(scan, &scan.frames)?,
+        serial: first.or(below.serial).unwrap_or(1),
+        last: below.last,
+        hard_state_before: hard_state(scan, below.hard_state.as_ref())?,
+        hard_state: hard_state(scan, newest.or(below.hard_state.as_ref()))?,
         tail,
-        kept,
     })
 }
 
-fn hard_state(scan: &Scan, frames: &[Placed]) -> Result<Vec<u8>> {
-    let newest = frames
-        .iter()
-        .rev()
-        .find(|p| matches!(p.frame.kind, FrameKind::HardState | FrameKind::Start));
+fn hard_state(scan: &Scan, newest: Option<&Placed>) -> Result<Vec<u8>> {
     let Some(placed) = newest else {
         return Ok(Vec::new());
     };
@@ -404,27 +402,18 @@ impl Rewrite {
     }
 
     /// The state of the log with the new segment, all of it written and durable.
-    pub(super) fn state(&self, scan: &Scan, sequence: u64) -> State {
-        let base = scan
-            .frames
-            .first()
-            .map_or(Position::default(), |first| first.frame.position);
-        let mut state = State::new(base, self.serial);
-        let mut moved = SEGMENT_HEADER + self.start_len() as u64;
-        for (index, placed) in scan.frames.iter().enumerate() {
-            if !placed.frame.kind.takes_serial() {
-                continue;
+    pub(super) fn state(&self, scan: &mut Scan, sequence: u64) -> State {
+        let first = scan.frames.first();
+        let base = first.map_or(Position::default(), |first| first.frame.position);
+        let below = scan.below.state.take();
+        let mut state = below.unwrap_or_else(|| State::new(base, self.serial));
+        let mut offset = SEGMENT_HEADER + self.start_len() as u64;
+        for placed in &scan.frames {
+            if placed.frame.kind.takes_serial() {
+                let at = FilePosition { sequence, offset };
+                offset += frame_len(placed.len as usize) as u64;
+                state.replay(placed.frame, at, placed.len);
             }
-            let mut at = placed.at;
-            if index >= self.kept {
-                at = FilePosition {
-                    sequence,
-                    offset: moved,
-                };
-                moved += frame_len(placed.len as usize) as u64;
-            }
-            state.replay(placed.frame, at, placed.len);
-            state.next_serial = placed.frame.serial + 1;
         }
         state.next_serial = state.next_serial.max(self.serial);
         let last = state.last();
