@@ -29,6 +29,7 @@ build: deps-build
 performance: deps build
 	"$(CARGO_TARGET_DIR)/release/quorate" lab run all --out "$(CARGO_TARGET_DIR)/lab"
 	"$(CARGO_TARGET_DIR)/release/quorate" lab document "$(CARGO_TARGET_DIR)/lab/report.json" docs/PERFORMANCE.md
+	cargo bench --locked -p quorate --features rivals -- --rows 5000000 --seconds 10 --document "$(CURDIR)/docs/PERFORMANCE.md"
 
 test: deps
 	cargo test --workspace --locked
@@ -46,6 +47,7 @@ soak: build
 	cargo build --release --locked -p quorate --features planted-bugs --target-dir "$(CARGO_TARGET_DIR)/planted"
 	QUORATE_LOSSES=100,30,30 QUORATE_LOSSES_DOCUMENT="$(CURDIR)/docs/TESTING.md" QUORATE_COMMIT="$$(git rev-parse --short=10 HEAD)" \
 		cargo test --release --locked -p quorate --test all -- losses:: --nocapture
+	QUORATE_KILLS=50 cargo test --release --locked -p quorate --test all -- kill:: --nocapture
 	@scripts/soak.sh
 
 lint: deps-build

@@ -1,25 +1,25 @@
 //! The engine alone beside fjall and LMDB: no SQL, no replication, nothing synced.
 //!
 //! ```text
-//! cargo bench -p quorate --features rivals -- --rows 5000000 --seconds 10
+//! cargo bench -p quorate --features rivals -- --rows 5000000 --seconds 10 --document PAGE.md
 //! ```
 //!
 //! Keys are eight bytes in random order, rows a hundred bytes. All three write in transactions of
 //! `--batch` rows; none of them syncs, as Quorate's trees have the group's log for that, and each
 //! may keep `--cache` MB in memory (LMDB: the operating system's cache). Quorate keeps the versions
-//! of the last hundred records as for snapshots, and one thread writes, as ever.
+//! of the last hundred records as for snapshots, and one transaction at a time writes, as ever: two
+//! threads take turns. With `--document` the table is put between the page's marks for it.
 //!
 //! | column | what |
 //! |---|---|
 //! | load | rows a second, in random order |
 //! | get | reads of random keys, with one thread and with two |
-//! | put | new rows for random keys that are there |
-//! | scan | rows a second, over all of them |
+//! | put | new rows for random keys that are there, likewise |
+//! | scan | rows a second, over all of them, likewise |
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,7 @@ struct Options {
     seconds: f64,
     cache: u64,
     batch: u64,
+    document: Option<PathBuf>,
 }
 
 impl Options {
@@ -72,6 +73,7 @@ impl Options {
             seconds: 1.0,
             cache: 1_024,
             batch: 10,
+            document: None,
         };
         let mut args = std::env::args().skip(1);
         while let Some(name) = args.next() {
@@ -79,6 +81,10 @@ impl Options {
                 continue;
             }
             let value = args.next().unwrap_or_default();
+            if name == "--document" {
+                options.document = Some(value.into());
+                continue;
+            }
             let number: f64 = value.parse().unwrap_or_else(|_| panic!("{name} {value}"));
             match name.as_str() {
                 "--rows" => options.rows = number as u64,
@@ -107,7 +113,8 @@ const T: TreeId = TreeId(20_000);
 
 struct Quorate {
     store: Arc<Store>,
-    lsn: AtomicU64,
+    /// Of the last record; whoever has it writes.
+    lsn: Mutex<u64>,
 }
 
 impl Quorate {
@@ -133,7 +140,7 @@ impl Quorate {
         let store = opened.expect("an answer").expect("a store");
         store.create_tree(Lsn(1), T).expect("a tree");
         store.advance(Lsn(1)).expect("a record");
-        let lsn = AtomicU64::new(1);
+        let lsn = Mutex::new(1);
         Quorate { store, lsn }
     }
 }
@@ -146,8 +153,9 @@ impl Engine for Quorate {
             let row = Some(&row[..]);
             changes.push(Change { tree: T, key, row });
         }
-        let lsn = self.lsn.fetch_add(1, Ordering::Relaxed) + 1;
-        self.store.apply(Lsn(lsn), &changes).expect("a record");
+        let mut lsn = self.lsn.lock().expect("nobody has failed");
+        *lsn += 1;
+        self.store.apply(Lsn(*lsn), &changes).expect("a record");
         let horizon = Lsn(lsn.saturating_sub(RECORDS_KEPT));
         let limit = 2 * numbers.len();
         self.store
@@ -298,9 +306,9 @@ fn gets(engine: &dyn Engine, options: &Options, threads: u64) -> f64 {
     })
 }
 
-fn puts(engine: &dyn Engine, options: &Options) -> f64 {
-    rate(1, options.seconds, |_, end| {
-        let (mut random, mut count) = (Random(3), 0);
+fn puts(engine: &dyn Engine, options: &Options, threads: u64) -> f64 {
+    rate(threads, options.seconds, |thread, end| {
+        let (mut random, mut count) = (Random(3 + thread), 0);
         while Instant::now() < end {
             let numbers = (0..options.batch).map(|_| random.below(options.rows));
             let mut numbers: Vec<u64> = numbers.collect();
@@ -313,37 +321,89 @@ fn puts(engine: &dyn Engine, options: &Options) -> f64 {
     })
 }
 
-fn measure(name: &str, engine: &dyn Engine, options: &Options) {
+fn scans(engine: &dyn Engine, options: &Options, threads: u64) -> f64 {
+    rate(threads, 0.0, |_, _| {
+        assert_eq!(engine.scan(), options.rows);
+        options.rows
+    })
+}
+
+/// What is measured, in order.
+const COLUMNS: [&str; 7] = ["load", "get", "get, 2", "put", "put, 2", "scan", "scan, 2"];
+
+/// An engine's figures, a second.
+type Figures = (&'static str, [f64; COLUMNS.len()]);
+
+fn measure(name: &'static str, engine: &dyn Engine, options: &Options) -> Figures {
     let begun = Instant::now();
     let numbers: Vec<u64> = (0..options.rows).collect();
     numbers
         .chunks(options.batch as usize)
         .for_each(|numbers| engine.put(numbers));
     let load = options.rows as f64 / begun.elapsed().as_secs_f64();
-    let get = [1, 2].map(|threads| gets(engine, options, threads));
-    let put = puts(engine, options);
-    let begun = Instant::now();
-    assert_eq!(engine.scan(), options.rows, "{name}");
-    let scan = options.rows as f64 / begun.elapsed().as_secs_f64();
-    let [one, two] = get;
-    println!("{name:8} {load:>10.0} {one:>10.0} {two:>10.0} {put:>10.0} {scan:>10.0}");
+    let [get, gets_2] = [1, 2].map(|threads| gets(engine, options, threads));
+    let [put, puts_2] = [1, 2].map(|threads| puts(engine, options, threads));
+    let [scan, scans_2] = [1, 2].map(|threads| scans(engine, options, threads));
+    let figures = [load, get, gets_2, put, puts_2, scan, scans_2];
+    let shown = figures.map(|figure| format!("{figure:>10.0}"));
+    println!("{name:8} {}", shown.join(" "));
+    (name, figures)
+}
+
+/// The table as a page has it, in thousands a second.
+fn table(all: &[Figures], options: &Options) -> String {
+    let mut lines = vec![
+        format!("| thousands a second | {} |", COLUMNS.join(" | ")),
+        format!("|---|{}", "---:|".repeat(COLUMNS.len())),
+    ];
+    for (name, figures) in all {
+        let shown = figures.map(|figure| format!("{:.0}", figure / 1e3));
+        lines.push(format!("| {name} | {} |", shown.join(" | ")));
+    }
+    let rows = options.rows as f64 / 1e6;
+    let (batch, cache) = (options.batch, options.cache);
+    format!(
+        "{rows} million rows of {ROW_BYTES} bytes, transactions of {batch}, {cache} MB of cache. \
+         \"get, 2\" is with two threads.\n\n{}",
+        lines.join("\n")
+    )
+}
+
+/// Puts a section between the marks for it.
+fn record(page: &Path, section: &str) {
+    const MARKS: [&str; 2] = ["<!-- engine -->", "<!-- /engine -->"];
+    let text = std::fs::read_to_string(page).expect("the page");
+    let [start, end] = MARKS.map(|mark| text.find(mark).expect("a mark"));
+    let start = start + MARKS[0].len();
+    let text = format!("{}\n{section}\n{}", &text[..start], &text[end..]);
+    std::fs::write(page, text).expect("the page is written");
 }
 
 fn main() {
     let options = Options::read();
+    let heads = COLUMNS.map(|head| format!("{head:>10}"));
     println!(
-        "{} rows, transactions of {}, {} MB of cache; all a second\n{:8} {:>10} {:>10} {:>10} {:>10} {:>10}",
-        options.rows, options.batch, options.cache, "", "load", "get", "get, 2", "put", "scan"
+        "{} rows, transactions of {}, {} MB of cache; all a second\n{:8} {}",
+        options.rows,
+        options.batch,
+        options.cache,
+        "",
+        heads.join(" ")
     );
     let dir = || tempfile::tempdir().expect("a directory");
+    let mut all = Vec::new();
     let here = dir();
-    measure(
-        "quorate",
-        &Quorate::open(here.path(), options.cache),
-        &options,
-    );
+    let quorate = Quorate::open(here.path(), options.cache);
+    all.push(measure("quorate", &quorate, &options));
+    drop((quorate, here));
     let here = dir();
-    measure("lmdb", &Lmdb::open(here.path()), &options);
+    let lmdb = Lmdb::open(here.path());
+    all.push(measure("lmdb", &lmdb, &options));
+    drop((lmdb, here));
     let here = dir();
-    measure("fjall", &Fjall::open(here.path(), options.cache), &options);
+    let fjall = Fjall::open(here.path(), options.cache);
+    all.push(measure("fjall", &fjall, &options));
+    if let Some(page) = &options.document {
+        record(page, &table(&all, &options));
+    }
 }

@@ -5,7 +5,7 @@
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use lab::host::Endpoint;
+use lab::host::{wait_for, Endpoint, PATIENCE};
 use lab::quorate::Cluster;
 
 use crate::kill::{open_directory, program};
@@ -46,7 +46,8 @@ fn load_beside_small_commits(nodes: usize) {
     let dir = open_directory();
     let settings = ["quorate.txn_mem=2MB"];
     let cluster = Cluster::start(program(), dir.path(), nodes, &settings).expect("a cluster");
-    let leader = &cluster.nodes()[cluster.leader().expect("a leader")];
+    let number = cluster.leader().expect("a leader");
+    let leader = &cluster.nodes()[number];
     psql(leader, "create table small (id serial primary key)");
     let script = source::root().join("tests/scripts/b_setup.sql");
     let mut load = in_background(leader, |command| {
@@ -67,6 +68,11 @@ fn load_beside_small_commits(nodes: usize) {
         psql(leader, "select count(*) from small"),
         count.to_string()
     );
+    // The disk that the transactions have taken for themselves is given back.
+    let path = format!("n{}/group1/writes.scratch", number + 1);
+    let scratch = cluster.data().join(path);
+    let trimmed = || std::fs::metadata(&scratch).is_ok_and(|file| file.len() == 0);
+    wait_for("an empty scratch file", PATIENCE, trimmed).expect("it is trimmed");
     // What is rolled back is gone at once, and what it had locked is free.
     let sql = "begin; update test1 set info = 'x'; rollback; \
                update test1 set info = 'y' where id = 7; \

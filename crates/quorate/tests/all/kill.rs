@@ -1,10 +1,13 @@
-//! Real processes, really killed: nothing acknowledged is missing, nothing is there twice.
+//! Real processes, really killed: nothing acknowledged is missing, nothing is there twice, and what
+//! they leave on disk is sound.
+//!
+//! `QUORATE_KILLS=50` says how often; `make soak` does.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lab::host::{signal, wait_for, Endpoint, Process, PATIENCE};
+use lab::host::{run, signal, wait_for, Endpoint, Process, PATIENCE};
 use lab::quorate::Cluster;
 
 use crate::writers::{connect, create_table, Writers};
@@ -26,8 +29,11 @@ pub fn open_directory() -> tempfile::TempDir {
 /// Writes go on within this after the leader is gone.
 const FAILOVER_MAX: Duration = Duration::from_secs(3);
 
-/// How often the leader is killed.
-const KILLS: usize = 20;
+/// How often to kill, if nobody says otherwise in `QUORATE_KILLS`.
+fn kills(usually: usize) -> usize {
+    let told = std::env::var("QUORATE_KILLS");
+    told.map_or(usually, |told| told.parse().expect("a number of kills"))
+}
 
 /// A cluster whose killed nodes can be brought back.
 pub struct Patient {
@@ -38,8 +44,12 @@ pub struct Patient {
 
 impl Patient {
     pub fn new(nodes: usize) -> Patient {
+        Patient::with_settings(nodes, &[])
+    }
+
+    pub fn with_settings(nodes: usize, settings: &[&str]) -> Patient {
         let dir = tempfile::tempdir().expect("a directory");
-        let cluster = Cluster::start(program(), dir.path(), nodes, &[]).expect("a cluster");
+        let cluster = Cluster::start(program(), dir.path(), nodes, settings).expect("a cluster");
         Patient {
             cluster,
             restarted: (0..nodes).map(|_| None).collect(),
@@ -61,8 +71,18 @@ impl Patient {
         self.restarted[node] = None;
     }
 
+    /// `quorate check` of a node that does not run.
+    pub fn check(&self, node: usize) {
+        let data = self.data(node);
+        run(Command::new(program()).arg("check").arg(data)).expect("its disk is sound");
+    }
+
+    fn data(&self, node: usize) -> PathBuf {
+        self.cluster.data().join(format!("n{}", node + 1))
+    }
+
     pub fn start(&mut self, node: usize) {
-        let data = self.cluster.data().join(format!("n{}", node + 1));
+        let data = self.data(node);
         let log = self.dir.path().join(format!("restart{}.log", node + 1));
         let process = Process::start(
             Command::new(program()).args(["start", "--data"]).arg(data),
@@ -75,7 +95,7 @@ impl Patient {
         self.nodes()[node].wait().expect("the node answers");
     }
 
-    fn wait_until_caught_up(&self) {
+    pub fn wait_until_caught_up(&self) {
         wait_for("all nodes to have applied the same", PATIENCE, || {
             let Ok(nodes) = self.cluster.status() else {
                 return false;
@@ -94,7 +114,8 @@ fn a_killed_leader_loses_nothing() {
     create_table(&patient.nodes()[0]);
     let writers = Writers::start(patient.nodes(), 8, patient.dir.path());
     let mut slowest = Duration::ZERO;
-    for round in 0..KILLS {
+    let kills = kills(20);
+    for round in 0..kills {
         writers
             .wait_for_more(50, PATIENCE)
             .unwrap_or_else(|| panic!("no commits before kill {round}"));
@@ -104,12 +125,13 @@ fn a_killed_leader_loses_nothing() {
             .wait_for_more(1, FAILOVER_MAX)
             .unwrap_or_else(|| panic!("kill {round}: no commit within {FAILOVER_MAX:?}"));
         slowest = slowest.max(pause);
+        patient.check(leader);
         patient.start(leader);
         patient.wait_until_answering(leader);
     }
     let promises = writers.finish();
     println!(
-        "{} commits acknowledged over {KILLS} kills; slowest pause {slowest:?}",
+        "{} commits acknowledged over {kills} kills; slowest pause {slowest:?}",
         promises.kept.len()
     );
     for node in patient.nodes() {
@@ -184,6 +206,83 @@ fn one_node_killed_keeps_what_was_acknowledged() {
         patient.wait_until_answering(0);
         promises.check(&patient.nodes()[0]);
     }
+}
+
+/// Changes everywhere, as long as the node lives: rows come and go, so that pages split, merge,
+/// leave memory and are used again; old versions are held by a snapshot and spill; values are long.
+fn churn(endpoint: &Endpoint) {
+    let Ok(mut old) = connect(endpoint) else {
+        return;
+    };
+    let Ok(mut session) = connect(endpoint) else {
+        return;
+    };
+    for round in 0.. {
+        let from = round * 7_919 % 20_000;
+        let changes = format!(
+            "insert into churn (k, v) select (g * 31) % 20000, repeat(md5(g::text), 1 + g % 9) \
+             from generate_series({from}, {}) g on conflict (k) do update set v = excluded.v; \
+             update churn set v = v || 'x', n = n + 1 where k % 97 = {}; \
+             delete from churn where k between {from} and {}; \
+             insert into churn (k, v) values ({}, repeat(md5('{round}'), 3000)) \
+             on conflict (k) do update set v = excluded.v",
+            from + 3_000,
+            round % 97,
+            from + 2_000,
+            20_000 + round % 50,
+        );
+        if round % 8 == 0 {
+            let _ = old.batch_execute(
+                "commit; begin isolation level repeatable read; select count(*) from churn",
+            );
+        }
+        if session.batch_execute(&changes).is_err() {
+            return;
+        }
+    }
+}
+
+/// One node with hardly any memory, in the middle of splits, merges, spills, evictions and
+/// checkpoints.
+#[test]
+fn a_node_killed_under_pressure_is_sound() {
+    let settings = [
+        "shared_buffers=1MB",
+        "quorate.txn_mem=64kB",
+        "quorate.checkpoint_log_size=1MB",
+    ];
+    let mut patient = Patient::with_settings(1, &settings);
+    create_table(&patient.nodes()[0]);
+    let endpoint = patient.nodes()[0].clone();
+    endpoint
+        .query("create table churn (k int primary key, v text, n int default 0)")
+        .and_then(|_| endpoint.query("create index on churn (n, k)"))
+        .expect("a table");
+    let kills = kills(3);
+    let mut acknowledged = 0;
+    for round in 0..kills {
+        let dir = patient.dir.path().join(round.to_string());
+        std::fs::create_dir(&dir).expect("a directory");
+        endpoint.query("truncate kept").expect("truncate");
+        let writers = Writers::start(patient.nodes(), 4, &dir);
+        let beside = endpoint.clone();
+        let churning = std::thread::spawn(move || churn(&beside));
+        let more = 100 + 37 * (round as u64 % 10);
+        writers.wait_for_more(more, PATIENCE).expect("commits");
+        patient.kill(0);
+        let promises = writers.finish();
+        churning.join().expect("it ends when its node has");
+        acknowledged += promises.kept.len();
+        patient.check(0);
+        patient.start(0);
+        patient.wait_until_answering(0);
+        promises.check(&patient.nodes()[0]);
+    }
+    let stats = "select (pages_written > 0)::text from quorate.storage";
+    let written = endpoint.query(stats).expect("its figures");
+    println!(
+        "{acknowledged} commits acknowledged over {kills} kills; pages left memory: {written}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use lab::host::{wait_for, Endpoint};
+use lab::host::{run, wait_for, Endpoint};
 use lab::quorate::Cluster;
 
 use crate::kill::{open_directory, program, Patient};
@@ -131,6 +131,18 @@ fn values_stay_what_they_are(cluster: &Cluster) {
     sql("drop table long");
 }
 
+/// Letters that cannot be compressed.
+fn letters(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed;
+    let next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        b'a' + ((state >> 40) % 26) as u8
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
 /// A value of 64 MB: INSERT, SELECT, COPY in both directions, UPDATE of another column.
 fn very_long_values(cluster: &Cluster, dir: &std::path::Path) {
     const BYTES: usize = 64 << 20;
@@ -138,15 +150,7 @@ fn very_long_values(cluster: &Cluster, dir: &std::path::Path) {
     let sql = |sql: &str| psql(&leader, sql);
     sql("create table long (id int primary key, mark int, note text)");
     let file = dir.join("long.copy");
-    let mut state = 1u64;
-    let mut line = b"1\t0\t".to_vec();
-    while line.len() < BYTES + 4 {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        line.push(b'a' + ((state >> 40) % 26) as u8);
-    }
-    line.push(b'\n');
+    let line = [b"1\t0\t", &letters(1, BYTES)[..], b"\n"].concat();
     let mut out = std::fs::File::create(&file).expect("a file");
     out.write_all(&line).expect("it is written");
     sql(&format!("\\copy long from '{}'", file.display()));
@@ -216,4 +220,65 @@ fn long_values_survive_a_kill() {
         )),
         "2"
     );
+}
+
+/// A node that was away for longer than the log reaches back is sent the checkpoint's pages, those
+/// of long values among them, and goes on from there.
+#[test]
+fn long_values_reach_a_node_with_a_checkpoint() {
+    let settings = [
+        "quorate.absent_log_size=1MB",
+        "quorate.log_segment_size=4MB",
+    ];
+    let mut patient = Patient::with_settings(3, &settings);
+    let leader = patient.cluster.leader().expect("a leader");
+    let away = (leader + 1) % 3;
+    let node = patient.nodes()[leader].clone();
+    let sql = |sql: &str| psql(&node, sql);
+    sql("create table long (id int primary key, mark int, note text)");
+    sql(&format!(
+        "insert into long values (1, 1, {})",
+        noise(1, 5_000)
+    ));
+    patient.kill(away);
+    // More log than every replica keeps for others.
+    for id in 2..5u8 {
+        let row = format!("{id}\t{id}\t").into_bytes();
+        let line = [&row[..], &letters(u64::from(id), 30 << 20), b"\n"].concat();
+        let file = patient.dir.path().join("long.copy");
+        std::fs::write(&file, line).expect("a file");
+        sql(&format!("\\copy long from '{}'", file.display()));
+    }
+    sql(&format!(
+        "update long set note = {} where id = 1",
+        noise(7, 9_000)
+    ));
+    sql("delete from long where id = 3");
+    sql("checkpoint");
+    // What comes after it is in the log.
+    sql(&format!(
+        "insert into long values (9, 9, {})",
+        noise(9, 700)
+    ));
+    sql("update long set mark = 5 where id = 2");
+    patient.start(away);
+    patient.wait_until_answering(away);
+    patient.wait_until_caught_up();
+    let said = patient.dir.path().join(format!("restart{}.log", away + 1));
+    let said = std::fs::read_to_string(said).expect("its log");
+    assert!(said.contains("continuing from checkpoint"), "{said}");
+    let mut there = patient.nodes()[away].psql();
+    there.env("PGOPTIONS", "-c quorate.follower_reads=settled");
+    let shown = run(there.args(["-c", SUMS])).expect("its rows");
+    assert_eq!(shown.trim_end(), sql(SUMS));
+    // And its own checkpoint and log bring them back.
+    patient.kill(away);
+    patient.check(away);
+    patient.start(away);
+    patient.wait_until_answering(away);
+    patient.wait_until_caught_up();
+    let mut there = patient.nodes()[away].psql();
+    there.env("PGOPTIONS", "-c quorate.follower_reads=settled");
+    let shown = run(there.args(["-c", SUMS])).expect("its rows");
+    assert_eq!(shown.trim_end(), sql(SUMS));
 }
