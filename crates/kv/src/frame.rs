@@ -9,7 +9,7 @@
 //!   ◄──────────────── Raft: a snapshot at (7, 4000) is offered
 //!   ChunkRequest (7, 4000) chunk 0 ────────►
 //!   ◄──────────────── Chunk (7, 4000) 0 of 12, bytes
-//!   …
+//!   …                                                    each with what is there already
 //!   (imported whole, then Raft is told)
 //! ```
 //!
@@ -23,7 +23,7 @@ use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, GroupId, Lsn, Position, Result, Term, TreeId};
 
 /// The version of this encoding; a frame of another is refused.
-pub const FORMAT: u8 = 3;
+pub const FORMAT: u8 = 4;
 
 const CONSENSUS: u8 = 1;
 const CHUNK_REQUEST: u8 = 2;
@@ -48,6 +48,8 @@ pub enum Frame {
         checkpoint: Position,
         /// The number of the chunk, from 0.
         index: u64,
+        /// What the sender has of it, from an earlier try: [`storage::Importer::having`].
+        having: Vec<u64>,
     },
     /// A part of a checkpoint.
     Chunk {
@@ -139,6 +141,11 @@ fn position(reader: &mut Reader<'_>) -> Result<Position> {
     })
 }
 
+fn digests(reader: &mut Reader<'_>) -> Result<Vec<u64>> {
+    let count = reader.varint()?;
+    (0..count).map(|_| reader.u64()).collect()
+}
+
 fn messages(reader: &mut Reader<'_>) -> Result<Vec<raft::Message>> {
     let count = reader.varint()?;
     (0..count)
@@ -156,10 +163,18 @@ impl Frame {
                 let unhurried = matches!(self, Frame::Unhurried(_));
                 return encode_consensus(group, &messages, unhurried);
             }
-            Frame::ChunkRequest { checkpoint, index } => {
+            Frame::ChunkRequest {
+                checkpoint,
+                index,
+                having,
+            } => {
                 out.push(CHUNK_REQUEST);
                 put_position(&mut out, *checkpoint);
                 put_varint(&mut out, *index);
+                put_varint(&mut out, having.len() as u64);
+                for digest in having {
+                    out.extend_from_slice(&digest.to_be_bytes());
+                }
             }
             Frame::Chunk {
                 checkpoint,
@@ -215,6 +230,7 @@ impl Frame {
             CHUNK_REQUEST => Frame::ChunkRequest {
                 checkpoint: position(&mut reader)?,
                 index: reader.varint()?,
+                having: digests(&mut reader)?,
             },
             CHUNK => Frame::Chunk {
                 checkpoint: position(&mut reader)?,
@@ -270,6 +286,7 @@ mod tests {
             Frame::ChunkRequest {
                 checkpoint,
                 index: 5,
+                having: vec![0, u64::MAX, 7],
             },
             Frame::Chunk {
                 checkpoint,

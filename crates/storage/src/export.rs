@@ -1,26 +1,61 @@
 //! A published checkpoint as a stream of chunks, for a new replica.
 //!
 //! Chunk 0 tells what follows: the checkpoint's LSN and meta, its trees, how many pages. Each
-//! further chunk has some pages with their ids. The pages are read from the file, where the
-//! exporter keeps their blocks from being used again; the importer puts them into a file of its
-//! own, which gets its name when all of it is durable.
+//! further chunk has the pages of some ids. The pages are read from the file, where the exporter
+//! keeps their blocks from being used again; the importer puts them into a file of its own, which
+//! gets its name when all of it is durable.
+//!
+//! # Going on with what an interrupted import has left
+//! In the importer's file each page lies where its id says. So whoever begins an import finds what
+//! came before, in this process or an earlier one, and tells digests of that with each request; of
+//! pages that are the same the exporter sends the ids alone. That needs no agreement on which
+//! checkpoint was begun: a newer one of the same node differs in what has changed since.
+//!
+//! ```text
+//! ask chunk 7, having      page 193: 5ab1…  194: 09c3…  195: nothing
+//! chunk 7                  page 193: as it is  194: bytes (it has changed)  195: bytes
+//! ```
+//! A page that is there counts if its checksum fits and it says its own id, and it is written once
+//! more: what an earlier process wrote may be in the kernel's memory only.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::codec::{checksum, put_bytes, put_varint, Reader};
-use base::env::Env;
+use base::env::{Disk, Env};
 use base::{Error, Lsn, Result, SqlState};
 
 use crate::file::{StoreFile, MAP_ENTRIES};
 use crate::owner::Owner;
 use crate::page::{Page, PageId, PAGE_BYTES};
 use crate::store::Store;
-use crate::superblock::{BlockRef, RootRecord, Superblock};
+use crate::superblock::{BlockRef, RootRecord, Superblock, SUPERBLOCKS};
 use crate::CheckpointInfo;
 
-/// Pages in one chunk.
-const CHUNK_PAGES: usize = 32;
+/// Ids of pages in one chunk.
+const CHUNK_PAGES: u32 = 32;
+
+/// A page's content in a chunk: as the receiver has it, or bytes.
+const AS_IT_IS: u8 = 0;
+const BYTES: u8 = 1;
+
+/// Stands for a page that is not there.
+const ABSENT: u64 = 0;
+
+/// The ids of a chunk's pages, below `next_page`.
+fn ids(chunk: u64, next_page: u32) -> Range<u32> {
+    let first = (chunk - 1).saturating_mul(u64::from(CHUNK_PAGES)) + 1;
+    let end = first.saturating_add(u64::from(CHUNK_PAGES));
+    let capped = |id: u64| id.min(u64::from(next_page)) as u32;
+    capped(first)..capped(end)
+}
+
+/// By which two nodes compare pages that are sealed: the checksum, and as many bits of another.
+fn digest(page: &Page) -> u64 {
+    let other = base::hash::digest(page.bytes()) as u32;
+    (u64::from(page.u32(0)) << 32 | u64::from(other)).max(1)
+}
 
 /// The name of a file that is being imported.
 pub(crate) fn temporary_name(dir: &str) -> String {
@@ -66,14 +101,14 @@ impl Exporter {
 
     /// How many chunks there are.
     pub fn chunks(&self) -> u64 {
-        1 + self.pages.len().div_ceil(CHUNK_PAGES) as u64
+        1 + u64::from((self.record.next_page.max(1) - 1).div_ceil(CHUNK_PAGES))
     }
 
-    /// The chunk of that number, from 0.
+    /// The chunk of that number, from 0, for whoever has pages as [`Importer::having`] says.
     ///
     /// # Errors
     /// XX001 or 58030, fatal for the node, when a page cannot be read; XX000 for a number too high.
-    pub fn chunk(&self, index: u64) -> Result<Vec<u8>> {
+    pub fn chunk(&self, index: u64, having: &[u64]) -> Result<Vec<u8>> {
         if index >= self.chunks() {
             return Err(Error::internal(format!(
                 "chunk {index} of {} is asked for",
@@ -90,12 +125,17 @@ impl Exporter {
             put_varint(&mut out, self.chunks());
             put_bytes(&mut out, &self.record.encode());
         } else {
-            let first = (index as usize - 1) * CHUNK_PAGES;
-            let end = (first + CHUNK_PAGES).min(self.pages.len());
-            for (id, block) in &self.pages[first..end] {
+            let ids = ids(index, self.record.next_page);
+            let place = |id: u32| self.pages.partition_point(|(page, _)| page.0 < id);
+            for (id, block) in &self.pages[place(ids.start)..place(ids.end)] {
                 let page = self.store.pager.file.read_block(*block, u64::from(id.0))?;
                 put_varint(&mut out, u64::from(id.0));
-                out.extend_from_slice(page.bytes());
+                if having.get((id.0 - ids.start) as usize) == Some(&digest(&page)) {
+                    out.push(AS_IT_IS);
+                } else {
+                    out.push(BYTES);
+                    out.extend_from_slice(page.bytes());
+                }
             }
         }
         let crc = checksum(&out[4..]);
@@ -108,6 +148,20 @@ impl Drop for Exporter {
     fn drop(&mut self) {
         self.store.pager.file.unpin();
     }
+}
+
+/// Where a page lies in a file that is imported.
+fn location(id: u32) -> u32 {
+    SUPERBLOCKS.saturating_add(id - 1)
+}
+
+/// Whether an import has left its file in the directory.
+fn is_left(disk: &dyn Disk, dir: &str) -> Result<bool> {
+    let names = disk
+        .list(dir)
+        .map_err(|e| Error::io(format_args!("list \"{dir}\""), e))?;
+    let path = temporary_name(dir);
+    Ok(names.iter().any(|name| format!("{dir}/{name}") == path))
 }
 
 /// Writes an exported checkpoint into a directory, beside the store that may be there.
@@ -123,6 +177,10 @@ pub struct Importer {
     moved: BTreeMap<PageId, BlockRef>,
     received: u64,
     chunks: Option<u64>,
+    /// An earlier import has left something.
+    resumes: bool,
+    /// Pages that were there already.
+    kept: u64,
 }
 
 impl std::fmt::Debug for Importer {
@@ -132,7 +190,7 @@ impl std::fmt::Debug for Importer {
 }
 
 impl Importer {
-    /// Begins an import; one begun earlier in the same directory is forgotten.
+    /// Begins an import; what one begun earlier in the same directory has left is used.
     ///
     /// # Errors
     /// 58030, 53100.
@@ -141,8 +199,11 @@ impl Importer {
         disk.create_dir(dir)
             .map_err(|e| Error::io(format_args!("create \"{dir}\""), e))?;
         let path = temporary_name(dir);
-        let _ = disk.remove(&path);
-        let file = StoreFile::create(&*disk, path)?;
+        let resumes = is_left(&*disk, dir)?;
+        let file = match resumes {
+            true => StoreFile::take_up(&*disk, path)?,
+            false => StoreFile::create(&*disk, path)?,
+        };
         Ok(Importer {
             env,
             dir: dir.to_owned(),
@@ -153,7 +214,48 @@ impl Importer {
             moved: BTreeMap::new(),
             received: 0,
             chunks: None,
+            resumes,
+            kept: 0,
         })
+    }
+
+    /// Removes what an import has left that will not be finished.
+    ///
+    /// # Errors
+    /// 58030.
+    pub fn forget(env: &dyn Env, dir: &str) -> Result<()> {
+        let disk = env.disk();
+        if !is_left(&*disk, dir)? {
+            return Ok(());
+        }
+        let path = temporary_name(dir);
+        disk.remove(&path)
+            .map_err(|e| Error::io(format_args!("remove \"{path}\""), e))
+    }
+
+    /// What is there of the next chunk's pages, from an earlier import: a digest for each id. Empty
+    /// for nothing.
+    pub fn having(&self) -> Vec<u64> {
+        if !self.resumes || self.received == 0 {
+            return Vec::new();
+        }
+        let one = |id| self.kept_page(id).map_or(ABSENT, |page| digest(&page));
+        let having: Vec<u64> = ids(self.received, self.record.next_page).map(one).collect();
+        match having.iter().all(|digest| *digest == ABSENT) {
+            true => Vec::new(),
+            false => having,
+        }
+    }
+
+    /// A page that an earlier import has left, if it is whole.
+    fn kept_page(&self, id: u32) -> Option<Page> {
+        let page = self.file.read_left(location(id), u64::from(id))?;
+        page.is_of_tree().then_some(page)
+    }
+
+    /// Pages taken so far that an earlier import had left, and all.
+    pub fn pages(&self) -> (u64, u64) {
+        (self.kept, self.moved.len() as u64)
     }
 
     /// Takes the next chunk; they come in order.
@@ -188,16 +290,27 @@ impl Importer {
             self.chunks = Some(reader.varint()?);
             self.record = RootRecord::decode(reader.bytes()?)?;
             reader.finish()?;
+            self.file.claim(location(self.record.next_page.max(1)))?;
         } else {
-            let mut pages = Vec::with_capacity(CHUNK_PAGES);
+            let ids = ids(self.received, self.record.next_page);
+            let mut pages = Vec::with_capacity(CHUNK_PAGES as usize);
             while !reader.is_empty() {
                 let id: u32 = reader.varint_as()?;
-                let mut bytes = Box::new([0; PAGE_BYTES]);
-                bytes.copy_from_slice(reader.take(PAGE_BYTES)?);
-                if id == 0 || id >= self.record.next_page {
+                if !ids.contains(&id) {
                     return Err(bad("full of unknown pages"));
                 }
-                pages.push((PageId(id), Page::from_bytes(bytes, u64::from(id))?));
+                let page = match reader.u8()? {
+                    AS_IT_IS => {
+                        self.kept += 1;
+                        self.kept_page(id).ok_or_else(|| bad("without a page"))?
+                    }
+                    _ => {
+                        let mut bytes = Box::new([0; PAGE_BYTES]);
+                        bytes.copy_from_slice(reader.take(PAGE_BYTES)?);
+                        Page::from_bytes(bytes, u64::from(id))?
+                    }
+                };
+                pages.push((PageId(id), page));
             }
             self.put(pages)?;
         }
@@ -206,16 +319,14 @@ impl Importer {
     }
 
     fn put(&mut self, mut pages: Vec<(PageId, Page)>) -> Result<()> {
-        let locations = self.file.allocate(pages.len())?;
-        for ((id, page), location) in pages.iter_mut().zip(&locations) {
+        for (id, page) in &mut pages {
             let (crc, _) = page.seal();
-            let location = *location;
+            let location = location(id.0);
             self.moved.insert(*id, BlockRef { location, crc });
         }
         let blocks: Vec<(u32, &[u8])> = pages
             .iter()
-            .zip(&locations)
-            .map(|((_, page), location)| (*location, &page.bytes()[..]))
+            .map(|(id, page)| (location(id.0), &page.bytes()[..]))
             .collect();
         self.file.write(&blocks)
     }

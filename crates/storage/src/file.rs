@@ -116,10 +116,10 @@ pub(crate) async fn prepare(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<
     disk.create_dir(dir).map_err(failed)?;
     let names = disk.list(dir).map_err(failed)?;
     let exists = |path: String| names.iter().any(|n| format!("{dir}/{n}") == path);
-    for unfinished in [temporary_name(dir), crate::export::temporary_name(dir)] {
-        if exists(unfinished.clone()) {
-            disk.remove(&unfinished).map_err(failed)?;
-        }
+    // What an import has left is for the next one.
+    let unfinished = temporary_name(dir);
+    if exists(unfinished.clone()) {
+        disk.remove(&unfinished).map_err(failed)?;
     }
     if exists(name(dir)) {
         return Ok(());
@@ -211,6 +211,50 @@ impl StoreFile {
         })
     }
 
+    /// A file that [`StoreFile::create`] has made, perhaps in an earlier process, and nobody has
+    /// finished. What lies in it is known to nobody yet.
+    pub(crate) fn take_up(disk: &dyn Disk, path: String) -> Result<StoreFile> {
+        let failed = |e| Error::io(format_args!("open \"{path}\""), e);
+        let file = disk.open(&path, OpenMode::Existing).map_err(failed)?;
+        let len = file.len().map_err(failed)?;
+        let reserved = u32::try_from(len / PAGE_BYTES as u64).unwrap_or(u32::MAX);
+        Ok(StoreFile {
+            path,
+            file,
+            map: RwLock::default(),
+            blocks: Mutex::new(Blocks {
+                end: SUPERBLOCKS,
+                reserved,
+                ..Blocks::default()
+            }),
+        })
+    }
+
+    /// Takes all blocks below `end`, which must not have been taken otherwise.
+    ///
+    /// # Errors
+    /// 53100 when the file cannot grow.
+    pub(crate) fn claim(&self, end: u32) -> Result<()> {
+        let mut blocks = self.blocks.lock();
+        let first = blocks.end;
+        assert!(blocks.free.is_empty() && first <= end, "{first} to {end}");
+        self.reserve(&mut blocks, u64::from(end))?;
+        blocks.end = end;
+        blocks.note_used();
+        Ok(())
+    }
+
+    /// A page that is in a block by chance: nothing unless it is whole and of that id.
+    pub(crate) fn read_left(&self, location: u32, id: u64) -> Option<Page> {
+        let bytes = self.read(location).ok()?;
+        let crc = checksum(&bytes[4..]);
+        let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        match crc == stored {
+            true => Page::from_bytes(bytes, id).ok(),
+            false => None,
+        }
+    }
+
     /// Gives a file that is wholly durable the name under which it counts.
     pub(crate) fn put_in_place(&self, disk: &dyn Disk, dir: &str) -> Result<()> {
         disk.rename(&self.path, &name(dir))
@@ -289,19 +333,7 @@ impl StoreFile {
         let mut blocks = self.blocks.lock();
         let missing = count.saturating_sub(blocks.free.len()) as u64;
         let needed = u64::from(blocks.end) + missing;
-        if needed > u64::from(blocks.reserved) {
-            let grown = (needed + u64::from(GROW_BLOCKS)).min(u64::from(u32::MAX));
-            if needed > grown {
-                return Err(Error::new(
-                    base::SqlState::DISK_FULL,
-                    "the store has reached its largest size",
-                ));
-            }
-            self.file
-                .set_len(grown * PAGE_BYTES as u64)
-                .map_err(|e| space_error(&self.path, e))?;
-            blocks.reserved = grown as u32;
-        }
+        self.reserve(&mut blocks, needed)?;
         let mut taken = Vec::with_capacity(count);
         for _ in 0..count {
             let block = match blocks.free.pop_first() {
@@ -315,6 +347,25 @@ impl StoreFile {
         }
         blocks.note_used();
         Ok(taken)
+    }
+
+    /// Sees to it that the file has space for so many blocks.
+    fn reserve(&self, blocks: &mut Blocks, needed: u64) -> Result<()> {
+        if needed <= u64::from(blocks.reserved) {
+            return Ok(());
+        }
+        let grown = (needed + u64::from(GROW_BLOCKS)).min(u64::from(u32::MAX));
+        if needed > grown {
+            return Err(Error::new(
+                base::SqlState::DISK_FULL,
+                "the store has reached its largest size",
+            ));
+        }
+        self.file
+            .set_len(grown * PAGE_BYTES as u64)
+            .map_err(|e| space_error(&self.path, e))?;
+        blocks.reserved = grown as u32;
+        Ok(())
     }
 
     /// Ends a cycle between two superblocks: gives the end of the file back where it is free and

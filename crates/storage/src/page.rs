@@ -204,6 +204,12 @@ impl Page {
         Ok(page)
     }
 
+    /// Whether it belongs to a tree, and not to the file.
+    pub(crate) fn is_of_tree(&self) -> bool {
+        let (map, root) = (PageKind::Map as u8, PageKind::Root as u8);
+        self.bytes[4] != map && self.bytes[4] != root
+    }
+
     fn validate(&self) -> std::result::Result<(), &'static str> {
         let (leaf, inner) = (PageKind::Leaf as u8, PageKind::Inner as u8);
         if self.bytes[4] == 0 || self.bytes[4] > PageKind::Root as u8 {

@@ -5,6 +5,11 @@
 //! it. While it is put in place the node is *deaf* to its group, so that nothing can change its
 //! mind. A crash on the way leaves either the old state or a checkpoint that
 //! [`Group::open`](super::Group::open) takes up.
+//!
+//! A fetch that was interrupted goes on. While connections come and go, it asks for the same chunk
+//! again; after a longer silence, a restart of either side, or under a newer checkpoint, it begins
+//! anew, tells what it has, and gets what differs ([`storage::Importer`]). What is left of a fetch
+//! goes when this replica makes a checkpoint of its own, because then it has caught up otherwise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +41,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub struct Catchup {
     fetch: Mutex<Option<Fetch>>,
     exports: Mutex<HashMap<NodeId, Export>>,
+    /// Of the last fetch that was finished: pages that were here already, and all.
+    #[cfg(test)]
+    pub(super) fetched: Mutex<(u64, u64)>,
 }
 
 /// A checkpoint that is being fetched.
@@ -98,12 +106,16 @@ impl Group {
             asked_at: self.env.now(),
             requests: 1,
         });
-        self.ask(from, position, 0);
+        self.ask(from, position, 0, Vec::new());
         Ok(true)
     }
 
-    fn ask(&self, from: NodeId, checkpoint: Position, index: u64) {
-        let frame = Frame::ChunkRequest { checkpoint, index };
+    fn ask(&self, from: NodeId, checkpoint: Position, index: u64, having: Vec<u64>) {
+        let frame = Frame::ChunkRequest {
+            checkpoint,
+            index,
+            having,
+        };
         self.transport.send(from, frame.encode(self.config.group));
         self.transport.flush();
     }
@@ -114,7 +126,11 @@ impl Group {
             Frame::Consensus(_) | Frame::Unhurried(_) => {}
             Frame::Built { .. } | Frame::Removed { .. } => {}
             Frame::AskVisible { .. } | Frame::Visible { .. } => {}
-            Frame::ChunkRequest { checkpoint, index } => self.serve(from, checkpoint, index),
+            Frame::ChunkRequest {
+                checkpoint,
+                index,
+                having,
+            } => self.serve(from, checkpoint, index, having),
             Frame::Chunk {
                 checkpoint,
                 index,
@@ -126,7 +142,7 @@ impl Group {
     }
 
     /// Sends a chunk, read where it holds nobody up.
-    fn serve(&self, to: NodeId, checkpoint: Position, index: u64) {
+    fn serve(&self, to: NodeId, checkpoint: Position, index: u64, having: Vec<u64>) {
         let group = self.config.group;
         let Some(exporter) = self.exporter(to, checkpoint) else {
             let frame = Frame::NoCheckpoint { checkpoint };
@@ -142,7 +158,7 @@ impl Group {
                 if index >= chunks {
                     return;
                 }
-                match exporter.chunk(index) {
+                match exporter.chunk(index, &having) {
                     Ok(bytes) => {
                         let frame = Frame::Chunk {
                             checkpoint,
@@ -215,7 +231,7 @@ impl Group {
         fetch.asked_at = self.env.now();
         fetch.requests = 1;
         if fetch.next < chunks {
-            return self.ask(from, checkpoint, fetch.next);
+            return self.ask(from, checkpoint, fetch.next, importer.having());
         }
         let (importer, offer) = (fetch.importer.take(), fetch.offer.clone());
         drop(slot);
@@ -257,6 +273,11 @@ impl Group {
             }
             sleep(&*self.env, LOOK_EVERY).await;
         }
+        let (kept, pages) = importer.pages();
+        #[cfg(test)]
+        {
+            *self.catchup.fetched.lock() = (kept, pages);
+        }
         importer.finish().await?;
         let directory = self.config.store_directory();
         let options = self.config.store_options();
@@ -269,10 +290,21 @@ impl Group {
             return Err(base::Error::internal("a fetched checkpoint was refused"));
         }
         self.pump(&mut core);
-        let lsn = position.lsn;
-        self.env
-            .log(Severity::Info, &format!("continuing from checkpoint {lsn}"));
+        let message = format!(
+            "continuing from checkpoint {} of {pages} pages, of which {kept} were here already",
+            position.lsn
+        );
+        self.env.log(Severity::Info, &message);
         Ok(())
+    }
+
+    /// This replica goes on without what a fetch has left.
+    pub(super) fn forget_fetch(&self) -> Result<()> {
+        let fetch = self.catchup.fetch.lock();
+        match &*fetch {
+            Some(_) => Ok(()),
+            None => Importer::forget(&*self.env, &self.config.store_directory()),
+        }
     }
 
     /// Whether a checkpoint is on its way here.
@@ -303,13 +335,13 @@ impl Group {
         let mut given_up = None;
         if let Some(fetch) = &mut *self.catchup.fetch.lock() {
             let late = now.since(fetch.asked_at) >= ASK_AGAIN_AFTER;
-            if late && fetch.importer.is_some() {
+            if let Some(importer) = fetch.importer.as_ref().filter(|_| late) {
                 fetch.asked_at = now;
                 fetch.requests += 1;
                 let (from, position) = (fetch.offer.from, fetch.offer.meta.position);
                 match fetch.requests > REQUESTS_MAX {
                     true => given_up = Some((from, position)),
-                    false => self.ask(from, position, fetch.next),
+                    false => self.ask(from, position, fetch.next, importer.having()),
                 }
             }
         }

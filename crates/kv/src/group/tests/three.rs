@@ -132,6 +132,60 @@ fn a_far_follower_gets_a_checkpoint() {
     cluster.check();
 }
 
+#[test]
+fn a_fetch_that_was_interrupted_goes_on() {
+    let settings = GroupSettings {
+        segment_bytes: 64 << 10,
+        checkpoint_log_bytes: 100_000,
+        kept_log_bytes: 4_000,
+        absent_log_bytes_max: 8_000,
+        ..GroupSettings::default()
+    };
+    let mut cluster = Cluster::with(8, 3, settings);
+    cluster.create_table();
+    let (leader, _) = cluster.leader();
+    let others: Vec<_> = NODES.into_iter().filter(|node| *node != leader).collect();
+    let away = others[0];
+    cluster.crash(away);
+    let value = "a long value ".repeat(100);
+    for i in 0..3_000 {
+        cluster.commit_at(insert(&format!("k{i:04}"), &value), Durability::Local);
+    }
+    cluster.world.pass(millis(2_000));
+    cluster.start(away);
+    let import = "g1/store/store.import".to_owned();
+    let pages = |world: &crate::testing::World| {
+        let files = world.files(away);
+        let file = files.get(&import).map_or(&[][..], |file| file);
+        let mut blocks = file.chunks(8_192);
+        blocks
+            .by_ref()
+            .filter(|block| block.iter().any(|byte| *byte != 0))
+            .count()
+    };
+    cluster
+        .world
+        .until("half of the pages", |world| pages(world) > 300);
+    // Longer than any answer is waited for, and meanwhile there is a newer checkpoint.
+    for node in &NODES {
+        cluster.world.link(away, *node, false);
+    }
+    let before = cluster.groups[&leader].store().checkpoint().lsn;
+    for i in 0..200 {
+        cluster.commit_at(insert(&format!("l{i:04}"), &value), Durability::Local);
+    }
+    cluster.world.pass(millis(20_000));
+    assert!(cluster.groups[&leader].store().checkpoint().lsn > before);
+    assert!(pages(&cluster.world) > 300);
+    for node in &NODES {
+        cluster.world.link(away, *node, true);
+    }
+    cluster.assert_equal();
+    let (kept, all) = *cluster.groups[&away].catchup.fetched.lock();
+    assert!(kept > 290 && kept < all, "{kept} of {all}");
+    cluster.check();
+}
+
 fn naming(names: &str) -> GroupSettings {
     GroupSettings {
         synchronous_standby_names: names.into(),
