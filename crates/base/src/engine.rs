@@ -526,7 +526,7 @@ pub trait Engine: Send + Sync {
     /// Has a checkpoint made; ready when there is one of all that is visible now.
     ///
     /// # Errors
-    /// 57P01 when this node does not lead any more.
+    /// 57P01 when this node does not lead any more; 53100.
     fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
         Box::pin(std::future::ready(Err(Error::unsupported("CHECKPOINT"))))
     }

@@ -153,6 +153,8 @@ struct Shared {
     waited_at: AtomicU64,
     /// Somebody waits for a checkpoint at this LSN or above.
     checkpoint_asked: AtomicU64,
+    /// How many checkpoints there was no space for.
+    checkpoints_refused: AtomicU64,
     /// Bytes of this leader's records that were not handed to the log yet.
     gathered: AtomicUsize,
     /// The log writer has the claim and has not taken it up yet.

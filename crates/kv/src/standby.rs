@@ -23,6 +23,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::cluster::Administration;
 use base::engine::{
     AdvisoryKey, AdvisoryMode, Build, Built, CatalogVersion, ClusterStatus, Configuration,
     Direction, Engine, Flight, Inserted, Isolation, LockInfo, LockWait, LockedRow, RowBatch,
@@ -200,6 +201,21 @@ impl Engine for StandbyEngine {
 
     fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId> {
         self.leader.snapshot_blockers(session)
+    }
+
+    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
+        self.leader.checkpoint()
+    }
+
+    fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {
+        if wish.is_local() || !self.is_standby() {
+            return self.leader.administer(wish);
+        }
+        let message = "recovery is in progress";
+        let hint = "Members are changed in sessions that do not read on a standby.";
+        let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+        let error = Error::new(state, message).with_hint(hint);
+        Box::pin(std::future::ready(Err(error)))
     }
 
     fn lock_infos(&self) -> Vec<LockInfo> {

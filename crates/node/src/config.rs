@@ -239,7 +239,12 @@ fn buffers(value: &str) -> Result<u64, &'static str> {
 
 /// A size in PostgreSQL's words: in blocks of 8 kB, with the largest unit that leaves no rest.
 pub(crate) fn buffers_text(size: u64) -> String {
-    let kilobytes = size / BLOCK_BYTES * (BLOCK_BYTES >> 10);
+    size_text(size / BLOCK_BYTES * BLOCK_BYTES)
+}
+
+/// A size with its unit, as SHOW prints it; what is less than 1 kB is rounded up.
+pub(crate) fn size_text(size: u64) -> String {
+    let kilobytes = size.div_ceil(1 << 10);
     match kilobytes {
         _ if kilobytes % (1 << 20) == 0 => format!("{}GB", kilobytes >> 20),
         _ if kilobytes % (1 << 10) == 0 => format!("{}MB", kilobytes >> 10),

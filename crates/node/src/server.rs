@@ -41,7 +41,7 @@ use sql::session::activity::HbaRule;
 use crate::access::{check_exposure, Door, Listening};
 use crate::administration;
 use crate::clients;
-use crate::config::{buffers_text, NodeConfig, NodeSettings};
+use crate::config::{buffers_text, size_text, NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
 use crate::sessions::{fatal, Files, Sessions};
 use crate::wait::timeout;
@@ -368,6 +368,10 @@ impl Files for Node {
             (
                 "shared_buffers",
                 buffers_text(self.settings.group.cache_bytes),
+            ),
+            (
+                "quorate.txn_mem",
+                size_text(self.settings.group.txn_memory as u64),
             ),
             ("ssl", if tls.ssl { "on" } else { "off" }.to_owned()),
             ("ssl_ca_file", tls.ca_file.clone()),

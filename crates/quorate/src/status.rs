@@ -120,7 +120,7 @@ fn ask(node: &NodeAddress) -> Option<Answer> {
 
 fn print_table(nodes: &[Shown]) {
     println!(
-        "{:<6}{:<18}{:>8}  {:<10}{:>6}{:>6}{:>12}{:>12}{:>12}{:>12}",
+        "{:<6}{:<18}{:>8}  {:<10}{:>6}{:>9}{:>12}{:>12}{:>12}{:>12}",
         "name",
         "sql address",
         "pid",
@@ -135,7 +135,7 @@ fn print_table(nodes: &[Shown]) {
     let text = |figure: Option<u64>| figure.map_or("-".to_owned(), |figure| figure.to_string());
     for node in nodes {
         println!(
-            "{:<6}{:<18}{:>8}  {:<10}{:>6}{:>6}{:>12}{:>12}{:>12}{:>12}",
+            "{:<6}{:<18}{:>8}  {:<10}{:>6}{:>9}{:>12}{:>12}{:>12}{:>12}",
             node.name,
             node.sql_address.to_string(),
             text(node.pid.map(|pid| pid as u64)),

@@ -222,6 +222,7 @@ impl StoreFile {
             path,
             file,
             map: RwLock::default(),
+            mapped: AtomicUsize::new(0),
             blocks: Mutex::new(Blocks {
                 end: SUPERBLOCKS,
                 reserved,

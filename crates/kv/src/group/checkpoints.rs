@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{sleep, Instant, Severity};
-use base::{Lsn, Result, SqlState};
+use base::{Error, Lsn, Result, SqlState};
 use raft::planted::{is_planted, Bug};
 use raft::SnapshotMeta;
 
@@ -59,6 +59,8 @@ impl Group {
                 Err(error) if error.state() == SqlState::DISK_FULL => {
                     let message = format!("no checkpoint: {}", error.message());
                     self.env.log(Severity::Warning, &message);
+                    let refused = &self.shared.checkpoints_refused;
+                    refused.fetch_add(1, Ordering::SeqCst);
                     sleep(&*self.env, FULL_DISK_PAUSE).await;
                 }
                 Err(error) => self.fail(&mut self.lock(), &error),
@@ -83,17 +85,25 @@ impl Group {
             || store.outgrows(settings.checkpoint_percent)
     }
 
-    /// Waits for a checkpoint of all that is visible now.
+    /// Waits for a checkpoint of all that is visible now, on whatever replica this is.
     ///
     /// # Errors
-    /// [`not_leader`] when this node leads no more.
+    /// [`not_leader`] when this node leads no more; 53100 when there is no space for one.
     pub(crate) async fn checkpoint_of_now(&self) -> Result<()> {
         let lsn = self.visible().lsn;
+        let led = self.leading().is_some();
+        let refused = || self.shared.checkpoints_refused.load(Ordering::SeqCst);
+        let before = refused();
         let asked = &self.shared.checkpoint_asked;
         asked.fetch_max(lsn.0, Ordering::SeqCst);
-        while self.store().checkpoint_lsn() < lsn {
-            if self.is_over() || self.leading().is_none() {
+        // A follower's log may be cut meanwhile.
+        while self.store().checkpoint_lsn() < lsn.min(self.visible().lsn) {
+            if self.is_over() || led && self.leading().is_none() {
                 return Err(not_leader());
+            }
+            if refused() > before {
+                let message = "could not make a checkpoint: no space left on device";
+                return Err(Error::new(SqlState::DISK_FULL, message));
             }
             sleep(&*self.env, COMMIT_LOOK_EVERY).await;
         }
@@ -140,6 +150,7 @@ impl Group {
             membership: meta.membership,
         });
         self.compact(lsn)?;
+        self.forget_fetch()?;
         Ok(true)
     }
 

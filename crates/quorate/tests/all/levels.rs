@@ -238,10 +238,29 @@ fn standbys_show_what_was_waited_for_and_know_what_they_are() {
             "select pg_current_wal_lsn()",
             "ERROR:  recovery is in progress",
         ),
+        (
+            "select quorate.set_leader_zone('a')",
+            "ERROR:  recovery is in progress",
+        ),
+        (
+            "set quorate.follower_reads = off",
+            "ERROR:  parameter \"quorate.follower_reads\" cannot be set after connection start",
+        ),
     ] {
         let said = ask(standby, ON_STANDBY, &[statement]);
         assert_eq!(said.lines().next(), Some(expected), "{statement}");
     }
+    // A checkpoint is one of the node where it is asked for.
+    let made = "checkpoint; select checkpoint_lsn > '0/0' from quorate.storage";
+    assert_eq!(ask(standby, ON_STANDBY, &[made]), "t");
+    // Where a session is served is decided before it begins; how old its reads are is not.
+    let change = "set quorate.follower_reads = '1min'; show quorate.follower_reads";
+    assert_eq!(ask(standby, ON_STANDBY, &[change]), "1min");
+    let said = ask(standby, "", &["set quorate.follower_reads = settled"]);
+    assert!(
+        said.contains("cannot be set after connection start"),
+        "{said}"
+    );
     // A role may always read where it connects.
     ask(
         node,

@@ -188,6 +188,50 @@ fn a_node_goes_on_alone_and_the_old_ones_stop() {
 }
 
 #[test]
+fn a_survivor_is_promoted_in_sql() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(program(), dir.path(), 3, &[]).expect("a cluster");
+    let leader = cluster.leader().expect("a leader");
+    let survivor = (leader + 1) % 3;
+    let endpoint = &cluster.nodes()[survivor];
+    let both = "create table t(i int primary key); set synchronous_commit = remote_apply; \
+                insert into t values (1)";
+    endpoint.query(both).expect("a row");
+    let promote = || {
+        let mut psql = endpoint.psql();
+        psql.args(["-X", "-A", "-t", "-q", "-c", "select pg_promote()"]);
+        psql.env("PGOPTIONS", "-c quorate.follower_reads=settled");
+        let done = output(&mut psql).expect("psql runs");
+        let said = [done.stdout, done.stderr].concat();
+        String::from_utf8_lossy(&said).trim().to_owned()
+    };
+    let said = promote();
+    assert!(said.contains("leads the group, and answers"), "{said}");
+    wait_for("all to have it", PATIENCE, || {
+        let nodes = cluster.status().unwrap_or_default();
+        nodes
+            .iter()
+            .all(|node| node.applied == nodes[survivor].applied)
+    })
+    .expect("replicas that are equal");
+    let status = cluster.status().expect("a status");
+    for node in (0..3).filter(|node| *node != survivor) {
+        let pid = status[node].pid.expect("it runs");
+        lab::host::signal(pid, "KILL").expect("it runs");
+    }
+    wait_for("it to miss the leader", PATIENCE, || promote() == "t").expect("it goes on");
+    let shown = endpoint.query("select count(*) from t").expect("a count");
+    assert_eq!(shown, "1");
+    // The last position that was left is told.
+    let shown = endpoint
+        .query("select leader, voters, incarnation, begun_after > '0/0' from quorate.groups")
+        .expect("a group");
+    assert_eq!(shown, format!("n{}|1|2|t", survivor + 1));
+    let mut old = start(cluster.data(), &format!("n{}", leader + 1));
+    old.wait().expect("it stops by itself");
+}
+
+#[test]
 fn a_node_without_its_data_does_not_come_back_under_its_number() {
     let dir = tempfile::tempdir().expect("a directory");
     let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("a node");

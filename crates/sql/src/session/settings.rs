@@ -24,7 +24,7 @@ mod values;
 mod view;
 
 use about::{about, Context};
-use checks::{check_context, checked, invalid, parse_bool, split_path};
+use checks::{check_context, checked, invalid, parse_bool, split_path, too_late};
 pub use cluster::configured;
 pub use values::FollowerReads;
 use values::{follower_reads, kilobytes, milliseconds, with_memory_unit, with_unit};
@@ -187,6 +187,7 @@ const LISTED: &[Definition] = &[
     define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
     define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one sort, hash table, grouping or WITH query may take."),
     define("quorate.standby_timeout", Kind::Time, "0", "Sets the time after which standbys that are named are not waited for any more."),
+    define("quorate.txn_mem", Kind::Fixed, "64MB", "Sets the memory that the changes of one transaction may take before they go to disk."),
     define("random_page_cost", Kind::Real, "4", "Sets the planner's estimate of the cost of a nonsequentially fetched disk page."),
     define("role", Kind::Text, "none", "Sets the current role."),
     define("row_security", Kind::Bool, "on", "Enable row security."),
@@ -552,6 +553,12 @@ impl Settings {
             }
             None => self.values[setting].start.clone(),
         };
+        if source == Source::Session && matches!(definition.kind, Kind::FollowerReads) {
+            let is_off = |text: &str| text == "off";
+            if is_off(&value.text) != is_off(&self.values[setting].current.text) {
+                return Err(too_late(name));
+            }
+        }
         self.assign(setting, value, local);
         Ok(())
     }

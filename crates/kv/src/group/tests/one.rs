@@ -112,6 +112,32 @@ fn a_checkpoint_is_made_when_one_is_asked_for() {
 }
 
 #[test]
+fn a_checkpoint_for_which_there_is_no_space_is_an_error() {
+    let settings = GroupSettings {
+        segment_bytes: 8 << 20,
+        ..GroupSettings::default()
+    };
+    let mut cluster = Cluster::with(3, 1, settings);
+    cluster.create_table();
+    cluster.world.fill_disk(N1, true);
+    // The log has space for this, and the trees' file has not.
+    let value = "x".repeat(1_000);
+    for i in 0..3_000 {
+        let key = format!("k{i:04}");
+        cluster.commit_at(insert(&key, &value), Durability::Off);
+    }
+    let ask = |cluster: &mut Cluster| {
+        let asked = cluster.groups[&N1].clone();
+        let checkpoint = async move { asked.checkpoint_of_now().await };
+        cluster.world.run(checkpoint)
+    };
+    let error = ask(&mut cluster).expect_err("no space");
+    assert_eq!(error.state(), SqlState::DISK_FULL);
+    cluster.world.fill_disk(N1, false);
+    ask(&mut cluster).expect("there is space");
+}
+
+#[test]
 fn numbers_are_never_given_twice() {
     let mut cluster = one(5);
     let mut last = 0;

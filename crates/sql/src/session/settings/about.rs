@@ -146,6 +146,7 @@ const ABOUT: &[(&str, &[Row])] = &[
     ("Resource Usage / Memory", &[
         ("maintenance_work_mem", User, "This includes operations such as VACUUM and CREATE INDEX."),
         ("quorate.query_mem", User, "A query that needs more fails."),
+        ("quorate.txn_mem", Postmaster, "What a larger transaction writes is kept in a scratch file until it commits."),
         ("shared_buffers", Postmaster, ""),
         ("work_mem", User, "This much memory can be used by each internal sort operation and hash table before switching to temporary disk files."),
     ]),

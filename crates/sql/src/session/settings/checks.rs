@@ -26,6 +26,15 @@ pub(super) fn check_context(definition: &Definition) -> Result<()> {
     Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
 }
 
+/// For what decides where a session is served, and so before it begins.
+pub(super) fn too_late(name: &str) -> Error {
+    Error::new(
+        SqlState::CANT_CHANGE_RUNTIME_PARAM,
+        format!("parameter \"{name}\" cannot be set after connection start"),
+    )
+    .with_hint("Connect with it, or set it for the role or the database.")
+}
+
 pub(super) fn invalid(name: &str, value: &str) -> Error {
     Error::new(
         SqlState::INVALID_PARAMETER_VALUE,

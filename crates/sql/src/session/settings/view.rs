@@ -73,7 +73,7 @@ fn vartype(definition: &Definition) -> &'static str {
         Kind::Bool => "bool",
         Kind::Time | Kind::Memory(_) | Kind::Int(..) => "integer",
         Kind::Real => "real",
-        _ if is_in_blocks(definition) => "integer",
+        _ if is_in_blocks(definition) || is_in_kilobytes(definition) => "integer",
         Kind::Fixed if matches!(definition.default, "on" | "off") => "bool",
         Kind::Fixed if definition.default.bytes().all(|byte| byte.is_ascii_digit()) => "integer",
         _ => "string",
@@ -92,6 +92,7 @@ fn range(definition: &Definition) -> (Option<String>, Option<String>) {
         Kind::Real => return (Some("0".to_owned()), Some("1.79769e+308".to_owned())),
         Kind::Fixed if definition.name == "max_connections" => (1, 262_143),
         _ if is_in_blocks(definition) => (16, 1_073_741_823),
+        _ if is_in_kilobytes(definition) => (1, i64::from(i32::MAX)),
         Kind::Fixed if vartype(definition) == "integer" => {
             let value = definition.default.to_owned();
             return (Some(value.clone()), Some(value));
@@ -106,12 +107,18 @@ fn is_in_blocks(definition: &Definition) -> bool {
     definition.name == "shared_buffers"
 }
 
+/// Whether a setting that no session changes is a size in kB.
+fn is_in_kilobytes(definition: &Definition) -> bool {
+    definition.name == "quorate.txn_mem"
+}
+
 /// A value without its unit.
 fn bare(definition: &Definition, value: &str) -> String {
     let number = match definition.kind {
         Kind::Time => milliseconds(value),
         Kind::Memory(_) => kilobytes(value),
         _ if is_in_blocks(definition) => kilobytes(value).map(|size| size / 8),
+        _ if is_in_kilobytes(definition) => kilobytes(value),
         _ => None,
     };
     number.map_or_else(|| value.to_owned(), |number| number.to_string())
@@ -138,6 +145,7 @@ impl Settings {
             Kind::Time => Some("ms"),
             Kind::Memory(_) => Some("kB"),
             _ if is_in_blocks(definition) => Some("8kB"),
+            _ if is_in_kilobytes(definition) => Some("kB"),
             _ => None,
         };
         let source = match definition.name.starts_with("transaction_") {
