@@ -20,6 +20,13 @@ mod up;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What mimalloc calls `mi_option_purge_delay` (its `mimalloc.h`).
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+
+/// After so many milliseconds memory that nobody uses is given back to the machine. By itself
+/// mimalloc waits for a second, in which a large transaction holds 80 MB more than it needs.
+const PURGE_DELAY_MILLIS: std::ffi::c_long = 10;
+
 /// What a command says when it cannot do what it was asked to.
 type Failure = String;
 
@@ -81,6 +88,8 @@ struct DataDir {
 }
 
 fn main() -> ExitCode {
+    // SAFETY: it stores a number, and no other thread runs yet.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MILLIS) };
     let done = match Cli::parse().command {
         Command::Up(options) => up::run(&options),
         Command::Start(options) => start::run(&options),

@@ -17,6 +17,7 @@ use base::env::{Disk, File, OpenMode};
 use base::sync::{Mutex, RwLock};
 use base::{Error, Lsn, Result, TreeId};
 
+use crate::buffer::PageBuffer;
 use crate::owner::{space_error, Owner};
 use crate::page::{Page, PageId, PageKind, PAGE_BYTES, PAGE_CONTENT, PAGE_HEADER};
 use crate::superblock::{BlockRef, RootRecord, Superblock, SUPERBLOCKS};
@@ -279,8 +280,8 @@ impl StoreFile {
         self.write_superblock(&found.superblock, owner).await
     }
 
-    fn read(&self, location: u32) -> Result<Box<[u8; PAGE_BYTES]>> {
-        let mut bytes = Box::new([0; PAGE_BYTES]);
+    fn read(&self, location: u32) -> Result<PageBuffer> {
+        let mut bytes = PageBuffer::zeroed();
         let offset = u64::from(location) * PAGE_BYTES as u64;
         self.file.read_at(&mut bytes[..], offset).map_err(|e| {
             Error::io(

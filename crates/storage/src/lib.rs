@@ -21,6 +21,7 @@
 //! Both belong to one group of one cluster ([`Owner`]); files of another are refused.
 
 mod apply;
+mod buffer;
 mod build;
 mod bulk;
 mod cache;

@@ -35,6 +35,7 @@
 use base::codec::checksum;
 use base::{Error, Lsn, Result, TreeId};
 
+use crate::buffer::PageBuffer;
 use crate::undo::{UndoId, UndoStore};
 
 /// Bytes of a page.
@@ -153,7 +154,7 @@ impl LeafCell<'_> {
 /// A page in memory.
 #[derive(Clone)]
 pub(crate) struct Page {
-    bytes: Box<[u8; PAGE_BYTES]>,
+    bytes: PageBuffer,
     /// The epoch (between two checkpoints) of its newest change; 0 if it is as the published
     /// checkpoint has it.
     pub(crate) epoch: u64,
@@ -171,7 +172,7 @@ impl Page {
     /// An empty page.
     pub(crate) fn new(kind: PageKind, id: u64, tree: TreeId, level: u8) -> Page {
         let mut page = Page {
-            bytes: Box::new([0; PAGE_BYTES]),
+            bytes: PageBuffer::zeroed(),
             epoch: 0,
             version: 0,
         };
@@ -187,7 +188,7 @@ impl Page {
     ///
     /// # Errors
     /// XX001 when it is not a page of that id and kind that the accessors can walk.
-    pub(crate) fn from_bytes(bytes: Box<[u8; PAGE_BYTES]>, id: u64) -> Result<Page> {
+    pub(crate) fn from_bytes(bytes: PageBuffer, id: u64) -> Result<Page> {
         let page = Page {
             bytes,
             epoch: 0,
@@ -666,9 +667,9 @@ mod tests {
             assert_eq!(page.leaf_cell(slot).value, Value::Inline(&[key; 150]));
         }
         let (crc, _) = page.seal();
-        let again = Page::from_bytes(Box::new(*page.bytes()), 3).unwrap();
+        let again = Page::from_bytes(page.bytes.clone(), 3).unwrap();
         assert_eq!(checksum(&again.bytes()[4..]), crc);
-        assert!(Page::from_bytes(Box::new(*page.bytes()), 4).is_err());
+        assert!(Page::from_bytes(page.bytes.clone(), 4).is_err());
     }
 
     #[test]
