@@ -36,6 +36,7 @@ pub mod registry;
 pub mod resolve;
 pub mod scram;
 pub mod sets;
+mod sizes;
 pub mod strings;
 pub mod system;
 mod table;

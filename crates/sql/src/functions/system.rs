@@ -117,31 +117,3 @@ pub(crate) fn plus_lsn(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 pub(crate) fn lsn_minus(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     moved(args.unsigned8(0)?, args.numeric(1)?, true)
 }
-
-/// A size in bytes with the unit that keeps it short.
-pub(crate) fn size_pretty(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let bytes = args.int(0)?;
-    // Each unit is used below its limit; sizes are rounded half away from zero on the way.
-    let units = [
-        ("bytes", 10 * 1_024, 0u32),
-        ("kB", 20 * 1_024 - 1, 9),
-        ("MB", 20 * 1_024 - 1, 10),
-        ("GB", 20 * 1_024 - 1, 10),
-        ("TB", 20 * 1_024 - 1, 10),
-        ("PB", i64::MAX, 10),
-    ];
-    let mut size = bytes;
-    for (index, (unit, limit, shift)) in units.iter().enumerate() {
-        if *shift > 0 {
-            size /= 1 << shift;
-        }
-        if size.abs() < *limit || index == units.len() - 1 {
-            let shown = match index {
-                0 => size,
-                _ => (size + size.signum()) / 2,
-            };
-            return Ok(Datum::text(format!("{shown} {unit}")));
-        }
-    }
-    Ok(Datum::text(format!("{bytes} bytes")))
-}

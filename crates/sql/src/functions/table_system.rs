@@ -10,7 +10,9 @@ functions! {
     440 "num_nonnulls" (ANY) INT4 "inv" system::count_nonnulls;
     1081 "format_type" (OID INT4) TEXT "sn" system::type_name;
     1619 "pg_typeof" (ANY) REGTYPE "sn" system::type_of;
-    2288 "pg_size_pretty" (INT8) TEXT "i" system::size_pretty;
+    2288 "pg_size_pretty" (INT8) TEXT "i" sizes::pretty;
+    3166 "pg_size_pretty" (NUMERIC) TEXT "i" sizes::pretty_numeric;
+    3334 "pg_size_bytes" (TEXT) INT8 "i" sizes::bytes;
     3432 "gen_random_uuid" () UUID "v" system::random_uuid;
     745 "current_user" () NAME "s" session;
     746 "session_user" () NAME "s" session;
