@@ -10,7 +10,7 @@ use std::time::Duration;
 use base::env::{Env, LocalBoxFuture, Reactor};
 
 use crate::client::Failure;
-use crate::host::{pause, peak_memory_bytes, processor_micros};
+use crate::host::{go_on, pause, peak_memory_bytes, processor_micros};
 use crate::session::Target;
 use crate::tpcc::consistency::{self, Checked};
 use crate::tpcc::load::{self, Progress};
@@ -131,8 +131,11 @@ impl Driver {
             loop {
                 match loader.recv_timeout(LOOK) {
                     Ok(loaded) => break loaded.map_err(explain)?,
-                    Err(RecvTimeoutError::Timeout) if shows => show_bar(&progress),
-                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Timeout) if shows => {
+                        go_on()?;
+                        show_bar(&progress);
+                    }
+                    Err(RecvTimeoutError::Timeout) => go_on()?,
                     Err(RecvTimeoutError::Disconnected) => {
                         return Err(Error::other("a loader panicked"));
                     }
@@ -163,6 +166,7 @@ impl Driver {
             let Some(left) = length.checked_sub(passed).filter(|left| !left.is_zero()) else {
                 break;
             };
+            go_on()?;
             pause(LOOK.min(left));
             if shows && passed.as_secs() != last {
                 last = passed.as_secs();

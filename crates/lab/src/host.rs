@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::session::Target;
@@ -119,6 +119,14 @@ pub fn write_file(path: &Path, text: &str) -> Result<()> {
 /// They cannot be made.
 pub fn create_dir(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path)
+}
+
+/// Removes a directory with all that is in it.
+///
+/// # Errors
+/// Something in it cannot be removed.
+pub fn remove_dir(path: &Path) -> Result<()> {
+    std::fs::remove_dir_all(path)
 }
 
 /// Sends a signal to a process.
@@ -350,6 +358,33 @@ pub fn beside<A, B: Send>(
             .collect();
         Ok((result, others?))
     })
+}
+
+/// Whoever started this wants it to stop.
+static STOPPING: AtomicBool = AtomicBool::new(false);
+
+/// Work is to stop soon: what clients are at is ended at once, and [`go_on`] is an error from now
+/// on, so that whoever has started servers comes to stop them.
+pub fn stop() {
+    STOPPING.store(true, Ordering::Relaxed);
+    for child in children(std::process::id()).unwrap_or_default() {
+        let name = read_file(Path::new(&format!("/proc/{child}/comm"))).unwrap_or_default();
+        if ["psql", "pgbench"].contains(&name.trim()) {
+            // One that has just ended needs no signal.
+            let _ = signal(child, "KILL");
+        }
+    }
+}
+
+/// Whether work may go on.
+///
+/// # Errors
+/// `Interrupted` after [`stop`].
+pub fn go_on() -> Result<()> {
+    match STOPPING.load(Ordering::Relaxed) {
+        true => Err(Error::new(ErrorKind::Interrupted, "told to stop")),
+        false => Ok(()),
+    }
 }
 
 /// Blocks this thread for a while.

@@ -26,7 +26,7 @@ const SESSIONS_END: Duration = Duration::from_millis(300);
 const WARM_UP_SECONDS: usize = 1;
 
 /// A client that takes more of the machine's processors than this is what was measured.
-const CLIENT_SHARE_MAX: f64 = 0.6;
+pub(super) const CLIENT_SHARE_MAX: f64 = 0.6;
 
 /// One workload of a file.
 #[derive(Clone, Debug, Deserialize)]

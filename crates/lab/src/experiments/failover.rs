@@ -22,7 +22,7 @@ use base::SqlState;
 use super::{note_durability, Collected, Context};
 use crate::client::{within, Failure};
 use crate::driver::{explain, Driver};
-use crate::host::pause;
+use crate::host::{go_on, pause};
 use crate::results::{Better, Chart, Check, Experiment, Form, Line};
 use crate::session::{Arg, Session, Statement, Target};
 use crate::systems::{Kind, System};
@@ -96,6 +96,7 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
         let mut kept: Option<System> = None;
         for (number, fault) in faults.enumerate() {
             // A primary that was replaced does not come back: the next fault has servers of its own.
+            go_on()?;
             let is_new = kept.is_none() || is_postgres;
             if is_new {
                 drop(kept.take());
@@ -127,6 +128,10 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
         .chart(0, title, "ms", "the leader is", Better::Less);
     found.charts.push(chart);
     found.charts.push(results.lines);
+    for (name, _) in &context.site.urls {
+        let note = format!("{name} is left out: it is not ours to kill.");
+        found.notes.push(note);
+    }
     found.notes.push(
         "PostgreSQL's primary is replaced by commands that are given at once: whoever would have to \
          notice the loss first is not part of its pauses."

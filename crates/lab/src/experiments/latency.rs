@@ -15,7 +15,7 @@ use std::time::Duration;
 use base::Durability;
 
 use super::{Collected, Context};
-use crate::host::write_file;
+use crate::host::{go_on, write_file};
 use crate::pgbench;
 use crate::real::relay;
 use crate::report::Figure;
@@ -35,7 +35,12 @@ const READ: &str = "\\set i random(-1000, 0)\nselect * from far where i = :i;\n"
 type Course = (String, String, Vec<Figure>);
 
 pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
-    let systems = context.start(true, found)?;
+    let mut systems = context.start(true, found)?;
+    context.leave_out_running(
+        &mut systems,
+        "no distance can be put between its servers",
+        found,
+    );
     for (name, text) in [("write.sql", WRITE), ("read.sql", READ)] {
         write_file(&context.dir.join(name), text)?;
     }
@@ -50,6 +55,7 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
     for _ in 0..context.extent.rounds {
         for (index, millis) in ONE_WAY_MILLIS.iter().enumerate() {
             for system in &systems {
+                go_on()?;
                 let delay = Duration::from_millis(*millis);
                 system.set_lines(relay::Line::delayed(delay));
                 system.endpoint().query(SETUP)?;

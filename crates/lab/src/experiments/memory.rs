@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{interleave, Collected, Context};
-use crate::host::{allocated_bytes, beside, pause, resident_bytes, write_file};
+use crate::host::{allocated_bytes, beside, go_on, pause, resident_bytes, write_file};
 use crate::pgbench;
 use crate::results::{Better, Check, Experiment};
 use crate::systems::System;
@@ -184,6 +184,7 @@ pub(super) fn fill(system: &System, rows: usize, progress: impl Fn(usize)) -> Re
     endpoint.query("drop table if exists test2")?;
     endpoint.query(TABLE)?;
     for first in (1..=rows).step_by(LOAD_ROWS) {
+        go_on()?;
         let last = (first + LOAD_ROWS - 1).min(rows);
         endpoint.query(&format!(
             "insert into test2 select generate_series({first}, {last}), md5(random()::text), now()"

@@ -43,6 +43,7 @@ use std::sync::Arc;
 use base::env::Env;
 use serde::Deserialize;
 
+use crate::host::{go_on, remove_dir};
 use crate::report::Figure;
 use crate::results::{Better, Chart, Experiment};
 use crate::systems::{Demands, Kind, Site, System};
@@ -281,20 +282,24 @@ pub fn run(
                 .push((ours.title.to_owned(), theirs.title.to_owned()));
         }
     }
-    match definition.runner {
-        Runner::CommitLoop => commit_loop::run(&context, &mut found)?,
-        Runner::Clients => clients::run(&context, &mut found)?,
-        Runner::OpenLoop => open_loop::run(&context, &mut found)?,
-        Runner::Bytes => bytes::run(&context, &mut found)?,
-        Runner::Sums => sums::run(&context, &mut found)?,
-        Runner::Tpcc => tpcc::run(&context, &mut found)?,
-        Runner::TpccClient => tpcc_client::run(&context, &mut found)?,
-        Runner::Failover => failover::run(&context, &mut found)?,
-        Runner::Latency => latency::run(&context, &mut found)?,
-        Runner::Memory => memory::run(&context, &mut found)?,
-        Runner::Steady => steady::run(&context, &mut found)?,
-        Runner::Restart => restart::run(&context, &mut found)?,
-    }
+    let done = match definition.runner {
+        Runner::CommitLoop => commit_loop::run(&context, &mut found),
+        Runner::Clients => clients::run(&context, &mut found),
+        Runner::OpenLoop => open_loop::run(&context, &mut found),
+        Runner::Bytes => bytes::run(&context, &mut found),
+        Runner::Sums => sums::run(&context, &mut found),
+        Runner::Tpcc => tpcc::run(&context, &mut found),
+        Runner::TpccClient => tpcc_client::run(&context, &mut found),
+        Runner::Failover => failover::run(&context, &mut found),
+        Runner::Latency => latency::run(&context, &mut found),
+        Runner::Memory => memory::run(&context, &mut found),
+        Runner::Steady => steady::run(&context, &mut found),
+        Runner::Restart => restart::run(&context, &mut found),
+    };
+    // Of forty million rows nothing should lie about while the next experiment runs; what cannot be
+    // removed now goes with the rest at the end.
+    let _ = remove_dir(&context.dir);
+    done?;
     live.done();
     Ok(found)
 }
@@ -326,6 +331,15 @@ impl Context<'_> {
         }
         self.note_settings(found);
         Ok(systems)
+    }
+
+    /// Leaves out servers that were not started here, and says why.
+    fn leave_out_running(&self, systems: &mut Vec<System>, why: &str, found: &mut Experiment) {
+        for system in systems.iter().filter(|system| !system.is_ours()) {
+            let note = format!("{} is left out: {why}.", system.name());
+            found.notes.push(note);
+        }
+        systems.retain(System::is_ours);
     }
 
     /// Notes the settings that are this experiment's own.
@@ -394,6 +408,7 @@ fn interleave(
     mut one: impl FnMut(&System, bool) -> Result<()>,
 ) -> Result<()> {
     for system in systems {
+        go_on()?;
         one(system, true)?;
     }
     for round in 0..rounds {
@@ -403,6 +418,7 @@ fn interleave(
             _ => systems.iter().rev().collect(),
         };
         for system in turn {
+            go_on()?;
             one(system, false)?;
         }
     }

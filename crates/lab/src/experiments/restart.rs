@@ -9,7 +9,9 @@ use std::time::Duration;
 use super::memory::{fill, settle};
 use super::{interleave, Collected, Context};
 use crate::driver::{explain, Driver};
-use crate::host::{children, has_ended, pause, signal, wait_for, write_file, Process, PATIENCE};
+use crate::host::{
+    children, go_on, has_ended, pause, signal, wait_for, write_file, Process, PATIENCE,
+};
 use crate::pgbench;
 use crate::results::{Better, Check, Experiment};
 use crate::session::{Session, Target};
@@ -31,12 +33,7 @@ const QUORATE_LOG: &str = "select log_bytes_since_checkpoint from quorate.storag
 
 pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
     let mut systems = context.start(false, found)?;
-    // Whoever was not started here is not killed either.
-    for system in systems.iter().filter(|system| !system.is_ours()) {
-        let note = format!("{} is not ours to kill, and left out.", system.name());
-        found.notes.push(note);
-    }
-    systems.retain(System::is_ours);
+    context.leave_out_running(&mut systems, "it is not ours to kill", found);
     let rows = context.extent.rows;
     for system in &systems {
         fill(system, rows, |_| {})?;
@@ -103,6 +100,7 @@ fn make_log(context: &Context<'_>, system: &System) -> Result<f64> {
     let wanted = context.extent.log_mb as f64 * 1e6;
     let mut last = -1.0;
     loop {
+        go_on()?;
         let text = system.endpoint().query(query)?;
         let bytes: f64 = text.parse().map_err(|_| Error::other(text))?;
         if bytes >= wanted {
@@ -152,6 +150,7 @@ fn start(system: &System, restarted: &mut Vec<Process>) -> Result<()> {
 fn wait_for_answer(driver: &Driver, target: &Target) -> Result<()> {
     let begin = driver.env().now();
     loop {
+        go_on()?;
         let target = target.clone();
         let answer = driver.block_on(move |env| async move {
             let mut session = Session::connect(&*env, &target).await?;

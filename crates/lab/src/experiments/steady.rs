@@ -11,10 +11,11 @@
 use std::io::Result;
 use std::time::Duration;
 
+use super::clients::CLIENT_SHARE_MAX;
 use super::memory::{fill, settle};
 use super::{Collected, Context};
 use crate::driver::Driver;
-use crate::host::{allocated_bytes, pause};
+use crate::host::{allocated_bytes, cores, go_on, pause, processor_micros};
 use crate::report::Figure;
 use crate::results::{Better, Chart, Experiment, Form, Line, Span};
 use crate::systems::System;
@@ -53,6 +54,8 @@ struct Measured {
     checkpoints: Vec<(f64, f64)>,
     /// By the second: when, and megabytes of data and of log.
     sizes: Vec<(f64, [f64; 2])>,
+    /// Of the machine's processors, what this process took.
+    client_share: f64,
 }
 
 pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
@@ -156,8 +159,11 @@ fn measure(
         .is_ours()
         .then(|| Watch::start(&driver, &target, query, upserts.begin()));
     let mut sizes = Vec::new();
+    let this = [std::process::id()];
+    let busy_before = processor_micros(&this)?;
     let passed = || context.env.now().since(upserts.begin()).as_secs_f64();
     while passed() < seconds as f64 {
+        go_on()?;
         if let Some(places) = system.places() {
             let megabytes = places.map(|(_, place)| allocated_bytes(&place) as f64 / 1e6);
             sizes.push((passed(), megabytes));
@@ -168,6 +174,7 @@ fn measure(
         pause(LOOK.min(Duration::from_secs_f64(left)));
     }
     let end = passed();
+    let client_share = (processor_micros(&this)? - busy_before) / 1e6 / end / cores() as f64;
     let mut course = upserts.stop()?;
     // The last second is not whole.
     course.seconds.truncate(seconds);
@@ -183,6 +190,7 @@ fn measure(
         course,
         checkpoints,
         sizes,
+        client_share,
     })
 }
 
@@ -237,6 +245,12 @@ fn judge(
         let sizes = measured.sizes.iter().map(|(_, [data, _])| *data);
         let most = sizes.fold(0.0, f64::max);
         figures.add(GROWTH, "whole run", name, most / loaded.max(1e-3));
+    }
+    if measured.client_share > CLIENT_SHARE_MAX {
+        found.warnings.push(format!(
+            "{name}: the client took {:.0}% of the machine's processors: it is what was measured",
+            measured.client_share * 100.0
+        ));
     }
     found.notes.push(format!(
         "{name}: {} checkpoints, {:.0} upserts.",

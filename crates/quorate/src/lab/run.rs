@@ -4,9 +4,13 @@ use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use lab::experiments::{self, Definition, Live, Overrides};
-use lab::host::{cores, create_dir, read_file, run as run_command, scratch_dir, write_file};
+use lab::host::{
+    beside, cores, create_dir, go_on, read_file, run as run_command, scratch_dir, write_file,
+};
 use lab::page;
 use lab::results::{Report, FORMAT};
 use lab::systems::Site;
@@ -79,8 +83,37 @@ pub fn list() -> Result<()> {
     Ok(())
 }
 
-/// Runs experiments.
+/// How often a run looks whether it is told to stop.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Runs experiments, and stops what it has started when it is told to stop.
 pub fn run(options: &Options) -> Result<()> {
+    node::real::host::hold_stop_signals();
+    let over = AtomicBool::new(false);
+    let watch = || {
+        while !over.load(Ordering::Relaxed) {
+            if node::real::host::wait_for_stop(LOOK).is_some() {
+                eprintln!("Stopping.");
+                lab::host::stop();
+            }
+        }
+    };
+    // Whatever becomes of it.
+    struct Over<'a>(&'a AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let main = || {
+        let _over = Over(&over);
+        run_chosen(options)
+    };
+    let (done, _) = beside(1, watch, main)?;
+    done
+}
+
+fn run_chosen(options: &Options) -> Result<()> {
     let chosen = choose(&options.names)?;
     for family in &options.against {
         if !["quorate", "postgres"].contains(&family.as_str()) {
@@ -128,14 +161,17 @@ pub fn run(options: &Options) -> Result<()> {
         conditions: conditions(&site)?,
         experiments: Vec::new(),
     };
+    let mut failed = Vec::new();
     for definition in &chosen {
         let env = client.driver().env();
         let found = experiments::run(definition, &site, env, options.quick, &overrides, &live);
         match found {
             Ok(found) => report.experiments.push(found),
+            Err(error) if go_on().is_err() => return Err(error),
             // The others' figures are worth having.
             Err(error) => {
                 eprintln!("{}: {error}", definition.name);
+                failed.push(definition.name.as_str());
                 report.experiments.push(lab::results::Experiment {
                     name: definition.name.clone(),
                     title: definition.title.clone(),
@@ -157,7 +193,11 @@ pub fn run(options: &Options) -> Result<()> {
         .iter()
         .flat_map(|experiment| &experiment.checks);
     match broken.filter(|check| check.held != check.expected).count() {
-        0 => Ok(()),
+        0 if failed.is_empty() => Ok(()),
+        0 => Err(Error::other(format!(
+            "not run to their end: {}",
+            failed.join(", ")
+        ))),
         count => Err(Error::other(format!("{count} checks did not hold"))),
     }
 }

@@ -191,6 +191,53 @@ fn a_killed_leader_loses_nothing() {
     assert!(done.status.success(), "{}", said(&done));
 }
 
+/// As the role and in the database that its URL names; and without a PostgreSQL to start the rest
+/// goes on.
+#[test]
+fn a_running_server_is_measured_without_any_other() {
+    let dir = open_directory();
+    let postgres = Postgres::primary(&dir.path().join("pg"), &["fsync = off"]).expect("PostgreSQL");
+    for sql in ["create role ann login", "create database bank owner ann"] {
+        postgres.endpoint().query(sql).expect(sql);
+    }
+    let out = dir.path().join("out");
+    let (out_path, port) = (out.display().to_string(), postgres.endpoint().port);
+    let url = format!("mine=postgres://ann@127.0.0.1:{port}/bank");
+    let done = lab(&[
+        "run",
+        "open-loop",
+        "--quick",
+        "--seconds",
+        "1",
+        "--rows",
+        "1000",
+        "--against",
+        "postgres",
+        "--pg-bin",
+        "/nowhere",
+        "--url",
+        &url,
+        "--out",
+        &out_path,
+    ]);
+    let said = said(&done);
+    assert!(done.status.success(), "{said}");
+    assert!(
+        said.contains("There is no PostgreSQL in /nowhere"),
+        "{said}"
+    );
+    assert!(said.contains("apt-get install postgresql-15"), "{said}");
+    // A note of what is not the experiment's own extent, and of what is doubtful about the server.
+    assert!(said.contains("1 seconds in the place of 4"), "{said}");
+    assert!(said.contains("fsync is off"), "{said}");
+    let report = std::fs::read_to_string(out.join("report.json")).expect("a report");
+    assert!(report.contains(r#""series": "mine""#), "{report}");
+    let owner = "select tableowner from pg_tables where tablename = 'test2'";
+    let mut psql = postgres.endpoint().client("psql");
+    let shown = output(psql.args(["-X", "-A", "-t", "-c", owner, "bank"])).expect("psql");
+    assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), "ann");
+}
+
 #[test]
 fn reports_are_compared() {
     let dir = scratch_dir("quorate-test-compare").expect("a directory");
