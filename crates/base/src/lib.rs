@@ -19,6 +19,12 @@ pub mod key;
 pub mod limits;
 pub mod row;
 pub mod sync;
+mod threads;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod sync_stress;
 
 pub use durability::{Debt, Durability, GroupDebt};
 pub use error::{Error, ErrorClass, Result, SqlState};

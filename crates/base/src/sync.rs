@@ -7,13 +7,21 @@
 //! An [`Event`] wakes tasks: it remembers nothing but who waits, so the state that is waited for
 //! is checked after registering.
 //!
-//! This module is the shim behind which the shared structures can be run under a model checker.
+//! This module is the shim behind which shared structures run under a model checker: whatever takes
+//! its latches, events and atomics from here can be compiled with the checker's instead
+//! (`base/src/model.rs`, and the modules of that name in other crates).
 
 use std::cell::Cell;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+
+// Not `crate::`: a model checker's may be beside this very file (`model.rs`).
+use super::threads;
+pub use super::threads::atomic;
+
+use atomic::{AtomicU64, Ordering};
 
 thread_local! {
     static LATCHES: Cell<usize> = const { Cell::new(0) };
@@ -45,7 +53,7 @@ macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $inner:ident) => {
         $(#[$doc])*
         pub struct $name<'a, T: ?Sized> {
-            inner: parking_lot::$inner<'a, T>,
+            inner: threads::$inner<'a, T>,
             _held: Held,
         }
 
@@ -85,12 +93,12 @@ impl<T: ?Sized> DerefMut for WriteGuard<'_, T> {
 
 /// A latch with one holder.
 #[derive(Debug, Default)]
-pub struct Mutex<T: ?Sized>(parking_lot::Mutex<T>);
+pub struct Mutex<T: ?Sized>(threads::Mutex<T>);
 
 impl<T> Mutex<T> {
     /// A free latch around `value`.
     pub const fn new(value: T) -> Mutex<T> {
-        Mutex(parking_lot::Mutex::new(value))
+        Mutex(threads::Mutex::new(value))
     }
 }
 
@@ -115,12 +123,12 @@ impl<T: ?Sized> Mutex<T> {
 
 /// A latch with one writer or many readers.
 #[derive(Debug, Default)]
-pub struct RwLock<T: ?Sized>(parking_lot::RwLock<T>);
+pub struct RwLock<T: ?Sized>(threads::RwLock<T>);
 
 impl<T> RwLock<T> {
     /// A free latch around `value`.
     pub const fn new(value: T) -> RwLock<T> {
-        RwLock(parking_lot::RwLock::new(value))
+        RwLock(threads::RwLock::new(value))
     }
 }
 
@@ -163,7 +171,7 @@ impl<T: ?Sized> RwLock<T> {
 #[derive(Debug, Default)]
 pub struct Event {
     waiters: Mutex<Vec<(u64, Waker)>>,
-    next_id: std::sync::atomic::AtomicU64,
+    next_id: AtomicU64,
 }
 
 impl Event {
@@ -171,7 +179,7 @@ impl Event {
     pub const fn new() -> Event {
         Event {
             waiters: Mutex::new(Vec::new()),
-            next_id: std::sync::atomic::AtomicU64::new(0),
+            next_id: AtomicU64::new(0),
         }
     }
 
@@ -186,9 +194,7 @@ impl Event {
     /// Waits until `condition` gives a value. It is tried once at once, and again after each
     /// notification; it runs with no latch of the event held.
     pub fn until<T, F: FnMut() -> Option<T>>(&self, condition: F) -> Until<'_, F> {
-        let id = self
-            .next_id
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         Until {
             event: self,
             condition,
@@ -237,21 +243,5 @@ impl<T, F: FnMut() -> Option<T>> Future for Until<'_, F> {
 impl<F> Drop for Until<'_, F> {
     fn drop(&mut self) {
         self.event.forget(self.id);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn guards_are_counted_while_they_live() {
-        let mutex = Mutex::new(1);
-        let lock = RwLock::new(2);
-        assert_eq!(latches_held(), 0);
-        let held = (mutex.lock(), lock.read());
-        assert_eq!(latches_held(), 2);
-        drop(held);
-        assert_eq!(latches_held(), 0);
     }
 }

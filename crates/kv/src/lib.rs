@@ -15,8 +15,12 @@ pub mod directory;
 pub mod engine;
 pub mod frame;
 pub mod gate;
+#[cfg(test)]
+mod gate_tests;
 pub mod group;
 pub mod locks;
+#[cfg(test)]
+mod model;
 mod overlay;
 pub mod record;
 pub mod registry;
@@ -33,3 +37,5 @@ pub use engine::KvEngine;
 pub use group::{CommitRequest, Group, Leadership, Snapshot};
 pub use raft::planted;
 pub use record::{Change, RowChange};
+
+use base::sync;

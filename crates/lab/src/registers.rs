@@ -75,6 +75,8 @@ pub struct Oracle {
     pub commits: u64,
     /// Reads answered.
     pub reads: u64,
+    /// Writes refused because a disk was full.
+    pub lacked_space: u64,
     /// Operations whose outcome is not known.
     pub unknown: u64,
     /// The first thing that was wrong.
@@ -455,6 +457,7 @@ impl Worker {
                 self.own = Some((key, (!delete).then_some(number)));
             }
             Err(Failure::Refused(error)) if never_happened(error.state()) => {
+                oracle.lacked_space += u64::from(error.state() == SqlState::DISK_FULL);
                 oracle.register(key).refused(number);
             }
             Err(Failure::Refused(error)) => {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::cluster::Administration;
-use base::env::Reactor;
+use base::env::{Instant, Reactor};
 use base::sync::Mutex;
-use base::{Error, Lsn, NodeId};
+use base::{Error, Lsn, NodeId, SqlState};
 use kv::{Directory, Member};
 use lab::client::Addresses;
 use node::config::NodeConfig;
@@ -19,11 +19,22 @@ use crate::world::{HostId, World};
 /// The files of a node are checked within this.
 const CHECK_MAX: Duration = Duration::from_secs(60);
 
+/// A node whose disk was too full for its start is started again after this.
+const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
 /// What a node of the present life has become.
 #[derive(Default)]
 struct Life {
     node: Option<Arc<Node>>,
-    error: Option<Error>,
+    /// Why it did not start, and when.
+    error: Option<(Instant, Error)>,
+}
+
+impl Life {
+    fn lacked_space(&self) -> bool {
+        let error = self.error.as_ref();
+        error.is_some_and(|(_, error)| error.state() == SqlState::DISK_FULL)
+    }
 }
 
 /// What a node is told when it starts, as its files would have it.
@@ -269,7 +280,7 @@ impl Cluster {
                 Ok(started) => life.lock().node = Some(started),
                 Err(error) => {
                     start_env.stop_node(&error.to_string());
-                    life.lock().error = Some(error);
+                    life.lock().error = Some((start_env.now(), error));
                 }
             }
         };
@@ -349,10 +360,33 @@ impl Cluster {
             .max_by_key(|(_, term)| *term)
     }
 
+    /// Starts the nodes again that could not start because their disks were full, as whoever
+    /// supervises them would.
+    pub(crate) fn start_again(&mut self) {
+        for node in 0..self.len() {
+            let now = self.world.env(self.host(node)).now();
+            let is_due = {
+                let life = self.places[node].life.lock();
+                let since = life.error.as_ref().map(|(at, _)| *at);
+                life.lacked_space() && since.is_some_and(|at| now >= at.after(START_AGAIN_AFTER))
+            };
+            if is_due && !self.is_alive(node) {
+                self.restart(node);
+            }
+        }
+    }
+
+    /// Whether a node could not start because its disk was full; it will be started again.
+    pub(crate) fn lacked_space(&self, node: usize) -> bool {
+        self.places[node].life.lock().lacked_space()
+    }
+
     /// The first node that stopped itself, and why. In a world whose disks keep their promises,
-    /// only those that are dismissed may.
+    /// only those that are dismissed may, and those whose disks are too full for a start.
     pub fn stopped(&self) -> Option<String> {
-        let mut reasons = self.present().into_iter().filter_map(|node| {
+        let running = self.present().into_iter();
+        let running = running.filter(|node| !self.lacked_space(*node));
+        let mut reasons = running.filter_map(|node| {
             let reason = self.world.stopped(self.host(node))?;
             Some(format!("{} stopped itself: {reason}", self.name(node)))
         });

@@ -5,6 +5,9 @@
 //! renamed, removed) survive in the order in which they were given, up to some point.
 //!
 //! A sync that was begun and has not ended when the host dies counts as not made.
+//!
+//! A disk may have little room left, or none: then new files, longer ones, and writes behind a
+//! file's end fail once it is used up. What is removed or cut off makes room again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -50,6 +53,8 @@ pub(crate) struct DiskState {
     namings: Vec<Naming>,
     dirs: BTreeSet<String>,
     next: u64,
+    /// Bytes that files can still grow by; no bound if there is none.
+    room: Option<u64>,
 }
 
 impl Naming {
@@ -163,9 +168,61 @@ impl DiskState {
         self.files.retain(|inode, _| named.contains(inode));
     }
 
+    /// Bytes that files can grow by from now on; none is no bound.
+    pub fn set_room(&mut self, room: Option<u64>) {
+        self.room = room;
+    }
+
     fn name(&mut self, naming: Naming) {
+        let gone = match &naming {
+            Naming::Link(..) => None,
+            Naming::Unlink(path) | Naming::Rename(_, path) => self.names.get(path),
+        };
+        let content = gone.and_then(|inode| self.files.get(inode));
+        let freed = content.map_or(0, |content| content.current.len());
+        self.free(freed);
         naming.apply(&mut self.names);
         self.namings.push(naming);
+    }
+
+    fn free(&mut self, bytes: usize) {
+        if let Some(room) = &mut self.room {
+            *room += bytes as u64;
+        }
+    }
+
+    /// Changes a file; what does not fit the disk is cut off, and that is an error.
+    fn change(&mut self, inode: Inode, change: Change) -> io::Result<()> {
+        let number = self.number();
+        let content = self.files.entry(inode).or_default();
+        let len = content.current.len();
+        let end = match &change {
+            Change::Write { offset, bytes } => offset + bytes.len(),
+            Change::SetLen(end) => *end,
+        };
+        let room = self.room.map_or(usize::MAX, |room| room as usize);
+        let missing = end.saturating_sub(len).saturating_sub(room);
+        let change = match change {
+            change if missing == 0 => Some(change),
+            Change::Write { offset, mut bytes } => {
+                bytes.truncate(bytes.len().saturating_sub(missing));
+                let rest = Change::Write { offset, bytes };
+                (offset < end - missing).then_some(rest)
+            }
+            Change::SetLen(_) => None,
+        };
+        if let Some(change) = change {
+            content.change(number, change);
+        }
+        let now = content.current.len();
+        self.free(len.saturating_sub(now));
+        if let Some(room) = &mut self.room {
+            *room -= now.saturating_sub(len) as u64;
+        }
+        match missing {
+            0 => Ok(()),
+            _ => Err(ErrorKind::StorageFull.into()),
+        }
     }
 
     fn number(&mut self) -> u64 {
@@ -228,6 +285,9 @@ impl Disk for SimDisk {
                     let dir = parent(&path);
                     if !dir.is_empty() && !disk.dirs.contains(dir) {
                         return Err(ErrorKind::NotFound.into());
+                    }
+                    if disk.room == Some(0) {
+                        return Err(ErrorKind::StorageFull.into());
                     }
                     let inode = disk.number();
                     disk.files.insert(inode, Content::default());
@@ -357,12 +417,7 @@ impl SimFile {
 
     fn change(&self, change: Change) -> io::Result<()> {
         with_disk(&self.shared, self.host, self.incarnation, |disk| {
-            let number = disk.number();
-            disk.files
-                .entry(self.inode)
-                .or_default()
-                .change(number, change);
-            Ok(())
+            disk.change(self.inode, change)
         })
     }
 }

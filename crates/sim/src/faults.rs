@@ -13,6 +13,7 @@
 //! | deposed leader | three nodes | see [`Undo::Depose`] |
 //! | pendulum | a minority with the leader | a split, and the next leader dies soon after it |
 //! | slow disk | any | its syncs take forty times as long |
+//! | full disk | any, mostly the leader; sometimes all | it has little room left, or none |
 //! | clock jump | any | its wall clock jumps by seconds, forwards or back |
 //! | switchover | the leader | leadership is handed over, to anybody or to somebody |
 //! | aborted transfer | the leader | a switchover whose last word is held up until it has failed |
@@ -53,6 +54,10 @@ const SLOW_DISK: Duration = Duration::from_millis(15);
 /// A sound disk's sync takes about this.
 pub(crate) const SOUND_DISK: Duration = Duration::from_micros(400);
 
+/// A full disk has less room than this, and half of them none: some segments of the log, and some
+/// steps by which the trees' file grows.
+const ROOM_BYTES_MAX: u64 = 256 << 10;
+
 /// A wall clock jumps at most so far.
 const JUMP_MS_MAX: u64 = 5_000;
 
@@ -83,6 +88,8 @@ pub enum Fault {
     Pendulum,
     /// A disk is slow.
     SlowDisk,
+    /// A disk has hardly any room, or all have.
+    FullDisk,
     /// A wall clock jumps.
     ClockJump,
     /// Leadership is handed over.
@@ -99,7 +106,7 @@ pub(crate) const KINDS: usize = Fault::ALL.len();
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Fault; 17] = [
+    pub const ALL: [Fault; 18] = [
         Fault::LeaderCrash,
         Fault::FollowerCrash,
         Fault::TotalCrash,
@@ -112,6 +119,7 @@ impl Fault {
         Fault::Depose,
         Fault::Pendulum,
         Fault::SlowDisk,
+        Fault::FullDisk,
         Fault::ClockJump,
         Fault::Switchover,
         Fault::AbortedTransfer,
@@ -134,6 +142,7 @@ impl Fault {
             Fault::Depose => "deposed leaders",
             Fault::Pendulum => "pendulums",
             Fault::SlowDisk => "slow disks",
+            Fault::FullDisk => "full disks",
             Fault::ClockJump => "clock jumps",
             Fault::Switchover => "switchovers",
             Fault::AbortedTransfer => "aborted transfers",
@@ -162,6 +171,7 @@ impl Fault {
             Fault::Depose => (6, (500, 1_100)),
             Fault::Pendulum => (6, (400, 900)),
             Fault::SlowDisk => (3, (200, 2_000)),
+            Fault::FullDisk => (4, (200, 2_000)),
             Fault::ClockJump => (3, (1, 2)),
             Fault::Switchover => (5, (1, 2)),
             Fault::AbortedTransfer => (3, (250, 900)),
@@ -178,6 +188,7 @@ impl Fault {
             | Fault::QuickRestart
             | Fault::Freeze
             | Fault::SlowDisk
+            | Fault::FullDisk
             | Fault::ClockJump => true,
             Fault::FollowerCrash
             | Fault::Partition
@@ -236,6 +247,7 @@ enum Undo {
     Wake(usize),
     Heal(Vec<(HostId, HostId)>),
     SoundDisk(usize),
+    Room(Vec<usize>),
     /// One follower was cut off from the leader for a while, and nobody wrote meanwhile, so it is
     /// as good a candidate as any. Now the other follower restarts, and the leader loses it too:
     /// only the word that it gave before its restart stands between the leader and a successor.
@@ -295,6 +307,7 @@ impl Injector {
     /// # Errors
     /// What a node does that it must not.
     pub fn tend(&mut self, cluster: &mut Cluster) -> Result<Option<News>, String> {
+        cluster.start_again();
         let news = self.operator.tend(cluster)?;
         self.deaths.resize(cluster.len(), Deaths::default());
         Ok(news)
@@ -356,6 +369,11 @@ impl Injector {
                     let host = cluster.host(node);
                     cluster.world.set_disk_delay(host, SOUND_DISK);
                 }
+                Undo::Room(nodes) => {
+                    for node in nodes {
+                        cluster.world.set_disk_room(cluster.host(node), None);
+                    }
+                }
                 Undo::Depose { leader, voter } => {
                     self.lull.store(false, Ordering::SeqCst);
                     let cut = cut(cluster, &[leader], true, true);
@@ -377,9 +395,7 @@ impl Injector {
                     }
                 }
                 Undo::HoldUp { leader, other } => {
-                    let (own, other) = (cluster.host(leader), cluster.host(other));
-                    let heal = cut_ways(cluster, &[(own, other)]);
-                    self.later(cluster, Fault::AbortedTransfer.odds().1, heal);
+                    self.hold_up(cluster, leader, other);
                 }
                 Undo::Cut(ways) => {
                     let heal = cut_ways(cluster, &ways);
@@ -489,6 +505,14 @@ impl Injector {
                 cluster.world.set_disk_delay(cluster.host(any), SLOW_DISK);
                 Undo::SoundDisk(any)
             }
+            Fault::FullDisk => {
+                let full = match toss == 1 && nodes.len() > 1 && pick == 0 {
+                    true => nodes,
+                    false => vec![mostly_leader],
+                };
+                fill_disks(cluster, &full);
+                Undo::Room(full)
+            }
             Fault::ClockJump => {
                 let by = cluster.world.draw(|chance| chance.below(2 * JUMP_MS_MAX));
                 let by = by as i64 - JUMP_MS_MAX as i64;
@@ -500,7 +524,10 @@ impl Injector {
                 cluster.wish(leader?, Administration::Switchover(to));
                 return Some(self.perhaps_crash_leader(cluster));
             }
-            Fault::AbortedTransfer => self.abort_transfer(cluster, leader?, any)?,
+            Fault::AbortedTransfer => {
+                let begun = self.abort_transfer(cluster, leader?, any);
+                return begun.then_some(None);
+            }
             Fault::Membership => {
                 let pick = cluster.world.draw(|chance| chance.bits());
                 let step = self.operator.choose(cluster, self.nodes, pick)?;
@@ -550,17 +577,33 @@ impl Injector {
 
     /// A switchover to a node that soon hears no more of the leader: the word that makes it stand
     /// for election is under way until long after the leader has given up.
-    fn abort_transfer(&mut self, cluster: &mut Cluster, leader: usize, any: usize) -> Option<Undo> {
+    fn abort_transfer(&mut self, cluster: &mut Cluster, leader: usize, any: usize) -> bool {
         let other = other_than(leader, any, &cluster.present());
         if !cluster.is_alive(other) {
-            return None;
+            return false;
         }
         // Open transactions end soon when nobody begins new ones that write.
         self.lull.store(true, Ordering::SeqCst);
         let to = Some(cluster.name(other));
         cluster.wish(leader, Administration::Switchover(to));
         self.later(cluster, (0, 45), Undo::HoldUp { leader, other });
-        Some(Undo::EndLull)
+        true
+    }
+
+    /// From here on the other hears nothing of the leader, and in every second case is not heard
+    /// by it either, until a moment later: then it stands, and all but the leader know. Nobody
+    /// writes meanwhile, or the other would not be elected.
+    fn hold_up(&mut self, cluster: &mut Cluster, leader: usize, other: usize) {
+        let (own, other) = (cluster.host(leader), cluster.host(other));
+        let (low, high) = Fault::AbortedTransfer.odds().1;
+        let until = cluster.world.draw(|chance| chance.between(low, high));
+        let heal = cut_ways(cluster, &[(own, other)]);
+        self.later(cluster, (until, until), heal);
+        if cluster.world.draw(|chance| chance.one_in(2)) {
+            let heal = cut_ways(cluster, &[(other, own)]);
+            self.later(cluster, (until + 20, until + 250), heal);
+        }
+        self.later(cluster, (until, until + 250), Undo::EndLull);
     }
 
     fn crash(&mut self, cluster: &mut Cluster, nodes: &[usize]) -> Option<Undo> {
@@ -579,6 +622,16 @@ impl Injector {
             }
         }
         (!living.is_empty()).then_some(Undo::Restart(living))
+    }
+}
+
+fn fill_disks(cluster: &mut Cluster, nodes: &[usize]) {
+    for node in nodes {
+        let room = cluster.world.draw(|chance| match chance.one_in(2) {
+            true => 0,
+            false => chance.below(ROOM_BYTES_MAX),
+        });
+        cluster.world.set_disk_room(cluster.host(*node), Some(room));
     }
 }
 

@@ -24,7 +24,7 @@
 use std::time::Duration;
 
 use base::cluster::{Administration, NewNode};
-use base::NodeId;
+use base::{Error, NodeId};
 use kv::{Directory, PRIORITY_USUAL};
 
 use crate::cluster::{Answer, Cluster};
@@ -60,6 +60,9 @@ pub(crate) enum Step {
     Demote(usize),
 }
 
+/// When a node was asked for something, and what becomes of that.
+type Asked = (Duration, Answer);
+
 /// How far the loss of a majority has come.
 enum Loss {
     Wait {
@@ -74,7 +77,9 @@ enum Loss {
     Alone {
         survivor: usize,
         since: Duration,
-        asked: Option<(Duration, Answer)>,
+        asked: Option<Asked>,
+        /// What it was told when it was last answered.
+        said: Option<Result<u64, Error>>,
     },
     Return {
         left: Vec<usize>,
@@ -228,7 +233,7 @@ impl Operator {
                     "{name} has no part in the group any more, is back, and does not stop"
                 ));
             }
-            if !cluster.is_alive(node) {
+            if !cluster.is_alive(node) && !cluster.lacked_space(node) {
                 check_last_words(cluster, node)?;
                 continue;
             }
@@ -338,7 +343,8 @@ impl Operator {
                 survivor,
                 since,
                 asked,
-            } => Some(self.go_on_alone(cluster, survivor, since, asked)?),
+                said,
+            } => Some(self.go_on_alone(cluster, survivor, since, (asked, said))?),
             Loss::Return { left, now: back } => tend_return(cluster, left, back)?,
         };
         self.loss = next;
@@ -350,9 +356,11 @@ impl Operator {
         cluster: &mut Cluster,
         survivor: usize,
         since: Duration,
-        asked: Option<(Duration, Answer)>,
+        (asked, said): (Option<Asked>, Option<Result<u64, Error>>),
     ) -> Result<Loss, String> {
         let now = cluster.world.elapsed();
+        let answer = asked.as_ref().map(|(_, answer)| answer.lock().clone());
+        let said = answer.flatten().or(said);
         let leads = cluster.leader().is_some_and(|(node, _)| node == survivor);
         let directory = cluster.node(survivor).map(|node| node.group().directory());
         let voters =
@@ -367,7 +375,6 @@ impl Operator {
             return Ok(Loss::Return { left, now: None });
         }
         if now > since + ALONE_MAX {
-            let said = asked.and_then(|(_, answer)| answer.lock().clone());
             return Err(format!(
                 "{} was told to go on alone and does not lead after {ALONE_MAX:?}: {said:?}",
                 cluster.name(survivor)
@@ -386,6 +393,7 @@ impl Operator {
             survivor,
             since,
             asked,
+            said,
         })
     }
 }
@@ -405,7 +413,7 @@ fn tend_return(
                 cluster.name(node)
             ));
         }
-        if cluster.is_alive(node) {
+        if cluster.is_alive(node) || cluster.lacked_space(node) {
             return Ok(Some(Loss::Return { left, now: back }));
         }
         check_last_words(cluster, node)?;
@@ -473,5 +481,6 @@ fn kill_others(cluster: &mut Cluster, survivor: usize) -> Loss {
         survivor,
         since: cluster.world.elapsed(),
         asked: None,
+        said: None,
     }
 }

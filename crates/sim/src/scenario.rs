@@ -94,6 +94,8 @@ pub struct Outcome {
     pub commits: u64,
     /// Reads answered.
     pub reads: u64,
+    /// Writes refused because a disk was full.
+    pub lacked_space: u64,
 }
 
 /// Faults go on for so long in the usual run.
@@ -244,6 +246,7 @@ impl Run {
             failovers: self.failovers,
             commits: oracle.commits,
             reads: oracle.reads,
+            lacked_space: oracle.lacked_space,
         }
     }
 
@@ -309,8 +312,9 @@ impl Run {
         while !left.is_zero() {
             self.cluster.world.run_for(left.min(LOOK_EVERY));
             left = left.saturating_sub(LOOK_EVERY);
-            self.injector.undo_due(&mut self.cluster);
+            // Before anybody dies who knows what has become of the operator's wishes.
             self.tend()?;
+            self.injector.undo_due(&mut self.cluster);
             self.watch_leader();
             self.look()?;
         }

@@ -28,6 +28,8 @@ pub struct Totals {
     pub commits_min: Option<(u64, u64)>,
     /// Reads answered.
     pub reads: u64,
+    /// Writes refused because a disk was full.
+    pub lacked_space: u64,
     /// Events of all worlds.
     pub events: u64,
     /// Seeds with something wrong, and what.
@@ -45,6 +47,7 @@ impl Totals {
         let fewest = (outcome.commits, outcome.seed);
         self.commits_min = Some(self.commits_min.map_or(fewest, |known| known.min(fewest)));
         self.reads += outcome.reads;
+        self.lacked_space += outcome.lacked_space;
         self.events += outcome.events;
         if let Some(violation) = &outcome.violation {
             self.violations.push((outcome.seed, violation.clone()));
@@ -63,6 +66,7 @@ impl Totals {
             (one, another) => one.or(another),
         };
         self.reads += other.reads;
+        self.lacked_space += other.lacked_space;
         self.events += other.events;
         self.violations.extend(other.violations);
         self.violations.sort();
@@ -95,6 +99,7 @@ impl Totals {
         line("commits", self.commits);
         let (fewest, seed) = self.commits_min.unwrap_or_default();
         line("reads", self.reads);
+        line("refused for space", self.lacked_space);
         line("events", self.events);
         line("violations", self.violations.len() as u64);
         let _ = writeln!(out, "the fewest commits are {fewest}, of seed {seed}");

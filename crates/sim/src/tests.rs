@@ -1,5 +1,7 @@
 //! The world itself: same seed, same course; disks forget what was not synced; ways can be cut.
 
+mod full_disk;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,4 +119,31 @@ fn a_crash_keeps_what_was_synced_and_perhaps_the_rest() {
         (10..40).contains(&lost),
         "{lost} of 40 crashes lost something"
     );
+}
+
+#[test]
+fn a_disk_without_room_takes_what_fits_and_what_is_freed() {
+    let mut world = World::new(1);
+    let host = world.add_host("h");
+    let disk = world.env(host).disk();
+    let file = disk.open("a", OpenMode::CreateNew).unwrap();
+    file.set_len(1_000).unwrap();
+    world.set_disk_room(host, Some(300));
+    let is_full = |result: std::io::Result<()>| {
+        result.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull)
+    };
+    file.write_at(&[1; 1_000], 0).unwrap();
+    assert!(is_full(file.set_len(1_301)));
+    assert!(is_full(file.write_at(&[2; 1_000], 900)));
+    assert_eq!(file.len().unwrap(), 1_300);
+    assert!(is_full(disk.open("b", OpenMode::Create).map(drop)));
+    file.set_len(1_200).unwrap();
+    let other = disk.open("b", OpenMode::Create).unwrap();
+    other.set_len(100).unwrap();
+    assert!(is_full(other.write_at(&[3], 100)));
+    disk.rename("b", "a").unwrap();
+    other.set_len(1_300).unwrap();
+    assert!(is_full(other.set_len(1_301)));
+    world.set_disk_room(host, None);
+    other.set_len(1_301).unwrap();
 }

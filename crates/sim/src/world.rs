@@ -404,6 +404,13 @@ impl World {
         self.shared.state().hosts[host.0].disk_delay = delay;
     }
 
+    /// Leaves so many bytes of room on that host's disk, or room without bound.
+    pub fn set_disk_room(&mut self, host: HostId, room: Option<u64>) {
+        let mut state = self.shared.state();
+        state.note("room", host.0 as u64);
+        state.hosts[host.0].disk.set_room(room);
+    }
+
     /// Cuts or heals the way from one host to another; what is under way waits for the healing.
     pub fn set_cut(&mut self, from: HostId, to: HostId, cut: bool) {
         let mut state = self.shared.state();

@@ -38,12 +38,12 @@
 //! waits for one above it. Whoever makes room only tries.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-use base::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
-
-use crate::page::{Page, PageId};
+// Not `crate::`: a model checker's may be beside this very file (`model.rs`).
+use super::page::{Page, PageId};
+use super::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, AtomicUsize, Ordering};
+use super::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
 
 /// An array that grows and whose parts never move: each is as long as all before it together.
 struct Parts<T, const FIRST_BITS: u32>([OnceLock<Box<[T]>>; 32]);

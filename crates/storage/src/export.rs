@@ -182,6 +182,8 @@ pub struct Importer {
     resumes: bool,
     /// Pages that were there already.
     kept: u64,
+    /// The root record, once everything is durable.
+    root: Option<BlockRef>,
 }
 
 impl std::fmt::Debug for Importer {
@@ -217,6 +219,7 @@ impl Importer {
             chunks: None,
             resumes,
             kept: 0,
+            root: None,
         })
     }
 
@@ -342,12 +345,12 @@ impl Importer {
         self.chunks == Some(self.received)
     }
 
-    /// Puts the imported checkpoint in the place of the store in the directory, durably; the next
-    /// [`Store::open`] finds it. The old store, if open, must not be used any more.
+    /// Makes everything durable that [`Importer::finish`] will point to.
     ///
     /// # Errors
-    /// XX000 when chunks are missing. Others are fatal for the node.
-    pub async fn finish(mut self) -> Result<CheckpointInfo> {
+    /// XX000 when chunks are missing; 53100 when there is no space, and then the import must begin
+    /// anew. Others are fatal for the node.
+    pub async fn complete(&mut self) -> Result<()> {
         if !self.is_complete() {
             return Err(Error::internal(format!(
                 "{} chunks of a checkpoint have come, not {:?}",
@@ -364,6 +367,19 @@ impl Importer {
         }
         let (root, _) = self.file.write_record(&self.record)?;
         self.file.sync().await?;
+        self.root = Some(root);
+        Ok(())
+    }
+
+    /// Puts the imported checkpoint in the place of the store in the directory, durably; the next
+    /// [`Store::open`] finds it. The old store, if open, must not be used any more.
+    ///
+    /// # Errors
+    /// XX000 when the import is not [complete](Importer::complete). Others are fatal for the node.
+    pub async fn finish(self) -> Result<CheckpointInfo> {
+        let root = self
+            .root
+            .ok_or_else(|| Error::internal("an import is not complete"))?;
         let superblock = Superblock {
             sequence: 0,
             lsn: self.lsn,

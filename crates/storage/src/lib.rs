@@ -30,6 +30,8 @@ mod checkpoint;
 mod export;
 mod file;
 pub mod log;
+#[cfg(test)]
+mod model;
 mod owner;
 mod page;
 mod pager;
@@ -57,7 +59,7 @@ pub use store::{Change, Read, Scanned, Store, StoreOptions};
 pub use tree::{SCAN_BYTES_MAX, SCAN_LEAVES_MAX};
 pub use undo::UndoStats;
 
-use base::Lsn;
+use base::{sync, Lsn};
 
 /// What a checkpoint is the state of.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -415,6 +415,7 @@ fn a_checkpoint_can_be_exported_and_imported() {
         chunk[last] ^= 1;
         importer.write(&chunk).unwrap();
     }
+    block_on(importer.complete()).unwrap();
     let info = block_on(importer.finish()).unwrap();
     assert_eq!((info.lsn, &info.meta[..]), (Lsn(3_000), &b"meta"[..]));
     target.disk.crash(&mut Random::new(1));
@@ -481,6 +482,7 @@ fn an_interrupted_import_goes_on_with_what_it_has() {
         bytes < came * 8192 + all as usize * 4 + 4096,
         "{bytes} for {came}"
     );
+    block_on(importer.complete()).unwrap();
     let info = block_on(importer.finish()).unwrap();
     target.disk.crash(&mut Random::new(1));
     let copy = open(&target);
@@ -499,6 +501,7 @@ fn an_interrupted_import_goes_on_with_what_it_has() {
     target.disk.crash(&mut Random::new(2));
     let mut importer = Importer::start(target.clone(), "g1", OWNER).unwrap();
     import(&mut importer, &second, second.chunks());
+    block_on(importer.complete()).unwrap();
     block_on(importer.finish()).unwrap();
     check(&*target.disk, "g1", OWNER, &mut |_, _, _| Ok(())).unwrap();
 

@@ -252,8 +252,21 @@ impl Group {
 
     /// Puts a checkpoint that was fetched whole in the place of the trees, then tells the
     /// consensus.
-    async fn put_in_place(&self, importer: Importer, offer: &SnapshotOffer) -> Result<()> {
+    async fn put_in_place(&self, mut importer: Importer, offer: &SnapshotOffer) -> Result<()> {
         let position = offer.meta.position;
+        if let Err(error) = importer.complete().await {
+            if error.class() == ErrorClass::Node {
+                return Err(error);
+            }
+            // No space: it is offered again.
+            self.env.log(Severity::Warning, error.message());
+            let mut core = self.lock();
+            if !core.failed && !core.deaf {
+                core.consensus.snapshot_failed(position);
+                self.pump(&mut core);
+            }
+            return Ok(());
+        }
         loop {
             {
                 let mut core = self.lock();

@@ -7,15 +7,19 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
-use base::env::BoxFuture;
-use base::{Durability, Position, Result};
+use base::env::{sleep, BoxFuture};
+use base::{Durability, Position, Result, SqlState};
 use raft::planted::{is_planted, Bug};
 
 use super::core::Core;
 use super::pace::waits_for_majority;
 use super::Group;
 use crate::gate::Verdict;
+
+/// A log that did not fit the disk is tried again after this.
+const FULL_LOG_PAUSE: Duration = Duration::from_millis(50);
 
 /// The right and the duty to make an output of the consensus durable.
 #[derive(Debug)]
@@ -182,13 +186,24 @@ impl Group {
         let mut core = self.lock();
         core.writing = false;
         match result {
-            Ok(()) => self.note_synced(&mut core, number),
+            Ok(true) => self.note_synced(&mut core, number),
+            Ok(false) => {}
             Err(error) => self.fail(&mut core, &error),
         }
     }
 
-    async fn write_and_sync(&self, number: u64) -> Result<()> {
-        self.log.write()?;
+    /// False when the group was closed before there was space for it.
+    async fn write_and_sync(&self, number: u64) -> Result<bool> {
+        // Who commits has reserved space; what comes from others, or is about who leads, has not.
+        while let Err(error) = self.log.write() {
+            if error.state() != SqlState::DISK_FULL {
+                return Err(error);
+            }
+            sleep(&*self.env, FULL_LOG_PAUSE).await;
+            if self.is_over() {
+                return Ok(false);
+            }
+        }
         self.shared.written.store(number, Ordering::SeqCst);
         if !self.is_sole_member() && self.shared.eager.load(Ordering::SeqCst) {
             self.pump(&mut self.lock());
@@ -197,7 +212,7 @@ impl Group {
             self.note_synced(&mut self.lock(), number);
         }
         self.log.sync().await?;
-        Ok(())
+        Ok(true)
     }
 
     /// Only here does this node say that something is on its disk.
@@ -234,7 +249,7 @@ impl Group {
         }
     }
 
-    /// Ready when everything proposed so far is on this node's disk.
+    /// Ready when everything proposed so far is on this node's disk, or cannot be for want of space.
     pub(super) async fn flush_all(self: &Group) {
         {
             let mut core = self.lock();
@@ -244,11 +259,11 @@ impl Group {
         while !self.is_over() {
             {
                 let core = self.lock();
-                if core.owed <= core.synced {
+                if core.owed <= core.synced || self.log.lacks_space() {
                     return;
                 }
             }
-            base::env::sleep(&*self.env, base::limits::OFF_FLUSH_DELAY / 10).await;
+            sleep(&*self.env, base::limits::OFF_FLUSH_DELAY / 10).await;
         }
     }
 }

@@ -30,6 +30,7 @@ use raft::{Consensus, HardState, Membership, Recovered};
 
 use super::core::{Core, LogReader};
 use super::meta::{Beginning, Kept};
+use super::sequencer::LOG_BYTES_SPARE;
 use super::{not_leader, Group};
 use crate::directory::Directory;
 
@@ -53,10 +54,11 @@ impl Group {
     /// This node goes on alone with what it has: the last position of that.
     ///
     /// # Errors
-    /// 55000 while a leader is there, or this node has not all of a checkpoint; 58030 when the log
-    /// cannot be written.
+    /// 55000 while a leader is there, or this node has not all of a checkpoint; 53100 when its disk
+    /// is full, and nothing has changed then; 58030 when the log cannot be written.
     pub async fn promote_alone(self: &Arc<Self>) -> Result<u64> {
         self.check_forsaken(&self.lock())?;
+        self.log.reserve(LOG_BYTES_SPARE).await?;
         self.stop_hearing().await?;
         let last = self.log.last();
         let (kept, membership) = {

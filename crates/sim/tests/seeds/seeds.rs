@@ -15,6 +15,9 @@ const LOST_MAJORITIES_MIN: u64 = 8;
 /// The leader changes at least so often.
 const FAILOVERS_MIN: u64 = 50;
 
+/// So many writes at least are refused because a disk is full.
+const LACKED_SPACE_MIN: u64 = 50;
+
 /// Every seed acknowledges at least so many commits.
 const COMMITS_MIN: u64 = 100;
 
@@ -50,6 +53,8 @@ fn two_hundred_seeds_of_three_nodes() {
         assert!(count >= least, "{count} {name} only");
     }
     assert!(totals.failovers >= FAILOVERS_MIN, "{}", totals.report());
+    let lacked = totals.lacked_space;
+    assert!(lacked >= LACKED_SPACE_MIN, "{}", totals.report());
 }
 
 #[test]

@@ -26,7 +26,9 @@
 //! - `base ≤ durable ≤ written ≤ last`, as LSNs, and entries in memory and on disk have every LSN
 //!   above `base` up to `last` exactly once.
 //! - An entry that is not written yet is in the cache.
-//! - After a failed write or sync every further one fails: the caller stops the node.
+//! - A batch is written once there are segments for all of it (`space`); where there is no space for
+//!   one, it stays in memory until there is.
+//! - After any other failure of a write or sync every further one fails: the caller stops the node.
 //!
 //! # What it leaves out
 //! Old segments are removed, not used again. Entries have no compression.
@@ -35,6 +37,7 @@ mod frame;
 mod index;
 mod recovery;
 mod segment;
+mod space;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -43,7 +46,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use base::env::{Env, Reactor, Severity};
+use base::env::Env;
 use base::sync::{Event, Mutex, RwLock};
 use base::{Error, ErrorClass, Lsn, Position, Result, SqlState, Term};
 
@@ -51,6 +54,7 @@ use crate::Owner;
 use frame::{FilePosition, Frame, FrameKind, Start, PAYLOAD_MAX};
 use index::Place;
 use segment::{Segment, SEGMENT_HEADER};
+use space::writer_overhead;
 use state::State;
 
 /// One entry of a group's log.
@@ -154,7 +158,8 @@ impl std::fmt::Debug for Log {
 struct Writer {
     current: Arc<Segment>,
     offset: u64,
-    /// Segments made ahead, ascending, whose content is durable zeros.
+    /// Segments made ahead, ascending, whose content is zeros, and durable unless they were made
+    /// in a hurry.
     spares: Vec<Arc<Segment>>,
     next_sequence: u64,
     /// Segments written since they were last synced.
@@ -282,13 +287,14 @@ impl Log {
     /// is there.
     ///
     /// # Errors
-    /// Any is final: the caller stops the node.
+    /// 53100 when there is no space for it: everything is as it was, and it can be tried again.
+    /// Any other is final: the caller stops the node.
     pub fn write(&self) -> Result<Position> {
         let mut writer = self.writer.lock();
         if let Some(error) = &writer.failed {
             return Err(error.clone());
         }
-        let batch = std::mem::take(&mut self.state.lock().pending);
+        let batch = self.take_batch(&mut writer)?;
         if batch.frames.is_empty() {
             return Ok(self.written());
         }
@@ -444,99 +450,6 @@ impl Log {
         self.state.lock().install(base);
     }
 
-    /// Bytes that can be appended without asking the file system for space.
-    pub fn room(&self) -> u64 {
-        let pending = self.state.lock().pending.bytes.len() as u64;
-        self.room.load(Ordering::Relaxed).saturating_sub(pending)
-    }
-
-    /// Whether so many bytes are too many for the space there is, as far as is known. Then it is
-    /// tried again to get more.
-    pub fn is_full(&self, bytes: u64) -> bool {
-        let is_full = self.full.load(Ordering::Relaxed) && self.room() < bytes;
-        if is_full {
-            self.prepare_segment();
-        }
-        is_full
-    }
-
-    /// Sees to it that `bytes` can be appended without asking the file system for space.
-    ///
-    /// # Errors
-    /// 53100 when there is no space; the log is as it was.
-    pub async fn reserve(&self, bytes: u64) -> Result<()> {
-        while self.room() < bytes {
-            let flag = &self.preparing;
-            let turn = || (!flag.swap(true, Ordering::AcqRel)).then_some(());
-            self.prepared.until(turn).await;
-            let result = if self.room() < bytes {
-                self.make_spare(bytes).await
-            } else {
-                Ok(())
-            };
-            self.preparing.store(false, Ordering::Release);
-            self.prepared.notify_all();
-            result?;
-        }
-        Ok(())
-    }
-
-    /// Starts to make the next segment ahead of need.
-    fn prepare_segment(&self) {
-        if self.preparing.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let me = self.me.clone();
-        let task = move || -> base::env::LocalBoxFuture<'static, ()> {
-            Box::pin(async move {
-                let Some(log) = me.upgrade() else { return };
-                let result = log.make_spare(0).await;
-                log.preparing.store(false, Ordering::Release);
-                log.prepared.notify_all();
-                let told = |error: &Error| error.state() == SqlState::DISK_FULL;
-                if let Some(error) = result.err().filter(|error| !told(error)) {
-                    log.env.log(Severity::Warning, error.message());
-                }
-            })
-        };
-        self.env
-            .spawn(Reactor::Background, "log segment", Box::new(task));
-    }
-
-    async fn make_spare(&self, payload: u64) -> Result<()> {
-        let sequence = {
-            let mut writer = self.writer.lock();
-            writer.next_sequence += 1;
-            writer.next_sequence - 1
-        };
-        let bytes = self.options.segment_bytes.max(payload + writer_overhead(0));
-        let disk = self.env.disk();
-        let owner = self.options.owner;
-        // Whoever waits for room is in a hurry.
-        let paced = (payload == 0).then_some(&*self.env);
-        let spare =
-            segment::create_durable(&*disk, &self.dir, owner, sequence, bytes, &[], paced).await;
-        let is_full = spare
-            .as_ref()
-            .is_err_and(|error| error.state() == SqlState::DISK_FULL);
-        if self.full.swap(is_full, Ordering::Relaxed) != is_full {
-            let (severity, message) = match is_full {
-                true => (Severity::Warning, "there is no space for the log"),
-                false => (Severity::Info, "there is space for the log again"),
-            };
-            self.env.log(severity, message);
-        }
-        let spare = spare?;
-        let mut writer = self.writer.lock();
-        if sequence < writer.current.sequence {
-            // The log had to go on without it.
-            return remove(&*disk, &self.dir, sequence);
-        }
-        writer.spares.push(Arc::new(spare));
-        self.room.store(writer.room(), Ordering::Relaxed);
-        Ok(())
-    }
-
     /// Writes a batch behind what is there, and returns where each frame went.
     fn lay_out(&self, writer: &mut Writer, batch: &state::Batch) -> Result<Vec<FilePosition>> {
         let mut out = Vec::with_capacity(batch.bytes.len() + 64);
@@ -580,22 +493,20 @@ impl Log {
     /// Goes on in the next segment, whose first frame is put into `out`.
     fn roll(&self, writer: &mut Writer, next: Frame, len: u64, out: &mut Vec<u8>) -> Result<()> {
         let needed = writer_overhead(writer.hard_state.len()) + len;
-        let disk = self.env.disk();
         let from = writer.end();
-        let fits = writer.spares.first().is_some_and(|s| s.bytes >= needed);
-        writer.current = if fits {
-            writer.spares.remove(0)
-        } else {
-            // Spares have lower numbers than what comes now, so they must go.
-            for spare in writer.spares.drain(..) {
-                remove(&*disk, &self.dir, spare.sequence)?;
+        writer.current = loop {
+            if writer.spares.is_empty() {
+                // `take_batch` has seen to it that this does not happen.
+                return Err(Error::internal(format!(
+                    "no log segment has been made for a frame of {len} bytes"
+                )));
             }
-            let sequence = writer.next_sequence;
-            writer.next_sequence += 1;
-            writer.names_unsynced = true;
-            let bytes = self.options.segment_bytes.max(needed);
-            let owner = self.options.owner;
-            Arc::new(segment::create(&*disk, &self.dir, owner, sequence, bytes)?)
+            let spare = writer.spares.remove(0);
+            if spare.bytes >= needed {
+                break spare;
+            }
+            // What has a lower number than the current segment is of no use.
+            remove(&*self.env.disk(), &self.dir, spare.sequence)?;
         };
         writer.offset = SEGMENT_HEADER;
         let sequence = writer.current.sequence;
@@ -693,13 +604,6 @@ impl Writer {
         }
     }
 
-    fn room(&self) -> u64 {
-        let overhead = writer_overhead(self.hard_state.len());
-        let current = self.current.bytes - self.offset;
-        let spares = self.spares.iter().map(|spare| spare.bytes);
-        spares.fold(current, |sum, bytes| sum + bytes.saturating_sub(overhead))
-    }
-
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -726,11 +630,6 @@ impl Writer {
         }
         Ok(())
     }
-}
-
-/// Bytes that a segment needs besides entries: its header, its start, and a mark.
-fn writer_overhead(hard_state: usize) -> u64 {
-    SEGMENT_HEADER + (frame::frame_len(32 + hard_state) + frame::frame_len(16)) as u64
 }
 
 fn remove(disk: &dyn base::env::Disk, dir: &str, sequence: u64) -> Result<()> {

@@ -141,7 +141,10 @@ pub(crate) fn create(
     let file = disk
         .open(&path, OpenMode::CreateNew)
         .map_err(|e| space_error(&path, e))?;
-    file.set_len(bytes).map_err(|e| space_error(&path, e))?;
+    if let Err(error) = file.set_len(bytes) {
+        let _ = disk.remove(&path);
+        return Err(space_error(&path, error));
+    }
     file.write_at(&header(owner, sequence, 0), 0)
         .map_err(|e| Error::io(format_args!("write \"{path}\""), e))?;
     Ok(Segment {

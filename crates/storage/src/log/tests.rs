@@ -338,3 +338,88 @@ fn append_some(log: &Log, states: &mut Vec<Model>, random: &mut Random, term: &m
         log.append(vec![new], None).unwrap();
     }
 }
+
+#[test]
+fn what_the_disk_has_no_space_for_waits_in_memory() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    log.append(vec![entry(1, 1, 100)], Some(b"vote")).unwrap();
+    block_on(log.flush()).unwrap();
+    env.disk.full_at(1);
+    assert!(!log.is_full(1_000_000), "nobody has been told so yet");
+    // More than a segment, and one that fits none.
+    let more: Vec<_> = (2..=40).map(|lsn| entry(1, lsn, 300)).collect();
+    log.append(more.clone(), Some(b"another vote")).unwrap();
+    log.append(vec![entry(1, 41, 10_000)], None).unwrap();
+    for _ in 0..3 {
+        let error = log.write().unwrap_err();
+        assert_eq!(error.state(), SqlState::DISK_FULL);
+        assert_ne!(error.class(), ErrorClass::Node);
+        assert_eq!(log.written(), position(1, 1));
+        assert!(log.has_unwritten() && log.lacks_space() && log.is_full(1));
+        assert_eq!(all(&log).len(), 41);
+        block_on(log.sync()).unwrap();
+        env.run_tasks();
+    }
+    let files = env.disk.files();
+    let whole = |(name, bytes): &(String, Vec<u8>)| name.ends_with(".seg") && bytes.len() >= 4096;
+    assert!(files.iter().all(whole), "what was not made is gone");
+    env.disk.full_at(0);
+    assert_eq!(block_on(log.flush()).unwrap(), position(1, 41));
+    assert!(!log.lacks_space());
+    env.run_tasks();
+    let before = all(&log);
+    let (log, found) = open(&env.restart());
+    assert_eq!(found.hard_state, b"another vote");
+    assert_eq!(all(&log), before);
+}
+
+#[test]
+fn space_comes_and_goes_under_batches_of_any_size() {
+    let mut refused = 0;
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let env = TestEnv::new();
+        let (log, _) = open(&env);
+        let mut lsn = 0;
+        for _ in 0..60 {
+            let growths = env.disk.done().growths;
+            match random.below(6) {
+                0 => env.disk.full_at(growths + 1 + random.below(4) as u64),
+                1 => env.disk.full_at(0),
+                2 => {
+                    env.run_tasks();
+                    drop(block_on(log.reserve(random.below(9_000) as u64)));
+                }
+                _ => {}
+            }
+            let mut batch = Vec::new();
+            for _ in 0..random.below(12) {
+                let most = [40, 900, 9_000][random.below(3)];
+                lsn += 1;
+                batch.push(entry(1, lsn, random.below(most)));
+            }
+            let state = vec![lsn as u8; random.below(200)];
+            let state = random.one_in(3).then_some(&state[..]);
+            log.append(batch, state).unwrap();
+            match log.write() {
+                Ok(_) => drop(block_on(log.sync()).unwrap()),
+                Err(error) => {
+                    assert_eq!(error.state(), SqlState::DISK_FULL, "seed {seed}");
+                    refused += 1;
+                }
+            }
+            if random.one_in(3) {
+                env.run_tasks();
+            }
+        }
+        env.disk.full_at(0);
+        block_on(log.flush()).unwrap();
+        let before = all(&log);
+        assert_eq!(before.len() as u64, lsn, "seed {seed}");
+        env.disk.crash(&mut random);
+        let (log, _) = open(&env.restart());
+        assert_eq!(all(&log), before, "seed {seed}");
+    }
+    assert!(refused > 500, "{refused} refused");
+}
