@@ -55,6 +55,9 @@ use crate::serial::Ticket;
 /// they would stand before every small commit.
 const CHUNKS_ON_THE_WAY: usize = if cfg!(test) { 0 } else { 8 };
 
+/// Beside a chunk, a part of this size counts for little.
+const CHUNK_PARTS: usize = 8;
+
 /// Rows of a chunk. They are applied in one go, while others wait for the line.
 const CHUNK_ROWS_MAX: usize = 1_000;
 
@@ -242,10 +245,7 @@ impl Group {
     fn wait_for_the_way(&self) -> Result<()> {
         let chunk = self.config.settings.chunk_bytes;
         let is_free = || {
-            let most = match self.is_waited_for() {
-                true => chunk.min(1 + CHUNKS_ON_THE_WAY * chunk),
-                false => 1 + CHUNKS_ON_THE_WAY * chunk,
-            };
+            let most = bytes_on_the_way(chunk, self.is_waited_for());
             self.shared.uncommitted.load(Ordering::SeqCst) < most
         };
         if is_free() {
@@ -303,6 +303,15 @@ impl InLine {
     }
 }
 
+/// The next chunk is logged while fewer bytes than these are not committed. Chunks are not all of
+/// the same size: while others wait, what counts for little beside one may be on the way.
+fn bytes_on_the_way(chunk: usize, others_wait: bool) -> usize {
+    match others_wait {
+        true => 1 + chunk / CHUNK_PARTS,
+        false => 1 + CHUNKS_ON_THE_WAY * chunk,
+    }
+}
+
 fn check_size(bytes: usize) -> Result<()> {
     if bytes <= RECORD_BYTES_MAX {
         return Ok(());
@@ -312,4 +321,18 @@ fn check_size(bytes: usize) -> Result<()> {
         format!("a record of {bytes} bytes is too large"),
     )
     .with_detail(format!("The maximum is {RECORD_BYTES_MAX} bytes.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn while_others_wait_a_chunk_keeps_the_next_one_back() {
+        let chunk = 64 << 10;
+        // A chunk is closed by the first row that does not fit, so it is seldom quite full.
+        assert!(chunk - 1_300 >= bytes_on_the_way(chunk, true));
+        // Small commits alone do not hold it up.
+        assert!(2_000 < bytes_on_the_way(chunk, true));
+    }
 }

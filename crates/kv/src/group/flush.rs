@@ -61,6 +61,11 @@ impl InlinePolicy {
         }
     }
 
+    /// Whether anybody waits for a flush.
+    pub(super) fn somebody_waits(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
     fn leave(&self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }

@@ -126,7 +126,8 @@ impl Group {
     /// that a commit that is waited for finds little in front of it.
     pub(super) fn is_waited_for(&self) -> bool {
         let waited_at = Instant(self.shared.waited_at.load(Ordering::Relaxed));
-        waited_at > Instant(0) && self.env.now().since(waited_at) < WAITED_FOR
+        let lately = || waited_at > Instant(0) && self.env.now().since(waited_at) < WAITED_FOR;
+        self.inline.somebody_waits() || lately()
     }
 
     /// Whether many clients wait for other nodes.
