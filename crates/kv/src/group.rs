@@ -117,6 +117,7 @@ pub struct Group {
     lag: Mutex<lag::Lag>,
     freshness: follow::Freshness,
     inline: flush::InlinePolicy,
+    disk_speed: flush::DiskSpeed,
     abandoned: builder::Abandoned,
     asked: Arc<outcomes::Asked>,
     core: Mutex<core::Core>,
@@ -132,6 +133,8 @@ pub struct Group {
     work: Event,
     /// The log writer has something to do.
     log_work: Event,
+    /// The near writer has something to do.
+    near_work: Event,
 }
 
 /// What is read without the latch and written only with it.
@@ -159,6 +162,8 @@ struct Shared {
     gathered: AtomicUsize,
     /// The log writer has the claim and has not taken it up yet.
     claimed: AtomicBool,
+    /// The same of the near writer.
+    claimed_near: AtomicBool,
     /// The newest output of the consensus that must be synced. All of it was appended.
     owed: AtomicU64,
     /// The newest output of the consensus that the operating system has.
@@ -348,7 +353,10 @@ impl Group {
             self.pump_before_apply(&mut core);
         }
         self.note_lag(&core, from);
-        if core.queue.is_empty() {
+        // Whoever syncs on this thread applies too, once that is acknowledged.
+        let near = core.after.write == Some(flush::Writer::Near)
+            || self.shared.claimed_near.load(Ordering::SeqCst);
+        if core.queue.is_empty() || near {
             return;
         }
         // The flush of what was appended begins before it is applied.
@@ -528,6 +536,7 @@ impl Group {
             &self.room,
             &self.work,
             &self.log_work,
+            &self.near_work,
             builds,
         ] {
             event.notify_all();

@@ -122,6 +122,31 @@ impl Config {
     }
 }
 
+/// To which followers proposals leave late: not before they have acknowledged what they were sent.
+///
+/// So what nobody waits for reaches them in few, large appends, one at a time, and they are never
+/// further behind than by what was proposed within one round trip and one flush of theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Laziness {
+    /// To none.
+    #[default]
+    Nobody,
+    /// To all others than these.
+    Except(Vec<NodeId>),
+    /// To all.
+    Everybody,
+}
+
+impl Laziness {
+    fn covers(&self, node: NodeId) -> bool {
+        match self {
+            Laziness::Nobody => false,
+            Laziness::Except(hurried) => !hurried.contains(&node),
+            Laziness::Everybody => true,
+        }
+    }
+}
+
 /// A replica's place in its group. A change of it is what aborts work in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
@@ -233,6 +258,9 @@ pub struct Consensus<L: LogView> {
     proposed: bool,
     /// They are not to be sent yet.
     gathers: bool,
+    /// Who gets them late, and whether somebody is yet to get some.
+    laziness: Laziness,
+    withheld: bool,
     written: Lsn,
     applied: Lsn,
     /// Term and vote on disk.
@@ -313,6 +341,8 @@ impl<L: LogView> Consensus<L> {
             following_term: hard_state.term,
             proposed: false,
             gathers: false,
+            laziness: Laziness::default(),
+            withheld: false,
             written: last,
             applied: recovered.checkpoint,
             durable: (hard_state.term.0, hard_state.vote.map_or(0, |node| node.0)),
@@ -520,6 +550,14 @@ impl<L: LogView> Consensus<L> {
     /// acknowledges what it was sent gets them even so.
     pub fn gather(&mut self, gathers: bool) {
         self.gathers = gathers;
+    }
+
+    /// Says to whom proposals may leave late.
+    pub fn be_lazy(&mut self, laziness: Laziness) {
+        if self.laziness != laziness {
+            self.laziness = laziness;
+            self.proposed |= std::mem::take(&mut self.withheld);
+        }
     }
 
     /// Whether somebody wants to hear at once what this replica received and applied.

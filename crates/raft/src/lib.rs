@@ -38,7 +38,9 @@ mod status;
 mod types;
 pub mod watermarks;
 
-pub use consensus::{Config, Consensus, Ready, State, ELECTION_TIMEOUT, HEARTBEAT_INTERVAL};
+pub use consensus::{
+    Config, Consensus, Laziness, Ready, State, ELECTION_TIMEOUT, HEARTBEAT_INTERVAL,
+};
 pub use lease::Lease;
 pub use message::{Envelope, Message, RaftMessage};
 pub use standby_names::{StandbyNames, Standbys};

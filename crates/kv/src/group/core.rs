@@ -238,6 +238,8 @@ impl Group {
         self.shared.gathered.store(0, Ordering::SeqCst);
         let now = self.env.now();
         core.consensus.gather(self.gathers(core, now));
+        let laziness = self.laziness(core);
+        core.consensus.be_lazy(laziness);
         let written = self.shared.written.load(Ordering::SeqCst);
         core.consensus.written(written);
         while let Some(ready) = core.consensus.ready()? {
@@ -253,7 +255,7 @@ impl Group {
         if core.owed > core.synced && !core.writing && core.pace.may_sync() {
             core.writing = true;
             core.writing_since = now;
-            core.after.write = true;
+            core.after.write = Some(self.choose_writer(core));
         }
         Ok(())
     }

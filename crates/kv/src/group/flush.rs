@@ -1,15 +1,25 @@
 //! Getting records to the disk: the log writer, the flush of a lone commit, the wait for a level.
 //!
 //! There is one fsync in flight, always of everything appended so far. Whoever holds the *claim*
-//! (`core.writing`) writes and syncs: usually the log writer, on a thread of its own. In a group
-//! of one member, a commit that is alone syncs in its session's own thread, which saves two
-//! changes of thread; [`InlinePolicy`] says when.
+//! (`core.writing`) writes and syncs. Each change of thread costs as much as half an fsync, so while
+//! the disk is fast ([`DiskSpeed`]) there are as few as can be:
+//!
+//! | where | who has the claim | changes of thread |
+//! |---|---|---|
+//! | the leader, a commit that is alone ([`InlinePolicy`]) | its session | none |
+//! | the leader, many commits | the log writer, on a thread of its own | two |
+//! | a follower | the near writer, on the thread that receives: it appends, syncs, acknowledges, applies | none |
+//! | anybody whose disk is slow, or writes a checkpoint | the log writer | two |
+//!
+//! What a follower's thread receives during a sync is appended after it, and has the next one. A
+//! heartbeat is answered after the sync, too: that is why a slow disk goes to a thread of its own.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{sleep, BoxFuture};
+use base::sync::Event;
 use base::{Durability, Position, Result, SqlState};
 use raft::planted::{is_planted, Bug};
 
@@ -32,9 +42,56 @@ impl Drop for Claim {
     fn drop(&mut self) {
         if !self.done {
             // A session was torn down in the middle of its flush: the log writer takes over.
-            self.group.shared.claimed.store(true, Ordering::SeqCst);
-            self.group.log_work.notify_all();
+            self.group.hand_claim(Writer::Own);
         }
+    }
+}
+
+/// Who writes and syncs the log when no session does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The log writer, on the log's own thread.
+    Own,
+    /// The near writer, on the thread that receives from other nodes.
+    Near,
+}
+
+/// A sync that takes longer must not hold up a thread that others need.
+const FAST_SYNC_MAX: Duration = Duration::from_millis(1);
+
+/// So many fast syncs in a row make a fast disk.
+const FAST_SYNCS: u32 = 16;
+
+/// More bytes than these are written and synced on the log's own thread.
+const FAST_BYTES_MAX: usize = 32 << 10;
+
+/// How fast syncs were lately.
+#[derive(Debug)]
+pub struct DiskSpeed {
+    /// Fast syncs until the disk counts as fast.
+    wanting: AtomicU32,
+}
+
+impl Default for DiskSpeed {
+    fn default() -> DiskSpeed {
+        DiskSpeed {
+            wanting: AtomicU32::new(FAST_SYNCS),
+        }
+    }
+}
+
+impl DiskSpeed {
+    /// A sync has taken so long. There is one at a time.
+    fn note(&self, took: Duration) {
+        let wanting = match took > FAST_SYNC_MAX {
+            true => FAST_SYNCS,
+            false => self.wanting.load(Ordering::Relaxed).saturating_sub(1),
+        };
+        self.wanting.store(wanting, Ordering::Relaxed);
+    }
+
+    fn is_fast(&self) -> bool {
+        self.wanting.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -151,7 +208,7 @@ impl Group {
             }
             return None;
         }
-        if self.is_sole_member() && self.inline.allows() {
+        if self.may_sync_inline(&core) {
             // The claim comes first, so that the pump does not wake the log writer.
             core.writing = true;
             core.writing_since = self.env.now();
@@ -159,6 +216,9 @@ impl Group {
             core.writing = false;
             let claim = self.claim(&mut core);
             if claim.is_some() {
+                if waits_for_majority(level) {
+                    self.hurry_needed(&mut core);
+                }
                 return claim;
             }
         }
@@ -167,6 +227,43 @@ impl Group {
             self.hurry_needed(&mut core);
         }
         None
+    }
+
+    /// Whether a session may write and sync in its own thread. Where others are told too, they are
+    /// told first, and their answers come to another thread.
+    fn may_sync_inline(&self, core: &Core) -> bool {
+        let leads = || core.led.is_some() && !self.many_wait() && self.is_quick(core);
+        (self.is_sole_member() || leads()) && self.inline.allows()
+    }
+
+    /// Whether what is to be synced now will be so in a moment.
+    fn is_quick(&self, core: &Core) -> bool {
+        self.disk_speed.is_fast()
+            && !core.checkpointing
+            && self.log.unwritten_bytes() < FAST_BYTES_MAX
+    }
+
+    /// Who is to write and sync. Where somebody waits for what was applied, that goes on meanwhile.
+    pub(super) fn choose_writer(&self, core: &Core) -> Writer {
+        let waits = core.consensus.is_leader() || core.consensus.is_eager();
+        match !waits && self.is_quick(core) {
+            true => Writer::Near,
+            false => Writer::Own,
+        }
+    }
+
+    /// Gives the claim to a writer.
+    pub(super) fn hand_claim(&self, writer: Writer) {
+        let (claimed, work) = self.mailbox(writer);
+        claimed.store(true, Ordering::SeqCst);
+        work.notify_all();
+    }
+
+    fn mailbox(&self, writer: Writer) -> (&AtomicBool, &Event) {
+        match writer {
+            Writer::Own => (&self.shared.claimed, &self.log_work),
+            Writer::Near => (&self.shared.claimed_near, &self.near_work),
+        }
     }
 
     /// The claim, if there is something to flush and nobody has it.
@@ -195,6 +292,12 @@ impl Group {
             Ok(false) => {}
             Err(error) => self.fail(&mut core, &error),
         }
+        // What is acknowledged has left by now.
+        drop(core);
+        let mut core = self.lock();
+        if !core.queue.is_empty() {
+            self.pump(&mut core);
+        }
     }
 
     /// False when the group was closed before there was space for it.
@@ -216,7 +319,9 @@ impl Group {
         if is_planted(Bug::AckBeforeFlush) {
             self.note_synced(&mut self.lock(), number);
         }
+        let begun = self.env.now();
         self.log.sync().await?;
+        self.disk_speed.note(self.env.now().since(begun));
         Ok(true)
     }
 
@@ -229,17 +334,22 @@ impl Group {
         let now = self.env.now();
         core.consensus.persisted(number, now);
         self.note_flushed(core.consensus.flushed(), now);
-        self.pump(core);
+        match core.consensus.is_leader() {
+            true => self.pump(core),
+            // The acknowledgement leaves before anything is applied.
+            false => self.pump_before_apply(core),
+        }
     }
 
-    /// The task of the log writer.
-    pub(super) async fn write_log(self: Arc<Self>) {
+    /// The task of a writer.
+    pub(super) async fn write_log(self: Arc<Self>, writer: Writer) {
+        let (claimed, work) = self.mailbox(writer);
         loop {
-            let claim = self.log_work.until(|| {
+            let claim = work.until(|| {
                 if self.is_over() {
                     return Some(None);
                 }
-                let claimed = self.shared.claimed.swap(false, Ordering::SeqCst);
+                let claimed = claimed.swap(false, Ordering::SeqCst);
                 claimed.then(|| {
                     Some(Claim {
                         group: self.clone(),
@@ -270,5 +380,26 @@ impl Group {
             }
             sleep(&*self.env, base::limits::OFF_FLUSH_DELAY / 10).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_fast_after_many_fast_syncs_and_slow_after_one_slow_one() {
+        let (fast, slow) = (Duration::from_micros(90), Duration::from_millis(3));
+        let speed = DiskSpeed::default();
+        for _ in 1..FAST_SYNCS {
+            speed.note(fast);
+        }
+        assert!(!speed.is_fast());
+        speed.note(fast);
+        assert!(speed.is_fast());
+        speed.note(slow);
+        assert!(!speed.is_fast());
+        (0..FAST_SYNCS).for_each(|_| speed.note(fast));
+        assert!(speed.is_fast());
     }
 }

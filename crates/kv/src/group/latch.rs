@@ -5,12 +5,12 @@
 //! [`After`] and done when the guard is dropped, in this order.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use base::sync::MutexGuard;
 
 use super::core::Core;
+use super::flush::Writer;
 use super::Group;
 
 /// What is done once the latch is free.
@@ -18,8 +18,8 @@ use super::Group;
 pub struct After {
     /// Frames were handed to the transport.
     pub send: bool,
-    /// The log writer has got the claim.
-    pub write: bool,
+    /// That writer of the log has got the claim.
+    pub write: Option<Writer>,
     /// The group task has something to do.
     pub work: bool,
     /// Those whom the gate released.
@@ -68,9 +68,8 @@ impl Drop for Locked<'_> {
         if after.send {
             group.transport.flush();
         }
-        if after.write {
-            group.shared.claimed.store(true, Ordering::SeqCst);
-            group.log_work.notify_all();
+        if let Some(writer) = after.write {
+            group.hand_claim(writer);
         }
         if after.work {
             group.wake();

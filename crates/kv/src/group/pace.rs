@@ -19,6 +19,10 @@
 //! that is done earlier gets what has gathered with its acknowledgement. A sync that takes longer
 //! than [`GATHER_MAX`] holds nobody up.
 //!
+//! Who is not hurried gets what is proposed late, too ([`Laziness`]): while it has not acknowledged
+//! what it was sent, it gets no more. So a follower that nobody waits for takes one frame and one
+//! sync for what is committed within [`SYNC_DELAY`], and is no further behind than by that.
+//!
 //! Nothing rests on any of this but time: what is acknowledged is on disk, hurried or not.
 
 use std::sync::atomic::Ordering;
@@ -26,6 +30,7 @@ use std::time::Duration;
 
 use base::env::Instant;
 use base::{Durability, NodeId};
+use raft::Laziness;
 
 use super::core::Core;
 use super::Group;
@@ -42,6 +47,9 @@ const GATHER_MAX: Duration = Duration::from_millis(1);
 
 /// Who has waited for the log within this time is taken to wait again soon.
 const WAITED_FOR: Duration = Duration::from_millis(100);
+
+/// Commits that are not committed and have more bytes leave for everybody at once.
+const LAZY_BYTES_MAX: usize = 32 << 10;
 
 /// Another follower must be ahead so many times in a row to be needed instead.
 const AHEAD_MAX: u32 = 3;
@@ -146,6 +154,19 @@ impl Group {
         };
         core.pace.note_sent(to, unhurried);
         unhurried
+    }
+
+    /// To whom commits may leave late: to those who are not hurried, while there is little to send.
+    pub(super) fn laziness(&self, core: &Core) -> Laziness {
+        let little = self.shared.uncommitted.load(Ordering::SeqCst) < LAZY_BYTES_MAX;
+        if core.led.is_none() || !core.named.is_nobody() || !little {
+            return Laziness::Nobody;
+        }
+        match self.shared.majority_waiting.load(Ordering::SeqCst) {
+            0 => Laziness::Everybody,
+            1..=FEW => Laziness::Except(core.pace.needed.clone()),
+            _ => Laziness::Nobody,
+        }
     }
 
     /// Chooses the followers that a majority needs.

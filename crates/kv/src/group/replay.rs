@@ -20,6 +20,7 @@ use storage::{Owner, Scratch, Store, StoreOptions};
 
 use super::ahead::Ahead;
 use super::core::{apply_prepared, Core, LogReader};
+use super::flush::Writer;
 use super::meta::{Kept, Meta};
 use super::progress::Progress;
 use super::{Group, Shared};
@@ -185,6 +186,7 @@ impl Group {
             lag: Default::default(),
             freshness: Default::default(),
             inline: Default::default(),
+            disk_speed: Default::default(),
             abandoned: Default::default(),
             asked: Default::default(),
             values: Default::default(),
@@ -195,6 +197,7 @@ impl Group {
             room: Event::new(),
             work: Event::new(),
             log_work: Event::new(),
+            near_work: Event::new(),
             config,
             env,
         });
@@ -209,10 +212,16 @@ impl Group {
         let group = self.clone();
         let task = move || -> base::env::LocalBoxFuture<'static, ()> { Box::pin(group.run()) };
         self.env.spawn(Reactor::Group, "group", Box::new(task));
-        let group = self.clone();
-        let task =
-            move || -> base::env::LocalBoxFuture<'static, ()> { Box::pin(group.write_log()) };
-        self.env.spawn(Reactor::Log, "log writer", Box::new(task));
+        for (reactor, name, writer) in [
+            (Reactor::Log, "log writer", Writer::Own),
+            (Reactor::Group, "near log writer", Writer::Near),
+        ] {
+            let group = self.clone();
+            let task = move || -> base::env::LocalBoxFuture<'static, ()> {
+                Box::pin(group.write_log(writer))
+            };
+            self.env.spawn(reactor, name, Box::new(task));
+        }
         let group = self.clone();
         let task = move || -> base::env::LocalBoxFuture<'static, ()> {
             Box::pin(group.make_checkpoints())

@@ -209,7 +209,7 @@ impl<L: LogView> Consensus<L> {
     /// unless it gave the lease up.
     fn end_leading(&mut self, rounds: &Rounds, now: Instant) {
         self.forget_peers();
-        self.proposed = false;
+        (self.proposed, self.withheld) = (false, false);
         if let Some(lease) = rounds.lease(self.config.node, &self.membership) {
             let longest = now.after(self.config.election_timeout);
             self.promise.extend(lease.until.min(longest));
@@ -411,10 +411,23 @@ impl<L: LogView> Consensus<L> {
             return;
         }
         for node in self.nodes.clone() {
-            if node != self.config.node {
-                self.send_entries(node);
+            if node == self.config.node {
+                continue;
+            }
+            match self.laziness.covers(node) && self.awaits_acknowledgement(node) {
+                // It gets them when it acknowledges, by the library.
+                true => self.withheld = true,
+                false => self.send_entries(node),
             }
         }
+    }
+
+    /// Whether a follower was sent entries that it has not acknowledged.
+    fn awaits_acknowledgement(&self, node: NodeId) -> bool {
+        let progress = self.raw.raft.prs().get(node.0);
+        progress.is_some_and(|progress| {
+            progress.state == ProgressState::Replicate && progress.ins.count() > 0
+        })
     }
 
     fn send_entries(&mut self, node: NodeId) {

@@ -7,6 +7,7 @@
 //! trace TIME                      the same, and shows every message
 //! campaign N                      stands for election
 //! propose N DATA                  proposes
+//! hurry N A,B                     others than these get what is proposed late
 //! crash N, restart N, add N       of a process; a new one
 //! stall N, resume N               as SIGSTOP and SIGCONT do
 //! isolate N, cut A B, heal        the network; one direction only
@@ -22,7 +23,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use base::{Durability, Lsn, NodeId};
-use raft::{ConfChange, StandbyNames};
+use raft::{ConfChange, Laziness, StandbyNames};
 
 use crate::cluster::{milliseconds, Cluster};
 
@@ -102,6 +103,11 @@ fn execute(cluster: &mut Cluster, words: &[&str]) -> String {
             Ok(at) => drop(writeln!(out, "{}.{}", at.term, at.lsn)),
             Err(error) => drop(writeln!(out, "{error}")),
         },
+        ["hurry", id, only] => {
+            let hurried = Laziness::Except(ids(only).into_iter().map(NodeId).collect());
+            cluster.up(node(id)).be_lazy(hurried);
+            cluster.drain(node(id));
+        }
         ["crash", id] => cluster.crash(node(id)),
         ["restart", id] => cluster.start(node(id)),
         ["add", id] => cluster.add(node(id)),

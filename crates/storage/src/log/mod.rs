@@ -283,6 +283,11 @@ impl Log {
         !self.state.lock().pending.frames.is_empty()
     }
 
+    /// How many bytes those are.
+    pub fn unwritten_bytes(&self) -> usize {
+        self.state.lock().pending.bytes.len()
+    }
+
     /// Gives everything appended so far to the operating system; returns the last position that
     /// is there.
     ///

@@ -68,6 +68,8 @@ fn a_survivor_of_three_goes_on_and_takes_in_new_nodes() {
     cluster.commit_at(insert("a", "1"), Durability::On);
     let (leader, _) = cluster.leader();
     let survivor = NodeId(leader.0 % 3 + 1);
+    // The majority that has it need not be the survivor's.
+    cluster.world.pass(millis(20));
     for node in [1, 2, 3].map(NodeId) {
         if node != survivor {
             cluster.crash(node);
