@@ -9,7 +9,6 @@
 //! [`results`], shown as a [`page`] and as JSON. [`real::relay`] puts distance between servers.
 //! [`tpcc`] is TPC-C. [`check`] judges the correctness of any server, under faults.
 
-pub mod cgroup;
 pub mod check;
 pub mod client;
 pub mod driver;

@@ -8,11 +8,11 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cgroup::MemoryGroup;
 use crate::host::{
     children, free_port, has_ended, read_file, remove_file, run, signal, wait_for, write_file,
     Endpoint, PATIENCE,
 };
+use crate::real::cgroup::MemoryGroup;
 use crate::real::relay::Relay;
 
 /// Where Debian puts the server's programs.

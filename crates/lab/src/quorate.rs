@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::cgroup::MemoryGroup;
 use crate::host::{create_dir, free_port, run, wait_for, Endpoint, Process, PATIENCE};
+use crate::real::cgroup::MemoryGroup;
 use crate::real::relay::control::Named;
 use crate::real::relay::Relay;
 

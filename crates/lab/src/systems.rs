@@ -9,10 +9,10 @@ use std::io::{Error, Result};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use crate::cgroup::MemoryGroup;
 use crate::host::{create_dir, processor_micros, resolve, wait_for, Endpoint, PATIENCE};
 use crate::postgres::{Postgres, DEBIAN_BIN};
 use crate::quorate::{Cluster, Topology};
+use crate::real::cgroup::MemoryGroup;
 use crate::real::relay::{Direction, Line, Relay};
 use crate::session::Target;
 use crate::url::Url;

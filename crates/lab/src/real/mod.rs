@@ -2,4 +2,5 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod cgroup;
 pub mod relay;

@@ -8,8 +8,6 @@
 //! of twice the buffers says how a server does with little of either. Whoever may not make such
 //! groups (they are root's) goes on without; who asked for it says so.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
-
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
