@@ -395,7 +395,16 @@ impl Run {
                 answer.map_err(|failure| format!("set-up: {failure:?}"))?;
             }
             Ok(())
-        })
+        })?;
+        // A standby may show a new session the past, in which the bank was empty.
+        let end = self.cluster.world.elapsed() + SETUP_MAX;
+        while !self.cluster.is_settled() {
+            if self.cluster.world.elapsed() > end {
+                return Err(format!("set-up: no peace after {SETUP_MAX:?}"));
+            }
+            self.cluster.world.run_for(SETTLE_LOOK);
+        }
+        Ok(())
     }
 
     fn start_workers(&mut self) {
