@@ -6,14 +6,14 @@
 //!
 //! | part | form |
 //! |---|---|
-//! | format | 1 byte, [`FORMAT`] |
-//! | kind | 1 byte: 1 transaction, 2 counter, 3 sequence, 4 chunk, 5 decision |
+//! | format and kind | 1 byte: eight times [`FORMAT`], and 1 transaction, 2 counter, 3 sequence, 4 chunk, 5 decision |
 //! | timestamp | 8 bytes, big-endian, put in last of all ([`stamp`]) |
 //! | transaction | varint id, varint trees, then each tree in ascending order |
 //! | chunk | as a transaction |
 //! | decision | varint id, 1 byte: 1 committed, 0 aborted; then as a transaction, its id left out |
-//! | a tree | varint id, varint rows, then each row in ascending order of keys |
-//! | a row | varint bytes shared with the key before, the key's other bytes, 1 byte of what happens, row or delta |
+//! | a tree | varint difference of its id to that of the tree before, then each row in ascending order of keys |
+//! | a row | varint bytes shared with the key before (not for the first of a tree), varint head, the key's other bytes, row or delta with its length |
+//! | head of a row | eight times the number of the key's other bytes, 4 if a row of the same tree follows, and 0 insert, 1 update, 2 delete |
 //! | counter | varint id, varint first number that is not yet granted |
 //! | sequence | varint id, signed last value that may be given, 1 byte: whether it may have been |
 //!
@@ -30,14 +30,18 @@ use base::row::RowDelta;
 use base::{Error, Key, Result, SequenceId, Timestamp, TreeId, TxnId};
 
 /// The version of this encoding.
-pub const FORMAT: u8 = 2;
+pub const FORMAT: u8 = 3;
 
 const TRANSACTION: u8 = 1;
 const SEQUENCE: u8 = 2;
 const POSITION: u8 = 3;
 const CHUNK: u8 = 4;
 const DECISION: u8 = 5;
-const TIMESTAMP_AT: usize = 2;
+
+/// Kinds take so many bits of the first byte, and the format the others.
+const KIND_BITS: u32 = 3;
+
+const TIMESTAMP_AT: usize = 1;
 const HEADER_BYTES: usize = TIMESTAMP_AT + 8;
 
 /// One row that a transaction changes. Secondary indexes are not mentioned: their entries are
@@ -78,6 +82,12 @@ pub enum Change {
 const INSERT: u8 = 0;
 const UPDATE: u8 = 1;
 const DELETE: u8 = 2;
+
+/// In the head of a row: another one of the same tree follows.
+const MORE: u64 = 4;
+
+/// The length of a key stands above what happens and [`MORE`].
+const HEAD_BITS: u32 = 3;
 
 /// One record, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,13 +182,14 @@ pub fn encode_decision(txn: TxnId, committed: bool, changes: &[RowChange]) -> Ve
 fn put_changes(out: &mut Vec<u8>, changes: &[RowChange]) {
     let trees = || changes.chunk_by(|a, b| a.tree == b.tree);
     put_varint(out, trees().count() as u64);
+    let mut tree = 0;
     for rows in trees() {
-        put_varint(out, rows[0].tree.0);
-        put_varint(out, rows.len() as u64);
-        let mut previous: &[u8] = b"";
-        for row in rows {
-            put_row(out, previous, row);
-            previous = &row.key;
+        put_varint(out, rows[0].tree.0 - tree);
+        tree = rows[0].tree.0;
+        let mut previous = None;
+        for (place, row) in rows.iter().enumerate() {
+            put_row(out, previous, row, place + 1 < rows.len());
+            previous = Some(&row.key[..]);
         }
     }
 }
@@ -207,26 +218,29 @@ pub fn stamp(record: &mut [u8], timestamp: Timestamp) {
 
 fn header(kind: u8) -> Vec<u8> {
     let mut out = vec![0; HEADER_BYTES];
-    out[0] = FORMAT;
-    out[1] = kind;
+    out[0] = FORMAT << KIND_BITS | kind;
     out
 }
 
-fn put_row(out: &mut Vec<u8>, previous: &[u8], row: &RowChange) {
-    let pairs = previous.iter().zip(&row.key);
-    let shared = pairs.take_while(|(a, b)| a == b).count();
-    put_varint(out, shared as u64);
-    put_bytes(out, &row.key[shared..]);
-    match &row.change {
-        Change::Insert(row) => {
-            out.push(INSERT);
-            put_bytes(out, row);
-        }
-        Change::Update(delta) => {
-            out.push(UPDATE);
-            put_bytes(out, delta.as_bytes());
-        }
-        Change::Delete => out.push(DELETE),
+fn put_row(out: &mut Vec<u8>, previous: Option<&[u8]>, row: &RowChange, more: bool) {
+    let mut shared = 0;
+    if let Some(previous) = previous {
+        let pairs = previous.iter().zip(&row.key);
+        shared = pairs.take_while(|(a, b)| a == b).count();
+        put_varint(out, shared as u64);
+    }
+    let suffix = &row.key[shared..];
+    let (what, bytes) = match &row.change {
+        Change::Insert(row) => (INSERT, Some(&row[..])),
+        Change::Update(delta) => (UPDATE, Some(delta.as_bytes())),
+        Change::Delete => (DELETE, None),
+    };
+    let more = if more { MORE } else { 0 };
+    let head = (suffix.len() as u64) << HEAD_BITS | more | u64::from(what);
+    put_varint(out, head);
+    out.extend_from_slice(suffix);
+    if let Some(bytes) = bytes {
+        put_bytes(out, bytes);
     }
 }
 
@@ -237,12 +251,12 @@ impl Record {
     /// XX001 when the bytes are not a record.
     pub fn decode(bytes: &[u8]) -> Result<Record> {
         let mut reader = Reader::new(bytes);
-        let format = reader.u8()?;
+        let first = reader.u8()?;
+        let (format, kind) = (first >> KIND_BITS, first & ((1 << KIND_BITS) - 1));
         if format != FORMAT {
             let message = format!("a record of format {format}, and {FORMAT} is known");
             return Err(Error::corrupted(message));
         }
-        let kind = reader.u8()?;
         let timestamp = Timestamp(reader.u64()? as i64);
         let body = match kind {
             TRANSACTION => Body::Transaction {
@@ -279,55 +293,60 @@ impl Record {
 fn read_changes(reader: &mut Reader<'_>) -> Result<Vec<RowChange>> {
     let trees = reader.varint()?;
     let mut changes: Vec<RowChange> = Vec::new();
-    for _ in 0..trees {
-        let tree = TreeId(reader.varint()?);
-        if changes.last().is_some_and(|last| last.tree >= tree) {
-            return Err(Error::corrupted("the trees of a record are out of order"));
-        }
-        let rows = reader.varint()?;
-        if rows == 0 {
-            return Err(Error::corrupted("a tree of a record without rows"));
-        }
+    let mut tree = 0u64;
+    for place in 0..trees {
+        let difference = reader.varint()?;
+        let next = tree.checked_add(difference);
+        let next = next.filter(|_| place == 0 || difference > 0);
+        tree = next.ok_or_else(|| Error::corrupted("the trees of a record are out of order"))?;
         let first = changes.len();
-        for _ in 0..rows {
+        let mut more = true;
+        while more {
             let previous = changes.get(first..).and_then(<[RowChange]>::last);
-            let row = read_row(reader, tree, previous)?;
+            let (row, follows) = read_row(reader, TreeId(tree), previous)?;
             changes.push(row);
+            more = follows;
         }
     }
     Ok(changes)
 }
 
+/// A row, and whether another one of its tree follows.
 fn read_row(
     reader: &mut Reader<'_>,
     tree: TreeId,
     previous: Option<&RowChange>,
-) -> Result<RowChange> {
-    let before = previous.map_or(&b""[..], |row| &row.key);
-    let shared: usize = reader.varint_as()?;
-    let suffix = reader.bytes()?;
-    let prefix = before
-        .get(..shared)
-        .ok_or_else(|| Error::corrupted("a key shares more than there is"))?;
-    let key = [prefix, suffix].concat();
-    if key.len() > KEY_BYTES_MAX {
-        return Err(Error::corrupted(format!("a key of {} bytes", key.len())));
-    }
+) -> Result<(RowChange, bool)> {
+    let prefix = match previous {
+        None => &b""[..],
+        Some(before) => {
+            let shared: usize = reader.varint_as()?;
+            let prefix = before.key.get(..shared);
+            prefix.ok_or_else(|| Error::corrupted("a key shares more than there is"))?
+        }
+    };
+    let head = reader.varint()?;
+    let len = usize::try_from(head >> HEAD_BITS)
+        .ok()
+        .filter(|len| *len <= KEY_BYTES_MAX - prefix.len().min(KEY_BYTES_MAX))
+        .ok_or_else(|| Error::corrupted(format!("a key longer than {KEY_BYTES_MAX} bytes")))?;
+    let key = [prefix, reader.take(len)?].concat();
     if previous.is_some_and(|row| row.key >= key) {
         return Err(Error::corrupted("the keys of a record are out of order"));
     }
-    let change = match reader.u8()? {
+    let change = match (head & (MORE - 1)) as u8 {
         INSERT => Change::Insert(reader.bytes()?.to_vec()),
         UPDATE => Change::Update(RowDelta::from_bytes(reader.bytes()?)),
         DELETE => Change::Delete,
         other => return Err(Error::corrupted(format!("a change of kind {other}"))),
     };
-    Ok(RowChange { tree, key, change })
+    Ok((RowChange { tree, key, change }, head & MORE != 0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::row::RowBuilder;
 
     fn change(tree: u64, key: &str, change: Change) -> RowChange {
         RowChange {
@@ -409,6 +428,45 @@ mod tests {
                 let _ = Record::decode(&bad);
             }
         }
+    }
+
+    /// What a TPC-B transaction changes: three balances, and a row of history.
+    #[test]
+    fn a_small_transaction_takes_few_bytes() {
+        let key = |number: u32| [&[1][..], &(number | 1 << 31).to_be_bytes()].concat();
+        let balance = |tree: u64, id: u32, columns: u8, place: u8| RowChange {
+            tree: TreeId(tree),
+            key: key(id),
+            change: Change::Update(RowDelta::from_bytes(&[columns, place, 5, 0, 1, 2, 3])),
+        };
+        let history = RowBuilder::new(6)
+            .value(&[0, 0, 0, 90])
+            .value(&[0, 0, 0, 1])
+            .value(&[0, 10, 63, 46])
+            .value(&[0, 0, 7, 101])
+            .value(&[0, 3, 3, 198, 184, 45, 92, 8])
+            .null()
+            .finish();
+        let mut changes = vec![
+            RowChange {
+                tree: TreeId(16_390),
+                key: vec![0, 0, 0, 0, 0, 0, 15, 20],
+                change: Change::Insert(history),
+            },
+            balance(16_392, 1, 3, 1),
+            balance(16_396, 90, 4, 2),
+            balance(16_394, 671_534, 4, 2),
+        ];
+        sort(&mut changes);
+        // 31 bytes of the row, 21 of the deltas, 23 of keys, 8 of time, and 18 that say what is what.
+        let mut bytes = encode_transaction(TxnId(70_000), &changes);
+        assert_eq!(bytes.len(), 102);
+        stamp(&mut bytes, Timestamp(848_000_000_000_000));
+        let body = Body::Transaction {
+            txn: TxnId(70_000),
+            changes,
+        };
+        assert_eq!(Record::decode(&bytes).unwrap().body, body);
     }
 
     #[test]

@@ -21,6 +21,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::env::{Instant, Severity};
 use base::{Error, Lsn, Position, Result, Term, Timestamp, TxnId};
@@ -52,6 +53,12 @@ const APPLIED_BYTES_PER_TURN: usize = 128 << 10;
 
 /// Changes that one turn lets go of, when their versions are not needed any more.
 const RELEASED_PER_TURN_MAX: usize = 256;
+
+/// The log is told of the commit index when so many more entries are committed …
+const COMMITS_KEPT: u64 = 256;
+
+/// … or when it was not told for so long.
+const COMMIT_KEPT_FOR: Duration = Duration::from_secs(1);
 
 /// The log as the consensus reads it.
 #[derive(Debug)]
@@ -137,6 +144,8 @@ pub struct Core {
     pub(super) aborting: Vec<(Term, TxnId)>,
     /// The membership that an operator decreed, until a checkpoint has it.
     pub(super) beginning: Option<Beginning>,
+    /// What was last given to the log to keep, and when.
+    kept: Option<(HardState, Instant)>,
     /// The other members were asked whether the group goes on without this node.
     pub(super) has_asked: bool,
     /// A fetched checkpoint is being put in place: nothing is heard until it is.
@@ -178,6 +187,7 @@ impl Core {
             checkpoint_begun: None,
             aborting: Vec::new(),
             beginning: None,
+            kept: None,
             has_asked: false,
             deaf: false,
             fetched: None,
@@ -195,6 +205,7 @@ impl Core {
     pub(super) fn begin_anew(&mut self) {
         self.led = None;
         self.gate_state = None;
+        self.kept = None;
         (self.owed, self.synced) = (0, 0);
         self.uncommitted.clear();
         self.pace = Pace::default();
@@ -302,7 +313,8 @@ impl Group {
             }
             entries.push(to_log(entry));
         }
-        let kept = ready.hard_state.map(|state| self.kept(core, state));
+        let state = ready.hard_state;
+        let kept = state.and_then(|state| self.kept(core, state));
         self.log.append(entries, kept.as_deref())?;
         core.consensus.advance(ready.number);
         if let Some(membership) = &ready.membership {
@@ -322,8 +334,19 @@ impl Group {
         Ok(())
     }
 
-    /// What the log keeps beside its entries.
-    fn kept(&self, core: &mut Core, state: HardState) -> Vec<u8> {
+    /// What the log is to keep beside its entries, if it must: term and vote always, the commit index
+    /// now and then, because a replica learns it anew from whoever leads.
+    fn kept(&self, core: &mut Core, state: HardState) -> Option<Vec<u8>> {
+        let now = self.env.now();
+        let is_known = core.kept.is_some_and(|(kept, at)| {
+            (kept.term, kept.vote) == (state.term, state.vote)
+                && state.commit.0 < kept.commit.0.saturating_add(COMMITS_KEPT)
+                && now.since(at) < COMMIT_KEPT_FOR
+        });
+        if is_known {
+            return None;
+        }
+        core.kept = Some((state, now));
         if let Some(beginning) = &core.beginning {
             let checkpoint = self.checkpoint.lock();
             let checkpoint = checkpoint.as_ref().map(|meta| meta.position.lsn);
@@ -332,7 +355,7 @@ impl Group {
             }
         }
         let beginning = core.beginning.clone();
-        Kept { state, beginning }.encode()
+        Some(Kept { state, beginning }.encode())
     }
 
     /// Leadership that has ended is ended here before anything else happens.

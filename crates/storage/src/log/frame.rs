@@ -1,31 +1,47 @@
 //! Frames: what a segment is made of after its header.
 //!
-//! | bytes | what |
+//! | part | what |
 //! |---|---|
-//! | 0–3 | CRC-32C of all that follows, the payload included |
-//! | 4–7 | length of the payload |
-//! | 8–15 | serial: one more than that of the last frame before, whatever its segment |
-//! | 16–23 | term |
-//! | 24–31 | LSN |
-//! | 32 | [`FrameKind`] |
-//! | 33 | the caller's kind of an entry |
-//! | 34–39 | zero |
-//! | 40– | payload, then zeros up to a multiple of 8 |
+//! | 4 bytes | CRC-32C of all that follows and of what is implied |
+//! | 1 byte | [`FrameKind`] in the upper three bits, 16 if the next three parts are there, and the caller's kind of an entry, at most [`USER_KIND_MAX`] |
+//! | varint | length of the payload |
+//! | varint | serial: one more than that of the last frame before, whatever its segment |
+//! | varint, varint | term, LSN |
+//! | | payload |
 //!
-//! All numbers are little-endian. Marks and starts are made where frames are laid out, so they
-//! take no serial of their own: theirs is the serial of the frame that follows.
+//! An entry that follows the one before it in the same term needs none of the three, nor does a hard
+//! state: six bytes stand before the payload. But they are under the checksum, so that a frame is
+//! sound only where it belongs:
+//!
+//! ```text
+//!   Start 7 (2, 40)   Entry   Entry   Truncate 9 (2, 41)   Entry 10 (3, 42)   Entry
+//!                     7       8                                               11
+//!                     (2, 41) (2, 42)                                         (3, 43)
+//! ```
+//!
+//! Marks and starts are made where frames are laid out, so they take no serial of their own: theirs
+//! is the serial of the frame that follows. A mark is looked for where nothing is known of what is
+//! before it, so what is implied there is the place where it stands.
 
-use base::codec::{checksum, checksum_append};
+use base::codec::{checksum, checksum_append, put_varint, Reader};
 use base::{Error, Lsn, Position, Result, Term};
 
-/// Bytes before the payload.
-pub(crate) const HEADER: usize = 40;
+/// The most bytes before the payload.
+pub(crate) const HEADER_MAX: usize = 5 + 5 + 3 * VARINT_MAX;
 
-/// Bytes of a mark's payload.
-pub(crate) const MARK_PAYLOAD: usize = 16;
+/// The most bytes of a mark.
+pub(crate) const MARK_MAX: usize = 6 + MARK_PAYLOAD_MAX;
 
-/// Frames begin at multiples of this.
-pub(crate) const ALIGN: usize = 8;
+const VARINT_MAX: usize = 10;
+const MARK_PAYLOAD_MAX: usize = 2 * VARINT_MAX;
+
+/// Where the byte with the kind is.
+const KIND_AT: usize = 4;
+const KIND_SHIFT: u32 = 5;
+const EXPLICIT: u8 = 16;
+
+/// The largest of the caller's kinds.
+pub(crate) const USER_KIND_MAX: u8 = 15;
 
 /// The longest payload; a longer entry is refused when it is appended.
 pub(crate) const PAYLOAD_MAX: usize = 1 << 30;
@@ -35,17 +51,17 @@ pub(crate) const PAYLOAD_MAX: usize = 1 << 30;
 #[repr(u8)]
 pub(crate) enum FrameKind {
     /// An entry of the log.
-    Entry = 0xe1,
+    Entry = 1,
     /// The hard state of consensus: the newest one counts.
-    HardState = 0xe2,
+    HardState = 2,
     /// A file position up to which everything was durable when the mark was written.
-    Mark = 0xe3,
+    Mark = 3,
     /// Begins a segment: where the log went on from, and what it needs of earlier segments.
-    Start = 0xe4,
+    Start = 4,
     /// The log ends at this frame's position: what follows replaces its tail.
-    Truncate = 0xe5,
+    Truncate = 5,
     /// The log is empty and goes on after this frame's position.
-    Install = 0xe6,
+    Install = 6,
 }
 
 impl FrameKind {
@@ -59,6 +75,23 @@ impl FrameKind {
     /// Whether the frame is numbered.
     pub(crate) fn takes_serial(self) -> bool {
         !matches!(self, FrameKind::Mark | FrameKind::Start)
+    }
+
+    /// Whether the log ends at the frame's position.
+    pub(crate) fn moves(self) -> bool {
+        !matches!(self, FrameKind::HardState | FrameKind::Mark)
+    }
+
+    /// The position that need not be said after a frame at `last`.
+    fn implied(self, last: Position) -> Option<Position> {
+        match self {
+            FrameKind::Entry => Some(Position {
+                term: last.term,
+                lsn: last.lsn.next(),
+            }),
+            FrameKind::HardState | FrameKind::Mark => Some(last),
+            FrameKind::Start | FrameKind::Truncate | FrameKind::Install => None,
+        }
     }
 }
 
@@ -80,6 +113,38 @@ pub(crate) struct Frame {
     pub(crate) position: Position,
 }
 
+/// What is known of the next frame from those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Next {
+    /// Its serial.
+    pub(crate) serial: u64,
+    /// Where the log ends before it.
+    pub(crate) last: Position,
+}
+
+impl Next {
+    /// What is known behind a frame, if `last` was where the log ended before it.
+    pub(crate) fn after(frame: Frame, last: Position) -> Next {
+        Next {
+            serial: frame.serial + u64::from(frame.kind.takes_serial()),
+            last: if frame.kind.moves() {
+                frame.position
+            } else {
+                last
+            },
+        }
+    }
+}
+
+/// A sound frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parsed<'a> {
+    pub(crate) frame: Frame,
+    pub(crate) payload: &'a [u8],
+    /// Bytes of the whole.
+    pub(crate) len: usize,
+}
+
 /// What the payload of a [`FrameKind::Start`] says; the position before the segment's first entry
 /// stands in the frame's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,44 +158,65 @@ pub(crate) struct Start {
     pub(crate) hard_state: Vec<u8>,
 }
 
-/// Bytes that a frame with a payload of this length takes.
-pub(crate) fn frame_len(payload: usize) -> usize {
-    (HEADER + payload).next_multiple_of(ALIGN)
+/// Appends a frame behind one at `last`.
+pub(crate) fn put_frame(out: &mut Vec<u8>, frame: Frame, last: Position, payload: &[u8]) {
+    let implied = frame.kind.implied(last) == Some(frame.position);
+    let words = [frame.serial, frame.position.term.0, frame.position.lsn.0];
+    put(out, frame, implied, words, payload);
 }
 
-/// Appends a frame.
-pub(crate) fn put_frame(out: &mut Vec<u8>, frame: Frame, payload: &[u8]) {
+fn put(out: &mut Vec<u8>, frame: Frame, implied: bool, words: [u64; 3], payload: &[u8]) {
     assert!(
-        payload.len() <= PAYLOAD_MAX,
-        "a frame of {} bytes, at most {PAYLOAD_MAX}",
-        payload.len()
+        payload.len() <= PAYLOAD_MAX && frame.user_kind <= USER_KIND_MAX,
+        "a frame of {} bytes, at most {PAYLOAD_MAX}, of kind {}, at most {USER_KIND_MAX}",
+        payload.len(),
+        frame.user_kind
     );
-    let mut header = [0u8; HEADER];
-    header[4..8].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-    header[8..16].copy_from_slice(&frame.serial.to_le_bytes());
-    header[16..24].copy_from_slice(&frame.position.term.0.to_le_bytes());
-    header[24..32].copy_from_slice(&frame.position.lsn.0.to_le_bytes());
-    header[32] = frame.kind as u8;
-    header[33] = frame.user_kind;
-    let crc = checksum_append(checksum(&header[4..]), payload);
-    header[..4].copy_from_slice(&crc.to_le_bytes());
-    out.extend_from_slice(&header);
+    let begin = out.len();
+    let explicit = if implied { 0 } else { EXPLICIT };
+    out.extend_from_slice(&[0; KIND_AT]);
+    out.push((frame.kind as u8) << KIND_SHIFT | explicit | frame.user_kind);
+    put_varint(out, payload.len() as u64);
+    if !implied {
+        words.iter().for_each(|word| put_varint(out, *word));
+    }
+    let crc = seal(&out[begin + KIND_AT..], words, payload);
+    out[begin..begin + KIND_AT].copy_from_slice(&crc.to_le_bytes());
     out.extend_from_slice(payload);
-    let padded = out.len() - HEADER - payload.len() + frame_len(payload.len());
-    out.resize(padded, 0);
 }
 
-/// Appends a mark.
-pub(crate) fn put_mark(out: &mut Vec<u8>, serial: u64, last: Position, durable: FilePosition) {
-    let mut payload = Vec::with_capacity(MARK_PAYLOAD);
-    put_file_position(&mut payload, durable);
+/// The checksum of a frame: `words` are under it whether they are written or not.
+fn seal(header: &[u8], words: [u64; 3], payload: &[u8]) -> u32 {
+    let mut implied = [0; 24];
+    for (bytes, word) in implied.chunks_mut(8).zip(words) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    checksum_append(checksum_append(checksum(header), &implied), payload)
+}
+
+/// Appends a mark that will stand at `at`, not below what is durable.
+pub(crate) fn put_mark(out: &mut Vec<u8>, at: FilePosition, durable: FilePosition) {
+    assert!(
+        durable <= at,
+        "a mark at {at:?} of what is durable up to {durable:?}"
+    );
+    let back = at.sequence - durable.sequence;
+    let mut payload = Vec::with_capacity(MARK_PAYLOAD_MAX);
+    put_varint(&mut payload, back);
+    put_varint(
+        &mut payload,
+        match back {
+            0 => at.offset - durable.offset,
+            _ => durable.offset,
+        },
+    );
     let frame = Frame {
         kind: FrameKind::Mark,
         user_kind: 0,
-        serial,
-        position: last,
+        serial: 0,
+        position: Position::default(),
     };
-    put_frame(out, frame, &payload);
+    put(out, frame, true, [at.sequence, at.offset, 0], &payload);
 }
 
 /// Appends the frame that begins a segment.
@@ -145,7 +231,12 @@ pub(crate) fn put_start(out: &mut Vec<u8>, serial: u64, last: Position, start: &
         serial,
         position: last,
     };
-    put_frame(out, frame, &payload);
+    put_frame(out, frame, last, &payload);
+}
+
+/// The most bytes of a start with a hard state of this length.
+pub(crate) fn start_max(hard_state: usize) -> usize {
+    HEADER_MAX + 32 + hard_state
 }
 
 fn put_file_position(out: &mut Vec<u8>, position: FilePosition) {
@@ -153,43 +244,137 @@ fn put_file_position(out: &mut Vec<u8>, position: FilePosition) {
     out.extend_from_slice(&position.offset.to_le_bytes());
 }
 
-/// How long the payload after a header is, if it may be one.
-pub(crate) fn payload_len(header: &[u8]) -> Option<usize> {
-    let len = le_u32(header.get(4..HEADER)?) as usize;
-    (len <= PAYLOAD_MAX).then_some(len)
+/// What the first bytes of a frame say, sound or not.
+struct Header {
+    kind: FrameKind,
+    user_kind: u8,
+    /// Serial, term, LSN, if they are there.
+    words: Option<[u64; 3]>,
+    len: usize,
+    payload: usize,
 }
 
-/// The frame that `bytes` begin with, and its payload; none if there is none that is sound.
-pub(crate) fn parse_frame(bytes: &[u8]) -> Option<(Frame, &[u8])> {
-    let header = bytes.get(..HEADER)?;
-    let kind = FrameKind::from_u8(header[32])?;
-    let len = le_u32(&header[4..8]) as usize;
-    if len > PAYLOAD_MAX || header[34..40] != [0; 6] {
-        return None;
+impl Header {
+    fn parse(bytes: &[u8]) -> Option<Header> {
+        let rest = bytes.get(KIND_AT..)?;
+        let mut reader = Reader::new(rest);
+        let first = reader.u8().ok()?;
+        let kind = FrameKind::from_u8(first >> KIND_SHIFT)?;
+        let payload = reader.varint_as().ok()?;
+        let mut words = None;
+        if first & EXPLICIT != 0 {
+            let mut word = || reader.varint().ok();
+            words = Some([word()?, word()?, word()?]);
+        }
+        (payload <= PAYLOAD_MAX).then_some(Header {
+            kind,
+            user_kind: first & USER_KIND_MAX,
+            words,
+            len: KIND_AT + rest.len() - reader.rest().len(),
+            payload,
+        })
     }
-    let payload = bytes.get(HEADER..HEADER + len)?;
-    let crc = checksum_append(checksum(&header[4..]), payload);
-    if crc != le_u32(&header[..4]) {
-        return None;
-    }
-    let frame = Frame {
-        kind,
-        user_kind: header[33],
-        serial: le_u64(&header[8..16]),
-        position: Position {
-            term: Term(le_u64(&header[16..24])),
-            lsn: Lsn(le_u64(&header[24..32])),
-        },
+}
+
+/// Bytes of the start that `bytes` begin with, if it may be one.
+pub(crate) fn start_len(bytes: &[u8]) -> Option<usize> {
+    let header = Header::parse(bytes).filter(|header| header.kind == FrameKind::Start)?;
+    Some(header.len + header.payload)
+}
+
+/// Whether `bytes` may begin with a mark.
+pub(crate) fn may_be_mark(bytes: &[u8]) -> bool {
+    let is_short = |len: &u8| usize::from(*len) <= MARK_PAYLOAD_MAX;
+    bytes.get(KIND_AT) == Some(&((FrameKind::Mark as u8) << KIND_SHIFT))
+        && bytes.get(KIND_AT + 1).is_some_and(is_short)
+}
+
+/// The payload of a frame that was just made.
+pub(crate) fn payload(bytes: &[u8]) -> &[u8] {
+    let header = Header::parse(bytes);
+    let payload = header.and_then(|header| bytes.get(header.len..header.len + header.payload));
+    payload.unwrap_or_default()
+}
+
+/// Whether a frame that was just made says, or rightly implies, its position behind `last`.
+pub(crate) fn follows(bytes: &[u8], frame: Frame, last: Position) -> bool {
+    let is_explicit = bytes.get(KIND_AT).is_some_and(|kind| kind & EXPLICIT != 0);
+    is_explicit || frame.kind.implied(last) == Some(frame.position)
+}
+
+/// The frame that `bytes`, which stand at `at`, begin with; none if there is none that is sound.
+/// Where nothing is known of what is before it, only one that implies nothing of that can be.
+pub(crate) fn parse_frame(
+    bytes: &[u8],
+    at: FilePosition,
+    next: Option<Next>,
+) -> Option<Parsed<'_>> {
+    let header = Header::parse(bytes)?;
+    let payload = bytes.get(header.len..)?.get(..header.payload)?;
+    let (sealed, frame) = match (header.kind, header.words) {
+        (FrameKind::Mark, Some(_)) => return None,
+        (FrameKind::Mark, None) => {
+            let next = next.unwrap_or(Next {
+                serial: 0,
+                last: Position::default(),
+            });
+            let sealed = [at.sequence, at.offset, 0];
+            (sealed, (next.serial, next.last))
+        }
+        (_, Some([serial, term, lsn])) => {
+            let position = Position {
+                term: Term(term),
+                lsn: Lsn(lsn),
+            };
+            ([serial, term, lsn], (serial, position))
+        }
+        (kind, None) => {
+            let Next { serial, last } = next?;
+            let position = kind.implied(last)?;
+            let sealed = [serial, position.term.0, position.lsn.0];
+            (sealed, (serial, position))
+        }
     };
-    Some((frame, payload))
+    if seal(&bytes[KIND_AT..header.len], sealed, payload) != le_u32(bytes) {
+        return None;
+    }
+    let (serial, position) = frame;
+    Some(Parsed {
+        frame: Frame {
+            kind: header.kind,
+            user_kind: header.user_kind,
+            serial,
+            position,
+        },
+        payload,
+        len: header.len + header.payload,
+    })
 }
 
-/// The durable position that a sound mark or start tells.
-pub(crate) fn parse_durable(frame: Frame, payload: &[u8]) -> Result<Option<FilePosition>> {
-    match frame.kind {
-        FrameKind::Mark => Ok(Some(parse_file_position(payload)?)),
+/// The durable position that a sound mark or start at `at` tells.
+pub(crate) fn parse_durable(
+    kind: FrameKind,
+    payload: &[u8],
+    at: FilePosition,
+) -> Result<Option<FilePosition>> {
+    match kind {
+        FrameKind::Mark => Ok(Some(parse_mark(payload, at)?)),
         FrameKind::Start => Ok(Some(parse_start(payload)?.durable)),
         _ => Ok(None),
+    }
+}
+
+fn parse_mark(payload: &[u8], at: FilePosition) -> Result<FilePosition> {
+    let mut reader = Reader::new(payload);
+    let (back, offset) = (reader.varint()?, reader.varint()?);
+    let sequence = at.sequence.checked_sub(back);
+    let offset = match back {
+        0 => at.offset.checked_sub(offset),
+        _ => Some(offset),
+    };
+    match (sequence, offset) {
+        (Some(sequence), Some(offset)) => Ok(FilePosition { sequence, offset }),
+        _ => Err(Error::corrupted("a mark of the log points before it")),
     }
 }
 
@@ -204,7 +389,7 @@ pub(crate) fn parse_start(payload: &[u8]) -> Result<Start> {
 
 fn parse_file_position(bytes: &[u8]) -> Result<FilePosition> {
     if bytes.len() < 16 {
-        return Err(Error::corrupted("a mark of the log is too short"));
+        return Err(Error::corrupted("a start of the log is too short"));
     }
     Ok(FilePosition {
         sequence: le_u64(&bytes[..8]),
@@ -224,29 +409,104 @@ pub(crate) fn le_u64(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    const AT: FilePosition = FilePosition {
+        sequence: 2,
+        offset: 500,
+    };
+
+    fn position(term: u64, lsn: u64) -> Position {
+        Position {
+            term: Term(term),
+            lsn: Lsn(lsn),
+        }
+    }
+
     #[test]
     fn frames_come_back_and_damage_is_seen() {
         let frame = Frame {
             kind: FrameKind::Entry,
             user_kind: 7,
             serial: 9,
-            position: Position {
-                term: Term(3),
-                lsn: Lsn(4),
-            },
+            position: position(3, 4),
         };
         for len in [0, 1, 8, 9, 1000] {
-            let payload = vec![0xab; len];
-            let mut out = Vec::new();
-            put_frame(&mut out, frame, &payload);
-            assert_eq!(out.len(), frame_len(len));
-            assert_eq!(parse_frame(&out), Some((frame, &payload[..])));
-            for at in 0..HEADER + len {
-                let mut damaged = out.clone();
-                damaged[at] ^= 1;
-                assert_eq!(parse_frame(&damaged), None, "byte {at} of {len}");
+            for last in [position(3, 3), position(2, 3), position(3, 1 << 40)] {
+                let next = Some(Next { serial: 9, last });
+                let payload = vec![0xab; len];
+                let mut out = Vec::new();
+                put_frame(&mut out, frame, last, &payload);
+                let parsed = parse_frame(&out, AT, next).unwrap();
+                assert_eq!((parsed.frame, parsed.payload), (frame, &payload[..]));
+                assert_eq!(parsed.len, out.len());
+                for at in 0..out.len() {
+                    let mut damaged = out.clone();
+                    damaged[at] ^= 1;
+                    assert_eq!(parse_frame(&damaged, AT, next), None, "byte {at} of {len}");
+                    assert_eq!(parse_frame(&out[..at], AT, next), None, "cut at {at}");
+                }
             }
         }
-        assert_eq!(parse_frame(&[0; 64]), None);
+        let next = Next {
+            serial: 1,
+            last: position(0, 0),
+        };
+        assert_eq!(parse_frame(&[0; 64], AT, Some(next)), None);
+    }
+
+    #[test]
+    fn a_frame_is_sound_only_where_it_belongs() {
+        let next = Next {
+            serial: 9,
+            last: position(3, 3),
+        };
+        let frame = Frame {
+            kind: FrameKind::Entry,
+            user_kind: 0,
+            serial: 9,
+            position: position(3, 4),
+        };
+        let mut entry = Vec::new();
+        put_frame(&mut entry, frame, next.last, b"data");
+        assert!(parse_frame(&entry, AT, Some(next)).is_some());
+        for (serial, last) in [
+            (8, position(3, 3)),
+            (9, position(4, 3)),
+            (9, position(3, 2)),
+        ] {
+            let other = Next { serial, last };
+            assert_eq!(parse_frame(&entry, AT, Some(other)), None, "{other:?}");
+        }
+        assert_eq!(parse_frame(&entry, AT, None), None);
+
+        for durable in [(2, 500), (2, 64), (1, 70_000)] {
+            let (sequence, offset) = durable;
+            let durable = FilePosition { sequence, offset };
+            let mut mark = Vec::new();
+            put_mark(&mut mark, AT, durable);
+            assert!(may_be_mark(&mark) && mark.len() <= MARK_MAX);
+            let parsed = parse_frame(&mark, AT, None).unwrap();
+            let told = parse_durable(parsed.frame.kind, parsed.payload, AT).unwrap();
+            assert_eq!(told, Some(durable));
+            let elsewhere = FilePosition { offset: 501, ..AT };
+            assert_eq!(parse_frame(&mark, elsewhere, Some(next)), None);
+        }
+    }
+
+    /// What every commit pays.
+    #[test]
+    fn six_bytes_frame_an_entry_and_nine_a_batch() {
+        let last = position(300, 1 << 40);
+        let entry = Frame {
+            kind: FrameKind::Entry,
+            user_kind: 1,
+            serial: 1 << 41,
+            position: position(300, (1 << 40) + 1),
+        };
+        let mut out = Vec::new();
+        put_frame(&mut out, entry, last, &[1; 100]);
+        assert_eq!(out.len(), 6 + 100);
+        out.clear();
+        put_mark(&mut out, AT, FilePosition { offset: 300, ..AT });
+        assert_eq!(out.len(), 9);
     }
 }

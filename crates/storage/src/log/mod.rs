@@ -51,7 +51,7 @@ use base::sync::{Event, Mutex, RwLock};
 use base::{Error, ErrorClass, Lsn, Position, Result, SqlState, Term};
 
 use crate::Owner;
-use frame::{FilePosition, Frame, FrameKind, Start, PAYLOAD_MAX};
+use frame::{FilePosition, Frame, FrameKind, Next, Start, HEADER_MAX, PAYLOAD_MAX, USER_KIND_MAX};
 use index::Place;
 use segment::{Segment, SEGMENT_HEADER};
 use space::writer_overhead;
@@ -64,7 +64,7 @@ pub struct LogEntry {
     pub term: Term,
     /// Its place in the log.
     pub lsn: Lsn,
-    /// What it is; the caller's affair.
+    /// What it is; the caller's affair. At most 15.
     pub kind: u8,
     /// Its content.
     pub data: Vec<u8>,
@@ -146,6 +146,8 @@ pub struct Log {
     room: AtomicU64,
     /// There was no space for the next segment when it was last tried to make one.
     full: AtomicBool,
+    /// Bytes of marks and starts since the log was opened.
+    marks: AtomicU64,
 }
 
 impl std::fmt::Debug for Log {
@@ -225,7 +227,7 @@ impl Log {
             .map(|segment| (segment.sequence, Arc::new(segment)))
             .collect();
         segments.insert(sequence, current.clone());
-        let writer = Writer::new(current, durable, state.last(), rewritten.hard_state);
+        let writer = Writer::new(current, durable, state.framed, rewritten.hard_state);
         let log = Arc::new_cyclic(|me| Log {
             me: me.clone(),
             env,
@@ -240,6 +242,7 @@ impl Log {
             preparing: AtomicBool::new(false),
             prepared: Event::new(),
             full: AtomicBool::new(false),
+            marks: AtomicU64::new(0),
         });
         Ok((log, recovered))
     }
@@ -249,8 +252,8 @@ impl Log {
     /// one replaces the tail from its LSN on.
     ///
     /// # Errors
-    /// XX000 when an entry would leave a gap or replace what is at or below [`Log::base`]; 54000
-    /// when it is too long. Nothing has been appended then.
+    /// XX000 when an entry would leave a gap or replace what is at or below [`Log::base`], or its
+    /// kind is too large; 54000 when it is too long. Nothing has been appended then.
     pub fn append(&self, entries: Vec<LogEntry>, hard_state: Option<&[u8]>) -> Result<()> {
         let mut state = self.state.lock();
         let mut last = state.last().lsn;
@@ -259,6 +262,12 @@ impl Log {
                 return Err(Error::internal(format!(
                     "log entry {} does not follow {last} or lies below {}",
                     entry.lsn, state.base.lsn
+                )));
+            }
+            if entry.kind > USER_KIND_MAX {
+                return Err(Error::internal(format!(
+                    "a log entry of kind {}, at most {USER_KIND_MAX}",
+                    entry.kind
                 )));
             }
             if entry.data.len() > PAYLOAD_MAX {
@@ -411,7 +420,8 @@ impl Log {
         let mut rest = &places[..];
         while !rest.is_empty() {
             let count = together(rest);
-            self.read(&rest[..count], &mut entries)?;
+            let first = Lsn(low.0 + entries.len() as u64);
+            self.read(first, &rest[..count], &mut entries)?;
             rest = &rest[count..];
         }
         entries.append(&mut recent);
@@ -423,9 +433,10 @@ impl Log {
         self.state.lock().bytes_after(lsn)
     }
 
-    /// Bytes that were appended since the log was opened, what frames the entries included.
+    /// Bytes that were appended since the log was opened: entries, hard states, what frames them, and
+    /// the marks and starts between them.
     pub fn appended_bytes(&self) -> u64 {
-        self.state.lock().appended_bytes
+        self.state.lock().appended_bytes + self.marks.load(Ordering::Relaxed)
     }
 
     /// Lets go of entries up to `up_to`, in whole segments, where nothing above it and no newest
@@ -461,10 +472,10 @@ impl Log {
         let mut places = Vec::with_capacity(batch.frames.len());
         let mut start = 0;
         if writer.durable > writer.marked {
-            let serial = batch.frames[0].0.serial;
-            frame::put_mark(&mut out, serial, writer.last, writer.durable);
+            frame::put_mark(&mut out, writer.end(), writer.durable);
             if writer.offset + (out.len() as u64) < writer.current.bytes {
                 writer.marked = writer.durable;
+                self.marks.fetch_add(out.len() as u64, Ordering::Relaxed);
             } else {
                 out.clear();
             }
@@ -480,15 +491,16 @@ impl Log {
                 sequence: writer.current.sequence,
                 offset: writer.offset + out.len() as u64,
             });
+            assert!(
+                frame::follows(bytes, *frame, writer.last),
+                "{frame:?} was made for another place than behind {:?}",
+                writer.last
+            );
             out.extend_from_slice(bytes);
-            match frame.kind {
-                FrameKind::HardState => {
-                    let (_, payload) = frame::parse_frame(bytes)
-                        .ok_or_else(|| Error::corrupted("a frame changed in memory"))?;
-                    writer.hard_state = payload.to_vec();
-                }
-                _ => writer.last = frame.position,
+            if frame.kind == FrameKind::HardState {
+                writer.hard_state = frame::payload(bytes).to_vec();
             }
+            writer.last = Next::after(*frame, writer.last).last;
             start = *end;
         }
         writer.put(&out)?;
@@ -525,11 +537,12 @@ impl Log {
             hard_state: writer.hard_state.clone(),
         };
         frame::put_start(out, next.serial, writer.last, &start);
+        self.marks.fetch_add(out.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Reads entries that lie [together].
-    fn read(&self, places: &[Place], out: &mut Vec<LogEntry>) -> Result<()> {
+    /// Reads entries that lie [together], of which the first has the LSN `low`.
+    fn read(&self, low: Lsn, places: &[Place], out: &mut Vec<LogEntry>) -> Result<()> {
         let (Some(first), Some(last)) = (places.first(), places.last()) else {
             return Ok(());
         };
@@ -537,19 +550,27 @@ impl Log {
         let segment = self.segments.read().get(&sequence).cloned();
         let segment =
             segment.ok_or_else(|| Error::internal(format!("log segment {sequence} is gone")))?;
-        let mut bytes = vec![0; (end_of(last) - start) as usize];
+        let end = end_of(last).min(segment.bytes);
+        let mut bytes = vec![0; (end - start) as usize];
         segment
             .file
             .read_at(&mut bytes, start)
             .map_err(|e| Error::io(format_args!("read log segment {sequence}"), e))?;
-        for place in places {
+        for (place, lsn) in places.iter().zip(low.0..) {
             let at = (place.at.offset - start) as usize;
-            match frame::parse_frame(&bytes[at..]) {
-                Some((frame, payload)) if frame.serial == place.serial => out.push(LogEntry {
-                    term: frame.position.term,
-                    lsn: frame.position.lsn,
-                    kind: frame.user_kind,
-                    data: payload.to_vec(),
+            let next = Next {
+                serial: place.serial,
+                last: Position {
+                    term: place.term,
+                    lsn: Lsn(lsn).prev(),
+                },
+            };
+            match frame::parse_frame(&bytes[at..], place.at, Some(next)) {
+                Some(found) if found.frame.serial == place.serial => out.push(LogEntry {
+                    term: found.frame.position.term,
+                    lsn: found.frame.position.lsn,
+                    kind: found.frame.user_kind,
+                    data: found.payload.to_vec(),
                 }),
                 _ => {
                     return Err(Error::corrupted(format!(
@@ -563,9 +584,9 @@ impl Log {
     }
 }
 
-/// Where the frame of an entry ends.
+/// Where the frame of an entry ends at the latest.
 fn end_of(place: &Place) -> u64 {
-    place.at.offset + frame::frame_len(place.bytes as usize) as u64
+    place.at.offset + HEADER_MAX as u64 + u64::from(place.bytes)
 }
 
 /// How many entries at the front lie in one segment, so near to one another that they are read at

@@ -17,12 +17,16 @@ use base::env::{Disk, OpenMode};
 use base::{Error, Result};
 
 use super::frame::{
-    frame_len, parse_durable, parse_frame, parse_start, payload_len, FilePosition, Frame,
-    FrameKind, ALIGN, HEADER, MARK_PAYLOAD,
+    may_be_mark, parse_durable, parse_frame, parse_start, start_len, FilePosition, Frame,
+    FrameKind, Next, HEADER_MAX, MARK_MAX,
 };
 use super::segment::{self, Header, Segment, SEGMENT_HEADER};
 use super::state::Below;
 use crate::Owner;
+
+/// Where marks are looked for, blocks of zeros are passed over.
+const CLAIM_BLOCK: usize = 4096;
+const ZEROS: [u8; CLAIM_BLOCK] = [0; CLAIM_BLOCK];
 
 /// A frame and where it is.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +35,8 @@ pub(crate) struct Placed {
     pub(crate) at: FilePosition,
     /// Bytes of the payload.
     pub(crate) len: u32,
+    /// Bytes of the whole.
+    pub(crate) frame_len: u32,
 }
 
 /// What the files of a log say.
@@ -48,8 +54,8 @@ pub(super) struct Scan {
     pub(super) frames: Vec<Placed>,
     /// How many frames count.
     pub(crate) count: usize,
-    /// The serial of the next frame.
-    serial: Option<u64>,
+    /// What is known of the next frame.
+    pub(super) next: Option<Next>,
     /// Up to here everything is known to be durable.
     pub(crate) durable: FilePosition,
     /// No segment has this sequence number or a higher one.
@@ -98,7 +104,7 @@ pub(super) fn scan(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Scan> {
         below: Below::default(),
         frames: Vec::new(),
         count: 0,
-        serial: None,
+        next: None,
         durable: FilePosition::default(),
         next_sequence,
     };
@@ -179,9 +185,13 @@ fn load(disk: &dyn Disk, dir: &str, owner: Owner, sequence: u64) -> Result<Loade
     let header = read(&segment, 0, bytes.min(SEGMENT_HEADER))?;
     let header = segment::check_header(&header, owner, sequence)?;
     let start = read_start(&segment)?;
-    let from = match (header, parse_frame(&start)) {
-        (Header::Sound(_), Some((frame, payload))) if frame.kind == FrameKind::Start => {
-            Some(parse_start(payload)?.from)
+    let at = FilePosition {
+        sequence,
+        offset: SEGMENT_HEADER,
+    };
+    let from = match (header, parse_frame(&start, at, None)) {
+        (Header::Sound(_), Some(found)) if found.frame.kind == FrameKind::Start => {
+            Some(parse_start(found.payload)?.from)
         }
         (Header::Sound(durable), _) if durable > 0 => {
             return Err(corrupted(sequence, SEGMENT_HEADER));
@@ -194,9 +204,9 @@ fn load(disk: &dyn Disk, dir: &str, owner: Owner, sequence: u64) -> Result<Loade
 /// The bytes of the first frame, as far as they are there.
 fn read_start(segment: &Segment) -> Result<Vec<u8>> {
     let behind = segment.bytes.saturating_sub(SEGMENT_HEADER);
-    let head = read(segment, SEGMENT_HEADER, behind.min(HEADER as u64))?;
-    match payload_len(&head) {
-        Some(len) => read(segment, SEGMENT_HEADER, behind.min((HEADER + len) as u64)),
+    let head = read(segment, SEGMENT_HEADER, behind.min(HEADER_MAX as u64))?;
+    match start_len(&head) {
+        Some(len) => read(segment, SEGMENT_HEADER, behind.min(len as u64)),
         None => Ok(Vec::new()),
     }
 }
@@ -217,32 +227,33 @@ fn read_frames(loaded: &Loaded, bound: Option<u64>, scan: &mut Scan) -> Result<u
     let bound = bound.unwrap_or(u64::MAX);
     let bytes = loaded.read(0, loaded.segment.bytes)?;
     while (offset as u64) < bound {
-        let Some((frame, payload)) = bytes.get(offset..).and_then(parse_frame) else {
+        let at = FilePosition {
+            sequence: loaded.segment.sequence,
+            offset: offset as u64,
+        };
+        let rest = bytes.get(offset..).unwrap_or_default();
+        let Some(found) = parse_frame(rest, at, scan.next) else {
             break;
         };
-        if scan.serial.is_some_and(|serial| serial != frame.serial) {
+        let frame = found.frame;
+        if scan.next.is_some_and(|next| next.serial != frame.serial) {
             break;
         }
-        if let Some(durable) = parse_durable(frame, payload)? {
+        if let Some(durable) = parse_durable(frame.kind, found.payload, at)? {
             scan.durable = scan.durable.max(durable);
         }
-        scan.serial = Some(frame.serial + u64::from(frame.kind.takes_serial()));
+        let last = scan.next.map_or(frame.position, |next| next.last);
+        scan.next = Some(Next::after(frame, last));
         scan.count += 1;
         scan.frames.push(Placed {
             frame,
-            at: FilePosition {
-                sequence: loaded.segment.sequence,
-                offset: offset as u64,
-            },
-            len: payload.len() as u32,
+            at,
+            len: found.payload.len() as u32,
+            frame_len: found.len as u32,
         });
-        offset += frame_len(payload.len());
+        offset += found.len;
     }
     Ok(offset as u64)
-}
-
-fn claimed(claims: bool, bytes: &[u8]) -> Option<(Frame, &[u8])> {
-    claims.then(|| parse_frame(bytes)).flatten()
 }
 
 /// The highest durable position that any sound frame claims, in the first segment behind `offset`
@@ -252,19 +263,31 @@ fn highest_claim(loaded: &[Loaded], offset: u64) -> Result<Option<FilePosition>>
     let mut from = offset as usize;
     for loaded in loaded {
         let bytes = loaded.read(0, loaded.segment.bytes)?;
-        let mut at = from;
-        while at + HEADER <= bytes.len() {
-            // A start begins a segment, and nothing else is one; a mark has one length.
-            let claims = match bytes[at + 32] {
-                kind if kind == FrameKind::Mark as u8 => {
-                    payload_len(&bytes[at..]) == Some(MARK_PAYLOAD)
-                }
-                kind => kind == FrameKind::Start as u8 && at as u64 == SEGMENT_HEADER,
-            };
-            if let Some((frame, payload)) = claimed(claims, &bytes[at..]) {
-                highest = highest.max(parse_durable(frame, payload)?);
+        let mut places = Vec::new();
+        // A start begins a segment, and nothing else is one.
+        if from <= SEGMENT_HEADER as usize {
+            places.push(SEGMENT_HEADER as usize);
+        }
+        let mut block = from;
+        while block < bytes.len() {
+            let end = (block + CLAIM_BLOCK).min(bytes.len());
+            // Most of a segment is not written yet.
+            if bytes[block..end] != ZEROS[..end - block] {
+                let behind = |at: &usize| may_be_mark(&bytes[*at..]);
+                places.extend((block.saturating_sub(MARK_MAX).max(from)..end).filter(behind));
             }
-            at += ALIGN;
+            block = end;
+        }
+        for place in places {
+            let at = FilePosition {
+                sequence: loaded.segment.sequence,
+                offset: place as u64,
+            };
+            let rest = bytes.get(place..).unwrap_or_default();
+            if let Some(found) = parse_frame(rest, at, None) {
+                let durable = parse_durable(found.frame.kind, found.payload, at)?;
+                highest = highest.max(durable);
+            }
         }
         from = SEGMENT_HEADER as usize;
     }

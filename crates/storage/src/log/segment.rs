@@ -28,7 +28,7 @@ use crate::owner::{space_error, Owner};
 pub(crate) const SEGMENT_HEADER: u64 = 64;
 
 const MAGIC: &[u8; 12] = b"quorate log\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// New segments are filled with zeros in pieces of this size.
 const ZERO_BYTES: usize = 1 << 20;

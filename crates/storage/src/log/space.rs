@@ -17,7 +17,7 @@ use std::sync::Arc;
 use base::env::{Reactor, Severity};
 use base::{Error, Result, SqlState};
 
-use super::frame::{self, FrameKind, MARK_PAYLOAD};
+use super::frame::{self, FrameKind, MARK_MAX};
 use super::segment::{self, SEGMENT_HEADER};
 use super::state::Batch;
 use super::{remove, Log, Writer};
@@ -172,8 +172,7 @@ impl Writer {
 
     /// Bytes of a segment that must be made before the batch can be written, if any must.
     fn missing(&self, batch: &Batch) -> Option<u64> {
-        let mark = frame::frame_len(MARK_PAYLOAD) as u64;
-        let mut free = (self.current.bytes - self.offset).saturating_sub(mark);
+        let mut free = (self.current.bytes - self.offset).saturating_sub(MARK_MAX as u64);
         if batch.bytes.len() as u64 <= free {
             return None;
         }
@@ -205,5 +204,5 @@ fn is_for_want_of_space(error: &Error) -> bool {
 
 /// Bytes that a segment needs besides entries: its header, its start, and a mark.
 pub(super) fn writer_overhead(hard_state: usize) -> u64 {
-    SEGMENT_HEADER + (frame::frame_len(32 + hard_state) + frame::frame_len(MARK_PAYLOAD)) as u64
+    SEGMENT_HEADER + (frame::start_max(hard_state) + MARK_MAX) as u64
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use base::{Error, Lsn, Position, Result, Term};
 
-use super::frame::{self, frame_len, put_frame, FilePosition, Frame, FrameKind, Start};
+use super::frame::{self, put_frame, FilePosition, Frame, FrameKind, Next, Start};
 use super::index::{Index, Place};
 use super::recovery::{Placed, Scan};
 use super::segment::SEGMENT_HEADER;
@@ -34,6 +34,8 @@ pub(super) struct State {
     /// Bytes of all frames since the log was opened.
     pub(super) appended_bytes: u64,
     next_serial: u64,
+    /// Where the log ends behind the newest frame, as who reads the frames knows it.
+    pub(super) framed: Position,
     pub(super) written: Position,
     pub(super) durable: Position,
     /// What will be durable when the sync in flight ends.
@@ -50,6 +52,7 @@ impl State {
             pending: Batch::default(),
             appended_bytes: 0,
             next_serial,
+            framed: base,
             written: base,
             durable: base,
             syncing: base,
@@ -86,7 +89,10 @@ impl State {
         };
         self.next_serial += 1;
         let before = self.pending.bytes.len();
-        put_frame(&mut self.pending.bytes, frame, payload);
+        put_frame(&mut self.pending.bytes, frame, self.framed, payload);
+        if kind.moves() {
+            self.framed = position;
+        }
         self.appended_bytes += (self.pending.bytes.len() - before) as u64;
         self.pending.frames.push((frame, self.pending.bytes.len()));
     }
@@ -124,8 +130,7 @@ impl State {
     }
 
     pub(super) fn append_hard_state(&mut self, hard_state: &[u8]) {
-        let position = self.last();
-        self.push_frame(FrameKind::HardState, 0, position, hard_state);
+        self.push_frame(FrameKind::HardState, 0, self.framed, hard_state);
     }
 
     /// Forgets what is above `after`.
@@ -319,14 +324,12 @@ pub(super) struct Below {
 impl Below {
     /// Takes the next frame.
     pub(super) fn add(&mut self, placed: Placed) {
-        let Placed { frame, at, len } = placed;
+        let Placed { frame, at, len, .. } = placed;
         let begun = || State::new(frame.position, frame.serial);
         let state = self.state.get_or_insert_with(begun);
         state.replay(frame, at, len);
-        self.serial = Some(frame.serial + u64::from(frame.kind.takes_serial()));
-        if !matches!(frame.kind, FrameKind::HardState | FrameKind::Mark) {
-            self.last = frame.position;
-        }
+        let next = Next::after(frame, self.last);
+        (self.serial, self.last) = (Some(next.serial), next.last);
         if has_hard_state(&placed) {
             self.hard_state = Some(placed);
         }
@@ -361,7 +364,7 @@ fn hard_state(scan: &Scan, newest: Option<&Placed>) -> Result<Vec<u8>> {
         return Ok(Vec::new());
     };
     let bytes = read(scan, placed)?;
-    let payload = &bytes[frame::HEADER..frame::HEADER + placed.len as usize];
+    let payload = frame::payload(&bytes);
     match placed.frame.kind {
         FrameKind::Start => Ok(frame::parse_start(payload)?.hard_state),
         _ => Ok(payload.to_vec()),
@@ -372,7 +375,7 @@ fn read(scan: &Scan, placed: &Placed) -> Result<Vec<u8>> {
     let sequence = placed.at.sequence;
     let segment = scan.chain.iter().find(|s| s.sequence == sequence);
     let segment = segment.ok_or_else(|| Error::internal("a frame of no segment"))?;
-    let mut bytes = vec![0; frame_len(placed.len as usize)];
+    let mut bytes = vec![0; placed.frame_len as usize];
     segment
         .file
         .read_at(&mut bytes, placed.at.offset)
@@ -381,22 +384,28 @@ fn read(scan: &Scan, placed: &Placed) -> Result<Vec<u8>> {
 }
 
 impl Rewrite {
+    /// The frame that begins the new segment.
+    fn start(&self, durable: FilePosition) -> Vec<u8> {
+        let start = Start {
+            from: self.from,
+            durable,
+            hard_state: self.hard_state_before.clone(),
+        };
+        let mut out = Vec::new();
+        frame::put_start(&mut out, self.serial, self.last, &start);
+        out
+    }
+
     fn start_len(&self) -> usize {
-        frame_len(32 + self.hard_state_before.len())
+        self.start(FilePosition::default()).len()
     }
 
     /// The content of the new segment.
     pub(super) fn content(&self, sequence: u64) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.start_len() + self.tail.len());
-        let start = Start {
-            from: self.from,
-            durable: FilePosition {
-                sequence,
-                offset: SEGMENT_HEADER + (self.start_len() + self.tail.len()) as u64,
-            },
-            hard_state: self.hard_state_before.clone(),
-        };
-        frame::put_start(&mut out, self.serial, self.last, &start);
+        let mut out = self.start(FilePosition {
+            sequence,
+            offset: SEGMENT_HEADER + (self.start_len() + self.tail.len()) as u64,
+        });
         out.extend_from_slice(&self.tail);
         out
     }
@@ -411,11 +420,12 @@ impl Rewrite {
         for placed in &scan.frames {
             if placed.frame.kind.takes_serial() {
                 let at = FilePosition { sequence, offset };
-                offset += frame_len(placed.len as usize) as u64;
+                offset += u64::from(placed.frame_len);
                 state.replay(placed.frame, at, placed.len);
             }
         }
         state.next_serial = state.next_serial.max(self.serial);
+        state.framed = scan.next.map_or(self.last, |next| next.last);
         let last = state.last();
         state.written = last;
         state.durable = last;

@@ -190,7 +190,7 @@ fn damage_to_what_was_durable_is_never_taken_for_a_torn_tail() {
                 assert_eq!(error.class(), ErrorClass::Node, "{error}");
                 refused += 1;
             }
-            // Padding and what a recovery has written anew elsewhere do not count.
+            // What a recovery has written anew elsewhere does not count.
             Ok(report) => assert_eq!(report.last, position(1, 30), "{name} {offset}"),
         }
         env.disk.damage(name, offset);
@@ -207,6 +207,60 @@ fn another_clusters_log_is_refused() {
     let error = block_on(Log::open(env.clone(), "log", other)).unwrap_err();
     assert_eq!(error.state(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
     assert_eq!(error.class(), ErrorClass::Node);
+}
+
+#[test]
+fn a_log_of_another_format_is_refused() {
+    let env = TestEnv::new();
+    drop(open(&env));
+    let (name, mut content) = env.disk.files().pop().unwrap();
+    content[16..20].copy_from_slice(&1u32.to_le_bytes());
+    let crc = base::codec::checksum(&content[4..64]);
+    content[..4].copy_from_slice(&crc.to_le_bytes());
+    let file = env.disk().open(&name, base::env::OpenMode::Existing);
+    file.unwrap().write_at(&content, 0).unwrap();
+    let error = try_open(&env).unwrap_err();
+    assert_eq!(error.state(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+    assert_eq!(error.class(), ErrorClass::Node);
+    assert!(
+        format!("{error:?}").contains("format version 1"),
+        "{error:?}"
+    );
+}
+
+/// What commits pay beside their records: six bytes each, and at most eleven for each batch.
+#[test]
+fn little_stands_between_records() {
+    for (batch, most) in [(1, 17), (10, 8), (100, 7)] {
+        let env = TestEnv::new();
+        let mut options = options();
+        options.segment_bytes = 1 << 20;
+        let (log, _) = block_on(Log::open(env.clone(), "log", options)).unwrap();
+        let mut next = 1;
+        let mut commit = || {
+            let entries = (next..next + batch).map(|lsn| entry(1, lsn, 100));
+            log.append(entries.collect(), None).unwrap();
+            block_on(log.flush()).unwrap();
+            next += batch;
+        };
+        commit();
+        let before = log.appended_bytes();
+        (0..20).for_each(|_| commit());
+        let bytes = log.appended_bytes() - before;
+        let entries = 20 * batch;
+        assert!(
+            bytes <= entries * (100 + most),
+            "{bytes} for {entries} entries"
+        );
+        // The figure is what lies in the file.
+        let used = |(_, bytes): &(String, Vec<u8>)| bytes.iter().rposition(|byte| *byte != 0);
+        let file = env.disk.files().iter().filter_map(used).max().unwrap() as u64;
+        let start = file + 1 - log.appended_bytes();
+        assert!(
+            (64 + 32..=64 + 32 + HEADER_MAX as u64).contains(&start),
+            "{start}"
+        );
+    }
 }
 
 /// What a log must and may hold after a crash.
