@@ -144,6 +144,11 @@ impl Rounds {
         self.given_up
     }
 
+    /// As if it never had been: wrong, and only for [`crate::planted`].
+    pub(crate) fn forget_that_it_was_given_up(&mut self) {
+        self.given_up = false;
+    }
+
     /// The lease under this membership, if a majority ever answered.
     pub(crate) fn lease(&self, leader: NodeId, membership: &Membership) -> Option<Lease> {
         if self.given_up {

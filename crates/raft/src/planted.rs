@@ -32,11 +32,17 @@ pub enum Bug {
     TailReleased,
     /// Who goes on alone stays in its incarnation, and keeps the others as learners.
     IncarnationKept,
+    /// What a tail that is cut changed in the catalog is taken back in the trees, but not in what
+    /// the node knows from them.
+    DdlKept,
+    /// A leader whose transfer has failed takes its lease back and goes on, though the word that
+    /// makes the other stand may still be under way.
+    TransferForgotten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 12] = [
+    pub const ALL: [Bug; 14] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -49,6 +55,8 @@ impl Bug {
         Bug::CommitRetried,
         Bug::TailReleased,
         Bug::IncarnationKept,
+        Bug::DdlKept,
+        Bug::TransferForgotten,
     ];
 
     /// Its name on the command line and in records.
@@ -66,6 +74,8 @@ impl Bug {
             Bug::CommitRetried => "commit-retried",
             Bug::TailReleased => "tail-released",
             Bug::IncarnationKept => "incarnation-kept",
+            Bug::DdlKept => "ddl-kept",
+            Bug::TransferForgotten => "transfer-forgotten",
         }
     }
 

@@ -174,7 +174,7 @@ impl Fault {
             Fault::FullDisk => (4, (200, 2_000)),
             Fault::ClockJump => (3, (1, 2)),
             Fault::Switchover => (5, (1, 2)),
-            Fault::AbortedTransfer => (3, (250, 900)),
+            Fault::AbortedTransfer => (4, (250, 900)),
             Fault::Membership => (7, (1, 2)),
             Fault::LostMajority => (3, (1, 2)),
         }

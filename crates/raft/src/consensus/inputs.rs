@@ -165,12 +165,18 @@ impl<L: LogView> Consensus<L> {
         }
         self.draw_election_timeout();
         let term = self.term();
-        if self.rounds.as_ref().is_some_and(|rounds| {
-            rounds.is_given_up() && self.is_leader() && self.raw.raft.lead_transferee.is_none()
-        }) {
-            // The transfer failed, and the lease stays given up.
-            self.raw.raft.become_follower(term.0, raft_rs::INVALID_ID);
-            self.draw_election_timeout();
+        if self.is_leader() && self.raw.raft.lead_transferee.is_none() {
+            match &mut self.rounds {
+                Some(rounds) if rounds.is_given_up() && is_planted(Bug::TransferForgotten) => {
+                    rounds.forget_that_it_was_given_up();
+                }
+                Some(rounds) if rounds.is_given_up() => {
+                    // The transfer failed, and the lease stays given up.
+                    self.raw.raft.become_follower(term.0, raft_rs::INVALID_ID);
+                    self.draw_election_timeout();
+                }
+                _ => {}
+            }
         }
         if self.is_leader() {
             if self.rounds.is_none() {
