@@ -454,7 +454,9 @@ impl Peers {
         Ok(())
     }
 
-    /// Receives the frames of a connection that a member has made, until it ends.
+    /// Receives the frames of a connection that a member has made, until it ends. It is ended when
+    /// something comes from one that was removed meanwhile: whoever could not be told, because it
+    /// could not be reached just then, connects anew and hears so in answer to its Hello.
     ///
     /// # Errors
     /// Why it ended, unless the member closed it.
@@ -466,6 +468,9 @@ impl Peers {
     ) -> io::Result<()> {
         let receiver = self.receiver.get().ok_or(io::ErrorKind::NotConnected)?;
         while let Some(frame) = incoming.frame(stream, FRAME_BYTES_MAX).await? {
+            if self.directory.lock().was_removed(from) {
+                break;
+            }
             receiver.receive(from, frame);
         }
         Ok(())

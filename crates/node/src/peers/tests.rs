@@ -236,7 +236,13 @@ fn connections_come_and_go_with_the_members() {
     directory.members.truncate(1);
     first.peers.members(&directory);
     assert!(first.peers.connected().is_empty());
-    // Its own connection is made anew when something else ends it; then it is told.
+    // Its own connection ends with what it says next, and is made anew; then it is told.
+    second.peers.send(NodeId(1), vec![1]);
+    second.peers.flush();
+    wait_until(&second, "the word that it was removed", || {
+        second.received.was_removed.load(Ordering::Relaxed)
+    });
+    // So is one that connects for the first time.
     let asks = node(2, 7, &[members[0].clone(), moved(&members[1])]);
     wait_until(&asks, "the answer that it was removed", || {
         asks.received.was_removed.load(Ordering::Relaxed)
