@@ -174,7 +174,7 @@ impl Fault {
             Fault::FullDisk => (4, (200, 2_000)),
             Fault::ClockJump => (3, (1, 2)),
             Fault::Switchover => (5, (1, 2)),
-            Fault::AbortedTransfer => (4, (250, 900)),
+            Fault::AbortedTransfer => (4, (700, 1_800)),
             Fault::Membership => (7, (1, 2)),
             Fault::LostMajority => (3, (1, 2)),
         }
@@ -258,7 +258,7 @@ enum Undo {
     /// The split heals, and soon whoever leads by then dies.
     EndSplit(Vec<(HostId, HostId)>),
     Cut(Vec<(HostId, HostId)>),
-    /// Who hears nothing of the leader for a while, from about now on.
+    /// A switchover to one that hears nothing of the leader for a while, from now on.
     HoldUp {
         leader: usize,
         other: usize,
@@ -575,25 +575,26 @@ impl Injector {
         None
     }
 
-    /// A switchover to a node that soon hears no more of the leader: the word that makes it stand
-    /// for election is under way until long after the leader has given up.
+    /// A switchover to a node that hears no more of the leader: the word that makes it stand for
+    /// election is under way until long after the leader has given up.
     fn abort_transfer(&mut self, cluster: &mut Cluster, leader: usize, any: usize) -> bool {
         let other = other_than(leader, any, &cluster.present());
         if !cluster.is_alive(other) {
             return false;
         }
-        // Open transactions end soon when nobody begins new ones that write.
+        // Nobody is told to stand who lacks an entry. So until nobody begins new transactions that
+        // write, and the open ones have ended and are everywhere, the link stays as it is.
         self.lull.store(true, Ordering::SeqCst);
-        let to = Some(cluster.name(other));
-        cluster.wish(leader, Administration::Switchover(to));
-        self.later(cluster, (0, 45), Undo::HoldUp { leader, other });
+        self.later(cluster, (60, 200), Undo::HoldUp { leader, other });
         true
     }
 
-    /// From here on the other hears nothing of the leader, and in every second case is not heard
-    /// by it either, until a moment later: then it stands, and all but the leader know. Nobody
-    /// writes meanwhile, or the other would not be elected.
+    /// The switchover is wished for, and from here on the other hears nothing of the leader, and in
+    /// every second case is not heard by it either, until a moment later: then it stands, and all
+    /// but the leader know. Nobody writes meanwhile, or the other would not be elected.
     fn hold_up(&mut self, cluster: &mut Cluster, leader: usize, other: usize) {
+        let to = Some(cluster.name(other));
+        cluster.wish(leader, Administration::Switchover(to));
         let (own, other) = (cluster.host(leader), cluster.host(other));
         let (low, high) = Fault::AbortedTransfer.odds().1;
         let until = cluster.world.draw(|chance| chance.between(low, high));
