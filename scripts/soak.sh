@@ -33,13 +33,14 @@ record() {
   mv "$page.new" "$page"
 }
 
-search() { # bug, nodes, recorded seed
+search() { # bug, nodes, recorded seed, what is on if not the usual
   local from seed found
   [ -z "$(field planted "$commit" "$1" 2)" ] || return 0
   # The recorded seed first: it may still be good.
   for from in "$3 1" "1 $seeds_max"; do
     read -r from runs <<<"$from"
-    "$planted" sim --seed "$from" --runs "$runs" --nodes "$2" --bug "$1" --until-wrong >"$out" 2>/dev/null || true
+    "$planted" sim --seed "$from" --runs "$runs" --nodes "$2" --bug "$1" --until-wrong \
+      ${4:+--config "$(dirname "$recorded")/$4"} >"$out" 2>/dev/null || true
     found=$(grep -m1 '^seed [0-9]*: ' "$out" || true)
     [ -z "$found" ] || break
   done
@@ -49,7 +50,7 @@ search() { # bug, nodes, recorded seed
     return 1
   fi
   seed=${found#seed }; seed=${seed%%:*}
-  sed -i "s/^$1 .*/$1 $2 $seed/" "$recorded"
+  sed -i "s/^$1 .*/$1 $2 $seed${4:+ $4}/" "$recorded"
   record planted "$commit" "$1" "| $commit | $1 | $2 | $seed | $(sed "s/^seed [0-9]*: //; s/|/\//g" <<<"$found") |"
   echo "$1: seed $seed of $2 nodes"
 }
@@ -71,9 +72,9 @@ soak() { # nodes
 }
 
 echo "Soak of $commit; Ctrl-C ends it, and the next run goes on."
-while read -r bug nodes seed; do
+while read -r bug nodes seed mix; do
   [ "${bug#\#}" = "$bug" ] || continue
-  search "$bug" "$nodes" "$seed"
+  search "$bug" "$nodes" "$seed" "$mix"
 done < <(cat "$recorded")
 while [ $SECONDS -lt $end ]; do
   for nodes in 3 1 3 5; do

@@ -3,40 +3,51 @@
 //! `planted.txt` names for each bug a seed that finds it; the same seed finds nothing without the
 //! bug. A change of the product changes the course of a seed, so where the recorded seed has
 //! nothing to say any more, the seeds after it are tried, up to a bound; `make soak` then records
-//! another.
+//! another. A fourth word names a file that says what is on in those worlds, and how often.
 
+use sim::mix::Mix;
 use sim::scenario::{run, Config};
 use sim::Bug;
 
 /// What is recorded: a bug, how many nodes its worlds have, and a seed that finds it.
 const RECORDED: &str = include_str!("planted.txt");
 
-fn recorded() -> Vec<(Bug, usize, u64)> {
+/// What is on in the worlds of a line with a fourth word.
+const TRANSFERS: (&str, &str) = ("transfers.toml", include_str!("transfers.toml"));
+
+fn recorded() -> Vec<(Bug, Config)> {
     RECORDED
         .lines()
         .filter(|line| !line.starts_with('#'))
         .map(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let [bug, nodes, seed] = words[..] else {
-                panic!("{line:?} has not three words");
+            let (bug, nodes, seed, mix) = match words[..] {
+                [bug, nodes, seed] => (bug, nodes, seed, Mix::default()),
+                [bug, nodes, seed, mix] if mix == TRANSFERS.0 => {
+                    let mix = Mix::parse(TRANSFERS.1).expect("a mix");
+                    (bug, nodes, seed, mix)
+                }
+                _ => panic!("{line:?} has other words"),
             };
             let bug = Bug::parse(bug).unwrap_or_else(|| panic!("no bug is called {bug}"));
             let number = |word: &str| word.parse::<u64>().expect("a number");
-            (bug, number(nodes) as usize, number(seed))
+            let config = Config::new(number(seed), number(nodes) as usize);
+            (bug, Config { mix, ..config })
         })
         .collect()
 }
 
 #[test]
 fn every_bug_has_a_recorded_seed() {
-    let bugs: Vec<Bug> = recorded().into_iter().map(|(bug, _, _)| bug).collect();
+    let bugs: Vec<Bug> = recorded().into_iter().map(|(bug, _)| bug).collect();
     assert_eq!(bugs, Bug::ALL);
 }
 
 #[test]
 fn without_the_bug_the_recorded_seeds_are_sound() {
-    for (bug, nodes, seed) in recorded() {
-        let outcome = run(Config::new(seed, nodes));
+    for (bug, config) in recorded() {
+        let seed = config.seed;
+        let outcome = run(config);
         assert_eq!(outcome.violation, None, "seed {seed}, for {}", bug.name());
     }
 }
@@ -51,10 +62,12 @@ mod with_bugs {
 
     #[test]
     fn recorded_seeds_find_the_planted_bugs() {
-        for (bug, nodes, seed) in recorded() {
+        for (bug, recorded) in recorded() {
+            let (seed, nodes) = (recorded.seed, recorded.nodes);
             let config = |seed| Config {
                 bug: Some(bug),
-                ..Config::new(seed, nodes)
+                seed,
+                ..recorded.clone()
             };
             let name = bug.name();
             if let Some(found) = run(config(seed)).violation {
