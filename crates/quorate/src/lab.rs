@@ -38,6 +38,9 @@ enum Command {
 
 /// Does what the command says.
 pub fn run(options: &Options) -> Result<(), Failure> {
+    if matches!(options.command, Command::List | Command::Compare(_)) {
+        crate::end_with_the_reader();
+    }
     match &options.command {
         Command::List => run::list(),
         Command::Run(options) => run::run(options),

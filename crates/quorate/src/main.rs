@@ -27,6 +27,13 @@ const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 /// mimalloc waits for a second, in which a large transaction holds 80 MB more than it needs.
 const PURGE_DELAY_MILLIS: std::ffi::c_long = 10;
 
+/// From now on the process ends quietly when nobody reads its output any more: `… | head`.
+/// For commands that print and do nothing else.
+fn end_with_the_reader() {
+    // SAFETY: SIG_DFL is no handler that could do anything unsafe.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// What a command says when it cannot do what it was asked to.
 type Failure = String;
 

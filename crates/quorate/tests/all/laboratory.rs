@@ -1,7 +1,7 @@
 //! The lab's own commands: TPC-C's client and its checks, and the checker of any server.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use lab::host::{free_port, output, scratch_dir, wait_for, Process, PATIENCE};
@@ -264,4 +264,18 @@ fn reports_are_compared() {
         compared.contains("1 of 1 figures did not change"),
         "{compared}"
     );
+}
+
+/// As in `quorate lab list | head -1`.
+#[test]
+fn a_list_ends_quietly_when_nobody_reads_it() {
+    let mut list = Command::new(program())
+        .args(["lab", "list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the lab");
+    drop(list.stdout.take());
+    let ended = list.wait_with_output().expect("an end");
+    assert_eq!(said(&ended), "", "{}", ended.status);
 }
