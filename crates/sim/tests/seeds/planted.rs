@@ -67,7 +67,7 @@ mod with_bugs {
             let config = |seed| Config {
                 bug: Some(bug),
                 seed,
-                ..recorded.clone()
+                ..recorded
             };
             let name = bug.name();
             if let Some(found) = run(config(seed)).violation {
