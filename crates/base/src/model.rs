@@ -19,18 +19,7 @@ use sync::{Event, Mutex, RwLock};
 
 use shuttle::future::block_on;
 use shuttle::thread;
-
-/// Orders of steps that each model is run in.
-const ORDERS: usize = 3_000;
-
-/// Preemptions per run, for the half of the orders in which they are few.
-const PREEMPTIONS: usize = 3;
-
-/// Half the orders are drawn evenly, half have few preemptions, which finds rare ones sooner.
-fn check(model: impl Fn() + Send + Sync + Clone + 'static) {
-    shuttle::check_random(model.clone(), ORDERS / 2);
-    shuttle::check_pct(model, ORDERS / 2, PREEMPTIONS);
-}
+use threads::check;
 
 #[test]
 fn whoever_waits_for_an_event_is_woken() {

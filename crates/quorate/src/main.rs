@@ -24,7 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
 /// After so many milliseconds memory that nobody uses is given back to the machine. By itself
-/// mimalloc waits for a second, in which a large transaction holds 80 MB more than it needs.
+/// mimalloc waits for a second, in which a large transaction holds 70 MB more than it needs.
 const PURGE_DELAY_MILLIS: std::ffi::c_long = 10;
 
 /// From now on the process ends quietly when nobody reads its output any more: `… | head`.

@@ -26,7 +26,6 @@ use base::codec::{checksum, put_bytes, put_varint, Reader};
 use base::env::{Disk, Env};
 use base::{Error, Lsn, Result, SqlState};
 
-use crate::buffer::PageBuffer;
 use crate::file::{StoreFile, MAP_ENTRIES};
 use crate::owner::Owner;
 use crate::page::{Page, PageId, PAGE_BYTES};
@@ -309,7 +308,7 @@ impl Importer {
                         self.kept_page(id).ok_or_else(|| bad("without a page"))?
                     }
                     _ => {
-                        let mut bytes = PageBuffer::zeroed();
+                        let mut bytes = Box::new([0; PAGE_BYTES]);
                         bytes.copy_from_slice(reader.take(PAGE_BYTES)?);
                         Page::from_bytes(bytes, u64::from(id))?
                     }

@@ -17,7 +17,6 @@ use base::env::{Disk, File, OpenMode};
 use base::sync::{Mutex, RwLock};
 use base::{Error, Lsn, Result, TreeId};
 
-use crate::buffer::PageBuffer;
 use crate::owner::{space_error, Owner};
 use crate::page::{Page, PageId, PageKind, PAGE_BYTES, PAGE_CONTENT, PAGE_HEADER};
 use crate::superblock::{BlockRef, RootRecord, Superblock, SUPERBLOCKS};
@@ -194,22 +193,19 @@ impl std::fmt::Debug for StoreFile {
     }
 }
 
+/// The checksum of a block, and the one that stands in it.
+fn checksums(block: &[u8; PAGE_BYTES]) -> (u32, u32) {
+    let stored = u32::from_le_bytes([block[0], block[1], block[2], block[3]]);
+    (checksum(&block[4..]), stored)
+}
+
 impl StoreFile {
     /// A new file without a superblock.
     pub(crate) fn create(disk: &dyn Disk, path: String) -> Result<StoreFile> {
         let file = disk
             .open(&path, OpenMode::CreateNew)
             .map_err(|e| space_error(&path, e))?;
-        Ok(StoreFile {
-            path,
-            file,
-            map: RwLock::default(),
-            mapped: AtomicUsize::new(0),
-            blocks: Mutex::new(Blocks {
-                end: SUPERBLOCKS,
-                ..Blocks::default()
-            }),
-        })
+        Ok(StoreFile::without_pages(path, file, 0))
     }
 
     /// A file that [`StoreFile::create`] has made, perhaps in an earlier process, and nobody has
@@ -219,7 +215,12 @@ impl StoreFile {
         let file = disk.open(&path, OpenMode::Existing).map_err(failed)?;
         let len = file.len().map_err(failed)?;
         let reserved = u32::try_from(len / PAGE_BYTES as u64).unwrap_or(u32::MAX);
-        Ok(StoreFile {
+        Ok(StoreFile::without_pages(path, file, reserved))
+    }
+
+    /// A file of so many blocks, of which nobody knows anything yet.
+    fn without_pages(path: String, file: Arc<dyn File>, reserved: u32) -> StoreFile {
+        StoreFile {
             path,
             file,
             map: RwLock::default(),
@@ -229,7 +230,7 @@ impl StoreFile {
                 reserved,
                 ..Blocks::default()
             }),
-        })
+        }
     }
 
     /// Takes all blocks below `end`, which must not have been taken otherwise.
@@ -249,12 +250,8 @@ impl StoreFile {
     /// A page that is in a block by chance: nothing unless it is whole and of that id.
     pub(crate) fn read_left(&self, location: u32, id: u64) -> Option<Page> {
         let bytes = self.read(location).ok()?;
-        let crc = checksum(&bytes[4..]);
-        let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        match crc == stored {
-            true => Page::from_bytes(bytes, id).ok(),
-            false => None,
-        }
+        let (crc, stored) = checksums(&bytes);
+        (crc == stored).then(|| Page::from_bytes(bytes, id).ok())?
     }
 
     /// Gives a file that is wholly durable the name under which it counts.
@@ -280,8 +277,8 @@ impl StoreFile {
         self.write_superblock(&found.superblock, owner).await
     }
 
-    fn read(&self, location: u32) -> Result<PageBuffer> {
-        let mut bytes = PageBuffer::zeroed();
+    fn read(&self, location: u32) -> Result<Box<[u8; PAGE_BYTES]>> {
+        let mut bytes = Box::new([0; PAGE_BYTES]);
         let offset = u64::from(location) * PAGE_BYTES as u64;
         self.file.read_at(&mut bytes[..], offset).map_err(|e| {
             Error::io(
@@ -295,8 +292,7 @@ impl StoreFile {
     /// Reads a block and compares its checksum with the one that was noted when it was written.
     pub(crate) fn read_block(&self, block: BlockRef, id: u64) -> Result<Page> {
         let bytes = self.read(block.location)?;
-        let crc = checksum(&bytes[4..]);
-        let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let (crc, stored) = checksums(&bytes);
         if crc != block.crc || stored != crc {
             return Err(Error::corrupted(format!(
                 "block {} of \"{}\" (page {id}) has checksum {crc:08x}, expected was {:08x}",

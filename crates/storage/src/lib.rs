@@ -21,7 +21,6 @@
 //! Both belong to one group of one cluster ([`Owner`]); files of another are refused.
 
 mod apply;
-mod buffer;
 mod build;
 mod bulk;
 mod cache;

@@ -40,15 +40,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::RwLock;
 
 use shuttle::thread;
-
-/// Orders of steps that each model is run in, half of them with few preemptions.
-const ORDERS: usize = 3_000;
-const PREEMPTIONS: usize = 3;
-
-fn check(model: impl Fn() + Send + Sync + Clone + 'static) {
-    shuttle::check_random(model.clone(), ORDERS / 2);
-    shuttle::check_pct(model, ORDERS / 2, PREEMPTIONS);
-}
+use threads::check;
 
 const ID: PageId = PageId(3);
 

@@ -35,7 +35,6 @@
 use base::codec::checksum;
 use base::{Error, Lsn, Result, TreeId};
 
-use crate::buffer::PageBuffer;
 use crate::undo::{UndoId, UndoStore};
 
 /// Bytes of a page.
@@ -154,7 +153,7 @@ impl LeafCell<'_> {
 /// A page in memory.
 #[derive(Clone)]
 pub(crate) struct Page {
-    bytes: PageBuffer,
+    bytes: Box<[u8; PAGE_BYTES]>,
     /// The epoch (between two checkpoints) of its newest change; 0 if it is as the published
     /// checkpoint has it.
     pub(crate) epoch: u64,
@@ -172,7 +171,7 @@ impl Page {
     /// An empty page.
     pub(crate) fn new(kind: PageKind, id: u64, tree: TreeId, level: u8) -> Page {
         let mut page = Page {
-            bytes: PageBuffer::zeroed(),
+            bytes: Box::new([0; PAGE_BYTES]),
             epoch: 0,
             version: 0,
         };
@@ -188,7 +187,7 @@ impl Page {
     ///
     /// # Errors
     /// XX001 when it is not a page of that id and kind that the accessors can walk.
-    pub(crate) fn from_bytes(bytes: PageBuffer, id: u64) -> Result<Page> {
+    pub(crate) fn from_bytes(bytes: Box<[u8; PAGE_BYTES]>, id: u64) -> Result<Page> {
         let page = Page {
             bytes,
             epoch: 0,

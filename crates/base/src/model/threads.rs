@@ -1,9 +1,22 @@
 //! In the place of `base::threads`: shuttle's primitives, each of whose uses is a point at which
-//! another thread may go on. They have the names and the manners of the real ones.
+//! another thread may go on. They have the names and the manners of the real ones. And how models
+//! are run.
 
 use std::ops::{Deref, DerefMut};
 
 pub use shuttle::sync::atomic;
+
+/// Orders of steps that each model is run in.
+const ORDERS: usize = 3_000;
+
+/// Preemptions per run, for the half of the orders in which they are few.
+const PREEMPTIONS: usize = 3;
+
+/// Half the orders are drawn evenly, half have few preemptions, which finds rare ones sooner.
+pub(crate) fn check(model: impl Fn() + Send + Sync + Clone + 'static) {
+    shuttle::check_random(model.clone(), ORDERS / 2);
+    shuttle::check_pct(model, ORDERS / 2, PREEMPTIONS);
+}
 
 /// A lock with one holder.
 #[derive(Debug, Default)]

@@ -10,6 +10,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::memory::settle;
+use super::tpcc::plan;
 use super::{interleave, Collected, Context};
 use crate::driver::Driver;
 use crate::host::{beside, output, pause, write_file};
@@ -17,8 +19,6 @@ use crate::pgbench::{self, Tables};
 use crate::real::relay::Line;
 use crate::results::{Better, Check, Experiment};
 use crate::systems::System;
-use crate::tpcc::run::Plan;
-use crate::tpcc::DISTRICTS_PER_WAREHOUSE;
 
 /// pgbench's scale and clients, as in the article.
 const SCALE: usize = 10;
@@ -237,12 +237,7 @@ fn tpcc(
     let warehouses = context.extent.warehouses;
     for system in systems {
         driver.load_tpcc(&system.target(), warehouses, LOADERS, SEED)?;
-        if system.is_postgres() {
-            system.endpoint().query("vacuum analyze")?;
-        }
-        if system.is_ours() {
-            system.endpoint().query("checkpoint")?;
-        }
+        settle(system)?;
     }
     let group = format!("TPC-C, {warehouses} × 100 MB");
     let mut seed = SEED;
@@ -251,19 +246,7 @@ fn tpcc(
             return Ok(());
         }
         seed += 1;
-        let mut target = system.target();
-        let serializable = ("default_transaction_isolation", "serializable");
-        let setting = (serializable.0.to_owned(), serializable.1.to_owned());
-        target.settings.push(setting);
-        let plan = Plan {
-            target,
-            warehouses,
-            terminals_per_warehouse: DISTRICTS_PER_WAREHOUSE,
-            connections: CONNECTIONS,
-            wait: false,
-            reactors: context.env.session_reactors(),
-            seed,
-        };
+        let plan = plan(context, system, CONNECTIONS, seed);
         let before = Counts::of(system);
         let length = Duration::from_secs(context.extent.seconds as u64);
         let done = driver.run_tpcc(&plan, Duration::ZERO, length)?;

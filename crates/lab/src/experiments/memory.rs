@@ -197,7 +197,7 @@ pub(super) fn fill(system: &System, rows: usize, progress: impl Fn(usize)) -> Re
 /// Leaves nothing of a load to be done later.
 pub(super) fn settle(system: &System) -> Result<()> {
     if system.is_postgres() {
-        system.endpoint().query("vacuum analyze test2")?;
+        system.endpoint().query("vacuum analyze")?;
     }
     let done = system.endpoint().query("checkpoint");
     // A server of somebody else's may not let everybody ask for that.

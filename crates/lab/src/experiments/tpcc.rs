@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{interleave, Collected, Context};
 use crate::driver::{Driver, BUSY_PERCENT};
 use crate::results::{Better, Chart, Check, Experiment, Form, Line};
+use crate::systems::System;
 use crate::tpcc::consistency;
 use crate::tpcc::run::Plan;
 use crate::tpcc::DISTRICTS_PER_WAREHOUSE;
@@ -15,6 +16,22 @@ const LOADERS: usize = 4;
 
 /// For everything that is drawn.
 const SEED: u64 = 7;
+
+/// A run as every experiment has it: SERIALIZABLE, all terminals, no waits.
+pub(super) fn plan(context: &Context<'_>, system: &System, connections: usize, seed: u64) -> Plan {
+    let mut target = system.target();
+    let (name, level) = ("default_transaction_isolation", "serializable");
+    target.settings.push((name.to_owned(), level.to_owned()));
+    Plan {
+        target,
+        warehouses: context.extent.warehouses,
+        terminals_per_warehouse: DISTRICTS_PER_WAREHOUSE,
+        connections,
+        wait: false,
+        reactors: context.env.session_reactors(),
+        seed,
+    }
+}
 
 pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
     let systems = context.start(false, found)?;
@@ -41,19 +58,8 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
             return Ok(());
         }
         seed += 1;
-        let mut target = system.target();
-        let serializable = ("default_transaction_isolation", "serializable");
-        let setting = (serializable.0.to_owned(), serializable.1.to_owned());
-        target.settings.push(setting);
-        let plan = Plan {
-            target: target.clone(),
-            warehouses,
-            terminals_per_warehouse: DISTRICTS_PER_WAREHOUSE,
-            connections: context.extent.clients.first().copied().unwrap_or(16),
-            wait: false,
-            reactors: context.env.session_reactors(),
-            seed,
-        };
+        let connections = context.extent.clients.first().copied().unwrap_or(16);
+        let plan = plan(context, system, connections, seed);
         let cost = system.processor_micros()?;
         let length = Duration::from_secs(context.extent.seconds as u64);
         let warm_up = length.min(Duration::from_secs(10)) / 2;
@@ -97,7 +103,7 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
                 points: points.collect(),
             });
         }
-        let checked = driver.check_tpcc(&target)?;
+        let checked = driver.check_tpcc(&plan.target)?;
         found.checks.push(Check {
             what: format!("{name}: {}", consistency::verdict(&checked)),
             held: checked.iter().all(|one| one.broken == 0),
