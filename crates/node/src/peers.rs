@@ -25,7 +25,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use base::env::{read, sleep, write_all, Env, Outlet, Reactor, Severity, Stream, TaskStart};
@@ -91,7 +91,8 @@ pub struct Peers {
     identity: Arc<Identity>,
     directory: Mutex<Directory>,
     outgoing: RwLock<Vec<Arc<Outgoing>>>,
-    receiver: OnceLock<Arc<dyn Receiver>>,
+    /// Who takes frames; it holds this in turn, so it is not kept alive from here.
+    receiver: OnceLock<Weak<dyn Receiver>>,
 }
 
 /// Who connects.
@@ -351,7 +352,7 @@ impl Peers {
     }
 
     /// Begins to connect, and hands what comes in to `receiver`.
-    pub fn start(&self, receiver: Arc<dyn Receiver>) {
+    pub fn start(&self, receiver: Weak<dyn Receiver>) {
         let outgoing = self.outgoing.read();
         let is_first = self.receiver.set(receiver).is_ok();
         assert!(is_first, "peers start once");
@@ -466,7 +467,8 @@ impl Peers {
         stream: &mut dyn Stream,
         incoming: &mut Incoming,
     ) -> io::Result<()> {
-        let receiver = self.receiver.get().ok_or(io::ErrorKind::NotConnected)?;
+        let receiver = self.receiver.get().and_then(Weak::upgrade);
+        let receiver = receiver.ok_or(io::ErrorKind::NotConnected)?;
         while let Some(frame) = incoming.frame(stream, FRAME_BYTES_MAX).await? {
             if self.directory.lock().was_removed(from) {
                 break;
@@ -559,7 +561,7 @@ fn invalid(error: Error) -> io::Error {
 async fn keep_connected(
     identity: Arc<Identity>,
     outgoing: Arc<Outgoing>,
-    receiver: Arc<dyn Receiver>,
+    receiver: Weak<dyn Receiver>,
 ) {
     let env = &identity.env;
     let member = &outgoing.member;
@@ -577,7 +579,9 @@ async fn keep_connected(
                 outgoing.set_connected(stream.outlet().ok(), true);
                 let error = send_queued(&**env, &outgoing, stream).await;
                 outgoing.set_connected(None, false);
-                receiver.disconnected(member.node);
+                if let Some(receiver) = receiver.upgrade() {
+                    receiver.disconnected(member.node);
+                }
                 let message = format!("lost the connection to {}: {error}", member.name);
                 env.log(Severity::Info, &message);
             }
@@ -585,7 +589,7 @@ async fn keep_connected(
                 let removed = error
                     .get_ref()
                     .and_then(|why| why.downcast_ref::<Removed>());
-                if let Some(removed) = removed {
+                if let (Some(removed), Some(receiver)) = (removed, receiver.upgrade()) {
                     receiver.removed(*removed);
                 }
                 let error = error.to_string();

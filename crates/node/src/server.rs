@@ -42,7 +42,7 @@ use crate::access::{check_exposure, Door, Listening};
 use crate::administration;
 use crate::clients;
 use crate::config::{buffers_text, size_text, NodeConfig, NodeSettings};
-use crate::peers::{answer, read_hello, Peers, CONNECT_TIMEOUT};
+use crate::peers::{answer, read_hello, Peers, Receiver, CONNECT_TIMEOUT};
 use crate::sessions::{fatal, Files, Sessions};
 use crate::wait::timeout;
 use crate::wire::{Answer, Hello, Incoming, Purpose};
@@ -210,7 +210,8 @@ impl Node {
         });
         let files: Weak<dyn Files> = Arc::downgrade(&(node.clone() as Arc<dyn Files>));
         node.sessions.serve_files(files);
-        peers.start(group);
+        let receiver: Arc<dyn Receiver> = group;
+        peers.start(Arc::downgrade(&receiver));
         node.task(Reactor::Group, "accept peers", |node| {
             Box::pin(accept(node, others, welcome_node))
         });

@@ -5,7 +5,7 @@ mod full_disk;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::env::{read, sleep, write_all, Env, OpenMode, Reactor};
+use base::env::{read, sleep, write_all, Env, OpenMode, Reactor, TaskStart};
 use base::sync::Mutex;
 
 use crate::world::{HostId, World};
@@ -146,4 +146,20 @@ fn a_disk_without_room_takes_what_fits_and_what_is_freed() {
     assert!(is_full(other.set_len(1_301)));
     world.set_disk_room(host, None);
     other.set_len(1_301).unwrap();
+}
+
+/// Thousands of worlds run in one process.
+#[test]
+fn a_world_that_has_ended_leaves_nothing() {
+    let (mut world, server, _, seen) = echo_world(5);
+    let env = world.env(server);
+    let never = env.clone();
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(*seen.lock(), [2, 6, 10]);
+    let start: TaskStart = Box::new(move || Box::pin(async move { sleep(&*never, Duration::MAX).await }));
+    env.spawn(Reactor::Group, "never begins", start);
+    drop(env);
+    let left = Arc::downgrade(&world.shared);
+    drop(world);
+    assert_eq!(left.strong_count(), 0, "what still holds the world");
 }

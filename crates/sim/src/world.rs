@@ -31,7 +31,7 @@
 //! Memory shared by threads that truly run at once: that is for stress tests and model checkers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -226,8 +226,9 @@ impl Shared {
     }
 }
 
+/// It does not keep the world: timers and connections, which are part of the world, keep wakers.
 struct TaskWaker {
-    shared: Arc<Shared>,
+    shared: Weak<Shared>,
     id: TaskId,
     queue: Queue,
 }
@@ -238,7 +239,9 @@ impl Wake for TaskWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.shared.state().enqueue(self.id, self.queue);
+        if let Some(shared) = self.shared.upgrade() {
+            shared.state().enqueue(self.id, self.queue);
+        }
     }
 }
 
@@ -466,7 +469,7 @@ impl World {
                 continue;
             }
             let waker = Waker::from(Arc::new(TaskWaker {
-                shared: self.shared.clone(),
+                shared: Arc::downgrade(&self.shared),
                 id,
                 queue,
             }));
@@ -554,6 +557,9 @@ impl Drop for World {
             host.alive = false;
         }
         self.tasks.clear();
+        // What never began holds environments, which hold the world.
+        let spawned = std::mem::take(&mut self.shared.state().spawned);
+        drop(spawned);
     }
 }
 

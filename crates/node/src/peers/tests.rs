@@ -99,7 +99,8 @@ fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
     let accepting = peers.clone();
     let start: TaskStart = Box::new(move || Box::pin(accept(accepting, listener)));
     env.spawn(Reactor::Group, "accept", start);
-    peers.start(received.clone());
+    let receiver: Arc<dyn Receiver> = received.clone();
+    peers.start(Arc::downgrade(&receiver));
     TestNode {
         env,
         peers,
