@@ -11,11 +11,12 @@ recorded=crates/sim/tests/seeds/planted.txt
 quorate=${CARGO_TARGET_DIR:?}/release/quorate
 planted=$CARGO_TARGET_DIR/planted/release/quorate
 batch=${SOAK_BATCH:-100}
+jobs=${SOAK_JOBS:-$(nproc)}
 seeds_max=1000
 end=$((SECONDS + ${SOAK_SECONDS:-3600}))
 commit=$(git rev-parse --short=10 HEAD)
 [ -z "$(git status --porcelain -- crates/*/src Cargo.toml Cargo.lock)" ] || commit="$commit+"
-out=$(mktemp); trap 'rm -f "$out"' EXIT
+out=$(mktemp); trap 'rm -f "$out" "$out".*' EXIT
 
 # The rows between <!-- NAME --> and <!-- end -->.
 rows() { sed -n "/<!-- $1 -->/,/<!-- end -->/p" "$page" | grep '^| [0-9a-f]\{10\}' || true; }
@@ -61,10 +62,15 @@ soak() { # nodes
   seed=$((last + 1)); last=$((last + batch))
   first=$(field soak "$commit" "$1" 4); first=${first%%-*}; first=${first:-$seed}
   result=sound
-  "$quorate" sim --seed "$seed" --runs "$batch" --nodes "$1" --twice >"$out" 2>&1 ||
-    result=$(grep -m1 '^seed [0-9]*: ' "$out" | sed 's/|/\//g' || tail -n 1 "$out")
-  read -r c r f n < <(sed -nE 's/^[0-9]+ seeds: ([0-9]+) commits, ([0-9]+) reads, ([0-9]+) failovers, ([0-9]+) faults$/\1 \2 \3 \4/p' "$out")
-  [ -n "${n:-}" ] || { tail -n 5 "$out" >&2; exit 1; }
+  # One process for each seed, as many at once as there are processors.
+  seq "$seed" "$last" | xargs -P "$jobs" -I{} sh -c \
+    '"$1" sim --seed {} --nodes "$2" --twice >"$3.{}" 2>&1 || exit 1' sh "$quorate" "$1" "$out" ||
+    result=$(cat "$out".* | sed -n 's/|/\//g; /^seed [0-9]*: /p' | head -n 1)
+  [ -n "$result" ] || result="a world ended its process: $(cat "$out".* | grep -v '^ \|seed' | tail -n 1)"
+  read -r c r f n < <(sed -nE 's/^1 seeds: ([0-9]+) commits, ([0-9]+) reads, ([0-9]+) failovers, ([0-9]+) faults$/\1 \2 \3 \4/p' "$out".* |
+    awk '{ c += $1; r += $2; f += $3; n += $4 } END { if (NR) print c, r, f, n }')
+  rm -f "$out".*
+  [ -n "${n:-}" ] || { echo "no seed of $seed-$last ran to its end" >&2; exit 1; }
   sum() { echo $(($(field soak "$commit" "$1" "$2") + $3)); }
   record soak "$commit" "$1" "| $commit | $1 | $first-$last | $(sum "$1" 5 "$c") | $(sum "$1" 6 "$r") | $(sum "$1" 7 "$f") | $(sum "$1" 8 "$n") | $result |"
   echo "$1 nodes, seeds $seed-$last: $result"

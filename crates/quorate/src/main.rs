@@ -20,13 +20,6 @@ mod up;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What mimalloc calls `mi_option_purge_delay` (its `mimalloc.h`).
-const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-
-/// After so many milliseconds memory that nobody uses is given back to the machine. By itself
-/// mimalloc waits for a second, in which a large transaction holds 70 MB more than it needs.
-const PURGE_DELAY_MILLIS: std::ffi::c_long = 10;
-
 /// From now on the process ends quietly when nobody reads its output any more: `… | head`.
 /// For commands that print and do nothing else.
 fn end_with_the_reader() {
@@ -95,8 +88,6 @@ struct DataDir {
 }
 
 fn main() -> ExitCode {
-    // SAFETY: it stores a number, and no other thread runs yet.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MILLIS) };
     let done = match Cli::parse().command {
         Command::Up(options) => up::run(&options),
         Command::Start(options) => start::run(&options),
