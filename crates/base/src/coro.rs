@@ -232,15 +232,7 @@ pub fn wait_uninterrupted<F: Future>(future: F) -> F::Output {
 /// # Errors
 /// The pending interrupt.
 pub fn yield_now() -> Result<(), Interrupt> {
-    let mut yielded = false;
-    wait(std::future::poll_fn(move |cx| {
-        if yielded {
-            return Poll::Ready(());
-        }
-        yielded = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }))
+    wait(crate::turns::give_way())
 }
 
 /// Whether this code runs inside a coroutine.

@@ -20,6 +20,7 @@ pub mod limits;
 pub mod row;
 pub mod sync;
 mod threads;
+pub mod turns;
 
 #[cfg(test)]
 mod model;

@@ -316,14 +316,7 @@ pub fn run<S: Sql>(mut session: Box<Session<S>>) -> (Box<Session<S>>, Turn) {
 
 /// Lets other sessions run, without looking for interrupts, which belong to statements.
 fn give_way() {
-    let mut yielded = false;
-    coro::wait_uninterrupted(std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut yielded, true) {
-            return std::task::Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        std::task::Poll::Pending
-    }));
+    coro::wait_uninterrupted(base::turns::give_way());
 }
 
 enum Step {

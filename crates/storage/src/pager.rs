@@ -607,7 +607,7 @@ impl Pager {
                 }
                 wait.arrive();
             }
-            yield_once().await;
+            base::turns::give_way().await;
         }
     }
 
@@ -621,19 +621,6 @@ impl Pager {
         }
         found
     }
-}
-
-/// Gives others their turn.
-pub(crate) async fn yield_once() {
-    let mut yielded = false;
-    std::future::poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
-        true => std::task::Poll::Ready(()),
-        false => {
-            cx.waker().wake_by_ref();
-            std::task::Poll::Pending
-        }
-    })
-    .await;
 }
 
 /// A page that is written to leave.
@@ -704,7 +691,7 @@ impl Pager {
             };
             match left {
                 Ok(0) => break,
-                Ok(_) => yield_once().await,
+                Ok(_) => base::turns::give_way().await,
                 Err(error) => {
                     self.env.stop_node(&error.to_string());
                     break;

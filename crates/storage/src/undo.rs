@@ -59,7 +59,6 @@ use base::{Error, Lsn, Result, SqlState};
 
 use crate::bulk::Bulks;
 use crate::page::{PageId, Value, INLINE_CELL_MAX};
-use crate::pager::yield_once;
 use crate::scratch::{Run, Scratch};
 use history::Chunks;
 
@@ -817,7 +816,7 @@ impl UndoStore {
                 .and_then(|()| self.load_wanted())
                 .and_then(|loaded| Ok(loaded || self.is_over() && self.spill_one()?));
             match result {
-                Ok(true) => yield_once().await,
+                Ok(true) => base::turns::give_way().await,
                 Ok(false) => break,
                 Err(error) => {
                     self.env.stop_node(&error.to_string());

@@ -235,7 +235,7 @@ impl Group {
     async fn build(self: &Arc<Self>, build: &OpenBuild) {
         for _ in 0..PIECES_PER_PAUSE {
             match build.step(|| self.store()) {
-                Ok(true) => give_way().await,
+                Ok(true) => base::turns::give_way().await,
                 Ok(false) => {
                     let (tree, begun) = (build.plan.id(), build.lsn);
                     let message =
@@ -307,17 +307,4 @@ impl Group {
         self.append(&mut core, term, record, derived)?;
         Ok(())
     }
-}
-
-/// Lets others of this reactor go on.
-async fn give_way() {
-    let mut given = false;
-    std::future::poll_fn(|cx| match std::mem::replace(&mut given, true) {
-        true => std::task::Poll::Ready(()),
-        false => {
-            cx.waker().wake_by_ref();
-            std::task::Poll::Pending
-        }
-    })
-    .await;
 }

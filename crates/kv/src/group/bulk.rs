@@ -14,9 +14,9 @@
 //!
 //! # Pace
 //! A chunk is appended only while the bytes of less than [`CHUNKS_ON_THE_WAY`] are not committed;
-//! while somebody waits for the log, or has lately, only once the one before is committed. So no
-//! more than one chunk stands before a small commit, whether on the wire, on its way to the disk or
-//! being applied, and the bulk fills the time in between.
+//! while somebody waits for the log, or has lately, only once the one before is committed, and then
+//! chunks are of half the size. So no more than one chunk stands before a small commit, whether on
+//! the wire, on its way to the disk or being applied, and the bulk fills the time in between.
 //!
 //! # Ends
 //! | what happens | who ends it |
@@ -54,6 +54,10 @@ use crate::serial::Ticket;
 /// Chunks' bytes that are not committed at which a large transaction waits before its next chunk:
 /// they would stand before every small commit.
 const CHUNKS_ON_THE_WAY: usize = if cfg!(test) { 0 } else { 8 };
+
+/// While somebody waits for the log, a chunk is smaller by so much: a small commit that comes just
+/// after it waits for it on the wire, on two disks and in two lines of records.
+const CHUNKS_BESIDE_OTHERS: usize = 2;
 
 /// Beside a chunk, a part of this size counts for little.
 const CHUNK_PARTS: usize = 8;
@@ -128,7 +132,7 @@ impl Group {
             }
             bytes += change.bytes();
             chunk.push(change);
-            if bytes >= self.config.settings.chunk_bytes || chunk.len() == CHUNK_ROWS_MAX {
+            if bytes >= self.chunk_bytes() || chunk.len() == CHUNK_ROWS_MAX {
                 self.append_chunk(&mut open, &chunk)?;
                 chunk.clear();
                 bytes = 0;
@@ -138,6 +142,15 @@ impl Group {
             self.append_chunk(&mut open, &chunk)?;
         }
         self.append_decision(open, serial, inline.changes)
+    }
+
+    /// What a chunk has at most, apart from its last row.
+    fn chunk_bytes(&self) -> usize {
+        let most = self.config.settings.chunk_bytes;
+        match self.is_waited_for() {
+            true => most / CHUNKS_BESIDE_OTHERS,
+            false => most,
+        }
     }
 
     /// The changes that come first: those of the catalog.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base::env::Instant;
 use base::limits::OFF_FLUSH_DELAY;
+use base::turns::give_way;
 
 use super::Group;
 
@@ -26,18 +27,14 @@ impl Group {
     }
 
     async fn sleep_or_work(&self, deadline: Instant) {
+        let has_work = || self.shared.woken.load(Ordering::SeqCst) || self.is_over();
+        if has_work() || self.env.now() >= deadline {
+            // At least one turn for others between two of ours.
+            return give_way().await;
+        }
         let mut sleep = self.env.sleep_until(deadline);
-        let mut work = self.work.until(|| {
-            let woken = self.shared.woken.load(Ordering::SeqCst);
-            (woken || self.is_over()).then_some(())
-        });
-        // At least one turn for others between two of ours.
-        let mut yielded = false;
+        let mut work = self.work.until(|| has_work().then_some(()));
         std::future::poll_fn(|cx| {
-            if !std::mem::replace(&mut yielded, true) {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
             let work = std::pin::Pin::new(&mut work).poll(cx);
             let sleep = sleep.as_mut().poll(cx);
             match work.is_ready() || sleep.is_ready() {

@@ -20,12 +20,11 @@
 //! - When it is cut off the log, or a checkpoint takes the place of the trees, [`Applying`] is gone,
 //!   and whoever was applying it finds another or none and stops. The undo store has every piece.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
 use base::coro;
 use base::env::{LocalBoxFuture, Reactor};
+use base::turns::give_way;
 use base::{Position, Result, Timestamp};
 use raft::{Entry, EntryKind};
 
@@ -216,15 +215,7 @@ impl Group {
             // So that something may come in between.
             base::env::sleep(&*self.env, std::time::Duration::from_millis(1)).await;
         }
-        let mut yielded = false;
-        poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
-            true => Poll::Ready(()),
-            false => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-        })
-        .await;
+        give_way().await;
     }
 }
 

@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::engine::Direction;
@@ -298,19 +297,6 @@ impl Runs {
     }
 }
 
-/// Lets others run, once.
-async fn give_way() {
-    let mut yielded = false;
-    std::future::poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
-        true => Poll::Ready(()),
-        false => {
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }
-    })
-    .await;
-}
-
 /// Writes a run, block by block.
 struct Writer {
     scratch: Arc<Scratch>,
@@ -362,7 +348,7 @@ impl Writer {
             self.bytes.clear();
             if coro::inside() {
                 // Half a run would be rows lost: nothing ends it but an error of the disk.
-                coro::wait_uninterrupted(give_way());
+                coro::wait_uninterrupted(base::turns::give_way());
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! The threads of a node, and the tasks on them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
 use std::time::Duration;
 
 use base::env::{Reactor, TaskStart, PAGE_REACTORS};
@@ -21,6 +22,8 @@ const SESSION_STACK_BYTES: usize = 64 << 20;
 const STACK_BYTES: usize = 4 << 20;
 
 thread_local! {
+    /// One per thread, which ends with the process.
+    static PUT_OFF: &'static PutOff = Box::leak(Box::default());
     static CURRENT: Cell<Option<Reactor>> = const { Cell::new(None) };
     static SPINNER: Cell<Option<&'static Spinner>> = const { Cell::new(None) };
 }
@@ -107,6 +110,8 @@ fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
         .spawn(move || {
             CURRENT.with(|current| current.set(Some(reactor)));
             let tasks = LocalSet::new();
+            base::turns::put_off_with(|waker| PUT_OFF.with(|list| list.put_off(waker)));
+            tasks.spawn_local(wake_put_off());
             if spin > Duration::ZERO {
                 tasks.spawn_local(spin_after_activity(spin));
             }
@@ -118,6 +123,32 @@ fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
 async fn serve(mut mailbox: UnboundedReceiver<TaskStart>) {
     while let Some(start) = mailbox.recv().await {
         tokio::task::spawn_local(start());
+    }
+}
+
+/// The tasks of this thread that give way until it has looked for events: the runtime's own task
+/// set does so only after 61 turns while somebody is always ready.
+#[derive(Default)]
+struct PutOff {
+    wakers: RefCell<Vec<Waker>>,
+    any: Notify,
+}
+
+impl PutOff {
+    fn put_off(&self, waker: &Waker) {
+        self.wakers.borrow_mut().push(waker.clone());
+        self.any.notify_one();
+    }
+}
+
+/// Wakes those who gave way, once the thread has looked for events.
+async fn wake_put_off() {
+    let list = PUT_OFF.with(|list| *list);
+    loop {
+        list.any.notified().await;
+        tokio::task::yield_now().await;
+        let wakers = list.wakers.take();
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 
