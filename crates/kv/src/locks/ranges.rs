@@ -4,7 +4,9 @@
 //! when it has more than [`ROW_LOCKS_MAX`], those of one tree and strength become few: each range
 //! from one of its keys to another, with no row in between that somebody else has locked. Nobody
 //! is asked and nobody waits for that. The price is that rows in between, which it never touched,
-//! are locked until it ends, and keys in between that are not there yet.
+//! are locked until it ends, and keys in between that are not there yet. From then on its further
+//! row locks go into its ranges a few at a time ([`ROW_LOCKS_STEP`]): they never fill the memory
+//! again, nor the processor's cache.
 //!
 //! ```text
 //! row locks   a b   c      d e   g h          mine: a b c e g h      another's: d
@@ -32,7 +34,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use base::engine::{LockWait, RowLock};
-use base::hash::HashSet;
+use base::hash::{HashMap, HashSet};
 use base::limits::ROWS_PER_YIELD;
 use base::sync::RwLock;
 use base::{coro, Key, Result, TreeId};
@@ -44,6 +46,10 @@ use super::{put_name, Acquired, Held, LockTable, Name, TxnLocks, KEY, TREE_BYTES
 
 /// Row locks of one transaction, beyond which they become locks of ranges.
 pub const ROW_LOCKS_MAX: usize = if cfg!(test) { 40 } else { 100_000 };
+
+/// Row locks that a transaction which has ranges holds besides, before they go into them, unless the
+/// table has more locks to be looked through. Few are cheap: they are in the processor's cache.
+const ROW_LOCKS_STEP: usize = if cfg!(test) { 10 } else { 1_000 };
 
 /// Ranges that row locks of one tree and strength become at most. Where those of others lie so
 /// close that there would be more, the rest stay row locks.
@@ -217,13 +223,13 @@ impl LockTable {
         });
     }
 
-    /// Gives up a row's lock unless somebody waits for it; whether it did.
-    fn give_up_unless_waited_for(&self, name: &[u8], owner: Owner) -> bool {
+    /// Gives up a row's lock if its modes are covered and nobody waits for it; whether it did.
+    fn give_up_if_covered(&self, name: &[u8], owner: Owner, covered: Modes) -> bool {
         let mut shard = self.shard(name);
         let Some(lock) = shard.locks.get_mut(name) else {
-            return true;
+            return false;
         };
-        if lock.is_waited_for() {
+        if lock.is_waited_for() || !lock.held_by(owner).is_within(covered) {
             return false;
         }
         lock.give_up(owner, Modes::NONE, &mut Vec::new());
@@ -276,6 +282,7 @@ impl TxnLocks {
         if self.held.len() < self.coarsen_at {
             return Ok(());
         }
+        let before = self.held.len();
         let mut rows: BTreeMap<(TreeId, usize), Vec<(Key, usize)>> = BTreeMap::new();
         for (place, held) in self.held.iter().enumerate() {
             give_way(place)?;
@@ -296,8 +303,13 @@ impl TxnLocks {
             self.held.sort_by_key(|held| held.number);
             result?;
         }
-        // What could not become ranges is not tried again at once.
-        self.coarsen_at = self.held.len() + ROW_LOCKS_MAX;
+        let left = self.held.len();
+        let step = match left <= before / 2 {
+            true => ROW_LOCKS_STEP.max(self.table.len()),
+            // What could not become ranges is not tried again at once.
+            false => ROW_LOCKS_MAX,
+        };
+        self.coarsen_at = left + step.min(ROW_LOCKS_MAX);
         Ok(())
     }
 
@@ -311,14 +323,12 @@ impl TxnLocks {
         let owner = self.owner;
         let old = self.table.ranges.of(tree, owner, mode);
         // Each member as a range, with the lowest number of its locks.
-        let number_of = |name: &Name| {
-            let held = self.held.iter().find(|held| held.name == *name);
-            held.map_or(0, |held| held.number)
-        };
+        let ranges = self.held.iter().filter(|held| is_range(&held.name));
+        let numbers: HashMap<&Name, usize> = ranges.map(|held| (&held.name, held.number)).collect();
         let mut members: Vec<(Key, Key, usize)> = old
             .iter()
             .map(|range| {
-                let number = number_of(&range.name);
+                let number = numbers.get(&range.name).copied().unwrap_or(0);
                 (range.first.clone(), range.last.clone(), number)
             })
             .collect();
@@ -371,9 +381,7 @@ impl TxnLocks {
         let mut given_up: HashSet<Name> = HashSet::default();
         let mut result = Ok(());
         for (place, name) in rows.into_iter().enumerate() {
-            let modes = self.table.held_alone(&name, owner);
-            let is_covered = modes.is_some_and(|modes| modes.is_within(covered));
-            if is_covered && self.table.give_up_unless_waited_for(&name, owner) {
+            if self.table.give_up_if_covered(&name, owner, covered) {
                 given_up.insert(name);
             }
             // What is given up and still noted as held, if the transaction ends here, does no harm.

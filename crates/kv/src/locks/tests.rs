@@ -744,6 +744,31 @@ fn many_row_locks_become_few() {
 }
 
 #[test]
+fn who_has_ranges_makes_them_longer_before_there_are_many_row_locks_again() {
+    let world = World::new();
+    let (first, second) = (world.session(), world.session());
+    lock_rows(&world, &first, 1_000, 1_000 + ROW_LOCKS_MAX as u32);
+    for number in 1_000 + ROW_LOCKS_MAX as u32..1_500 {
+        let locks = lock_rows(&world, &first, number, number + 1);
+        assert!(locks <= ROW_LOCKS_MAX / 2, "{locks} locks at row {number}");
+    }
+    // Rows that others lock among them stay row locks of its own beside further ranges.
+    let granted = Some(Ok(Acquired::Granted));
+    assert_eq!(try_row(&second, 1_520, RowLock::Update), granted);
+    lock_rows(&world, &first, 1_500, 1_520);
+    lock_rows(&world, &first, 1_521, 1_600);
+    let (held, skipped) = (Some(Ok(Acquired::Held)), Some(Ok(Acquired::Skipped)));
+    assert_eq!(try_row(&second, 1_520, RowLock::Update), held);
+    for number in [1_000, 1_499, 1_519, 1_521, 1_599] {
+        assert_eq!(try_row(&second, number, RowLock::KeyShare), skipped);
+    }
+    assert_eq!(try_row(&second, 1_600, RowLock::Update), granted);
+    first.end();
+    second.end();
+    assert!(world.table.is_empty());
+}
+
+#[test]
 fn a_deadlock_over_a_range_is_found() {
     let world = World::new();
     let (first, second) = (world.session(), world.session());
