@@ -198,6 +198,15 @@ struct Tree {
     stacks: BTreeMap<Key, Stack>,
 }
 
+impl Tree {
+    /// Whether a key lies behind all that are here, as it does where keys only grow. Much faster to
+    /// know than where in the middle a key would be.
+    fn is_behind(&self, key: &[u8]) -> bool {
+        let last = self.stacks.last_key_value();
+        last.is_none_or(|(last, _)| last.as_slice() < key)
+    }
+}
+
 /// What one transaction has written.
 #[derive(Debug, Default)]
 pub struct WriteSet {
@@ -280,7 +289,11 @@ impl WriteSet {
     }
 
     fn stack(&self, tree: TreeId, key: &[u8]) -> Option<&Stack> {
-        self.trees.get(&tree)?.stacks.get(key)
+        let written = self.trees.get(&tree)?;
+        match written.is_behind(key) {
+            true => None,
+            false => written.stacks.get(key),
+        }
     }
 
     fn stack_in_runs(&self, tree: TreeId, key: &[u8]) -> Result<Option<Stack>> {
@@ -392,7 +405,11 @@ impl WriteSet {
         let floor = self.marks.last().map_or(0, |mark| mark.serial);
         let kept = self.pins.iter().copied().fold(floor, u64::max);
         let written = self.trees.entry(tree).or_default();
-        let is_logged = match written.stacks.get_mut(key) {
+        let known = match written.is_behind(key) {
+            true => None,
+            false => written.stacks.get_mut(key),
+        };
+        let is_logged = match known {
             Some(stack) => {
                 let is_logged = stack.newest.serial > floor;
                 self.bytes -= stack.push(version, kept);

@@ -51,6 +51,24 @@ impl Entry {
         (self.tree, &self.key)
     }
 
+    /// The entry, in whose place an empty one is left.
+    fn take(&mut self) -> Entry {
+        let empty = Stack {
+            base: None,
+            newest: Version {
+                command: CommandId(0),
+                serial: 0,
+                state: None,
+            },
+            older: Vec::new(),
+        };
+        Entry {
+            tree: self.tree,
+            key: std::mem::take(&mut self.key),
+            stack: std::mem::replace(&mut self.stack, empty),
+        }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.tree.0);
         put_bytes(out, &self.key);
@@ -172,6 +190,13 @@ impl Sorted {
                 return Ok(entries.clone());
             }
         }
+        let entries = self.block_once(index)?;
+        *self.read.borrow_mut() = Some((index, entries.clone()));
+        Ok(entries)
+    }
+
+    /// As [`Sorted::block`], for who will not ask for it again: the entries are the caller's alone.
+    fn block_once(&self, index: usize) -> Result<Rc<Vec<Entry>>> {
         let mut bytes = Vec::new();
         self.blocks[index].run.read(&mut bytes)?;
         let mut reader = Reader::new(&bytes);
@@ -179,9 +204,7 @@ impl Sorted {
         while !reader.is_empty() {
             entries.push(Entry::decode(&mut reader)?);
         }
-        let entries = Rc::new(entries);
-        *self.read.borrow_mut() = Some((index, entries.clone()));
-        Ok(entries)
+        Ok(Rc::new(entries))
     }
 
     /// The block in which a place is, or would be.
@@ -192,9 +215,13 @@ impl Sorted {
         after.checked_sub(1)
     }
 
-    fn get(&self, tree: TreeId, key: &[u8], hash: u64) -> Result<Option<Stack>> {
+    fn get(&self, tree: TreeId, key: &[u8], hash: &mut Option<u64>) -> Result<Option<Stack>> {
         let place = (tree, key);
-        if place > (self.last.0, self.last.1.as_slice()) || !self.filter.may_have(hash) {
+        if place > (self.last.0, self.last.1.as_slice()) {
+            return Ok(None);
+        }
+        let hash = *hash.get_or_insert_with(|| hash_of(tree, key));
+        if !self.filter.may_have(hash) {
             return Ok(None);
         }
         let Some(index) = self.block_of(place) else {
@@ -239,9 +266,10 @@ impl Runs {
         if !self.has_tree(tree) {
             return Ok(None);
         }
-        let hash = hash_of(tree, key);
+        // Keys that only grow are behind every run, and need none.
+        let mut hash = None;
         for run in self.runs.iter().rev() {
-            if let Some(mut stack) = run.get(tree, key, hash)? {
+            if let Some(mut stack) = run.get(tree, key, &mut hash)? {
                 // Older runs know no more of it.
                 let (_, is_left) = stack.take_back(run.cut);
                 return Ok(is_left.then_some(stack));
@@ -259,7 +287,7 @@ impl Runs {
         self.trees.extend(trees);
         let mut writer = Writer::new(self.scratch.clone(), 0);
         for entry in entries {
-            writer.push(&entry)?;
+            writer.push(entry)?;
         }
         self.runs.extend(writer.finish()?);
         self.merge_levels()
@@ -278,7 +306,7 @@ impl Runs {
             let mut merge = Merge::of_runs(self, first, None, Direction::Forward)?;
             let mut writer = Writer::new(self.scratch.clone(), level + 1);
             while let Some(entry) = merge.next(self)? {
-                writer.push(&entry)?;
+                writer.push(entry)?;
             }
             let merged = writer.finish()?;
             self.runs.truncate(first);
@@ -325,16 +353,17 @@ impl Writer {
         }
     }
 
-    fn push(&mut self, entry: &Entry) -> Result<()> {
+    fn push(&mut self, entry: Entry) -> Result<()> {
         self.hashes.push(hash_of(entry.tree, &entry.key));
-        let place = (entry.tree, entry.key.clone());
-        self.first.get_or_insert_with(|| place.clone());
-        self.last = Some(place);
+        if self.first.is_none() {
+            self.first = Some((entry.tree, entry.key.clone()));
+        }
         for version in entry.stack.versions() {
             self.oldest = self.oldest.min(version.serial);
             self.newest = self.newest.max(version.serial);
         }
         entry.encode(&mut self.bytes);
+        self.last = Some((entry.tree, entry.key));
         if self.bytes.len() >= BLOCK_BYTES {
             self.end_block()?;
         }
@@ -428,7 +457,7 @@ impl Merge {
     fn seek(&self, run: &Sorted) -> Result<Option<Place>> {
         let forward = self.direction == Direction::Forward;
         let place = match (self.tree, forward) {
-            (None, _) => return Ok(Some((run.block(0)?, 0, 0))),
+            (None, _) => return Ok(Some((run.block_once(0)?, 0, 0))),
             (Some(tree), true) => (tree, self.range.start.as_slice()),
             (Some(tree), false) => match &self.range.end {
                 Some(end) => (tree, end.as_slice()),
@@ -462,10 +491,16 @@ impl Merge {
         if index < entries.len() {
             return Ok(Some((entries, block, index)));
         }
-        match block + 1 < run.blocks.len() {
-            true => Ok(Some((run.block(block + 1)?, block + 1, 0))),
-            false => Ok(None),
+        let next = block + 1;
+        if next == run.blocks.len() {
+            return Ok(None);
         }
+        // Who goes over everything comes here once.
+        let entries = match self.tree {
+            None => run.block_once(next)?,
+            Some(_) => run.block(next)?,
+        };
+        Ok(Some((entries, next, 0)))
     }
 
     fn advance(&mut self, runs: &Runs, cursor: usize) -> Result<()> {
@@ -491,29 +526,47 @@ impl Merge {
         entry.tree == tree && self.range.contains(&entry.key)
     }
 
+    /// The cursor that has the next row.
+    fn winner(&self) -> Option<usize> {
+        let mut best: Option<(usize, &Entry)> = None;
+        for (number, cursor) in self.cursors.iter().enumerate() {
+            let Some((entries, _, index)) = &cursor.at else {
+                continue;
+            };
+            let entry = &entries[*index];
+            let is_better = best.is_none_or(|(_, known)| match self.direction {
+                // Of several the newest run comes last, and wins.
+                Direction::Forward => entry.place() <= known.place(),
+                Direction::Backward => entry.place() >= known.place(),
+            });
+            if is_better && self.is_within(entry) {
+                best = Some((number, entry));
+            }
+        }
+        best.map(|(winner, _)| winner)
+    }
+
+    /// Takes the row at which a cursor is, which goes on.
+    fn take(&mut self, runs: &Runs, cursor: usize) -> Result<Option<Entry>> {
+        let Some((entries, _, index)) = &mut self.cursors[cursor].at else {
+            return Ok(None);
+        };
+        let entry = match Rc::get_mut(entries) {
+            Some(own) => own[*index].take(),
+            None => entries[*index].clone(),
+        };
+        self.advance(runs, cursor)?;
+        Ok(Some(entry))
+    }
+
     /// The next row.
     pub(super) fn next(&mut self, runs: &Runs) -> Result<Option<Entry>> {
-        loop {
-            let mut best: Option<(usize, &Entry)> = None;
-            for (number, cursor) in self.cursors.iter().enumerate() {
-                let Some((entries, _, index)) = &cursor.at else {
-                    continue;
-                };
-                let entry = &entries[*index];
-                let is_better = best.is_none_or(|(_, known)| match self.direction {
-                    // Of several the newest run comes last, and wins.
-                    Direction::Forward => entry.place() <= known.place(),
-                    Direction::Backward => entry.place() >= known.place(),
-                });
-                if is_better && self.is_within(entry) {
-                    best = Some((number, entry));
-                }
-            }
-            let Some((winner, entry)) = best else {
-                return Ok(None);
+        while let Some(winner) = self.winner() {
+            let Some(mut entry) = self.take(runs, winner)? else {
+                break;
             };
-            let mut entry = entry.clone();
-            for number in 0..self.cursors.len() {
+            // Older runs know no more of it.
+            for number in 0..winner {
                 let at = &self.cursors[number].at;
                 let same = at
                     .as_ref()
@@ -527,5 +580,6 @@ impl Merge {
                 return Ok(Some(entry));
             }
         }
+        Ok(None)
     }
 }
