@@ -1,16 +1,15 @@
 //! MD5, by which `md5()` names its results. It protects nothing.
 
-use std::fmt::Write as _;
-
 use md5::{Digest, Md5};
 
 /// The hash of some bytes in hexadecimal.
 pub fn md5_hex(bytes: &[u8]) -> String {
     let digest = Md5::digest(bytes);
     let mut text = String::with_capacity(2 * digest.len());
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     for byte in digest {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
     }
     text
 }
