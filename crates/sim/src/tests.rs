@@ -156,7 +156,8 @@ fn a_world_that_has_ended_leaves_nothing() {
     let never = env.clone();
     world.run_for(Duration::from_secs(1));
     assert_eq!(*seen.lock(), [2, 6, 10]);
-    let start: TaskStart = Box::new(move || Box::pin(async move { sleep(&*never, Duration::MAX).await }));
+    let start: TaskStart =
+        Box::new(move || Box::pin(async move { sleep(&*never, Duration::MAX).await }));
     env.spawn(Reactor::Group, "never begins", start);
     drop(env);
     let left = Arc::downgrade(&world.shared);

@@ -6,6 +6,7 @@ use base::engine::{Direction, RowBatch, RowLock};
 use base::key::successor;
 use base::limits::SCAN_BATCH_ROWS;
 use base::{Error, Key, KeyRange, Result, SqlState};
+use self_cell::self_cell;
 
 use super::group::{GroupCursor, Groups};
 use super::join::JoinCursor;
@@ -26,6 +27,30 @@ pub trait Cursor {
     /// # Errors
     /// What computing it raises; the cursor is not used after that.
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>>;
+}
+
+type OpenCursor<'p> = Box<dyn Cursor + 'p>;
+
+self_cell! {
+    /// A cursor that keeps its plan.
+    pub struct KeptCursor {
+        owner: Rc<Plan>,
+        #[covariant]
+        dependent: OpenCursor,
+    }
+}
+
+impl KeptCursor {
+    /// A cursor over the rows of a plan.
+    pub fn open(plan: Rc<Plan>) -> KeptCursor {
+        KeptCursor::new(plan, |plan| open(plan))
+    }
+}
+
+impl Cursor for KeptCursor {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        self.with_dependent_mut(|_, cursor| cursor.next(cx))
+    }
 }
 
 /// A cursor over the rows of a plan.

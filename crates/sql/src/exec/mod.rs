@@ -55,7 +55,7 @@ use crate::plan::{Plan, Row};
 use crate::session::Shared;
 use crate::types::{Datum, EvalContext};
 
-pub use cursor::{open, Cursor};
+pub use cursor::{open, Cursor, KeptCursor};
 
 /// A running statement.
 pub struct Exec<'a> {

@@ -1,13 +1,14 @@
 //! Rows that are computed once for a statement: those of the queries of WITH.
 //!
-//! A recursion is computed step by step, as its rows are asked for: an endless one under LIMIT ends.
+//! A recursion is computed row by row, as its rows are asked for: an endless one under LIMIT ends,
+//! even where a single step has no end because another recursion stands in it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use base::{coro, Result};
 
-use super::cursor::{open, Cursor};
+use super::cursor::{open, Cursor, KeptCursor};
 use super::group::Groups;
 use super::{collect, row_bytes, Exec};
 use crate::plan::{Plan, Recursive, Row, With};
@@ -27,8 +28,11 @@ pub struct Steps {
     rows: Vec<Row>,
     /// The memory that they take.
     bytes: usize,
-    /// Those of the last step.
+    /// Those of the last step that came to its end.
     last: Rc<Vec<Row>>,
+    /// The step at work, and its rows until now.
+    open: Option<KeptCursor>,
+    fresh: Vec<Row>,
     /// All of them, where equal ones count once.
     seen: Option<Groups>,
     begun: bool,
@@ -36,33 +40,43 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Runs the next step.
+    /// Fetches another row, or ends the step at work.
     fn advance(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> Result<()> {
         coro::check_depth()?;
-        let rows = if self.begun {
-            cx.working.insert(plan.number, self.last.clone());
-            cx.forget(&plan.inside);
-            collect(&plan.step, cx)?
-        } else {
-            self.begun = true;
-            if !plan.all {
-                self.seen = Some(Groups::new(plan.types.clone()));
-            }
-            collect(&plan.first, cx)?
+        let mut step = self
+            .open
+            .take()
+            .unwrap_or_else(|| self.begin_step(plan, cx));
+        // Another run of the same recursion may have been at work meanwhile.
+        cx.working.insert(plan.number, self.last.clone());
+        let Some(row) = step.next(cx)? else {
+            self.done = self.fresh.is_empty();
+            self.last = Rc::new(std::mem::take(&mut self.fresh));
+            return Ok(());
         };
-        let rows: Vec<Row> = match &mut self.seen {
-            None => rows,
-            Some(seen) => rows
-                .into_iter()
-                .filter(|row| seen.find_or_add(row.clone()).1)
-                .collect(),
+        self.open = Some(step);
+        let is_new = match &mut self.seen {
+            None => true,
+            Some(seen) => seen.find_or_add(row.clone()).1,
         };
-        self.done = rows.is_empty();
-        self.bytes += rows.iter().map(|row| row_bytes(row)).sum::<usize>();
-        cx.check_held(self.bytes)?;
-        self.rows.extend(rows.iter().cloned());
-        self.last = Rc::new(rows);
+        if is_new {
+            self.bytes += row_bytes(&row);
+            cx.check_held(self.bytes)?;
+            self.rows.push(row.clone());
+            self.fresh.push(row);
+        }
         Ok(())
+    }
+
+    fn begin_step(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> KeptCursor {
+        if std::mem::replace(&mut self.begun, true) {
+            cx.forget(&plan.inside);
+            return KeptCursor::open(plan.step.clone());
+        }
+        if !plan.all {
+            self.seen = Some(Groups::new(plan.types.clone()));
+        }
+        KeptCursor::open(plan.first.clone())
     }
 }
 
@@ -170,7 +184,7 @@ impl Cursor for SharedCursor<'_> {
                     return Ok(steps.rows.get(at).cloned());
                 }
             }
-            // No borrow is held while a step runs, because it may wait.
+            // No borrow is held meanwhile, because a step may wait.
             let mut taken = steps.take();
             let above = cx.leave_inner(self.number);
             let outcome = taken.advance(plan, cx);

@@ -11,7 +11,6 @@
 //! ```
 //!
 //! # Invariants
-//! - `cursor` borrows from `planned` and is dropped first.
 //! - A query reads only in the transaction that it began in.
 
 use std::cell::RefCell;
@@ -24,8 +23,7 @@ use super::plan::Planned;
 use super::run::Output;
 use super::sink::RowView;
 use super::Session;
-use crate::exec::{self, Computed, Cursor, Exec};
-use crate::plan::Plan;
+use crate::exec::{Computed, Cursor, Exec, KeptCursor};
 use crate::types::Datum;
 
 /// Views whose queries are gone; the session gives them up when it runs the next one.
@@ -33,7 +31,7 @@ pub(super) type Forgotten = Rc<RefCell<Vec<(TxnId, ViewId)>>>;
 
 /// A query whose rows are given piece by piece.
 pub(super) struct Running {
-    cursor: Box<dyn Cursor>,
+    cursor: KeptCursor,
     computed: Option<Computed>,
     planned: Rc<Planned>,
     params: Rc<[Datum]>,
@@ -64,15 +62,11 @@ impl Running {
     }
 }
 
-/// A cursor over a plan that is kept beside it.
-fn open_long(planned: &Planned) -> Result<Box<dyn Cursor>> {
-    let Some(bound) = &planned.bound else {
-        return Err(Error::internal("a statement without a plan"));
-    };
-    let plan: *const Plan = &*bound.plan;
-    // SAFETY: the plan lies behind an `Rc` that `Running::planned` holds for as long as the cursor
-    // lives, and nobody changes a plan.
-    Ok(exec::open(unsafe { &*plan }))
+/// A cursor that may stay open longer than a call.
+fn open_long(planned: &Planned) -> Result<KeptCursor> {
+    let bound = planned.bound.as_ref();
+    let bound = bound.ok_or_else(|| Error::internal("a statement without a plan"))?;
+    Ok(KeptCursor::open(bound.plan.clone()))
 }
 
 /// How far reading came.
