@@ -52,6 +52,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads from the start of `bytes`.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
     }
@@ -67,7 +68,19 @@ impl<'a> Reader<'a> {
     }
 
     /// An unsigned LEB128 integer.
+    #[inline]
     pub fn varint(&mut self) -> Result<u64> {
+        match self.rest {
+            // Most are lengths of a few bytes.
+            [byte @ ..0x80, rest @ ..] => {
+                self.rest = rest;
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -84,6 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A varint that must fit `T`.
+    #[inline]
     pub fn varint_as<T: TryFrom<u64>>(&mut self) -> Result<T> {
         T::try_from(self.varint()?).map_err(|_| Error::corrupted("an integer is out of range"))
     }
@@ -122,14 +136,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `len` bytes.
+    #[inline]
     pub fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        if len > self.rest.len() {
-            return Err(Error::corrupted(format!(
-                "{len} bytes are wanted and {} are left",
-                self.rest.len()
-            )));
-        }
-        let (head, tail) = self.rest.split_at(len);
+        let Some((head, tail)) = self.rest.split_at_checked(len) else {
+            return Err(too_short(len, self.rest.len()));
+        };
         self.rest = tail;
         Ok(head)
     }
@@ -144,6 +155,11 @@ impl<'a> Reader<'a> {
             self.rest.len()
         )))
     }
+}
+
+#[cold]
+fn too_short(wanted: usize, left: usize) -> Error {
+    Error::corrupted(format!("{wanted} bytes are wanted and {left} are left"))
 }
 
 #[cfg(test)]

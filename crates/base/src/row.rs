@@ -46,6 +46,7 @@ impl<'a> StoredColumn<'a> {
     ///
     /// # Errors
     /// XX001 when it is none.
+    #[inline]
     pub fn read(reader: &mut Reader<'a>) -> Result<StoredColumn<'a>> {
         Ok(match reader.varint()? {
             0 => StoredColumn::Null,

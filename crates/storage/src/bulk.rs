@@ -228,10 +228,15 @@ impl Bulks {
     }
 
     /// From which LSN on a version is shown; `None` for never, as things are.
+    #[inline]
     pub(crate) fn visible_from(&self, lsn: Lsn) -> Option<Lsn> {
         if lsn.0 < self.floor.load(Ordering::Acquire) {
             return Some(lsn);
         }
+        self.decided_at(lsn)
+    }
+
+    fn decided_at(&self, lsn: Lsn) -> Option<Lsn> {
         match self.known.read().owner(lsn).map(|bulk| bulk.fate) {
             None => Some(lsn),
             Some(Fate::Committed(at)) => Some(at),

@@ -248,15 +248,18 @@ impl Page {
         &self.bytes
     }
 
+    #[inline]
     fn u16(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]])
     }
 
+    #[inline]
     pub(crate) fn u32(&self, at: usize) -> u32 {
         let b = &self.bytes[at..at + 4];
         u32::from_le_bytes([b[0], b[1], b[2], b[3]])
     }
 
+    #[inline]
     fn u64(&self, at: usize) -> u64 {
         let b = &self.bytes[at..at + 8];
         u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])
@@ -278,10 +281,12 @@ impl Page {
         self.u64(8)
     }
 
+    #[inline]
     pub(crate) fn is_kind(&self, kind: PageKind) -> bool {
         self.bytes[4] == kind as u8
     }
 
+    #[inline]
     pub(crate) fn is_leaf(&self) -> bool {
         self.is_kind(PageKind::Leaf)
     }
@@ -295,10 +300,12 @@ impl Page {
     }
 
     /// How many slots there are.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         usize::from(self.u16(6))
     }
 
+    #[inline]
     pub(crate) fn lsn(&self) -> Lsn {
         Lsn(self.u64(16))
     }
@@ -309,6 +316,7 @@ impl Page {
         self.set_u64(16, lsn.0);
     }
 
+    #[inline]
     fn cells_start(&self) -> usize {
         usize::from(self.u16(32))
     }
@@ -322,10 +330,12 @@ impl Page {
         self.set_u32(36, link.0);
     }
 
+    #[inline(always)]
     fn offset(&self, slot: usize) -> usize {
         usize::from(self.u16(PAGE_HEADER + SLOT * slot))
     }
 
+    #[inline]
     fn cell_header(&self) -> usize {
         if self.is_leaf() {
             LEAF_CELL_HEADER
@@ -335,6 +345,7 @@ impl Page {
     }
 
     /// Bytes of a cell.
+    #[inline(always)]
     pub(crate) fn cell_len(&self, slot: usize) -> usize {
         let offset = self.offset(slot);
         let key = self.cell_header() + usize::from(self.u16(offset));
@@ -349,12 +360,14 @@ impl Page {
     }
 
     /// A cell's bytes.
+    #[inline]
     pub(crate) fn cell(&self, slot: usize) -> &[u8] {
         let offset = self.offset(slot);
         &self.bytes[offset..offset + self.cell_len(slot)]
     }
 
     /// A slot's key.
+    #[inline]
     pub(crate) fn key(&self, slot: usize) -> &[u8] {
         let offset = self.offset(slot);
         let start = offset + self.cell_header();
@@ -362,22 +375,28 @@ impl Page {
     }
 
     /// A leaf's cell taken apart.
+    #[inline(always)]
     pub(crate) fn leaf_cell(&self, slot: usize) -> LeafCell<'_> {
-        let offset = self.offset(slot);
-        let cell = self.cell(slot);
-        let key_end = LEAF_CELL_HEADER + usize::from(self.u16(offset));
-        let value = match cell[2] {
-            0 => Value::Inline(&cell[key_end..]),
+        let cell = &self.bytes[self.offset(slot)..];
+        let (head, rest) = cell
+            .split_first_chunk::<LEAF_CELL_HEADER>()
+            .expect("a cell has its header");
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        let (key, rest) = rest.split_at(usize::from(u16::from_le_bytes([head[0], head[1]])));
+        let value = match head[2] {
+            0 => Value::Inline(&rest[..word(4) as usize]),
             TOMBSTONE => Value::Tombstone,
             _ => Value::Overflow {
-                first: PageId(self.u32(offset + key_end)),
-                len: self.u32(offset + 4),
+                first: PageId(u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]])),
+                len: word(4),
             },
         };
         LeafCell {
-            key: &cell[LEAF_CELL_HEADER..key_end],
-            lsn: Lsn(self.u64(offset + 8)),
-            undo: UndoId(self.u64(offset + 16)),
+            key,
+            lsn: Lsn(long(8)),
+            undo: UndoId(long(16)),
             value,
         }
     }

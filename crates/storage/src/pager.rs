@@ -23,6 +23,10 @@
 //! what was found so far. Where nobody can wait (a latch is held, or there is no coroutine) the page
 //! is read on the spot.
 //!
+//! Scans have the pages read that they will come to ([`Pager::prefetch`]), well before they do, so
+//! that reading and what is done with the rows go on side by side. Pages that somebody waits for are
+//! read before those.
+//!
 //! # What leaves
 //! A clock goes over the frames; a page that was asked for since the hand last passed gets warmer,
 //! one that was not gets colder, and a cold one leaves. What a scan has read stands in a queue of
@@ -60,6 +64,13 @@ const BATCH_PAGES: usize = 32;
 
 /// Pages that leave at one time when somebody waits for room.
 const FOREGROUND_PAGES: usize = 4;
+
+/// There is a task that reads for each so many pages that will be needed soon.
+const PAGES_PER_READER: usize = 32;
+
+/// One of so many parts of the room for pages may be taken by what is read early: half of what
+/// scans may keep.
+const AHEAD_SHARE: usize = 16;
 
 /// One of so many parts of the room for pages may be taken by old versions of rows.
 pub(crate) const UNDO_SHARE: usize = 8;
@@ -195,12 +206,17 @@ struct Request {
     word: Word,
     touch: Touch,
     waiting: Vec<Arc<Wait>>,
+    /// Somebody reads it.
+    taken: bool,
 }
 
 #[derive(Default)]
 struct Requests {
-    queue: VecDeque<PageId>,
-    /// By page: those in the queue and those being read.
+    /// Those that somebody waits for; they come first.
+    needed: VecDeque<PageId>,
+    /// Those that will be needed soon. One that somebody waits for by now is in both.
+    ahead: VecDeque<PageId>,
+    /// By page: those in the queues and those being read.
     by_page: HashMap<PageId, Request>,
     /// Tasks that read.
     readers: usize,
@@ -553,8 +569,8 @@ impl Pager {
 
     /// Has pages read that will be needed soon.
     pub(crate) fn prefetch(self: &Arc<Self>, pages: &[(PageId, Word)], touch: Touch) {
-        // What comes early must not drive out what is needed now.
-        let room = self.limit() / 8;
+        // What comes early must not drive out what is needed now, nor others that come early.
+        let room = self.limit() / AHEAD_SHARE;
         let mut requests = self.requests.lock();
         for (id, word) in pages.iter().take(room) {
             if requests.by_page.len() < room.max(PAGE_REACTORS) {
@@ -572,17 +588,32 @@ impl Pager {
         wait: Option<&Arc<Wait>>,
     ) {
         let requests = &mut **requests;
+        let mut is_new = false;
         let request = requests.by_page.entry(id).or_insert_with(|| {
-            requests.queue.push_back(id);
+            is_new = true;
             Request {
                 id,
                 word,
                 touch,
                 waiting: Vec::new(),
+                taken: false,
             }
         });
+        match wait {
+            Some(_) if !request.taken && request.waiting.is_empty() => {
+                requests.needed.push_back(id);
+            }
+            None if is_new => requests.ahead.push_back(id),
+            _ => {}
+        }
         request.waiting.extend(wait.cloned());
-        if requests.readers < PAGE_REACTORS.min(requests.by_page.len()) {
+        // What nobody waits for is read by few: waking a thread costs more than reading a page that
+        // the operating system has at hand.
+        let wanted = match wait {
+            Some(_) => requests.by_page.len(),
+            None => requests.by_page.len().div_ceil(PAGES_PER_READER),
+        };
+        if requests.readers < PAGE_REACTORS.min(wanted) {
             requests.readers += 1;
             let (this, reactor) = (self.clone(), requests.readers % PAGE_REACTORS);
             let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.serve()) };
@@ -613,13 +644,22 @@ impl Pager {
 
     fn next_request(&self) -> Option<(PageId, Word, Touch)> {
         let mut requests = self.requests.lock();
-        let next = requests.queue.pop_front();
-        let request = next.and_then(|id| requests.by_page.get(&id));
-        let found = request.map(|request| (request.id, request.word, request.touch));
-        if found.is_none() {
-            requests.readers -= 1;
+        let requests = &mut *requests;
+        let mut queued = || {
+            let needed = requests.needed.pop_front();
+            needed.or_else(|| requests.ahead.pop_front())
+        };
+        while let Some(id) = queued() {
+            match requests.by_page.get_mut(&id) {
+                Some(request) if !request.taken => {
+                    request.taken = true;
+                    return Some((request.id, request.word, request.touch));
+                }
+                _ => {}
+            }
         }
-        found
+        requests.readers -= 1;
+        None
     }
 }
 
@@ -754,8 +794,10 @@ impl Pager {
         let is_away = self.places.lock().away.contains_key(&id);
         let is_unchanged = page.version == 0 && is_away;
         let is_published = page.epoch <= self.clean_epoch.load(Ordering::Acquire);
-        if is_unchanged
-            || is_published && self.file.place(id).location != 0 && !page.has_history(&self.undo)
+        // As it was read from there, where no page has history.
+        let is_as_read = page.version == 0 && page.epoch == 0;
+        let may_have_history = || !is_as_read && page.has_history(&self.undo);
+        if is_unchanged || is_published && self.file.place(id).location != 0 && !may_have_history()
         {
             return Fate::Forgotten;
         }

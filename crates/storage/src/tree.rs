@@ -11,6 +11,8 @@
 //! A range is read leaf by leaf, each found from the root by the key where the last one ended, so
 //! leaves need no links to their neighbours and nothing is held between two calls.
 //!
+//! A scan looks ahead now and then, and has the leaves read that are not in memory.
+//!
 //! Where a page is not in memory, all latches are given up, the page is waited for
 //! ([`crate::pager`]), and the walk begins anew.
 
@@ -122,6 +124,8 @@ struct Bounds {
     low: Key,
     /// The first key of the next leaf.
     high: Option<Key>,
+    /// What a scan comes to next and is not in memory, if it was looked for.
+    ahead: Vec<(PageId, Word)>,
 }
 
 /// Which leaf is looked for.
@@ -158,7 +162,11 @@ impl Aim<'_> {
 const SCAN_AHEAD_ROWS: usize = 64;
 
 /// Pages that a scan has read before it comes to them.
-const SCAN_AHEAD_PAGES: usize = 32;
+const SCAN_AHEAD_PAGES: usize = 96;
+
+/// A scan looks so often, counted in pages, whether those ahead are in memory: so that it need not
+/// come to one that is not before more are read.
+const SCAN_LOOKS_AHEAD_EVERY: usize = 32;
 
 impl Store {
     /// Reads the newest version at or below `at` into `row`, which is cleared first.
@@ -287,6 +295,7 @@ impl Store {
                 left,
                 full,
                 missing,
+                ahead,
             } = match next {
                 Ok(progress) => progress,
                 Err(Stop::Error(error)) => return Err(error),
@@ -301,6 +310,9 @@ impl Store {
             if missing.is_none() {
                 visit = None;
                 leaves += 1;
+            }
+            if !ahead.is_empty() {
+                self.pager.prefetch(&ahead, Touch::Scan);
             }
             match left {
                 None => {
@@ -378,6 +390,9 @@ impl Store {
                 true => Touch::Scan,
                 false => Touch::Point,
             };
+            if touch == Touch::Scan && index % SCAN_LOOKS_AHEAD_EVERY == 0 {
+                bounds.ahead = self.children_ahead(&page, index, aim, range);
+            }
             let child = page.child(index);
             let below = self.pager.find(child, touch).map_err(|stop| match stop {
                 Stop::Miss(miss) if touch == Touch::Scan => Stop::Miss(Miss {
@@ -550,6 +565,8 @@ struct Progress {
     full: bool,
     /// What must come into memory before the rest can be read.
     missing: Option<Miss>,
+    /// What should come into memory meanwhile.
+    ahead: Vec<(PageId, Word)>,
 }
 
 struct Scan<'a> {
@@ -572,11 +589,27 @@ impl Scan<'_> {
             left,
             full: self.is_full(),
             missing: None,
+            ahead: Vec::new(),
         }
     }
 
     /// Takes the entry in a slot if its row is visible; tells what is not in memory.
+    #[inline]
     fn take(&mut self, page: &Page, slot: usize) -> Result<Option<Miss>> {
+        let cell = page.leaf_cell(slot);
+        let shown_from = self.store.bulks.visible_from(cell.lsn);
+        match cell.value {
+            // Most rows are short, and most are old enough for everybody.
+            Value::Inline(row) if shown_from.is_some_and(|from| from <= self.at) => {
+                self.batch.push(cell.key, row);
+                self.bytes += cell.key.len() + row.len();
+                Ok(None)
+            }
+            _ => self.take_version(page, slot),
+        }
+    }
+
+    fn take_version(&mut self, page: &Page, slot: usize) -> Result<Option<Miss>> {
         self.row.clear();
         let found = self.store.read_version(page, slot, self.at, &mut self.row);
         match found {
@@ -616,32 +649,36 @@ impl Scan<'_> {
         let (page, floor) = store.find_leaf_and_bounds(tree, aim, range, &mut bounds)?;
         self.visit(&page, floor);
         let end = range.end.as_deref();
-        let rest_from = |start: Key| KeyRange {
-            start,
+        let rest_from = |start: &[u8]| KeyRange {
+            start: start.to_vec(),
             end: range.end.clone(),
         };
         let (Ok(first) | Err(first)) = page.search(&range.start);
-        for slot in first..page.count() {
-            let key = page.key(slot);
-            if end.is_some_and(|end| key >= end) {
-                return Ok(self.progress(None));
-            }
-            if self.is_full() {
-                return Ok(self.progress(Some(rest_from(key.to_vec()))));
-            }
-            if let Some(mut miss) = self.take(&page, slot)? {
-                self.gather(&page, slot + 1..page.count(), &mut miss);
-                let progress = self.progress(Some(rest_from(key.to_vec())));
-                let missing = Some(miss);
-                return Ok(Progress {
-                    missing,
-                    ..progress
-                });
+        let behind = match (end, &bounds.high) {
+            (None, _) => page.count(),
+            (Some(end), Some(high)) if high.as_slice() <= end => page.count(),
+            (Some(end), _) => page.child_index_below(end),
+        };
+        for slot in first..behind {
+            let is_full = self.is_full();
+            let missing = match is_full {
+                true => None,
+                false => self.take(&page, slot)?,
+            };
+            if is_full || missing.is_some() {
+                let mut progress = self.progress(Some(rest_from(page.key(slot))));
+                progress.missing = missing;
+                if let Some(miss) = &mut progress.missing {
+                    self.gather(&page, slot + 1..page.count(), miss);
+                }
+                return Ok(progress);
             }
         }
-        let start = bounds.high;
-        let start = start.filter(|start| end.is_none_or(|end| start.as_slice() < end));
-        Ok(self.progress(start.map(rest_from)))
+        let start = bounds.high.as_deref();
+        let start = start.filter(|start| end.is_none_or(|end| *start < end));
+        let mut progress = self.progress(start.map(rest_from));
+        progress.ahead = bounds.ahead;
+        Ok(progress)
     }
 
     /// Reads the leaf in which the range ends.
@@ -688,6 +725,8 @@ impl Scan<'_> {
             }
         }
         let left = (bounds.low > range.start).then(|| rest_to(bounds.low));
-        Ok(self.progress(left))
+        let mut progress = self.progress(left);
+        progress.ahead = bounds.ahead;
+        Ok(progress)
     }
 }

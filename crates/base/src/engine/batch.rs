@@ -15,6 +15,7 @@ impl RowBatch {
     }
 
     /// Appends a row.
+    #[inline]
     pub fn push(&mut self, key: &[u8], row: &[u8]) {
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
@@ -23,16 +24,19 @@ impl RowBatch {
     }
 
     /// How many rows there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// The key and the row at `index`.
+    #[inline]
     pub fn get(&self, index: usize) -> (&[u8], &[u8]) {
         let start = if index == 0 {
             0

@@ -9,7 +9,9 @@ use base::coro;
 use base::engine::{Direction, RowBatch};
 use base::{GroupId, KeyRange, Lsn, TreeId};
 
+use crate::cache::Touch;
 use crate::page::PageId;
+use crate::pager::Miss;
 use crate::superblock::BlockRef;
 use crate::testing::{block_on, TestEnv};
 use crate::{Change, Owner, Store, StoreOptions};
@@ -18,15 +20,19 @@ const T: TreeId = TreeId(20_000);
 
 const ROWS: u64 = 20_000;
 
-/// Several hundred leaves, of which so many pages fit into memory.
-fn filled(env: &Arc<TestEnv>, pages: u64) -> Arc<Store> {
+fn opened(env: &Arc<TestEnv>, pages: u64) -> Arc<Store> {
     let owner = Owner {
         cluster: 7,
         group: GroupId(1),
     };
     let cache_bytes = pages * 8_192;
     let options = StoreOptions { owner, cache_bytes };
-    let store = block_on(Store::open(env.clone(), "g1", options)).unwrap();
+    block_on(Store::open(env.clone(), "g1", options)).unwrap()
+}
+
+/// Several hundred leaves, of which so many pages fit into memory.
+fn filled(env: &Arc<TestEnv>, pages: u64) -> Arc<Store> {
+    let store = opened(env, pages);
     store.create_tree(Lsn(1), T).unwrap();
     for first in (0..ROWS).step_by(100) {
         let numbers = first..first + 100;
@@ -115,6 +121,62 @@ fn a_statement_waits_for_its_page_in_its_coroutine() {
     }
     assert!(waits >= 12, "{waits} waits");
     assert_eq!(store.cache_stats().stalls, stalls);
+}
+
+/// A scan has pages read before it comes to them, so that it hardly ever waits.
+#[test]
+fn a_scan_finds_most_of_its_pages_in_memory() {
+    const PAGES: u64 = 1_600;
+    for direction in [Direction::Forward, Direction::Backward] {
+        let env = TestEnv::new();
+        checkpoint(&filled(&env, PAGES));
+        let store = opened(&env, PAGES);
+        let before = store.cache_stats();
+        let mut batch = RowBatch::default();
+        let (mut rest, mut rows) = (Some(KeyRange::all()), 0);
+        while let Some(range) = rest {
+            let scanned = store.scan(T, &range, direction, Lsn::MAX, 256, &mut batch);
+            rows += batch.len() as u64;
+            rest = scanned.unwrap().rest;
+            env.run_tasks();
+        }
+        assert_eq!(rows, ROWS);
+        let after = store.cache_stats();
+        let (read, stalls) = (after.reads - before.reads, after.stalls - before.stalls);
+        assert!(read > 400, "{read} pages were read");
+        assert!(stalls < 40, "{stalls} of {read} pages were waited for");
+    }
+}
+
+/// Who waits for a page does not wait for those that others will need soon.
+#[test]
+fn a_page_that_is_needed_is_read_before_those_ahead() {
+    let env = TestEnv::new();
+    let store = filled(&env, 300);
+    let words = |ids: std::ops::Range<u32>| -> Vec<_> {
+        let ids = ids.map(PageId);
+        let words = ids.map(|id| (id, store.pager.cache.word(id)));
+        words.filter(|(_, word)| !word.is_resident()).collect()
+    };
+    let away = words(1..200);
+    assert!(away.len() > 35, "{} pages are not in memory", away.len());
+    let (needed, ahead) = (away[34], &away[..35]);
+    store.pager.prefetch(ahead, Touch::Scan);
+    let pager = store.pager.clone();
+    let mut wait = Box::pin(async move {
+        let (id, word) = needed;
+        pager.fetched(Miss::of(id, word, Touch::Point)).await
+    });
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(wait.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(
+        store.pager.next_request().map(|next| next.0),
+        Some(needed.0)
+    );
+    assert_eq!(
+        store.pager.next_request().map(|next| next.0),
+        Some(ahead[0].0)
+    );
 }
 
 /// What is touched during a visit stays, however much else comes.
