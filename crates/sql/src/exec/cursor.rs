@@ -27,6 +27,16 @@ pub trait Cursor {
     /// # Errors
     /// What computing it raises; the cursor is not used after that.
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>>;
+
+    /// As [`Cursor::next`], into a row whose memory is used again; false when there is none. For
+    /// who looks at each row and keeps none.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        let next = self.next(cx)?;
+        Ok(next.map(|next| *row = next).is_some())
+    }
 }
 
 type OpenCursor<'p> = Box<dyn Cursor + 'p>;
@@ -89,6 +99,7 @@ pub fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
         Plan::Project(input, columns) => Box::new(ProjectCursor {
             input: open(input),
             columns,
+            row: Row::new(),
         }),
         Plan::ProjectSet(input, columns) => Box::new(ProjectSetCursor {
             input: open(input),
@@ -267,37 +278,40 @@ impl<'p> ScanCursor<'p> {
         Ok(true)
     }
 
-    fn decode(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+    /// Decodes the next row of the batch; false when an index leads to none.
+    fn decode(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
         let scan = self.scan;
-        let (key, bytes) = self.batch.get(self.at);
+        let (mut key, mut bytes) = self.batch.get(self.at);
         self.at += 1;
-        let Some(place) = scan.index else {
-            return rows::decode(
-                &scan.table,
-                &scan.needed.borrow(),
-                bytes,
-                key,
-                scan.with_key,
-            )
-            .map(Some);
-        };
-        let row_key = rows::row_key_of_entry(&scan.table, &scan.table.indexes[place], key)?;
-        if !cx.txn.get(scan.table.tree, row_key, &mut self.row)? {
-            return Ok(None);
+        if let Some(place) = scan.index {
+            key = rows::row_key_of_entry(&scan.table, &scan.table.indexes[place], key)?;
+            if !cx.txn.get(scan.table.tree, key, &mut self.row)? {
+                return Ok(false);
+            }
+            bytes = &self.row;
         }
-        rows::decode(
-            &scan.table,
-            &scan.needed.borrow(),
-            &self.row,
-            row_key,
-            scan.with_key,
-        )
-        .map(Some)
+        let needed = &*scan.needed.borrow();
+        let width = scan.table.columns.len();
+        if row.len() == width && !scan.with_key {
+            rows::decode_over(&scan.table, needed, bytes, row)?;
+            return Ok(true);
+        }
+        row.clear();
+        rows::decode_into(&scan.table, needed, bytes, row)?;
+        if scan.with_key {
+            row.push(Datum::bytea(key));
+        }
+        Ok(true)
     }
 }
 
 impl Cursor for ScanCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let mut row = Row::new();
+        Ok(self.next_into(cx, &mut row)?.then_some(row))
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
         if !self.started {
             self.started = true;
             self.start(cx)?;
@@ -305,16 +319,16 @@ impl Cursor for ScanCursor<'_> {
         loop {
             while self.at >= self.batch.len() {
                 if !self.fill(cx)? {
-                    return Ok(None);
+                    return Ok(false);
                 }
             }
             cx.tick()?;
-            let Some(row) = self.decode(cx)? else {
+            if !self.decode(cx, row)? {
                 continue;
-            };
+            }
             match &self.scan.filter {
-                Some(filter) if !filter.test(cx, &row)? => {}
-                _ => return Ok(Some(row)),
+                Some(filter) if !filter.test(cx, row)? => {}
+                _ => return Ok(true),
             }
         }
     }
@@ -474,30 +488,42 @@ struct FilterCursor<'p> {
 
 impl Cursor for FilterCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
-        while let Some(row) = self.input.next(cx)? {
-            if self.condition.test(cx, &row)? {
-                return Ok(Some(row));
+        let mut row = Row::new();
+        Ok(self.next_into(cx, &mut row)?.then_some(row))
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        while self.input.next_into(cx, row)? {
+            if self.condition.test(cx, row)? {
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }
 
 struct ProjectCursor<'p> {
     input: Box<dyn Cursor + 'p>,
     columns: &'p [Program],
+    row: Row,
 }
 
 impl Cursor for ProjectCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
-        let Some(row) = self.input.next(cx)? else {
-            return Ok(None);
-        };
-        let mut out = Vec::with_capacity(self.columns.len());
-        for column in self.columns {
-            out.push(column.eval(cx, &row)?);
+        let mut out = Row::new();
+        Ok(self.next_into(cx, &mut out)?.then_some(out))
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, out: &mut Row) -> Result<bool> {
+        if !self.input.next_into(cx, &mut self.row)? {
+            return Ok(false);
         }
-        Ok(Some(out))
+        out.clear();
+        out.reserve(self.columns.len());
+        for column in self.columns {
+            out.push(column.eval(cx, &self.row)?);
+        }
+        Ok(true)
     }
 }
 

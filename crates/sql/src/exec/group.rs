@@ -91,6 +91,13 @@ impl State {
                 return Ok(());
             }
         }
+        let is_plain = plan.order.is_empty() && !plan.distinct;
+        if let ([arg], true) = (plan.args.as_slice(), is_plain) {
+            let value = arg.eval(cx, row)?;
+            return self
+                .accumulator
+                .step(cx.context, std::slice::from_ref(&value));
+        }
         let mut args = Vec::with_capacity(plan.args.len());
         for arg in &plan.args {
             args.push(arg.eval(cx, row)?);
@@ -101,7 +108,7 @@ impl State {
             }
             cx.check_held(seen.bytes())?;
         }
-        if plan.order.is_empty() && !plan.distinct {
+        if is_plain {
             return self.accumulator.step(cx.context, &args);
         }
         for key in &plan.order {
@@ -165,7 +172,8 @@ impl<'p> GroupCursor<'p> {
             states.push(fresh());
         }
         let mut input = open(input);
-        while let Some(row) = input.next(cx)? {
+        let mut row = Row::new();
+        while input.next_into(cx, &mut row)? {
             cx.tick()?;
             let group = match *plain {
                 true => 0,

@@ -284,6 +284,19 @@ impl Program {
             [Op::Const(value)] => return Ok(value.clone()),
             [Op::Param(index)] => return cx.param(*index),
             [Op::Literal(number)] => return cx.literal(*number),
+            [Op::Column(index), Op::Call {
+                function,
+                count: 1,
+                types,
+                result,
+            }] if function.is_of_values() && !row[*index].is_long() => {
+                let call = Call {
+                    context: cx.context,
+                    argument_types: types,
+                    result: *result,
+                };
+                return function.call(&call, &row[*index..=*index]);
+            }
             _ => {}
         }
         let base = cx.stack.len();

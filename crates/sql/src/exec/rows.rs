@@ -27,8 +27,7 @@ pub fn decode(
     key: &[u8],
     with_key: bool,
 ) -> Result<Row> {
-    let width = table.columns.len();
-    let mut row = Vec::with_capacity(width + usize::from(with_key));
+    let mut row = Row::new();
     decode_into(table, needed, bytes, &mut row)?;
     if with_key {
         row.push(Datum::bytea(key));
@@ -36,32 +35,52 @@ pub fn decode(
     Ok(row)
 }
 
-/// Appends the values of a stored row.
+/// Appends the values of a stored row; columns that are not needed are NULL.
 ///
 /// # Errors
 /// As [`decode`].
 pub fn decode_into(table: &Table, needed: &[bool], bytes: &[u8], row: &mut Row) -> Result<()> {
+    let start = row.len();
+    let width = table.columns.len();
+    row.reserve(width + 1);
+    row.resize(start + width, Datum::Null);
+    decode_over(table, needed, bytes, &mut row[start..])
+}
+
+/// Replaces as many values as the table has columns by those of a stored row; columns that are not
+/// needed become NULL.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_over(table: &Table, needed: &[bool], bytes: &[u8], row: &mut [Datum]) -> Result<()> {
     let mut reader = Reader::new(bytes);
     let stored: usize = reader.varint_as()?;
-    for place in 0..table.columns.len() {
-        let column = &table.columns[place];
-        let value = match place < stored {
+    // Nothing behind the last that is needed is looked at.
+    let mut left = match needed.len() < table.columns.len() {
+        true => usize::MAX,
+        false => needed.iter().filter(|needed| **needed).count(),
+    };
+    for (place, (column, into)) in table.columns.iter().zip(row).enumerate() {
+        let is_needed = left > 0 && needed.get(place).copied().unwrap_or(true);
+        let value = match (left > 0, place < stored) {
+            (false, _) => StoredColumn::Null,
+            (true, true) => StoredColumn::read(&mut reader)?,
             // The row is older than the column.
-            false => match &column.missing {
+            (true, false) => match &column.missing {
                 Some(bytes) => StoredColumn::Value(bytes),
                 None => StoredColumn::Null,
             },
-            true => StoredColumn::read(&mut reader)?,
         };
-        let is_needed = needed.get(place).copied().unwrap_or(true);
-        row.push(match value {
-            StoredColumn::Value(bytes) if !column.dropped && is_needed => {
-                types::decode_column(column.type_id, column.typmod, bytes)?
+        left -= usize::from(is_needed);
+        match value {
+            StoredColumn::Value(bytes) if is_needed && !column.dropped => {
+                types::decode_column_into(column.type_id, column.typmod, bytes, into)?;
             }
             // Those of dropped columns too: who replaces or deletes the row lets go of them.
-            StoredColumn::Long(stored) if is_needed => long::unread(table, column, stored),
-            _ => Datum::Null,
-        });
+            StoredColumn::Long(stored) if is_needed => *into = long::unread(table, column, stored),
+            _ if into.is_null() => {}
+            _ => *into = Datum::Null,
+        }
     }
     Ok(())
 }

@@ -151,6 +151,12 @@ impl Function {
         }
     }
 
+    /// Whether it is computed from values alone.
+    #[inline]
+    pub fn is_of_values(&self) -> bool {
+        matches!(self.body, Body::Native(_))
+    }
+
     /// Whether it returns rows.
     pub fn is_set_returning(&self) -> bool {
         matches!(self.body, Body::Set(_))

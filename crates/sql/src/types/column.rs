@@ -220,6 +220,36 @@ fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     })
 }
 
+/// As [`decode_column`], in the place of another value, whose memory is used again if it fits and
+/// nobody else has it.
+///
+/// # Errors
+/// As [`decode_column`].
+#[inline]
+pub fn decode_column_into(
+    kind: TypeId,
+    typmod: i32,
+    bytes: &[u8],
+    place: &mut Datum,
+) -> Result<()> {
+    if let (Datum::Text(old), true) = (&mut *place, kind != TypeId::BPCHAR) {
+        let is_as_long = old.len() == bytes.len() && kind.is_text_like();
+        if let (Some(old), true) = (Arc::get_mut(old), is_as_long) {
+            let text = checked_text(bytes)?;
+            // SAFETY: all of it is replaced, by text.
+            unsafe { old.as_bytes_mut() }.copy_from_slice(text.as_bytes());
+            return Ok(());
+        }
+    }
+    *place = decode_column(kind, typmod, bytes)?;
+    Ok(())
+}
+
+#[inline]
+fn checked_text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| Error::corrupted("a column of text is not UTF-8"))
+}
+
 /// The value of column bytes. The modifier pads `character(n)`, which is stored without padding.
 ///
 /// # Errors
@@ -259,9 +289,7 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         }
         _ if kind.is_oid_like() => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
         _ if kind.is_text_like() => {
-            let text = std::str::from_utf8(bytes)
-                .map_err(|_| Error::corrupted("a column of text is not UTF-8"))?;
-            let value = Datum::text(text);
+            let value = Datum::text(checked_text(bytes)?);
             return match kind {
                 TypeId::BPCHAR => apply_typmod(kind, typmod, value, true),
                 _ => Ok(value),
@@ -270,4 +298,37 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         TypeId::RECORD => Datum::Record(Arc::new(decode_record(bytes)?)),
         _ => Datum::Array(Arc::new(decode_array(bytes)?)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that take one another's place: none is changed that somebody else has.
+    #[test]
+    fn the_memory_of_a_text_is_used_again_only_if_nobody_else_has_it() {
+        let mut place = Datum::Null;
+        let mut kept = Vec::new();
+        let texts = ["abc", "xyz", "grün", "", "späte", "abc"];
+        for (number, text) in texts.iter().enumerate() {
+            for bytes in [*text, "xyz", text] {
+                let (kind, bytes) = (TypeId::TEXT, bytes.as_bytes());
+                decode_column_into(kind, NO_TYPMOD, bytes, &mut place).unwrap();
+            }
+            assert_eq!(place, Datum::text(text));
+            if number % 2 == 0 {
+                kept.push((*text, place.clone()));
+            }
+        }
+        for (text, value) in kept {
+            assert_eq!(value, Datum::text(text));
+        }
+        let bad = decode_column_into(TypeId::TEXT, NO_TYPMOD, b"a\xff\xff", &mut place);
+        assert!(bad.is_err());
+        assert_eq!(place, Datum::text("abc"));
+        decode_column_into(TypeId::BPCHAR, 4 + 5, b"abc", &mut place).unwrap();
+        assert_eq!(place, Datum::text("abc  "));
+        decode_column_into(TypeId::INT4, NO_TYPMOD, &7i32.to_be_bytes(), &mut place).unwrap();
+        assert_eq!(place, Datum::Int4(7));
+    }
 }

@@ -119,7 +119,14 @@ impl Datum {
         Datum::Bytea(Arc::from(bytes.as_ref()))
     }
 
+    /// Whether it is a long value that nobody has read yet.
+    #[inline]
+    pub fn is_long(&self) -> bool {
+        matches!(self, Datum::Long(_))
+    }
+
     /// Whether it is NULL.
+    #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Datum::Null)
     }

@@ -49,7 +49,7 @@ pub mod type_id;
 pub mod typmod;
 
 pub use binary::{receive, send};
-pub use column::{decode_column, encode_column, key_kind};
+pub use column::{decode_column, decode_column_into, encode_column, key_kind};
 pub use compare::{compare, equal, hash};
 pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup};
 pub use datetime::interval::Interval;
