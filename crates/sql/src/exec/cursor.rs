@@ -61,6 +61,10 @@ impl Cursor for KeptCursor {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         self.with_dependent_mut(|_, cursor| cursor.next(cx))
     }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        self.with_dependent_mut(|_, cursor| cursor.next_into(cx, row))
+    }
 }
 
 /// A cursor over the rows of a plan.
