@@ -1,6 +1,7 @@
 //! The real environment under load of its own: tasks, timers, sockets, the status page.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use base::env::{read, sleep, write_all, Env, Reactor, Stream};
@@ -53,6 +54,39 @@ fn tasks_run_where_they_are_sent() {
         assert_eq!(ran_on, Some(reactor));
         assert!(slept >= Duration::from_millis(3), "{slept:?}");
     }
+}
+
+/// What is due is found after the turn in which it became due, and not after dozens more.
+#[test]
+fn who_gives_way_lets_the_thread_look_for_what_is_due() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(dir.path(), Duration::ZERO);
+    let turns = Arc::new(AtomicU32::new(0));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let (counted, inner) = (turns.clone(), env.clone());
+    let busy: TaskStart = Box::new(move || {
+        Box::pin(async move {
+            while counted.load(Ordering::SeqCst) < 1_000 {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let until = inner.now().after(Duration::from_micros(300));
+                while inner.now() < until {}
+                base::turns::give_way().await;
+            }
+        })
+    });
+    let inner = env.clone();
+    let waits: TaskStart = Box::new(move || {
+        Box::pin(async move {
+            sleep(&*inner, Duration::from_millis(2)).await;
+            // The other's last turn.
+            let turns = turns.swap(1_000, Ordering::SeqCst);
+            sender.send(turns).unwrap();
+        })
+    });
+    env.spawn(Reactor::Session(0), "waits", waits);
+    env.spawn(Reactor::Session(0), "busy", busy);
+    let turns = receiver.recv().unwrap();
+    assert!(turns < 30, "{turns} turns of 300 µs in 2 ms");
 }
 
 async fn echo(mut stream: Box<dyn Stream>) {

@@ -188,6 +188,29 @@ fn a_directory_survives_restarts() {
     });
 }
 
+/// Whoever was removed meanwhile is told so by those whom it knows only.
+#[test]
+fn who_restarts_alone_knows_whom_it_knew() {
+    let mut cluster = Cluster::new(11, 3);
+    cluster.create_table();
+    let before = cluster.members.clone();
+    add(&mut cluster, 4);
+    let knows = |group: &Group| {
+        let directory = group.directory();
+        directory.members.iter().any(|member| member.node == FOUR)
+    };
+    let second = cluster.groups[&NodeId(2)].clone();
+    cluster.world.until("news of it", |_| knows(&second));
+    // What need not be flushed by itself is flushed with these.
+    fill(&mut cluster, 0, 4);
+    cluster.world.pass(millis(50));
+    (1..=4).for_each(|node| cluster.crash(NodeId(node)));
+    cluster.members = before;
+    cluster.start(NodeId(2));
+    cluster.world.pass(millis(100));
+    assert!(knows(&cluster.groups[&NodeId(2)]));
+}
+
 /// Leaders crash in the middle of changes; whoever leads next ends them, and nobody disagrees.
 #[test]
 fn changes_are_safe_at_any_crash() {
