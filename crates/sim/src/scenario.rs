@@ -9,11 +9,11 @@
 
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::env::{sleep, Env, LocalBoxFuture, Reactor};
+use base::env::{sleep, Env, LocalBoxFuture, Reactor, TaskStart};
 use base::sync::Mutex;
 use base::Durability;
 use kv::planted::{self, Bug};
@@ -185,6 +185,8 @@ struct Run {
     cluster: Cluster,
     oracle: Arc<Mutex<Oracle>>,
     stop: Arc<AtomicBool>,
+    /// How many clients are at work.
+    working: Arc<AtomicUsize>,
     injector: Injector,
     watch: Watch,
     failovers: u64,
@@ -228,6 +230,7 @@ impl Run {
             cluster,
             oracle: Arc::new(Mutex::new(Oracle::new(config.surviving()))),
             stop: Arc::default(),
+            working: Arc::default(),
             injector: Injector::new(config.nodes, config.power_holds(), config.mix.faults),
             watch: Watch::default(),
             failovers: 0,
@@ -269,8 +272,25 @@ impl Run {
         self.injector.undo_all(&mut self.cluster);
         self.pass(500, 1_500)?;
         self.stop.store(true, Ordering::SeqCst);
+        self.await_clients()?;
         self.converge()?;
         self.judge()
+    }
+
+    /// Runs until every client has ended what it was at: what is acknowledged from then on would
+    /// be missing in the last reads.
+    fn await_clients(&mut self) -> Result<(), String> {
+        let end = self.cluster.world.elapsed() + CONVERGE_MAX;
+        while self.working.load(Ordering::SeqCst) > 0 {
+            self.cluster.world.run_for(SETTLE_LOOK);
+            self.tend()?;
+            self.look()?;
+            if self.cluster.world.elapsed() > end {
+                let working = self.working.load(Ordering::SeqCst);
+                return Err(format!("{working} clients still work after {CONVERGE_MAX:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// Runs until the operator's wishes have come true and every member has the same.
@@ -480,11 +500,16 @@ impl Run {
         let env = self.cluster.world.env(self.cluster.client_host());
         let (oracle, mood) = (self.oracle.clone(), Box::new(self.mood()));
         let (task_env, addresses) = (env.clone(), self.cluster.addresses().clone());
-        env.spawn(
-            Reactor::Session(number),
-            "client",
-            Box::new(move || start(task_env, oracle, addresses, mood)),
-        );
+        self.working.fetch_add(1, Ordering::SeqCst);
+        let working = self.working.clone();
+        let start: TaskStart = Box::new(move || {
+            let client = start(task_env, oracle, addresses, mood);
+            Box::pin(async move {
+                client.await;
+                working.fetch_sub(1, Ordering::SeqCst);
+            })
+        });
+        env.spawn(Reactor::Session(number), "client", start);
     }
 
     /// What tells clients what they may do.
