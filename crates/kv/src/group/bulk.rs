@@ -15,8 +15,9 @@
 //! # Pace
 //! A chunk is appended only while the bytes of less than [`CHUNKS_ON_THE_WAY`] are not committed;
 //! while somebody waits for the log, or has lately, only once the one before is committed, and then
-//! chunks are of half the size. So no more than one chunk stands before a small commit, whether on
-//! the wire, on its way to the disk or being applied, and the bulk fills the time in between.
+//! chunks are of a quarter of the size. So no more than one chunk stands before a small commit,
+//! whether on the wire, on its way to the disk or being applied, and the bulk fills the time in
+//! between.
 //!
 //! # Ends
 //! | what happens | who ends it |
@@ -57,7 +58,7 @@ const CHUNKS_ON_THE_WAY: usize = if cfg!(test) { 0 } else { 8 };
 
 /// While somebody waits for the log, a chunk is smaller by so much: a small commit that comes just
 /// after it waits for it on the wire, on two disks and in two lines of records.
-const CHUNKS_BESIDE_OTHERS: usize = 2;
+const CHUNKS_BESIDE_OTHERS: usize = 4;
 
 /// Beside a chunk, a part of this size counts for little.
 const CHUNK_PARTS: usize = 8;
