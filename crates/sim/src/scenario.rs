@@ -287,7 +287,9 @@ impl Run {
             self.look()?;
             if self.cluster.world.elapsed() > end {
                 let working = self.working.load(Ordering::SeqCst);
-                return Err(format!("{working} clients still work after {CONVERGE_MAX:?}"));
+                return Err(format!(
+                    "{working} clients still work after {CONVERGE_MAX:?}"
+                ));
             }
         }
         Ok(())
