@@ -141,9 +141,17 @@ fn lost_commits_of_a_promoted_asynchronous_standby_are_found() {
     let standby = primary
         .standby_through(&dir.path().join("n2"), "n2", via)
         .expect("a standby");
-    relay.set_both(Line::delayed(Duration::from_millis(100)));
+    // The handshake would take most of the time with such a delay.
+    let streaming = "select count(*) from pg_stat_replication where state = 'streaming'";
+    let streams = || {
+        let count = primary.endpoint().query(streaming);
+        count.is_ok_and(|count| count == "1")
+    };
+    wait_for("the standby to stream", PATIENCE, streams).expect("a standby");
+    // What is on its way arrives even when its sender is dead: it must not before the promotion.
+    relay.set_both(Line::delayed(Duration::from_secs(1)));
     let fault = format!(
-        "kill -9 {}; psql -X -q -h 127.0.0.1 -p {} -U postgres -c 'select pg_promote()'",
+        "kill -9 {}; psql -X -q -h 127.0.0.1 -p {} -U postgres -c 'select pg_promote(false)'",
         primary.pid().expect("its process"),
         standby.endpoint().port
     );
