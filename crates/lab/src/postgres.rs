@@ -151,6 +151,21 @@ impl Postgres {
         Ok(server)
     }
 
+    /// Waits until so many standbys for which `condition` holds, on columns of `pg_stat_replication`,
+    /// stream.
+    ///
+    /// # Errors
+    /// `TimedOut`.
+    pub fn wait_for_standbys(&self, count: usize, condition: &str) -> Result<()> {
+        let streaming = format!(
+            "select count(*) from pg_stat_replication where state = 'streaming' and {condition}"
+        );
+        wait_for("all standbys to stream", PATIENCE, || {
+            let found = self.endpoint().query(&streaming);
+            found.is_ok_and(|found| found == count.to_string())
+        })
+    }
+
     /// Where clients reach it.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -328,11 +343,7 @@ impl QuorumOfPostgres {
         let endpoint = primary.endpoint();
         endpoint.query("alter system set synchronous_standby_names = 'ANY 1 (n2, n3)'")?;
         endpoint.query("select pg_reload_conf()")?;
-        wait_for("both standbys to stream", PATIENCE, || {
-            let streaming = "select count(*) from pg_stat_replication \
-                             where state = 'streaming' and sync_state = 'quorum'";
-            endpoint.query(streaming).is_ok_and(|count| count == "2")
-        })?;
+        primary.wait_for_standbys(2, "sync_state = 'quorum'")?;
         Ok(QuorumOfPostgres {
             standbys,
             primary,

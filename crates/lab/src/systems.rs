@@ -9,7 +9,7 @@ use std::io::{Error, Result};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use crate::host::{create_dir, processor_micros, resolve, wait_for, Endpoint, PATIENCE};
+use crate::host::{create_dir, processor_micros, resolve, Endpoint};
 use crate::postgres::{Postgres, DEBIAN_BIN};
 use crate::quorate::{Cluster, Topology};
 use crate::real::cgroup::MemoryGroup;
@@ -293,13 +293,7 @@ impl System {
             "alter system set synchronous_standby_names = '{names}'"
         ))?;
         endpoint.query("select pg_reload_conf()")?;
-        let expected = kind.others.to_string();
-        wait_for("all standbys to stream", PATIENCE, || {
-            let streaming = "select count(*) from pg_stat_replication where state = 'streaming'";
-            endpoint
-                .query(streaming)
-                .is_ok_and(|count| count == expected)
-        })?;
+        primary.wait_for_standbys(kind.others, "true")?;
         let mut processes = vec![primary.pid()?];
         for standby in &standbys {
             processes.push(standby.pid()?);

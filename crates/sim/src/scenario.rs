@@ -272,42 +272,25 @@ impl Run {
         self.injector.undo_all(&mut self.cluster);
         self.pass(500, 1_500)?;
         self.stop.store(true, Ordering::SeqCst);
-        self.await_clients()?;
         self.converge()?;
         self.judge()
     }
 
-    /// Runs until every client has ended what it was at: what is acknowledged from then on would
-    /// be missing in the last reads.
-    fn await_clients(&mut self) -> Result<(), String> {
-        let end = self.cluster.world.elapsed() + CONVERGE_MAX;
-        while self.working.load(Ordering::SeqCst) > 0 {
-            self.cluster.world.run_for(SETTLE_LOOK);
-            self.tend()?;
-            self.look()?;
-            if self.cluster.world.elapsed() > end {
-                let working = self.working.load(Ordering::SeqCst);
-                return Err(format!(
-                    "{working} clients still work after {CONVERGE_MAX:?}"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs until the operator's wishes have come true and every member has the same.
+    /// Runs until clients have ended what they were at (what is acknowledged later would be missing
+    /// in the last reads), the operator's wishes have come true and every member has the same.
     fn converge(&mut self) -> Result<(), String> {
         let end = self.cluster.world.elapsed() + CONVERGE_MAX;
         loop {
             self.cluster.world.run_for(SETTLE_LOOK);
             self.tend()?;
             self.look()?;
-            if self.injector.is_idle() && self.cluster.is_settled() {
+            let working = self.working.load(Ordering::SeqCst);
+            if working == 0 && self.injector.is_idle() && self.cluster.is_settled() {
                 return Ok(());
             }
             if self.cluster.world.elapsed() > end {
                 return Err(format!(
-                    "no peace after {CONVERGE_MAX:?}: {}",
+                    "no peace after {CONVERGE_MAX:?}, {working} clients at work: {}",
                     self.states()
                 ));
             }

@@ -142,12 +142,8 @@ fn lost_commits_of_a_promoted_asynchronous_standby_are_found() {
         .standby_through(&dir.path().join("n2"), "n2", via)
         .expect("a standby");
     // The handshake would take most of the time with such a delay.
-    let streaming = "select count(*) from pg_stat_replication where state = 'streaming'";
-    let streams = || {
-        let count = primary.endpoint().query(streaming);
-        count.is_ok_and(|count| count == "1")
-    };
-    wait_for("the standby to stream", PATIENCE, streams).expect("a standby");
+    let streams = primary.wait_for_standbys(1, "true");
+    streams.expect("a standby that streams");
     // What is on its way arrives even when its sender is dead: it must not before the promotion.
     relay.set_both(Line::delayed(Duration::from_secs(1)));
     let fault = format!(

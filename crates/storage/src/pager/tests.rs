@@ -58,13 +58,15 @@ fn read(store: &Store, number: u64) {
     assert_eq!(row, [number as u8; 150]);
 }
 
-fn scan(store: &Store, direction: Direction) -> u64 {
+/// How many rows a scan finds; `between` runs after each batch.
+fn scan(store: &Store, direction: Direction, between: impl Fn()) -> u64 {
     let mut batch = RowBatch::default();
     let (mut rest, mut rows) = (Some(KeyRange::all()), 0);
     while let Some(range) = rest {
         let scanned = store.scan(T, &range, direction, Lsn::MAX, 256, &mut batch);
         rows += batch.len() as u64;
         rest = scanned.unwrap().rest;
+        between();
     }
     rows
 }
@@ -77,8 +79,8 @@ fn the_limit_is_kept_and_every_row_is_there() {
         for number in 0..ROWS {
             read(&store, number * 7_919 % ROWS);
         }
-        assert_eq!(scan(&store, Direction::Forward), ROWS);
-        assert_eq!(scan(&store, Direction::Backward), ROWS);
+        assert_eq!(scan(&store, Direction::Forward, || ()), ROWS);
+        assert_eq!(scan(&store, Direction::Backward, || ()), ROWS);
         let stats = store.cache_stats();
         assert!(stats.evictions > 1_000, "{stats:?}");
         assert!(stats.resident as u64 <= pages + 8, "{stats:?}");
@@ -94,7 +96,7 @@ fn a_scan_leaves_in_memory_what_is_asked_for_often() {
     }
     let before = store.cache_stats().reads;
     for direction in [Direction::Forward, Direction::Backward] {
-        assert_eq!(scan(&store, direction), ROWS);
+        assert_eq!(scan(&store, direction, || ()), ROWS);
     }
     let scanned = store.cache_stats().reads;
     assert!(scanned > before + 500, "{scanned} pages were read");
@@ -132,15 +134,7 @@ fn a_scan_finds_most_of_its_pages_in_memory() {
         checkpoint(&filled(&env, PAGES));
         let store = opened(&env, PAGES);
         let before = store.cache_stats();
-        let mut batch = RowBatch::default();
-        let (mut rest, mut rows) = (Some(KeyRange::all()), 0);
-        while let Some(range) = rest {
-            let scanned = store.scan(T, &range, direction, Lsn::MAX, 256, &mut batch);
-            rows += batch.len() as u64;
-            rest = scanned.unwrap().rest;
-            env.run_tasks();
-        }
-        assert_eq!(rows, ROWS);
+        assert_eq!(scan(&store, direction, || env.run_tasks()), ROWS);
         let after = store.cache_stats();
         let (read, stalls) = (after.reads - before.reads, after.stalls - before.stalls);
         assert!(read > 400, "{read} pages were read");
