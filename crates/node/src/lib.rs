@@ -19,6 +19,8 @@ pub mod access;
 pub mod administration;
 mod clients;
 pub mod config;
+#[cfg(test)]
+mod model;
 mod passage;
 pub mod peers;
 pub mod real;

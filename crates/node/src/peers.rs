@@ -6,7 +6,7 @@
 //!
 //! Whoever has frames for a member writes them to its socket at once, on whatever reactor that is:
 //! handing them to another thread first would cost every commit two changes of thread. Only what a
-//! socket does not take at once waits for the member's task.
+//! socket does not take at once waits for the member's task (`peers/queue.rs`).
 //!
 //! # What may be lost
 //! Frames for a member that is not connected are dropped, and so is what was queued when its
@@ -22,17 +22,19 @@
 //! A node of another cluster or version is told why, and the operator reads the same in the log. A
 //! node that was removed, or is of an older incarnation of the group, is told that, and stops.
 
-use std::collections::VecDeque;
+mod queue;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use base::env::{read, sleep, write_all, Env, Outlet, Reactor, Severity, Stream, TaskStart};
-use base::sync::{Event, Mutex, RwLock};
+use base::env::{read, sleep, write_all, Env, Reactor, Severity, Stream, TaskStart};
+use base::sync::{self, Mutex, RwLock};
 use base::{Error, NodeId};
 use kv::{Directory, Member, Transport};
 
+use self::queue::{Limits, Queue};
 use crate::secure::Secure;
 use crate::wait::{either, timeout, Either};
 use crate::wire::{
@@ -40,11 +42,11 @@ use crate::wire::{
     HELLO_BYTES_MAX,
 };
 
-/// Bytes that wait for one member; at it further frames are dropped.
-pub const QUEUE_BYTES_MAX: usize = 64 << 20;
-
-/// Bytes that leave in one write at most, as long as single frames are smaller.
-const WRITE_BYTES: usize = 1 << 20;
+/// What waits for one member, and leaves at a time.
+const LIMITS: Limits = Limits {
+    queued_bytes: 64 << 20,
+    write_bytes: 1 << 20,
+};
 
 /// Nodes that the directory does not know yet and that are connected all the same.
 const GUESTS_MAX: usize = 16;
@@ -121,48 +123,12 @@ impl Identity {
     }
 }
 
-/// What waits for one member.
+/// Another member, and what waits for it.
 struct Outgoing {
     member: Member,
     /// A connection was tried at least once.
     asked: AtomicBool,
-    /// The node is no member any more: what waits leaves, and then the connection ends.
-    leaving: AtomicBool,
-    queue: Mutex<Queue>,
-    /// The member's task has something to write.
-    filled: Event,
-    /// For the bytes of one write; whoever has the turn to write uses it.
-    buffer: Mutex<Vec<u8>>,
-    /// Bytes that sockets have taken.
-    sent_bytes: AtomicU64,
-}
-
-#[derive(Default)]
-struct Queue {
-    /// Numbers the connections; what is left of an older one is dropped.
-    connection: u64,
-    connected: bool,
-    outlet: Option<Arc<dyn Outlet>>,
-    bytes: usize,
-    frames: VecDeque<Vec<u8>>,
-    /// Somebody has the turn to write.
-    writing: bool,
-    /// What the socket did not take; the turn is then the task's.
-    rest: Vec<u8>,
-    dropped: u64,
-}
-
-impl Queue {
-    /// Moves frames into `out`, about [`WRITE_BYTES`] of them.
-    fn take(&mut self, out: &mut Vec<u8>) {
-        while out.len() < WRITE_BYTES {
-            let Some(frame) = self.frames.pop_front() else {
-                break;
-            };
-            self.bytes -= frame.len();
-            put_framed(out, &frame);
-        }
-    }
+    queue: Queue,
 }
 
 impl Outgoing {
@@ -170,99 +136,8 @@ impl Outgoing {
         Outgoing {
             member,
             asked: AtomicBool::new(false),
-            leaving: AtomicBool::new(false),
-            queue: Mutex::default(),
-            filled: Event::new(),
-            buffer: Mutex::default(),
-            sent_bytes: AtomicU64::new(0),
+            queue: Queue::new(LIMITS),
         }
-    }
-
-    fn is_leaving(&self) -> bool {
-        self.leaving.load(Ordering::Relaxed)
-    }
-
-    fn push(&self, frame: Vec<u8>) {
-        let mut queue = self.queue.lock();
-        if !queue.connected || queue.bytes + frame.len() > QUEUE_BYTES_MAX {
-            queue.dropped += 1;
-            return;
-        }
-        queue.bytes += frame.len();
-        queue.frames.push_back(frame);
-    }
-
-    /// Writes what is queued, unless another has the turn, who will then write this too. What the
-    /// socket does not take is left to the task.
-    fn flush(&self) {
-        loop {
-            let mut queue = self.queue.lock();
-            if queue.writing || queue.frames.is_empty() {
-                return;
-            }
-            queue.writing = true;
-            let connection = queue.connection;
-            let Some(outlet) = queue.outlet.clone() else {
-                drop(queue);
-                return self.filled.notify_all();
-            };
-            let mut out = std::mem::take(&mut *self.buffer.lock());
-            queue.take(&mut out);
-            drop(queue);
-            // An error shows again when the task writes the rest.
-            let written = outlet.try_write(&out).unwrap_or(0);
-            self.count(written);
-            let mut queue = self.queue.lock();
-            if queue.connection != connection {
-                return;
-            }
-            if written < out.len() {
-                queue.rest = out.split_off(written);
-                drop(queue);
-                return self.filled.notify_all();
-            }
-            queue.writing = false;
-            out.clear();
-            out.shrink_to(2 * WRITE_BYTES);
-            *self.buffer.lock() = out;
-        }
-    }
-
-    /// For the task, when the turn is its: moves what is to be written into `out`. The turn is
-    /// given up when there is nothing.
-    fn take_turn(&self, out: &mut Vec<u8>) -> bool {
-        let mut queue = self.queue.lock();
-        // Whoever writes without an outlet being at hand has only taken the turn for the task.
-        let is_ours = queue.writing && (!queue.rest.is_empty() || queue.outlet.is_none());
-        if !is_ours {
-            return false;
-        }
-        out.append(&mut queue.rest);
-        queue.take(out);
-        if out.is_empty() {
-            queue.writing = false;
-        }
-        !out.is_empty()
-    }
-
-    fn count(&self, written: usize) {
-        self.sent_bytes.fetch_add(written as u64, Ordering::Relaxed);
-    }
-
-    /// The task has written what it took.
-    fn end_turn(&self) {
-        self.queue.lock().writing = false;
-    }
-
-    fn set_connected(&self, outlet: Option<Arc<dyn Outlet>>, connected: bool) {
-        let mut queue = self.queue.lock();
-        *queue = Queue {
-            connection: queue.connection + 1,
-            connected,
-            outlet,
-            dropped: queue.dropped,
-            ..Queue::default()
-        };
     }
 }
 
@@ -275,12 +150,14 @@ impl Transport for Peers {
         );
         let outgoing = self.outgoing.read();
         if let Some(outgoing) = outgoing.iter().find(|one| one.member.node == to) {
-            outgoing.push(frame);
+            // What is not taken is lost, as by the network.
+            outgoing.queue.push(frame);
         }
     }
 
     fn flush(&self) {
-        self.outgoing.read().iter().for_each(|one| one.flush());
+        let outgoing = self.outgoing.read();
+        outgoing.iter().for_each(|one| one.queue.flush());
     }
 
     fn members(&self, directory: &Directory) {
@@ -292,10 +169,8 @@ impl Transport for Peers {
         outgoing.retain(|one| {
             let stays = !directory.was_removed(one.member.node);
             if !stays {
-                // It should hear so.
-                one.flush();
-                one.leaving.store(true, Ordering::Relaxed);
-                one.filled.notify_all();
+                // It should hear so. Nobody else has this at hand: they would read the list.
+                one.queue.leave();
             }
             stays
         });
@@ -307,14 +182,14 @@ impl Transport for Peers {
     fn is_connected(&self, node: NodeId) -> bool {
         let outgoing = self.outgoing.read();
         let mut found = outgoing.iter().filter(|one| one.member.node == node);
-        found.any(|one| one.queue.lock().connected)
+        found.any(|one| one.queue.is_connected())
     }
 
     fn sent_bytes(&self, node: NodeId) -> u64 {
         let outgoing = self.outgoing.read();
         let mut found = outgoing.iter().filter(|one| one.member.node == node);
         let found = found.next();
-        found.map_or(0, |one| one.sent_bytes.load(Ordering::Relaxed))
+        found.map_or(0, |one| one.queue.sent_bytes())
     }
 
     fn has_asked_all(&self) -> bool {
@@ -402,7 +277,7 @@ impl Peers {
     /// The members that are connected now.
     pub fn connected(&self) -> Vec<NodeId> {
         let outgoing = self.outgoing.read();
-        let connected = outgoing.iter().filter(|one| one.queue.lock().connected);
+        let connected = outgoing.iter().filter(|one| one.queue.is_connected());
         connected.map(|one| one.member.node).collect()
     }
 
@@ -568,7 +443,7 @@ async fn keep_connected(
     let mut pause = RETRY_FIRST;
     // Said once, not at every try.
     let mut last_error = String::new();
-    while !outgoing.is_leaving() {
+    while !outgoing.queue.is_leaving() {
         let hello = identity.hello(member.node, Purpose::Group);
         let greeted = greet(&**env, identity.secure.as_deref(), member, &hello).await;
         outgoing.asked.store(true, Ordering::Relaxed);
@@ -576,9 +451,9 @@ async fn keep_connected(
             Ok((mut stream, _)) => {
                 env.log(Severity::Info, &format!("connected to {}", member.name));
                 (pause, last_error) = (RETRY_FIRST, String::new());
-                outgoing.set_connected(stream.outlet().ok(), true);
-                let error = send_queued(&**env, &outgoing, stream).await;
-                outgoing.set_connected(None, false);
+                outgoing.queue.connect(stream.outlet().ok());
+                let error = send_queued(&**env, &outgoing.queue, stream).await;
+                outgoing.queue.disconnect();
                 if let Some(receiver) = receiver.upgrade() {
                     receiver.disconnected(member.node);
                 }
@@ -607,37 +482,31 @@ async fn keep_connected(
 }
 
 /// Sends what is left to the task until the connection breaks, and says how it did.
-async fn send_queued(env: &dyn Env, outgoing: &Outgoing, mut stream: Box<dyn Stream>) -> io::Error {
+async fn send_queued(env: &dyn Env, queue: &Queue, mut stream: Box<dyn Stream>) -> io::Error {
     let mut out = Vec::new();
     loop {
-        let filled = outgoing.filled.until(|| {
-            let leaves = outgoing.is_leaving();
-            (leaves || outgoing.take_turn(&mut out)).then_some(())
-        });
         // The other side says nothing on this connection; what can be read is its end.
         let mut end = [0];
-        match either(filled, read(&mut *stream, &mut end)).await {
-            Either::First(()) => {}
+        let turn = queue.turn(&mut out);
+        match either(turn, read(&mut *stream, &mut end)).await {
+            Either::First(true) => {}
+            Either::First(false) => {
+                // What was written must arrive before the end does.
+                sleep(env, LEAVE_PAUSE).await;
+                return io::Error::other("it is no member any more");
+            }
             Either::Second(Ok(_)) => return io::ErrorKind::ConnectionReset.into(),
             Either::Second(Err(error)) => return error,
         }
-        if outgoing.is_leaving() {
-            // What was written must arrive before the end does.
-            sleep(env, LEAVE_PAUSE).await;
-            return io::Error::other("it is no member any more");
-        }
         match timeout(env, WRITE_TIMEOUT, write_all(&mut *stream, &out)).await {
-            Some(Ok(())) => outgoing.count(out.len()),
+            Some(Ok(())) => queue.end_turn(&mut out),
             Some(Err(error)) => return error,
             None => return io::ErrorKind::TimedOut.into(),
         }
-        out.clear();
-        out.shrink_to(2 * WRITE_BYTES);
-        outgoing.end_turn();
-        // What came meanwhile found the turn taken.
-        outgoing.flush();
     }
 }
 
+#[cfg(test)]
+mod stress;
 #[cfg(test)]
 mod tests;

@@ -2,15 +2,16 @@
 
 use std::net::SocketAddr;
 
-use base::env::{Listener, Reactor};
+use base::env::{Listener, Outlet, Reactor};
+use base::sync::Event;
 
 use super::*;
 use crate::real::{RealEnv, RealOptions};
 
 /// What one node has been handed.
 #[derive(Default)]
-struct Received {
-    frames: Mutex<Vec<(NodeId, Vec<u8>)>>,
+pub(super) struct Received {
+    pub(super) frames: Mutex<Vec<(NodeId, Vec<u8>)>>,
     was_removed: AtomicBool,
     changed: Event,
 }
@@ -30,14 +31,14 @@ impl Receiver for Received {
     }
 }
 
-struct TestNode {
-    env: Arc<RealEnv>,
-    peers: Arc<Peers>,
-    received: Arc<Received>,
+pub(super) struct TestNode {
+    pub(super) env: Arc<RealEnv>,
+    pub(super) peers: Arc<Peers>,
+    pub(super) received: Arc<Received>,
     _dir: tempfile::TempDir,
 }
 
-fn members() -> Vec<Member> {
+pub(super) fn members() -> Vec<Member> {
     (1..=2)
         .map(|id| Member {
             node: NodeId(id),
@@ -50,7 +51,7 @@ fn members() -> Vec<Member> {
         .collect()
 }
 
-fn free_address() -> SocketAddr {
+pub(super) fn free_address() -> SocketAddr {
     let listener = crate::real::host::listen_anywhere().unwrap();
     listener.local_addr().unwrap()
 }
@@ -80,7 +81,7 @@ async fn accept(peers: Arc<Peers>, mut listener: Box<dyn Listener>) {
     }
 }
 
-fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
+pub(super) fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
     let dir = tempfile::tempdir().unwrap();
     let env = RealEnv::start(&RealOptions {
         name: format!("n{id}"),
@@ -110,7 +111,7 @@ fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
 }
 
 /// Blocks until a condition holds, for ten seconds at most.
-fn wait_until(node: &TestNode, what: &str, mut done: impl FnMut() -> bool) {
+pub(super) fn wait_until(node: &TestNode, what: &str, mut done: impl FnMut() -> bool) {
     let deadline = node.env.now().after(Duration::from_secs(10));
     while !done() {
         assert!(node.env.now() < deadline, "waited too long for {what}");
@@ -259,28 +260,27 @@ fn moved(member: &Member) -> Member {
 
 #[test]
 fn a_full_queue_drops_frames() {
-    let member = members().remove(0);
-    let outgoing = Outgoing::new(member);
+    let most = LIMITS.queued_bytes;
+    let queue = Queue::new(LIMITS);
     let mut out = Vec::new();
-    outgoing.push(vec![1]);
-    outgoing.flush();
-    assert!(!outgoing.take_turn(&mut out), "it is not connected");
-    outgoing.set_connected(None, true);
-    outgoing.push(vec![2; QUEUE_BYTES_MAX - 1]);
-    outgoing.push(vec![3; 2]);
-    outgoing.push(vec![4; 1]);
-    outgoing.flush();
-    assert!(outgoing.take_turn(&mut out));
-    assert_eq!(out.len(), 4 + QUEUE_BYTES_MAX - 1);
-    out.clear();
-    outgoing.end_turn();
-    assert!(
-        !outgoing.take_turn(&mut out),
-        "nobody has asked for a write"
-    );
-    outgoing.flush();
-    assert!(outgoing.take_turn(&mut out));
+    assert!(!queue.push(vec![1]), "it is not connected");
+    queue.flush();
+    assert!(!queue.take_turn(&mut out));
+    queue.connect(None);
+    assert!(queue.push(vec![2; most - 1]));
+    assert!(!queue.push(vec![3; 2]));
+    assert!(queue.push(vec![4; 1]));
+    assert!(!queue.push(vec![5; 1]));
+    queue.flush();
+    assert!(queue.take_turn(&mut out));
+    assert_eq!(out.len(), 4 + most - 1);
+    queue.end_turn(&mut out);
+    // What came meanwhile is the task's too, because there is no outlet.
+    assert!(queue.take_turn(&mut out));
     assert_eq!(out, [0, 0, 0, 1, 4]);
+    queue.end_turn(&mut out);
+    assert!(!queue.take_turn(&mut out));
+    assert_eq!(queue.sent_bytes(), 4 + most as u64 - 1 + 5);
 }
 
 /// A socket that takes so many bytes, then no more.
@@ -301,25 +301,24 @@ impl Outlet for Narrow {
 
 #[test]
 fn what_a_socket_does_not_take_is_left_to_the_task() {
-    let member = members().remove(0);
-    let outgoing = Outgoing::new(member);
+    let queue = Queue::new(LIMITS);
     let narrow = Arc::new(Narrow(Mutex::new((8, Vec::new()))));
-    outgoing.set_connected(Some(narrow.clone()), true);
-    outgoing.push(vec![1]);
-    outgoing.flush();
+    queue.connect(Some(narrow.clone()));
+    queue.push(vec![1]);
+    queue.flush();
     let mut out = Vec::new();
-    assert!(!outgoing.take_turn(&mut out), "the socket has taken all");
-    outgoing.push(vec![2]);
-    outgoing.flush();
+    assert!(!queue.take_turn(&mut out), "the socket has taken all");
+    queue.push(vec![2]);
+    queue.flush();
     // The turn is the task's now, and nobody else writes in between.
-    outgoing.push(vec![3]);
-    outgoing.flush();
+    queue.push(vec![3]);
+    queue.flush();
     assert_eq!(narrow.0.lock().1, [0, 0, 0, 1, 1, 0, 0, 0]);
-    assert!(outgoing.take_turn(&mut out));
+    assert!(queue.take_turn(&mut out));
     assert_eq!(out, [1, 2, 0, 0, 0, 1, 3]);
-    outgoing.end_turn();
+    queue.end_turn(&mut out);
     narrow.0.lock().0 = 5;
-    outgoing.push(vec![4]);
-    outgoing.flush();
+    queue.push(vec![4]);
+    queue.flush();
     assert_eq!(narrow.0.lock().1[8..], [0, 0, 0, 1, 4]);
 }
