@@ -164,10 +164,16 @@ fn parents() -> Result<Vec<(u32, u32)>> {
 /// Whether a process is gone, or has ended and nobody has asked for its end yet.
 pub fn has_ended(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    stat.map_or(true, |text| {
-        text.rsplit_once(") ")
-            .is_none_or(|(_, rest)| rest.starts_with('Z'))
-    })
+    stat.map_or(true, |stat| is_end(&stat))
+}
+
+/// Whether a line of `/proc/PID/stat` (proc(5)) is that of a process that has ended. Its first
+/// thread may have done so before the others, which have its files and locks until they do too.
+fn is_end(stat: &str) -> bool {
+    let (_, after_name) = stat.rsplit_once(") ").unwrap_or_default();
+    let mut fields = after_name.split(' ');
+    let (state, threads) = (fields.next(), fields.nth(16));
+    state == Some("Z") && threads.is_none_or(|threads| threads == "1")
 }
 
 /// Microseconds of processor time that these processes and their children have used, those children
@@ -583,6 +589,19 @@ pub fn scratch_dir(name: &str) -> Result<ScratchDir> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_ends_with_its_last_thread() {
+        let line = |state, threads| {
+            format!(
+                "12 (a ) b) {state} 1 12 12 0 -1 4194304 99 0 0 0 1 2 0 0 20 0 {threads} 0 300 0 0"
+            )
+        };
+        assert!(!is_end(&line("S", 9)));
+        assert!(!is_end(&line("R", 1)));
+        assert!(!is_end(&line("Z", 8)));
+        assert!(is_end(&line("Z", 1)));
+    }
 
     #[test]
     fn processor_times_are_read() {

@@ -50,8 +50,9 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
         let log_bytes = make_log(context, system)?;
         kill(system)?;
         let begin = context.env.now();
-        start(system, &mut restarted)?;
-        wait_for_answer(&driver, &system.target())?;
+        let mut server = start(system)?;
+        wait_for_answer(&driver, &system.target(), server.as_mut())?;
+        restarted.extend(server);
         let seconds = context.env.now().since(begin).as_secs_f64();
         let values = [seconds, log_bytes / 1e6, log_bytes / 1e6 / seconds];
         for (chart, value) in values.into_iter().enumerate() {
@@ -138,19 +139,29 @@ fn kill(system: &System) -> Result<()> {
     })
 }
 
-fn start(system: &System, restarted: &mut Vec<Process>) -> Result<()> {
+/// Starts the first server again, which has a process of ours if it is Quorate's.
+fn start(system: &System) -> Result<Option<Process>> {
     if let Some(cluster) = system.cluster() {
-        restarted.push(cluster.start_again(0)?);
-    } else if let Some((primary, ..)) = system.postgres() {
+        return cluster.start_again(0).map(Some);
+    }
+    if let Some((primary, ..)) = system.postgres() {
         primary.start_again()?;
     }
-    Ok(())
+    Ok(None)
 }
 
-fn wait_for_answer(driver: &Driver, target: &Target) -> Result<()> {
+/// Asks until there is an answer, or the process that should give it has ended.
+fn wait_for_answer(
+    driver: &Driver,
+    target: &Target,
+    mut process: Option<&mut Process>,
+) -> Result<()> {
     let begin = driver.env().now();
     loop {
         go_on()?;
+        if process.as_mut().is_some_and(|process| process.has_ended()) {
+            return Err(Error::other("the server ended when it was started again"));
+        }
         let target = target.clone();
         let answer = driver.block_on(move |env| async move {
             let mut session = Session::connect(&*env, &target).await?;
