@@ -92,6 +92,8 @@ impl Receiver for kv::Group {
 pub struct Peers {
     identity: Arc<Identity>,
     directory: Mutex<Directory>,
+    /// How many directories there have been: whoever has looked need not look again until it grows.
+    directories: AtomicU64,
     outgoing: RwLock<Vec<Arc<Outgoing>>>,
     /// Who takes frames; it holds this in turn, so it is not kept alive from here.
     receiver: OnceLock<Weak<dyn Receiver>>,
@@ -165,6 +167,7 @@ impl Transport for Peers {
             .incarnation
             .store(directory.incarnation, Ordering::Relaxed);
         *self.directory.lock() = directory.clone();
+        self.directories.fetch_add(1, Ordering::Release);
         let mut outgoing = self.outgoing.write();
         outgoing.retain(|one| {
             let stays = !directory.was_removed(one.member.node);
@@ -222,6 +225,7 @@ impl Peers {
             }),
             outgoing: RwLock::new(outgoing.collect()),
             directory: Mutex::new(directory),
+            directories: AtomicU64::new(0),
             receiver: OnceLock::new(),
         }
     }
@@ -344,10 +348,13 @@ impl Peers {
     ) -> io::Result<()> {
         let receiver = self.receiver.get().and_then(Weak::upgrade);
         let receiver = receiver.ok_or(io::ErrorKind::NotConnected)?;
+        let mut looked_at = None;
         while let Some(frame) = incoming.frame(stream, FRAME_BYTES_MAX).await? {
-            if self.directory.lock().was_removed(from) {
+            let newest = Some(self.directories.load(Ordering::Acquire));
+            if looked_at != newest && self.directory.lock().was_removed(from) {
                 break;
             }
+            looked_at = newest;
             receiver.receive(from, frame);
         }
         Ok(())

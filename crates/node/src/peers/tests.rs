@@ -235,6 +235,11 @@ fn connections_come_and_go_with_the_members() {
     });
     let mut directory = Directory::founded(&members, 1);
     first.peers.members(&directory);
+    second.peers.send(NodeId(1), vec![0]);
+    second.peers.flush();
+    wait_until(&first, "a frame of a member", || {
+        !first.received.frames.lock().is_empty()
+    });
     directory.members.truncate(1);
     first.peers.members(&directory);
     assert!(first.peers.connected().is_empty());
@@ -244,6 +249,7 @@ fn connections_come_and_go_with_the_members() {
     wait_until(&second, "the word that it was removed", || {
         second.received.was_removed.load(Ordering::Relaxed)
     });
+    assert_eq!(first.received.frames.lock().len(), 1);
     // So is one that connects for the first time.
     let asks = node(2, 7, &[members[0].clone(), moved(&members[1])]);
     wait_until(&asks, "the answer that it was removed", || {
@@ -271,6 +277,7 @@ fn a_full_queue_drops_frames() {
     assert!(!queue.push(vec![3; 2]));
     assert!(queue.push(vec![4; 1]));
     assert!(!queue.push(vec![5; 1]));
+    assert_eq!(queue.queued_bytes(), most);
     queue.flush();
     assert!(queue.take_turn(&mut out));
     assert_eq!(out.len(), 4 + most - 1);
