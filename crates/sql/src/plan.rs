@@ -5,6 +5,8 @@
 //! ([`crate::exec`]) runs a tree of [`Plan`] nodes. A row is a vector of values; expressions name
 //! columns by their place in it.
 
+mod window;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,6 +19,11 @@ use crate::exec::foreign::Rules;
 use crate::exec::program::Program;
 use crate::functions::{Aggregate, Coercion, Function};
 use crate::types::{Datum, TypeId};
+
+pub use window::{
+    Bound, Exclusion, Frame, FrameMode, WindowCall, WindowFunctionPlan, WindowName, WindowPlan,
+    WindowSpec, Windowed,
+};
 
 /// A row in memory.
 pub type Row = Vec<Datum>;
@@ -137,6 +144,8 @@ pub enum ExprKind {
     Sub(Rc<SubQuery>, Option<Box<Expr>>, Vec<(usize, Expr)>),
     /// An aggregate, before its place in the aggregation's row is known.
     Aggregate(Box<AggregateCall>),
+    /// A window function, before its place in the rows of its window is known.
+    Window(Box<WindowCall>),
     /// An element of an array.
     Subscript(Box<Expr>, Box<Expr>),
 }
@@ -340,6 +349,8 @@ pub enum Plan {
     ProjectSet(Rc<Plan>, Vec<SetColumn>),
     /// Pairs of rows.
     Join(Box<Join>),
+    /// The same rows, each followed by what window functions make of it.
+    Window(Box<WindowPlan>),
     /// One row a group: the groups' values, then the aggregates.
     Aggregate {
         /// What is grouped.
@@ -543,6 +554,7 @@ impl Expr {
                 .chain(&call.filter)
                 .chain(call.order.iter().map(|key| &key.0))
                 .collect(),
+            ExprKind::Window(call) => call.parts(),
         }
     }
 
@@ -596,6 +608,7 @@ impl Expr {
                     .chain(order.iter_mut().map(|key| &mut key.0))
                     .collect()
             }
+            ExprKind::Window(call) => call.parts_mut(),
         }
     }
 

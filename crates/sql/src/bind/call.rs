@@ -8,8 +8,11 @@ use pg_query::protobuf::FuncCall;
 use super::expr::Place;
 use super::scope::Scope;
 use super::select::sort_order;
+use super::window::{clause_words, window_in};
 use super::{boxed, inner, strings, Binder};
-use crate::functions::{resolve_aggregate, resolve_function, FunctionMatch};
+use crate::functions::{
+    aggregates_named, resolve_aggregate, resolve_function, resolve_window, Aggregate, FunctionMatch,
+};
 use crate::parser::NodeEnum;
 use crate::plan::{Agg, AggregateCall, Expr, ExprKind, Func};
 use crate::types::TypeId;
@@ -29,9 +32,6 @@ impl Binder<'_> {
             ["quorate", _] => own.as_str(),
             _ => name,
         };
-        if call.over.is_some() {
-            return Err(self.unsupported("a window function", location));
-        }
         if call.agg_within_group {
             return Err(self.unsupported("WITHIN GROUP", location));
         }
@@ -58,34 +58,32 @@ impl Binder<'_> {
         }
         let args = self.nodes(&call.args, scope, below)?;
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
+        let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;
+        if let Some(found) = window {
+            return self.window_function(call, &found, args, scope, place);
+        }
         let aggregate = match !call.agg_star && args.is_empty() {
             // Only `count(*)` has no arguments.
-            true => None,
+            true => self.refuse_without_star(name, location)?,
             false => {
                 resolve_aggregate(name, &types).map_err(|error| self.place(error, location))?
             }
         };
         if let Some(found) = aggregate {
+            if call.over.is_some() {
+                return self.aggregate_over(call, &found, args, scope, place);
+            }
             if !place.aggregates {
+                let words = clause_words(place.clause);
                 return Err(self.error(
                     SqlState::GROUPING_ERROR,
-                    format!("aggregate functions are not allowed in {}", place.clause),
+                    format!("aggregate functions are not allowed in {words}"),
                     location,
                 ));
             }
             return self.aggregate_call(call, found, args, scope);
         }
-        for (used, what) in [
-            (call.agg_distinct, "DISTINCT"),
-            (call.agg_star, "*"),
-            (!call.agg_order.is_empty(), "ORDER BY"),
-            (call.agg_filter.is_some(), "FILTER"),
-        ] {
-            if used && resolve_function(name, &types).is_ok() {
-                let message = format!("{what} specified, but {name} is not an aggregate function");
-                return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, location));
-            }
-        }
+        self.refuse_aggregate_words(call, name, &types)?;
         let out = self.call_by_name(name, args, location)?;
         if matches!(out.kind, ExprKind::SetCall(..)) && !place.sets {
             let message = match place.clause {
@@ -94,11 +92,54 @@ impl Binder<'_> {
                         self.unsupported("a set-returning function inside an expression", location)
                     )
                 }
-                clause => format!("set-returning functions are not allowed in {clause}"),
+                "window definitions" => {
+                    let what = "a set-returning function in a window definition";
+                    return Err(self.unsupported(what, location));
+                }
+                "window ROWS" | "window RANGE" | "window GROUPS" => {
+                    "set-returning functions are not allowed in window definitions".to_owned()
+                }
+                clause => format!(
+                    "set-returning functions are not allowed in {}",
+                    clause_words(clause)
+                ),
             };
             return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location));
         }
         Ok(out)
+    }
+
+    /// `count()` lacks its star.
+    fn refuse_without_star<T>(&self, name: &str, location: i32) -> Result<Option<T>> {
+        let takes_none = |aggregate: &&&Aggregate| aggregate.arguments.is_empty();
+        match aggregates_named(name).iter().find(takes_none) {
+            None => Ok(None),
+            Some(_) => Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("{name}(*) must be used to call a parameterless aggregate function"),
+                location,
+            )),
+        }
+    }
+
+    /// What only an aggregate or a window function may be called with.
+    fn refuse_aggregate_words(&self, call: &FuncCall, name: &str, types: &[TypeId]) -> Result<()> {
+        let star = format!("{name}(*)");
+        let no_aggregate = format!("{name} is not an aggregate function");
+        let no_window = format!("{name} is not a window function nor an aggregate function");
+        for (used, what, why) in [
+            (call.agg_star, star.as_str(), &no_aggregate),
+            (call.agg_distinct, "DISTINCT", &no_aggregate),
+            (!call.agg_order.is_empty(), "ORDER BY", &no_aggregate),
+            (call.agg_filter.is_some(), "FILTER", &no_aggregate),
+            (call.over.is_some(), "OVER", &no_window),
+        ] {
+            if used && resolve_function(name, types).is_ok() {
+                let message = format!("{what} specified, but {why}");
+                return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
+            }
+        }
+        Ok(())
     }
 
     fn argument_types(
@@ -187,22 +228,15 @@ impl Binder<'_> {
                 at,
             ));
         }
-        let args = args
-            .into_iter()
-            .zip(&found.argument_types)
-            .map(|(arg, ty)| {
-                let arg = self.coerce_argument(arg, *ty)?;
-                self.settle(arg)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let filter = match &call.agg_filter {
-            None => None,
-            Some(_) => {
-                let place = Place::plain("FILTER");
-                let filter = self.expr(boxed(&call.agg_filter)?, scope, place)?;
-                Some(self.condition(filter, "FILTER")?)
-            }
-        };
+        if let Some(inside) = args.iter().find_map(window_in) {
+            return Err(self.error(
+                SqlState::GROUPING_ERROR,
+                "aggregate function calls cannot contain window function calls",
+                inside.location.0,
+            ));
+        }
+        let args = self.call_arguments(args, &found.argument_types)?;
+        let filter = self.call_filter(call, scope)?;
         let mut order = Vec::new();
         for item in &call.agg_order {
             let NodeEnum::SortBy(sort) = inner(item)? else {
@@ -224,5 +258,32 @@ impl Binder<'_> {
         };
         let kind = ExprKind::Aggregate(Box::new(aggregate));
         Ok(Expr::new(kind, found.result, location))
+    }
+
+    /// The arguments of an aggregate or a window function in the types that it takes.
+    pub(super) fn call_arguments(
+        &mut self,
+        args: Vec<Expr>,
+        types: &[TypeId],
+    ) -> Result<Vec<Expr>> {
+        let coerced = args.into_iter().zip(types).map(|(arg, ty)| {
+            let arg = self.coerce_argument(arg, *ty)?;
+            self.settle(arg)
+        });
+        coerced.collect()
+    }
+
+    /// FILTER.
+    pub(super) fn call_filter(
+        &mut self,
+        call: &FuncCall,
+        scope: &Scope<'_>,
+    ) -> Result<Option<Expr>> {
+        if call.agg_filter.is_none() {
+            return Ok(None);
+        }
+        let place = Place::plain("FILTER");
+        let filter = self.expr(boxed(&call.agg_filter)?, scope, place)?;
+        self.condition(filter, "FILTER").map(Some)
     }
 }

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! # What it leaves out
-//! Queries inside queries, UNION and its kin, WITH, USING and window clauses keep the layout in which
-//! the catalog has them; names are put back there too, so that it is the same query.
+//! Queries inside queries, UNION and its kin, WITH and USING keep the layout in which the catalog has
+//! them; names are put back there too, so that it is the same query.
 
 use base::{Error, Result};
 use pg_query::protobuf::{JoinExpr, JoinType, Node, SelectStmt, SetOperation};
@@ -22,7 +22,7 @@ use super::{boxed, inner, strings, Binder};
 use crate::catalog::depend::shown_name;
 use crate::catalog::view::BY_OID;
 use crate::catalog::Table;
-use crate::deparse::{expression, Names, Style};
+use crate::deparse::{expression, sort_key, window, Names, Style};
 use crate::functions::strings::quote_identifier;
 use crate::parser::{self, NodeEnum, TokenKind};
 use crate::plan::{Expr, ExprKind};
@@ -62,7 +62,6 @@ fn is_plain(select: &SelectStmt) -> bool {
         && select.with_clause.is_none()
         && select.values_lists.is_empty()
         && select.distinct_clause.is_empty()
-        && select.window_clause.is_empty()
         && select.locking_clause.is_empty()
         && select.limit_count.is_none()
         && select.limit_offset.is_none()
@@ -110,6 +109,7 @@ impl Binder<'_> {
         if !scope.merged.is_empty() {
             return Ok(None);
         }
+        self.window_clause(&select.window_clause, &mut scope)?;
         let names = Items(&scope);
         let eval = self.cx.eval;
         let style = Style {
@@ -117,6 +117,7 @@ impl Binder<'_> {
             indent: CASE_INDENT,
         };
         let shown = |expr: &Expr, casts| expression(expr, &names, eval, style, casts);
+        let key_text = |expr: &Expr| sort_key(expr, &names, eval, style);
         let mut out = String::from(" SELECT ");
         let mut targets = Vec::new();
         for (expr, _) in self.targets(&select.target_list, &scope)? {
@@ -155,7 +156,7 @@ impl Binder<'_> {
         let mut groups = Vec::new();
         for node in &select.group_clause {
             match self.sorted_by(node, &scope, &targets, view, "GROUP BY")? {
-                Some(expr) => groups.push(shown(&expr, true)?),
+                Some(expr) => groups.push(key_text(&expr)?),
                 None => return Ok(None),
             }
         }
@@ -166,6 +167,14 @@ impl Binder<'_> {
             let having = self.expr(inner(node)?, &scope, Place::grouped("HAVING"))?;
             let having = self.condition(having, "HAVING")?;
             out.push_str(&format!("\n HAVING {}", shown(&having, false)?));
+        }
+        let mut windows = Vec::new();
+        for named in &scope.windows {
+            let text = window(&named.spec, &named.from, &names, eval, style)?;
+            windows.push(format!("{} AS {text}", quote_identifier(&named.name)));
+        }
+        if !windows.is_empty() {
+            out.push_str(&format!("\n  WINDOW {}", windows.join(", ")));
         }
         let mut order = Vec::new();
         for node in &select.sort_clause {
@@ -179,7 +188,7 @@ impl Binder<'_> {
             let Some(expr) = self.sorted_by(key, &scope, &targets, view, "ORDER BY")? else {
                 return Ok(None);
             };
-            let mut text = shown(&expr, true)?;
+            let mut text = key_text(&expr)?;
             let (descending, nulls_first) = sort_order(sort);
             text.push_str(match (descending, nulls_first) {
                 (false, false) => "",
@@ -216,10 +225,10 @@ impl Binder<'_> {
                     .position(|own| names == [own.name.as_str()]);
                 match own.and_then(|own| targets.get(own)) {
                     Some(expr) => Ok(Some(expr.clone())),
-                    None => self.expr(node, scope, Place::grouped(clause)).map(Some),
+                    None => self.expr(node, scope, Place::output(clause)).map(Some),
                 }
             }
-            _ => self.expr(node, scope, Place::grouped(clause)).map(Some),
+            _ => self.expr(node, scope, Place::output(clause)).map(Some),
         }
     }
 

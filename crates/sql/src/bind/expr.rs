@@ -23,6 +23,8 @@ pub struct Place {
     pub clause: &'static str,
     /// Whether aggregates may stand there.
     pub aggregates: bool,
+    /// Whether window functions may stand there.
+    pub windows: bool,
     /// Whether set-returning functions may stand there.
     pub sets: bool,
     /// Whether columns may be named there.
@@ -37,6 +39,7 @@ impl Place {
         Place {
             clause,
             aggregates: false,
+            windows: false,
             sets: false,
             columns: true,
             no_subquery: None,
@@ -51,11 +54,18 @@ impl Place {
         }
     }
 
+    /// A clause over the rows of a query, after grouping.
+    pub const fn output(clause: &'static str) -> Place {
+        Place {
+            windows: true,
+            ..Place::grouped(clause)
+        }
+    }
+
     /// The target list of a query.
     pub const TARGETS: Place = Place {
-        aggregates: true,
         sets: true,
-        ..Place::plain("SELECT")
+        ..Place::output("SELECT")
     };
 
     /// WHERE of COPY FROM.

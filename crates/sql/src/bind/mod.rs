@@ -12,7 +12,8 @@
 //! | [`types`] | type names |
 //! | [`from`] | FROM: tables, joins, functions, subqueries |
 //! | [`join_order`] | in which order joins run |
-//! | [`select`], [`group`] | SELECT |
+//! | [`select`], [`outputs`], [`group`] | SELECT |
+//! | [`window`], [`window_plan`] | window functions |
 //! | [`sublink`] | queries inside expressions |
 //! | [`access`] | which keys a condition leaves |
 //! | [`system`] | system relations |
@@ -47,6 +48,7 @@ pub mod group;
 mod indirection;
 pub mod join_order;
 pub mod literals;
+mod outputs;
 pub mod scope;
 pub mod select;
 pub mod sublink;
@@ -54,6 +56,8 @@ mod system;
 pub mod types;
 mod updatable;
 pub mod view;
+pub mod window;
+pub mod window_plan;
 pub mod with;
 pub mod write;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 
+use super::window::NamedWindow;
 use super::{Binder, OutputColumn};
 use crate::catalog::{Table, FIRST_USER_OID};
 use crate::plan::{Expr, ExprKind, Location, Needed};
@@ -56,6 +57,8 @@ pub struct Scope<'s> {
     pub tables: Vec<ScopeTable>,
     /// Merged columns of JOIN USING, by name.
     pub merged: Vec<(String, Expr)>,
+    /// The windows of the WINDOW clause.
+    pub windows: Vec<NamedWindow>,
     /// Whether a name was found in an enclosing query.
     pub escapes: Cell<bool>,
     /// The columns of this query's rows that inner queries look at, in the order they were met.

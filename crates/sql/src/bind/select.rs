@@ -14,7 +14,10 @@ use super::column_name::column_name;
 use super::expr::Place;
 use super::from::{conjuncts, filtered};
 use super::group::{settle_places, Grouping};
+use super::outputs::{Order, Outputs};
 use super::scope::Scope;
+use super::window::window_in;
+use super::window_plan::windows;
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::catalog::RelationKind;
 use crate::exec::program::compile;
@@ -39,9 +42,6 @@ pub struct Query {
 /// Queries may be nested this deep, UNION included; further is 54001. A statement runs them on its
 /// own, smaller stack.
 pub const QUERY_DEPTH_MAX: usize = 300;
-
-/// ORDER BY over something: the value, descending, NULLs first.
-type Order = (Expr, bool, bool);
 
 impl Binder<'_> {
     /// Binds a query inside the scope of another.
@@ -102,18 +102,16 @@ impl Binder<'_> {
         if select.into_clause.is_some() {
             return Err(Error::unsupported("SELECT INTO"));
         }
-        if !select.window_clause.is_empty() {
-            return Err(Error::unsupported("WINDOW"));
-        }
         let mut scope = Scope::inside(parent);
         let locking = !select.locking_clause.is_empty();
         let mut next = 0;
         let source = self.bind_from(&select.from_clause, &mut scope, locking, &mut next)?;
         let condition = self.where_clause(&select.where_clause, &scope)?;
+        self.window_clause(&select.window_clause, &mut scope)?;
         let targets = self.targets(&select.target_list, &scope)?;
         let mut columns: Vec<_> = targets.iter().map(|target| target.1.clone()).collect();
         let mut exprs: Vec<_> = targets.into_iter().map(|target| target.0).collect();
-        let mut order = self.order_by(&select.sort_clause, &scope, &mut exprs, &columns)?;
+        let order = self.order_by(&select.sort_clause, &scope, &mut exprs, &columns)?;
         let grouping = self.grouping(select, &scope, &mut exprs, &columns)?;
         let having = match &select.having_clause {
             None => None,
@@ -134,40 +132,34 @@ impl Binder<'_> {
             column.ty = expr.ty;
             column.typmod = expr.typmod;
         }
+        let distinct_on = self.distinct_on(select, &scope, &exprs, &columns)?;
+        let mut outputs = Outputs {
+            exprs,
+            order,
+            distinct_on,
+        };
         let conditions = conjuncts(condition.clone());
         let mut plan = match source {
             None => filtered(Plan::Values(vec![Vec::new()]), conditions),
             Some(source) => self.build(source, conditions)?,
         };
-        let is_aggregate =
-            |expr: &Expr| expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_)));
-        let grouped = grouping.is_some()
-            || having.is_some()
-            || exprs.iter().any(is_aggregate)
-            || order.iter().any(|key| is_aggregate(&key.0));
-        if grouped {
-            let groups = grouping.unwrap_or_default();
-            plan = self.group(plan, groups, &mut exprs, &mut order, having, &scope)?;
-        }
+        let grouped = grouping.is_some() || having.is_some() || outputs.aggregates();
+        let windowed = outputs.windows();
         if locking {
-            if grouped || !select.distinct_clause.is_empty() {
-                let what = if !select.distinct_clause.is_empty() {
-                    "DISTINCT clause"
-                } else if !select.group_clause.is_empty() {
-                    "GROUP BY clause"
-                } else if select.having_clause.is_some() {
-                    "HAVING clause"
-                } else {
-                    "aggregate functions"
-                };
-                return Err(Error::new(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    format!("{} is not allowed with {what}", locking_words(select)),
-                ));
-            }
+            self.check_locking(select, grouped, windowed)?;
+            let (exprs, order) = (outputs.exprs, outputs.order);
             return self.finish_locking(select, plan, exprs, order, columns, condition, &scope);
         }
-        let plan = self.project(select, plan, exprs, order, &columns, &scope)?;
+        let mut groups = Vec::new();
+        if grouped {
+            let grouping = grouping.unwrap_or_default();
+            (plan, groups) = self.group(plan, grouping, &mut outputs, having, &scope)?;
+        }
+        if windowed {
+            let distinct = !select.distinct_clause.is_empty();
+            plan = windows(plan, &mut outputs, &groups, &scope.windows, distinct);
+        }
+        let plan = self.project(select, plan, outputs, &columns, &scope)?;
         Ok(Query {
             plan,
             columns,
@@ -175,6 +167,27 @@ impl Binder<'_> {
             literals,
             locations,
         })
+    }
+
+    /// FOR UPDATE takes rows of tables.
+    fn check_locking(&self, select: &SelectStmt, grouped: bool, windowed: bool) -> Result<()> {
+        let what = if !select.distinct_clause.is_empty() {
+            "DISTINCT clause"
+        } else if !select.group_clause.is_empty() {
+            "GROUP BY clause"
+        } else if select.having_clause.is_some() {
+            "HAVING clause"
+        } else if grouped {
+            "aggregate functions"
+        } else if windowed {
+            "window functions"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("{} is not allowed with {what}", locking_words(select)),
+        ))
     }
 
     pub(super) fn where_clause(
@@ -247,13 +260,11 @@ impl Binder<'_> {
             let NodeEnum::SortBy(sort) = inner(node)? else {
                 continue;
             };
-            if sort.sortby_dir == SortByDir::SortbyUsing as i32 {
-                return Err(self.unsupported("ORDER BY … USING", sort.location));
-            }
+            self.refuse_using(sort)?;
             let node = boxed(&sort.node)?;
             let value = match self.output_column(node, exprs, columns, "ORDER BY", true)? {
                 Some(place) => exprs[place].clone(),
-                None => self.expr(node, scope, Place::grouped("ORDER BY"))?,
+                None => self.expr(node, scope, Place::output("ORDER BY"))?,
             };
             let value = self.settle(value)?;
             let (descending, nulls_first) = sort_order(sort);
@@ -262,8 +273,15 @@ impl Binder<'_> {
         Ok(order)
     }
 
+    pub(super) fn refuse_using(&self, sort: &SortBy) -> Result<()> {
+        match sort.sortby_dir == SortByDir::SortbyUsing as i32 {
+            true => Err(self.unsupported("ORDER BY … USING", sort.location)),
+            false => Ok(()),
+        }
+    }
+
     /// The output column that a name or a number in ORDER BY, GROUP BY or DISTINCT ON means.
-    fn output_column(
+    pub(super) fn output_column(
         &self,
         node: &NodeEnum,
         exprs: &[Expr],
@@ -364,6 +382,13 @@ impl Binder<'_> {
                     expr.location.0,
                 ));
             }
+            if let Some(window) = window_in(&expr) {
+                return Err(self.error(
+                    SqlState::WINDOWING_ERROR,
+                    "window functions are not allowed in GROUP BY",
+                    window.location.0,
+                ));
+            }
             if expr.any(&|part| matches!(part.kind, ExprKind::SetCall(..))) {
                 let what = "grouping by an output column that is a set";
                 return Err(self.unsupported(what, expr.location.0));
@@ -376,20 +401,17 @@ impl Binder<'_> {
         Ok(Some(grouping))
     }
 
+    /// The grouping, and what it groups by as columns of its rows.
     fn group(
         &mut self,
         input: Plan,
         mut grouping: Grouping,
-        exprs: &mut [Expr],
-        order: &mut [Order],
+        outputs: &mut Outputs,
         having: Option<Expr>,
         scope: &Scope<'_>,
-    ) -> Result<Plan> {
+    ) -> Result<(Plan, Vec<Expr>)> {
         let plain = grouping.groups.is_empty();
-        let all = exprs
-            .iter_mut()
-            .chain(order.iter_mut().map(|key| &mut key.0));
-        for expr in all {
+        for expr in outputs.all_mut() {
             let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
             *expr = self.regroup(taken, &mut grouping, scope)?;
         }
@@ -398,16 +420,20 @@ impl Binder<'_> {
             None => None,
         };
         let groups = grouping.groups.len();
-        let all = exprs
-            .iter_mut()
-            .chain(order.iter_mut().map(|key| &mut key.0));
+        let all = outputs.all_mut();
         all.chain(&mut having)
             .for_each(|expr| settle_places(expr, groups));
+        let as_column = |(place, group): (usize, &Expr)| Expr {
+            kind: ExprKind::Column(place),
+            ..group.clone()
+        };
+        let columns = grouping.groups.iter().enumerate().map(as_column).collect();
         let plan = grouping.plan(input, plain);
-        Ok(match having {
+        let plan = match having {
             None => plan,
             Some(having) => Plan::Filter(Rc::new(plan), compile(&having)),
-        })
+        };
+        Ok((plan, columns))
     }
 
     /// Projects, removes duplicates, sorts, limits.
@@ -415,18 +441,17 @@ impl Binder<'_> {
         &mut self,
         select: &SelectStmt,
         mut input: Plan,
-        mut exprs: Vec<Expr>,
-        mut order: Vec<Order>,
+        outputs: Outputs,
         columns: &[OutputColumn],
         scope: &Scope<'_>,
     ) -> Result<Plan> {
+        let Outputs {
+            mut exprs,
+            mut order,
+            distinct_on: on,
+        } = outputs;
         let width = columns.len();
         let distinct = !select.distinct_clause.is_empty();
-        let on: Vec<_> = select
-            .distinct_clause
-            .iter()
-            .filter(|node| node.node.is_some())
-            .collect();
         if !distinct && in_order(&mut input, &order, select) {
             order.clear();
         }
@@ -460,19 +485,12 @@ impl Binder<'_> {
         let mut distinct_on = Vec::new();
         let mut on_locations = Vec::new();
         let mut sorted: Vec<_> = sort_places.clone();
-        for node in &on {
-            let node = inner(node)?;
-            let output = self.output_column(node, &exprs, columns, "DISTINCT ON", true)?;
-            let bound = self.expr(node, scope, Place::plain("DISTINCT ON"));
-            let own = bound.as_ref().map_or(-1, |bound| bound.location.0);
-            let expr = match output {
-                Some(place) => exprs[place].clone(),
-                None => bound?,
-            };
+        let plain = on.is_empty();
+        for (expr, location) in on {
             let place = exprs.iter().position(|known| *known == expr);
             let place = place.unwrap_or(exprs.len());
             distinct_on.push((place, expr.ty));
-            on_locations.push(own);
+            on_locations.push(location);
             if place == exprs.len() {
                 exprs.push(expr);
             }
@@ -491,7 +509,7 @@ impl Binder<'_> {
         let full = exprs.len();
         let types: Vec<_> = exprs.iter().map(|expr| expr.ty).collect();
         let mut plan = projection(input, &exprs);
-        if distinct && on.is_empty() {
+        if distinct && plain {
             let columns = types[..width].iter().copied().enumerate().collect();
             plan = Plan::Distinct(Rc::new(plan), columns);
         }

@@ -210,10 +210,6 @@ fn clause_in_the_way(select: &SelectStmt) -> Option<Detail> {
             limited,
             "Views containing LIMIT or OFFSET are not automatically updatable.",
         ),
-        (
-            !select.window_clause.is_empty(),
-            "Views that return window functions are not automatically updatable.",
-        ),
     ];
     let found = refused.into_iter().find(|refused| refused.0)?;
     Some(found.1)
@@ -227,6 +223,9 @@ fn column_in_the_way(columns: &[Expr]) -> Option<Detail> {
     let any = |test: &dyn Fn(&Expr) -> bool| columns.iter().any(|column| column.any(test));
     if any(&|part| matches!(part.kind, ExprKind::Aggregate(_))) {
         return Some("Views that return aggregate functions are not automatically updatable.");
+    }
+    if any(&|part| matches!(part.kind, ExprKind::Window(_))) {
+        return Some("Views that return window functions are not automatically updatable.");
     }
     if any(&|part| matches!(part.kind, ExprKind::SetCall(..))) {
         return Some("Views that return set-returning functions are not automatically updatable.");
@@ -313,11 +312,12 @@ impl Binder<'_> {
         };
         let mut item = writable.item(&alias, 0);
         item.columns = columns;
-        let scope = Scope {
+        let mut scope = Scope {
             tables: vec![item],
             ..Scope::default()
         };
         let condition = self.where_clause(&select.where_clause, &scope)?;
+        self.window_clause(&select.window_clause, &mut scope)?;
         let mut exprs = Vec::new();
         for (expr, _) in self.targets(&select.target_list, &scope)? {
             exprs.push(self.settle(expr)?);

@@ -17,6 +17,7 @@ use super::given::{check_update, given, refused_insert, Given};
 use super::scope::{Scope, ScopeTable};
 use super::select::projection;
 use super::updatable::{Verb, Writable};
+use super::window::window_in;
 use super::{boxed, inner, literals, qualified, Binder, OutputColumn};
 use crate::catalog::access::Privileges;
 use crate::catalog::{view, Identity, RelationKind, Table};
@@ -711,6 +712,13 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for (expr, mut column) in self.targets(&clause.exprs, scope)? {
             let expr = self.settle(expr)?;
+            if let Some(window) = window_in(&expr) {
+                return Err(self.error(
+                    SqlState::WINDOWING_ERROR,
+                    "window functions are not allowed in RETURNING",
+                    window.location.0,
+                ));
+            }
             let refused = expr
                 .any(&|part| matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::SetCall(..)));
             if refused {

@@ -48,13 +48,7 @@ pub fn expression(
     style: Style,
     casts: bool,
 ) -> Result<String> {
-    let mut writer = Writer {
-        out: String::new(),
-        names,
-        context,
-        pretty: style.pretty,
-        indent: style.indent,
-    };
+    let mut writer = Writer::new(names, context, style);
     writer.put(expr, casts)?;
     Ok(writer.out)
 }
@@ -77,7 +71,7 @@ enum Shape {
     Bracket,
 }
 
-struct Writer<'a> {
+pub(super) struct Writer<'a> {
     out: String,
     names: &'a dyn Names,
     context: &'a EvalContext,
@@ -194,8 +188,23 @@ fn is_simple(expr: &Expr, parent: Shape, first: bool) -> bool {
     }
 }
 
-impl Writer<'_> {
-    fn text(&mut self, text: &str) {
+impl<'a> Writer<'a> {
+    pub(super) fn new(names: &'a dyn Names, context: &'a EvalContext, style: Style) -> Writer<'a> {
+        Writer {
+            out: String::new(),
+            names,
+            context,
+            pretty: style.pretty,
+            indent: style.indent,
+        }
+    }
+
+    /// What was written.
+    pub(super) fn done(self) -> String {
+        self.out
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
@@ -237,7 +246,7 @@ impl Writer<'_> {
         }
     }
 
-    fn list(&mut self, exprs: &[Expr], casts: bool) -> Result<()> {
+    pub(super) fn list(&mut self, exprs: &[Expr], casts: bool) -> Result<()> {
         for (place, expr) in exprs.iter().enumerate() {
             if place > 0 {
                 self.text(", ");
@@ -260,7 +269,7 @@ impl Writer<'_> {
         }
     }
 
-    fn put(&mut self, expr: &Expr, casts: bool) -> Result<()> {
+    pub(super) fn put(&mut self, expr: &Expr, casts: bool) -> Result<()> {
         if let Some((keyword, typmod)) = keyword_under(expr) {
             self.text(keyword);
             if typmod >= 0 {
@@ -323,6 +332,7 @@ impl Writer<'_> {
             }
             ExprKind::Record(args) => self.bracketed("ROW(", args, ")"),
             ExprKind::Aggregate(call) => self.aggregate(call),
+            ExprKind::Window(call) => self.window_call(call),
             ExprKind::Subscript(array, index) => {
                 let plain = matches!(
                     array.kind,
@@ -473,6 +483,32 @@ impl Writer<'_> {
         self.bracketed("(", args, ")")
     }
 
+    /// A key to sort or group by: in parentheses unless it is a name or a constant.
+    pub(super) fn sort_key(&mut self, expr: &Expr) -> Result<()> {
+        let (is_name, in_brackets) = match &expr.kind {
+            ExprKind::Const(value) if !value.is_null() => {
+                let label = format!("::{}", format_type(expr.ty, expr.typmod));
+                let before = self.out.len();
+                self.constant(value, expr.ty, expr.typmod, Label::Needed)?;
+                if !self.out[before..].ends_with(&label) {
+                    self.text(&label);
+                }
+                return Ok(());
+            }
+            ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Const(_) => (true, false),
+            ExprKind::Call(function, args, _) => {
+                (false, operator_of(function.0, args.len()).is_none())
+            }
+            ExprKind::Aggregate(_) | ExprKind::Window(_) => (false, true),
+            _ => (false, false),
+        };
+        let brackets = !is_name && (in_brackets || self.pretty);
+        self.text(if brackets { "(" } else { "" });
+        self.put(expr, true)?;
+        self.text(if brackets { ")" } else { "" });
+        Ok(())
+    }
+
     fn aggregate(&mut self, call: &AggregateCall) -> Result<()> {
         self.text(&quote_identifier(call.aggregate.0.name));
         self.text("(");
@@ -483,17 +519,9 @@ impl Writer<'_> {
             true => self.text("*"),
             false => self.list(&call.args, true)?,
         }
-        for (place, (key, descending, nulls_first)) in call.order.iter().enumerate() {
-            self.text(if place == 0 { " ORDER BY " } else { ", " });
-            self.put(key, false)?;
-            if *descending {
-                self.text(" DESC");
-            }
-            match (descending, nulls_first) {
-                (true, false) => self.text(" NULLS LAST"),
-                (false, true) => self.text(" NULLS FIRST"),
-                _ => {}
-            }
+        if !call.order.is_empty() {
+            self.text(" ORDER BY ");
+            self.sorted(&call.order)?;
         }
         self.text(")");
         if let Some(filter) = &call.filter {

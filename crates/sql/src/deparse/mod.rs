@@ -17,9 +17,11 @@
 
 mod expression;
 mod stored;
+mod window;
 
 pub use expression::{expression, Names, Style};
 pub use stored::{check, column_default, node_text};
+pub use window::{sort_key, window};
 
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,9 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
         "pg_table_is_visible" => Ok(relation_is_visible(cx, oid)),
         "pg_type_is_visible" => known(TypeId(oid).info().is_some()),
         "pg_function_is_visible" => known(
-            functions::function_by_oid(oid).is_some() || functions::aggregate_by_oid(oid).is_some(),
+            functions::function_by_oid(oid).is_some()
+                || functions::aggregate_by_oid(oid).is_some()
+                || functions::window_by_oid(oid).is_some(),
         ),
         "pg_operator_is_visible" => known(functions::operator_by_oid(oid).is_some()),
         name if name.ends_with("_is_visible") => known(oid < FIRST_USER_OID),

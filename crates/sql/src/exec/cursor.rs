@@ -13,6 +13,7 @@ use super::join::JoinCursor;
 use super::program::Program;
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
+use super::window::WindowCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
 use super::{collect, rows, Exec};
 use crate::catalog::{system, Table};
@@ -113,6 +114,7 @@ pub fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
         }),
         Plan::Join(join) => Box::new(JoinCursor::new(join)),
         Plan::Aggregate { .. } => Box::new(GroupCursor::new(plan)),
+        Plan::Window(window) => Box::new(WindowCursor::new(window)),
         Plan::Sort(input, keys) => Box::new(SortCursor::new(input, keys)),
         Plan::Distinct(input, columns) => Box::new(DistinctCursor {
             input: open(input),

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`program`] | expressions |
 //! | [`cursor`] | scans, filters, projections, limits, sets |
-//! | [`join`], [`group`], [`sort`] | what must see many rows at once |
+//! | [`join`], [`group`], [`sort`], [`window`] | what must see many rows at once |
 //! | [`write`] | INSERT, UPDATE, DELETE, row locks |
 //! | [`foreign`] | what foreign keys make of it |
 //! | [`rows`] | rows and keys as bytes |
@@ -40,6 +40,7 @@ pub mod shared;
 pub(crate) mod sizes;
 pub mod sort;
 pub mod subquery;
+pub mod window;
 pub mod write;
 
 use std::rc::Rc;

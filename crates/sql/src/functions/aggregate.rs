@@ -11,7 +11,7 @@
 //! | string_agg, array_agg | what was collected |
 //!
 //! # What it leaves out
-//! Ordered-set, regression and range aggregates; moving windows.
+//! Ordered-set, regression and range aggregates.
 
 use std::sync::{Arc, OnceLock};
 
@@ -306,6 +306,31 @@ impl Accumulator {
                 bytes.get_or_insert_default().extend_from_slice(more);
             }
             State::Elements(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether [`Accumulator::give_back`] undoes a step: it leaves just what would be there without.
+    pub fn can_return(&self) -> bool {
+        matches!(self.state, State::Count(_) | State::Integers { .. })
+    }
+
+    /// Gives back one row that was taken in.
+    ///
+    /// # Errors
+    /// XX000 where rows cannot be given back.
+    pub fn give_back(&mut self, value: &Datum) -> Result<()> {
+        let counts_all = self.aggregate.kind == Kind::CountRows;
+        if value.is_null() && !counts_all {
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Count(count) => *count -= 1,
+            State::Integers { count, sum } => {
+                *count -= 1;
+                *sum -= i128::from(integer(value)?);
+            }
+            _ => return Err(wrong(value)),
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ mod comparison;
 mod decimal;
 mod floating;
 pub mod hashing;
+pub mod in_range;
 mod integer;
 pub mod keywords;
 mod moments;
@@ -51,6 +52,7 @@ mod table_sets;
 mod table_string;
 mod table_system;
 mod to_char;
+pub mod window;
 
 use base::error::{Error, Result};
 
@@ -64,8 +66,10 @@ pub use registry::{
 };
 pub use resolve::{
     find_coercion, resolve_aggregate, resolve_function, resolve_operator, resolve_type_function,
-    select_common_type, AggregateMatch, CastContext, Coercion, FunctionMatch, OperatorMatch,
+    resolve_window, select_common_type, AggregateMatch, CastContext, Coercion, FunctionMatch,
+    OperatorMatch, WindowMatch,
 };
+pub use window::{all_windows, window_by_oid, windows_named, WindowFunction};
 
 /// What a function is told about the call besides its arguments.
 #[derive(Clone, Copy, Debug)]

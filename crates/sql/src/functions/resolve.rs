@@ -10,6 +10,7 @@ use base::error::{Error, Result, SqlState};
 
 use super::aggregate::{aggregates_named, Aggregate};
 use super::registry::{cast_between, coercion_between, functions_named, operators_named};
+use super::window::{windows_named, WindowFunction};
 use super::{Function, Operator};
 use crate::types::{Category, TypeId};
 
@@ -65,6 +66,17 @@ pub struct FunctionMatch {
 pub struct AggregateMatch {
     /// The aggregate.
     pub aggregate: &'static Aggregate,
+    /// The types to which the arguments must be coerced.
+    pub argument_types: Vec<TypeId>,
+    /// The type of the result.
+    pub result: TypeId,
+}
+
+/// A window function and what its arguments must become.
+#[derive(Clone, Debug)]
+pub struct WindowMatch {
+    /// The function.
+    pub function: &'static WindowFunction,
     /// The types to which the arguments must be coerced.
     pub argument_types: Vec<TypeId>,
     /// The type of the result.
@@ -598,6 +610,33 @@ pub fn resolve_aggregate(name: &str, arguments: &[TypeId]) -> Result<Option<Aggr
         choose(name, arguments, candidates)?.ok_or_else(|| missing_function(name, arguments))?;
     Ok(Some(AggregateMatch {
         aggregate,
+        argument_types,
+        result,
+    }))
+}
+
+/// The window function that `name(arguments)` means; `None` when none has that name.
+///
+/// # Errors
+/// As [`resolve_function`].
+pub fn resolve_window(name: &str, arguments: &[TypeId]) -> Result<Option<WindowMatch>> {
+    let candidates: Vec<_> = windows_named(name)
+        .filter(|function| function.arguments.len() == arguments.len())
+        .map(|function| {
+            let candidate = Candidate {
+                item: function,
+                parameters: function.arguments.to_vec(),
+            };
+            (candidate, function.result)
+        })
+        .collect();
+    if candidates.is_empty() && windows_named(name).next().is_none() {
+        return Ok(None);
+    }
+    let (function, argument_types, result) =
+        choose(name, arguments, candidates)?.ok_or_else(|| missing_function(name, arguments))?;
+    Ok(Some(WindowMatch {
+        function,
         argument_types,
         result,
     }))

@@ -307,6 +307,8 @@ fn error_of(error: ffi::SyntaxError) -> Error {
         Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
     } else if message.starts_with("out of mem") {
         Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+    } else if message.starts_with("frame start") || message.starts_with("frame end") {
+        Error::new(SqlState::WINDOWING_ERROR, message)
     } else {
         Error::new(SqlState::SYNTAX_ERROR, message)
     };

@@ -78,6 +78,7 @@ fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
             let name = if *plain { "Aggregate" } else { "HashAggregate" };
             (name.to_owned(), vec![&**input])
         }
+        Plan::Window(window) => ("WindowAgg".to_owned(), vec![&*window.input]),
         Plan::Sort(input, _) => ("Sort".to_owned(), vec![&**input]),
         Plan::Distinct(input, _) => ("Unique".to_owned(), vec![&**input]),
         Plan::Limit(input, _, _) => ("Limit".to_owned(), vec![&**input]),

@@ -190,13 +190,10 @@ impl NameLookup for Names {
 
 /// A function with its argument types.
 fn procedure_text(oid: u32) -> Option<String> {
-    let (name, types) = match crate::functions::function_by_oid(oid) {
-        Some(function) => (function.name, function.arguments),
-        None => {
-            let aggregate = crate::functions::aggregate_by_oid(oid)?;
-            (aggregate.name, aggregate.arguments)
-        }
-    };
+    let function = crate::functions::function_by_oid(oid).map(|f| (f.name, f.arguments));
+    let aggregate = || crate::functions::aggregate_by_oid(oid).map(|a| (a.name, a.arguments));
+    let window = || crate::functions::window_by_oid(oid).map(|w| (w.name, w.arguments));
+    let (name, types) = function.or_else(aggregate).or_else(window)?;
     let types: Vec<_> = types.iter().map(TypeId::to_string).collect();
     Some(format!("{}({})", quote(name), types.join(",")))
 }
@@ -213,9 +210,12 @@ fn procedure_named(text: &str) -> Option<u32> {
     let function = named.clone().find(|known| known.arguments == types);
     let aggregates = crate::functions::aggregates_named(&name).iter();
     let mut aggregates = aggregates.filter(|known| known.arguments == types);
+    let windows = crate::functions::windows_named(&name);
+    let mut windows = windows.filter(|known| known.arguments == types);
     function
         .map(|function| function.oid)
         .or(aggregates.next().map(|aggregate| aggregate.oid))
+        .or_else(|| windows.next().map(|window| window.oid))
 }
 
 /// The type that a text names as SQL does.

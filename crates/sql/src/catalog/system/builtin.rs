@@ -6,7 +6,9 @@ use super::relations::{self, array, char, flag, int, oid, small, text, vector, R
 use super::OfBinary;
 use crate::catalog::cluster::Address;
 use crate::catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SUPERUSER};
-use crate::functions::{self, Aggregate, CastContext, CastMethod, Function, Volatility};
+use crate::functions::{
+    self, Aggregate, CastContext, CastMethod, Function, Volatility, WindowFunction,
+};
 use crate::types::type_id::{TypeInfo, TYPES};
 use crate::types::{Category, Datum, TypeId};
 
@@ -201,6 +203,7 @@ fn procedures(rows: &mut Rows) {
     for aggregate in functions::all_aggregates() {
         aggregate_row(aggregate, rows);
     }
+    functions::all_windows().for_each(|window| window_row(window, rows));
 }
 
 fn procedure_row(function: &Function, rows: &mut Rows) {
@@ -272,6 +275,27 @@ fn aggregate_row(aggregate: &Aggregate, rows: &mut Rows) {
         ("prorettype", oid(aggregate.result.0)),
         ("proargtypes", vector(TypeId::OID, arguments)),
         ("prosrc", text("aggregate_dummy")),
+    ]);
+}
+
+fn window_row(window: &WindowFunction, rows: &mut Rows) {
+    let arguments = window.arguments.iter().map(|ty| oid(ty.0)).collect();
+    let fact = facts::of_function(window.oid);
+    rows.push([
+        ("oid", oid(window.oid)),
+        ("proname", text(window.name)),
+        ("pronamespace", oid(PG_CATALOG)),
+        ("proowner", oid(SUPERUSER)),
+        ("prolang", oid(INTERNAL)),
+        ("procost", Datum::Float4(1.0)),
+        ("prokind", char(b'w')),
+        ("proisstrict", flag(window.is_strict())),
+        ("provolatile", char(b'i')),
+        ("proparallel", char(b's')),
+        ("pronargs", small(window.arguments.len())),
+        ("prorettype", oid(window.result.0)),
+        ("proargtypes", vector(TypeId::OID, arguments)),
+        ("prosrc", text(fact.map_or(window.name, |fact| fact.source))),
     ]);
 }
 

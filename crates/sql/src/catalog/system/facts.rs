@@ -110,6 +110,7 @@ mod tests {
         let aggregates = functions::all_aggregates().map(|known| (known.oid, known.name));
         let unlisted: Vec<_> = functions
             .chain(aggregates)
+            .chain(functions::all_windows().map(|known| (known.oid, known.name)))
             .filter(|(oid, _)| of_function(*oid).is_none())
             // PostgreSQL has none of these.
             .filter(|(_, name)| !name.starts_with("quorate."))
