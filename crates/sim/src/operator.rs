@@ -100,7 +100,9 @@ pub(crate) enum News {
 #[derive(Default)]
 pub(crate) struct Operator {
     /// A node that is being added, and since when.
-    adding: Option<(Duration, Answer)>,
+    adding: Option<Asked>,
+    /// Wishes that are not granted yet, or that may come true although they were refused.
+    wishes: Vec<Asked>,
     loss: Option<Loss>,
     /// Nodes that were dismissed and are back, and until when they must have stopped.
     back: Vec<(usize, Duration)>,
@@ -117,12 +119,17 @@ impl Operator {
 
     /// Whether nothing is on its way.
     pub fn is_idle(&self) -> bool {
+        self.may_lose() && self.wishes.is_empty()
+    }
+
+    /// Whether a majority may be lost now.
+    fn may_lose(&self) -> bool {
         self.loss.is_none() && self.back.is_empty() && self.adding.is_none()
     }
 
     /// Begins to lose all nodes but one. False if none fits.
     pub fn begin_loss(&mut self, cluster: &mut Cluster) -> bool {
-        let Some((leader, _)) = cluster.leader().filter(|_| self.is_idle()) else {
+        let Some((leader, _)) = cluster.leader().filter(|_| self.may_lose()) else {
             return false;
         };
         let present = cluster.present();
@@ -204,8 +211,10 @@ impl Operator {
             Step::Demote(node) => Administration::DemoteNode(cluster.name(*node)),
         };
         let answer = cluster.wish(at, wish);
-        if *step == Step::Add {
-            self.adding = Some((cluster.world.elapsed(), answer));
+        let asked = (cluster.world.elapsed(), answer);
+        match step {
+            Step::Add => self.adding = Some(asked),
+            _ => self.wishes.push(asked),
         }
         true
     }
@@ -220,12 +229,9 @@ impl Operator {
             self.start_added(cluster, &directory);
             dismiss_removed(cluster, &directory);
         }
-        if let Some((since, answer)) = &self.adding {
-            let is_refused = matches!(&*answer.lock(), Some(Err(_)));
-            if is_refused && now > *since + STOP_MAX || now > *since + FORGET_AFTER {
-                self.adding = None;
-            }
-        }
+        self.adding.take_if(|adding| is_over(adding, now));
+        self.wishes
+            .retain(|wish| !is_granted(wish) && !is_over(wish, now));
         for (node, until) in std::mem::take(&mut self.back) {
             if cluster.is_alive(node) && now > until {
                 let name = cluster.name(node);
@@ -428,6 +434,16 @@ fn tend_return(
     cluster.restart(node);
     let now = Some((node, now + STOP_MAX));
     Ok(Some(Loss::Return { left, now }))
+}
+
+fn is_granted((_, answer): &Asked) -> bool {
+    matches!(&*answer.lock(), Some(Ok(_)))
+}
+
+/// Whether a wish that has not come true is forgotten.
+fn is_over((since, answer): &Asked, now: Duration) -> bool {
+    let is_refused = matches!(&*answer.lock(), Some(Err(_)));
+    is_refused && now > *since + STOP_MAX || now > *since + FORGET_AFTER
 }
 
 /// Nodes that are in no directory any more are dismissed.
