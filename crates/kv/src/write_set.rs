@@ -31,25 +31,33 @@
 //!   or dropped, and every row written above the savepoint is in the log.
 //! - Above it, a stack has at most two versions: the newest, and the newest of earlier commands.
 //!
-//! - A row is in memory, or else in the newest of the [`runs`] that has it; wherever it is found,
-//!   there is all that is known of it.
-//! - Trees below [`TreeId::FIRST_USER`] are in memory.
+//! - A row is in the map, or else in the tail, or else in the newest of the [`runs`] that has it;
+//!   wherever it is found first, there is all that is known of it.
+//! - Trees below [`TreeId::FIRST_USER`] are in the map.
+//!
+//! # Bulk work
+//! A row that was absent and whose key lies behind all that were written in its tree goes to the
+//! tree's [`tail`], where rows are packed, and not into the map; when it is written again, it comes
+//! to the map first.
 //!
 //! # Beyond memory
 //! When what is in memory takes more than the limit that it was made with, rows and entries of
-//! indexes go to scratch space, as a sorted run ([`runs`]). What is written again comes back first.
-//! The changes of a transaction that has runs are handed to its commit one by one ([`Changes`]).
+//! indexes go to scratch space, as sorted [`runs`]. What is written again comes back first.
+//! The changes of a transaction that has written much are handed to its commit one by one
+//! ([`Changes`]).
 //!
 //! # What it leaves out
 //! Without scratch space a write set beyond [`WRITE_SET_BYTES_MAX`] is 53200.
 
+mod entry;
+mod rows;
 mod runs;
+mod tail;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::{btree_map, BTreeMap};
-use std::ops::Bound;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::engine::{Direction, RowBatch};
@@ -57,12 +65,17 @@ use base::row::RowDelta;
 use base::{CommandId, Error, Key, KeyRange, Result, SqlState, TreeId};
 use storage::Scratch;
 
-use runs::{Entry, Merge, Runs};
+use entry::{Entry, Plain};
+use rows::{InMemory, Known, Rows, Tree};
+use runs::Merge;
 
 use crate::record::{Change, RowChange};
 
 /// Bytes of keys and rows that one transaction may have written at a time; more is 53200.
 pub const WRITE_SET_BYTES_MAX: usize = 1 << 30;
+
+/// Changes of a transaction that has more bytes of rows in tails are handed over one by one.
+const ALL_CHANGES_BYTES: usize = 256 << 10;
 
 /// One state of a row: its bytes, or `None` where it is deleted.
 type State = Option<Vec<u8>>;
@@ -190,23 +203,6 @@ impl Own<'_> {
     }
 }
 
-/// What was written in one tree.
-#[derive(Debug, Default)]
-struct Tree {
-    /// These are entries of a secondary index: they follow from rows, and are not in the record.
-    is_index: bool,
-    stacks: BTreeMap<Key, Stack>,
-}
-
-impl Tree {
-    /// Whether a key lies behind all that are here, as it does where keys only grow. Much faster to
-    /// know than where in the middle a key would be.
-    fn is_behind(&self, key: &[u8]) -> bool {
-        let last = self.stacks.last_key_value();
-        last.is_none_or(|(last, _)| last.as_slice() < key)
-    }
-}
-
 /// What one transaction has written.
 #[derive(Debug, Default)]
 pub struct WriteSet {
@@ -217,14 +213,17 @@ pub struct WriteSet {
     pins: Vec<u64>,
     /// The rows written since the oldest savepoint, in order, at least once for each savepoint.
     log: Vec<(TreeId, Key)>,
-    /// Rows that came back from scratch space since the oldest savepoint: the log may not have them.
+    /// Rows that came to the map from elsewhere since the oldest savepoint: the log may not have
+    /// them.
     fetched: Vec<(TreeId, Key)>,
+    /// Bytes of keys and rows in maps, and of keys in the log.
     bytes: usize,
-    /// Rows in `trees`.
+    /// Rows in maps.
     rows: usize,
+    /// Memory of tails.
+    packed: usize,
     /// Where rows go beyond so many bytes.
     scratch: Option<(Arc<Scratch>, usize)>,
-    runs: Option<Runs>,
     /// Why rows are lost: scratch space could not be written. Nothing is read or committed then,
     /// after a rollback to a savepoint neither.
     broken: Option<Error>,
@@ -238,7 +237,7 @@ pub type Changed = (Key, Option<Vec<u8>>, Option<Vec<u8>>);
 pub enum Changes {
     /// All of it.
     All(Vec<RowChange>),
-    /// More than there is memory for, one by one, in the order of trees and keys.
+    /// Much, perhaps more than there is memory for, one by one, in the order of trees and keys.
     Stream(Box<dyn Iterator<Item = Result<RowChange>>>),
 }
 
@@ -275,35 +274,24 @@ impl WriteSet {
 
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
-        self.trees.is_empty() && self.runs.is_none()
+        self.trees.is_empty() && self.broken.is_none()
     }
 
     /// Whether anything is written in a tree.
     pub fn touches(&self, tree: TreeId) -> bool {
-        self.trees.contains_key(&tree) || self.has_runs(tree)
+        self.trees.contains_key(&tree) || self.broken.is_some()
     }
 
     /// Whether some of what is written in a tree is in scratch space.
     pub fn has_runs(&self, tree: TreeId) -> bool {
-        self.runs.as_ref().is_some_and(|runs| runs.has_tree(tree))
+        let written = self.trees.get(&tree);
+        written.is_some_and(|written| !written.runs.is_empty())
     }
 
-    fn stack(&self, tree: TreeId, key: &[u8]) -> Option<&Stack> {
-        let written = self.trees.get(&tree)?;
-        match written.is_behind(key) {
-            true => None,
-            false => written.stacks.get(key),
-        }
-    }
-
-    fn stack_in_runs(&self, tree: TreeId, key: &[u8]) -> Result<Option<Stack>> {
-        match &self.runs {
-            None => Ok(None),
-            Some(runs) => {
-                self.check()?;
-                runs.get(tree, key)
-            }
-        }
+    /// What is known of a row that is in scratch space.
+    fn stack_in_runs(&self, written: Option<&Tree>, key: &[u8]) -> Result<Option<Stack>> {
+        self.check()?;
+        written.map_or(Ok(None), |written| written.runs.get(key))
     }
 
     /// Fails when rows are lost.
@@ -316,10 +304,11 @@ impl WriteSet {
     /// # Errors
     /// 58030, XX001: scratch space cannot be read. So everywhere below.
     pub fn visible(&self, tree: TreeId, key: &[u8], command: CommandId) -> Result<Option<Own<'_>>> {
-        if let Some(stack) = self.stack(tree, key) {
-            return Ok(stack.before(command).map(Own::from));
+        let written = self.trees.get(&tree);
+        if let Some(known) = written.and_then(|written| written.in_memory(key)) {
+            return Ok(known.before(command));
         }
-        let stack = self.stack_in_runs(tree, key)?;
+        let stack = self.stack_in_runs(written, key)?;
         let version = stack.and_then(|stack| stack.before(command).cloned());
         Ok(version.map(Own::of))
     }
@@ -329,17 +318,20 @@ impl WriteSet {
     /// # Errors
     /// As [`WriteSet::visible`].
     pub fn newest(&self, tree: TreeId, key: &[u8]) -> Result<Option<Own<'_>>> {
-        if let Some(stack) = self.stack(tree, key) {
-            return Ok(Some(Own::from(&stack.newest)));
+        let written = self.trees.get(&tree);
+        if let Some(known) = written.and_then(|written| written.in_memory(key)) {
+            return Ok(Some(known.newest()));
         }
-        let stack = self.stack_in_runs(tree, key)?;
+        let stack = self.stack_in_runs(written, key)?;
         Ok(stack.map(|stack| Own::of(stack.newest)))
     }
 
     /// Whether the row of a tree below [`TreeId::FIRST_USER`] was written, and was absent before the
     /// transaction.
     pub fn is_new(&self, tree: TreeId, key: &[u8]) -> bool {
-        self.stack(tree, key).is_some_and(|s| s.base.is_none())
+        let written = self.trees.get(&tree);
+        let stack = written.and_then(|written| written.stack(key));
+        stack.is_some_and(|stack| stack.base.is_none())
     }
 
     /// Writes a row, or deletes it. `base` is the newest version before the transaction; it
@@ -355,7 +347,7 @@ impl WriteSet {
         row: Option<&[u8]>,
         command: CommandId,
     ) -> Result<()> {
-        self.write(tree, key, base, row, command).map(|_| ())
+        self.write(tree, key, base, row, command)
     }
 
     /// Puts an entry into a secondary index, or takes it out.
@@ -370,7 +362,9 @@ impl WriteSet {
         command: CommandId,
     ) -> Result<()> {
         let row = is_there.then_some(&b""[..]);
-        self.write(tree, key, None, row, command)?.is_index = true;
+        self.write(tree, key, None, row, command)?;
+        let written = self.trees.get_mut(&tree);
+        written.expect("it was just written").is_index = true;
         Ok(())
     }
 
@@ -381,21 +375,46 @@ impl WriteSet {
         base: Option<&[u8]>,
         row: Option<&[u8]>,
         command: CommandId,
-    ) -> Result<&mut Tree> {
-        let bytes = 2 * key.len() + base.map_or(0, <[u8]>::len) + row.map_or(0, <[u8]>::len);
+    ) -> Result<()> {
+        self.make_room(2 * key.len() + base.map_or(0, <[u8]>::len) + row.map_or(0, <[u8]>::len))?;
+        self.serial += 1;
+        let written = self.trees.entry(tree).or_default();
+        match (base, row) {
+            (None, Some(row)) if tree >= TreeId::FIRST_USER && written.is_behind(key) => {
+                self.packed += written.tail.push(Plain {
+                    key,
+                    command,
+                    serial: self.serial,
+                    row,
+                });
+                Ok(())
+            }
+            _ => self.write_to_map(tree, key, base, row, command),
+        }
+    }
+
+    /// Fails, or puts rows elsewhere, when so many bytes more are too many.
+    fn make_room(&mut self, bytes: usize) -> Result<()> {
         match &self.scratch {
-            Some((_, most)) if self.memory() + bytes > *most => self.spill()?,
-            None if self.bytes + bytes > WRITE_SET_BYTES_MAX => {
+            Some((_, most)) if self.memory() + bytes > *most => self.spill(),
+            None if self.bytes + self.packed + bytes > WRITE_SET_BYTES_MAX => {
                 let limit = format!("A transaction may write at most {WRITE_SET_BYTES_MAX} bytes.");
                 let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");
-                return Err(error.with_detail(limit));
+                Err(error.with_detail(limit))
             }
-            _ => {}
+            _ => Ok(()),
         }
-        if self.has_runs(tree) && self.stack(tree, key).is_none() {
-            self.fetch(tree, key)?;
-        }
-        self.serial += 1;
+    }
+
+    fn write_to_map(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        base: Option<&[u8]>,
+        row: Option<&[u8]>,
+        command: CommandId,
+    ) -> Result<()> {
+        self.fetch(tree, key)?;
         let version = Version {
             command,
             serial: self.serial,
@@ -405,7 +424,7 @@ impl WriteSet {
         let floor = self.marks.last().map_or(0, |mark| mark.serial);
         let kept = self.pins.iter().copied().fold(floor, u64::max);
         let written = self.trees.entry(tree).or_default();
-        let known = match written.is_behind(key) {
+        let known = match written.is_behind_map(key) {
             true => None,
             false => written.stacks.get_mut(key),
         };
@@ -431,17 +450,28 @@ impl WriteSet {
             self.bytes += key.len();
             self.log.push((tree, key.to_vec()));
         }
-        Ok(written)
+        Ok(())
     }
 
     /// Memory that is in use, about.
     fn memory(&self) -> usize {
-        self.bytes + self.rows * ROW_OVERHEAD
+        self.bytes + self.rows * ROW_OVERHEAD + self.packed
     }
 
-    /// Brings a row that is to be written again back from scratch space.
+    /// Brings a row that is to be written again to the map, if it is elsewhere.
     fn fetch(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
-        let Some(stack) = self.stack_in_runs(tree, key)? else {
+        let Some(written) = self.trees.get(&tree) else {
+            return Ok(());
+        };
+        if written.tail.is_empty() && written.runs.is_empty() {
+            return Ok(());
+        }
+        let stack = match written.in_memory(key) {
+            Some(Known::Stack(_)) => return Ok(()),
+            Some(Known::Plain(row)) => Some(row.to_stack()),
+            None => self.stack_in_runs(Some(written), key)?,
+        };
+        let Some(stack) = stack else {
             return Ok(());
         };
         if !self.marks.is_empty() {
@@ -449,12 +479,7 @@ impl WriteSet {
         }
         self.bytes += key.len() + stack.bytes();
         self.rows += 1;
-        let is_index = self
-            .runs
-            .as_ref()
-            .and_then(|runs| runs.trees().get(&tree).copied());
         let written = self.trees.entry(tree).or_default();
-        written.is_index = is_index.unwrap_or(false);
         written.stacks.insert(key.to_vec(), stack);
         Ok(())
     }
@@ -465,22 +490,18 @@ impl WriteSet {
         let Some((scratch, _)) = &self.scratch else {
             return Ok(());
         };
-        let spilled = self.trees.split_off(&TreeId::FIRST_USER);
-        if spilled.is_empty() {
-            return Ok(());
-        }
-        let runs = self.runs.get_or_insert_with(|| Runs::new(scratch.clone()));
-        let trees: Vec<_> = spilled
-            .iter()
-            .map(|(id, tree)| (*id, tree.is_index))
-            .collect();
-        let entries = spilled.into_iter().flat_map(|(tree, written)| {
-            let stacks = written.stacks.into_iter();
-            stacks.map(move |(key, stack)| Entry { tree, key, stack })
-        });
-        if let Err(error) = runs.add(trees, entries) {
-            self.broken = Some(error.clone());
-            return Err(error);
+        for written in self.trees.range_mut(TreeId::FIRST_USER..).map(|(_, w)| w) {
+            // What the tail has is the older.
+            let (tail, stacks) = (&mut written.tail, &mut written.stacks);
+            let (tail, stacks) = (std::mem::take(tail), std::mem::take(stacks));
+            let entries = stacks.into_iter();
+            let entries = entries.map(|(key, stack)| Entry { key, stack });
+            let result = written.runs.add_tail(scratch, &tail);
+            drop(tail);
+            if let Err(error) = result.and_then(|()| written.runs.add(scratch, entries)) {
+                self.broken = Some(error.clone());
+                return Err(error);
+            }
         }
         // Runs need no log to be rolled back.
         self.fetched.clear();
@@ -506,6 +527,7 @@ impl WriteSet {
         }
         self.bytes = log + bytes;
         self.rows = rows;
+        self.packed = 0;
         Ok(())
     }
 
@@ -542,17 +564,19 @@ impl WriteSet {
             self.bytes -= self.take_back(tree, &key, mark.serial);
             self.fetched.push((tree, key));
         }
-        if let Some(runs) = &mut self.runs {
-            runs.take_back(mark.serial);
+        for written in self.trees.values_mut() {
+            self.packed -= written.tail.take_back(mark.serial);
+            written.runs.take_back(mark.serial);
         }
+        self.trees.retain(|_, written| !written.is_empty());
     }
 
     /// Takes back a row's versions above a serial number and returns their bytes.
     fn take_back(&mut self, tree: TreeId, key: &[u8], floor: u64) -> usize {
-        let btree_map::Entry::Occupied(mut written) = self.trees.entry(tree) else {
+        let stacks = self.trees.get_mut(&tree).map(|written| &mut written.stacks);
+        let Some(stacks) = stacks else {
             return 0;
         };
-        let stacks = &mut written.get_mut().stacks;
         let Some(stack) = stacks.get_mut(key) else {
             return 0;
         };
@@ -561,9 +585,6 @@ impl WriteSet {
             bytes += key.len() + stack.base.as_ref().map_or(0, Vec::len);
             stacks.remove(key);
             self.rows -= 1;
-        }
-        if stacks.is_empty() {
-            written.remove();
         }
         bytes
     }
@@ -585,16 +606,9 @@ impl WriteSet {
         direction: Direction,
         command: CommandId,
     ) -> OwnRows<'a> {
-        let end = range.end.as_deref();
-        let is_empty = end.is_some_and(|end| end <= range.start.as_slice());
-        let written = self.trees.get(&tree).filter(|_| !is_empty);
-        let bounds = (
-            Bound::Included(range.start.as_slice()),
-            end.map_or(Bound::Unbounded, Bound::Excluded),
-        );
+        let written = self.trees.get(&tree).filter(|_| !has_no_key(range));
         OwnRows {
-            stacks: written.map(|written| written.stacks.range::<[u8], _>(bounds)),
-            direction,
+            rows: written.map(|written| written.range(range, direction)),
             command,
         }
     }
@@ -611,49 +625,49 @@ impl WriteSet {
     ) -> Result<Collected> {
         self.check()?;
         let mut collected = Collected::default();
-        let Some(runs) = &self.runs else {
-            return Err(Error::internal(
-                "a write set without runs is read from runs",
-            ));
-        };
-        let is_empty = range.end.as_ref().is_some_and(|end| *end <= range.start);
-        if is_empty {
+        let written = self.trees.get(&tree).filter(|_| !has_no_key(range));
+        let Some(written) = written else {
             return Ok(collected);
-        }
-        let mut merge = Merge::range(runs, tree, range, direction)?;
+        };
+        let runs = &written.runs;
+        let mut merge = Merge::range(runs, range, direction)?;
         let mut stored = merge.next(runs)?;
-        let mut memory = self.stacks(tree, range, direction).peekable();
+        let mut memory = written.range(range, direction).peekable();
         loop {
             let from_memory = match (&stored, memory.peek()) {
                 (None, None) => return Ok(collected),
                 (None, Some(_)) => true,
                 (Some(_), None) => false,
                 (Some(entry), Some((key, _))) => match direction {
-                    Direction::Forward => **key <= entry.key,
-                    Direction::Backward => **key >= entry.key,
+                    Direction::Forward => *key <= entry.key.as_slice(),
+                    Direction::Backward => *key >= entry.key.as_slice(),
                 },
             };
-            let (key, stack) = match from_memory {
+            let (key, seen) = match from_memory {
                 true => {
-                    let (key, stack) = memory.next().expect("it was just seen");
+                    let (key, known) = memory.next().expect("it was just seen");
                     // Memory knows better.
-                    if stored.as_ref().is_some_and(|entry| entry.key == *key) {
+                    if stored.as_ref().is_some_and(|entry| entry.key == key) {
                         stored = merge.next(runs)?;
                     }
-                    (key.clone(), Cow::Borrowed(stack))
+                    let row = known.row_before(command);
+                    (key.to_vec(), row.map(|row| row.map(<[u8]>::to_vec)))
                 }
                 false => {
-                    let entry = stored.take().expect("it was just seen");
+                    let Entry { key, stack } = stored.take().expect("it was just seen");
                     stored = merge.next(runs)?;
-                    (entry.key, Cow::Owned(entry.stack))
+                    (
+                        key,
+                        stack.before(command).map(|version| version.state.clone()),
+                    )
                 }
             };
-            if let Some(version) = stack.before(command) {
+            if let Some(row) = seen {
                 if collected.rows.len() >= limit {
                     collected.stop = Some(key);
                     return Ok(collected);
                 }
-                collected.rows.push((key, version.state.clone()));
+                collected.rows.push((key, row));
             }
         }
     }
@@ -673,6 +687,7 @@ impl WriteSet {
         own_max: usize,
         out: &mut RowBatch,
     ) -> Result<Option<Key>> {
+        self.check()?;
         if !self.has_runs(tree) {
             let own = self.range(tree, range, direction, command);
             let left = merge(stored, own, direction, limit, out);
@@ -695,47 +710,45 @@ impl WriteSet {
         Ok(left.or_else(|| Some(stop.clone())))
     }
 
-    fn stacks<'a>(
-        &'a self,
-        tree: TreeId,
-        range: &KeyRange,
-        direction: Direction,
-    ) -> impl Iterator<Item = (&'a Key, &'a Stack)> {
-        let end = range.end.as_deref();
-        let bounds = (
-            Bound::Included(range.start.as_slice()),
-            end.map_or(Bound::Unbounded, Bound::Excluded),
-        );
-        let written = self.trees.get(&tree);
-        let mut stacks = written.map(|written| written.stacks.range::<[u8], _>(bounds));
-        std::iter::from_fn(move || match direction {
-            Direction::Forward => stacks.as_mut()?.next(),
-            Direction::Backward => stacks.as_mut()?.next_back(),
-        })
+    /// Calls `f` with every row of a tree that was written.
+    fn for_each_in(&self, tree: TreeId, mut f: impl FnMut(&[u8], Known<'_>)) -> Result<()> {
+        let Some(written) = self.trees.get(&tree) else {
+            return Ok(());
+        };
+        self.check()?;
+        let (all, direction) = (KeyRange::all(), Direction::Forward);
+        let mut merge = Merge::range(&written.runs, &all, direction)?;
+        let mut stored = merge.next(&written.runs)?;
+        for (key, known) in written.range(&all, direction) {
+            while let Some(entry) = stored.take_if(|entry| entry.key.as_slice() <= key) {
+                // Memory knows better.
+                if entry.key != key {
+                    f(&entry.key, Known::Stack(&entry.stack));
+                }
+                stored = merge.next(&written.runs)?;
+            }
+            f(key, known);
+        }
+        while let Some(entry) = stored {
+            f(&entry.key, Known::Stack(&entry.stack));
+            stored = merge.next(&written.runs)?;
+        }
+        Ok(())
     }
 
     /// Every row of a tree that was written.
     ///
     /// # Errors
     /// As [`WriteSet::visible`].
-    pub fn changed_rows(&mut self, tree: TreeId) -> Result<Vec<Changed>> {
-        let changed = |key: Key, stack: Stack| (key, stack.base, stack.newest.state);
-        if !self.has_runs(tree) {
-            let stacks = self.trees.get(&tree).map(|written| &written.stacks);
-            let stacks = stacks.into_iter().flatten();
-            return Ok(stacks
-                .map(|(key, s)| changed(key.clone(), s.clone()))
-                .collect());
-        }
-        self.spill()?;
+    pub fn changed_rows(&self, tree: TreeId) -> Result<Vec<Changed>> {
         let mut all = Vec::new();
-        if let Some(runs) = &self.runs {
-            let everything = KeyRange::all();
-            let mut merge = Merge::range(runs, tree, &everything, Direction::Forward)?;
-            while let Some(entry) = merge.next(runs)? {
-                all.push(changed(entry.key, entry.stack));
-            }
-        }
+        self.for_each_in(tree, |key, known| {
+            let (base, newest) = match known {
+                Known::Stack(stack) => (stack.base.clone(), stack.newest.state.clone()),
+                Known::Plain(row) => (None, Some(row.row.to_vec())),
+            };
+            all.push((key.to_vec(), base, newest));
+        })?;
         Ok(all)
     }
 
@@ -744,18 +757,9 @@ impl WriteSet {
     ///
     /// # Errors
     /// As [`WriteSet::visible`].
-    pub fn for_each_key(&mut self, f: &mut dyn FnMut(TreeId, &[u8])) -> Result<()> {
-        if self.runs.is_some() {
-            self.spill()?;
-        }
-        for (tree, written) in &self.trees {
-            written.stacks.keys().for_each(|key| f(*tree, key));
-        }
-        if let Some(runs) = &self.runs {
-            let mut merge = Merge::all(runs)?;
-            while let Some(entry) = merge.next(runs)? {
-                f(entry.tree, &entry.key);
-            }
+    pub fn for_each_key(&self, f: &mut dyn FnMut(TreeId, &[u8])) -> Result<()> {
+        for tree in self.trees.keys() {
+            self.for_each_in(*tree, |key, _| f(*tree, key))?;
         }
         Ok(())
     }
@@ -765,43 +769,47 @@ impl WriteSet {
     ///
     /// # Errors
     /// XX001 when a row is no row; as [`WriteSet::visible`].
-    pub fn collapse(mut self, is_dropped: impl Fn(TreeId) -> bool + 'static) -> Result<Changes> {
-        if self.runs.is_some() {
-            self.spill()?;
+    pub fn collapse(self, is_dropped: impl Fn(TreeId) -> bool + 'static) -> Result<Changes> {
+        self.check()?;
+        let is_much = self.packed > ALL_CHANGES_BYTES
+            || self.trees.values().any(|written| !written.runs.is_empty());
+        let logged = move |(id, written): &(TreeId, Tree)| !written.is_index && !is_dropped(*id);
+        let trees = self.trees.into_iter().filter(logged);
+        let changes = trees.flat_map(|(tree, written)| changes_of(tree, Rows::new(written)));
+        Ok(match is_much {
+            true => Changes::Stream(Box::new(changes)),
+            false => Changes::All(changes.collect::<Result<_>>()?),
+        })
+    }
+}
+
+/// What becomes of the rows of one tree.
+fn changes_of(tree: TreeId, rows: Result<Rows>) -> impl Iterator<Item = Result<RowChange>> {
+    let (mut rows, mut error) = match rows {
+        Ok(rows) => (Some(rows), None),
+        Err(error) => (None, Some(error)),
+    };
+    std::iter::from_fn(move || {
+        if let Some(error) = error.take() {
+            return Some(Err(error));
         }
-        let mut changes = Vec::new();
-        for (tree, written) in self.trees {
-            if written.is_index || is_dropped(tree) {
-                continue;
-            }
-            for (key, stack) in written.stacks {
-                if let Some(change) = stack.collapse()? {
-                    changes.push(RowChange { tree, key, change });
-                }
-            }
-        }
-        let Some(runs) = self.runs else {
-            return Ok(Changes::All(changes));
-        };
-        let mut merge = Merge::all(&runs)?;
-        let rest = std::iter::from_fn(move || loop {
-            let Entry { tree, key, stack } = match merge.next(&runs) {
+        loop {
+            let Entry { key, stack } = match rows.as_mut()?.next() {
                 Ok(entry) => entry?,
                 Err(error) => return Some(Err(error)),
             };
-            let is_index = runs.trees().get(&tree).copied();
-            if is_index == Some(true) || is_dropped(tree) {
-                continue;
-            }
             match stack.collapse() {
                 Ok(Some(change)) => return Some(Ok(RowChange { tree, key, change })),
                 Ok(None) => {}
                 Err(error) => return Some(Err(error)),
             }
-        });
-        let all = changes.into_iter().map(Ok).chain(rest);
-        Ok(Changes::Stream(Box::new(all)))
-    }
+        }
+    })
+}
+
+/// Whether a range ends where it begins, or before.
+fn has_no_key(range: &KeyRange) -> bool {
+    range.end.as_ref().is_some_and(|end| *end <= range.start)
 }
 
 /// Written rows of a range.
@@ -821,10 +829,8 @@ impl Collected {
 }
 
 /// Written rows of a range, deleted ones included.
-#[derive(Debug)]
 pub struct OwnRows<'a> {
-    stacks: Option<btree_map::Range<'a, Key, Stack>>,
-    direction: Direction,
+    rows: Option<InMemory<'a>>,
     command: CommandId,
 }
 
@@ -832,14 +838,10 @@ impl<'a> Iterator for OwnRows<'a> {
     type Item = (&'a [u8], Option<&'a [u8]>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let stacks = self.stacks.as_mut()?;
         loop {
-            let (key, stack) = match self.direction {
-                Direction::Forward => stacks.next()?,
-                Direction::Backward => stacks.next_back()?,
-            };
-            if let Some(version) = stack.before(self.command) {
-                return Some((key, version.state.as_deref()));
+            let (key, known) = self.rows.as_mut()?.next()?;
+            if let Some(row) = known.row_before(self.command) {
+                return Some((key, row));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a write set has no memory for: sorted runs in scratch space.
+//! What a write set has no memory for: sorted runs in scratch space, those of each tree for itself.
 //!
 //! ```text
 //! memory   b d f      newest
@@ -7,29 +7,32 @@
 //! ```
 //!
 //! A run is written once, in blocks, each a piece of scratch space; in memory are the first key of
-//! each block, and a filter that tells of most keys that they are not in it. Rows that come in
-//! the order of their keys make runs that do not overlap, and cost nothing further; where there are
-//! many runs, those of one size become a larger one.
+//! each block, and a filter that tells of most keys that they are not in it. Where there are many
+//! runs, those of one size become a larger one.
+//!
+//! # Tails
+//! Rows that come in the order of their keys cost less: the blocks of a [`Tail`] are written as they
+//! are, behind those of the tail before. When its rows came they were in no run, and behind all; so
+//! they count as older than any run.
 //!
 //! # Savepoints
 //! A rollback takes nothing out of a run: it notes from which serial number on the run's versions
-//! count no more. A run all of whose versions are such goes at once.
+//! count no more, and nothing is written behind them. A run all of whose versions are such goes at
+//! once.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::codec::{put_bytes, put_varint, Reader};
+use base::codec::Reader;
 use base::engine::Direction;
-use base::{coro, CommandId, Key, KeyRange, Result, TreeId};
+use base::{coro, Key, KeyRange, Result};
 use storage::{Run, Scratch};
 
-use super::{Stack, State, Version};
-
-/// Bytes of a block, about.
-const BLOCK_BYTES: usize = 16 << 10;
+use super::entry::Entry;
+use super::tail::{self, Tail, BLOCK_BYTES};
+use super::Stack;
 
 /// So many runs of one level become one of the next.
 const RUNS_PER_LEVEL: usize = 16;
@@ -37,90 +40,6 @@ const RUNS_PER_LEVEL: usize = 16;
 /// Bits of a filter for each key, and how many of them a key sets.
 const FILTER_BITS: usize = 10;
 const FILTER_HASHES: u64 = 5;
-
-/// A row and all that is known of it.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) tree: TreeId,
-    pub(super) key: Key,
-    pub(super) stack: Stack,
-}
-
-impl Entry {
-    fn place(&self) -> (TreeId, &[u8]) {
-        (self.tree, &self.key)
-    }
-
-    /// The entry, in whose place an empty one is left.
-    fn take(&mut self) -> Entry {
-        let empty = Stack {
-            base: None,
-            newest: Version {
-                command: CommandId(0),
-                serial: 0,
-                state: None,
-            },
-            older: Vec::new(),
-        };
-        Entry {
-            tree: self.tree,
-            key: std::mem::take(&mut self.key),
-            stack: std::mem::replace(&mut self.stack, empty),
-        }
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.tree.0);
-        put_bytes(out, &self.key);
-        put_state(out, &self.stack.base);
-        put_varint(out, self.stack.older.len() as u64);
-        for version in self.stack.versions() {
-            put_varint(out, u64::from(version.command.0));
-            put_varint(out, version.serial);
-            put_state(out, &version.state);
-        }
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Entry> {
-        let tree = TreeId(reader.varint()?);
-        let key = reader.bytes()?.to_vec();
-        let base = read_state(reader)?;
-        let count: usize = reader.varint_as()?;
-        let mut older = Vec::with_capacity(count);
-        for _ in 0..count {
-            older.push(read_version(reader)?);
-        }
-        let newest = read_version(reader)?;
-        let stack = Stack {
-            base,
-            newest,
-            older,
-        };
-        Ok(Entry { tree, key, stack })
-    }
-}
-
-fn put_state(out: &mut Vec<u8>, state: &State) {
-    out.push(u8::from(state.is_some()));
-    if let Some(row) = state {
-        put_bytes(out, row);
-    }
-}
-
-fn read_state(reader: &mut Reader<'_>) -> Result<State> {
-    Ok(match reader.u8()? {
-        0 => None,
-        _ => Some(reader.bytes()?.to_vec()),
-    })
-}
-
-fn read_version(reader: &mut Reader<'_>) -> Result<Version> {
-    Ok(Version {
-        command: CommandId(reader.varint_as()?),
-        serial: reader.varint()?,
-        state: read_state(reader)?,
-    })
-}
 
 /// Tells of most keys that they are not there.
 #[derive(Debug)]
@@ -154,15 +73,16 @@ impl Filter {
     }
 }
 
-fn hash_of(tree: TreeId, key: &[u8]) -> u64 {
+fn hash_of(key: &[u8]) -> u64 {
     let hasher = base::hash::HashMap::<(), ()>::default();
-    let hash = hasher.hasher().hash_one((tree, key));
+    let hash = hasher.hasher().hash_one(key);
     hash ^ (hash >> 29)
 }
 
 #[derive(Debug)]
 struct Block {
-    first: (TreeId, Key),
+    first: Key,
+    filter: Filter,
     run: Run,
 }
 
@@ -172,8 +92,7 @@ type Read = Option<(usize, Rc<Vec<Entry>>)>;
 #[derive(Debug)]
 struct Sorted {
     blocks: Vec<Block>,
-    last: (TreeId, Key),
-    filter: Filter,
+    last: Key,
     level: u32,
     /// The serial numbers of its versions.
     oldest: u64,
@@ -184,6 +103,35 @@ struct Sorted {
 }
 
 impl Sorted {
+    fn new(level: u32) -> Sorted {
+        Sorted {
+            blocks: Vec::new(),
+            last: Key::new(),
+            level,
+            oldest: u64::MAX,
+            newest: 0,
+            cut: u64::MAX,
+            read: RefCell::default(),
+        }
+    }
+
+    /// Writes a block behind the others.
+    fn add_block(
+        &mut self,
+        scratch: &Arc<Scratch>,
+        first: Key,
+        hashes: &[u64],
+        bytes: &[u8],
+    ) -> Result<()> {
+        let (filter, run) = (Filter::of(hashes), scratch.write(bytes)?);
+        self.blocks.push(Block { first, filter, run });
+        if coro::inside() {
+            // Half a run would be rows lost: nothing ends it but an error of the disk.
+            coro::wait_uninterrupted(base::turns::give_way());
+        }
+        Ok(())
+    }
+
     fn block(&self, index: usize) -> Result<Rc<Vec<Entry>>> {
         if let Some((known, entries)) = &*self.read.borrow() {
             if *known == index {
@@ -207,69 +155,62 @@ impl Sorted {
         Ok(Rc::new(entries))
     }
 
-    /// The block in which a place is, or would be.
-    fn block_of(&self, place: (TreeId, &[u8])) -> Option<usize> {
+    /// The block in which a key is, or would be.
+    fn block_of(&self, key: &[u8]) -> Option<usize> {
         let after = self
             .blocks
-            .partition_point(|block| (block.first.0, block.first.1.as_slice()) <= place);
+            .partition_point(|block| block.first.as_slice() <= key);
         after.checked_sub(1)
     }
 
-    fn get(&self, tree: TreeId, key: &[u8], hash: &mut Option<u64>) -> Result<Option<Stack>> {
-        let place = (tree, key);
-        if place > (self.last.0, self.last.1.as_slice()) {
+    fn get(&self, key: &[u8], hash: &mut Option<u64>) -> Result<Option<Stack>> {
+        if key > self.last.as_slice() {
             return Ok(None);
         }
-        let hash = *hash.get_or_insert_with(|| hash_of(tree, key));
-        if !self.filter.may_have(hash) {
-            return Ok(None);
-        }
-        let Some(index) = self.block_of(place) else {
+        let Some(index) = self.block_of(key) else {
             return Ok(None);
         };
+        let hash = *hash.get_or_insert_with(|| hash_of(key));
+        if !self.blocks[index].filter.may_have(hash) {
+            return Ok(None);
+        }
         let entries = self.block(index)?;
-        let found = entries.binary_search_by(|entry| entry.place().cmp(&place));
+        let found = entries.binary_search_by(|entry| entry.key.as_slice().cmp(key));
         Ok(found.ok().map(|at| entries[at].stack.clone()))
     }
 }
 
-/// The runs of one write set, oldest first.
-#[derive(Debug)]
+/// The runs of one tree.
+#[derive(Debug, Default)]
 pub(super) struct Runs {
-    scratch: Arc<Scratch>,
+    /// Those of tails, in the order of their keys, which are the oldest; then the others, oldest
+    /// first.
     runs: Vec<Sorted>,
-    /// The trees that have rows in runs, and whether they are indexes.
-    trees: BTreeMap<TreeId, bool>,
+    /// How many are of tails.
+    tails: usize,
 }
 
 impl Runs {
-    pub(super) fn new(scratch: Arc<Scratch>) -> Runs {
-        Runs {
-            scratch,
-            runs: Vec::new(),
-            trees: BTreeMap::new(),
-        }
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
     }
 
-    /// Whether a tree has rows in runs; perhaps only such as were rolled back.
-    pub(super) fn has_tree(&self, tree: TreeId) -> bool {
-        self.trees.contains_key(&tree)
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.runs.len()
     }
 
-    /// The trees that have rows in runs, and whether they are indexes.
-    pub(super) fn trees(&self) -> &BTreeMap<TreeId, bool> {
-        &self.trees
+    /// Whether a key lies behind all that are here.
+    pub(super) fn is_behind(&self, key: &[u8]) -> bool {
+        self.runs.iter().all(|run| run.last.as_slice() < key)
     }
 
     /// What is known of a row that is not in memory.
-    pub(super) fn get(&self, tree: TreeId, key: &[u8]) -> Result<Option<Stack>> {
-        if !self.has_tree(tree) {
-            return Ok(None);
-        }
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Stack>> {
         // Keys that only grow are behind every run, and need none.
         let mut hash = None;
         for run in self.runs.iter().rev() {
-            if let Some(mut stack) = run.get(tree, key, &mut hash)? {
+            if let Some(mut stack) = run.get(key, &mut hash)? {
                 // Older runs know no more of it.
                 let (_, is_left) = stack.take_back(run.cut);
                 return Ok(is_left.then_some(stack));
@@ -278,33 +219,56 @@ impl Runs {
         Ok(None)
     }
 
+    /// Writes the rows of a tail, which lie behind all that are here.
+    pub(super) fn add_tail(&mut self, scratch: &Arc<Scratch>, tail: &Tail) -> Result<()> {
+        let last_of = |block: &tail::Block| block.row(block.rows() - 1).key.to_vec();
+        let mut hashes = Vec::new();
+        for block in tail.blocks() {
+            let (first, last) = (block.row(0), block.row(block.rows() - 1));
+            assert!(self.is_behind(first.key), "{first:?} among runs");
+            let before = self.tails.checked_sub(1).map(|last| &self.runs[last]);
+            if before.is_none_or(|run| run.cut != u64::MAX) {
+                self.runs.insert(self.tails, Sorted::new(0));
+                self.tails += 1;
+            }
+            let run = &mut self.runs[self.tails - 1];
+            hashes.clear();
+            hashes.extend((0..block.rows()).map(|index| hash_of(block.row(index).key)));
+            run.add_block(scratch, first.key.to_vec(), &hashes, &block.bytes)?;
+            run.oldest = run.oldest.min(first.serial);
+            run.newest = run.newest.max(last.serial);
+            run.last = last_of(block);
+        }
+        Ok(())
+    }
+
     /// Makes a run of rows that come in order.
     pub(super) fn add(
         &mut self,
-        trees: impl IntoIterator<Item = (TreeId, bool)>,
+        scratch: &Arc<Scratch>,
         entries: impl Iterator<Item = Entry>,
     ) -> Result<()> {
-        self.trees.extend(trees);
-        let mut writer = Writer::new(self.scratch.clone(), 0);
+        let mut writer = Writer::new(scratch.clone(), 0);
         for entry in entries {
             writer.push(entry)?;
         }
         self.runs.extend(writer.finish()?);
-        self.merge_levels()
+        self.merge_levels(scratch)
     }
 
     /// Where there are many runs of a level, they become one of the next.
-    fn merge_levels(&mut self) -> Result<()> {
+    fn merge_levels(&mut self, scratch: &Arc<Scratch>) -> Result<()> {
         loop {
-            let level = self.runs.last().map_or(0, |run| run.level);
-            let same = self.runs.iter().rev();
+            let others = &self.runs[self.tails..];
+            let level = others.last().map_or(0, |run| run.level);
+            let same = others.iter().rev();
             let count = same.take_while(|run| run.level == level).count();
             if count < RUNS_PER_LEVEL {
                 return Ok(());
             }
             let first = self.runs.len() - count;
             let mut merge = Merge::of_runs(self, first, None, Direction::Forward)?;
-            let mut writer = Writer::new(self.scratch.clone(), level + 1);
+            let mut writer = Writer::new(scratch.clone(), level + 1);
             while let Some(entry) = merge.next(self)? {
                 writer.push(entry)?;
             }
@@ -316,6 +280,8 @@ impl Runs {
 
     /// Takes back versions above a serial number.
     pub(super) fn take_back(&mut self, floor: u64) {
+        let tails = self.runs[..self.tails].iter();
+        self.tails = tails.filter(|run| run.oldest <= floor).count();
         self.runs.retain(|run| run.oldest <= floor);
         for run in &mut self.runs {
             if run.newest > floor {
@@ -328,73 +294,57 @@ impl Runs {
 /// Writes a run, block by block.
 struct Writer {
     scratch: Arc<Scratch>,
-    level: u32,
-    blocks: Vec<Block>,
-    first: Option<(TreeId, Key)>,
-    last: Option<(TreeId, Key)>,
+    run: Sorted,
+    first: Option<Key>,
     bytes: Vec<u8>,
     hashes: Vec<u64>,
-    oldest: u64,
-    newest: u64,
+    entry: Vec<u8>,
 }
 
 impl Writer {
     fn new(scratch: Arc<Scratch>, level: u32) -> Writer {
         Writer {
             scratch,
-            level,
-            blocks: Vec::new(),
+            run: Sorted::new(level),
             first: None,
-            last: None,
             bytes: Vec::new(),
             hashes: Vec::new(),
-            oldest: u64::MAX,
-            newest: 0,
+            entry: Vec::new(),
         }
     }
 
     fn push(&mut self, entry: Entry) -> Result<()> {
-        self.hashes.push(hash_of(entry.tree, &entry.key));
-        if self.first.is_none() {
-            self.first = Some((entry.tree, entry.key.clone()));
-        }
-        for version in entry.stack.versions() {
-            self.oldest = self.oldest.min(version.serial);
-            self.newest = self.newest.max(version.serial);
-        }
-        entry.encode(&mut self.bytes);
-        self.last = Some((entry.tree, entry.key));
-        if self.bytes.len() >= BLOCK_BYTES {
+        self.entry.clear();
+        entry.encode(&mut self.entry);
+        if self.bytes.len() + self.entry.len() > BLOCK_BYTES {
             self.end_block()?;
         }
+        self.bytes.extend_from_slice(&self.entry);
+        self.hashes.push(hash_of(&entry.key));
+        if self.first.is_none() {
+            self.first = Some(entry.key.clone());
+        }
+        for version in entry.stack.versions() {
+            self.run.oldest = self.run.oldest.min(version.serial);
+            self.run.newest = self.run.newest.max(version.serial);
+        }
+        self.run.last = entry.key;
         Ok(())
     }
 
     fn end_block(&mut self) -> Result<()> {
         if let Some(first) = self.first.take() {
-            let run = self.scratch.write(&self.bytes)?;
-            self.blocks.push(Block { first, run });
+            self.run
+                .add_block(&self.scratch, first, &self.hashes, &self.bytes)?;
             self.bytes.clear();
-            if coro::inside() {
-                // Half a run would be rows lost: nothing ends it but an error of the disk.
-                coro::wait_uninterrupted(base::turns::give_way());
-            }
+            self.hashes.clear();
         }
         Ok(())
     }
 
     fn finish(mut self) -> Result<Option<Sorted>> {
         self.end_block()?;
-        Ok(self.last.map(|last| Sorted {
-            blocks: self.blocks,
-            last,
-            filter: Filter::of(&self.hashes),
-            level: self.level,
-            oldest: self.oldest,
-            newest: self.newest,
-            cut: u64::MAX,
-            read: RefCell::default(),
-        }))
+        Ok((!self.run.blocks.is_empty()).then_some(self.run))
     }
 }
 
@@ -414,8 +364,8 @@ struct Cursor {
 pub(super) struct Merge {
     cursors: Vec<Cursor>,
     direction: Direction,
-    tree: Option<TreeId>,
-    range: KeyRange,
+    /// Without one it goes over everything, and comes to a block once.
+    range: Option<KeyRange>,
 }
 
 impl Merge {
@@ -424,27 +374,21 @@ impl Merge {
         Merge::of_runs(runs, 0, None, Direction::Forward)
     }
 
-    /// Of a range of one tree.
-    pub(super) fn range(
-        runs: &Runs,
-        tree: TreeId,
-        range: &KeyRange,
-        direction: Direction,
-    ) -> Result<Merge> {
-        Merge::of_runs(runs, 0, Some((tree, range)), direction)
+    /// Of a range.
+    pub(super) fn range(runs: &Runs, range: &KeyRange, direction: Direction) -> Result<Merge> {
+        Merge::of_runs(runs, 0, Some(range), direction)
     }
 
     fn of_runs(
         runs: &Runs,
         first: usize,
-        within: Option<(TreeId, &KeyRange)>,
+        range: Option<&KeyRange>,
         direction: Direction,
     ) -> Result<Merge> {
         let mut merge = Merge {
             cursors: Vec::new(),
             direction,
-            tree: within.map(|(tree, _)| tree),
-            range: within.map_or_else(KeyRange::all, |(_, range)| range.clone()),
+            range: range.cloned(),
         };
         for (run, sorted) in runs.runs.iter().enumerate().skip(first) {
             let at = merge.seek(sorted)?;
@@ -456,21 +400,22 @@ impl Merge {
     /// Where the range begins in a run.
     fn seek(&self, run: &Sorted) -> Result<Option<Place>> {
         let forward = self.direction == Direction::Forward;
-        let place = match (self.tree, forward) {
-            (None, _) => return Ok(Some((run.block_once(0)?, 0, 0))),
-            (Some(tree), true) => (tree, self.range.start.as_slice()),
-            (Some(tree), false) => match &self.range.end {
-                Some(end) => (tree, end.as_slice()),
-                None => (TreeId(tree.0 + 1), &[][..]),
+        let Some(range) = &self.range else {
+            return Ok(Some((run.block_once(0)?, 0, 0)));
+        };
+        let last = run.blocks.len() - 1;
+        let (block, index) = match (forward, &range.end) {
+            (true, _) => (run.block_of(&range.start).unwrap_or(0), Some(&range.start)),
+            (false, None) => (last, None),
+            (false, Some(end)) => match run.block_of(end) {
+                None => return Ok(None),
+                Some(block) => (block, Some(end)),
             },
         };
-        let block = match (run.block_of(place), forward) {
-            (Some(block), _) => block,
-            (None, true) => 0,
-            (None, false) => return Ok(None),
-        };
         let entries = run.block(block)?;
-        let index = entries.partition_point(|entry| entry.place() < place);
+        let index = index.map_or(entries.len(), |key| {
+            entries.partition_point(|entry| entry.key < *key)
+        });
         if forward {
             return self.step(run, (entries, block, index));
         }
@@ -496,7 +441,7 @@ impl Merge {
             return Ok(None);
         }
         // Who goes over everything comes here once.
-        let entries = match self.tree {
+        let entries = match self.range {
             None => run.block_once(next)?,
             Some(_) => run.block(next)?,
         };
@@ -522,8 +467,8 @@ impl Merge {
     }
 
     fn is_within(&self, entry: &Entry) -> bool {
-        let Some(tree) = self.tree else { return true };
-        entry.tree == tree && self.range.contains(&entry.key)
+        let range = self.range.as_ref();
+        range.is_none_or(|range| range.contains(&entry.key))
     }
 
     /// The cursor that has the next row.
@@ -536,8 +481,8 @@ impl Merge {
             let entry = &entries[*index];
             let is_better = best.is_none_or(|(_, known)| match self.direction {
                 // Of several the newest run comes last, and wins.
-                Direction::Forward => entry.place() <= known.place(),
-                Direction::Backward => entry.place() >= known.place(),
+                Direction::Forward => entry.key <= known.key,
+                Direction::Backward => entry.key >= known.key,
             });
             if is_better && self.is_within(entry) {
                 best = Some((number, entry));
@@ -570,7 +515,7 @@ impl Merge {
                 let at = &self.cursors[number].at;
                 let same = at
                     .as_ref()
-                    .is_some_and(|(entries, _, index)| entries[*index].place() == entry.place());
+                    .is_some_and(|(entries, _, index)| entries[*index].key == entry.key);
                 if same {
                     self.advance(runs, number)?;
                 }

@@ -52,7 +52,7 @@ fn stored(
 fn statements_and_savepoints_see_what_they_should() {
     for seed in 1..400u64 {
         let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        run(random, WriteSet::default());
+        run(random, WriteSet::default(), seed % 2 == 0);
     }
 }
 
@@ -71,6 +71,7 @@ fn they_see_the_same_where_little_fits_memory() {
         run(
             random,
             WriteSet::with_scratch(Some((scratch.clone(), most))),
+            seed % 2 == 0,
         );
         assert_eq!(scratch.used(), 0, "seed {seed}");
     }
@@ -128,6 +129,44 @@ fn a_large_write_set_takes_little_memory() {
 }
 
 #[test]
+fn keys_that_grow_make_one_run_and_no_map() {
+    const ROWS: u64 = 20_000;
+    let scratch = scratch();
+    let mut set = WriteSet::with_scratch(Some((scratch.clone(), 100_000)));
+    let put = |set: &mut WriteSet, key: u64, value: u64, command| {
+        let key = key.to_be_bytes();
+        set.put(TREE, &key, None, Some(&row(value)), CommandId(command))
+            .unwrap();
+        set.put_entry(INDEX, &key, true, CommandId(command))
+            .unwrap();
+    };
+    set.mark();
+    (0..ROWS / 2).for_each(|key| put(&mut set, key, key, 1));
+    set.mark();
+    (ROWS / 2..ROWS).for_each(|key| put(&mut set, key, key, 2));
+    assert!(set.log.is_empty());
+    for tree in [TREE, INDEX] {
+        assert!(set.trees[&tree].stacks.is_empty());
+        assert_eq!(set.trees[&tree].runs.count(), 1);
+    }
+    // What is cut off is written again, behind a run that was cut.
+    set.rollback_to(2);
+    let last = (ROWS / 2 - 1).to_be_bytes();
+    assert!(set.newest(TREE, &last).unwrap().is_some());
+    let cut = (ROWS / 2).to_be_bytes();
+    assert!(set.newest(TREE, &cut).unwrap().is_none());
+    (ROWS / 2..2 * ROWS).for_each(|key| put(&mut set, key, key + 1, 3));
+    let rows: Vec<_> = set.collapse(|_| false).unwrap().all().unwrap();
+    assert_eq!(rows.len() as u64, 2 * ROWS);
+    for (key, change) in (0..).zip(rows) {
+        let value = if key < ROWS / 2 { key } else { key + 1 };
+        let wanted = (key.to_be_bytes().to_vec(), Change::Insert(row(value)));
+        assert_eq!((change.key, change.change), wanted);
+    }
+    assert_eq!(scratch.used(), 0);
+}
+
+#[test]
 fn what_a_full_disk_has_lost_is_not_committed() {
     use base::env::Env;
     let mut world = crate::testing::World::new(1);
@@ -141,21 +180,25 @@ fn what_a_full_disk_has_lost_is_not_committed() {
     (0..20).for_each(|n| put(&mut set, n).unwrap());
     set.mark();
     world.fill_disk(base::NodeId(1), true);
-    let full = (20..200).find_map(|n| put(&mut set, n).err());
+    let full = (20..20_000).find_map(|n| put(&mut set, n).err());
     assert_eq!(full.expect("it is full").state(), SqlState::DISK_FULL);
     world.fill_disk(base::NodeId(1), false);
     set.rollback_to(1);
     let read = set.newest(TREE, &7u64.to_be_bytes());
     assert_eq!(read.unwrap_err().state(), SqlState::DISK_FULL);
+    assert!(set.touches(TREE) && !set.is_empty());
     let commit = set.collapse(|_| false);
     assert_eq!(commit.unwrap_err().state(), SqlState::DISK_FULL);
 }
 
-fn run(random: &mut Random, mut set: WriteSet) {
-    let keys: Vec<Key> = (0..24u8).map(|n| vec![b'a' + n / 5, n]).collect();
+/// With keys that grow, mostly: some are behind all others, others were written before.
+fn run(random: &mut Random, mut set: WriteSet, grow: bool) {
+    let count = if grow { 80 } else { 24u8 };
+    let keys: Vec<Key> = (0..count).map(|n| vec![b'a' + n / 5, n]).collect();
+    let mut grown = 0;
     let base: Rows = keys
         .iter()
-        .filter(|_| random.below(2) == 0)
+        .filter(|_| random.below(if grow { 8 } else { 2 }) == 0)
         .map(|key| (key.clone(), row(0)))
         .collect();
     // `now` is the state after all writes, `before` what the current command sees.
@@ -186,7 +229,13 @@ fn run(random: &mut Random, mut set: WriteSet) {
                 savepoints.truncate(number - 1);
             }
             _ => {
-                let key = &keys[random.below(keys.len())];
+                let key = match grow {
+                    true if random.below(3) > 0 && grown + 1 < keys.len() => grown + 1,
+                    true => random.below(grown + 1),
+                    false => random.below(keys.len()),
+                };
+                grown = grown.max(key);
+                let key = &keys[key];
                 let new = (random.below(3) > 0).then(|| row(step));
                 let old = base.get(key).map(Vec::as_slice);
                 set.put(TREE, key, old, new.as_deref(), command).unwrap();
@@ -197,6 +246,8 @@ fn run(random: &mut Random, mut set: WriteSet) {
             }
         }
         assert_eq!(set.bytes, counted(&set));
+        let tails = set.trees.values().map(|written| written.tail.memory());
+        assert_eq!(set.packed, tails.sum::<usize>());
         check(&set, &base, &before, command, random, &keys);
         check(&set, &base, &now, CommandId(u32::MAX), random, &keys);
     }
@@ -335,7 +386,7 @@ fn stacks_stay_small() {
             .unwrap();
         set.put(TREE, b"hot", None, Some(&new), CommandId(command))
             .unwrap();
-        assert!(set.stack(TREE, b"hot").unwrap().older.len() <= 1);
+        assert!(set.trees[&TREE].stack(b"hot").unwrap().older.len() <= 1);
     }
     assert!(set.log.is_empty());
 }
