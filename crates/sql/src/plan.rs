@@ -15,6 +15,7 @@ use base::engine::{LockWait, RowLock};
 
 use crate::bind::literals;
 use crate::catalog::{Catalog, Index, Table};
+use crate::exec::entries::EntryRule;
 use crate::exec::foreign::Rules;
 use crate::exec::program::Program;
 use crate::functions::{Aggregate, Coercion, Function};
@@ -234,6 +235,20 @@ pub struct Scan {
     pub with_key: bool,
     /// Whether it goes from large keys to small ones.
     pub backward: bool,
+    /// The computed indexes of the table; once its conditions are known, those that have every row
+    /// which meets them.
+    pub computed: Option<Rc<[ComputedAccess]>>,
+}
+
+/// A computed index as the planner sees it.
+#[derive(Clone, Debug)]
+pub struct ComputedAccess {
+    /// Its place among the table's indexes.
+    pub index: usize,
+    /// Its keys, over the columns of the table.
+    pub keys: Vec<Expr>,
+    /// What a row must meet to have an entry.
+    pub condition: Vec<Expr>,
 }
 
 impl Scan {
@@ -457,6 +472,8 @@ pub struct Target {
     pub view_checks: Vec<(String, Program)>,
     /// Its CHECK constraints: name and condition over the new row.
     pub checks: Vec<(String, Program)>,
+    /// How entries of its computed indexes are made.
+    pub entries: Vec<EntryRule>,
     /// The foreign keys that may be touched, if any.
     pub rules: Option<Rc<Rules>>,
     /// What is returned of each row.
@@ -477,8 +494,8 @@ pub struct Insert {
 /// ON CONFLICT.
 #[derive(Debug)]
 pub struct Conflict {
-    /// The index that may conflict, by its place; none: any.
-    pub index: Option<usize>,
+    /// The indexes that may conflict, by their places; none: any.
+    pub indexes: Option<Vec<usize>>,
     /// DO UPDATE: column and value, over the old row followed by the excluded one; none: DO
     /// NOTHING.
     pub set: Option<Vec<(usize, Program)>>,

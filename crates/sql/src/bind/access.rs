@@ -1,22 +1,101 @@
 //! Which keys of a table its conditions leave.
+//!
+//! An index is asked for by its keys: columns, or expressions that the statement has as well. A
+//! computed one with a condition is asked only if the statement's conditions imply it
+//! ([`super::implies`]).
 
 use base::Result;
 
 use super::from::all_of;
+use super::implies::{fix_constants, implied};
 use super::Binder;
-use crate::catalog::{Index, Table};
+use crate::catalog::Index;
 use crate::exec::program::compile;
 use crate::functions::resolve_operator;
-use crate::plan::{Expr, ExprKind, Scan};
+use crate::plan::{Access, ComputedAccess, Expr, ExprKind, Scan};
 use crate::types::TypeId;
 
-/// A condition of the form `column operator value`.
+/// What stands on one side of a comparison.
+#[derive(Clone, Copy)]
+enum Side<'e> {
+    Column(usize),
+    /// What an index is on.
+    Expression(&'e Expr),
+}
+
+/// A condition of the form `column operator value`, or such of an expression.
 struct Bound<'e> {
     /// Which condition it is.
     number: usize,
-    column: usize,
+    side: Side<'e>,
     operator: &'static str,
     value: &'e Expr,
+}
+
+/// The keys of an index.
+enum Keys<'s> {
+    Plain(&'s Index),
+    Computed(&'s ComputedAccess),
+}
+
+impl Keys<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Keys::Plain(index) => index.columns.len(),
+            Keys::Computed(access) => access.keys.len(),
+        }
+    }
+
+    /// Whether a key is this.
+    fn is(&self, place: usize, side: Side<'_>) -> bool {
+        match (self, side) {
+            (Keys::Plain(index), Side::Column(column)) => index.columns[place].column == column,
+            (Keys::Plain(_), Side::Expression(_)) => false,
+            (Keys::Computed(access), Side::Column(column)) => {
+                column_of(&access.keys[place]) == Some(column)
+            }
+            (Keys::Computed(access), Side::Expression(expr)) => {
+                access.keys[place].bare() == expr.bare()
+            }
+        }
+    }
+
+    fn has_condition(&self) -> bool {
+        matches!(self, Keys::Computed(access) if !access.condition.is_empty())
+    }
+}
+
+impl Scan {
+    /// The keys of an index, unless it lacks rows that are wanted.
+    fn keys(&self, place: usize) -> Option<Keys<'_>> {
+        let index = self.table.indexes.get(place)?;
+        if index.computed.is_none() {
+            return Some(Keys::Plain(index));
+        }
+        let mut computed = self.computed.iter().flat_map(|computed| computed.iter());
+        computed
+            .find(|access| access.index == place)
+            .map(Keys::Computed)
+    }
+
+    /// All indexes that have the rows that are wanted, by their places.
+    fn all_keys(&self) -> impl Iterator<Item = (usize, &Index, Keys<'_>)> {
+        let indexes = self.table.indexes.iter().enumerate();
+        indexes.filter_map(|(place, index)| Some((place, index, self.keys(place)?)))
+    }
+
+    /// Leaves out the computed indexes that lack rows which meet the conditions.
+    fn settle_computed(&mut self, conditions: &[Expr]) {
+        let Some(computed) = &self.computed else {
+            return;
+        };
+        let usable: Vec<_> = computed
+            .iter()
+            .filter(|access| implied(&access.condition, conditions))
+            .cloned()
+            .collect();
+        self.computed = (!usable.is_empty()).then(|| usable.into());
+    }
 }
 
 const OPERATORS: [(&str, &str); 5] = [
@@ -43,23 +122,27 @@ pub(super) enum Reach {
 impl Binder<'_> {
     /// How well these conditions lead to the table's rows.
     pub(super) fn reach_by(&self, scan: &Scan, conditions: &[Expr]) -> Reach {
-        let bounds: Vec<_> = conditions
-            .iter()
-            .enumerate()
-            .filter_map(|(number, condition)| bound(&scan.table, number, condition))
-            .collect();
-        let of = |index: &Index| {
-            let used = usable(index, &bounds);
+        let mut settled;
+        let scan = match scan.computed {
+            None => scan,
+            Some(_) => {
+                settled = scan.clone();
+                settled.settle_computed(conditions);
+                &settled
+            }
+        };
+        let bounds = bounds(scan, conditions);
+        let of = |(_, index, keys): (usize, &Index, Keys<'_>)| {
+            let used = usable(&keys, &bounds);
             let equal = used.iter().filter(|bound| bound.operator == "=").count();
             match used.len() {
                 0 => Reach::All,
-                _ if index.unique && equal == index.columns.len() => Reach::Row,
+                _ if index.unique && equal == keys.len() => Reach::Row,
                 _ if equal == 0 => Reach::Range,
                 _ => Reach::Prefix(equal),
             }
         };
-        let reaches = scan.table.indexes.iter().map(of);
-        reaches.max().unwrap_or(Reach::All)
+        scan.all_keys().map(of).max().unwrap_or(Reach::All)
     }
 
     /// How well a scan's access leads to its rows.
@@ -71,44 +154,41 @@ impl Binder<'_> {
         match access.equal.len() {
             0 if access.low.is_none() && access.high.is_none() => Reach::All,
             0 => Reach::Range,
-            equal if index.unique && equal == index.columns.len() => Reach::Row,
+            equal if index.unique && equal == index.key_count() => Reach::Row,
             equal => Reach::Prefix(equal),
         }
     }
 
     /// The scan with the best way to the rows that meet the conditions.
     pub(super) fn choose_access(&mut self, mut scan: Scan, conditions: Vec<Expr>) -> Result<Scan> {
-        let bounds: Vec<_> = conditions
-            .iter()
-            .enumerate()
-            .filter_map(|(number, condition)| bound(&scan.table, number, condition))
-            .collect();
+        scan.settle_computed(&conditions);
+        let bounds = bounds(&scan, &conditions);
         let best = scan
-            .table
-            .indexes
-            .iter()
-            .enumerate()
-            .map(|(place, index)| (place, usable(index, &bounds)))
-            .filter(|(_, used)| !used.is_empty())
-            .max_by_key(|(place, used)| {
-                let index = &scan.table.indexes[*place];
+            .all_keys()
+            .map(|(place, index, keys)| (place, index, usable(&keys, &bounds), keys))
+            .filter(|(_, _, used, _)| !used.is_empty())
+            .max_by_key(|(_, index, used, keys)| {
                 let equal = used.iter().filter(|bound| bound.operator == "=").count();
-                let whole = index.unique && equal == index.columns.len();
-                (whole, equal, used.len(), index.primary)
-            });
+                let whole = index.unique && equal == keys.len();
+                // An index with a condition is the smaller one.
+                (whole, equal, used.len(), keys.has_condition(), index.primary)
+            })
+            .map(|(place, _, used, _)| (place, used));
         let mut used_up = Vec::new();
         if let Some((place, used)) = best {
             let primary = scan.table.indexes[place].primary;
-            scan.index = (!primary).then_some(place);
+            let mut access = Access::default();
             for bound in used {
                 used_up.push(bound.number);
                 let value = compile(bound.value);
                 match bound.operator {
-                    "=" => scan.access.equal.push(value),
-                    ">" | ">=" => scan.access.low = Some((value, bound.operator == ">=")),
-                    _ => scan.access.high = Some((value, bound.operator == "<=")),
+                    "=" => access.equal.push(value),
+                    ">" | ">=" => access.low = Some((value, bound.operator == ">=")),
+                    _ => access.high = Some((value, bound.operator == "<=")),
                 }
             }
+            scan.index = (!primary).then_some(place);
+            scan.access = access;
         }
         let rest = conditions
             .into_iter()
@@ -129,18 +209,23 @@ impl Binder<'_> {
 pub(super) fn scan_in_order(scan: &mut Scan, order: &[(Expr, bool, bool)], few: bool) -> bool {
     let bounded =
         !scan.access.equal.is_empty() || scan.access.low.is_some() || scan.access.high.is_some();
-    let own = scan.by_index();
-    if let Some(backward) = own.and_then(|index| order_of(scan, index, order)) {
+    let own = match scan.index {
+        Some(place) => scan.keys(place),
+        None => scan.table.primary_key().map(Keys::Plain),
+    };
+    if let Some(backward) = own.and_then(|keys| order_of(scan, &keys, order)) {
         scan.backward = backward;
         return true;
     }
     if bounded || !few {
         return false;
     }
-    let indexes = scan.table.indexes.iter().enumerate();
-    let found = indexes
-        .filter(|(_, index)| !index.primary)
-        .find_map(|(place, index)| order_of(scan, index, order).map(|backward| (place, backward)));
+    let mut indexes: Vec<_> = scan.all_keys().filter(|(_, index, _)| !index.primary).collect();
+    // One with a condition has fewer entries.
+    indexes.sort_by_key(|(_, _, keys)| !keys.has_condition());
+    let found = indexes.iter().find_map(|(place, _, keys)| {
+        order_of(scan, keys, order).map(|backward| (*place, backward))
+    });
     if let Some((place, backward)) = found {
         scan.index = Some(place);
         scan.backward = backward;
@@ -149,30 +234,49 @@ pub(super) fn scan_in_order(scan: &mut Scan, order: &[(Expr, bool, bool)], few: 
 }
 
 /// Whether an index has its rows in an order; true: read backwards.
-fn order_of(scan: &Scan, index: &Index, order: &[(Expr, bool, bool)]) -> Option<bool> {
+fn order_of(scan: &Scan, keys: &Keys<'_>, order: &[(Expr, bool, bool)]) -> Option<bool> {
     let fixed = scan.access.equal.len();
-    let mut columns = index.columns.iter().enumerate();
+    let mut next = 0;
     let mut direction = None;
     for (value, descending, nulls_first) in order {
-        let place = column_of(value)?;
-        // A column that equals one value takes no part in the order.
-        let mut equal = index.columns[..fixed].iter();
-        if equal.any(|column| column.column == place) {
+        let side = match column_of(value) {
+            Some(place) => Side::Column(place),
+            None => Side::Expression(value),
+        };
+        // A key that equals one value takes no part in the order.
+        if (0..fixed).any(|place| keys.is(place, side)) {
             continue;
         }
-        let column = loop {
-            let (at, column) = columns.next()?;
-            if column.column == place {
-                break column;
+        let place = loop {
+            let at = next;
+            if at == keys.len() {
+                return None;
+            }
+            next += 1;
+            if keys.is(at, side) {
+                break at;
             }
             if at >= fixed {
                 return None;
             }
         };
-        let backward = column.descending != *descending;
-        let described = scan.table.columns.get(place)?;
+        let (kept_descending, not_null) = match keys {
+            Keys::Plain(index) => {
+                let column = index.columns[place];
+                let not_null = scan.table.columns.get(column.column)?.not_null;
+                (column.descending, not_null)
+            }
+            Keys::Computed(access) => {
+                let index = &scan.table.indexes[access.index];
+                let order = index.key_order(&scan.table, place)?;
+                let column = index.key_column(place);
+                let column = column.and_then(|column| scan.table.columns.get(column));
+                (order.descending, column.is_some_and(|column| column.not_null))
+            }
+        };
+        let backward = kept_descending != *descending;
         // NULLs stand last in an index, and first where it is read or kept the other way.
-        if !described.not_null && *nulls_first != *descending {
+        if !not_null && *nulls_first != *descending {
             return None;
         }
         if *direction.get_or_insert(backward) != backward {
@@ -182,13 +286,13 @@ fn order_of(scan: &Scan, index: &Index, order: &[(Expr, bool, bool)]) -> Option<
     direction.or(Some(false))
 }
 
-/// The bounds on leading columns of an index, in their order.
-fn usable<'b, 'e>(index: &Index, bounds: &'b [Bound<'e>]) -> Vec<&'b Bound<'e>> {
+/// The bounds on leading keys of an index, in their order.
+fn usable<'b, 'e>(keys: &Keys<'_>, bounds: &'b [Bound<'e>]) -> Vec<&'b Bound<'e>> {
     let mut used = Vec::new();
-    for column in &index.columns {
+    for place in 0..keys.len() {
         let own: Vec<_> = bounds
             .iter()
-            .filter(|bound| bound.column == column.column)
+            .filter(|bound| keys.is(place, bound.side))
             .collect();
         if let Some(equal) = own.iter().find(|bound| bound.operator == "=") {
             used.push(*equal);
@@ -201,29 +305,48 @@ fn usable<'b, 'e>(index: &Index, bounds: &'b [Bound<'e>]) -> Vec<&'b Bound<'e>> 
     used
 }
 
-fn bound<'e>(table: &Table, number: usize, condition: &'e Expr) -> Option<Bound<'e>> {
+fn bounds<'e>(scan: &Scan, conditions: &'e [Expr]) -> Vec<Bound<'e>> {
+    let conditions = conditions.iter().enumerate();
+    conditions
+        .filter_map(|(number, condition)| bound(scan, number, condition))
+        .collect()
+}
+
+fn bound<'e>(scan: &Scan, number: usize, condition: &'e Expr) -> Option<Bound<'e>> {
     let ExprKind::Call(function, args, _) = &condition.kind else {
         return None;
     };
     let [left, right] = args.as_slice() else {
         return None;
     };
-    let (column, value, swapped) = match (column_of(left), column_of(right)) {
-        (Some(column), None) => (column, right, false),
-        (None, Some(column)) => (column, left, true),
+    let (side, value, swapped) = match (column_of(left), column_of(right)) {
+        (Some(column), None) => (Side::Column(column), right, false),
+        (None, Some(column)) => (Side::Column(column), left, true),
+        (None, None) if scan.computed.is_some() => match (is_fixed(left), is_fixed(right)) {
+            (false, true) => (Side::Expression(left), right, false),
+            (true, false) => (Side::Expression(right), left, true),
+            _ => return None,
+        },
         _ => return None,
     };
-    let own = &table.columns.get(column)?;
-    if !is_fixed(value) || !comparable(own.type_id, value.ty) {
+    let ty = match side {
+        Side::Column(column) => scan.table.columns.get(column)?.type_id,
+        Side::Expression(expr) => expr.bare().ty,
+    };
+    if !is_fixed(value) || !comparable(ty, value.ty) {
         return None;
     }
     let (name, swapped_name) = OPERATORS.into_iter().find(|(name, _)| {
         resolve_operator(name, left.ty, right.ty)
             .is_ok_and(|found| found.operator.function.oid == function.0.oid)
     })?;
+    if let Side::Expression(expr) = side {
+        // `a + 2` must not be planned once and for all as what `a + 1` has an index for.
+        fix_constants(expr);
+    }
     Some(Bound {
         number,
-        column,
+        side,
         operator: if swapped { swapped_name } else { name },
         value,
     })

@@ -16,6 +16,11 @@ pub(super) fn column_name(node: &NodeEnum) -> String {
     figure_name(node).map_or_else(|| "?column?".to_owned(), |name| name.0)
 }
 
+/// The name of an index's column that holds an expression.
+pub(super) fn index_column_name(node: &NodeEnum) -> String {
+    figure_name(node).map_or_else(|| "expr".to_owned(), |name| name.0)
+}
+
 /// A name for an expression's column, and whether it is better than that of a cast around it.
 fn figure_name(node: &NodeEnum) -> Option<(String, bool)> {
     let of = |node: &Option<Box<Node>>| figure_name(node.as_ref()?.node.as_ref()?);

@@ -87,6 +87,18 @@ impl Place {
         ..Place::plain("column generation expressions")
     };
 
+    /// What an index is on.
+    pub const INDEX_KEY: Place = Place {
+        no_subquery: Some("index expression"),
+        ..Place::plain("index expressions")
+    };
+
+    /// The condition of an index.
+    pub const INDEX_CONDITION: Place = Place {
+        no_subquery: Some("index predicate"),
+        ..Place::plain("index predicates")
+    };
+
     /// A CHECK constraint.
     pub const CHECK: Place = Place {
         no_subquery: Some("check constraint"),

@@ -142,6 +142,7 @@ impl Binder<'_> {
                 table: table.clone(),
                 generated: Vec::new(),
                 checks: Vec::new(),
+                entries: Vec::new(),
                 defaults: Vec::new(),
                 refers: Vec::new(),
                 referred: Vec::new(),
@@ -216,6 +217,7 @@ impl Binder<'_> {
         let table = rules.tables[place].table.clone();
         rules.tables[place].generated = self.generated(&table)?;
         rules.tables[place].checks = self.checks(&table)?;
+        rules.tables[place].entries = self.entries(&table)?;
         if key.on_delete != Action::SetDefault && key.on_update != Action::SetDefault {
             return Ok(());
         }

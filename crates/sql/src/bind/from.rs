@@ -252,6 +252,7 @@ impl Binder<'_> {
             base: None,
             qualified_only: false,
         });
+        let computed = self.computed_access(&table)?;
         let scan = Scan {
             table,
             index: None,
@@ -260,6 +261,7 @@ impl Binder<'_> {
             filter: None,
             with_key,
             backward: false,
+            computed,
         };
         Ok(Source {
             kind: SourceKind::Scan(scan, Vec::new()),

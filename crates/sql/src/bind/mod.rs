@@ -34,9 +34,11 @@
 
 pub mod access;
 pub mod alter;
+mod arbiter;
 pub mod call;
 pub mod coerce;
 mod column_name;
+mod computed;
 pub mod copy;
 mod definition;
 pub mod expr;
@@ -45,6 +47,7 @@ pub mod foreign;
 pub mod from;
 mod given;
 pub mod group;
+mod implies;
 mod indirection;
 pub mod join_order;
 pub mod literals;

@@ -106,6 +106,7 @@ impl Binder<'_> {
     ) -> Result<Target> {
         Ok(Target {
             checks: self.checks(&table)?,
+            entries: self.entries(&table)?,
             rules: self.rules(&table, touch)?,
             generated: self.generated(&table)?,
             view_checks: Vec::new(),
@@ -223,7 +224,7 @@ impl Binder<'_> {
     }
 
     /// Notes that a privilege is needed on a column of that name.
-    fn require_named(&mut self, writable: &Writable, name: &str, privileges: Privileges) {
+    pub(super) fn require_named(&mut self, writable: &Writable, name: &str, privileges: Privileges) {
         let table = writable.named().clone();
         let mut columns = table.columns.iter();
         if let Some(place) = columns.position(|column| column.name == name && !column.dropped) {
@@ -445,15 +446,15 @@ impl Binder<'_> {
         writable: &Writable,
         name: &str,
     ) -> Result<Conflict> {
-        let index = self.arbiter(clause, writable)?;
+        let indexes = self.arbiter(clause, writable)?;
         if clause.action == OnConflictAction::OnconflictNothing as i32 {
             return Ok(Conflict {
-                index,
+                indexes,
                 set: None,
                 condition: None,
             });
         }
-        if index.is_none() {
+        if indexes.is_none() {
             return Err(self
                 .error(
                     SqlState::SYNTAX_ERROR,
@@ -471,77 +472,10 @@ impl Binder<'_> {
         let set = self.assignments(&clause.target_list, writable, &scope)?;
         let condition = self.where_clause(&clause.where_clause, &scope)?;
         Ok(Conflict {
-            index,
+            indexes,
             set: Some(set),
             condition: condition.as_ref().map(compile),
         })
-    }
-
-    /// The index that ON CONFLICT means.
-    fn arbiter(&mut self, clause: &OnConflictClause, writable: &Writable) -> Result<Option<usize>> {
-        let table = &writable.base;
-        let Some(infer) = &clause.infer else {
-            return Ok(None);
-        };
-        if !infer.conname.is_empty() {
-            let found = table
-                .indexes
-                .iter()
-                .position(|index| index.name == infer.conname && index.constraint != 0);
-            return match found {
-                Some(place) => {
-                    for column in &table.indexes[place].columns {
-                        self.require_of(table, Privileges::SELECT, column.column as u32 + 1);
-                    }
-                    Ok(Some(place))
-                }
-                None => Err(Error::new(
-                    SqlState::UNDEFINED_OBJECT,
-                    format!(
-                        "constraint \"{}\" for table \"{}\" does not exist",
-                        infer.conname, table.name
-                    ),
-                )),
-            };
-        }
-        let mut columns = Vec::new();
-        for node in &infer.index_elems {
-            let NodeEnum::IndexElem(element) = inner(node)? else {
-                continue;
-            };
-            if element.name.is_empty() {
-                return Err(self.unsupported("an expression in ON CONFLICT", infer.location));
-            }
-            let places = writable.places();
-            let known = places.iter().find(|known| known.0 == element.name);
-            let place = known.and_then(|known| known.1).ok_or_else(|| {
-                self.error(
-                    SqlState::UNDEFINED_COLUMN,
-                    format!("column \"{}\" does not exist", element.name),
-                    infer.location,
-                )
-            })?;
-            if !columns.contains(&place) {
-                columns.push(place);
-            }
-            self.require_named(writable, &element.name, Privileges::SELECT);
-        }
-        let fits = |index: &crate::catalog::Index| {
-            index.unique
-                && index.columns.len() == columns.len()
-                && index
-                    .columns
-                    .iter()
-                    .all(|column| columns.contains(&column.column))
-        };
-        match table.indexes.iter().position(fits) {
-            Some(place) => Ok(Some(place)),
-            None => Err(Error::new(
-                SqlState::INVALID_COLUMN_REFERENCE,
-                "there is no unique or exclusion constraint matching the ON CONFLICT \
-                 specification",
-            )),
-        }
     }
 
     /// SET.

@@ -204,8 +204,8 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
                 Object::Constraint(constraint)
             }
         };
-        for column in &index.columns {
-            edges.add(keyed, Auto, Object::Column(table.oid, column.column));
+        for place in index.uses() {
+            edges.add(keyed, Auto, Object::Column(table.oid, place));
         }
     }
     for check in &table.checks {

@@ -6,11 +6,11 @@ use base::{Error, Result, TreeId};
 
 use super::sequence::{self, Sequence};
 use super::view::{self, View};
-use super::{foreign, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table};
+use super::{computed, foreign, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table};
 use crate::types::TypeId;
 
 /// The version of this encoding; another one is refused.
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -56,6 +56,11 @@ pub fn encode(table: &Table) -> Vec<u8> {
             put_varint(&mut out, column.column as u64);
             out.push(u8::from(column.descending));
         }
+        put_varint(&mut out, index.include.len() as u64);
+        for place in &index.include {
+            put_varint(&mut out, *place as u64);
+        }
+        put_part(&mut out, index.computed.as_deref(), computed::encode);
     }
     put_varint(&mut out, table.checks.len() as u64);
     for check in &table.checks {
@@ -204,6 +209,8 @@ fn read_index(reader: &mut Reader<'_>) -> Result<Index> {
                 descending: reader.u8()? != 0,
             })
         })?,
+        include: read_list(reader, |reader| reader.varint_as())?,
+        computed: read_part(reader, computed::decode)?.map(Box::new),
     })
 }
 
@@ -237,8 +244,39 @@ pub(super) fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Action, ForeignKey};
+    use super::super::{Action, Computed, ComputedKey, ForeignKey, KeySource};
     use super::*;
+
+    fn computed_index() -> Index {
+        let keys = [
+            KeySource::Column(0),
+            KeySource::Expression {
+                name: "lower".to_owned(),
+                text: "lower(b)".to_owned(),
+                type_id: TypeId::TEXT,
+                typmod: -1,
+            },
+        ];
+        let keys = keys.into_iter().map(|source| ComputedKey {
+            source,
+            descending: true,
+        });
+        Index {
+            oid: 16_390,
+            name: "some".to_owned(),
+            primary: false,
+            unique: true,
+            constraint: 0,
+            tree: TreeId(16_401),
+            columns: Vec::new(),
+            include: Vec::new(),
+            computed: Some(Box::new(Computed {
+                keys: keys.collect(),
+                condition: Some("i > 0".to_owned()),
+                uses: vec![0, 1],
+            })),
+        }
+    }
 
     #[test]
     fn tables_come_back() {
@@ -263,18 +301,23 @@ mod tests {
                 dropped: false,
                 missing: Some(vec![0, 0, 0, 7]),
             }],
-            indexes: vec![Index {
-                oid: 16_385,
-                name: "démo_pkey".to_owned(),
-                primary: true,
-                unique: true,
-                constraint: 16_386,
-                tree: TreeId(16_400),
-                columns: vec![IndexedColumn {
-                    column: 0,
-                    descending: false,
-                }],
-            }],
+            indexes: vec![
+                Index {
+                    oid: 16_385,
+                    name: "démo_pkey".to_owned(),
+                    primary: true,
+                    unique: true,
+                    constraint: 16_386,
+                    tree: TreeId(16_400),
+                    columns: vec![IndexedColumn {
+                        column: 0,
+                        descending: false,
+                    }],
+                    include: vec![1],
+                    computed: None,
+                },
+                computed_index(),
+            ],
             checks: vec![Check {
                 oid: 16_387,
                 name: "positive".to_owned(),

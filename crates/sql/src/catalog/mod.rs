@@ -21,6 +21,7 @@
 
 pub mod access;
 pub mod cluster;
+pub mod computed;
 pub mod depend;
 pub mod descriptor;
 pub mod foreign;
@@ -41,6 +42,7 @@ use crate::types::TypeId;
 use access::{Acl, Membership};
 use cluster::{Address, Cluster, RoleSettings};
 
+pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
 pub use foreign::{Action, ForeignKey};
 pub use sequence::{Owner, Sequence};
@@ -263,7 +265,7 @@ pub enum Identity {
 }
 
 /// An index of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Index {
     /// Its oid.
     pub oid: u32,
@@ -277,8 +279,12 @@ pub struct Index {
     pub constraint: u32,
     /// Its entries; for the primary key the tree of the table.
     pub tree: TreeId,
-    /// Its columns, most significant first.
+    /// Its columns, most significant first; none if it is a computed one.
     pub columns: Vec<IndexedColumn>,
+    /// The places of columns that it only includes.
+    pub include: Vec<usize>,
+    /// What it has if it is on expressions or has a condition.
+    pub computed: Option<Box<Computed>>,
 }
 
 /// A column of an index.

@@ -273,7 +273,11 @@ pub fn create_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
         create_tree(txn, table.long_tree, TreeKind::Table)?;
     }
     for index in table.indexes.iter().filter(|index| !index.primary) {
-        let kind = TreeKind::Index(index_descriptor(table, index)?);
+        let kind = match index.computed {
+            None => TreeKind::Index(index_descriptor(table, index)?),
+            // Its entries are rows to the engine.
+            Some(_) => TreeKind::Table,
+        };
         create_tree(txn, index.tree, kind)?;
     }
     Ok(())
@@ -312,8 +316,27 @@ pub fn drop_tree(txn: &mut dyn Transaction, id: TreeId) -> Result<()> {
     remove(txn, TreeId::DESCRIPTORS, &id.descriptor_key())
 }
 
-/// How the engine derives the entries of an index.
+/// Checks that the keys of an index have an order.
+///
+/// # Errors
+/// 42704 if one has none.
+pub fn check_order(table: &Table, index: &Index) -> Result<()> {
+    for place in 0..index.key_count() {
+        if let Some(order) = index.key_order(table, place) {
+            types::key_kind(order.type_id).ok_or_else(|| no_order(order.type_id))?;
+        }
+    }
+    Ok(())
+}
+
+/// How the engine derives the entries of an index of columns.
+///
+/// # Errors
+/// 42704 for a column of a type without an order.
 pub fn index_descriptor(table: &Table, index: &Index) -> Result<IndexDescriptor> {
+    if index.computed.is_some() {
+        return Err(Error::internal("the engine derives no computed index"));
+    }
     let columns = index
         .columns
         .iter()

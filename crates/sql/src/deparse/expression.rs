@@ -53,6 +53,17 @@ pub fn expression(
     Ok(writer.out)
 }
 
+/// Whether an expression looks like the call of a function, and so needs no parentheses in an index.
+pub fn is_call(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call(function, args, _) => {
+            keyword_under(expr).is_some() || operator_of(function.0, args.len()).is_none()
+        }
+        ExprKind::Coalesce(_) | ExprKind::Extreme(..) | ExprKind::NullIf(..) => true,
+        _ => false,
+    }
+}
+
 /// What PostgreSQL's rules about parentheses see in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {

@@ -19,8 +19,10 @@ mod expression;
 mod stored;
 mod window;
 
-pub use expression::{expression, Names, Style};
-pub use stored::{check, column_default, node_text};
+pub use expression::{expression, is_call, Names, Style};
+pub use stored::{
+    check, column_default, index_condition, index_key, index_keys_node, index_node, node_text,
+};
 pub use window::{sort_key, window};
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use base::Result;
 
-use super::expression::{expression, Names, Style};
+use super::expression::{expression, is_call, Names, Style};
 use crate::bind::{BindContext, Binder};
-use crate::catalog::{Check, Table};
+use crate::catalog::{Check, Computed, Table};
 use crate::functions::strings::quote_identifier;
 use crate::parser;
 
@@ -34,6 +34,55 @@ pub fn check(check: &Check) -> String {
     format!("{{CHECK}} {}", check.condition)
 }
 
+/// The condition of an index as a `pg_node_tree`.
+pub fn index_node(condition: &str) -> String {
+    format!("{{CHECK}} {condition}")
+}
+
+/// The expressions that an index is on as a `pg_node_tree`: how long each is, then all of them; none
+/// if it is on columns alone.
+pub fn index_keys_node(computed: &Computed) -> Option<String> {
+    let texts: Vec<_> = computed.keys.iter().filter_map(|key| key.text()).collect();
+    let lengths: Vec<_> = texts.iter().map(|text| text.len().to_string()).collect();
+    let node = format!("{{KEYS {}}} {}", lengths.join(","), texts.concat());
+    (!texts.is_empty()).then_some(node)
+}
+
+/// The text of an expression that an index is on, and whether it looks like a call.
+///
+/// # Errors
+/// What binding it gives, if what it rests on is gone.
+pub fn index_key(
+    cx: BindContext<'_>,
+    table: &Arc<Table>,
+    text: &str,
+    pretty: bool,
+) -> Result<(String, bool)> {
+    let (eval, style) = (cx.eval, Style { pretty, indent: 0 });
+    parser::large_stack(|| {
+        let bound = Binder::new(cx, Vec::new(), false).index_expression(table, text)?;
+        let shown = expression(&bound, &Columns(table), eval, style, false)?;
+        Ok((shown, is_call(&bound)))
+    })
+}
+
+/// The text of the condition of an index.
+///
+/// # Errors
+/// As [`index_key`].
+pub fn index_condition(
+    cx: BindContext<'_>,
+    table: &Arc<Table>,
+    text: &str,
+    pretty: bool,
+) -> Result<String> {
+    let (eval, style) = (cx.eval, Style { pretty, indent: 0 });
+    parser::large_stack(|| {
+        let bound = Binder::new(cx, Vec::new(), false).kept_condition(table, text)?;
+        expression(&bound, &Columns(table), eval, style, false)
+    })
+}
+
 /// The text of a `pg_node_tree` that belongs to a table.
 ///
 /// # Errors
@@ -52,6 +101,17 @@ pub fn node_text(
         .unwrap_or(("", node));
     parser::large_stack(|| {
         let mut binder = Binder::new(cx, Vec::new(), false);
+        if let Some(lengths) = kind.strip_prefix("KEYS ") {
+            let (mut rest, mut shown) = (text, Vec::new());
+            for length in lengths.split(',') {
+                let length = length.parse().unwrap_or(rest.len());
+                let (text, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+                let bound = binder.index_expression(table, text)?;
+                shown.push(expression(&bound, &Columns(table), eval, style, false)?);
+                rest = after;
+            }
+            return Ok(shown.join(", "));
+        }
         let place = kind.strip_prefix("DEFAULT ").and_then(|p| p.parse().ok());
         let place = place.filter(|place: &usize| *place < table.columns.len());
         let bound = match place {

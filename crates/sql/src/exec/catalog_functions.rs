@@ -14,11 +14,11 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 
 use super::session_functions::schemas;
-use super::{sequences, Exec};
+use super::{index_text, sequences, Exec};
 use crate::bind::{BindContext, Binder};
 use crate::catalog::cluster::Address;
 use crate::catalog::system::facts;
-use crate::catalog::{Catalog, ForeignKey, Index, Table, FIRST_USER_OID, PG_CATALOG};
+use crate::catalog::{Catalog, ForeignKey, Table, FIRST_USER_OID, PG_CATALOG};
 use crate::deparse;
 use crate::functions::strings::quote_identifier;
 use crate::functions::{self, Function};
@@ -47,14 +47,18 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
             Ok(description(cx, function, args))
         }
         "pg_get_expr" => node(cx, args[0].as_str(), oid_of(args, 1), flag(args, 2)),
-        "pg_get_indexdef" => Ok(match catalog.index_by_oid(oid) {
+        "pg_get_indexdef" => match catalog.index_by_oid(oid) {
             Some((table, index)) => match args.get(1).and_then(Datum::as_i64) {
-                Some(column) if column > 0 => index_column(table, index, column as usize - 1),
-                Some(_) => Datum::text(index_definition(catalog, table, index, visible(cx, table))),
-                None => Datum::text(index_definition(catalog, table, index, false)),
+                Some(column) if column > 0 => {
+                    index_text::key_text(cx, table, index, column as usize - 1, flag(args, 2))
+                }
+                column => {
+                    let (visible, pretty) = (column.is_some() && visible(cx, table), flag(args, 2));
+                    index_text::definition(cx, table, index, visible, pretty).map(Datum::text)
+                }
             },
-            None => Datum::Null,
-        }),
+            None => Ok(Datum::Null),
+        },
         "pg_get_constraintdef" => constraint(cx, oid, flag(args, 1)),
         "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
             Ok(function_arguments(oid))
@@ -155,7 +159,7 @@ fn shown_name(cx: &Exec<'_>, table: &Table) -> String {
     }
 }
 
-fn qualified_name(catalog: &Catalog, table: &Table) -> String {
+pub(super) fn qualified_name(catalog: &Catalog, table: &Table) -> String {
     let schema = catalog.schema_by_oid(table.schema);
     let schema = schema.map_or("", |schema| &schema.name);
     format!(
@@ -241,49 +245,12 @@ fn node(cx: &Exec<'_>, text: &str, table: u32, pretty: bool) -> Result<Datum> {
     Ok(Datum::text(deparse::node_text(bind, table, text, pretty)?))
 }
 
-fn search_path(cx: &Exec<'_>) -> Vec<u32> {
+pub(super) fn search_path(cx: &Exec<'_>) -> Vec<u32> {
     let names = schemas(cx, false);
     let known = names
         .iter()
         .filter_map(|name| cx.catalog.schema(name.as_str()));
     known.map(|schema| schema.oid).collect()
-}
-
-fn index_column(table: &Table, index: &Index, place: usize) -> Datum {
-    match index.columns.get(place) {
-        Some(column) => Datum::text(quote_identifier(&table.columns[column.column].name)),
-        None => Datum::Null,
-    }
-}
-
-fn column_list(table: &Table, index: &Index, with_order: bool) -> String {
-    let columns = index.columns.iter().map(|column| {
-        let name = quote_identifier(&table.columns[column.column].name);
-        match column.descending && with_order {
-            true => format!("{name} DESC"),
-            false => name,
-        }
-    });
-    columns.collect::<Vec<_>>().join(", ")
-}
-
-/// `CREATE INDEX …`, as it could be given.
-pub(crate) fn index_definition(
-    catalog: &Catalog,
-    table: &Table,
-    index: &Index,
-    short: bool,
-) -> String {
-    let unique = if index.unique { "UNIQUE " } else { "" };
-    let table_name = match short {
-        true => quote_identifier(&table.name),
-        false => qualified_name(catalog, table),
-    };
-    format!(
-        "CREATE {unique}INDEX {} ON {table_name} USING btree ({})",
-        quote_identifier(&index.name),
-        column_list(table, index, true)
-    )
 }
 
 /// A constraint as ALTER TABLE ADD would take it.
@@ -299,8 +266,9 @@ fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
             true => "PRIMARY KEY",
             false => "UNIQUE",
         };
-        let columns = column_list(table, index, false);
-        return Ok(Datum::text(format!("{kind} ({columns})")));
+        let columns: Vec<_> = index.columns.iter().map(|own| own.column).collect();
+        let (columns, included) = (names_of(table, &columns), index_text::included(table, index));
+        return Ok(Datum::text(format!("{kind} ({columns}){included}")));
     }
     if let Some(check) = table.checks.iter().find(|check| check.oid == oid) {
         let text = node(cx, &deparse::check(check), table.oid, pretty)?;

@@ -16,7 +16,7 @@ use super::sort::SortCursor;
 use super::window::WindowCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
 use super::{collect, rows, Exec};
-use crate::catalog::{system, Table};
+use crate::catalog::{system, KeyOrder};
 use crate::functions::{Body, Call, Rows};
 use crate::plan::{Plan, Row, Scan, SetColumn, SetOperation};
 use crate::types::{Datum, TypeId};
@@ -290,7 +290,7 @@ impl<'p> ScanCursor<'p> {
         let (mut key, mut bytes) = self.batch.get(self.at);
         self.at += 1;
         if let Some(place) = scan.index {
-            key = rows::row_key_of_entry(&scan.table, &scan.table.indexes[place], key)?;
+            key = rows::row_key_of_entry(&scan.table, &scan.table.indexes[place], (key, bytes))?;
             if !cx.txn.get(scan.table.tree, key, &mut self.row)? {
                 return Ok(false);
             }
@@ -347,11 +347,11 @@ fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
     };
     let access = &scan.access;
     let mut prefix = Key::new();
-    let mut columns = index.columns.iter();
-    for value in &access.equal {
+    let order = |place| index.key_order(&scan.table, place);
+    for (place, value) in access.equal.iter().enumerate() {
         let value = value.eval(cx, &[])?;
-        let column = columns.next().expect("no more values than columns");
-        if !put(&scan.table, column, &value, &mut prefix)? {
+        let order = order(place).expect("no more values than keys");
+        if !put(order, &value, &mut prefix)? {
             return Ok(None);
         }
     }
@@ -359,20 +359,18 @@ fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
     if prefix.is_empty() {
         range = KeyRange::all();
     }
-    let Some(column) = columns.next() else {
+    let Some(order) = order(access.equal.len()) else {
         return Ok(Some(range));
     };
-    let descending = column.descending;
+    let descending = order.descending;
     for (bound, is_low) in [(&access.low, true), (&access.high, false)] {
         let Some((value, inclusive)) = bound else {
             continue;
         };
         let value = value.eval(cx, &[])?;
         let mut key = prefix.clone();
-        match rows::fit_key(&scan.table.columns[column.column], &value) {
-            rows::KeyFit::Value(value) => {
-                rows::put_key_value(&scan.table, column, &value, &mut key)?;
-            }
+        match rows::fit_key(order.type_id, &value) {
+            rows::KeyFit::Value(value) => rows::put_key(order, &value, &mut key)?,
             rows::KeyFit::Null => return Ok(None),
             // Every value of the column lies on one side of the bound.
             rows::KeyFit::Above if is_low => return Ok(None),
@@ -397,7 +395,7 @@ fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
         // NULLs are last in a key and meet no condition.
         if access.low.is_some() {
             let mut nulls = prefix.clone();
-            rows::put_key_value(&scan.table, column, &Datum::Null, &mut nulls)?;
+            rows::put_key(order, &Datum::Null, &mut nulls)?;
             range.end = Some(nulls);
         }
     }
@@ -407,15 +405,10 @@ fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
     Ok(Some(range))
 }
 
-fn put(
-    table: &Table,
-    column: &crate::catalog::IndexedColumn,
-    value: &Datum,
-    key: &mut Key,
-) -> Result<bool> {
-    match rows::fit_key(&table.columns[column.column], value) {
+fn put(order: KeyOrder, value: &Datum, key: &mut Key) -> Result<bool> {
+    match rows::fit_key(order.type_id, value) {
         rows::KeyFit::Value(value) => {
-            rows::put_key_value(table, column, &value, key)?;
+            rows::put_key(order, &value, key)?;
             Ok(true)
         }
         _ => Ok(false),

@@ -75,7 +75,7 @@ pub fn read(
     buffers.key.clear();
     for (column, value) in index.columns.iter().zip(&scan.access.equal) {
         let value = value.given(params, literals)?;
-        match rows::fit_key(&scan.table.columns[column.column], value) {
+        match rows::fit_key(scan.table.columns[column.column].type_id, value) {
             rows::KeyFit::Value(value) => {
                 rows::put_key_value(&scan.table, column, &value, &mut buffers.key)?;
             }

@@ -6,12 +6,12 @@
 
 use base::codec::Reader;
 use base::key::{put_key_column, KeyKind};
-use base::row::StoredColumn;
+use base::row::{Row as StoredRow, StoredColumn};
 use base::{Error, Key, Result};
 
 use super::long;
 use crate::catalog::store::no_order;
-use crate::catalog::{Column, Index, IndexedColumn, Table};
+use crate::catalog::{Index, IndexedColumn, KeyOrder, Table};
 use crate::plan::Row;
 use crate::types::{self, Datum, TypeId};
 
@@ -107,12 +107,27 @@ pub fn put_key_value(
     value: &Datum,
     key: &mut Key,
 ) -> Result<()> {
-    let type_id = table.columns[column.column].type_id;
+    let order = KeyOrder {
+        type_id: table.columns[column.column].type_id,
+        descending: column.descending,
+    };
+    put_key(order, value, key)
+}
+
+/// Appends one value to a key.
+///
+/// # Errors
+/// As [`put_key_value`].
+pub fn put_key(order: KeyOrder, value: &Datum, key: &mut Key) -> Result<()> {
+    let KeyOrder {
+        type_id,
+        descending,
+    } = order;
     let kind = types::key_kind(type_id).ok_or_else(|| no_order(type_id))?;
     if value.is_null() {
-        return put_key_column(key, kind, column.descending, None);
+        return put_key_column(key, kind, descending, None);
     }
-    let mut put = |bytes: &[u8]| put_key_column(key, kind, column.descending, Some(bytes));
+    let mut put = |bytes: &[u8]| put_key_column(key, kind, descending, Some(bytes));
     match value {
         // Those that are keys most often need no memory of their own.
         Datum::Int2(value) => put(&value.to_be_bytes()),
@@ -127,16 +142,26 @@ pub fn put_key_value(
     }
 }
 
-/// The key of the row that an entry of a secondary index points to.
+/// The key of the row that an entry of a secondary index, key and value, points to.
 ///
 /// # Errors
 /// XX001 when the entry is malformed.
-pub fn row_key_of_entry<'k>(table: &Table, index: &Index, entry: &'k [u8]) -> Result<&'k [u8]> {
+pub fn row_key_of_entry<'k>(
+    table: &Table,
+    index: &Index,
+    (entry, value): (&'k [u8], &'k [u8]),
+) -> Result<&'k [u8]> {
+    if index.computed.is_some() {
+        if let Some(key) = StoredRow::parse(value)?.column(0) {
+            return Ok(key);
+        }
+    }
     let mut rest = entry;
-    for column in &index.columns {
-        let type_id = table.columns[column.column].type_id;
+    for place in 0..index.key_count() {
+        let order = index.key_order(table, place).ok_or_else(short)?;
+        let type_id = order.type_id;
         let kind = types::key_kind(type_id).ok_or_else(|| no_order(type_id))?;
-        rest = skip_column(rest, kind, type_id, column.descending)?;
+        rest = skip_column(rest, kind, type_id, order.descending)?;
     }
     Ok(rest)
 }
@@ -199,12 +224,12 @@ pub enum KeyFit {
     Below,
 }
 
-/// Makes a value fit a key column: integers of other widths are converted.
-pub fn fit_key(column: &Column, value: &Datum) -> KeyFit {
+/// Makes a value fit a key of a type: integers of other widths are converted.
+pub fn fit_key(type_id: TypeId, value: &Datum) -> KeyFit {
     if value.is_null() {
         return KeyFit::Null;
     }
-    let (low, high) = match column.type_id {
+    let (low, high) = match type_id {
         TypeId::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         TypeId::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
         TypeId::INT8 => (i64::MIN, i64::MAX),
@@ -219,7 +244,7 @@ pub fn fit_key(column: &Column, value: &Datum) -> KeyFit {
     if number < low {
         return KeyFit::Below;
     }
-    KeyFit::Value(match column.type_id {
+    KeyFit::Value(match type_id {
         TypeId::INT2 => Datum::Int2(number as i16),
         TypeId::INT4 => Datum::Int4(number as i32),
         _ => Datum::Int8(number),

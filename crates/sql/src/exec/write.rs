@@ -10,7 +10,8 @@ use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
 use super::cursor::{open, open_to_lock, Cursor};
 use super::program::Program;
-use super::{foreign, long, rows, Exec};
+use super::entries::{self, EntryRule, Taken};
+use super::{foreign, index_text, long, rows, Exec};
 use crate::catalog::{Index, Table};
 use crate::plan::{Conflict, Delete, Insert, LockRows, Plan, Row, Target, Update};
 use crate::types::{self, Datum};
@@ -129,22 +130,22 @@ fn failing_row(error: Error, table: &Table, row: &[Datum], cx: &Exec<'_>) -> Err
     }
 }
 
-/// 23505 for a row whose key in an index is taken.
+/// 23505 for a row whose key in an index of columns is taken.
 fn duplicate_key(table: &Table, index: &Index, row: &[Datum], cx: &Exec<'_>) -> Error {
-    let names: Vec<_> = index
-        .columns
-        .iter()
-        .map(|column| table.columns[column.column].name.as_str())
+    let columns = index.columns.iter().map(|column| column.column);
+    let values: Vec<_> = columns
+        .map(|place| (table.columns[place].type_id, row[place].clone()))
         .collect();
-    let values: Vec<_> = index
-        .columns
-        .iter()
-        .map(|column| match &row[column.column] {
-            Datum::Null => "null".to_owned(),
-            value => types::output(cx.context, table.columns[column.column].type_id, value)
-                .unwrap_or_default(),
-        })
-        .collect();
+    taken_key(table, index, &values, cx)
+}
+
+/// 23505 for a row whose key in an index, with these values, is taken.
+fn taken_key(
+    table: &Table,
+    index: &Index,
+    values: &[(types::TypeId, Datum)],
+    cx: &Exec<'_>,
+) -> Error {
     let mut error = Error::new(
         SqlState::UNIQUE_VIOLATION,
         format!(
@@ -153,16 +154,34 @@ fn duplicate_key(table: &Table, index: &Index, row: &[Datum], cx: &Exec<'_>) -> 
         ),
     );
     let user = cx.session.settings.current_user();
-    let mut key = index.columns.iter().map(|column| column.column);
-    if cx.catalog.may_see(user, table.oid, &mut key) {
-        error = error.with_detail(format!(
-            "Key ({})=({}) already exists.",
-            names.join(", "),
-            values.join(", ")
-        ));
+    let seen: Option<Vec<_>> = (0..index.key_count())
+        .map(|place| index.key_column(place))
+        .collect();
+    // Whose values an expression shows is not asked: only who sees the whole table sees it.
+    let mut seen = seen.unwrap_or_else(|| vec![table.columns.len()]).into_iter();
+    if cx.catalog.may_see(user, table.oid, &mut seen) {
+        error = error.with_detail(format!("{} already exists.", key_text(table, index, values, cx)));
     }
     error.fields_mut().constraint = Some(index.name.clone());
     about(error, table, cx)
+}
+
+/// `Key (names)=(values)`.
+pub(crate) fn key_text(
+    table: &Table,
+    index: &Index,
+    values: &[(types::TypeId, Datum)],
+    cx: &Exec<'_>,
+) -> String {
+    let values = values.iter().map(|(ty, value)| match value {
+        Datum::Null => "null".to_owned(),
+        value => types::output(cx.context, *ty, value).unwrap_or_default(),
+    });
+    format!(
+        "Key ({})=({})",
+        index_text::key_names(cx, table, index),
+        values.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// The key for a new row.
@@ -176,9 +195,10 @@ fn new_key(table: &Table, row: &[Datum], cx: &mut Exec<'_>) -> Result<Key> {
     }
 }
 
-fn index_of(table: &Table, tree: TreeId) -> Result<&Index> {
-    table
-        .index_of_tree(tree)
+fn index_of(table: &Table, tree: TreeId) -> Result<usize> {
+    let mut indexes = table.indexes.iter();
+    indexes
+        .position(|index| index.tree == tree)
         .ok_or_else(|| Error::internal(format!("tree {tree} is no index of {}", table.name)))
 }
 
@@ -228,30 +248,38 @@ impl<'p> InsertCursor<'p> {
                 true => cx.txn.insert_new(table.tree, &key, &encoded.row)?,
                 false => cx.txn.insert(table.tree, &key, &encoded.row)?,
             };
-            let tree = match inserted {
-                Inserted::Done => {
-                    encoded.store(table, cx.txn)?;
-                    if let Some(rules) = &target.rules {
-                        foreign::inserted(rules, 0, &key, &row, cx);
+            let (place, taken) = match inserted {
+                Inserted::Done => match entries::insert(&target.entries, table, &key, &row, cx)? {
+                    None => {
+                        encoded.store(table, cx.txn)?;
+                        if let Some(rules) = &target.rules {
+                            foreign::inserted(rules, 0, &key, &row, cx);
+                        }
+                        return Ok(Some(row));
                     }
-                    return Ok(Some(row));
-                }
-                Inserted::Duplicate(tree) => tree,
+                    Some(taken) => {
+                        cx.txn.delete(table.tree, &key)?;
+                        (taken.index, Some(taken))
+                    }
+                },
+                Inserted::Duplicate(tree) => (index_of(table, tree)?, None),
             };
-            let index = index_of(table, tree)?;
+            let index = &table.indexes[place];
             let conflict = self.insert.conflict.as_ref().filter(|conflict| {
-                conflict
-                    .index
-                    .is_none_or(|place| table.indexes[place].oid == index.oid)
+                let indexes = conflict.indexes.as_ref();
+                indexes.is_none_or(|indexes| indexes.contains(&place))
             });
             let Some(conflict) = conflict else {
-                return Err(duplicate_key(table, index, &row, cx));
+                return Err(match taken {
+                    Some(taken) => taken_key(table, index, &taken.values, cx),
+                    None => duplicate_key(table, index, &row, cx),
+                });
             };
             if conflict.set.is_none() {
-                check_is_seen(table, index, &row, cx)?;
+                check_is_seen(target, place, &row, cx)?;
                 return Ok(None);
             }
-            match self.update(conflict, index, &row, cx)? {
+            match self.update(conflict, place, &row, cx)? {
                 Upserted::Again => {}
                 Upserted::Skipped => return Ok(None),
                 Upserted::Row(row) => return Ok(Some(row)),
@@ -262,13 +290,13 @@ impl<'p> InsertCursor<'p> {
     fn update(
         &mut self,
         conflict: &Conflict,
-        index: &Index,
+        index: usize,
         row: &[Datum],
         cx: &mut Exec<'_>,
     ) -> Result<Upserted> {
         let target = &self.insert.target;
         let table = &target.table;
-        let Some(key) = existing_key(table, index, row, cx)? else {
+        let Some(key) = existing_key(target, index, row, cx)? else {
             // It came after the snapshot: look again with a newer one.
             if cx.txn.isolation() != Isolation::ReadCommitted {
                 return Err(Error::serialization(
@@ -329,11 +357,12 @@ enum Upserted {
 
 /// Above READ COMMITTED, what ON CONFLICT DO NOTHING gives way to must be what the transaction
 /// sees, or it would learn of rows that came after its snapshot.
-fn check_is_seen(table: &Table, index: &Index, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+fn check_is_seen(target: &Target, index: usize, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+    let table = &target.table;
     if cx.txn.isolation() == Isolation::ReadCommitted {
         return Ok(());
     }
-    let is_seen = match existing_key(table, index, row, cx)? {
+    let is_seen = match existing_key(target, index, row, cx)? {
         Some(key) if cx.txn.is_written_by_command(table.tree, &key) => true,
         Some(key) => cx.txn.get(table.tree, &key, &mut Vec::new())?,
         None => false,
@@ -348,11 +377,16 @@ fn check_is_seen(table: &Table, index: &Index, row: &[Datum], cx: &mut Exec<'_>)
 
 /// The key of the row that has `row`'s values in a unique index.
 fn existing_key(
-    table: &Table,
-    index: &Index,
+    target: &Target,
+    index: usize,
     row: &[Datum],
     cx: &mut Exec<'_>,
 ) -> Result<Option<Key>> {
+    let table = &target.table;
+    if let Some(rule) = target.entries.iter().find(|rule| rule.index == index) {
+        return entries::existing_key(rule, table, row, cx);
+    }
+    let index = &table.indexes[index];
     let key = rows::index_key(table, index, row)?;
     if index.primary {
         return Ok(Some(key));
@@ -364,7 +398,7 @@ fn existing_key(
     if batch.is_empty() {
         return Ok(None);
     }
-    rows::row_key_of_entry(table, index, batch.get(0).0).map(|key| Some(key.to_vec()))
+    rows::row_key_of_entry(table, index, batch.get(0)).map(|key| Some(key.to_vec()))
 }
 
 /// Puts a new row in the place of a locked one, and tells foreign keys.
@@ -375,7 +409,7 @@ fn replace_row(
     new: &[Datum],
     cx: &mut Exec<'_>,
 ) -> Result<()> {
-    let new_key = replace(&target.table, key, old, new, cx)?;
+    let new_key = replace(&target.table, &target.entries, key, old, new, cx)?;
     if let Some(rules) = &target.rules {
         foreign::updated(rules, 0, (key, &new_key), (old, new), cx);
     }
@@ -385,6 +419,7 @@ fn replace_row(
 /// Puts a new row in the place of a locked one; returns its key.
 pub(super) fn replace(
     table: &Table,
+    rules: &[EntryRule],
     key: &[u8],
     old: &[Datum],
     new: &[Datum],
@@ -405,11 +440,18 @@ pub(super) fn replace(
     };
     match outcome {
         Inserted::Done => {
+            let moved = entries::update(rules, table, (key, old), (&new_key, new), cx)?;
+            if let Some(Taken { index, values }) = moved {
+                return Err(taken_key(table, &table.indexes[index], &values, cx));
+            }
             long::forget(table, old, Some(new), cx.txn)?;
             encoded.store(table, cx.txn)?;
             Ok(new_key)
         }
-        Inserted::Duplicate(tree) => Err(duplicate_key(table, index_of(table, tree)?, new, cx)),
+        Inserted::Duplicate(tree) => {
+            let index = &table.indexes[index_of(table, tree)?];
+            Err(duplicate_key(table, index, new, cx))
+        }
     }
 }
 
@@ -558,6 +600,8 @@ impl Cursor for DeleteCursor<'_> {
                 continue;
             };
             cx.txn.delete(table.tree, &key)?;
+            let old = &row[..table.columns.len()];
+            entries::delete(&self.delete.target.entries, table, &key, old, cx)?;
             if let Some(rules) = &self.delete.target.rules {
                 foreign::deleted(rules, 0, &row[..table.columns.len()], cx);
             }

@@ -208,7 +208,7 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             ("relisshared", flag(builtin::is_shared(table.oid))),
             ("relpersistence", char(persistence(table))),
             ("relkind", char(b'i')),
-            ("relnatts", small(index.columns.len())),
+            ("relnatts", small(index.key_count() + index.include.len())),
             ("relispopulated", flag(true)),
             ("relreplident", char(b'n')),
         ]);
@@ -238,15 +238,7 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         attribute(table.oid, column, number, (given, collation), rows);
     }
     for index in &table.indexes {
-        for (place, indexed) in index.columns.iter().enumerate() {
-            let column = Column {
-                not_null: false,
-                default: None,
-                missing: None,
-                identity: Identity::None,
-                generated: false,
-                ..table.columns[indexed.column].clone()
-            };
+        for (place, column) in index.shown_columns(table).into_iter().enumerate() {
             let collation = builtin::collation_of(column.type_id);
             let extra = (Datum::Null, collation);
             attribute(index.oid, &column, place + 1, extra, rows);
@@ -325,20 +317,26 @@ fn defaults(table: &Table, rows: &mut Rows) {
 
 fn indexes(table: &Table, rows: &mut Rows) {
     for index in &table.indexes {
-        let columns = || index.columns.iter();
-        let types = || columns().map(|column| table.columns[column.column].type_id);
-        let keys = columns().map(|column| small(column.column + 1));
-        let options = columns().map(|column| {
+        let count = index.key_count();
+        let orders = || (0..count).filter_map(|place| index.key_order(table, place));
+        let keys = (0..count).map(|place| index.key_column(place).map_or(0, |column| column + 1));
+        let included = index.include.iter().map(|column| column + 1);
+        let keys = keys.chain(included).map(small);
+        let options = orders().map(|order| {
             // Descending, and with it NULLs first.
-            Datum::Int2(if column.descending { 3 } else { 0 })
+            Datum::Int2(if order.descending { 3 } else { 0 })
         });
-        let collations = types().map(|ty| oid(builtin::collation_of(ty)));
-        let classes = types().map(|ty| oid(builtin::class_of(ty)));
+        let collations = orders().map(|order| oid(builtin::collation_of(order.type_id)));
+        let classes = orders().map(|order| oid(builtin::class_of(order.type_id)));
+        let computed = index.computed.as_deref();
+        let expressions = computed.and_then(crate::deparse::index_keys_node);
+        let condition = computed.and_then(|computed| computed.condition.as_deref());
+        let condition = condition.map(crate::deparse::index_node);
         rows.push([
             ("indexrelid", oid(index.oid)),
             ("indrelid", oid(table.oid)),
-            ("indnatts", small(index.columns.len())),
-            ("indnkeyatts", small(index.columns.len())),
+            ("indnatts", small(count + index.include.len())),
+            ("indnkeyatts", small(count)),
             ("indisunique", flag(index.unique)),
             ("indisprimary", flag(index.primary)),
             ("indimmediate", flag(true)),
@@ -349,6 +347,8 @@ fn indexes(table: &Table, rows: &mut Rows) {
             ("indcollation", vector(TypeId::OID, collations.collect())),
             ("indclass", vector(TypeId::OID, classes.collect())),
             ("indoption", vector(TypeId::INT2, options.collect())),
+            ("indexprs", expressions.map_or(Datum::Null, text)),
+            ("indpred", condition.map_or(Datum::Null, text)),
         ]);
     }
 }

@@ -124,6 +124,8 @@ fn read_index(line: &str, table: &Table) -> Index {
                 descending: false,
             })
             .collect(),
+        include: Vec::new(),
+        computed: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::find::Referrers;
 use super::{check, qualified, quoted, shown, violation, within, Link, Rules};
 use crate::catalog::{Action, Table};
-use crate::exec::{long, rows, write, Exec};
+use crate::exec::{entries, long, rows, write, Exec};
 use crate::plan::Row;
 use crate::types::Datum;
 
@@ -117,6 +117,7 @@ fn change(
     cx.txn.next_command();
     let deletes = action == Action::Cascade && new.is_none();
     let child: &Table = &rules.tables[link.child].table;
+    let own = &rules.tables[link.child].entries;
     while let Some((key, mut row)) = referrers.next(cx)? {
         let strength = match deletes || changes_keys(child, link) {
             true => RowLock::Update,
@@ -139,6 +140,7 @@ fn change(
         }
         if deletes {
             cx.txn.delete(child.tree, &key)?;
+            entries::delete(own, child, &key, &row, cx)?;
             long::forget(child, &row, None, cx.txn)?;
             super::deleted(rules, link.child, &row, cx);
             continue;
@@ -187,7 +189,7 @@ fn update(
         row[*place] = value.eval(cx, &row)?;
     }
     write::check_values(&child.table, &child.checks, &row, cx)?;
-    let new_key = write::replace(&child.table, key, old, &row, cx)?;
+    let new_key = write::replace(&child.table, &child.entries, key, old, &row, cx)?;
     super::updated(rules, link.child, (key, &new_key), (old, &row), cx);
     Ok(())
 }
@@ -197,7 +199,7 @@ fn follow(rules: &Rules, link: &Link, place: usize, new: &[Datum]) -> Result<Dat
     let at = link.columns.iter().position(|c| c.child == place);
     let at = at.ok_or_else(|| Error::internal("a column that refers to nothing"))?;
     let column = &rules.tables[link.child].table.columns[place];
-    match rows::fit_key(column, &new[at]) {
+    match rows::fit_key(column.type_id, &new[at]) {
         rows::KeyFit::Value(value) => Ok(value),
         rows::KeyFit::Null => Ok(Datum::Null),
         _ => Err(Error::new(

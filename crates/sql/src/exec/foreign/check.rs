@@ -96,7 +96,7 @@ pub fn is_there(rules: &Rules, link: &Link, key: &[u8], cx: &mut Exec<'_>) -> Re
         if batch.is_empty() {
             return Ok(false);
         }
-        let row_key = rows::row_key_of_entry(table, index, batch.get(0).0)?;
+        let row_key = rows::row_key_of_entry(table, index, batch.get(0))?;
         if !in_snapshot(table.tree, row_key, cx)? {
             return Ok(false);
         }

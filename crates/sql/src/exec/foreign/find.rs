@@ -66,7 +66,7 @@ impl<'r> Referrers<'r> {
                 let found = match self.index {
                     None => Some((key.to_vec(), rows::decode(table, &[], bytes, key, false)?)),
                     Some(index) => {
-                        let key = rows::row_key_of_entry(table, index, key)?.to_vec();
+                        let key = rows::row_key_of_entry(table, index, (key, bytes))?.to_vec();
                         newest_row(table, &key, cx)?.map(|row| (key, row))
                     }
                 };
@@ -121,7 +121,7 @@ fn place<'t>(
         let Some(at) = link_column(indexed.column) else {
             break;
         };
-        let KeyFit::Value(value) = rows::fit_key(&table.columns[indexed.column], &values[at])
+        let KeyFit::Value(value) = rows::fit_key(table.columns[indexed.column].type_id, &values[at])
         else {
             return Ok((None, None));
         };

@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use base::{Error, Key, Result, SqlState};
 
+use super::entries::EntryRule;
 use super::program::Program;
 use super::rows::{self, KeyFit};
 use super::Exec;
@@ -61,6 +62,8 @@ pub struct RuleTable {
     pub generated: Vec<(usize, Program)>,
     /// Its CHECK constraints, likewise.
     pub checks: Vec<(String, Program)>,
+    /// How entries of its computed indexes are made, likewise.
+    pub entries: Vec<EntryRule>,
     /// The defaults that SET DEFAULT needs, by column.
     pub defaults: Vec<(usize, Program)>,
     /// The links by which its rows refer to others, in the order of their making.
@@ -198,7 +201,7 @@ impl Link {
             let column = &table.columns[indexed.column];
             let fitted = match &self.columns[at].compare {
                 Compare::Same => None,
-                Compare::Integers => match rows::fit_key(column, &values[at]) {
+                Compare::Integers => match rows::fit_key(column.type_id, &values[at]) {
                     KeyFit::Value(value) => Some(value),
                     _ => return Ok(None),
                 },

@@ -2,14 +2,18 @@
 //!
 //! The engine makes them beside the work, on every replica ([`base::engine::Transaction::build`]);
 //! here is how they follow from two states of a table's definition, and what is said when its rows
-//! do not allow them.
+//! do not allow them. The entries of computed indexes are made here, from the rows as the table has
+//! them then ([`Session::fill_computed`]).
 
-use base::engine::{Build, Built, Rekeyed, RowKey};
+use std::sync::Arc;
+
+use base::engine::{Build, Built, Rekeyed, RowKey, TreeKind};
 use base::{Error, Result, SequenceId, SqlState, TreeId};
 
 use super::alter::about;
 use crate::catalog::{store, Table};
-use crate::exec::rows;
+use crate::exec::entries::{self, Taken};
+use crate::exec::{rows, write, Exec};
 use crate::session::Session;
 use crate::types::{self, Datum, EvalContext};
 
@@ -22,7 +26,9 @@ impl Session {
     pub(super) fn build_indexes(&mut self, database: u32, old: &Table, new: &Table) -> Result<()> {
         let is_known = |tree: TreeId| old.indexes.iter().any(|index| index.tree == tree);
         let mut indexes = Vec::new();
-        for index in new.indexes.iter().filter(|index| !is_known(index.tree)) {
+        let made = new.indexes.iter().filter(|index| !is_known(index.tree));
+        let (computed, derived): (Vec<_>, Vec<_>) = made.partition(|own| own.computed.is_some());
+        for index in derived {
             indexes.push((index.tree, store::index_descriptor(new, index)?));
         }
         let build = Build {
@@ -30,7 +36,39 @@ impl Session {
             rekeyed: None,
             indexes,
         };
-        self.build(database, new, &build)
+        match (build.indexes.is_empty(), &mut self.open) {
+            (false, _) => self.build(database, new, &build)?,
+            (true, Some(open)) => store::update_table(open.txn.as_mut(), database, new)?,
+            (true, None) => return Err(Error::internal("nothing is open")),
+        }
+        let trees: Vec<_> = computed.iter().map(|index| index.tree).collect();
+        self.fill_computed(new, &trees)
+    }
+
+    /// Makes the trees of computed indexes, with an entry for every row of the table.
+    ///
+    /// # Errors
+    /// 23505 when a unique index finds rows that are equal; what computing entries raises.
+    fn fill_computed(&mut self, table: &Table, trees: &[TreeId]) -> Result<()> {
+        if trees.is_empty() {
+            return Ok(());
+        }
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        for tree in trees {
+            store::create_tree(open.txn.as_mut(), *tree, TreeKind::Table)?;
+        }
+        self.changed_catalog();
+        let (catalog, table) = (self.current_catalog()?, Arc::new(table.clone()));
+        let mut rules = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
+        rules.retain(|rule| trees.contains(&table.indexes[rule.index].tree));
+        self.for_each_row(&table, |cx, key, row| {
+            match entries::insert(&rules, &table, key, row, cx)? {
+                None => Ok(()),
+                Some(taken) => Err(about(twice(&table, &taken, cx), &catalog, &table)),
+            }
+        })
     }
 
     /// Moves the rows of `old` to the keys that `new` has, its primary key or hidden numbers, with
@@ -52,8 +90,12 @@ impl Session {
             None => RowKey::Numbers(SequenceId(u64::from(new.oid))),
         };
         let mut indexes = Vec::new();
+        let mut computed = Vec::new();
         for index in new.indexes.iter().filter(|index| !index.primary) {
-            indexes.push((index.tree, store::index_descriptor(new, index)?));
+            match index.computed {
+                None => indexes.push((index.tree, store::index_descriptor(new, index)?)),
+                Some(_) => computed.push(index.tree),
+            }
         }
         let build = Build {
             source: old.tree,
@@ -64,6 +106,7 @@ impl Session {
             indexes,
         };
         self.build(database, new, &build)?;
+        self.fill_computed(new, &computed)?;
         match &mut self.open {
             Some(open) => store::drop_row_trees(open.txn.as_mut(), old),
             None => Err(Error::internal("nothing is open")),
@@ -86,6 +129,17 @@ impl Session {
             }
         }
     }
+}
+
+/// 23505 for rows that a new computed index finds equal.
+pub(super) fn twice(table: &Table, taken: &Taken, cx: &Exec<'_>) -> Error {
+    let index = &table.indexes[taken.index];
+    let message = format!("could not create unique index \"{}\"", index.name);
+    let key = write::key_text(table, index, &taken.values, cx);
+    let mut error = Error::new(SqlState::UNIQUE_VIOLATION, message)
+        .with_detail(format!("{key} is duplicated."));
+    error.fields_mut().constraint = Some(index.name.clone());
+    error
 }
 
 /// 23505 for rows that a new unique index finds equal.

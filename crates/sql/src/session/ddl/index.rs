@@ -3,18 +3,18 @@
 //! An index is built beside the readers, while writers wait ([`Session::build_indexes`]); with
 //! CONCURRENTLY too, which only keeps it out of transaction blocks here. A rebuilt index is a new
 //! tree in the place of the old one. The primary key is the table's own tree, of which nothing is
-//! derived, so there is nothing of it to rebuild.
+//! derived, so there is nothing of it to rebuild. Indexes on expressions and with conditions are
+//! explained in [`crate::catalog::computed`].
 //!
 //! # What it leaves out
-//! Expressions, conditions, INCLUDE, NULLS NOT DISTINCT, operator classes and methods other than
-//! btree: 0A000.
+//! NULLS NOT DISTINCT, operator classes and methods other than btree: 0A000.
 
 use std::sync::Arc;
 
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    IndexStmt, Node, RangeVar, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls,
+    IndexElem, IndexStmt, Node, RangeVar, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls,
 };
 
 use super::super::utility::tag;
@@ -22,7 +22,10 @@ use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
 use crate::bind::qualified;
 use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Index, IndexedColumn, RelationKind, RelationRef, Table, PG_CATALOG};
+use crate::catalog::{
+    Catalog, Computed, ComputedKey, Index, IndexedColumn, KeySource, RelationKind, RelationRef, Table,
+    PG_CATALOG,
+};
 use crate::parser::NodeEnum;
 
 impl Session {
@@ -44,6 +47,7 @@ impl Session {
 
     pub(super) fn create_index(
         &mut self,
+        text: &str,
         create: &IndexStmt,
         sink: &mut dyn Sink,
         alone: bool,
@@ -70,14 +74,11 @@ impl Session {
         }
         self.refuse_pending(&old, "CREATE INDEX")?;
         let catalog = self.current_catalog()?;
-        let mut columns = Vec::new();
-        for node in &create.index_params {
-            columns.push(indexed_column(node, &old)?);
-        }
-        let names: Vec<_> = columns
-            .iter()
-            .map(|column| old.columns[column.column].name.as_str())
-            .collect();
+        let mut index = Index {
+            unique: create.unique,
+            ..self.index_keys(text, &catalog, &old, create)?
+        };
+        let names: Vec<_> = index.shown_columns(&old).into_iter().map(|own| own.name).collect();
         let taken = |name: &str| catalog.relation(old.schema, name).is_some();
         let name = match create.idxname.as_str() {
             "" => choose_name(&old.name, &names.join("_"), "idx", taken),
@@ -88,19 +89,86 @@ impl Session {
             return Ok(tag("CREATE INDEX"));
         }
         let mut new = (*old).clone();
-        let index = Index {
-            oid: self.new_oid()?,
-            name,
-            primary: false,
-            unique: create.unique,
-            constraint: 0,
-            tree: store::new_tree(self.shared.engine.as_ref())?,
-            columns,
-        };
-        store::index_descriptor(&new, &index)?;
+        index.oid = self.new_oid()?;
+        index.name = name;
+        index.tree = store::new_tree(self.shared.engine.as_ref())?;
+        store::check_order(&new, &index)?;
         new.indexes.push(index);
         self.add_index(&old, new)?;
         Ok(tag("CREATE INDEX"))
+    }
+
+    /// The keys, included columns and condition that CREATE INDEX gives.
+    fn index_keys(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        table: &Arc<Table>,
+        create: &IndexStmt,
+    ) -> Result<Index> {
+        let mut keys = Vec::new();
+        let mut uses = Vec::new();
+        for node in &create.index_params {
+            let element = index_element(node)?;
+            let descending = is_descending(element)?;
+            let source = match &element.expr {
+                None => KeySource::Column(named_column(table, &element.name)?),
+                Some(node) => match &node.node {
+                    // Parentheses around a column change nothing.
+                    Some(NodeEnum::ColumnRef(column)) if plain_name(&column.fields).is_some() => {
+                        let place = plain_name(&column.fields).and_then(|name| table.column(name));
+                        match place {
+                            Some(place) => KeySource::Column(place),
+                            None => self.index_key(text, catalog, table, node, &mut uses)?,
+                        }
+                    }
+                    _ => self.index_key(text, catalog, table, node, &mut uses)?,
+                },
+            };
+            if let KeySource::Column(place) = source {
+                uses.push(place);
+            }
+            keys.push(ComputedKey { source, descending });
+        }
+        let mut include = Vec::new();
+        for node in &create.index_including_params {
+            let element = index_element(node)?;
+            if element.expr.is_some() {
+                let message = "expressions are not supported in included columns";
+                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+            include.push(named_column(table, &element.name)?);
+        }
+        let condition = match &create.where_clause {
+            None => None,
+            Some(node) => {
+                let bound = self.try_binding(text, catalog, |binder| {
+                    binder.check_index_condition(table, node)
+                })?;
+                uses.extend(bound.1);
+                Some(bound.0)
+            }
+        };
+        uses.sort_unstable();
+        uses.dedup();
+        Ok(Index {
+            include,
+            ..index_of(keys, condition, uses)
+        })
+    }
+
+    fn index_key(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        table: &Arc<Table>,
+        node: &Node,
+        uses: &mut Vec<usize>,
+    ) -> Result<KeySource> {
+        let bound =
+            self.try_binding(text, catalog, |binder| binder.check_index_key(table, node))?;
+        uses.extend(bound.1);
+        Ok(bound.0)
     }
 
     /// Builds the index that `new` has besides those of `old`, which may be its primary key, and
@@ -248,22 +316,62 @@ impl Session {
     }
 }
 
-fn indexed_column(node: &Node, table: &Table) -> Result<IndexedColumn> {
-    let Some(NodeEnum::IndexElem(element)) = &node.node else {
-        return Err(Error::internal("an index of no element"));
-    };
-    if element.name.is_empty() {
-        return Err(Error::unsupported("an index on an expression"));
+/// An index of such keys: a plain one, if columns are all it is on.
+fn index_of(keys: Vec<ComputedKey>, condition: Option<String>, uses: Vec<usize>) -> Index {
+    let columns: Option<Vec<_>> = keys
+        .iter()
+        .map(|key| match key.source {
+            KeySource::Column(column) => Some(IndexedColumn {
+                column,
+                descending: key.descending,
+            }),
+            KeySource::Expression { .. } => None,
+        })
+        .collect();
+    match columns.filter(|_| condition.is_none()) {
+        Some(columns) => Index {
+            columns,
+            ..Index::default()
+        },
+        None => Index {
+            computed: Some(Box::new(Computed {
+                keys,
+                condition,
+                uses,
+            })),
+            ..Index::default()
+        },
     }
-    if !element.opclass.is_empty() {
-        return Err(Error::unsupported("an operator class of an index"));
+}
+
+fn index_element(node: &Node) -> Result<&IndexElem> {
+    match &node.node {
+        Some(NodeEnum::IndexElem(element)) if element.opclass.is_empty() => Ok(element),
+        Some(NodeEnum::IndexElem(_)) => Err(Error::unsupported("an operator class of an index")),
+        _ => Err(Error::internal("an index of no element")),
     }
-    let column = table.column(&element.name).ok_or_else(|| {
+}
+
+/// The only part of a name.
+fn plain_name(fields: &[Node]) -> Option<&str> {
+    match fields {
+        [Node {
+            node: Some(NodeEnum::String(name)),
+        }] => Some(&name.sval),
+        _ => None,
+    }
+}
+
+fn named_column(table: &Table, name: &str) -> Result<usize> {
+    table.column(name).ok_or_else(|| {
         Error::new(
             SqlState::UNDEFINED_COLUMN,
-            format!("column \"{}\" does not exist", element.name),
+            format!("column \"{name}\" does not exist"),
         )
-    })?;
+    })
+}
+
+fn is_descending(element: &IndexElem) -> Result<bool> {
     let descending = element.ordering == SortByDir::SortbyDesc as i32;
     // An inverted column has its NULLs first, as PostgreSQL's default is.
     let nulls_first = match SortByNulls::try_from(element.nulls_ordering) {
@@ -271,18 +379,16 @@ fn indexed_column(node: &Node, table: &Table) -> Result<IndexedColumn> {
         Ok(SortByNulls::SortbyNullsLast) => false,
         _ => descending,
     };
-    if nulls_first != descending {
-        return Err(Error::unsupported("this order of NULLs in an index"));
+    match nulls_first == descending {
+        true => Ok(descending),
+        false => Err(Error::unsupported("this order of NULLs in an index")),
     }
-    Ok(IndexedColumn { column, descending })
 }
 
 fn refuse_index_options(create: &IndexStmt) -> Result<()> {
     let method = create.access_method.as_str();
     let refused = [
         (!matches!(method, "" | "btree"), "an index other than btree"),
-        (create.where_clause.is_some(), "a partial index"),
-        (!create.index_including_params.is_empty(), "INCLUDE"),
         (create.nulls_not_distinct, "NULLS NOT DISTINCT"),
         (!create.table_space.is_empty(), "TABLESPACE"),
     ];

@@ -7,7 +7,7 @@ use pg_query::protobuf::TableLikeClause;
 use super::super::Session;
 use super::table::choose_name;
 use crate::catalog::store;
-use crate::catalog::{
+use crate::catalog::{KeySource, 
     Catalog, Check, Column, Identity, Index, Owner, RelationKind, Sequence, Table,
 };
 use crate::parser::char_position;
@@ -152,10 +152,24 @@ impl Session {
             for column in &mut columns {
                 column.column = places[column.column];
             }
-            let names: Vec<_> = columns
-                .iter()
-                .map(|column| table.columns[column.column].name.as_str())
-                .collect();
+            let mut computed = index.computed.clone();
+            for own in computed.iter_mut().flat_map(|own| &mut own.keys) {
+                if let KeySource::Column(place) = &mut own.source {
+                    *place = places[*place];
+                }
+            }
+            for place in computed.iter_mut().flat_map(|own| &mut own.uses) {
+                *place = places[*place];
+            }
+            let mut made = Index {
+                primary: index.primary,
+                unique: index.unique,
+                columns,
+                include: index.include.iter().map(|place| places[*place]).collect(),
+                computed,
+                ..Index::default()
+            };
+            let names: Vec<_> = made.shown_columns(table).into_iter().map(|own| own.name).collect();
             let (middle, suffix) = match (index.primary, index.constraint) {
                 (true, _) => (String::new(), "pkey"),
                 (_, 0) => (names.join("_"), "idx"),
@@ -166,20 +180,15 @@ impl Session {
                     || table.indexes.iter().any(|index| index.name == name)
                     || table.name == name
             });
-            let made = Index {
-                oid: self.new_oid()?,
-                name,
-                primary: index.primary,
-                unique: index.unique,
-                constraint: match index.constraint {
-                    0 => 0,
-                    _ => self.new_oid()?,
-                },
-                tree: match index.primary {
-                    true => table.tree,
-                    false => store::new_tree(self.shared.engine.as_ref())?,
-                },
-                columns,
+            made.oid = self.new_oid()?;
+            made.name = name;
+            made.constraint = match index.constraint {
+                0 => 0,
+                _ => self.new_oid()?,
+            };
+            made.tree = match index.primary {
+                true => table.tree,
+                false => store::new_tree(self.shared.engine.as_ref())?,
             };
             if made.primary {
                 for column in &made.columns {

@@ -55,7 +55,7 @@ impl Session {
             NodeEnum::CreateStmt(create) => self.create_table(text, create, sink)?,
             NodeEnum::DropStmt(drop) => self.drop(drop, sink)?,
             NodeEnum::TruncateStmt(truncate) => self.truncate(truncate, sink)?,
-            NodeEnum::IndexStmt(index) => self.create_index(index, sink, alone)?,
+            NodeEnum::IndexStmt(index) => self.create_index(text, index, sink, alone)?,
             NodeEnum::ReindexStmt(reindex) => self.reindex(reindex, alone)?,
             NodeEnum::AlterTableStmt(alter) => self.alter_table(text, alter, sink)?,
             NodeEnum::CreateSeqStmt(create) => self.create_sequence(text, create, sink)?,

@@ -126,7 +126,7 @@ impl Session {
                 }
                 NodeEnum::IndexStmt(made) => {
                     inside(&mut made.relation, schema)?;
-                    self.create_index(made, sink, false)?;
+                    self.create_index(text, made, sink, false)?;
                 }
                 _ => return Err(Error::unsupported("this part of CREATE SCHEMA")),
             }

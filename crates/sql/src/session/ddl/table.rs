@@ -391,6 +391,18 @@ impl Session {
             }
             columns.push(place);
         }
+        let mut include = Vec::new();
+        for node in &constraint.including {
+            let Some(NodeEnum::String(name)) = &node.node else {
+                continue;
+            };
+            include.push(table.column(&name.sval).ok_or_else(|| {
+                place_error(Error::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("column \"{}\" named in key does not exist", name.sval),
+                ))
+            })?);
+        }
         if primary {
             for place in &columns {
                 table.columns[*place].not_null = true;
@@ -399,6 +411,7 @@ impl Session {
         let suffix = if primary { "pkey" } else { "key" };
         let names: Vec<_> = columns
             .iter()
+            .chain(&include)
             .map(|at| table.columns[*at].name.as_str())
             .collect();
         let middle = if primary {
@@ -436,6 +449,8 @@ impl Session {
                     descending: false,
                 })
                 .collect(),
+            include,
+            computed: None,
         };
         store::index_descriptor(table, &index)?;
         match primary {

@@ -315,9 +315,12 @@ impl Session {
 
     /// Inserts the rows of a plan into a new table.
     fn fill_table(&mut self, table: Table, input: Rc<Plan>) -> Result<u64> {
+        let (table, catalog) = (Arc::new(table), self.current_catalog()?);
+        let entries = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
         let insert = Insert {
             target: Target {
-                table: Arc::new(table),
+                table,
+                entries,
                 ..Target::default()
             },
             input,

@@ -259,8 +259,10 @@ impl Session {
                 });
             }
         }
-        for index in &new.indexes {
-            store::index_descriptor(&new, index)?;
+        let retyped = Arc::new(new.clone());
+        for index in &mut new.indexes {
+            self.try_binding("", catalog, |binder| binder.retype_index(&retyped, index))?;
+            store::check_order(&retyped, index)?;
         }
         self.check_keys_with(catalog, &new, &changed)?;
         if values.is_empty() {

@@ -316,6 +316,12 @@ fn usable_index(catalog: &Catalog, table: &Table, name: &str) -> Result<usize> {
     if !index.unique {
         return refused(format!("\"{name}\" is not a unique index"));
     }
+    if let Some(computed) = &index.computed {
+        return refused(match computed.keys.iter().any(|key| key.text().is_some()) {
+            true => format!("index \"{name}\" contains expressions"),
+            false => format!("\"{name}\" is a partial index"),
+        });
+    }
     if let Some(at) = index.columns.iter().position(|column| column.descending) {
         return refused(format!(
             "index \"{name}\" column number {} does not have default sorting behavior",

@@ -8,7 +8,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType, Node};
 use super::super::super::utility::option_text;
 use super::super::super::Session;
 use super::constraint::constraint_oid;
-use crate::catalog::{Catalog, RelationKind, Table};
+use crate::catalog::{Catalog, KeySource, RelationKind, Table};
 use crate::parser::NodeEnum;
 
 /// The storage parameters of tables. They change nothing here, and are shown.
@@ -87,6 +87,16 @@ impl Session {
         };
         for check in &mut new.checks {
             check.condition = restate(self, &check.condition)?;
+        }
+        for computed in new.indexes.iter_mut().filter_map(|own| own.computed.as_mut()) {
+            for key in &mut computed.keys {
+                if let KeySource::Expression { text, .. } = &mut key.source {
+                    *text = restate(self, text)?;
+                }
+            }
+            if let Some(text) = &computed.condition {
+                computed.condition = Some(restate(self, text)?);
+            }
         }
         for column in new.columns.iter_mut().filter(|column| column.generated) {
             if let Some(text) = &column.default {

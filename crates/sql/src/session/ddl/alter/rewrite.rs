@@ -8,7 +8,7 @@ use base::{Error, KeyRange, Result, SequenceId, SqlState};
 use super::super::super::Session;
 use crate::catalog::{store, Catalog, Column, Table};
 use crate::exec::program::Program;
-use crate::exec::{long, rows, Exec};
+use crate::exec::{entries, long, rows, Exec};
 use crate::types::Datum;
 
 /// The value that a column gets in every row, computed from the row as it was or as it has become.
@@ -24,7 +24,7 @@ impl Session {
     ///
     /// # Errors
     /// What `check` raises.
-    pub(super) fn for_each_row(
+    pub(in super::super) fn for_each_row(
         &mut self,
         table: &Table,
         mut check: impl FnMut(&mut Exec<'_>, &[u8], &[Datum]) -> Result<()>,
@@ -83,6 +83,8 @@ impl Session {
         store::create_trees(open.txn.as_mut(), new)?;
         store::update_table(open.txn.as_mut(), database, new)?;
         let eval = self.eval.clone();
+        let table = Arc::new(new.clone());
+        let rules = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
         self.for_each_row(old, |cx, key, row| {
             let row = new_row(&catalog, row, new, values, cx)?;
             let key = match new.primary_key() {
@@ -95,7 +97,13 @@ impl Session {
             };
             let encoded = long::encode(new, &row, None, cx)?;
             match cx.txn.insert(new.tree, &key, &encoded.row)? {
-                Inserted::Done => encoded.store(new, cx.txn),
+                Inserted::Done => {
+                    if let Some(taken) = entries::insert(&rules, new, &key, &row, cx)? {
+                        let error = super::super::build::twice(new, &taken, cx);
+                        return Err(about(error, &catalog, new));
+                    }
+                    encoded.store(new, cx.txn)
+                }
                 Inserted::Duplicate(tree) => {
                     let error = super::super::build::duplicated(new, tree, &encoded.row, &eval);
                     Err(about(error, &catalog, new))
