@@ -171,7 +171,13 @@ impl Binder<'_> {
                 let equal = used.iter().filter(|bound| bound.operator == "=").count();
                 let whole = index.unique && equal == keys.len();
                 // An index with a condition is the smaller one.
-                (whole, equal, used.len(), keys.has_condition(), index.primary)
+                (
+                    whole,
+                    equal,
+                    used.len(),
+                    keys.has_condition(),
+                    index.primary,
+                )
             })
             .map(|(place, _, used, _)| (place, used));
         let mut used_up = Vec::new();
@@ -220,7 +226,10 @@ pub(super) fn scan_in_order(scan: &mut Scan, order: &[(Expr, bool, bool)], few: 
     if bounded || !few {
         return false;
     }
-    let mut indexes: Vec<_> = scan.all_keys().filter(|(_, index, _)| !index.primary).collect();
+    let mut indexes: Vec<_> = scan
+        .all_keys()
+        .filter(|(_, index, _)| !index.primary)
+        .collect();
     // One with a condition has fewer entries.
     indexes.sort_by_key(|(_, _, keys)| !keys.has_condition());
     let found = indexes.iter().find_map(|(place, _, keys)| {
@@ -271,7 +280,10 @@ fn order_of(scan: &Scan, keys: &Keys<'_>, order: &[(Expr, bool, bool)]) -> Optio
                 let order = index.key_order(&scan.table, place)?;
                 let column = index.key_column(place);
                 let column = column.and_then(|column| scan.table.columns.get(column));
-                (order.descending, column.is_some_and(|column| column.not_null))
+                (
+                    order.descending,
+                    column.is_some_and(|column| column.not_null),
+                )
             }
         };
         let backward = kept_descending != *descending;

@@ -230,9 +230,7 @@ fn changes(expr: &Expr) -> bool {
         | ExprKind::SetCall(function, ..)
         | ExprKind::NullIf(_, function, ..)
         | ExprKind::Distinct(_, _, function, ..)
-        | ExprKind::AnyArray(_, _, function, ..) => {
-            function.0.volatility != Volatility::Immutable
-        }
+        | ExprKind::AnyArray(_, _, function, ..) => function.0.volatility != Volatility::Immutable,
         ExprKind::Coerce(from, How(coercion, _)) => converts_anew(coercion, from.ty, part.ty),
         ExprKind::Sub(..) => true,
         _ => false,

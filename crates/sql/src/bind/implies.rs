@@ -173,7 +173,8 @@ fn compared(expr: &Expr) -> Option<(&Expr, &'static str, &Expr)> {
     let ExprKind::Call(_, args, _) = &expr.kind else {
         return None;
     };
-    let is_constant = |expr: &Expr| matches!(&expr.kind, ExprKind::Const(value) if !value.is_null());
+    let is_constant =
+        |expr: &Expr| matches!(&expr.kind, ExprKind::Const(value) if !value.is_null());
     match (is_constant(&args[0]), is_constant(&args[1])) {
         (false, true) => Some((&args[0], name, &args[1])),
         (true, false) => {

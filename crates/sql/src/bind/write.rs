@@ -224,7 +224,12 @@ impl Binder<'_> {
     }
 
     /// Notes that a privilege is needed on a column of that name.
-    pub(super) fn require_named(&mut self, writable: &Writable, name: &str, privileges: Privileges) {
+    pub(super) fn require_named(
+        &mut self,
+        writable: &Writable,
+        name: &str,
+        privileges: Privileges,
+    ) {
         let table = writable.named().clone();
         let mut columns = table.columns.iter();
         if let Some(place) = columns.position(|column| column.name == name && !column.dropped) {

@@ -6,7 +6,9 @@ use base::{Error, Result, TreeId};
 
 use super::sequence::{self, Sequence};
 use super::view::{self, View};
-use super::{computed, foreign, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table};
+use super::{
+    computed, foreign, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table,
+};
 use crate::types::TypeId;
 
 /// The version of this encoding; another one is refused.

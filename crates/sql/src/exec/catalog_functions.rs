@@ -267,7 +267,10 @@ fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
             false => "UNIQUE",
         };
         let columns: Vec<_> = index.columns.iter().map(|own| own.column).collect();
-        let (columns, included) = (names_of(table, &columns), index_text::included(table, index));
+        let (columns, included) = (
+            names_of(table, &columns),
+            index_text::included(table, index),
+        );
         return Ok(Datum::text(format!("{kind} ({columns}){included}")));
     }
     if let Some(check) = table.checks.iter().find(|check| check.oid == oid) {

@@ -14,10 +14,10 @@
 //!   is about to go.
 //! - A value that an UPDATE leaves alone costs no entry: what did not change is not written.
 
-use base::engine::{Inserted, LockWait, LockedRow, RowLock};
+use base::engine::{Inserted, LockWait, LockedRow, RowBatch, RowLock};
 use base::limits::KEY_BYTES_MAX;
 use base::row::{Row as StoredRow, RowBuilder};
-use base::{Error, Key, Result, SqlState};
+use base::{Error, Key, KeyRange, Result, SqlState};
 
 use super::program::Program;
 use super::{long, rows, Exec};
@@ -218,7 +218,7 @@ pub fn delete(
     Ok(())
 }
 
-/// The key of the row that has the entry which `row` would have, as the snapshot shows it.
+/// The key of the row that has the entry which `row` would have now, whatever the snapshot shows.
 ///
 /// # Errors
 /// As [`insert`]; XX001 for a malformed entry.
@@ -231,14 +231,13 @@ pub fn existing_key(
     let Some((key, false)) = rule.prefix(row, cx)? else {
         return Ok(None);
     };
-    let mut bytes = Vec::new();
-    if !cx
-        .txn
-        .get(table.indexes[rule.index].tree, &key, &mut bytes)?
-    {
+    let mut batch = RowBatch::default();
+    let (tree, range) = (table.indexes[rule.index].tree, KeyRange::prefix(&key));
+    cx.txn.scan_newest(tree, &range, 1, &mut batch)?;
+    if batch.is_empty() {
         return Ok(None);
     }
-    let row = StoredRow::parse(&bytes)?;
+    let row = StoredRow::parse(batch.get(0).1)?;
     let key = row
         .column(0)
         .ok_or_else(|| Error::corrupted("an entry that leads to no row"))?;

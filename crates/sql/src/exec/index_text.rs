@@ -44,8 +44,7 @@ fn computed_key(
     match &key.source {
         KeySource::Column(place) => Ok(column(table, *place)),
         KeySource::Expression { text, .. } => {
-            let (text, is_call) =
-                bound(cx, |bind| deparse::index_key(bind, table, text, pretty))?;
+            let (text, is_call) = bound(cx, |bind| deparse::index_key(bind, table, text, pretty))?;
             Ok(match is_call {
                 true => text,
                 false => format!("({text})"),

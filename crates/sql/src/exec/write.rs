@@ -5,12 +5,12 @@
 //! condition, it is that version that is changed (PostgreSQL 15 manual, section 13.2.1). A row that
 //! a join gives twice is changed once: to the second lock it is gone.
 
-use base::engine::{Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock};
+use base::engine::{Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock};
 use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
 use super::cursor::{open, open_to_lock, Cursor};
-use super::program::Program;
 use super::entries::{self, EntryRule, Taken};
+use super::program::Program;
 use super::{foreign, index_text, long, rows, Exec};
 use crate::catalog::{Index, Table};
 use crate::plan::{Conflict, Delete, Insert, LockRows, Plan, Row, Target, Update};
@@ -158,9 +158,14 @@ fn taken_key(
         .map(|place| index.key_column(place))
         .collect();
     // Whose values an expression shows is not asked: only who sees the whole table sees it.
-    let mut seen = seen.unwrap_or_else(|| vec![table.columns.len()]).into_iter();
+    let mut seen = seen
+        .unwrap_or_else(|| vec![table.columns.len()])
+        .into_iter();
     if cx.catalog.may_see(user, table.oid, &mut seen) {
-        error = error.with_detail(format!("{} already exists.", key_text(table, index, values, cx)));
+        error = error.with_detail(format!(
+            "{} already exists.",
+            key_text(table, index, values, cx)
+        ));
     }
     error.fields_mut().constraint = Some(index.name.clone());
     about(error, table, cx)
@@ -375,7 +380,7 @@ fn check_is_seen(target: &Target, index: usize, row: &[Datum], cx: &mut Exec<'_>
     }
 }
 
-/// The key of the row that has `row`'s values in a unique index.
+/// The key of the row that has `row`'s values in a unique index now, whatever the snapshot shows.
 fn existing_key(
     target: &Target,
     index: usize,
@@ -393,8 +398,7 @@ fn existing_key(
     }
     let mut batch = RowBatch::default();
     let range = KeyRange::prefix(&key);
-    cx.txn
-        .scan(index.tree, &range, Direction::Forward, 1, &mut batch)?;
+    cx.txn.scan_newest(index.tree, &range, 1, &mut batch)?;
     if batch.is_empty() {
         return Ok(None);
     }

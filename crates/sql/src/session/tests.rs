@@ -306,6 +306,72 @@ fn settings_are_reported_and_rolled_back() {
 }
 
 #[test]
+fn computed_indexes_are_found_by_what_they_are_on() {
+    let mut session = session();
+    run(
+        &mut session,
+        "create table u (id int primary key, name varchar(30), st text, done bool, v int, k int); \
+         insert into u select n, 'N' || n, case n % 3 when 0 then 'new' else 'old' end, \
+           n % 2 = 0, n, n from generate_series(1, 100) n; \
+         create index u_low on u (lower(name)); \
+         create index u_sum on u ((v + k) desc); \
+         create index u_new on u (v) where st = 'new'; \
+         create index u_open on u (k) where not done; \
+         create index u_known on u (name) where st is not null; \
+         create index u_large on u (v) where v > 50",
+    );
+    let explained = |session: &mut Session, rest: &str| {
+        let lines = run(session, &format!("explain select * from u {rest}"));
+        lines[lines.len() - 2]
+            .trim_start_matches([' ', '-', '>'])
+            .to_owned()
+    };
+    for (rest, index) in [
+        ("where lower(name) = 'n5'", Some("u_low")),
+        ("where 'n5' < lower(name)", Some("u_low")),
+        ("where upper(name) = 'N5'", None),
+        ("order by lower(name) limit 1", Some("u_low")),
+        ("where v + k = 10", Some("u_sum")),
+        ("where k + v = 10", None),
+        ("order by v + k limit 1", Some("u_sum")),
+        ("where v = 3 and st = 'new'", Some("u_new")),
+        ("where v = 3 and st in ('new')", Some("u_new")),
+        ("where v = 3", None),
+        ("where v = 3 and (st = 'new' or st = 'old')", None),
+        ("where k = 7 and not done", Some("u_open")),
+        ("where k = 7 and done = false", Some("u_open")),
+        ("where k = 7 and done", None),
+        ("where not done order by k limit 1", Some("u_open")),
+        ("where name = 'N5' and st > 'a'", Some("u_known")),
+        ("where name = 'N5' and st is null", None),
+        ("where v = 63", Some("u_large")),
+        ("where v > 50", Some("u_large")),
+        ("where v >= 50", None),
+    ] {
+        let expected = match index {
+            Some(index) => format!("Index Scan using {index} on u"),
+            None => "Seq Scan on u".to_owned(),
+        };
+        assert_eq!(explained(&mut session, rest), expected, "{rest}");
+    }
+    // The literals in a plan that is kept for the next statement are those of the day.
+    for (rest, expected) in [
+        ("v + k = 10", "5"),
+        ("v + k = 12", "6"),
+        ("v + v = 12", "6"),
+        ("v = 4 and st = 'old'", "4"),
+        ("v = 6 and st = 'new'", "6"),
+        ("v = 7 and st = 'old'", "7"),
+        ("v = 61", "61"),
+        ("v = 31", "31"),
+        ("v = 62", "62"),
+    ] {
+        let lines = run(&mut session, &format!("select id from u where {rest}"));
+        assert_eq!(lines[1], expected, "{rest}");
+    }
+}
+
+#[test]
 fn keys_are_looked_up_and_ranges_scanned() {
     let mut session = session();
     run(

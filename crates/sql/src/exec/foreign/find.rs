@@ -121,7 +121,8 @@ fn place<'t>(
         let Some(at) = link_column(indexed.column) else {
             break;
         };
-        let KeyFit::Value(value) = rows::fit_key(table.columns[indexed.column].type_id, &values[at])
+        let KeyFit::Value(value) =
+            rows::fit_key(table.columns[indexed.column].type_id, &values[at])
         else {
             return Ok((None, None));
         };

@@ -23,8 +23,8 @@ use super::table::{choose_name, cut_name};
 use crate::bind::qualified;
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{
-    Catalog, Computed, ComputedKey, Index, IndexedColumn, KeySource, RelationKind, RelationRef, Table,
-    PG_CATALOG,
+    Catalog, Computed, ComputedKey, Index, IndexedColumn, KeySource, RelationKind, RelationRef,
+    Table, PG_CATALOG,
 };
 use crate::parser::NodeEnum;
 
@@ -78,7 +78,11 @@ impl Session {
             unique: create.unique,
             ..self.index_keys(text, &catalog, &old, create)?
         };
-        let names: Vec<_> = index.shown_columns(&old).into_iter().map(|own| own.name).collect();
+        let names: Vec<_> = index
+            .shown_columns(&old)
+            .into_iter()
+            .map(|own| own.name)
+            .collect();
         let taken = |name: &str| catalog.relation(old.schema, name).is_some();
         let name = match create.idxname.as_str() {
             "" => choose_name(&old.name, &names.join("_"), "idx", taken),

@@ -7,8 +7,8 @@ use pg_query::protobuf::TableLikeClause;
 use super::super::Session;
 use super::table::choose_name;
 use crate::catalog::store;
-use crate::catalog::{KeySource, 
-    Catalog, Check, Column, Identity, Index, Owner, RelationKind, Sequence, Table,
+use crate::catalog::{
+    Catalog, Check, Column, Identity, Index, KeySource, Owner, RelationKind, Sequence, Table,
 };
 use crate::parser::char_position;
 
@@ -169,7 +169,11 @@ impl Session {
                 computed,
                 ..Index::default()
             };
-            let names: Vec<_> = made.shown_columns(table).into_iter().map(|own| own.name).collect();
+            let names: Vec<_> = made
+                .shown_columns(table)
+                .into_iter()
+                .map(|own| own.name)
+                .collect();
             let (middle, suffix) = match (index.primary, index.constraint) {
                 (true, _) => (String::new(), "pkey"),
                 (_, 0) => (names.join("_"), "idx"),

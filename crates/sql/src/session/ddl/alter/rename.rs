@@ -88,7 +88,11 @@ impl Session {
         for check in &mut new.checks {
             check.condition = restate(self, &check.condition)?;
         }
-        for computed in new.indexes.iter_mut().filter_map(|own| own.computed.as_mut()) {
+        for computed in new
+            .indexes
+            .iter_mut()
+            .filter_map(|own| own.computed.as_mut())
+        {
             for key in &mut computed.keys {
                 if let KeySource::Expression { text, .. } = &mut key.source {
                     *text = restate(self, text)?;
