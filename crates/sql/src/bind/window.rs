@@ -298,10 +298,12 @@ impl Binder<'_> {
     }
 
     fn range_offset_type(&self, column: TypeId, offset: &Expr) -> Result<TypeId> {
-        let known = offset_types(match column {
+        // Strings of all kinds are ordered as text is.
+        let column = match column {
             TypeId::VARCHAR => TypeId::TEXT,
             column => column,
-        });
+        };
+        let known = offset_types(column);
         let refuse = |message: String| {
             self.error(SqlState::FEATURE_NOT_SUPPORTED, message, offset.location.0)
         };

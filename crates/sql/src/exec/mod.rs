@@ -113,7 +113,8 @@ impl<'a> Exec<'a> {
         }
         let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");
         let detail = format!(
-            "A sort, hash table, grouping or WITH query needs more than {most} bytes for its rows."
+            "A sort, hash table, grouping, window or WITH query needs more than {most} bytes for its \
+             rows."
         );
         let hint = "Consider increasing the configuration parameter \"quorate.query_mem\".";
         Err(error.with_detail(detail).with_hint(hint))

@@ -185,7 +185,7 @@ const LISTED: &[Definition] = &[
     define("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", "Controls the planner's selection of custom or generic plan."),
     define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
     define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
-    define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one sort, hash table, grouping or WITH query may take."),
+    define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one sort, hash table, grouping, window or WITH query may take."),
     define("quorate.standby_timeout", Kind::Time, "0", "Sets the time after which standbys that are named are not waited for any more."),
     define("quorate.txn_mem", Kind::Fixed, "64MB", "Sets the memory that the changes of one transaction may take before they go to disk."),
     define("random_page_cost", Kind::Real, "4", "Sets the planner's estimate of the cost of a nonsequentially fetched disk page."),

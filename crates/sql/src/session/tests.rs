@@ -464,6 +464,89 @@ fn rows_held_in_memory_have_a_bound() {
 }
 
 #[test]
+fn windows_keep_only_rows_that_they_look_at() {
+    let mut session = session();
+    run(&mut session, "set quorate.query_mem = '64kB'");
+    let mut over = |function: &str, window: &str| {
+        let query = format!(
+            "select max(x) from (select {function} over ({window}) as x \
+             from generate_series(1, 100000) as n) as s"
+        );
+        run(&mut session, &query)[1].clone()
+    };
+    for (function, window, most) in [
+        ("row_number()", "", "100000"),
+        ("lag(n)", "", "99999"),
+        ("lead(n)", "", "100000"),
+        ("sum(n)", "rows unbounded preceding", "5000050000"),
+        ("sum(n)", "rows 9 preceding", "999955"),
+        (
+            "min(n)",
+            "rows between 5 preceding and 1 preceding",
+            "99995",
+        ),
+        (
+            "last_value(n)",
+            "rows between current row and 7 following",
+            "100000",
+        ),
+    ] {
+        assert_eq!(over(function, window), most, "{function} over ({window})");
+    }
+}
+
+#[test]
+fn windows_that_must_keep_all_rows_have_a_bound() {
+    let mut session = session();
+    run(&mut session, "set quorate.query_mem = '64kB'");
+    for call in [
+        "count(*) over ()",
+        "lag(n, 5) over ()",
+        "first_value(n) over (rows unbounded preceding)",
+        "ntile(4) over ()",
+        "sum(n) over (order by n)",
+    ] {
+        let lines = run(
+            &mut session,
+            &format!("select {call} from generate_series(1, 100000) as n"),
+        );
+        let last = lines.last().map_or("", String::as_str);
+        assert!(last.starts_with("53200 "), "{last}: {call}");
+    }
+}
+
+/// Were they not linear, each of these would take billions of steps.
+#[test]
+fn frames_that_only_grow_or_move_are_linear() {
+    let mut session = session();
+    for (call, most) in [
+        ("sum(n) over (order by n)", "5000050000"),
+        ("max(n) over ()", "100000"),
+        ("sum(n) over (partition by n / 50000)", "3749975000"),
+        ("string_agg(null, '') over (order by n)", ""),
+        (
+            "count(*) over (order by n range between 50000 preceding and 10 following)",
+            "50011",
+        ),
+        (
+            "sum(n) over (rows between 30000 preceding and 20000 following)",
+            "3750075000",
+        ),
+        (
+            "avg(n) over (order by n groups between 40000 preceding and current row)",
+            "80000.000000000000",
+        ),
+        ("rank() over (order by n / 2)", "100000"),
+        ("cume_dist() over (order by n / 10000)", "1"),
+    ] {
+        let query = format!(
+            "select max(x) from (select {call} as x from generate_series(1, 100000) as n) as s"
+        );
+        assert_eq!(run(&mut session, &query)[1], most, "{call}");
+    }
+}
+
+#[test]
 fn a_set_is_no_group() {
     let mut session = session();
     assert_eq!(
