@@ -145,6 +145,9 @@ pub enum ExprKind {
     Sub(Rc<SubQuery>, Option<Box<Expr>>, Vec<(usize, Expr)>),
     /// An aggregate, before its place in the aggregation's row is known.
     Aggregate(Box<AggregateCall>),
+    /// GROUPING of expressions that are grouped by, before its place in the aggregation's row is
+    /// known.
+    Grouping(Vec<Expr>),
     /// A window function, before its place in the rows of its window is known.
     Window(Box<WindowCall>),
     /// An element of an array.
@@ -312,6 +315,16 @@ pub struct AggregatePlan {
     pub order: Vec<SortKey>,
 }
 
+/// A set of columns that rows are grouped by; the others are NULL in its groups. Without columns
+/// there is one group, even without rows.
+#[derive(Debug)]
+pub struct GroupingSet {
+    /// The places of the columns among all that are grouped by.
+    pub columns: Vec<usize>,
+    /// What GROUPING gives.
+    pub answers: Vec<i32>,
+}
+
 /// One key of a sort.
 #[derive(Debug)]
 pub struct SortKey {
@@ -366,7 +379,7 @@ pub enum Plan {
     Join(Box<Join>),
     /// The same rows, each followed by what window functions make of it.
     Window(Box<WindowPlan>),
-    /// One row a group: the groups' values, then the aggregates.
+    /// One row a group: the groups' values, then the aggregates, then what GROUPING gives.
     Aggregate {
         /// What is grouped.
         input: Rc<Plan>,
@@ -374,8 +387,8 @@ pub enum Plan {
         groups: Vec<(Program, TypeId)>,
         /// The aggregates.
         aggregates: Vec<AggregatePlan>,
-        /// Whether there is a row even without input.
-        plain: bool,
+        /// The sets by which each row is grouped, one after the other.
+        sets: Vec<GroupingSet>,
     },
     /// In order.
     Sort(Rc<Plan>, Vec<SortKey>),
@@ -545,6 +558,7 @@ impl Expr {
             | ExprKind::Coalesce(args)
             | ExprKind::Extreme(args, _)
             | ExprKind::Array(args, _)
+            | ExprKind::Grouping(args)
             | ExprKind::Record(args) => args.iter().collect(),
             ExprKind::Coerce(arg, _)
             | ExprKind::Fit(arg, _)
@@ -590,6 +604,7 @@ impl Expr {
             | ExprKind::Coalesce(args)
             | ExprKind::Extreme(args, _)
             | ExprKind::Array(args, _)
+            | ExprKind::Grouping(args)
             | ExprKind::Record(args) => args.iter_mut().collect(),
             ExprKind::Coerce(arg, _)
             | ExprKind::Fit(arg, _)

@@ -214,11 +214,13 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Expr> {
         let location = call.location;
-        let nested = |expr: &Expr| expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_)));
+        let is_one =
+            |part: &Expr| matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::Grouping(_));
+        let nested = |expr: &Expr| expr.any(&is_one);
         if let Some(arg) = args.iter().find(|arg| nested(arg)) {
             let mut at = location;
             arg.visit(&mut |part| {
-                if matches!(part.kind, ExprKind::Aggregate(_)) {
+                if is_one(part) {
                     at = part.location.0;
                 }
             });

@@ -40,6 +40,7 @@ fn figure_name(node: &NodeEnum) -> Option<(String, bool)> {
             .or_else(|| Some(("case".to_owned(), false))),
         NodeEnum::AArrayExpr(_) => fixed("array"),
         NodeEnum::RowExpr(_) => fixed("row"),
+        NodeEnum::GroupingFunc(_) => fixed("grouping"),
         NodeEnum::CoalesceExpr(_) => fixed("coalesce"),
         NodeEnum::MinMaxExpr(extreme) => match extreme.op {
             op if op == MinMaxOp::IsGreatest as i32 => fixed("greatest"),

@@ -216,7 +216,7 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>> {
         let node = inner(node)?;
         match node {
-            NodeEnum::AConst(_) | NodeEnum::GroupingSet(_) => Ok(None),
+            NodeEnum::AConst(_) | NodeEnum::GroupingSet(_) | NodeEnum::RowExpr(_) => Ok(None),
             NodeEnum::ColumnRef(column) if clause == "ORDER BY" => {
                 let names = strings(&column.fields);
                 let own = view

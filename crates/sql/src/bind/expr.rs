@@ -231,9 +231,7 @@ impl Binder<'_> {
                 "DEFAULT is not allowed in this context",
                 default.location,
             )),
-            NodeEnum::GroupingFunc(function) => {
-                Err(self.unsupported("GROUPING", function.location))
-            }
+            NodeEnum::GroupingFunc(call) => self.grouping_call(call, scope, below),
             NodeEnum::CurrentOfExpr(_) => Err(Error::unsupported("WHERE CURRENT OF")),
             _ => Err(Error::unsupported("this kind of expression")),
         }

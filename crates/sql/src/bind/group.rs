@@ -7,7 +7,7 @@ use base::{Result, SqlState};
 use super::scope::Scope;
 use super::Binder;
 use crate::exec::program::compile;
-use crate::plan::{AggregateCall, AggregatePlan, Expr, ExprKind, Plan, SortKey};
+use crate::plan::{AggregateCall, AggregatePlan, Expr, ExprKind, GroupingSet, Plan, SortKey};
 
 /// What a query groups by, and the aggregates met so far.
 #[derive(Debug, Default)]
@@ -16,11 +16,31 @@ pub struct Grouping {
     pub groups: Vec<Expr>,
     /// The aggregates, over the input.
     pub aggregates: Vec<AggregateCall>,
+    /// The sets that rows are grouped by, each as places among the groups.
+    pub sets: Vec<Vec<usize>>,
+    /// What GROUPING is asked for, as places among the groups.
+    pub questions: Vec<Vec<usize>>,
 }
 
 impl Grouping {
+    /// All rows as one group.
+    pub fn whole() -> Grouping {
+        Grouping {
+            sets: vec![Vec::new()],
+            ..Grouping::default()
+        }
+    }
+
+    /// The bits of GROUPING in one set: the last argument's is the lowest, and 1 means that the set
+    /// is without it.
+    fn answers(&self, set: &[usize]) -> Vec<i32> {
+        let bit = |bits: i32, group: &usize| bits << 1 | i32::from(!set.contains(group));
+        let answer = |question: &Vec<usize>| question.iter().fold(0, bit);
+        self.questions.iter().map(answer).collect()
+    }
+
     /// The plan of the aggregation.
-    pub fn plan(&self, input: Plan, plain: bool) -> Plan {
+    pub fn plan(&self, input: Plan) -> Plan {
         let aggregates = self
             .aggregates
             .iter()
@@ -50,7 +70,14 @@ impl Grouping {
                 .map(|group| (compile(group), group.ty))
                 .collect(),
             aggregates,
-            plain,
+            sets: self
+                .sets
+                .iter()
+                .map(|set| GroupingSet {
+                    columns: set.clone(),
+                    answers: self.answers(set),
+                })
+                .collect(),
         }
     }
 }
@@ -81,10 +108,16 @@ impl Binder<'_> {
                 expr.kind = ExprKind::Column(AGGREGATES + place);
                 return Ok(expr);
             }
+            ExprKind::Grouping(args) => {
+                expr.kind = ExprKind::Column(self.question(&args, grouping)?);
+                return Ok(expr);
+            }
             ExprKind::Column(place) => {
                 if let Some(kept) = self.functionally_dependent(place, grouping, scope) {
+                    let new = grouping.groups.len();
                     grouping.groups.push(kept);
-                    expr.kind = ExprKind::Column(grouping.groups.len() - 1);
+                    grouping.sets.iter_mut().for_each(|set| set.push(new));
+                    expr.kind = ExprKind::Column(new);
                     return Ok(expr);
                 }
                 return Err(self.error(
@@ -133,7 +166,32 @@ impl Binder<'_> {
         Ok(expr)
     }
 
-    /// A column of a table whose whole primary key is grouped by depends on the group.
+    /// The place of what GROUPING gives, to be settled by [`settle_places`].
+    fn question(&self, args: &[Expr], grouping: &mut Grouping) -> Result<usize> {
+        let mut question = Vec::new();
+        for arg in args {
+            let place = grouping.groups.iter().position(|group| group == arg);
+            question.push(place.ok_or_else(|| {
+                self.error(
+                    SqlState::GROUPING_ERROR,
+                    "arguments to GROUPING must be grouping expressions of the associated query \
+                     level",
+                    arg.location.0,
+                )
+            })?);
+        }
+        let known = grouping
+            .questions
+            .iter()
+            .position(|known| *known == question);
+        let number = known.unwrap_or(grouping.questions.len());
+        if known.is_none() {
+            grouping.questions.push(question);
+        }
+        Ok(QUESTIONS + number)
+    }
+
+    /// A column of a table whose whole primary key is grouped by, in all sets, depends on the group.
     fn functionally_dependent(
         &self,
         place: usize,
@@ -144,10 +202,11 @@ impl Binder<'_> {
         let table = item.table.as_ref()?;
         let key = table.primary_key()?;
         let grouped = |column: usize| {
-            grouping
-                .groups
-                .iter()
-                .any(|group| matches!(group.kind, ExprKind::Column(p) if p == item.start + column))
+            let mut groups = grouping.groups.iter();
+            let own = groups.position(
+                |group| matches!(group.kind, ExprKind::Column(p) if p == item.start + column),
+            );
+            own.is_some_and(|own| grouping.sets.iter().all(|set| set.contains(&own)))
         };
         if !key.columns.iter().all(|column| grouped(column.column)) {
             return None;
@@ -162,14 +221,20 @@ impl Binder<'_> {
 /// Where aggregates are numbered until the number of groups is settled.
 const AGGREGATES: usize = 1 << 32;
 
-/// Gives aggregates their final places, after the groups.
-pub(super) fn settle_places(expr: &mut Expr, groups: usize) {
+/// Where what GROUPING gives is numbered until then; above what window functions number.
+const QUESTIONS: usize = 1 << 34;
+
+/// Gives aggregates and what GROUPING gives their final places, after the groups.
+pub(super) fn settle_places(expr: &mut Expr, grouping: &Grouping) {
     if let ExprKind::Column(place) = &mut expr.kind {
-        if *place >= AGGREGATES {
+        let groups = grouping.groups.len();
+        if *place >= QUESTIONS {
+            *place = *place - QUESTIONS + groups + grouping.aggregates.len();
+        } else if *place >= AGGREGATES {
             *place = *place - AGGREGATES + groups;
         }
     }
     for part in expr.parts_mut() {
-        settle_places(part, groups);
+        settle_places(part, grouping);
     }
 }

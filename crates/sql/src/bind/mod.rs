@@ -12,7 +12,7 @@
 //! | [`types`] | type names |
 //! | [`from`] | FROM: tables, joins, functions, subqueries |
 //! | [`join_order`] | in which order joins run |
-//! | [`select`], [`outputs`], [`group`] | SELECT |
+//! | [`select`], [`outputs`], [`grouping_sets`], [`group`] | SELECT |
 //! | [`window`], [`window_plan`] | window functions |
 //! | [`sublink`] | queries inside expressions |
 //! | [`access`] | which keys a condition leaves |
@@ -47,6 +47,7 @@ pub mod foreign;
 pub mod from;
 mod given;
 pub mod group;
+mod grouping_sets;
 mod implies;
 mod indirection;
 pub mod join_order;

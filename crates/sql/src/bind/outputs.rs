@@ -40,9 +40,10 @@ impl Outputs {
             .chain(self.distinct_on.iter_mut().map(|on| &mut on.0))
     }
 
-    /// Whether there is an aggregate among them.
+    /// Whether there is an aggregate, or GROUPING, among them.
     pub fn aggregates(&self) -> bool {
-        let is_aggregate = |part: &Expr| matches!(part.kind, ExprKind::Aggregate(_));
+        let is_aggregate =
+            |part: &Expr| matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::Grouping(_));
         self.all().any(|expr| expr.any(&is_aggregate))
     }
 

@@ -16,7 +16,6 @@ use super::from::{conjuncts, filtered};
 use super::group::{settle_places, Grouping};
 use super::outputs::{Order, Outputs};
 use super::scope::Scope;
-use super::window::window_in;
 use super::window_plan::windows;
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::catalog::RelationKind;
@@ -152,7 +151,7 @@ impl Binder<'_> {
         }
         let mut groups = Vec::new();
         if grouped {
-            let grouping = grouping.unwrap_or_default();
+            let grouping = grouping.unwrap_or_else(Grouping::whole);
             (plan, groups) = self.group(plan, grouping, &mut outputs, having, &scope)?;
         }
         if windowed {
@@ -339,68 +338,6 @@ impl Binder<'_> {
         }
     }
 
-    /// GROUP BY: an input column, or an output column by name or number, or an expression.
-    fn grouping(
-        &mut self,
-        select: &SelectStmt,
-        scope: &Scope<'_>,
-        exprs: &mut [Expr],
-        columns: &[OutputColumn],
-    ) -> Result<Option<Grouping>> {
-        if select.group_clause.is_empty() {
-            return Ok(None);
-        }
-        let mut grouping = Grouping::default();
-        for node in &select.group_clause {
-            let node = inner(node)?;
-            if let NodeEnum::GroupingSet(set) = node {
-                return Err(self.unsupported("GROUPING SETS", set.location));
-            }
-            let is_name = matches!(node, NodeEnum::ColumnRef(_));
-            let input = match is_name {
-                true => self.expr(node, scope, Place::plain("GROUP BY")),
-                false => Err(Error::internal("no name")),
-            };
-            let expr = match input {
-                Ok(expr) => expr,
-                Err(missing) => {
-                    match self.output_column(node, exprs, columns, "GROUP BY", true)? {
-                        Some(place) => {
-                            let taken = exprs[place].clone();
-                            exprs[place] = self.settle(taken)?;
-                            exprs[place].clone()
-                        }
-                        None if is_name => return Err(missing),
-                        None => self.expr(node, scope, Place::plain("GROUP BY"))?,
-                    }
-                }
-            };
-            if expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_))) {
-                return Err(self.error(
-                    SqlState::GROUPING_ERROR,
-                    "aggregate functions are not allowed in GROUP BY",
-                    expr.location.0,
-                ));
-            }
-            if let Some(window) = window_in(&expr) {
-                return Err(self.error(
-                    SqlState::WINDOWING_ERROR,
-                    "window functions are not allowed in GROUP BY",
-                    window.location.0,
-                ));
-            }
-            if expr.any(&|part| matches!(part.kind, ExprKind::SetCall(..))) {
-                let what = "grouping by an output column that is a set";
-                return Err(self.unsupported(what, expr.location.0));
-            }
-            let expr = self.settle(expr)?;
-            if !grouping.groups.contains(&expr) {
-                grouping.groups.push(expr);
-            }
-        }
-        Ok(Some(grouping))
-    }
-
     /// The grouping, and what it groups by as columns of its rows.
     fn group(
         &mut self,
@@ -410,7 +347,6 @@ impl Binder<'_> {
         having: Option<Expr>,
         scope: &Scope<'_>,
     ) -> Result<(Plan, Vec<Expr>)> {
-        let plain = grouping.groups.is_empty();
         for expr in outputs.all_mut() {
             let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
             *expr = self.regroup(taken, &mut grouping, scope)?;
@@ -419,16 +355,15 @@ impl Binder<'_> {
             Some(having) => Some(self.regroup(having, &mut grouping, scope)?),
             None => None,
         };
-        let groups = grouping.groups.len();
         let all = outputs.all_mut();
         all.chain(&mut having)
-            .for_each(|expr| settle_places(expr, groups));
+            .for_each(|expr| settle_places(expr, &grouping));
         let as_column = |(place, group): (usize, &Expr)| Expr {
             kind: ExprKind::Column(place),
             ..group.clone()
         };
         let columns = grouping.groups.iter().enumerate().map(as_column).collect();
-        let plan = grouping.plan(input, plain);
+        let plan = grouping.plan(input);
         let plan = match having {
             None => plan,
             Some(having) => Plan::Filter(Rc::new(plan), compile(&having)),

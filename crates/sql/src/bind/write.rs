@@ -658,12 +658,18 @@ impl Binder<'_> {
                     window.location.0,
                 ));
             }
+            let is_grouping = |part: &Expr| matches!(part.kind, ExprKind::Grouping(_));
             let refused = expr
                 .any(&|part| matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::SetCall(..)));
-            if refused {
+            if refused || expr.any(&is_grouping) {
+                let what = if refused {
+                    "aggregate functions"
+                } else {
+                    "grouping operations"
+                };
                 return Err(self.error(
                     SqlState::GROUPING_ERROR,
-                    "aggregate functions are not allowed in RETURNING",
+                    format!("{what} are not allowed in RETURNING"),
                     expr.location.0,
                 ));
             }

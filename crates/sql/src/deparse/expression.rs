@@ -344,6 +344,7 @@ impl<'a> Writer<'a> {
             ExprKind::Record(args) => self.bracketed("ROW(", args, ")"),
             ExprKind::Aggregate(call) => self.aggregate(call),
             ExprKind::Window(call) => self.window_call(call),
+            ExprKind::Grouping(args) => self.bracketed("GROUPING(", args, ")"),
             ExprKind::Subscript(array, index) => {
                 let plain = matches!(
                     array.kind,

@@ -4,10 +4,11 @@ use base::hash::HashMap;
 use base::Result;
 
 use super::cursor::{open, Cursor};
+use super::program::Program;
 use super::sort::sort_rows;
 use super::{row_bytes, Exec};
 use crate::functions::Accumulator;
-use crate::plan::{AggregatePlan, Plan, Row};
+use crate::plan::{AggregatePlan, GroupingSet, Plan, Row};
 use crate::types::{self, Datum, TypeId};
 
 /// Distinct rows, numbered in the order they were first seen. NULLs are equal here.
@@ -159,50 +160,116 @@ impl<'p> GroupCursor<'p> {
             input,
             groups,
             aggregates,
-            plain,
+            sets,
         } = self.plan
         else {
             return Ok(Vec::new());
         };
-        let mut known = Groups::new(groups.iter().map(|group| group.1).collect());
-        let mut states: Vec<Vec<State>> = Vec::new();
-        let fresh = || aggregates.iter().map(State::new).collect::<Vec<_>>();
-        if *plain {
-            known.find_or_add(Vec::new());
-            states.push(fresh());
-        }
+        let mut known: Vec<_> = sets
+            .iter()
+            .map(|set| Grouped::new(set, groups, aggregates))
+            .collect();
         let mut input = open(input);
         let mut row = Row::new();
         while input.next_into(cx, &mut row)? {
             cx.tick()?;
-            let group = match *plain {
-                true => 0,
-                false => {
-                    let mut key = Vec::with_capacity(groups.len());
-                    for (value, _) in groups {
-                        key.push(value.eval(cx, &row)?);
-                    }
-                    let (group, new) = known.find_or_add(key);
-                    if new {
-                        states.push(fresh());
-                        cx.check_held(known.bytes())?;
-                    }
-                    group
-                }
-            };
-            for (state, plan) in states[group].iter_mut().zip(aggregates) {
-                state.step(plan, cx, &row)?;
+            let mut grew = false;
+            for grouped in &mut known {
+                grew |= grouped.take(groups, aggregates, &row, cx)?;
+            }
+            if grew {
+                cx.check_held(known.iter().map(|grouped| grouped.known.bytes()).sum())?;
             }
         }
-        let mut out = Vec::with_capacity(states.len());
-        for (mut row, states) in known.into_keys().into_iter().zip(states) {
-            for (state, plan) in states.into_iter().zip(aggregates) {
-                row.push(state.finish(plan, cx)?);
-            }
-            out.push(row);
+        let mut out = Vec::with_capacity(known.iter().map(|grouped| grouped.states.len()).sum());
+        for grouped in known {
+            grouped.finish(groups.len(), aggregates, &mut out, cx)?;
         }
         Ok(out)
     }
+}
+
+/// The groups of one set.
+struct Grouped<'p> {
+    set: &'p GroupingSet,
+    known: Groups,
+    /// The aggregates of each group.
+    states: Vec<Vec<State>>,
+}
+
+impl<'p> Grouped<'p> {
+    fn new(
+        set: &'p GroupingSet,
+        groups: &[(Program, TypeId)],
+        aggregates: &[AggregatePlan],
+    ) -> Grouped<'p> {
+        let types = set.columns.iter().map(|column| groups[*column].1);
+        let mut grouped = Grouped {
+            set,
+            known: Groups::new(types.collect()),
+            states: Vec::new(),
+        };
+        if set.columns.is_empty() {
+            grouped.known.find_or_add(Vec::new());
+            grouped.states.push(fresh(aggregates));
+        }
+        grouped
+    }
+
+    /// Takes in a row; whether a group is new.
+    fn take(
+        &mut self,
+        groups: &[(Program, TypeId)],
+        aggregates: &[AggregatePlan],
+        row: &[Datum],
+        cx: &mut Exec<'_>,
+    ) -> Result<bool> {
+        let (mut group, mut new) = (0, false);
+        if !self.set.columns.is_empty() {
+            let mut key = Vec::with_capacity(groups.len() + aggregates.len());
+            for column in &self.set.columns {
+                key.push(groups[*column].0.eval(cx, row)?);
+            }
+            (group, new) = self.known.find_or_add(key);
+            if new {
+                self.states.push(fresh(aggregates));
+            }
+        }
+        for (state, plan) in self.states[group].iter_mut().zip(aggregates) {
+            state.step(plan, cx, row)?;
+        }
+        Ok(new)
+    }
+
+    fn finish(
+        self,
+        groups: usize,
+        aggregates: &[AggregatePlan],
+        out: &mut Vec<Row>,
+        cx: &mut Exec<'_>,
+    ) -> Result<()> {
+        let whole = self.set.columns.len() == groups;
+        for (mut row, states) in self.known.into_keys().into_iter().zip(self.states) {
+            if !whole {
+                let mut wider = vec![Datum::Null; groups];
+                for (column, value) in self.set.columns.iter().zip(row) {
+                    wider[*column] = value;
+                }
+                row = wider;
+            }
+            for (state, plan) in states.into_iter().zip(aggregates) {
+                row.push(state.finish(plan, cx)?);
+            }
+            row.extend(self.set.answers.iter().map(|bits| Datum::Int4(*bits)));
+            out.push(row);
+        }
+        Ok(())
+    }
+}
+
+/// Aggregates before the first row.
+fn fresh(aggregates: &[AggregatePlan]) -> Vec<State> {
+    aggregates.iter().map(State::new).collect()
 }
 
 impl Cursor for GroupCursor<'_> {

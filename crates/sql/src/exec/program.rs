@@ -192,7 +192,10 @@ impl Program {
                 self.ops
                     .push(Op::Sub(query.clone(), test.is_some(), places));
             }
-            ExprKind::Aggregate(_) | ExprKind::Window(_) | ExprKind::SetCall(..) => {
+            ExprKind::Aggregate(_)
+            | ExprKind::Grouping(_)
+            | ExprKind::Window(_)
+            | ExprKind::SetCall(..) => {
                 unreachable!("aggregates and sets are taken out before expressions are compiled")
             }
         }

@@ -74,8 +74,9 @@ fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
             let right = join.lookup.as_ref().unwrap_or(&join.right);
             (format!("{method}{kind}"), vec![&*join.left, &**right])
         }
-        Plan::Aggregate { input, plain, .. } => {
-            let name = if *plain { "Aggregate" } else { "HashAggregate" };
+        Plan::Aggregate { input, sets, .. } => {
+            let plain = sets.iter().all(|set| set.columns.is_empty());
+            let name = if plain { "Aggregate" } else { "HashAggregate" };
             (name.to_owned(), vec![&**input])
         }
         Plan::Window(window) => ("WindowAgg".to_owned(), vec![&*window.input]),
