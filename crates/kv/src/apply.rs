@@ -27,7 +27,7 @@ use base::engine::{
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, KeyRange, Lsn, Position, Result, SequenceId, TreeId, TxnId};
-use storage::Store;
+use storage::{Gap, Store};
 
 use crate::build::Plan;
 use crate::bulk::Announced;
@@ -57,6 +57,9 @@ pub struct Derived {
     /// Transactions that came in chunks and end here; whether they are committed.
     decided: Vec<(TxnId, bool)>,
 }
+
+/// Among fewer rows of a tree nobody looks for gaps.
+const GAP_ROWS_MIN: usize = 16;
 
 #[derive(Debug)]
 struct Written {
@@ -338,8 +341,12 @@ fn derive_tree(
     }
     let indexes = indexes_after(registry, tree, scope);
     let mut old = Vec::new();
+    // Where many rows come in order, most lie in the gap that the one before has found.
+    let mut gap: Option<Gap> = None;
     for change in rows {
-        let exists = !made && store.get(tree, &change.key, Lsn::MAX, &mut old)?.exists;
+        let looks = rows.len() >= GAP_ROWS_MIN && matches!(change.change, Change::Insert(_));
+        let is_absent = made || looks && lies_in_gap(store, tree, &change.key, &mut gap)?;
+        let exists = !is_absent && store.get(tree, &change.key, Lsn::MAX, &mut old)?.exists;
         let old = exists.then_some(&old[..]);
         let new = after(change, old)?;
         if let Some(indexes) = &indexes {
@@ -353,6 +360,14 @@ fn derive_tree(
         });
     }
     Ok(())
+}
+
+/// Whether a key lies in a gap of a tree: in one that a smaller key has found, or its own.
+fn lies_in_gap(store: &Store, tree: TreeId, key: &[u8], gap: &mut Option<Gap>) -> Result<bool> {
+    if !gap.as_ref().is_some_and(|gap| gap.has(key)) {
+        *gap = store.gap(tree, key)?;
+    }
+    Ok(gap.is_some())
 }
 
 /// The indexes of a table, with those that the transaction makes.

@@ -26,7 +26,7 @@ use base::{
     Debt, Durability, Error, GroupDebt, GroupId, KeyRange, Lsn, Position, Result, SequenceId,
     SessionId, Term, TreeId, TxnId, Xid,
 };
-use storage::{Read, Scanned, Scratch, Store};
+use storage::{Gap, Read, Scanned, Scratch, Store};
 
 use crate::build::Plan;
 use crate::config::{GroupConfig, Observer, Transport};
@@ -330,6 +330,10 @@ impl View for GroupView {
 
     fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {
         self.store.get(tree, key, at, row)
+    }
+
+    fn gap(&self, tree: TreeId, key: &[u8]) -> Result<Option<Gap>> {
+        self.store.gap(tree, key)
     }
 
     fn scan(

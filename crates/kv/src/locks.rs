@@ -78,6 +78,7 @@ use deadlock::Step;
 use modes::{Mode, Modes};
 use owner::Owner;
 use queue::{Answer, Lock, Outcome, Ticket};
+use ranges::RowCounts;
 
 pub use owner::Party;
 pub use ranges::ROW_LOCKS_MAX;
@@ -169,9 +170,10 @@ struct Shard {
 }
 
 impl Shard {
-    fn forget_if_free(&mut self, name: &[u8]) {
+    fn forget_if_free(&mut self, name: &[u8], rows: &RowCounts) {
         if self.locks.get(name).is_some_and(Lock::is_free) {
             self.locks.remove(name);
+            rows.removed(name);
         }
     }
 }
@@ -184,6 +186,7 @@ pub struct LockTable {
     /// What each waiting party waits for.
     waits: Mutex<HashMap<Party, (Name, Mode)>>,
     ranges: ranges::Ranges,
+    rows: RowCounts,
 }
 
 impl LockTable {
@@ -194,6 +197,7 @@ impl LockTable {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             waits: Mutex::default(),
             ranges: Default::default(),
+            rows: RowCounts::default(),
         }
     }
 
@@ -215,7 +219,9 @@ impl LockTable {
             for lock in shard.locks.values_mut() {
                 lock.lose(&mut told);
             }
-            shard.locks.clear();
+            for (name, _) in shard.locks.drain() {
+                self.rows.removed(&name);
+            }
             drop(shard);
             notify(told);
         }
@@ -254,7 +260,7 @@ impl LockTable {
         let mut shard = self.shard(name);
         if let Some(lock) = shard.locks.get_mut(name) {
             change(lock, &mut served);
-            shard.forget_if_free(name);
+            shard.forget_if_free(name, &self.rows);
         }
         drop(shard);
         notify(served);
@@ -273,6 +279,7 @@ impl LockTable {
             let before = Modes::NONE;
             let lock = Lock::held(owner, ask.mode);
             shard.locks.insert(name.clone(), lock);
+            self.rows.added(&name);
             return Ok(Requested::Granted { name, before });
         };
         let name = name.clone();
@@ -389,7 +396,7 @@ impl LockTable {
         let mut served = Vec::new();
         let lock = shard.locks.get_mut(name).expect("it is waited for");
         lock.withdraw(owner, before, &mut served);
-        shard.forget_if_free(name);
+        shard.forget_if_free(name, &self.rows);
         drop(shards);
         notify(served);
         Err(deadlock_detected(&circle))
@@ -464,6 +471,8 @@ pub struct TxnLocks {
     granted: usize,
     /// So many locks are held that they should become fewer.
     coarsen_at: usize,
+    /// Some of it became ranges.
+    has_ranges: bool,
     /// The modes held of trees, so that the statements of a transaction need not ask again.
     trees: Vec<(TreeId, Modes)>,
     name: Vec<u8>,
@@ -482,6 +491,7 @@ impl TxnLocks {
             held: Vec::new(),
             granted: 0,
             coarsen_at: ROW_LOCKS_MAX,
+            has_ranges: false,
             trees: Vec::new(),
             name: Vec::new(),
             kept: None,
@@ -591,6 +601,7 @@ impl TxnLocks {
     pub fn release_all(&mut self) {
         self.rollback_to(0);
         self.coarsen_at = ROW_LOCKS_MAX;
+        self.has_ranges = false;
     }
 
     fn acquire(&mut self, mode: Mode, wait: LockWait) -> Result<Acquired> {

@@ -40,6 +40,7 @@
 //! Chunks of large transactions, more than one group. At READ COMMITTED a transaction
 //! that idles keeps its last statement's snapshot, and so the versions which that needs.
 
+mod ahead;
 mod build;
 mod outcomes;
 mod serializable;
@@ -66,7 +67,7 @@ use base::{
     TreeId, TxnId, Xid,
 };
 use raft::planted::{is_planted, Bug};
-use storage::{Read, Scanned, Scratch};
+use storage::{Gap, Read, Scanned, Scratch};
 
 use crate::build::Plan;
 use crate::group::outcomes::AskedXid;
@@ -74,6 +75,7 @@ use crate::group::{BuildHandle, CommitRequest, Open};
 use crate::locks::{Acquired, TxnLocks};
 use crate::registry::Indexes;
 use crate::serial::{Serial, SerialTxn};
+use ahead::Ahead;
 use views::Views;
 
 use crate::write_set::{covered, rest_of, Changes, Own, WriteSet};
@@ -123,6 +125,10 @@ pub trait View {
     fn position(&self) -> Position;
     /// See [`storage::Store::get`]; `at` is this position or a newer one.
     fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read>;
+    /// See [`storage::Store::gap`]; none where that is not to be had.
+    fn gap(&self, _tree: TreeId, _key: &[u8]) -> Result<Option<Gap>> {
+        Ok(None)
+    }
     /// See [`storage::Store::scan`]; `at` as for [`View::get`].
     fn scan(
         &self,
@@ -180,6 +186,8 @@ pub struct Txn<L: Leader> {
     next_savepoint: u32,
     views: Views<L::Snapshot>,
     last_locked: LastLocked,
+    /// Keys that are not there, for whoever inserts many.
+    ahead: Ahead,
     /// Trees that are made beside the work, to be switched to when this commits.
     builds: Vec<BuildHandle>,
     /// Its id for its client, where that has asked.
@@ -222,6 +230,7 @@ impl<L: Leader> Txn<L> {
             next_savepoint: 0,
             views: Views::default(),
             last_locked: LastLocked::default(),
+            ahead: Ahead::default(),
             builds: Vec::new(),
             asked: None,
             open: None,
@@ -299,10 +308,16 @@ impl<L: Leader> Txn<L> {
         if self.is_new_tree(tree) {
             return Ok(false);
         }
+        let visible = self.leader.visible();
+        if self.ahead.is_absent(tree, key, visible) {
+            return self.leader.check_term(self.at()?.term).map(|()| false);
+        }
         let mut row = std::mem::take(&mut self.probe_row);
         let read = self.get_newest(tree, key, &mut row);
         self.probe_row = row;
-        Ok(read?.exists)
+        let exists = read?.exists;
+        self.look_ahead(tree, key, visible)?;
+        Ok(exists)
     }
 
     /// Scans as of `at` and `command`, until there is a row or the range ends.
@@ -817,6 +832,7 @@ impl<L: Leader> Transaction for Txn<L> {
         self.command = CommandId(0);
         self.debt = Debt::NONE;
         self.last_locked.tree = None;
+        self.ahead = Ahead::default();
         true
     }
 

@@ -81,6 +81,8 @@ impl Store {
         changes: &[Change<'_>],
     ) -> Result<()> {
         let mut tree: Option<Arc<Tree>> = None;
+        // What another call has left is of no use: anybody may have changed the tree since.
+        writer.way.forget();
         for change in changes {
             let tree = match &mut tree {
                 Some(tree) if tree.id == change.tree => tree,
@@ -385,11 +387,17 @@ impl Store {
         row: Option<&[u8]>,
     ) -> Result<()> {
         let value = self.store_row(writer, tree.id, key, row)?;
-        let mut path = std::mem::take(&mut writer.path);
+        let mut way = std::mem::take(&mut writer.way);
         loop {
-            self.descend(tree, key, &mut path)?;
-            let mut page = self.pager.write(path[path.len() - 1].id)?;
-            let found = page.search(key);
+            let is_next = way.leads_on(tree.id, key);
+            if !is_next {
+                self.find_way(tree, key, &mut way)?;
+            }
+            let mut page = self.pager.write(way.path[way.path.len() - 1].id)?;
+            let found = match is_next {
+                true => page.search_end(key),
+                false => page.search(key),
+            };
             let newest = found.ok().map(|slot| page.leaf_cell(slot).lsn);
             if let Some(void) =
                 newest.filter(|old| self.bulks.is_void_to(*old, writer.notes.as_ref()))
@@ -397,6 +405,7 @@ impl Store {
                 // What was never committed goes before anything is put in its place.
                 drop(page);
                 self.undo_if_there(writer, void, tree, key)?;
+                way.forget();
                 continue;
             }
             let mut cell = LeafCell {
@@ -407,7 +416,8 @@ impl Store {
             };
             if !page.fits(cell.len(), found.ok()) {
                 drop(page);
-                self.split(writer, &path, key)?;
+                self.split(writer, &way.path, key)?;
+                way.forget();
                 continue;
             }
             self.touch(writer, &mut page);
@@ -438,13 +448,14 @@ impl Store {
             }
             page.raise_lsn(lsn);
             drop(page);
+            way.passed(key);
             if is_settled && row.is_none() {
-                self.shrink(writer, tree, &path)?;
+                self.shrink(writer, tree, &way.path)?;
+                way.forget();
             }
             break;
         }
-        path.clear();
-        writer.path = path;
+        writer.way = way;
         Ok(())
     }
 
@@ -621,7 +632,8 @@ impl Store {
         tree: &Tree,
         key: &[u8],
     ) -> Result<()> {
-        let mut path = std::mem::take(&mut writer.path);
+        let mut path = std::mem::take(&mut writer.way.path);
+        writer.way.forget();
         self.descend(tree, key, &mut path)?;
         let mut page = self.pager.write(path[path.len() - 1].id)?;
         let found = page.search(key).ok();
@@ -636,8 +648,7 @@ impl Store {
         if found.is_some() {
             self.shrink(writer, tree, &path)?;
         }
-        path.clear();
-        writer.path = path;
+        writer.way.path = path;
         Ok(())
     }
 
@@ -672,6 +683,32 @@ impl Store {
             }
             let index = page.child_index(key);
             path.push(Step { id, index });
+            id = page.child(index);
+        }
+    }
+
+    /// As [`Store::descend`], and notes up to where the leaf answers for keys.
+    fn find_way(&self, tree: &Tree, key: &[u8], way: &mut Way) -> Result<()> {
+        way.forget();
+        way.path.clear();
+        way.is_last = true;
+        let mut id = tree.root;
+        loop {
+            let page = self.pager.read_here(id)?;
+            let index = match page.is_leaf() {
+                true => 0,
+                false => page.child_index(key),
+            };
+            way.path.push(Step { id, index });
+            if page.is_leaf() {
+                way.tree = Some(tree.id);
+                return Ok(());
+            }
+            if index < page.count() {
+                way.is_last = false;
+                way.high.clear();
+                way.high.extend_from_slice(page.key(index));
+            }
             id = page.child(index);
         }
     }
@@ -794,6 +831,39 @@ impl Store {
             self.leave_to_checkpoint(id);
             self.forget_page(writer, id);
         }
+    }
+}
+
+/// The way to the leaf that was changed last: of rows that come in order most go to the same one.
+/// Nobody but the writer may rely on it, and only until pages are split, merged or given back.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    /// Of which tree, while it holds.
+    tree: Option<TreeId>,
+    pub(crate) path: Vec<Step>,
+    /// The key that it was gone for last.
+    passed: Key,
+    /// The first key of the next leaf, if there is one.
+    high: Key,
+    is_last: bool,
+}
+
+impl Way {
+    pub(crate) fn forget(&mut self) {
+        self.tree = None;
+        self.passed.clear();
+    }
+
+    fn passed(&mut self, key: &[u8]) {
+        self.passed.clear();
+        self.passed.extend_from_slice(key);
+    }
+
+    /// Whether it leads to the leaf of a key, too.
+    fn leads_on(&self, tree: TreeId, key: &[u8]) -> bool {
+        self.tree == Some(tree)
+            && self.passed.as_slice() < key
+            && (self.is_last || key < self.high.as_slice())
     }
 }
 

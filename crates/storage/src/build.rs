@@ -102,7 +102,7 @@ impl Store {
         key: &[u8],
         row: &[u8],
     ) -> Result<bool> {
-        let mut path = std::mem::take(&mut writer.path);
+        let mut path = std::mem::take(&mut writer.way.path);
         self.descend(tree, key, &mut path)?;
         let is_there = self
             .pager
@@ -133,7 +133,7 @@ impl Store {
             }
         }
         path.clear();
-        writer.path = path;
+        writer.way.path = path;
         Ok(!is_there)
     }
 }

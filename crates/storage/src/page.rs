@@ -421,6 +421,14 @@ impl Page {
         Err(low)
     }
 
+    /// As [`Page::search`], for a key that probably lies behind all others.
+    pub(crate) fn search_end(&self, key: &[u8]) -> std::result::Result<usize, usize> {
+        match self.count() {
+            count if count > 0 && self.key(count - 1) < key => Err(count),
+            _ => self.search(key),
+        }
+    }
+
     /// Which child of an inner page a key belongs to: from 0, the leftmost, to [`Page::count`].
     pub(crate) fn child_index(&self, key: &[u8]) -> usize {
         match self.search(key) {

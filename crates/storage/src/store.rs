@@ -40,6 +40,7 @@ use base::hash::{HashMap, HashSet};
 use base::sync::{Mutex, RwLock};
 use base::{Lsn, Result, TreeId, TxnId};
 
+use crate::apply::Way;
 use crate::bulk::{Bulks, Notes};
 use crate::checkpoint::Checkpoint;
 use crate::file::Published;
@@ -49,7 +50,6 @@ use crate::pager::{CacheStats, Pager};
 use crate::pages::FreePages;
 use crate::scratch::Scratch;
 use crate::size::Size;
-use crate::split::Step;
 use crate::tree::Tree;
 use crate::undo::history::History;
 use crate::undo::{UndoId, UndoStats, UndoStore};
@@ -147,7 +147,7 @@ pub(crate) struct Writer {
     /// How often the next release was put off, because a page was not in memory.
     pub(crate) releases_put_off: u32,
     /// Memory that is used again.
-    pub(crate) path: Vec<Step>,
+    pub(crate) way: Way,
     /// Where the chunk that is being applied notes what it changes.
     pub(crate) notes: Option<Notes>,
     /// Bulk transactions whose old versions are to be let go of.
@@ -232,7 +232,7 @@ impl Store {
                 next_page: record.next_page,
                 epoch: 1,
                 releases_put_off: 0,
-                path: Vec::new(),
+                way: Way::default(),
                 notes: None,
                 ripe: VecDeque::new(),
             }),

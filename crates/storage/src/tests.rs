@@ -14,7 +14,7 @@ use base::engine::{Direction, RowBatch};
 use base::{ErrorClass, GroupId, Key, KeyRange, Lsn, Result, SqlState, TreeId};
 
 use crate::testing::{block_on, Random, TestEnv};
-use crate::{check, Change, Owner, Store, StoreOptions};
+use crate::{check, Change, Gap, Owner, Store, StoreOptions};
 
 const OWNER: Owner = Owner {
     cluster: 7,
@@ -64,6 +64,64 @@ fn value(store: &Store, tree: TreeId, key: &[u8], at: u64) -> Option<Vec<u8>> {
 }
 
 const T: TreeId = TreeId(20_000);
+
+#[test]
+fn rows_in_order_go_where_they_belong_and_gaps_have_none() {
+    const U: TreeId = TreeId(20_001);
+    let store = open(&TestEnv::new());
+    let mut random = Random::new(7);
+    let mut model: BTreeMap<(TreeId, Key), Vec<u8>> = BTreeMap::new();
+    for tree in [T, U] {
+        store.create_tree(Lsn(1), tree).unwrap();
+    }
+    for lsn in 1..60u64 {
+        // Runs of keys that grow, in both trees, over rows that are there and some that go.
+        let mut changes: Vec<(TreeId, Key, Option<Vec<u8>>)> = Vec::new();
+        for tree in [T, U] {
+            let first = random.below(4_000) as u32;
+            let step = 1 + random.below(20) as u32;
+            for number in (0..random.below(300) as u32).map(|n| first + n * step) {
+                let key = number.to_be_bytes().to_vec();
+                let is_there = model.contains_key(&(tree, key.clone()));
+                let goes = is_there && random.below(3) == 0;
+                let row = (!goes).then(|| vec![lsn as u8; 20 + random.below(100)]);
+                changes.push((tree, key, row));
+            }
+        }
+        let all: Vec<_> = changes
+            .iter()
+            .map(|(tree, key, row)| Change {
+                tree: *tree,
+                key,
+                row: row.as_deref(),
+            })
+            .collect();
+        store.apply(Lsn(lsn), &all).unwrap();
+        for (tree, key, row) in changes {
+            match row {
+                Some(row) => drop(model.insert((tree, key), row)),
+                None => drop(model.remove(&(tree, key))),
+            }
+        }
+        for ((tree, key), row) in &model {
+            assert_eq!(value(&store, *tree, key, lsn).as_ref(), Some(row));
+        }
+        assert!(store.release(Lsn(lsn), usize::MAX).unwrap());
+        for _ in 0..50 {
+            let from = (random.below(6_000) as u32).to_be_bytes().to_vec();
+            let gap = store.gap(T, &from).unwrap();
+            let next = model.range((T, from.clone())..(U, Key::new())).next();
+            let next = next.map(|((_, key), _)| key);
+            match (&gap, next) {
+                (None, _) => assert_eq!(next, Some(&from)),
+                (Some(Gap::UpTo(end)), next) => {
+                    assert!(*end > from && next.is_none_or(|next| next >= end && *next != from));
+                }
+                (Some(Gap::ToTheEnd), next) => assert_eq!(next, None),
+            }
+        }
+    }
+}
 
 #[test]
 fn snapshots_see_their_versions_and_owe_them() {

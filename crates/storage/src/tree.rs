@@ -117,6 +117,25 @@ impl Tree {
     }
 }
 
+/// Keys of a tree that are absent, from one on that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// All below this one.
+    UpTo(Key),
+    /// All.
+    ToTheEnd,
+}
+
+impl Gap {
+    /// Whether a key behind the first one is among them.
+    pub fn has(&self, key: &[u8]) -> bool {
+        match self {
+            Gap::UpTo(end) => key < end.as_slice(),
+            Gap::ToTheEnd => true,
+        }
+    }
+}
+
 /// The keys that a leaf answers for.
 #[derive(Debug, Default)]
 struct Bounds {
@@ -205,6 +224,39 @@ impl Store {
             match self.try_get(tree, key, at, row) {
                 Ok(read) => return Ok(read),
                 Err(again) => stop = again,
+            }
+        }
+    }
+
+    /// Up to where keys of a tree are absent from this one on: no version of any of them is there,
+    /// as of any LSN. `None` where there is one of this very key. Waits for pages as [`Store::get`]
+    /// does. It ends with a leaf, so a read of this key owes as much as one of any other in it.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn gap(&self, tree: TreeId, key: &[u8]) -> Result<Option<Gap>> {
+        let mut visit = None;
+        loop {
+            let Some(tree) = self.tree(tree) else {
+                return Ok(None);
+            };
+            let (mut bounds, range) = (Bounds::default(), KeyRange::point(key));
+            match self.find_leaf_and_bounds(&tree, Aim::At(key), &range, &mut bounds) {
+                Ok((page, _)) => {
+                    return Ok(match page.search(key) {
+                        Ok(_) => None,
+                        Err(slot) if slot < page.count() => {
+                            Some(Gap::UpTo(page.key(slot).to_vec()))
+                        }
+                        Err(_) => Some(bounds.high.map_or(Gap::ToTheEnd, Gap::UpTo)),
+                    });
+                }
+                Err(Stop::Gone) => {}
+                Err(Stop::Error(error)) => return Err(error),
+                Err(Stop::Miss(miss)) => {
+                    visit.get_or_insert_with(|| self.pager.visit());
+                    self.pager.fetch(miss)?;
+                }
             }
         }
     }

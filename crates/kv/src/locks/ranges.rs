@@ -6,7 +6,8 @@
 //! is asked and nobody waits for that. The price is that rows in between, which it never touched,
 //! are locked until it ends, and keys in between that are not there yet. From then on its further
 //! row locks go into its ranges a few at a time ([`ROW_LOCKS_STEP`]): they never fill the memory
-//! again, nor the processor's cache.
+//! again, nor the processor's cache. Where keys only grow and nobody else has a row lock in the
+//! tree, not even that: the last range is made longer, and there is no row lock.
 //!
 //! ```text
 //! row locks   a b   c      d e   g h          mine: a b c e g h      another's: d
@@ -21,6 +22,8 @@
 //! - Who finds its row in another's range gives the row up, waits for the range's lock as for any
 //!   (in line, with its deadlock check and timeouts), gives that up too, and begins anew.
 //! - Who finds another's row lock in its new range makes two of it.
+//! - Who would make a range longer does so only while [`RowCounts`] has no row lock, with the ranges
+//!   latched: whoever gets a row's lock after that finds the longer range.
 //!
 //! A row lock for which somebody stands in line stays what it is.
 //!
@@ -28,6 +31,7 @@
 //! - At no moment between its row lock and its range is a row of the transaction unlocked.
 //! - A rollback to a savepoint keeps a range in which there is a row locked before it.
 //! - An entry of [`Ranges`] is gone before its lock is given up.
+//! - [`RowCounts`] has counted a row lock before its owner looks at ranges.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -55,6 +59,9 @@ const ROW_LOCKS_STEP: usize = if cfg!(test) { 10 } else { 1_000 };
 /// close that there would be more, the rest stay row locks.
 const RANGES_MAX: usize = if cfg!(test) { 8 } else { 1_000 };
 
+/// Among more ranges of a tree none is made longer without row locks: they are all looked at.
+const RANGES_GROWN_AMONG: usize = 8;
+
 /// What comes after the tree in the name of a range's lock; then its number.
 pub(super) const RANGE: u8 = 3;
 
@@ -78,6 +85,51 @@ struct Range {
 impl Range {
     fn has(&self, key: &[u8]) -> bool {
         self.first.as_slice() <= key && key <= self.last.as_slice()
+    }
+}
+
+/// Trees share counts, so that there are few.
+const ROW_COUNTS: usize = 64;
+
+/// How many row locks there are, by tree, or more.
+#[derive(Debug)]
+pub(super) struct RowCounts([AtomicUsize; ROW_COUNTS]);
+
+impl Default for RowCounts {
+    fn default() -> RowCounts {
+        RowCounts(std::array::from_fn(|_| AtomicUsize::new(0)))
+    }
+}
+
+impl RowCounts {
+    fn of_tree(&self, tree: TreeId) -> &AtomicUsize {
+        &self.0[tree.0 as usize % ROW_COUNTS]
+    }
+
+    fn of(&self, name: &[u8]) -> Option<&AtomicUsize> {
+        row_of(name).map(|(tree, _)| self.of_tree(tree))
+    }
+
+    /// There is a lock of this name now.
+    pub(super) fn added(&self, name: &[u8]) {
+        if let Some(count) = self.of(name) {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The lock of this name is no more.
+    pub(super) fn removed(&self, name: &[u8]) {
+        if let Some(count) = self.of(name) {
+            count.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn total(&self) -> usize {
+        self.0
+            .iter()
+            .map(|count| count.load(Ordering::SeqCst))
+            .sum()
     }
 }
 
@@ -136,6 +188,40 @@ impl Ranges {
             }
         }
         found
+    }
+
+    /// Makes the last range of an owner longer, so that it has a key behind it; false where that
+    /// is not for sure in nobody's way.
+    fn grow(
+        &self,
+        (tree, key): (TreeId, &[u8]),
+        (owner, mode): (Owner, Mode),
+        rows: &RowCounts,
+    ) -> bool {
+        let mut trees = self.trees.write();
+        let few = |ranges: &&mut Vec<Range>| ranges.len() <= RANGES_GROWN_AMONG;
+        let Some(ranges) = trees.get_mut(&tree).filter(few) else {
+            return false;
+        };
+        let is_own =
+            |range: &Range| range.owner == owner && Modes::NONE.with(range.mode).covers(mode);
+        let own = ranges.iter().enumerate().filter(|(_, range)| is_own(range));
+        let Some((place, last)) = own.max_by_key(|(_, range)| &range.last) else {
+            return false;
+        };
+        let is_between = |range: &Range| range.first.as_slice() <= key && range.last > last.last;
+        let others = ranges
+            .iter()
+            .filter(|range| range.owner.party != owner.party);
+        let is_free = last.last.as_slice() < key
+            && rows.of_tree(tree).load(Ordering::SeqCst) == 0
+            && !others.into_iter().any(is_between);
+        if is_free {
+            let last = &mut ranges[place].last;
+            last.clear();
+            last.extend_from_slice(key);
+        }
+        is_free
     }
 
     fn of(&self, tree: TreeId, owner: Owner, mode: Mode) -> Vec<Range> {
@@ -233,7 +319,7 @@ impl LockTable {
             return false;
         }
         lock.give_up(owner, Modes::NONE, &mut Vec::new());
-        shard.forget_if_free(name);
+        shard.forget_if_free(name, &self.rows);
         true
     }
 }
@@ -248,6 +334,10 @@ impl TxnLocks {
         wait: LockWait,
     ) -> Result<Acquired> {
         let mode = Mode::from(strength);
+        let (row, who) = ((tree, key), (self.owner, mode));
+        if self.has_ranges && self.table.ranges.grow(row, who, &self.table.rows) {
+            return Ok(Acquired::Held);
+        }
         if let Found::Covered = self.table.ranges.look(tree, key, self.owner, mode) {
             return Ok(Acquired::Held);
         }
@@ -355,6 +445,7 @@ impl TxnLocks {
             self.table.drop_range(&all);
             return Ok(());
         }
+        self.has_ranges = true;
         for (range, number) in &mut made {
             self.table.add_range(tree, range);
             self.held.push(Held {

@@ -656,6 +656,7 @@ fn random_histories_leave_nothing_behind() {
             assert!(live.len() < before, "{} wait for ever", live.len());
         }
         assert!(world.table.is_empty());
+        assert_eq!(world.table.rows.total(), 0);
         assert!(world.table.waits.lock().is_empty());
     }
     assert!(deadlocks > 100 && waits > 1_000, "{deadlocks}, {waits}");
@@ -766,6 +767,42 @@ fn who_has_ranges_makes_them_longer_before_there_are_many_row_locks_again() {
     first.end();
     second.end();
     assert!(world.table.is_empty());
+}
+
+#[test]
+fn keys_that_grow_need_no_row_locks_while_nobody_else_has_any() {
+    let world = World::new();
+    let (first, second, third) = (world.session(), world.session(), world.session());
+    let (granted, held) = (Some(Ok(Acquired::Granted)), Some(Ok(Acquired::Held)));
+    let skipped = Some(Ok(Acquired::Skipped));
+    let from = 1_000 + ROW_LOCKS_MAX as u32;
+    let few = lock_rows(&world, &first, 1_000, from);
+    assert_eq!(world.table.rows.total(), 0);
+    for number in from..1_500 {
+        assert_eq!(try_row(&first, number, RowLock::Update), held);
+        assert_eq!(world.table.len(), few);
+        assert_eq!(try_row(&second, number, RowLock::KeyShare), skipped);
+        assert_eq!(world.table.rows.total(), 0);
+    }
+    // What others have ahead is not run over, be it a row or a range.
+    assert_eq!(try_row(&second, 1_600, RowLock::KeyShare), granted);
+    assert_eq!(try_row(&first, 1_700, RowLock::Update), granted);
+    assert_eq!(try_row(&second, 1_600, RowLock::KeyShare), held);
+    first.with(|locks| locks.rollback_to(locks.mark() - 1));
+    second.end();
+    assert_eq!(world.table.rows.total(), 0);
+    lock_rows(&world, &third, 3_000, 3_000 + ROW_LOCKS_MAX as u32);
+    assert_eq!(try_row(&first, 5_000, RowLock::Update), granted);
+    assert_eq!(try_row(&third, 3_001, RowLock::Update), held);
+    assert_eq!(try_row(&third, 4_000, RowLock::Update), granted);
+    assert_eq!(try_row(&first, 4_000, RowLock::KeyShare), skipped);
+    assert_eq!(try_row(&first, 3_001, RowLock::KeyShare), skipped);
+    // A weaker lock in the range is in it, a stronger one does not make it longer.
+    assert_eq!(try_row(&first, 1_499, RowLock::Share), held);
+    first.end();
+    third.end();
+    assert!(world.table.is_empty());
+    assert_eq!(world.table.rows.total(), 0);
 }
 
 #[test]

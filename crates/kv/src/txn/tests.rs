@@ -201,6 +201,14 @@ impl View for At {
             owes,
         })
     }
+    fn gap(&self, tree: TreeId, key: &[u8]) -> Result<Option<Gap>> {
+        let rows = self.leader.0.rows.borrow();
+        let next = rows.keys().find(|(id, k)| *id == tree && &k[..] >= key);
+        Ok(match next {
+            None => Some(Gap::ToTheEnd),
+            Some((_, next)) => (next != key).then(|| Gap::UpTo(next.clone())),
+        })
+    }
     fn scan(
         &self,
         tree: TreeId,

@@ -28,6 +28,41 @@ fn the_second_insert_of_a_key_waits_for_the_first() {
 }
 
 #[test]
+fn rows_in_order_meet_those_that_came_in_between() {
+    let leader = Alone::with_table();
+    let (one, other) = two(&leader);
+    let key = |number: u32| format!("k{number}");
+    let insert = |client: &Client, number| client.insert(&key(number), row("1", "")).end();
+    (100..140).for_each(|number| assert_eq!(insert(&one, number), Ok(Inserted::Done)));
+    for number in [150, 160] {
+        assert_eq!(insert(&other, number), Ok(Inserted::Done));
+    }
+    let mut waits = one.insert(&key(150), row("1", ""));
+    assert!(waits.waits());
+    other.commit().unwrap();
+    assert_eq!(waits.end(), Ok(Inserted::Duplicate(TABLE)));
+    for number in 151..200 {
+        let expected = match number {
+            160 => Inserted::Duplicate(TABLE),
+            _ => Inserted::Done,
+        };
+        assert_eq!(insert(&one, number), Ok(expected), "row {number}");
+    }
+    // Backwards, and those that it has itself.
+    for number in [141, 199, 140] {
+        let expected = match number {
+            199 => Inserted::Duplicate(TABLE),
+            _ => Inserted::Done,
+        };
+        assert_eq!(insert(&one, number), Ok(expected), "row {number}");
+    }
+    assert_eq!(insert(&other, 300), Ok(Inserted::Done));
+    other.commit().unwrap();
+    assert_eq!(insert(&one, 300), Ok(Inserted::Duplicate(TABLE)));
+    one.commit().unwrap();
+}
+
+#[test]
 fn many_who_wait_for_one_key_do_not_block_each_other() {
     let leader = Alone::with_table();
     let clients: [_; 4] = std::array::from_fn(|_| Client::new(&leader, ReadCommitted));
