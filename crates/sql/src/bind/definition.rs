@@ -13,7 +13,10 @@
 //! them; names are put back there too, so that it is the same query.
 
 use base::{Error, Result};
-use pg_query::protobuf::{JoinExpr, JoinType, Node, SelectStmt, SetOperation};
+use pg_query::protobuf::a_const::Val;
+use pg_query::protobuf::{
+    CoercionForm, GroupingSetKind, JoinExpr, JoinType, Node, SelectStmt, SetOperation,
+};
 
 use super::expr::Place;
 use super::scope::Scope;
@@ -29,6 +32,17 @@ use crate::plan::{Expr, ExprKind};
 
 /// CASE stands so far from the margin.
 const CASE_INDENT: usize = 8;
+
+/// Where an item of GROUP BY stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inside {
+    /// In the clause itself, or among others in parentheses.
+    Clause,
+    /// In GROUPING SETS.
+    Sets,
+    /// In ROLLUP or CUBE.
+    Elements,
+}
 
 /// Columns of a query's items by the names that their relations give them now.
 struct Items<'s>(&'s Scope<'s>);
@@ -155,13 +169,22 @@ impl Binder<'_> {
         }
         let mut groups = Vec::new();
         for node in &select.group_clause {
-            match self.sorted_by(node, &scope, &targets, view, "GROUP BY")? {
-                Some(expr) => groups.push(key_text(&expr)?),
+            let mut key = |binder: &mut Self, node: &Node| {
+                let expr = binder.sorted_by(node, &scope, &targets, view, "GROUP BY")?;
+                expr.map(|expr| key_text(&expr)).transpose()
+            };
+            match self.group_text(node, Inside::Clause, &mut key)? {
+                Some(text) => groups.push(text),
                 None => return Ok(None),
             }
         }
         if !groups.is_empty() {
-            out.push_str(&format!("\n  GROUP BY {}", groups.join(", ")));
+            let distinct = if select.group_distinct {
+                "DISTINCT "
+            } else {
+                ""
+            };
+            out.push_str(&format!("\n  GROUP BY {distinct}{}", groups.join(", ")));
         }
         if let Some(node) = &select.having_clause {
             let having = self.expr(inner(node)?, &scope, Place::grouped("HAVING"))?;
@@ -205,7 +228,52 @@ impl Binder<'_> {
         Ok(Some(out))
     }
 
-    /// What a key of GROUP BY or ORDER BY stands for; none where it is a number.
+    /// An item of GROUP BY; `key` gives the text of an expression.
+    fn group_text(
+        &mut self,
+        node: &Node,
+        inside: Inside,
+        key: &mut dyn FnMut(&mut Self, &Node) -> Result<Option<String>>,
+    ) -> Result<Option<String>> {
+        let (nodes, below) = match inner(node)? {
+            NodeEnum::GroupingSet(set) => match GroupingSetKind::try_from(set.kind) {
+                Ok(GroupingSetKind::GroupingSetSets) => (&set.content, Inside::Sets),
+                _ => (&set.content, Inside::Elements),
+            },
+            NodeEnum::RowExpr(row) if row.row_format == CoercionForm::CoerceImplicitCast as i32 => {
+                (&row.args, Inside::Clause)
+            }
+            _ => {
+                let text = key(self, node)?;
+                return Ok(text.map(|text| match inside {
+                    Inside::Sets => format!("({text})"),
+                    _ => text,
+                }));
+            }
+        };
+        let mut texts = Vec::new();
+        for node in nodes {
+            match self.group_text(node, below, key)? {
+                Some(text) => texts.push(text),
+                None => return Ok(None),
+            }
+        }
+        let texts = texts.join(", ");
+        Ok(Some(match inner(node)? {
+            NodeEnum::GroupingSet(set) => match GroupingSetKind::try_from(set.kind) {
+                Ok(GroupingSetKind::GroupingSetRollup) => format!("ROLLUP({texts})"),
+                Ok(GroupingSetKind::GroupingSetCube) => format!("CUBE({texts})"),
+                // Sets of sets are their sets.
+                Ok(GroupingSetKind::GroupingSetSets) if inside == Inside::Sets => texts,
+                Ok(GroupingSetKind::GroupingSetSets) => format!("GROUPING SETS ({texts})"),
+                _ => "()".to_owned(),
+            },
+            _ if inside == Inside::Clause => texts,
+            _ => format!("({texts})"),
+        }))
+    }
+
+    /// What a key of GROUP BY or ORDER BY stands for; none where that is not known.
     fn sorted_by(
         &mut self,
         node: &Node,
@@ -216,7 +284,14 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>> {
         let node = inner(node)?;
         match node {
-            NodeEnum::AConst(_) | NodeEnum::GroupingSet(_) | NodeEnum::RowExpr(_) => Ok(None),
+            NodeEnum::AConst(constant) => Ok(match &constant.val {
+                Some(Val::Ival(number)) => {
+                    let place = usize::try_from(number.ival - 1).ok();
+                    place.and_then(|place| targets.get(place)).cloned()
+                }
+                _ => None,
+            }),
+            NodeEnum::RowExpr(_) => Ok(None),
             NodeEnum::ColumnRef(column) if clause == "ORDER BY" => {
                 let names = strings(&column.fields);
                 let own = view
@@ -226,6 +301,15 @@ impl Binder<'_> {
                 match own.and_then(|own| targets.get(own)) {
                     Some(expr) => Ok(Some(expr.clone())),
                     None => self.expr(node, scope, Place::output(clause)).map(Some),
+                }
+            }
+            NodeEnum::ColumnRef(column) => {
+                let names = strings(&column.fields);
+                let mut own = view.columns.iter();
+                let own = own.position(|own| names == [own.name.as_str()]);
+                match (self.expr(node, scope, Place::output(clause)), own) {
+                    (Err(_), Some(own)) if own < targets.len() => Ok(Some(targets[own].clone())),
+                    (input, _) => input.map(Some),
                 }
             }
             _ => self.expr(node, scope, Place::output(clause)).map(Some),

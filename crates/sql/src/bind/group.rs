@@ -176,7 +176,7 @@ impl Binder<'_> {
                     SqlState::GROUPING_ERROR,
                     "arguments to GROUPING must be grouping expressions of the associated query \
                      level",
-                    arg.location.0,
+                    arg.leftmost(),
                 )
             })?);
         }

@@ -268,7 +268,7 @@ impl Binder<'_> {
             FrameMode::Groups => ("GROUPS", "window GROUPS"),
         };
         let offset = self.expr(node, scope, Place::plain(clause))?;
-        let (from, location) = (offset.ty, offset.location.0);
+        let (from, location) = (offset.ty, offset.leftmost());
         let wanted = match (mode, order) {
             (FrameMode::Range, [(column, ..)]) => self.range_offset_type(column.ty, &offset)?,
             _ => TypeId::INT8,
@@ -305,7 +305,7 @@ impl Binder<'_> {
         };
         let known = offset_types(column);
         let refuse = |message: String| {
-            self.error(SqlState::FEATURE_NOT_SUPPORTED, message, offset.location.0)
+            self.error(SqlState::FEATURE_NOT_SUPPORTED, message, offset.leftmost())
         };
         const FEATURE: &str = "RANGE with offset PRECEDING/FOLLOWING";
         if known.is_empty() {
