@@ -252,6 +252,16 @@ impl Binder<'_> {
             base: None,
             qualified_only: false,
         });
+        let table = match &self.trees_seen {
+            None => table,
+            Some(seen) => {
+                let mut shown = (*table).clone();
+                shown
+                    .indexes
+                    .retain(|index| index.primary || seen.contains(&index.tree));
+                std::sync::Arc::new(shown)
+            }
+        };
         let computed = self.computed_access(&table)?;
         let scan = Scan {
             table,

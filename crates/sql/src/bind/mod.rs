@@ -65,6 +65,7 @@ pub mod window_plan;
 pub mod with;
 pub mod write;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -177,6 +178,8 @@ pub struct Binder<'a> {
     nullable: usize,
     /// The views that are being expanded.
     expanding: Vec<u32>,
+    /// The trees by which rows may be looked for, if not by all.
+    pub(crate) trees_seen: Option<Rc<BTreeSet<TreeId>>>,
     /// What the text names, if that is asked for.
     recorded: Option<fixed::Recorded>,
     requires: Vec<Required>,
@@ -208,6 +211,7 @@ impl<'a> Binder<'a> {
             positional: false,
             nullable: 0,
             expanding: Vec::new(),
+            trees_seen: None,
             recorded: None,
             requires: Vec::new(),
             through_views: Privileges::NONE,

@@ -27,7 +27,7 @@ impl Session {
     ) -> Result<Option<Rc<Kept>>> {
         let own_catalog = self.open.as_ref().is_some_and(|open| open.catalog_changed);
         let keeps_plans = self.shared.settings.parsed().keeps_plans;
-        if own_catalog || !keeps_plans || self.state == State::Failed {
+        if own_catalog || self.is_behind() || !keeps_plans || self.state == State::Failed {
             return Ok(None);
         }
         let mut shape = std::mem::take(&mut self.shape);

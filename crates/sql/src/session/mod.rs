@@ -28,6 +28,7 @@
 //! on; an error that a method returns rests on [`Session::owed`].
 
 pub mod activity;
+mod behind;
 mod by_shape;
 mod characteristics;
 mod constraints;

@@ -8,6 +8,7 @@ use base::engine::TxnOptions;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::TransactionStmtKind;
 
+use super::behind::TreesSeen;
 use super::plan_cache::Kept;
 use super::transaction::State;
 use super::utility::node_of;
@@ -48,6 +49,8 @@ pub(super) struct Planned {
     pub bound: Option<Bound>,
     /// If it reads one row by its key and returns columns of it: which ones.
     pub point: Option<Box<[usize]>>,
+    /// The trees by which it may look for rows, if not by all.
+    pub seen: Option<TreesSeen>,
 }
 
 impl Prepared {
@@ -58,6 +61,7 @@ impl Prepared {
             columns: None,
             params,
             planned: RefCell::new(Rc::new(Planned {
+                seen: None,
                 catalog: Catalog::none(),
                 own: true,
                 search_path: Vec::new(),
@@ -408,6 +412,7 @@ impl Session {
             }
             None => {
                 !planned.own
+                    && self.sees_like(planned.seen.as_ref())
                     && planned.catalog.version == self.shared.engine.catalog_version()
                     && planned.search_path == self.shared.settings.parsed().search_path
             }
@@ -447,7 +452,9 @@ impl Session {
         self.owed.add(&catalog.debt, level);
         let search_path = self.search_path(&catalog);
         let names = self.shared.settings.parsed().search_path.clone();
+        let seen = self.trees_seen()?;
         let own = self.open.as_ref().is_some_and(|open| open.catalog_changed);
+        let kept_seen = seen.clone();
         if !has_rows(node) || has_into(node) {
             let columns = self.utility_columns(node)?;
             let inner = statement.inner(|node| match node {
@@ -465,6 +472,7 @@ impl Session {
                 .map(|column| TypeId(column.type_oid.0))
                 .collect();
             let planned = Planned {
+                seen: seen.clone(),
                 catalog,
                 own,
                 search_path: names,
@@ -484,6 +492,7 @@ impl Session {
         };
         let bind = || {
             let mut binder = Binder::new(cx, given.to_vec(), open_params);
+            binder.trees_seen = seen;
             let bound = binder.statement(node)?;
             Ok::<_, Error>((bound, binder.finish_params()?))
         };
@@ -494,6 +503,7 @@ impl Session {
         let (bound, params) = bound?;
         let returns_rows = !bound.columns.is_empty() || matches!(node, NodeEnum::SelectStmt(_));
         let planned = Planned {
+            seen: kept_seen,
             own,
             columns: returns_rows.then(|| describe(&bound.columns)),
             types: bound.columns.iter().map(|column| column.ty).collect(),

@@ -7,13 +7,15 @@
 //! | `Block` | runs in it | the block has failed |
 //! | `Failed` | 25P02, but for what ends the block or goes back to a savepoint | nothing changes |
 
-use base::engine::{Savepoint, Transaction, TxnOptions};
-use base::{Debt, Durability, Error, Result, SessionId, SqlState};
+use base::engine::{CatalogVersion, Savepoint, Transaction, TxnOptions};
+use base::{Debt, Durability, Error, Result, SessionId, SqlState, TreeId};
 
 use super::constraints::{Constraints, Mark};
 use super::settings::FollowerReads;
 use super::{Session, Sink, TransactionStatus};
 use crate::catalog::Catalog;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Where the session stands.
@@ -40,6 +42,10 @@ pub(super) struct Open {
     /// Whether it has changed the catalog, and the catalog as it sees it since.
     pub catalog_changed: bool,
     pub own_catalog: Option<Arc<Catalog>>,
+    /// The catalog that there was when it began.
+    pub began_with: CatalogVersion,
+    /// The trees that its snapshot shows, once somebody has asked.
+    pub trees_seen: Option<Rc<BTreeSet<TreeId>>>,
     pub savepoints: Vec<Named>,
 }
 
@@ -132,6 +138,8 @@ impl Session {
         options.read_only |= self.shared.engine.is_standby();
         self.characteristics = options;
         self.shared.constraints = Constraints::default();
+        // Before any snapshot.
+        let began_with = self.shared.engine.catalog_version();
         let ended = self.ended.take();
         let again = ended.and_then(|mut ended| ended.begin_again(options).then_some(ended));
         let mut txn = match again {
@@ -152,6 +160,8 @@ impl Session {
             wrote: false,
             catalog_changed: false,
             own_catalog: None,
+            began_with,
+            trees_seen: None,
             savepoints: Vec::new(),
         });
         let now = self.shared.env.wall_clock().0;

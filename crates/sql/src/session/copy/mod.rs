@@ -158,6 +158,7 @@ impl Session {
         let level = self.shared.settings.parsed().durability;
         self.owed.add(&catalog.debt, level);
         let search_path = self.search_path(&catalog);
+        let seen = self.trees_seen()?;
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
@@ -167,9 +168,11 @@ impl Session {
         };
         let (bound, more) = parser::large_stack(|| {
             let mut binder = Binder::new(cx, Vec::new(), false);
+            binder.trees_seen = seen.clone();
             bind(&mut binder)
         })?;
         let planned = Planned {
+            seen,
             point: None,
             own: self.open.as_ref().is_some_and(|open| open.catalog_changed),
             search_path: self.shared.settings.parsed().search_path.clone(),

@@ -327,6 +327,7 @@ impl Session {
             conflict: None,
         };
         let planned = Planned {
+            seen: None,
             point: None,
             catalog: self.current_catalog()?,
             own: true,
