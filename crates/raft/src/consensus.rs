@@ -7,6 +7,7 @@ mod inputs;
 mod outputs;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::Instant;
@@ -132,7 +133,7 @@ pub enum Laziness {
     #[default]
     Nobody,
     /// To all others than these.
-    Except(Vec<NodeId>),
+    Except(Arc<[NodeId]>),
     /// To all.
     Everybody,
 }

@@ -26,6 +26,7 @@
 //! Nothing rests on any of this but time: what is acknowledged is on disk, hurried or not.
 
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::Instant;
@@ -58,7 +59,7 @@ const AHEAD_MAX: u32 = 3;
 #[derive(Debug, Default)]
 pub struct Pace {
     /// On a leader: the followers that a majority needs, as they were last chosen.
-    needed: Vec<NodeId>,
+    needed: Arc<[NodeId]>,
     /// How many times others were ahead of them.
     passed: u32,
     /// On a leader: those that were sent something unhurried, and nothing hurried since.
@@ -195,7 +196,7 @@ impl Group {
             ahead.len() == pace.needed.len() && ahead.iter().all(|node| pace.needed.contains(node));
         pace.passed = if as_before { 0 } else { pace.passed + 1 };
         if pace.passed >= AHEAD_MAX || ahead.len() != pace.needed.len() {
-            pace.needed = ahead;
+            pace.needed = ahead.into();
             pace.passed = 0;
         }
     }
@@ -212,7 +213,8 @@ impl Group {
             return;
         }
         self.choose_needed(core);
-        for node in core.pace.needed.clone() {
+        let needed = core.pace.needed.clone();
+        for node in needed.iter().copied() {
             if core.pace.unhurried.contains(&node) {
                 core.pace.note_sent(node, false);
                 let nothing = encode_consensus(self.config.group, &[], false);
