@@ -71,6 +71,7 @@ use base::coro::{self, Interrupt};
 use base::engine::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, LockWait, RowLock, TableLock};
 use base::env::{self, Env};
 use base::hash::HashMap;
+use base::limits::ROWS_PER_YIELD;
 use base::sync::{Mutex, MutexGuard};
 use base::{Error, ErrorClass, Result, SessionId, SqlState, Term, TreeId};
 
@@ -582,18 +583,22 @@ impl TxnLocks {
         }
         self.granted = mark.min(self.granted);
         while self.held.last().is_some_and(|held| held.number >= mark) {
-            let Some(Held { name, before, .. }) = self.held.pop() else {
-                break;
-            };
-            if ranges::is_range(&name) {
-                self.table.forget_range(&name);
-            }
-            let owner = self.owner;
-            self.table
-                .change(&name, |lock, served| lock.give_up(owner, before, served));
-            if name.len() == TREE_BYTES {
-                self.kept = Some(name);
-            }
+            self.give_up_last();
+        }
+    }
+
+    fn give_up_last(&mut self) {
+        let Some(Held { name, before, .. }) = self.held.pop() else {
+            return;
+        };
+        if ranges::is_range(&name) {
+            self.table.forget_range(&name);
+        }
+        let owner = self.owner;
+        self.table
+            .change(&name, |lock, served| lock.give_up(owner, before, served));
+        if name.len() == TREE_BYTES {
+            self.kept = Some(name);
         }
     }
 
@@ -602,6 +607,17 @@ impl TxnLocks {
         self.rollback_to(0);
         self.coarsen_at = ROW_LOCKS_MAX;
         self.has_ranges = false;
+    }
+
+    /// Gives up everything, the newest locks first; where there are many, others of this thread have
+    /// their turns in between.
+    pub fn release_in_turns(&mut self) {
+        while self.held.len() > ROWS_PER_YIELD && coro::inside() {
+            (0..ROWS_PER_YIELD).for_each(|_| self.give_up_last());
+            // What is committed is not to be cancelled.
+            coro::wait_uninterrupted(base::turns::give_way());
+        }
+        self.release_all();
     }
 
     fn acquire(&mut self, mode: Mode, wait: LockWait) -> Result<Acquired> {

@@ -862,7 +862,7 @@ impl<L: Leader> Transaction for Txn<L> {
         if let Some(txn) = this.serial_txn.take() {
             txn.committed(ticket)?;
         }
-        this.locks.release_all();
+        this.locks.release_in_turns();
         this.debt.add(this.leader.group(), position);
         Ok(this.debt)
     }

@@ -60,7 +60,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::coro;
 use base::engine::{Direction, RowBatch};
+use base::limits::ROWS_PER_YIELD;
 use base::row::RowDelta;
 use base::{CommandId, Error, Key, KeyRange, Result, SqlState, TreeId};
 use storage::Scratch;
@@ -768,7 +770,7 @@ impl WriteSet {
     /// secondary indexes are left out, and trees for which `is_dropped` holds.
     ///
     /// # Errors
-    /// XX001 when a row is no row; as [`WriteSet::visible`].
+    /// XX001 when a row is no row; the pending interrupt; as [`WriteSet::visible`].
     pub fn collapse(self, is_dropped: impl Fn(TreeId) -> bool + 'static) -> Result<Changes> {
         self.check()?;
         let is_much = self.packed > ALL_CHANGES_BYTES
@@ -778,9 +780,21 @@ impl WriteSet {
         let changes = trees.flat_map(|(tree, written)| changes_of(tree, Rows::new(written)));
         Ok(match is_much {
             true => Changes::Stream(Box::new(changes)),
-            false => Changes::All(changes.collect::<Result<_>>()?),
+            false => Changes::All(collect_in_turns(changes)?),
         })
     }
+}
+
+/// All of them; others of this thread have their turns in between.
+fn collect_in_turns(changes: impl Iterator<Item = Result<RowChange>>) -> Result<Vec<RowChange>> {
+    let mut all = Vec::new();
+    for change in changes {
+        all.push(change?);
+        if all.len() % ROWS_PER_YIELD == 0 && coro::inside() {
+            coro::yield_now()?;
+        }
+    }
+    Ok(all)
 }
 
 /// What becomes of the rows of one tree.

@@ -870,3 +870,29 @@ fn a_savepoint_gives_up_the_ranges_made_after_it() {
     second.end();
     assert!(world.table.is_empty());
 }
+
+#[test]
+fn many_locks_are_given_up_in_turns() {
+    const TREES: u64 = 3 * ROWS_PER_YIELD as u64;
+    let world = World::new();
+    let (first, second) = (world.session(), world.session());
+    let table = |session: &Session, number: u64| {
+        let tree = TreeId(TREE.0 + number);
+        session.start(move |locks| locks.table(tree, TableLock::AccessExclusive, LockWait::Block))
+    };
+    assert!((0..TREES).all(|number| table(&first, number).granted()));
+    let mut release = first.start(|locks| {
+        locks.release_in_turns();
+        Ok(Acquired::Held)
+    });
+    assert!(release.waits(), "others have their turn");
+    assert!(table(&second, TREES - 1).granted(), "the newest is free");
+    let mut oldest = table(&second, 0);
+    assert!(oldest.waits());
+    // What is committed ends, whoever wants to cancel it.
+    first.interrupts.raise(Interrupt::Cancel);
+    while release.waits() {}
+    assert!(oldest.granted());
+    second.end();
+    assert!(world.table.is_empty());
+}

@@ -390,3 +390,36 @@ fn stacks_stay_small() {
     }
     assert!(set.log.is_empty());
 }
+
+#[test]
+fn many_changes_are_collapsed_in_turns() {
+    use std::future::Future;
+    use std::task::{Context, Poll, Waker};
+    const ROWS: u64 = 3 * ROWS_PER_YIELD as u64;
+    let collapse = || {
+        let mut set = WriteSet::default();
+        for key in (0..ROWS).map(u64::to_be_bytes) {
+            set.put(TREE, &key, None, Some(&row(1)), CommandId(1))
+                .unwrap();
+        }
+        set.collapse(|_| false)
+    };
+    let interrupts = std::sync::Arc::new(coro::Interrupts::default());
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut run = std::pin::pin!(coro::run(interrupts.clone(), collapse));
+    let mut turns = 0;
+    let changes = loop {
+        match run.as_mut().poll(&mut cx) {
+            Poll::Ready(changes) => break changes.unwrap(),
+            Poll::Pending => turns += 1,
+        }
+    };
+    assert_eq!(turns, 3);
+    assert_eq!(changes.all().unwrap().len() as u64, ROWS);
+    interrupts.raise(coro::Interrupt::Cancel);
+    let mut run = std::pin::pin!(coro::run(interrupts, collapse));
+    let Poll::Ready(Err(error)) = run.as_mut().poll(&mut cx) else {
+        panic!("it goes on");
+    };
+    assert_eq!(error.state(), SqlState::QUERY_CANCELED);
+}

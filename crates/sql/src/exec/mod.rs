@@ -60,6 +60,9 @@ use crate::types::{Datum, EvalContext};
 
 pub use cursor::{open, Cursor, KeptCursor};
 
+/// A row that is written takes about as long as so many that are read.
+const WRITTEN_ROW_TICKS: usize = 4;
+
 /// A running statement.
 pub struct Exec<'a> {
     /// Its transaction.
@@ -170,10 +173,17 @@ impl<'a> Exec<'a> {
     /// The pending interrupt.
     pub fn tick(&mut self) -> Result<()> {
         self.ticks += 1;
-        if self.ticks % ROWS_PER_YIELD == 0 && coro::inside() {
+        if self.ticks >= ROWS_PER_YIELD && coro::inside() {
+            self.ticks = 0;
             coro::yield_now()?;
         }
         Ok(())
+    }
+
+    /// Counts a row that was written, for the next [`Exec::tick`] too.
+    pub fn note_written(&mut self) {
+        self.written += 1;
+        self.ticks += WRITTEN_ROW_TICKS;
     }
 
     /// Forgets what subqueries with these numbers have computed.

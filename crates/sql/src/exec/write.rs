@@ -465,7 +465,7 @@ impl Cursor for InsertCursor<'_> {
             let Some(row) = self.write(row, cx)? else {
                 continue;
             };
-            cx.written += 1;
+            cx.note_written();
             if let Some(row) = returned(&self.insert.target, &row, cx)? {
                 return Ok(Some(row));
             }
@@ -569,7 +569,7 @@ impl Cursor for UpdateCursor<'_> {
             let Some(row) = self.write(row, cx)? else {
                 continue;
             };
-            cx.written += 1;
+            cx.note_written();
             if let Some(row) = returned(&self.update.target, &row, cx)? {
                 return Ok(Some(row));
             }
@@ -609,7 +609,7 @@ impl Cursor for DeleteCursor<'_> {
             if let Some(rules) = &self.delete.target.rules {
                 foreign::deleted(rules, 0, &row[..table.columns.len()], cx);
             }
-            cx.written += 1;
+            cx.note_written();
             // What is returned may have to be read first.
             let shown = returned(&self.delete.target, &row, cx)?;
             long::forget(table, &row[..table.columns.len()], None, cx.txn)?;

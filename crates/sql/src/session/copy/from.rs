@@ -173,7 +173,8 @@ impl<'p> Loader<'p> {
         for (row, number) in self.batch.drain(..) {
             rows.look_back(number);
             if self.writer.write_checked(row, cx)?.is_some() {
-                cx.written += 1;
+                cx.note_written();
+                cx.tick()?;
             }
         }
         Ok(())
