@@ -66,7 +66,7 @@ const BATCH_PAGES: usize = 32;
 const FOREGROUND_PAGES: usize = 4;
 
 /// There is a task that reads for each so many pages that will be needed soon.
-const PAGES_PER_READER: usize = 32;
+const PAGES_PER_READER: usize = 6;
 
 /// One of so many parts of the room for pages may be taken by what is read early: half of what
 /// scans may keep.
