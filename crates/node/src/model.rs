@@ -145,6 +145,20 @@ fn serve(queue: &Queue, socket: &Socket) {
     }
 }
 
+/// A queue with a connection that holds, and its task.
+fn connected(
+    limits: Limits,
+    rooms: &'static [Room],
+    encrypts: bool,
+) -> (Arc<Queue>, Arc<Socket>, JoinHandle<()>) {
+    let (queue, socket) = (Arc::new(Queue::new(limits)), Socket::new(rooms));
+    let outlet: Arc<dyn Outlet> = socket.clone();
+    queue.connect((!encrypts).then_some(outlet));
+    let (tasks, far) = (queue.clone(), socket.clone());
+    let task = thread::spawn(move || serve(&tasks, &far));
+    (queue, socket, task)
+}
+
 /// Asserts that each pusher's frames are in their order, none of them twice.
 fn assert_in_order(frames: &[Frame]) {
     for pusher in frames.iter().map(|[pusher, _]| *pusher) {
@@ -163,11 +177,7 @@ fn assert_in_order(frames: &[Frame]) {
 fn what_is_flushed_leaves_once_and_in_order() {
     for (rooms, encrypts) in ROOMS.into_iter().zip([false; 3]).chain([(ROOMS[0], true)]) {
         check(move || {
-            let (queue, socket) = (Arc::new(Queue::new(LIMITS)), Socket::new(rooms));
-            let outlet: Arc<dyn Outlet> = socket.clone();
-            queue.connect((!encrypts).then_some(outlet));
-            let (tasks, far) = (queue.clone(), socket.clone());
-            let task = thread::spawn(move || serve(&tasks, &far));
+            let (queue, socket, task) = connected(LIMITS, rooms, encrypts);
             let pushers = [0, 1, 2].map(|pusher| push(&queue, pusher, 2));
             let pushed = pushers.map(|pusher| pusher.join().unwrap()).concat();
             assert_eq!(pushed.len(), 6, "there was room for all");
@@ -278,10 +288,7 @@ fn no_more_waits_than_fits() {
 fn what_leaves_makes_room() {
     for rooms in ROOMS {
         check(move || {
-            let (queue, socket) = (Arc::new(Queue::new(NARROW)), Socket::new(rooms));
-            queue.connect(Some(socket.clone()));
-            let (tasks, far) = (queue.clone(), socket.clone());
-            let task = thread::spawn(move || serve(&tasks, &far));
+            let (queue, socket, task) = connected(NARROW, rooms, false);
             let pushers = [1, 2].map(|pusher| push(&queue, pusher, 3));
             let pushed = pushers.map(|pusher| pusher.join().unwrap()).concat();
             assert!(pushed.len() >= 3, "{pushed:?}");
@@ -304,11 +311,7 @@ fn what_leaves_makes_room() {
 fn a_peer_that_leaves_gets_what_was_pushed() {
     for (rooms, encrypts) in ROOMS.into_iter().zip([false; 3]).chain([(ROOMS[0], true)]) {
         check(move || {
-            let (queue, socket) = (Arc::new(Queue::new(LIMITS)), Socket::new(rooms));
-            let outlet: Arc<dyn Outlet> = socket.clone();
-            queue.connect((!encrypts).then_some(outlet));
-            let (tasks, far) = (queue.clone(), socket.clone());
-            let task = thread::spawn(move || serve(&tasks, &far));
+            let (queue, socket, task) = connected(LIMITS, rooms, encrypts);
             for number in 0..3 {
                 assert!(queue.push(vec![0, number]));
                 if number == 0 {

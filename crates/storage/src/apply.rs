@@ -673,6 +673,18 @@ impl Store {
     /// The way from the root to the leaf of a key. Only the writer may rely on it once the latches
     /// are gone.
     pub(crate) fn descend(&self, tree: &Tree, key: &[u8], path: &mut Vec<Step>) -> Result<()> {
+        self.descend_between(tree, key, path, |_| ())
+    }
+
+    /// As [`Store::descend`]; `ends` is told of each key, smaller and smaller ones, before which what
+    /// lies below the way ends.
+    fn descend_between(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        path: &mut Vec<Step>,
+        mut ends: impl FnMut(&[u8]),
+    ) -> Result<()> {
         path.clear();
         let mut id = tree.root;
         loop {
@@ -683,6 +695,9 @@ impl Store {
             }
             let index = page.child_index(key);
             path.push(Step { id, index });
+            if index < page.count() {
+                ends(page.key(index));
+            }
             id = page.child(index);
         }
     }
@@ -690,27 +705,14 @@ impl Store {
     /// As [`Store::descend`], and notes up to where the leaf answers for keys.
     fn find_way(&self, tree: &Tree, key: &[u8], way: &mut Way) -> Result<()> {
         way.forget();
-        way.path.clear();
         way.is_last = true;
-        let mut id = tree.root;
-        loop {
-            let page = self.pager.read_here(id)?;
-            let index = match page.is_leaf() {
-                true => 0,
-                false => page.child_index(key),
-            };
-            way.path.push(Step { id, index });
-            if page.is_leaf() {
-                way.tree = Some(tree.id);
-                return Ok(());
-            }
-            if index < page.count() {
-                way.is_last = false;
-                way.high.clear();
-                way.high.extend_from_slice(page.key(index));
-            }
-            id = page.child(index);
-        }
+        self.descend_between(tree, key, &mut way.path, |end| {
+            way.is_last = false;
+            way.high.clear();
+            way.high.extend_from_slice(end);
+        })?;
+        way.tree = Some(tree.id);
+        Ok(())
     }
 
     /// Forgets a tree. Its pages are given back bit by bit, as others are released.

@@ -88,15 +88,7 @@ fn rows_in_order_go_where_they_belong_and_gaps_have_none() {
                 changes.push((tree, key, row));
             }
         }
-        let all: Vec<_> = changes
-            .iter()
-            .map(|(tree, key, row)| Change {
-                tree: *tree,
-                key,
-                row: row.as_deref(),
-            })
-            .collect();
-        store.apply(Lsn(lsn), &all).unwrap();
+        store.apply(Lsn(lsn), &borrowed(&changes)).unwrap();
         for (tree, key, row) in changes {
             match row {
                 Some(row) => drop(model.insert((tree, key), row)),
@@ -568,6 +560,15 @@ fn random_row(random: &mut Random) -> Vec<u8> {
     vec![byte; len]
 }
 
+fn borrowed(changes: &[(TreeId, Key, Option<Vec<u8>>)]) -> Vec<Change<'_>> {
+    let changes = changes.iter().map(|(tree, key, row)| Change {
+        tree: *tree,
+        key,
+        row: row.as_deref(),
+    });
+    changes.collect()
+}
+
 fn replay(store: &Store, lsn: u64, record: &Record) {
     for tree in &record.created {
         store.create_tree(Lsn(lsn), *tree).unwrap();
@@ -575,18 +576,7 @@ fn replay(store: &Store, lsn: u64, record: &Record) {
     for tree in &record.dropped {
         store.drop_tree(Lsn(lsn), *tree).unwrap();
     }
-    let change =
-        |(tree, key, row): &(TreeId, Key, Option<Vec<u8>>)| (*tree, key.clone(), row.clone());
-    let owned: Vec<_> = record.changes.iter().map(change).collect();
-    let changes: Vec<Change<'_>> = owned
-        .iter()
-        .map(|(tree, key, row)| Change {
-            tree: *tree,
-            key,
-            row: row.as_deref(),
-        })
-        .collect();
-    store.apply(Lsn(lsn), &changes).unwrap();
+    store.apply(Lsn(lsn), &borrowed(&record.changes)).unwrap();
 }
 
 fn compare_get(store: &Store, model: &Model, random: &mut Random, context: &str) {

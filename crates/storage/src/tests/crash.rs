@@ -134,15 +134,7 @@ impl Node {
         dropped.try_for_each(|tree| self.store.drop_tree(lsn, *tree))?;
         let mut created = record.created.iter();
         created.try_for_each(|tree| self.store.create_tree(lsn, *tree))?;
-        let rows = record.rows.iter();
-        let changes: Vec<Change<'_>> = rows
-            .map(|(tree, key, row)| Change {
-                tree: *tree,
-                key,
-                row: row.as_deref(),
-            })
-            .collect();
-        self.store.apply(lsn, &changes)
+        self.store.apply(lsn, &borrowed(&record.rows))
     }
 
     /// One record; tells up to where everything is acknowledged.
