@@ -163,6 +163,9 @@ fn describe(name: &[u8]) -> String {
     }
 }
 
+/// Locks for which a shard keeps room when it has none.
+const SHARD_LOCKS_KEPT: usize = 64;
+
 #[derive(Debug, Default)]
 struct Shard {
     /// The term whose locks these are; none while this node does not lead.
@@ -175,6 +178,10 @@ impl Shard {
         if self.locks.get(name).is_some_and(Lock::is_free) {
             self.locks.remove(name);
             rows.removed(name);
+            // What a transaction with very many locks has taken is given back after it.
+            if self.locks.is_empty() && self.locks.capacity() > SHARD_LOCKS_KEPT {
+                self.locks.shrink_to(SHARD_LOCKS_KEPT);
+            }
         }
     }
 }

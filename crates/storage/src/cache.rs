@@ -340,23 +340,22 @@ impl PageCache {
         true
     }
 
-    /// Looks whether the page in a frame should leave, and cools it a little if not.
-    pub(crate) fn is_cold(&self, index: u32) -> bool {
-        let Some(frame) = self.frames.get(index) else {
-            return false;
-        };
+    /// The page in a frame if it should leave; cools it a little if not.
+    pub(crate) fn cold_page(&self, index: u32) -> Option<PageId> {
+        let frame = self.frames.get(index)?;
         let is_protected = frame.era.load(Ordering::Relaxed) >= self.visits.protected_from();
-        if frame.page.load(Ordering::Relaxed) == 0 || is_protected {
-            return false;
+        let page = frame.page.load(Ordering::Relaxed);
+        if page == 0 || is_protected {
+            return None;
         }
         let heat = frame.heat.load(Ordering::Relaxed);
         if frame.hot.swap(false, Ordering::Relaxed) {
             let warmer = heat.saturating_add(1).min(HEAT_MAX);
             frame.heat.store(warmer, Ordering::Relaxed);
-            return false;
+            return None;
         }
         frame.heat.store(heat.saturating_sub(1), Ordering::Relaxed);
-        heat == 0
+        (heat == 0).then_some(PageId(page))
     }
 
     /// Whether that page is in that frame, and whether it was asked for since it came.

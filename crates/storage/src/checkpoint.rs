@@ -352,7 +352,7 @@ impl Store {
     }
 
     fn write_copy(&self, checkpoint: &mut Checkpoint, id: PageId, page: &mut Page) -> Result<()> {
-        let locations = self.pager.file.allocate(1)?;
+        let locations = self.pager.file.allocate_for([id].into_iter())?;
         let (crc, key) = page.seal();
         for location in locations {
             self.pager.file.write(&[(location, page.bytes())])?;
@@ -536,7 +536,8 @@ impl Store {
     }
 
     fn write_batch(&self, epoch: u64, mut batch: Vec<Copied>) -> Result<bool> {
-        let locations = self.pager.file.allocate(batch.len())?;
+        let ids = batch.iter().map(|(id, _)| *id);
+        let locations = self.pager.file.allocate_for(ids)?;
         let mut moved = Vec::with_capacity(batch.len());
         let mut vacant: Vec<(TreeId, Key)> = Vec::new();
         for ((id, page), location) in batch.iter_mut().zip(&locations) {

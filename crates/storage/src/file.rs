@@ -9,6 +9,7 @@
 //! The map is in memory, 8 bytes a page: a thousandth of the data.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -40,6 +41,9 @@ const FAR_SHARE: u32 = 4;
 
 /// Blocks that are given back to the file system at one time, so that it is not busy for long.
 const TRIMMED_BLOCKS_MAX: u32 = 32_768;
+
+/// Blocks that are read at one time.
+pub(crate) const SPAN_BLOCKS_MAX: u32 = 16;
 
 /// Cycles between two superblocks by which is known how many blocks are needed.
 const CYCLES: usize = 3;
@@ -76,6 +80,31 @@ impl Blocks {
         self.peaks[0] = self.peaks[0].max(used);
     }
 
+    /// Takes the lowest free block, or the one behind all.
+    fn take_lowest(&mut self) -> u32 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.end += 1;
+            self.end - 1
+        })
+    }
+
+    /// Takes the free block that is nearest to one, or the one behind all.
+    fn take_near(&mut self, home: u32) -> u32 {
+        let behind = self.free.range(home..).next().copied();
+        let before = self.free.range(..home).next_back().copied();
+        let nearest = match (before, behind) {
+            (Some(before), Some(behind)) if home - before < behind - home => Some(before),
+            (before, behind) => behind.or(before),
+        };
+        match nearest {
+            Some(block) => {
+                self.free.remove(&block);
+                block
+            }
+            None => self.take_lowest(),
+        }
+    }
+
     /// How many blocks the last cycles have needed.
     fn needed(&self) -> u32 {
         self.peaks.iter().copied().max().unwrap_or_default()
@@ -101,6 +130,12 @@ pub(crate) struct StoreFile {
     /// How many of them there are.
     mapped: AtomicUsize,
     blocks: Mutex<Blocks>,
+}
+
+/// Blocks that were read at one time.
+pub(crate) struct Span {
+    first: u32,
+    bytes: Vec<u8>,
 }
 
 /// What opening a file finds.
@@ -291,7 +326,33 @@ impl StoreFile {
 
     /// Reads a block and compares its checksum with the one that was noted when it was written.
     pub(crate) fn read_block(&self, block: BlockRef, id: u64) -> Result<Page> {
-        let bytes = self.read(block.location)?;
+        self.sound(self.read(block.location)?, block, id)
+    }
+
+    /// Reads blocks that lie side by side, at most [`SPAN_BLOCKS_MAX`] of them.
+    pub(crate) fn read_span(&self, blocks: Range<u32>) -> Result<Span> {
+        let count = blocks.len();
+        assert!(count <= SPAN_BLOCKS_MAX as usize, "{count} blocks");
+        let mut bytes = vec![0; count * PAGE_BYTES];
+        let offset = u64::from(blocks.start) * PAGE_BYTES as u64;
+        self.file.read_at(&mut bytes, offset).map_err(|e| {
+            let blocks = format_args!("read blocks {blocks:?} of \"{}\"", self.path);
+            Error::io(blocks, e)
+        })?;
+        let first = blocks.start;
+        Ok(Span { first, bytes })
+    }
+
+    /// As [`StoreFile::read_block`], of what was read already.
+    pub(crate) fn page_of(&self, span: &Span, block: BlockRef, id: u64) -> Result<Page> {
+        let at = (block.location - span.first) as usize * PAGE_BYTES;
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        bytes.copy_from_slice(&span.bytes[at..at + PAGE_BYTES]);
+        self.sound(bytes, block, id)
+    }
+
+    /// A page whose checksum is the one that was noted when it was written.
+    fn sound(&self, bytes: Box<[u8; PAGE_BYTES]>, block: BlockRef, id: u64) -> Result<Page> {
         let (crc, stored) = checksums(&bytes);
         if crc != block.crc || stored != crc {
             return Err(Error::corrupted(format!(
@@ -332,17 +393,32 @@ impl StoreFile {
         let missing = count.saturating_sub(blocks.free.len()) as u64;
         let needed = u64::from(blocks.end) + missing;
         self.reserve(&mut blocks, needed)?;
-        let mut taken = Vec::with_capacity(count);
-        for _ in 0..count {
-            let block = match blocks.free.pop_first() {
-                Some(block) => block,
-                None => {
-                    blocks.end += 1;
-                    blocks.end - 1
-                }
-            };
-            taken.push(block);
-        }
+        let taken = (0..count).map(|_| blocks.take_lowest()).collect();
+        blocks.note_used();
+        Ok(taken)
+    }
+
+    /// Free blocks for pages, taken out of the free ones: for each the one nearest to
+    /// its home, or the lowest if it has none. A page's home is the block of its number, as long as
+    /// the file need not be longer for that: so pages that were made one after the other lie side
+    /// by side, and go on doing so however often they change.
+    ///
+    /// # Errors
+    /// As [`StoreFile::allocate`].
+    pub(crate) fn allocate_for(
+        &self,
+        pages: impl ExactSizeIterator<Item = PageId>,
+    ) -> Result<Vec<u32>> {
+        let mut blocks = self.blocks.lock();
+        let missing = pages.len().saturating_sub(blocks.free.len()) as u64;
+        let needed = u64::from(blocks.end) + missing;
+        self.reserve(&mut blocks, needed)?;
+        let homes_end = blocks.needed();
+        let taken = pages.map(|page| match page.0 < homes_end {
+            true => blocks.take_near(page.0),
+            false => blocks.take_lowest(),
+        });
+        let taken = taken.collect();
         blocks.note_used();
         Ok(taken)
     }

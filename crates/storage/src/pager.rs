@@ -25,7 +25,7 @@
 //!
 //! Scans have the pages read that they will come to ([`Pager::prefetch`]), well before they do, so
 //! that reading and what is done with the rows go on side by side. Pages that somebody waits for are
-//! read before those.
+//! read before those, and pages that lie side by side are read at once ([`requests`]).
 //!
 //! # What leaves
 //! A clock goes over the frames; a page that was asked for since the hand last passed gets warmer,
@@ -34,6 +34,11 @@
 //! of a table larger than memory needs few frames and takes none from others. A task on the
 //! reactors for pages keeps some frames free; who needs one and finds none makes room himself.
 //!
+//! The hand looks for many cold pages at one time, which then leave in the order of their numbers;
+//! and the block that a page gets is as near as may be to the one of its number
+//! ([`StoreFile::allocate_for`]). So the pages of a table that was loaded in order go on lying in
+//! that order while they change at random, and a scan of it can read many of them at once.
+//!
 //! # Invariants
 //! - A page that is not in memory is as its away block says, or else as the map says.
 //! - An away block is written wholly before its page leaves memory; no block is freed that the
@@ -41,6 +46,7 @@
 //! - The limit is kept but for what visits, latches and a full disk hold: then there are more.
 
 mod publish;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -48,11 +54,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use base::env::{Env, LocalBoxFuture, Reactor, PAGE_REACTORS};
+use base::env::{Env, LocalBoxFuture, Reactor};
 use base::hash::HashMap;
-use base::sync::{latches_held, Event, Mutex, MutexGuard};
-use base::{coro, Error, ErrorClass, Lsn, Result, SqlState};
+use base::sync::{latches_held, Mutex};
+use base::{coro, Error, Lsn, Result, SqlState};
 
+use self::requests::Requests;
 use crate::cache::{PageCache, PageRead, PageWrite, Touch, Visit, Word};
 use crate::file::StoreFile;
 use crate::page::{Page, PageId, PAGE_BYTES};
@@ -65,12 +72,8 @@ const BATCH_PAGES: usize = 32;
 /// Pages that leave at one time when somebody waits for room.
 const FOREGROUND_PAGES: usize = 4;
 
-/// There is a task that reads for each so many pages that will be needed soon.
-const PAGES_PER_READER: usize = 6;
-
-/// One of so many parts of the room for pages may be taken by what is read early: half of what
-/// scans may keep.
-const AHEAD_SHARE: usize = 16;
+/// One of so many parts of the pages is looked for at one time that should leave.
+const FOUND_SHARE: usize = 16;
 
 /// One of so many parts of the room for pages may be taken by old versions of rows.
 pub(crate) const UNDO_SHARE: usize = 8;
@@ -182,44 +185,9 @@ impl Places {
 #[derive(Default)]
 struct Clock {
     hand: u32,
-}
-
-/// Somebody's wait for pages.
-#[derive(Debug, Default)]
-struct Wait {
-    left: AtomicUsize,
-    error: Mutex<Option<Error>>,
-    done: Event,
-}
-
-impl Wait {
-    /// One of the things that are waited for is there.
-    fn arrive(&self) {
-        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.done.notify_all();
-        }
-    }
-}
-
-struct Request {
-    id: PageId,
-    word: Word,
-    touch: Touch,
-    waiting: Vec<Arc<Wait>>,
-    /// Somebody reads it.
-    taken: bool,
-}
-
-#[derive(Default)]
-struct Requests {
-    /// Those that somebody waits for; they come first.
-    needed: VecDeque<PageId>,
-    /// Those that will be needed soon. One that somebody waits for by now is in both.
-    ahead: VecDeque<PageId>,
-    /// By page: those in the queues and those being read.
-    by_page: HashMap<PageId, Request>,
-    /// Tasks that read.
-    readers: usize,
+    /// Frames of pages that were found cold, in the order of the pages: those that lie side by side
+    /// leave one after the other, and come to lie side by side again.
+    found: VecDeque<(u32, PageId)>,
 }
 
 /// What the cache has done since the store was opened.
@@ -482,6 +450,11 @@ impl Pager {
         let Some(page) = self.read(id, word)? else {
             return Ok(());
         };
+        self.install(id, word, page, touch)
+    }
+
+    /// Puts a page that was read into memory, unless the table does not say `word` any more.
+    fn install(self: &Arc<Self>, id: PageId, word: Word, page: Page, touch: Touch) -> Result<()> {
         self.make_room()?;
         if let Some(frame) = self.cache.install(id, word, page) {
             if touch == Touch::Scan {
@@ -507,6 +480,7 @@ impl Pager {
 
     /// As [`Pager::fetch`], and blocks wherever it is called.
     pub(crate) fn fetch_here(self: &Arc<Self>, miss: Miss) -> Result<()> {
+        self.prefetch(&miss.ahead, miss.touch);
         for (id, word) in miss.needed {
             self.load_here(id, word, miss.touch)?;
         }
@@ -515,151 +489,6 @@ impl Pager {
             self.undo.recall(id, at)?;
         }
         Ok(())
-    }
-
-    /// As [`Pager::fetch`], for a task.
-    pub(crate) async fn fetched(self: &Arc<Self>, miss: Miss) -> Result<()> {
-        let wait = Arc::new(Wait {
-            left: AtomicUsize::new(miss.needed.len() + usize::from(!miss.versions.is_empty())),
-            ..Wait::default()
-        });
-        {
-            let mut requests = self.requests.lock();
-            for (id, word) in &miss.needed {
-                self.request(&mut requests, *id, *word, miss.touch, Some(&wait));
-            }
-        }
-        if !miss.versions.is_empty() {
-            self.recall_beside(miss.versions, &wait);
-        }
-        self.prefetch(&miss.ahead, miss.touch);
-        let left = || (wait.left.load(Ordering::SeqCst) == 0).then_some(());
-        wait.done.until(left).await;
-        let error = wait.error.lock().take();
-        error.map_or(Ok(()), Err)
-    }
-
-    /// Has versions recalled from the spill file by a task.
-    fn recall_beside(self: &Arc<Self>, versions: Vec<(UndoId, Lsn)>, wait: &Arc<Wait>) {
-        let (this, wait) = (self.clone(), wait.clone());
-        let reactor = Reactor::Pages(versions[0].0 .0 as usize / PAGE_BYTES % PAGE_REACTORS);
-        let task = move || -> LocalBoxFuture<'static, ()> {
-            Box::pin(async move {
-                for (id, at) in versions.into_iter().rev() {
-                    let result = this.undo.recall(id, at);
-                    if this.tell(&wait, result.as_ref().err()) {
-                        break;
-                    }
-                }
-                wait.arrive();
-            })
-        };
-        self.env.spawn(reactor, "version reader", Box::new(task));
-    }
-
-    /// Notes what went wrong for somebody who waits; true if something did.
-    fn tell(&self, wait: &Wait, error: Option<&Error>) -> bool {
-        let Some(error) = error else { return false };
-        if error.class() == ErrorClass::Node {
-            self.env.stop_node(&error.to_string());
-        }
-        wait.error.lock().get_or_insert_with(|| error.clone());
-        true
-    }
-
-    /// Has pages read that will be needed soon.
-    pub(crate) fn prefetch(self: &Arc<Self>, pages: &[(PageId, Word)], touch: Touch) {
-        // What comes early must not drive out what is needed now, nor others that come early.
-        let room = self.limit() / AHEAD_SHARE;
-        let mut requests = self.requests.lock();
-        for (id, word) in pages.iter().take(room) {
-            if requests.by_page.len() < room.max(PAGE_REACTORS) {
-                self.request(&mut requests, *id, *word, touch, None);
-            }
-        }
-    }
-
-    fn request(
-        self: &Arc<Self>,
-        requests: &mut MutexGuard<'_, Requests>,
-        id: PageId,
-        word: Word,
-        touch: Touch,
-        wait: Option<&Arc<Wait>>,
-    ) {
-        let requests = &mut **requests;
-        let mut is_new = false;
-        let request = requests.by_page.entry(id).or_insert_with(|| {
-            is_new = true;
-            Request {
-                id,
-                word,
-                touch,
-                waiting: Vec::new(),
-                taken: false,
-            }
-        });
-        match wait {
-            Some(_) if !request.taken && request.waiting.is_empty() => {
-                requests.needed.push_back(id);
-            }
-            None if is_new => requests.ahead.push_back(id),
-            _ => {}
-        }
-        request.waiting.extend(wait.cloned());
-        // What nobody waits for is read by few: waking a thread costs more than reading a page that
-        // the operating system has at hand.
-        let wanted = match wait {
-            Some(_) => requests.by_page.len(),
-            None => requests.by_page.len().div_ceil(PAGES_PER_READER),
-        };
-        if requests.readers < PAGE_REACTORS.min(wanted) {
-            requests.readers += 1;
-            let (this, reactor) = (self.clone(), requests.readers % PAGE_REACTORS);
-            let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.serve()) };
-            let reactor = Reactor::Pages(reactor);
-            self.env.spawn(reactor, "page reader", Box::new(task));
-        }
-    }
-
-    /// Reads what was asked for until there is nothing more.
-    async fn serve(self: Arc<Self>) {
-        while let Some((id, word, touch)) = self.next_request() {
-            let result = self.load(id, word, touch);
-            let request = self.requests.lock().by_page.remove(&id);
-            if let Err(error) = &result {
-                if error.class() == ErrorClass::Node {
-                    self.env.stop_node(&error.to_string());
-                }
-            }
-            for wait in request.into_iter().flat_map(|request| request.waiting) {
-                if let Err(error) = &result {
-                    wait.error.lock().get_or_insert_with(|| error.clone());
-                }
-                wait.arrive();
-            }
-            base::turns::give_way().await;
-        }
-    }
-
-    fn next_request(&self) -> Option<(PageId, Word, Touch)> {
-        let mut requests = self.requests.lock();
-        let requests = &mut *requests;
-        let mut queued = || {
-            let needed = requests.needed.pop_front();
-            needed.or_else(|| requests.ahead.pop_front())
-        };
-        while let Some(id) = queued() {
-            match requests.by_page.get_mut(&id) {
-                Some(request) if !request.taken => {
-                    request.taken = true;
-                    return Some((request.id, request.word, request.touch));
-                }
-                _ => {}
-            }
-        }
-        requests.readers -= 1;
-        None
     }
 }
 
@@ -779,15 +608,34 @@ impl Pager {
                 }
             }
         }
-        let end = self.cache.frames_end();
-        while chosen.len() < count && *steps > 0 && end > 0 {
-            *steps -= 1;
-            clock.hand = (clock.hand + 1) % end;
-            if self.cache.is_cold(clock.hand) {
-                chosen.push(clock.hand);
+        while chosen.len() < count {
+            let Some((frame, id)) = clock.found.pop_front() else {
+                self.find_cold(clock, steps);
+                if clock.found.is_empty() {
+                    break;
+                }
+                continue;
+            };
+            if self.cache.is_hot(frame, id) == Some(false) {
+                chosen.push(frame);
             }
         }
         chosen
+    }
+
+    /// Has the hand go on until it has found as many cold pages as leave in one order.
+    fn find_cold(&self, clock: &mut Clock, steps: &mut usize) {
+        let end = self.cache.frames_end();
+        let most = (self.limit() / FOUND_SHARE).max(BATCH_PAGES);
+        let mut found = Vec::new();
+        while found.len() < most && *steps > 0 && end > 0 {
+            *steps -= 1;
+            clock.hand = (clock.hand + 1) % end;
+            found.extend(self.cache.cold_page(clock.hand).map(|id| (id, clock.hand)));
+        }
+        found.sort_unstable();
+        let found = found.into_iter().map(|(id, frame)| (frame, id));
+        clock.found.extend(found);
     }
 
     fn fate(&self, id: PageId, page: &Page) -> Fate {
@@ -833,7 +681,8 @@ impl Pager {
             return Ok(left);
         }
         changed.sort_unstable_by_key(|leaving| leaving.id);
-        let locations = self.file.allocate(changed.len())?;
+        let ids = changed.iter().map(|leaving| leaving.id);
+        let locations = self.file.allocate_for(ids)?;
         let mut away = Vec::with_capacity(changed.len());
         for (leaving, location) in changed.iter_mut().zip(&locations) {
             let page = &mut leaving.page;

@@ -11,10 +11,13 @@
 //! A range is read leaf by leaf, each found from the root by the key where the last one ended, so
 //! leaves need no links to their neighbours and nothing is held between two calls.
 //!
-//! A scan looks ahead now and then, and has the leaves read that are not in memory.
+//! A scan looks ahead now and then, and has the leaves read that are not in memory
+//! ([`ahead`]).
 //!
 //! Where a page is not in memory, all latches are given up, the page is waited for
 //! ([`crate::pager`]), and the walk begins anew.
+
+mod ahead;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -23,7 +26,7 @@ use base::engine::{Direction, RowBatch};
 use base::{Error, Key, KeyRange, Lsn, Result, TreeId};
 
 use crate::bulk::Bulks;
-use crate::cache::{PageRead, Touch, Word};
+use crate::cache::{PageRead, Touch};
 use crate::page::{overflow_pages, Page, PageId, PageKind, Value};
 use crate::pager::{Found, Miss, Stop};
 use crate::size::Size;
@@ -143,8 +146,23 @@ struct Bounds {
     low: Key,
     /// The first key of the next leaf.
     high: Option<Key>,
-    /// What a scan comes to next and is not in memory, if it was looked for.
-    ahead: Vec<(PageId, Word)>,
+    /// A scan that comes to it should look whether what it comes to next is in memory.
+    look: bool,
+}
+
+impl Bounds {
+    /// Those of a child of the page that they were of.
+    fn narrow(&mut self, page: &Page, index: usize) {
+        if index > 0 {
+            self.low.clear();
+            self.low.extend_from_slice(page.key(index - 1));
+        }
+        if index < page.count() {
+            let high = self.high.get_or_insert_with(Key::new);
+            high.clear();
+            high.extend_from_slice(page.key(index));
+        }
+    }
 }
 
 /// Which leaf is looked for.
@@ -179,13 +197,6 @@ impl Aim<'_> {
 
 /// Rows of which a scan has old versions read before it comes to them.
 const SCAN_AHEAD_ROWS: usize = 64;
-
-/// Pages that a scan has read before it comes to them.
-const SCAN_AHEAD_PAGES: usize = 96;
-
-/// A scan looks so often, counted in pages, whether those ahead are in memory: so that it need not
-/// come to one that is not before more are read.
-const SCAN_LOOKS_AHEAD_EVERY: usize = 32;
 
 impl Store {
     /// Reads the newest version at or below `at` into `row`, which is cleared first.
@@ -347,14 +358,17 @@ impl Store {
                 left,
                 full,
                 missing,
-                ahead,
+                look,
             } = match next {
                 Ok(progress) => progress,
                 Err(Stop::Error(error)) => return Err(error),
                 Err(Stop::Gone) => continue,
-                Err(Stop::Miss(miss)) => {
+                Err(Stop::Miss(mut miss)) => {
                     // What was found on the way stays until this leaf is read.
                     visit.get_or_insert_with(|| self.pager.visit());
+                    if miss.touch == Touch::Scan {
+                        miss.ahead = self.leaves_ahead(&tree, direction, &rest)?;
+                    }
                     self.pager.fetch(miss)?;
                     continue;
                 }
@@ -363,7 +377,8 @@ impl Store {
                 visit = None;
                 leaves += 1;
             }
-            if !ahead.is_empty() {
+            if look {
+                let ahead = self.leaves_ahead(&tree, direction, &rest)?;
                 self.pager.prefetch(&ahead, Touch::Scan);
             }
             match left {
@@ -429,60 +444,18 @@ impl Store {
         while !page.is_leaf() {
             floor = floor.max(page.lsn());
             let index = aim.child_index(&page);
-            if index > 0 {
-                bounds.low.clear();
-                bounds.low.extend_from_slice(page.key(index - 1));
-            }
-            if index < page.count() {
-                let high = bounds.high.get_or_insert_with(Key::new);
-                high.clear();
-                high.extend_from_slice(page.key(index));
-            }
+            bounds.narrow(&page, index);
             let touch = match page.level() == 1 && !aim.ends_in(range, bounds) {
                 true => Touch::Scan,
                 false => Touch::Point,
             };
-            if touch == Touch::Scan && index % SCAN_LOOKS_AHEAD_EVERY == 0 {
-                bounds.ahead = self.children_ahead(&page, index, aim, range);
-            }
+            bounds.look = touch == Touch::Scan && index % self.look_every() == 0;
             let child = page.child(index);
-            let below = self.pager.find(child, touch).map_err(|stop| match stop {
-                Stop::Miss(miss) if touch == Touch::Scan => Stop::Miss(Miss {
-                    ahead: self.children_ahead(&page, index, aim, range),
-                    ..miss
-                }),
-                stop => stop,
-            })?;
+            let below = self.pager.find(child, touch)?;
             check_level(&page, child, &below)?;
             page = below;
         }
         Ok((page, floor))
-    }
-
-    /// The leaves that a scan comes to next and that are not in memory.
-    fn children_ahead(
-        &self,
-        page: &Page,
-        index: usize,
-        aim: Aim<'_>,
-        range: &KeyRange,
-    ) -> Vec<(PageId, Word)> {
-        let forward = matches!(aim, Aim::At(_));
-        let is_wanted = |at: &usize| match (forward, &range.end) {
-            (true, Some(end)) => page.key(*at - 1) < end.as_slice(),
-            (true, None) => true,
-            (false, _) => page.key(*at) > range.start.as_slice(),
-        };
-        let next: Box<dyn Iterator<Item = usize>> = match forward {
-            true => Box::new(index + 1..=page.count()),
-            false => Box::new((0..index).rev()),
-        };
-        next.take(SCAN_AHEAD_PAGES)
-            .take_while(is_wanted)
-            .map(|at| page.child(at))
-            .map(|id| (id, self.pager.cache.word(id)))
-            .filter(|(_, word)| !word.is_resident())
-            .collect()
     }
 
     /// Appends the row of the newest version at or below `at`; returns that version and whether it
@@ -617,8 +590,8 @@ struct Progress {
     full: bool,
     /// What must come into memory before the rest can be read.
     missing: Option<Miss>,
-    /// What should come into memory meanwhile.
-    ahead: Vec<(PageId, Word)>,
+    /// It is time to look whether what comes next is in memory.
+    look: bool,
 }
 
 struct Scan<'a> {
@@ -641,7 +614,7 @@ impl Scan<'_> {
             left,
             full: self.is_full(),
             missing: None,
-            ahead: Vec::new(),
+            look: false,
         }
     }
 
@@ -729,7 +702,7 @@ impl Scan<'_> {
         let start = bounds.high.as_deref();
         let start = start.filter(|start| end.is_none_or(|end| *start < end));
         let mut progress = self.progress(start.map(rest_from));
-        progress.ahead = bounds.ahead;
+        progress.look = bounds.look;
         Ok(progress)
     }
 
@@ -778,7 +751,7 @@ impl Scan<'_> {
         }
         let left = (bounds.low > range.start).then(|| rest_to(bounds.low));
         let mut progress = self.progress(left);
-        progress.ahead = bounds.ahead;
+        progress.look = bounds.look;
         Ok(progress)
     }
 }

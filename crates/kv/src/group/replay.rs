@@ -30,6 +30,12 @@ use crate::directory::Directory;
 use crate::gate::Gate;
 use crate::registry::Registry;
 
+/// The newest entries of the log are in memory as far as this part of the pages' room goes.
+const LOG_CACHE_SHARE: usize = 16;
+
+/// They are so far at least, in bytes.
+const LOG_CACHE_MIN: usize = 1 << 20;
+
 impl GroupConfig {
     /// The members as this node was told of them.
     pub fn directory(&self) -> Directory {
@@ -75,9 +81,12 @@ impl GroupConfig {
     }
 
     fn log_options(&self) -> LogOptions {
+        let usual = LogOptions::new(self.owner());
+        let share = self.settings.cache_bytes as usize / LOG_CACHE_SHARE;
         LogOptions {
             segment_bytes: self.settings.segment_bytes,
-            ..LogOptions::new(self.owner())
+            cache_bytes: share.clamp(LOG_CACHE_MIN, usual.cache_bytes),
+            ..usual
         }
     }
 

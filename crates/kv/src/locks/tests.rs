@@ -193,6 +193,31 @@ impl Pending {
 }
 
 #[test]
+fn what_very_many_locks_have_taken_is_given_back() {
+    let world = World::new();
+    // One each: a transaction with more than a few takes coarser ones here.
+    let sessions: Vec<_> = (0..20_000_u32)
+        .map(|number| {
+            let session = world.session();
+            let key = number.to_be_bytes();
+            let taken =
+                session.with(|locks| locks.row(TREE, &key, RowLock::Update, LockWait::Block));
+            assert_eq!(taken, Ok(Acquired::Granted));
+            session
+        })
+        .collect();
+    let room = || -> usize {
+        let shards = world.table.shards.iter();
+        shards.map(|shard| shard.lock().locks.capacity()).sum()
+    };
+    assert!(room() >= 20_000, "room for {}", room());
+    sessions.into_iter().for_each(Session::end);
+    assert!(world.table.is_empty());
+    let most = 2 * SHARDS * SHARD_LOCKS_KEPT;
+    assert!(room() <= most, "room for {} is left", room());
+}
+
+#[test]
 fn every_pair_of_row_locks_conflicts_as_in_postgresql() {
     // PostgreSQL 15 manual, table 13.3, read off by hand: requested below, held across.
     let conflicts = ["...X", "..XX", ".XXX", "XXXX"];

@@ -13,7 +13,7 @@ use crate::cache::Touch;
 use crate::page::PageId;
 use crate::pager::Miss;
 use crate::superblock::BlockRef;
-use crate::testing::{block_on, TestEnv};
+use crate::testing::{block_on, Random, TestEnv};
 use crate::{Change, Owner, Store, StoreOptions};
 
 const T: TreeId = TreeId(20_000);
@@ -142,6 +142,31 @@ fn a_scan_finds_most_of_its_pages_in_memory() {
     }
 }
 
+/// A scan that ends after a few rows has not had megabytes read, and one that goes on looks ahead
+/// over the end of an inner page.
+#[test]
+fn a_scan_looks_the_further_ahead_the_further_it_has_come() {
+    let env = TestEnv::new();
+    checkpoint(&filled(&env, 64));
+    let env = env.restart();
+    let store = opened(&env, 4_096);
+    let mut batch = RowBatch::default();
+    let mut rest = Some(KeyRange::all());
+    let mut reads = Vec::new();
+    while let Some(range) = rest {
+        let scanned = store.scan(T, &range, Direction::Forward, Lsn::MAX, 60, &mut batch);
+        rest = scanned.unwrap().rest;
+        env.run_tasks();
+        reads.push(store.cache_stats().reads);
+    }
+    assert!((30..60).contains(&reads[0]), "{reads:?} pages were read");
+    let steps = reads.windows(2).map(|pair| pair[1] - pair[0]);
+    let most = steps.max();
+    assert!(most > Some(100), "{most:?} pages at one time");
+    let stalls = store.cache_stats().stalls;
+    assert!(stalls < 20, "{stalls} pages were waited for");
+}
+
 /// Who waits for a page does not wait for those that others will need soon.
 #[test]
 fn a_page_that_is_needed_is_read_before_those_ahead() {
@@ -163,14 +188,72 @@ fn a_page_that_is_needed_is_read_before_those_ahead() {
     });
     let mut cx = Context::from_waker(Waker::noop());
     assert!(wait.as_mut().poll(&mut cx).is_pending());
-    assert_eq!(
-        store.pager.next_request().map(|next| next.0),
-        Some(needed.0)
-    );
-    assert_eq!(
-        store.pager.next_request().map(|next| next.0),
-        Some(ahead[0].0)
-    );
+    let run = || store.pager.next_run(0).map(|run| run[0].0);
+    assert_eq!(run(), Some(needed.0));
+    assert_eq!(run(), Some(ahead[0].0));
+}
+
+/// Random changes of a table larger than memory leave its pages about where they were: few reads
+/// bring many of them, and what a scan comes to next is read together.
+#[test]
+fn pages_keep_to_their_neighbours_however_often_they_change() {
+    const LEAVES: u64 = 4_000;
+    let store = opened(&TestEnv::new(), 256);
+    store.create_tree(Lsn(1), T).unwrap();
+    // Two rows in a leaf.
+    let key = |number: u64| (2 * number).to_be_bytes();
+    for number in 0..2 * LEAVES {
+        put(&store, 2 + number, &key(number), &[1; 3_000]);
+    }
+    let mut random = Random::new(1);
+    for round in 0..5 {
+        for change in 0..LEAVES / 5 {
+            let number = random.below(2 * LEAVES as usize) as u64;
+            let lsn = store.applied().0 + 1;
+            put(&store, lsn, &key(number), &[change as u8; 3_000]);
+        }
+        store.release(store.applied(), usize::MAX).unwrap();
+        checkpoint(&store);
+        assert!(store.file_space().0 < 14_000 * 8_192, "round {round}");
+    }
+    let ids = (1..store.pager.pages() as u32).map(PageId);
+    let pages = ids.map(|id| (id, store.pager.cache.word(id)));
+    let is_there = |id: PageId| store.pager.source(id).is_some();
+    let pages: Vec<_> = pages.filter(|(id, _)| is_there(*id)).collect();
+    let runs = pages.chunks(64).flat_map(|near| store.pager.runs(near));
+    let runs: Vec<_> = runs.collect();
+    let most = runs.iter().map(Vec::len).max();
+    assert!(most <= Some(16), "{most:?} pages in one read");
+    let (pages, reads) = (pages.len(), runs.len());
+    assert!(pages > 4 * reads, "{pages} pages in {reads} reads");
+}
+
+/// One read brings pages that lie side by side, and not what lies far away.
+#[test]
+fn a_run_is_read_as_its_pages_would_be() {
+    let env = TestEnv::new();
+    let store = filled(&env, 300);
+    checkpoint(&store);
+    let store = {
+        drop(store);
+        opened(&env.restart(), 300)
+    };
+    let pages: Vec<_> = (2..40)
+        .map(|id| (PageId(id), store.pager.cache.word(PageId(id))))
+        .collect();
+    for run in store.pager.runs(&pages) {
+        let asked: Vec<_> = run
+            .iter()
+            .map(|(id, word)| (*id, *word, Touch::Scan))
+            .collect();
+        let read = store.pager.read_run(&asked);
+        for ((id, word), page) in run.iter().zip(&read) {
+            let alone = store.pager.read(*id, *word).unwrap().unwrap();
+            let page = page.as_ref();
+            assert_eq!(page.is_some(), run.len() > 1, "page {} of {run:?}", id.0);
+            assert!(page.is_none_or(|page| page.bytes() == alone.bytes()));
+        }
+    }
 }
 
 /// What is touched during a visit stays, however much else comes.

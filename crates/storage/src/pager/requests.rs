@@ -1,0 +1,331 @@
+//! Pages that tasks read: those that somebody waits for first, then those that will be needed soon.
+//!
+//! A disk gives many blocks that lie side by side for hardly more than one. So what is asked for
+//! together is put in the order of its places and cut into *runs*, each of which is one read; what
+//! lies between is read along and forgotten. Runs are read in the order in which their first pages
+//! are needed.
+//!
+//! ```text
+//!   needed, in this order   a  b  c  d  e  f
+//!   their blocks            7 90  9 91  8 40
+//!   runs                    7–9: a e c │ 90–91: b d │ 40: f
+//! ```
+//!
+//! # Invariants
+//! - A page is read by one task at a time; who asks for it meanwhile waits for that one.
+//! - What comes early takes no more than its share of the room.
+//!
+//! A run is only a guess at where pages lie: one that has moved since, or that cannot be read so,
+//! is read alone ([`Pager::load`]), which knows what to make of errors.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use base::env::{LocalBoxFuture, Reactor, PAGE_REACTORS};
+use base::hash::HashMap;
+use base::sync::{Event, Mutex};
+use base::{Error, ErrorClass, Lsn, Result};
+
+use super::{Miss, Pager};
+use crate::cache::{Touch, Word};
+use crate::file::SPAN_BLOCKS_MAX;
+use crate::page::{Page, PageId, PAGE_BYTES};
+use crate::undo::UndoId;
+
+/// There is a task that reads for each so many runs that will be needed soon: what nobody waits for
+/// is read by few, because waking a thread costs more than reading a page that the operating system
+/// has at hand.
+const RUNS_PER_READER: usize = 6;
+
+/// One of so many parts of the room for pages may be taken by what is read early: half of what
+/// scans may keep.
+const AHEAD_SHARE: usize = 16;
+
+/// Blocks in a row that nobody wants and that are read along.
+const GAP_BLOCKS_MAX: u32 = 3;
+
+/// Somebody's wait for pages.
+#[derive(Debug, Default)]
+struct Wait {
+    left: AtomicUsize,
+    error: Mutex<Option<Error>>,
+    done: Event,
+}
+
+impl Wait {
+    /// One of the things that are waited for is there.
+    fn arrive(&self) {
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.done.notify_all();
+        }
+    }
+}
+
+struct Request {
+    word: Word,
+    touch: Touch,
+    waiting: Vec<Arc<Wait>>,
+    /// Somebody reads it.
+    taken: bool,
+}
+
+/// Pages that are read at one time.
+type Run = Vec<PageId>;
+
+#[derive(Default)]
+pub(super) struct Requests {
+    /// Those that somebody waits for; they come first.
+    needed: VecDeque<Run>,
+    /// Those that will be needed soon. One that somebody waits for by now is in both.
+    ahead: VecDeque<Run>,
+    /// By page: those in the queues and those being read.
+    by_page: HashMap<PageId, Request>,
+    /// Which reactors read, a bit for each.
+    reading: u64,
+}
+
+const _: () = assert!(PAGE_REACTORS <= 64, "there is a bit for each reactor");
+
+impl Requests {
+    /// Asks for a page; true if it must be put in a queue.
+    fn ask(&mut self, id: PageId, word: Word, touch: Touch, wait: Option<&Arc<Wait>>) -> bool {
+        let mut is_new = false;
+        let request = self.by_page.entry(id).or_insert_with(|| {
+            is_new = true;
+            Request {
+                word,
+                touch,
+                waiting: Vec::new(),
+                taken: false,
+            }
+        });
+        let is_first_to_wait = wait.is_some() && !request.taken && request.waiting.is_empty();
+        request.waiting.extend(wait.cloned());
+        is_new || is_first_to_wait
+    }
+
+    /// The next pages to read, which nobody reads yet.
+    fn take(&mut self) -> Option<Vec<(PageId, Word, Touch)>> {
+        while let Some(run) = self.needed.pop_front().or_else(|| self.ahead.pop_front()) {
+            let take = |id: PageId| {
+                let request = self.by_page.get_mut(&id).filter(|request| !request.taken)?;
+                request.taken = true;
+                Some((id, request.word, request.touch))
+            };
+            let run: Vec<_> = run.into_iter().filter_map(take).collect();
+            if !run.is_empty() {
+                return Some(run);
+            }
+        }
+        None
+    }
+}
+
+impl Pager {
+    /// As [`Pager::fetch`], for a task.
+    pub(crate) async fn fetched(self: &Arc<Self>, miss: Miss) -> Result<()> {
+        let wait = Arc::new(Wait {
+            left: AtomicUsize::new(miss.needed.len() + usize::from(!miss.versions.is_empty())),
+            ..Wait::default()
+        });
+        let runs = self.runs(&miss.needed);
+        {
+            let mut requests = self.requests.lock();
+            for mut run in runs {
+                run.retain(|(id, word)| requests.ask(*id, *word, miss.touch, Some(&wait)));
+                if !run.is_empty() {
+                    let run = run.into_iter().map(|(id, _)| id).collect();
+                    requests.needed.push_back(run);
+                }
+            }
+            let wanted = requests.reading.count_ones() as usize + requests.needed.len();
+            self.employ(&mut requests, wanted);
+        }
+        if !miss.versions.is_empty() {
+            self.recall_beside(miss.versions, &wait);
+        }
+        self.prefetch(&miss.ahead, miss.touch);
+        let left = || (wait.left.load(Ordering::SeqCst) == 0).then_some(());
+        wait.done.until(left).await;
+        let error = wait.error.lock().take();
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Has versions recalled from the spill file by a task.
+    fn recall_beside(self: &Arc<Self>, versions: Vec<(UndoId, Lsn)>, wait: &Arc<Wait>) {
+        let (this, wait) = (self.clone(), wait.clone());
+        let reactor = Reactor::Pages(versions[0].0 .0 as usize / PAGE_BYTES % PAGE_REACTORS);
+        let task = move || -> LocalBoxFuture<'static, ()> {
+            Box::pin(async move {
+                for (id, at) in versions.into_iter().rev() {
+                    if let Err(error) = this.undo.recall(id, at) {
+                        this.tell(&wait, &error);
+                        break;
+                    }
+                }
+                wait.arrive();
+            })
+        };
+        self.env.spawn(reactor, "version reader", Box::new(task));
+    }
+
+    /// Notes what went wrong for somebody who waits.
+    fn tell(&self, wait: &Wait, error: &Error) {
+        if error.class() == ErrorClass::Node {
+            self.env.stop_node(&error.to_string());
+        }
+        wait.error.lock().get_or_insert_with(|| error.clone());
+    }
+
+    /// Pages that may be read early at one time.
+    pub(crate) fn room_ahead(&self) -> usize {
+        self.limit() / AHEAD_SHARE
+    }
+
+    /// Has pages read that will be needed soon, the first ones first.
+    pub(crate) fn prefetch(self: &Arc<Self>, pages: &[(PageId, Word)], touch: Touch) {
+        if pages.is_empty() {
+            return;
+        }
+        // What comes early must not drive out what is needed now, nor others that come early.
+        let room = self.room_ahead();
+        let mut wanted = pages[..pages.len().min(room)].to_vec();
+        {
+            let requests = self.requests.lock();
+            wanted.retain(|(id, _)| !requests.by_page.contains_key(id));
+            let left = room
+                .max(PAGE_REACTORS)
+                .saturating_sub(requests.by_page.len());
+            wanted.truncate(left);
+        }
+        let runs = self.runs(&wanted);
+        let mut requests = self.requests.lock();
+        for mut run in runs {
+            run.retain(|(id, word)| requests.ask(*id, *word, touch, None));
+            if !run.is_empty() {
+                let run = run.into_iter().map(|(id, _)| id).collect();
+                requests.ahead.push_back(run);
+            }
+        }
+        let wanted = requests.ahead.len().div_ceil(RUNS_PER_READER);
+        self.employ(&mut requests, wanted);
+    }
+
+    /// Cuts pages into those that one read brings.
+    pub(super) fn runs(&self, pages: &[(PageId, Word)]) -> Vec<Vec<(PageId, Word)>> {
+        if let [page] = pages {
+            return vec![vec![*page]];
+        }
+        let location = |id| self.source(id).map_or(0, |(block, _)| block.location);
+        let places = pages.iter().enumerate();
+        let mut places: Vec<(u32, usize)> = places
+            .map(|(rank, (id, _))| (location(*id), rank))
+            .collect();
+        places.sort_unstable();
+        let mut runs: Vec<(usize, Vec<(PageId, Word)>)> = Vec::new();
+        let (mut first, mut last) = (0, 0);
+        for (location, rank) in places {
+            let begins_anew = location.saturating_sub(last) > 1 + GAP_BLOCKS_MAX
+                || location - first >= SPAN_BLOCKS_MAX;
+            if begins_anew || runs.is_empty() {
+                runs.push((rank, Vec::new()));
+                first = location;
+            }
+            last = location;
+            if let Some((needed, run)) = runs.last_mut() {
+                *needed = rank.min(*needed);
+                run.push(pages[rank]);
+            }
+        }
+        runs.sort_unstable_by_key(|(rank, _)| *rank);
+        runs.into_iter().map(|(_, run)| run).collect()
+    }
+
+    /// Sees to it that so many tasks read, if there may be so many.
+    fn employ(self: &Arc<Self>, requests: &mut Requests, wanted: usize) {
+        while (requests.reading.count_ones() as usize) < wanted.min(PAGE_REACTORS) {
+            let reactor = requests.reading.trailing_ones() as usize;
+            requests.reading |= 1 << reactor;
+            let this = self.clone();
+            let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.serve(reactor)) };
+            self.env
+                .spawn(Reactor::Pages(reactor), "page reader", Box::new(task));
+        }
+    }
+
+    /// Reads what was asked for until there is nothing more.
+    async fn serve(self: Arc<Self>, reactor: usize) {
+        while let Some(run) = self.next_run(reactor) {
+            let read = self.read_run(&run);
+            for ((id, word, touch), page) in run.into_iter().zip(read) {
+                let loaded = match page {
+                    Some(page) => self.install(id, word, page, touch),
+                    None => self.load(id, word, touch),
+                };
+                self.answer(id, loaded);
+            }
+            base::turns::give_way().await;
+        }
+    }
+
+    /// What the task on a reactor reads next; it ends when there is nothing more.
+    pub(super) fn next_run(&self, reactor: usize) -> Option<Vec<(PageId, Word, Touch)>> {
+        let mut requests = self.requests.lock();
+        let run = requests.take();
+        if run.is_none() {
+            requests.reading &= !(1 << reactor);
+        }
+        run
+    }
+
+    /// Tells those who wait for a page.
+    fn answer(&self, id: PageId, loaded: Result<()>) {
+        let request = self.requests.lock().by_page.remove(&id);
+        if let Err(error) = &loaded {
+            if error.class() == ErrorClass::Node {
+                self.env.stop_node(&error.to_string());
+            }
+        }
+        for wait in request.into_iter().flat_map(|request| request.waiting) {
+            if let Err(error) = &loaded {
+                self.tell(&wait, error);
+            }
+            wait.arrive();
+        }
+    }
+
+    /// What one read brings of a run: nothing for a page that it does not bring.
+    pub(super) fn read_run(&self, run: &[(PageId, Word, Touch)]) -> Vec<Option<Page>> {
+        let mut read: Vec<Option<Page>> = run.iter().map(|_| None).collect();
+        if run.len() == 1 {
+            return read;
+        }
+        let sources: Vec<_> = run.iter().map(|(id, _, _)| self.source(*id)).collect();
+        let locations = || sources.iter().flatten().map(|(block, _)| block.location);
+        let (Some(first), Some(last)) = (locations().min(), locations().max()) else {
+            return read;
+        };
+        if last - first >= SPAN_BLOCKS_MAX {
+            return read;
+        }
+        let Ok(span) = self.file.read_span(first..last + 1) else {
+            return read;
+        };
+        for (((id, word, _), source), read) in run.iter().zip(sources).zip(&mut read) {
+            let Some((block, epoch)) = source else {
+                continue;
+            };
+            let Ok(mut page) = self.file.page_of(&span, block, u64::from(id.0)) else {
+                continue;
+            };
+            // Nothing has come in its place since it was asked for.
+            if self.cache.word(*id) == *word {
+                page.epoch = epoch;
+                self.counters.reads.fetch_add(1, Ordering::Relaxed);
+                *read = Some(page);
+            }
+        }
+        read
+    }
+}
