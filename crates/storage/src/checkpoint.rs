@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use base::env;
 use base::hash::HashSet;
+use base::turns::give_way;
 use base::{Error, Key, Lsn, Result, SqlState, TreeId};
 
 use crate::cache::Touch;
@@ -180,8 +181,12 @@ impl Store {
     /// Whether a checkpoint should begin lest the file grow: this share of the pages, in percent,
     /// has changed since the last one began and has other blocks there.
     pub fn outgrows(&self, percent: u32) -> bool {
-        let pages = self.pager.pages().max(PAGES_MIN) as u64;
-        self.rewritten_pages() as u64 * 100 > pages * u64::from(percent)
+        self.rewritten_pages() > self.share(percent)
+    }
+
+    /// So many pages are this share, in percent.
+    fn share(&self, percent: u32) -> usize {
+        self.pager.pages().max(PAGES_MIN) * percent as usize / 100
     }
 
     /// Pages that have a block in the last checkpoint and will have another in the next, or none.
@@ -194,18 +199,23 @@ impl Store {
         changed.saturating_sub(new)
     }
 
-    /// Writes the checkpoint's pages, paced, and syncs them. False when it was discarded meanwhile,
-    /// or none was begun.
+    /// Writes the checkpoint's pages and syncs them: slowly, for the sake of others, but so fast
+    /// that no more pages change meanwhile than half as many again as the share, in percent, at
+    /// which [it should begin](Store::outgrows). So the next one is no larger than that, and with it
+    /// the room for pages that lie twice in the file. False when it was discarded meanwhile, or none
+    /// was begun.
     ///
     /// # Errors
     /// 53100 when there is no space: the checkpoint is discarded and can be tried again later. Any
     /// other is fatal for the node.
-    pub async fn write_checkpoint(&self) -> Result<bool> {
-        let Some(epoch) = self.writing() else {
+    pub async fn write_checkpoint(&self, percent: u32) -> Result<bool> {
+        let Some((epoch, pages)) = self.writing() else {
             return Ok(false);
         };
-        let result = self.write_pages(epoch).await;
-        let still_there = self.writing() == Some(epoch);
+        let most = self.share(percent) + self.share(percent) / 2;
+        let pace = Pace { pages, most };
+        let result = self.write_pages(epoch, pace).await;
+        let still_there = self.writing().is_some_and(|(writing, _)| writing == epoch);
         if result.is_err() && still_there {
             self.discard_checkpoint();
         }
@@ -390,12 +400,13 @@ impl Store {
         released.min(self.bulks.floor().prev())
     }
 
-    fn writing(&self) -> Option<u64> {
+    /// The epoch of the checkpoint that is being written, and how many pages are left of it.
+    fn writing(&self) -> Option<(u64, usize)> {
         let checkpoint = self.checkpoint.lock();
         checkpoint
             .as_ref()
             .filter(|checkpoint| matches!(checkpoint.stage, Stage::Pages))
-            .map(|checkpoint| checkpoint.epoch)
+            .map(|checkpoint| (checkpoint.epoch, checkpoint.left()))
     }
 
     /// Runs `f` on the checkpoint, unless it was discarded.
@@ -405,7 +416,7 @@ impl Store {
         (checkpoint.epoch == epoch).then(|| f(checkpoint))
     }
 
-    async fn write_pages(&self, epoch: u64) -> Result<bool> {
+    async fn write_pages(&self, epoch: u64, pace: Pace) -> Result<bool> {
         for batches in 1.. {
             let Some(batch) = self.collect(epoch)? else {
                 return Ok(false);
@@ -420,15 +431,15 @@ impl Store {
             if batches % SYNC_BATCHES == 0 {
                 let begun = self.env.now();
                 self.pager.file.sync().await?;
-                // A disk that is slow is left to others for as long as this took, unless they
-                // would have to wait for the file to grow.
+                // A disk that is slow is left to others for as long as this took.
                 let took = self.env.now().since(begun).min(PAUSE_MAX);
-                pause = match self.rewritten_pages() > batches * BATCH_PAGES {
-                    true => pause,
-                    false => pause.max(took),
-                };
+                pause = pause.max(took);
             }
-            env::sleep(&*self.env, pause).await;
+            let left = self.writing().map_or(0, |(_, left)| left);
+            match pace.is_late(left, self.rewritten_pages()) {
+                true => give_way().await,
+                false => env::sleep(&*self.env, pause).await,
+            }
         }
         if !self.move_far_pages(epoch).await? {
             return Ok(false);
@@ -614,6 +625,23 @@ impl Store {
     }
 }
 
+/// How fast a checkpoint is written.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// Pages that it had to write when it began.
+    pages: usize,
+    /// Pages that may have changed when it ends.
+    most: usize,
+}
+
+impl Pace {
+    /// Whether more has changed, of what may change, than is written, of what must be written.
+    fn is_late(self, left: usize, changed: usize) -> bool {
+        let written = self.pages.saturating_sub(left);
+        changed * self.pages > written * self.most
+    }
+}
+
 /// What is to be written next.
 enum Next {
     Nothing,
@@ -649,6 +677,11 @@ impl Checkpoint {
         taken
     }
 
+    /// Pages that it has yet to write.
+    fn left(&self) -> usize {
+        self.remaining.len() + self.copied.len()
+    }
+
     /// Whether it has written a page, or must not have it.
     fn has(&self, id: PageId) -> bool {
         self.moved.contains_key(&id) || self.freed.contains(&id)
@@ -681,3 +714,27 @@ const _: () = assert!(
     BATCH_PAGES * PAGE_BYTES <= 1 << 20,
     "a batch is one short write"
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is written keeps step with what changes, so that both end together.
+    #[test]
+    fn a_checkpoint_is_late_when_others_come_further_than_it() {
+        let pace = Pace {
+            pages: 100,
+            most: 50,
+        };
+        for (left, changed, late) in [
+            (100, 0, false),
+            (100, 1, true),
+            (50, 25, false),
+            (50, 26, true),
+            (0, 50, false),
+            (0, 51, true),
+        ] {
+            assert_eq!(pace.is_late(left, changed), late, "{left} {changed}");
+        }
+    }
+}

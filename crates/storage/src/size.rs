@@ -179,7 +179,7 @@ mod tests {
         assert!(after.0 < pages + 4, "{after:?} of {pages} and 4");
         store.check_trees(&mut |_, _, _| Ok(())).unwrap();
         store.start_checkpoint(Vec::new()).unwrap();
-        assert!(block_on(store.write_checkpoint()).unwrap());
+        assert!(block_on(store.write_checkpoint(25)).unwrap());
         assert!(block_on(store.publish_checkpoint()).unwrap());
         drop(store);
         let store = open(&env);

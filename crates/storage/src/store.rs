@@ -18,7 +18,7 @@
 //! store.take_back(Lsn(1))?; // another leader's log has no entry 2
 //! store.release(Lsn(1), usize::MAX)?; // no snapshot below 1 is left
 //! store.start_checkpoint(b"whatever the caller needs at its next start".to_vec())?;
-//! store.write_checkpoint().await?;
+//! store.write_checkpoint(25).await?;
 //! store.publish_checkpoint().await?; // once LSN 1 is committed
 //! # Ok(()) }
 //! ```

@@ -53,7 +53,7 @@ fn delete(tree: TreeId, key: &[u8]) -> Change<'_> {
 
 fn checkpoint(store: &Store) {
     store.start_checkpoint(b"meta".to_vec()).unwrap();
-    assert!(block_on(store.write_checkpoint()).unwrap());
+    assert!(block_on(store.write_checkpoint(25)).unwrap());
     assert!(block_on(store.publish_checkpoint()).unwrap());
 }
 
@@ -723,7 +723,7 @@ impl World {
                 if self.store.pending_checkpoint().is_none() && self.writing.is_none() {
                     self.store.start_checkpoint(b"m".to_vec()).unwrap();
                     let store = self.store.clone();
-                    let writing = async move { store.write_checkpoint().await };
+                    let writing = async move { store.write_checkpoint(25).await };
                     self.writing = Some(Box::pin(writing));
                 }
             }

@@ -130,7 +130,8 @@ impl Group {
         };
         // It may have had to wait, and a fetched checkpoint have come meanwhile, with another store.
         let store = self.store();
-        if !store.write_checkpoint().await? {
+        let percent = self.config.settings.checkpoint_percent;
+        if !store.write_checkpoint(percent).await? {
             return Ok(false);
         }
         while self.gate.commit() < meta.position.lsn && !is_planted(Bug::CheckpointAhead) {

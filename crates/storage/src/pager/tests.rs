@@ -290,7 +290,7 @@ fn put(store: &Store, lsn: u64, key: &[u8], row: &[u8]) {
 
 fn checkpoint(store: &Store) {
     store.start_checkpoint(Vec::new()).unwrap();
-    assert!(block_on(store.write_checkpoint()).unwrap());
+    assert!(block_on(store.write_checkpoint(25)).unwrap());
     assert!(block_on(store.publish_checkpoint()).unwrap());
 }
 

@@ -164,7 +164,7 @@ impl Node {
         if lsn % 10 == 5 {
             let store = self.store.clone();
             store.start_checkpoint(lsn.to_be_bytes().to_vec())?;
-            self.writing = Some(Box::pin(async move { store.write_checkpoint().await }));
+            self.writing = Some(Box::pin(async move { store.write_checkpoint(25).await }));
         }
         self.go_on()
     }

@@ -83,7 +83,7 @@ fn changes_do_not_make_the_file_much_longer() {
                 checkpoints += 1;
                 begun = Some(Box::pin(async move {
                     store.start_checkpoint(Vec::new()).unwrap();
-                    assert!(store.write_checkpoint().await.unwrap());
+                    assert!(store.write_checkpoint(25).await.unwrap());
                     assert!(store.publish_checkpoint().await.unwrap());
                 }));
             }
