@@ -73,6 +73,9 @@ struct Request {
 /// Pages that are read at one time.
 type Run = Vec<PageId>;
 
+/// Those as they were found: not in memory.
+type Pages = Vec<(PageId, Word)>;
+
 #[derive(Default)]
 pub(super) struct Requests {
     /// Those that somebody waits for; they come first.
@@ -105,6 +108,22 @@ impl Requests {
         is_new || is_first_to_wait
     }
 
+    /// Asks for runs of pages, without those that are in a queue or being read already.
+    fn ask_for(&mut self, runs: Vec<Pages>, touch: Touch, wait: Option<&Arc<Wait>>) {
+        for found in runs {
+            let found = found.into_iter();
+            let new = found.filter(|(id, word)| self.ask(*id, *word, touch, wait));
+            let run: Run = new.map(|(id, _)| id).collect();
+            if run.is_empty() {
+                continue;
+            }
+            match wait {
+                Some(_) => self.needed.push_back(run),
+                None => self.ahead.push_back(run),
+            }
+        }
+    }
+
     /// The next pages to read, which nobody reads yet.
     fn take(&mut self) -> Option<Vec<(PageId, Word, Touch)>> {
         while let Some(run) = self.needed.pop_front().or_else(|| self.ahead.pop_front()) {
@@ -132,13 +151,7 @@ impl Pager {
         let runs = self.runs(&miss.needed);
         {
             let mut requests = self.requests.lock();
-            for mut run in runs {
-                run.retain(|(id, word)| requests.ask(*id, *word, miss.touch, Some(&wait)));
-                if !run.is_empty() {
-                    let run = run.into_iter().map(|(id, _)| id).collect();
-                    requests.needed.push_back(run);
-                }
-            }
+            requests.ask_for(runs, miss.touch, Some(&wait));
             let wanted = requests.reading.count_ones() as usize + requests.needed.len();
             self.employ(&mut requests, wanted);
         }
@@ -201,19 +214,13 @@ impl Pager {
         }
         let runs = self.runs(&wanted);
         let mut requests = self.requests.lock();
-        for mut run in runs {
-            run.retain(|(id, word)| requests.ask(*id, *word, touch, None));
-            if !run.is_empty() {
-                let run = run.into_iter().map(|(id, _)| id).collect();
-                requests.ahead.push_back(run);
-            }
-        }
+        requests.ask_for(runs, touch, None);
         let wanted = requests.ahead.len().div_ceil(RUNS_PER_READER);
         self.employ(&mut requests, wanted);
     }
 
     /// Cuts pages into those that one read brings.
-    pub(super) fn runs(&self, pages: &[(PageId, Word)]) -> Vec<Vec<(PageId, Word)>> {
+    pub(super) fn runs(&self, pages: &[(PageId, Word)]) -> Vec<Pages> {
         if let [page] = pages {
             return vec![vec![*page]];
         }
@@ -223,7 +230,7 @@ impl Pager {
             .map(|(rank, (id, _))| (location(*id), rank))
             .collect();
         places.sort_unstable();
-        let mut runs: Vec<(usize, Vec<(PageId, Word)>)> = Vec::new();
+        let mut runs: Vec<(usize, Pages)> = Vec::new();
         let (mut first, mut last) = (0, 0);
         for (location, rank) in places {
             let begins_anew = location.saturating_sub(last) > 1 + GAP_BLOCKS_MAX
@@ -244,8 +251,14 @@ impl Pager {
 
     /// Sees to it that so many tasks read, if there may be so many.
     fn employ(self: &Arc<Self>, requests: &mut Requests, wanted: usize) {
-        while (requests.reading.count_ones() as usize) < wanted.min(PAGE_REACTORS) {
-            let reactor = requests.reading.trailing_ones() as usize;
+        // The first reactor also writes what leaves memory.
+        for reactor in (1..PAGE_REACTORS).chain([0]) {
+            if requests.reading.count_ones() as usize >= wanted {
+                break;
+            }
+            if requests.reading & (1 << reactor) != 0 {
+                continue;
+            }
             requests.reading |= 1 << reactor;
             let this = self.clone();
             let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.serve(reactor)) };

@@ -7,11 +7,13 @@ use std::time::Duration;
 use base::engine::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};
 use base::key::KeyKind;
 use base::row::{RowBuilder, RowDelta};
-use base::{Durability, GroupId, NodeId, Position, Result, TreeId};
+use base::{Durability, GroupId, Lsn, NodeId, Position, Result, TreeId};
+use storage::Store;
 
 use crate::apply::for_each_row;
 use crate::check::{check, CheckReport};
 use crate::config::{GroupConfig, GroupSettings, Member};
+use crate::group::meta::Meta;
 use crate::group::{CommitRequest, Group};
 use crate::record::{Change, RowChange};
 use crate::testing::World;
@@ -27,7 +29,7 @@ pub struct Cluster {
     pub members: Vec<Member>,
     pub settings: GroupSettings,
     pub incarnation: u64,
-    pub begun_after: base::Lsn,
+    pub begun_after: Lsn,
 }
 
 impl Cluster {
@@ -66,7 +68,7 @@ impl Cluster {
             members: nodes.iter().map(member).collect(),
             settings,
             incarnation: 1,
-            begun_after: base::Lsn::ZERO,
+            begun_after: Lsn::ZERO,
         };
         for (id, _) in nodes {
             cluster.start(NodeId(id));
@@ -74,13 +76,8 @@ impl Cluster {
         cluster
     }
 
-    pub fn start(&mut self, node: NodeId) {
-        self.try_start(node).expect("the group opens");
-    }
-
-    pub fn try_start(&mut self, node: NodeId) -> Result<()> {
-        let host = self.world.start(node);
-        let config = GroupConfig {
+    fn config(&self, node: NodeId) -> GroupConfig {
+        GroupConfig {
             cluster: 77,
             group: GroupId(1),
             node,
@@ -89,7 +86,16 @@ impl Cluster {
             incarnation: self.incarnation,
             begun_after: self.begun_after,
             settings: self.settings.clone(),
-        };
+        }
+    }
+
+    pub fn start(&mut self, node: NodeId) {
+        self.try_start(node).expect("the group opens");
+    }
+
+    pub fn try_start(&mut self, node: NodeId) -> Result<()> {
+        let host = self.world.start(node);
+        let config = self.config(node);
         let transport = host.clone();
         let open = Group::open(host, config, transport, Arc::new(()));
         let group = self.world.run(open)?;
@@ -101,6 +107,35 @@ impl Cluster {
     pub fn crash(&mut self, node: NodeId) {
         self.groups.remove(&node);
         self.world.crash(node);
+    }
+
+    /// Stops all nodes and starts them again with what they had, as if their log went up to there:
+    /// each from a checkpoint at that LSN.
+    pub fn move_on(&mut self, to: Lsn) {
+        let groups: Vec<_> = self.groups.values().cloned().collect();
+        for group in groups {
+            let made = async move { group.checkpoint_of_now().await };
+            self.world.run(made).expect("a checkpoint");
+        }
+        for node in self.groups.keys().copied().collect::<Vec<_>>() {
+            self.crash(node);
+            let host = self.world.start(node);
+            let options = self.config(node).store_options();
+            let moved = async move {
+                let store = Store::open(host, "g1/store", options).await?;
+                let mut meta = Meta::decode(&store.checkpoint().meta)?;
+                meta.position.lsn = to;
+                store.apply(to, &[])?;
+                store.start_checkpoint(meta.encode())?;
+                assert!(store.write_checkpoint(25).await?);
+                store.publish_checkpoint().await
+            };
+            assert_eq!(self.world.run(moved), Ok(true));
+            self.world.crash(node);
+        }
+        for member in self.members.clone() {
+            self.start(member.node);
+        }
     }
 
     /// The node that leads with a lease; waits for one.

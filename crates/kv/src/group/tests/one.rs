@@ -1,9 +1,10 @@
 //! A group of one voter: commit, crash, open again.
 
-use base::{Durability, NodeId, SequenceId, SqlState};
+use base::{Durability, Lsn, NodeId, SequenceId, SqlState};
 
 use super::cluster::{assert_index, delete, insert, millis, rows, update, Cluster};
 use crate::config::GroupSettings;
+use crate::group::TXN_SEQUENCE;
 
 const N1: NodeId = NodeId(1);
 
@@ -86,9 +87,9 @@ fn a_checkpoint_shortens_the_log() {
     }
     let group = &cluster.groups[&N1];
     let checkpoint = group.store().checkpoint().lsn;
-    assert!(checkpoint > base::Lsn(300), "checkpoint at {checkpoint}");
+    assert!(checkpoint > Lsn(300), "checkpoint at {checkpoint}");
     let first = group.log.first();
-    assert!(first > base::Lsn(100), "the log begins at {first}");
+    assert!(first > Lsn(100), "the log begins at {first}");
     cluster.crash(N1);
     cluster.start(N1);
     cluster.leader();
@@ -185,7 +186,7 @@ fn a_check_changes_nothing_and_finds_damage() {
     }
     cluster.world.pass(millis(1_000));
     cluster.commit_at(insert("last", "value"), Durability::On);
-    assert!(cluster.groups[&N1].store().checkpoint().lsn > base::Lsn(10));
+    assert!(cluster.groups[&N1].store().checkpoint().lsn > Lsn(10));
     cluster.world.pass(millis(50));
     let before = cluster.world.files(N1);
     cluster.check();
@@ -239,7 +240,7 @@ fn a_full_disk_is_an_error_and_no_broken_one() {
     cluster.commit_at(insert("later", &value), Durability::On);
     cluster.world.pass(millis(10_000));
     let group = &cluster.groups[&N1];
-    assert!(group.store().checkpoint().lsn > base::Lsn(10));
+    assert!(group.store().checkpoint().lsn > Lsn(10));
     assert_index(group);
 }
 
@@ -257,4 +258,42 @@ fn runs_repeat() {
     };
     assert_eq!(trace(8), trace(8));
     assert_ne!(trace(8), trace(9));
+}
+
+/// Transactions and entries of the log are counted in 64 bits: nothing happens at 2³², where
+/// PostgreSQL's transaction ids begin anew.
+#[test]
+fn nothing_happens_after_four_billion_transactions() {
+    const FOUR_BILLION: u64 = 1 << 32;
+    for voters in [1, 3] {
+        let mut cluster = Cluster::new(5, voters);
+        cluster.create_table();
+        cluster.commit_at(insert("before", "a"), Durability::On);
+        cluster.world.pass(millis(1_000));
+        cluster.move_on(Lsn(FOUR_BILLION - 20));
+        let (_, group) = cluster.leader();
+        let near = group.next_txn().expect("it leads").0 + 20;
+        group
+            .advance(TXN_SEQUENCE, FOUR_BILLION - near)
+            .expect("it leads");
+        for number in 0..40 {
+            let position = cluster.commit_at(insert(&format!("k{number:02}"), "a"), Durability::On);
+            let position = position.lsn.0;
+            assert!(position > FOUR_BILLION - 20, "{position}");
+        }
+        cluster.commit_at(update("k02", "a", "b"), Durability::On);
+        cluster.commit_at(update("before", "a", "b"), Durability::On);
+        let (node, group) = cluster.leader();
+        assert!(group.next_txn().expect("it leads").0 > FOUR_BILLION);
+        assert!(group.visible().lsn.0 > FOUR_BILLION);
+        cluster.assert_equal();
+        let before = rows(&group);
+        assert_eq!(before.len(), 41);
+        cluster.crash(node);
+        cluster.start(node);
+        cluster.leader();
+        cluster.assert_equal();
+        assert_eq!(rows(&cluster.groups[&node]), before);
+        cluster.check();
+    }
 }
