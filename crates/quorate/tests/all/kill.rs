@@ -285,6 +285,26 @@ fn a_node_killed_under_pressure_is_sound() {
     );
 }
 
+/// Stops a process where it is, and waits until none of its threads runs: on a busy machine some go
+/// on for a while after the signal, and may answer what comes in then.
+fn freeze(pid: u32) {
+    signal(pid, "STOP").expect("it freezes");
+    let stands_still = |stat: String| {
+        // The state stands behind the name, which is in brackets and may have any.
+        stat.rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.starts_with(" T"))
+    };
+    wait_for("a process that stands still", PATIENCE, || {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("its threads");
+        threads.flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat"));
+            stat.is_ok_and(stands_still)
+        })
+    })
+    .expect("all of it stops");
+}
+
 #[test]
 fn a_frozen_leader_serves_nothing_stale_when_it_wakes() {
     let patient = Patient::new(3);
@@ -300,7 +320,7 @@ fn a_frozen_leader_serves_nothing_stale_when_it_wakes() {
         .batch_execute("begin; update r set v = 2 where k = 2")
         .expect("an open transaction");
     let pid = patient.pid(leader);
-    signal(pid, "STOP").expect("the leader freezes");
+    freeze(pid);
     // Both wait in the frozen leader's sockets.
     let read = std::thread::spawn(move || {
         reader
