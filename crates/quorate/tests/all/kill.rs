@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lab::host::{run, signal, wait_for, Endpoint, Process, PATIENCE};
+use lab::host::{has_ended, run, signal, wait_for, Endpoint, Process, PATIENCE};
 use lab::quorate::Cluster;
 
 use crate::writers::{connect, create_table, Writers};
@@ -67,7 +67,10 @@ impl Patient {
     }
 
     pub fn kill(&mut self, node: usize) {
-        signal(self.pid(node), "KILL").expect("the node is killed");
+        let pid = self.pid(node);
+        signal(pid, "KILL").expect("the node is killed");
+        // Until its last thread has ended, it has its directory.
+        wait_for("the node's end", PATIENCE, || has_ended(pid)).expect("it ends");
         self.restarted[node] = None;
     }
 
