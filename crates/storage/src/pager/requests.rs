@@ -332,8 +332,8 @@ impl Pager {
             let Ok(mut page) = self.file.page_of(&span, block, u64::from(id.0)) else {
                 continue;
             };
-            // Nothing has come in its place since it was asked for.
-            if self.cache.word(*id) == *word {
+            // It was not in memory when it was asked for, and nothing has come in its place since.
+            if !word.is_resident() && self.cache.word(*id) == *word {
                 page.epoch = epoch;
                 self.counters.reads.fetch_add(1, Ordering::Relaxed);
                 *read = Some(page);

@@ -256,6 +256,31 @@ fn a_run_is_read_as_its_pages_would_be() {
     }
 }
 
+/// A page that has come into memory just before somebody asked for it is no harm to those that are
+/// read with it.
+#[test]
+fn a_run_may_have_pages_that_are_in_memory() {
+    let env = TestEnv::new();
+    checkpoint(&filled(&env, 64));
+    let env = env.restart();
+    let store = opened(&env, 4_096);
+    let ids = [PageId(20), PageId(21)];
+    drop(store.pager.read_here(ids[0]).unwrap());
+    let words = ids.map(|id| (id, store.pager.cache.word(id)));
+    assert_eq!(words.map(|(_, word)| word.is_resident()), [true, false]);
+    assert_eq!(store.pager.runs(&words).len(), 1);
+    let mut miss = Miss::of(words[0].0, words[0].1, Touch::Point);
+    miss.needed.push(words[1]);
+    let pager = store.pager.clone();
+    let mut wait = Box::pin(async move { pager.fetched(miss).await });
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(wait.as_mut().poll(&mut cx).is_pending());
+    env.run_tasks();
+    assert_eq!(wait.as_mut().poll(&mut cx), Poll::Ready(Ok(())));
+    let is_here = |id| store.pager.cache.word(id).is_resident();
+    assert_eq!(ids.map(is_here), [true, true]);
+}
+
 /// What is touched during a visit stays, however much else comes.
 #[test]
 fn a_visit_keeps_what_it_touches() {
