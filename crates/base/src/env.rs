@@ -16,7 +16,7 @@
 
 use std::fmt::Debug;
 use std::future::Future;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -182,6 +182,18 @@ pub enum OpenMode {
 pub trait File: Send + Sync {
     /// Fills `buffer` from `offset`; a file that ends earlier is `UnexpectedEof`.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Fills several buffers, one after the other, as [`File::read_at`] does one.
+    fn read_vectored_at(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<()> {
+        let mut from = offset;
+        for buffer in buffers {
+            self.read_at(buffer, from)?;
+            from += buffer.len() as u64;
+        }
+        Ok(())
+    }
+    /// Says that so many bytes from `offset` will be read soon, so that the system may fetch them
+    /// meanwhile. Changes nothing but speed.
+    fn will_read(&self, _offset: u64, _len: u64) {}
     /// Writes all of `bytes` at `offset`, growing the file if needed.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// The length in bytes.

@@ -302,31 +302,34 @@ impl PageCache {
     }
 
     /// Takes a page out of its frame, which is latched.
-    fn leave(&self, id: PageId, word: Word, frame: &Frame, guard: &mut Option<Page>) {
+    fn leave(
+        &self,
+        id: PageId,
+        word: Word,
+        frame: &Frame,
+        guard: &mut Option<Page>,
+    ) -> Option<Page> {
         let index = word.frame().expect("a page that leaves has a frame");
         let next = Word::new(word.generation().wrapping_add(1), None);
         let entry = self.table.make(id.0);
         entry.store(next.0, Ordering::Release);
-        *guard = None;
+        let page = guard.take();
         frame.page.store(0, Ordering::Relaxed);
         self.vacant.lock().frames.push(index);
         self.resident.fetch_sub(1, Ordering::Relaxed);
+        page
     }
 
-    /// Takes the page in a frame out of memory if it may leave now and `may` agrees. True when it
-    /// has left.
+    /// Takes the page in a frame out of memory if it may leave now and `may` agrees. Returns it when
+    /// it has left.
     pub(crate) fn try_evict(
         &self,
         index: u32,
         may: impl FnOnce(PageId, Word, &Page) -> bool,
-    ) -> bool {
-        let Some(frame) = self.frames.get(index) else {
-            return false;
-        };
-        let Some(mut guard) = frame.latch.try_write() else {
-            return false;
-        };
-        let Some(page) = &*guard else { return false };
+    ) -> Option<Page> {
+        let frame = self.frames.get(index)?;
+        let mut guard = frame.latch.try_write()?;
+        let page = guard.as_ref()?;
         let id = PageId(page.id() as u32);
         let word = self.word(id);
         assert_eq!(word.frame(), Some(index), "page {} is elsewhere", id.0);
@@ -334,10 +337,9 @@ impl PageCache {
         // touched it before has begun its visit before.
         if frame.era.load(Ordering::Relaxed) >= self.visits.protected_from() || !may(id, word, page)
         {
-            return false;
+            return None;
         }
-        self.leave(id, word, frame, &mut guard);
-        true
+        self.leave(id, word, frame, &mut guard)
     }
 
     /// The page in a frame if it should leave; cools it a little if not.

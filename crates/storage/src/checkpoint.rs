@@ -212,8 +212,11 @@ impl Store {
         let Some((epoch, pages)) = self.writing() else {
             return Ok(false);
         };
-        let most = self.share(percent) + self.share(percent) / 2;
-        let pace = Pace { pages, most };
+        let share = self.share(percent);
+        let pace = Pace {
+            pages,
+            most: share + share / 2,
+        };
         let result = self.write_pages(epoch, pace).await;
         let still_there = self.writing().is_some_and(|(writing, _)| writing == epoch);
         if result.is_err() && still_there {

@@ -9,7 +9,8 @@
 //! The map is in memory, 8 bytes a page: a thousandth of the data.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::io::IoSliceMut;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use base::sync::{Mutex, RwLock};
 use base::{Error, Lsn, Result, TreeId};
 
 use crate::owner::{space_error, Owner};
-use crate::page::{Page, PageId, PageKind, PAGE_BYTES, PAGE_CONTENT, PAGE_HEADER};
+use crate::page::{Page, PageBuffer, PageId, PageKind, PAGE_BYTES, PAGE_CONTENT, PAGE_HEADER};
 use crate::superblock::{BlockRef, RootRecord, Superblock, SUPERBLOCKS};
 use crate::CheckpointInfo;
 
@@ -44,6 +45,9 @@ const TRIMMED_BLOCKS_MAX: u32 = 32_768;
 
 /// Blocks that are read at one time.
 pub(crate) const SPAN_BLOCKS_MAX: u32 = 16;
+
+/// Buffers that are kept for pages to be read.
+const BUFFERS_MAX: usize = 128;
 
 /// Cycles between two superblocks by which is known how many blocks are needed.
 const CYCLES: usize = 3;
@@ -130,12 +134,9 @@ pub(crate) struct StoreFile {
     /// How many of them there are.
     mapped: AtomicUsize,
     blocks: Mutex<Blocks>,
-}
-
-/// Blocks that were read at one time.
-pub(crate) struct Span {
-    first: u32,
-    bytes: Vec<u8>,
+    /// Memory of pages that have left, for those that are read next: to give it back to the
+    /// allocator and take it anew costs more than to read a page that the system has at hand.
+    buffers: Mutex<Vec<PageBuffer>>,
 }
 
 /// What opening a file finds.
@@ -181,19 +182,10 @@ pub(crate) fn open(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Opened> {
     let failed = |e| Error::io(format_args!("open \"{path}\""), e);
     let file = disk.open(&path, OpenMode::Existing).map_err(failed)?;
     let reserved = (file.len().map_err(failed)? / PAGE_BYTES as u64) as u32;
-    let file = StoreFile {
-        path,
-        file,
-        map: RwLock::default(),
-        mapped: AtomicUsize::new(0),
-        blocks: Mutex::new(Blocks {
-            reserved,
-            ..Blocks::default()
-        }),
-    };
+    let file = StoreFile::without_pages(path, file, reserved);
     let mut newest: Option<Superblock> = None;
     for location in 0..SUPERBLOCKS.min(reserved) {
-        let bytes = file.read(location)?;
+        let bytes = file.read_one(location)?;
         let found = Superblock::decode(&bytes[..], owner)?;
         newest = match (newest, found) {
             (Some(a), Some(b)) if a.sequence > b.sequence => Some(a),
@@ -260,6 +252,7 @@ impl StoreFile {
             file,
             map: RwLock::default(),
             mapped: AtomicUsize::new(0),
+            buffers: Mutex::default(),
             blocks: Mutex::new(Blocks {
                 end: SUPERBLOCKS,
                 reserved,
@@ -284,7 +277,7 @@ impl StoreFile {
 
     /// A page that is in a block by chance: nothing unless it is whole and of that id.
     pub(crate) fn read_left(&self, location: u32, id: u64) -> Option<Page> {
-        let bytes = self.read(location).ok()?;
+        let bytes = self.read_one(location).ok()?;
         let (crc, stored) = checksums(&bytes);
         (crc == stored).then(|| Page::from_bytes(bytes, id).ok())?
     }
@@ -312,47 +305,87 @@ impl StoreFile {
         self.write_superblock(&found.superblock, owner).await
     }
 
-    fn read(&self, location: u32) -> Result<Box<[u8; PAGE_BYTES]>> {
-        let mut bytes = Box::new([0; PAGE_BYTES]);
-        let offset = u64::from(location) * PAGE_BYTES as u64;
-        self.file.read_at(&mut bytes[..], offset).map_err(|e| {
-            Error::io(
-                format_args!("read block {location} of \"{}\"", self.path),
-                e,
-            )
-        })?;
-        Ok(bytes)
+    /// Keeps memory that nobody needs any more for pages to be read.
+    pub(crate) fn reuse(&self, buffers: impl Iterator<Item = PageBuffer>) {
+        let mut kept = self.buffers.lock();
+        let room = BUFFERS_MAX - kept.len();
+        kept.extend(buffers.take(room));
+    }
+
+    /// Memory for so many pages; what is in it means nothing.
+    fn buffers(&self, count: usize) -> Vec<PageBuffer> {
+        let mut buffers = {
+            let mut kept = self.buffers.lock();
+            let left = kept.len().saturating_sub(count);
+            kept.split_off(left)
+        };
+        buffers.resize_with(count, || Box::new([0; PAGE_BYTES]));
+        buffers
+    }
+
+    /// Reads blocks that lie side by side.
+    fn read(&self, first: u32, count: usize) -> Result<Vec<PageBuffer>> {
+        let mut buffers = self.buffers(count);
+        let slices = buffers
+            .iter_mut()
+            .map(|buffer| IoSliceMut::new(&mut buffer[..]));
+        let mut slices: Vec<_> = slices.collect();
+        let offset = u64::from(first) * PAGE_BYTES as u64;
+        self.file
+            .read_vectored_at(&mut slices, offset)
+            .map_err(|e| {
+                let blocks = format_args!("read {count} blocks from {first} of \"{}\"", self.path);
+                Error::io(blocks, e)
+            })?;
+        Ok(buffers)
+    }
+
+    fn read_one(&self, location: u32) -> Result<PageBuffer> {
+        Ok(self.read(location, 1)?.remove(0))
     }
 
     /// Reads a block and compares its checksum with the one that was noted when it was written.
     pub(crate) fn read_block(&self, block: BlockRef, id: u64) -> Result<Page> {
-        self.sound(self.read(block.location)?, block, id)
+        self.sound(self.read_one(block.location)?, block, id)
     }
 
-    /// Reads blocks that lie side by side, at most [`SPAN_BLOCKS_MAX`] of them.
-    pub(crate) fn read_span(&self, blocks: Range<u32>) -> Result<Span> {
-        let count = blocks.len();
-        assert!(count <= SPAN_BLOCKS_MAX as usize, "{count} blocks");
-        let mut bytes = vec![0; count * PAGE_BYTES];
-        let offset = u64::from(blocks.start) * PAGE_BYTES as u64;
-        self.file.read_at(&mut bytes, offset).map_err(|e| {
-            let blocks = format_args!("read blocks {blocks:?} of \"{}\"", self.path);
-            Error::io(blocks, e)
-        })?;
-        let first = blocks.start;
-        Ok(Span { first, bytes })
+    /// Says that blocks that lie side by side will be read soon.
+    pub(crate) fn will_read(&self, blocks: RangeInclusive<u32>) {
+        let bytes = |blocks: u32| u64::from(blocks) * PAGE_BYTES as u64;
+        let (first, last) = blocks.into_inner();
+        self.file.will_read(bytes(first), bytes(last - first + 1));
     }
 
-    /// As [`StoreFile::read_block`], of what was read already.
-    pub(crate) fn page_of(&self, span: &Span, block: BlockRef, id: u64) -> Result<Page> {
-        let at = (block.location - span.first) as usize * PAGE_BYTES;
-        let mut bytes = Box::new([0; PAGE_BYTES]);
-        bytes.copy_from_slice(&span.bytes[at..at + PAGE_BYTES]);
-        self.sound(bytes, block, id)
+    /// As [`StoreFile::read_block`], of several pages that lie near one another, with one read. What
+    /// lies between them is read along and forgotten.
+    ///
+    /// # Errors
+    /// When they cannot be read so, or lie too far apart ([`SPAN_BLOCKS_MAX`]). Each page has errors
+    /// of its own.
+    pub(crate) fn read_blocks(&self, blocks: &[(BlockRef, u64)]) -> Result<Vec<Result<Page>>> {
+        let locations = || blocks.iter().map(|(block, _)| block.location);
+        let (first, last) = (locations().min(), locations().max());
+        let (Some(first), Some(last)) = (first, last) else {
+            return Ok(Vec::new());
+        };
+        let count = last - first + 1;
+        if count > SPAN_BLOCKS_MAX {
+            return Err(Error::internal(format!("{count} blocks are too many")));
+        }
+        let buffers = self.read(first, count as usize)?;
+        let mut buffers: Vec<_> = buffers.into_iter().map(Some).collect();
+        let page = |(block, id): &(BlockRef, u64)| {
+            let buffer = buffers[(block.location - first) as usize].take();
+            let buffer = buffer.ok_or_else(|| Error::internal("two pages have one block"))?;
+            self.sound(buffer, *block, *id)
+        };
+        let pages = blocks.iter().map(page).collect();
+        self.reuse(buffers.into_iter().flatten());
+        Ok(pages)
     }
 
     /// A page whose checksum is the one that was noted when it was written.
-    fn sound(&self, bytes: Box<[u8; PAGE_BYTES]>, block: BlockRef, id: u64) -> Result<Page> {
+    fn sound(&self, bytes: PageBuffer, block: BlockRef, id: u64) -> Result<Page> {
         let (crc, stored) = checksums(&bytes);
         if crc != block.crc || stored != crc {
             return Err(Error::corrupted(format!(

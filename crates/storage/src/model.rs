@@ -83,7 +83,7 @@ impl Shared {
             self.disk.store(page.value, Ordering::SeqCst);
             true
         };
-        (0..end).any(|frame| self.cache.try_evict(frame, may))
+        (0..end).any(|frame| self.cache.try_evict(frame, may).is_some())
     }
 }
 

@@ -150,10 +150,13 @@ impl LeafCell<'_> {
     }
 }
 
+/// The memory of a page.
+pub(crate) type PageBuffer = Box<[u8; PAGE_BYTES]>;
+
 /// A page in memory.
 #[derive(Clone)]
 pub(crate) struct Page {
-    bytes: Box<[u8; PAGE_BYTES]>,
+    bytes: PageBuffer,
     /// The epoch (between two checkpoints) of its newest change; 0 if it is as the published
     /// checkpoint has it.
     pub(crate) epoch: u64,
@@ -183,11 +186,16 @@ impl Page {
         page
     }
 
+    /// The memory of a page that nobody needs any more.
+    pub(crate) fn into_buffer(self) -> PageBuffer {
+        self.bytes
+    }
+
     /// A page as it was read, after its checksum was found right.
     ///
     /// # Errors
     /// XX001 when it is not a page of that id and kind that the accessors can walk.
-    pub(crate) fn from_bytes(bytes: Box<[u8; PAGE_BYTES]>, id: u64) -> Result<Page> {
+    pub(crate) fn from_bytes(bytes: PageBuffer, id: u64) -> Result<Page> {
         let page = Page {
             bytes,
             epoch: 0,

@@ -87,13 +87,16 @@ const PLACES_PER_TURN: usize = 256;
 /// The fewest pages that a store keeps room for: the ways of a few who read and write at once.
 pub const CACHE_PAGES_MIN: usize = 4;
 
+/// Pages, and what the cache's table said of each when it was looked for.
+pub(crate) type Pages = Vec<(PageId, Word)>;
+
 /// Pages that somebody looked for and that are not in memory.
 #[derive(Debug)]
 pub(crate) struct Miss {
     /// What he needs before he can go on.
-    pub(crate) needed: Vec<(PageId, Word)>,
+    pub(crate) needed: Pages,
     /// What he will need soon.
-    pub(crate) ahead: Vec<(PageId, Word)>,
+    pub(crate) ahead: Pages,
     /// Versions in the spill file that he needs, or those before them that are shown at an LSN.
     pub(crate) versions: Vec<(UndoId, Lsn)>,
     pub(crate) touch: Touch,
@@ -654,10 +657,10 @@ impl Pager {
 
     /// Makes pages leave, as far as they may; returns how many have.
     fn evict_frames(&self, frames: &[u32]) -> Result<usize> {
-        let mut left = 0;
+        let mut gone: Vec<Page> = Vec::new();
         let mut changed: Vec<Leaving> = Vec::new();
         for frame in frames {
-            let is_gone = self.cache.try_evict(*frame, |id, word, page| {
+            let left = self.cache.try_evict(*frame, |id, word, page| {
                 match self.fate(id, page) {
                     Fate::Forgotten => {
                         self.note_forgotten(id, page);
@@ -672,14 +675,22 @@ impl Pager {
                 }
                 false
             });
-            left += usize::from(is_gone);
+            gone.extend(left);
         }
-        if changed.is_empty() {
-            self.counters
-                .evictions
-                .fetch_add(left as u64, Ordering::Relaxed);
-            return Ok(left);
+        if !changed.is_empty() {
+            self.evict_changed(changed, &mut gone)?;
         }
+        let left = gone.len();
+        self.file.reuse(gone.into_iter().map(Page::into_buffer));
+        self.counters
+            .evictions
+            .fetch_add(left as u64, Ordering::Relaxed);
+        Ok(left)
+    }
+
+    /// Writes pages and makes them leave, unless they have changed meanwhile; adds those that have
+    /// left.
+    fn evict_changed(&self, mut changed: Vec<Leaving>, gone: &mut Vec<Page>) -> Result<()> {
         changed.sort_unstable_by_key(|leaving| leaving.id);
         let ids = changed.iter().map(|leaving| leaving.id);
         let locations = self.file.allocate_for(ids)?;
@@ -702,24 +713,21 @@ impl Pager {
             .collect();
         self.file.write(&contents)?;
         for (leaving, away) in changed.iter().zip(&away) {
-            let is_gone = self.cache.try_evict(leaving.frame, |_, word, current| {
+            let left = self.cache.try_evict(leaving.frame, |_, word, current| {
                 let is_same = word == leaving.word && current.version == leaving.page.version;
                 if is_same {
                     self.note_away(leaving.id, *away);
                 }
                 is_same
             });
-            left += usize::from(is_gone);
-            if !is_gone {
+            if left.is_none() {
                 self.file.free_unpublished([away.block.location]);
             }
+            gone.extend(left);
         }
         let count = changed.len() as u64;
         self.counters.writes.fetch_add(count, Ordering::Relaxed);
-        self.counters
-            .evictions
-            .fetch_add(left as u64, Ordering::Relaxed);
-        Ok(left)
+        Ok(())
     }
 
     /// A page leaves that is as its block says: an away block of what it was before goes.

@@ -176,7 +176,16 @@ enum Aim<'a> {
     Last,
 }
 
-impl Aim<'_> {
+impl<'a> Aim<'a> {
+    /// Where a scan of a range begins.
+    fn of(direction: Direction, range: &'a KeyRange) -> Aim<'a> {
+        match (direction, range.end.as_deref()) {
+            (Direction::Forward, _) => Aim::At(&range.start),
+            (Direction::Backward, Some(end)) => Aim::Below(end),
+            (Direction::Backward, None) => Aim::Last,
+        }
+    }
+
     fn child_index(self, page: &Page) -> usize {
         match self {
             Aim::At(key) => page.child_index(key),
@@ -366,7 +375,7 @@ impl Store {
                 Err(Stop::Miss(mut miss)) => {
                     // What was found on the way stays until this leaf is read.
                     visit.get_or_insert_with(|| self.pager.visit());
-                    if miss.touch == Touch::Scan {
+                    if miss.touch == Touch::Scan && !self.pager.is_asked_for(&miss) {
                         miss.ahead = self.leaves_ahead(&tree, direction, &rest)?;
                     }
                     self.pager.fetch(miss)?;
@@ -439,19 +448,39 @@ impl Store {
         range: &KeyRange,
         bounds: &mut Bounds,
     ) -> Found<(PageRead<'_>, Lsn)> {
+        let (page, floor) = self.find_inner(tree, aim, bounds)?;
+        if page.is_leaf() {
+            return Ok((page, floor));
+        }
+        let index = aim.child_index(&page);
+        bounds.narrow(&page, index);
+        let touch = match aim.ends_in(range, bounds) {
+            true => Touch::Point,
+            false => Touch::Scan,
+        };
+        bounds.look = touch == Touch::Scan && index % self.look_every() == 0;
+        let child = page.child(index);
+        let leaf = self.pager.find(child, touch)?;
+        check_level(&page, child, &leaf)?;
+        Ok((leaf, floor.max(page.lsn())))
+    }
+
+    /// The page above the leaf that is aimed at, its bounds, and the highest LSN of the pages above
+    /// it; the leaf itself where it is the whole tree.
+    fn find_inner(
+        &self,
+        tree: &Tree,
+        aim: Aim<'_>,
+        bounds: &mut Bounds,
+    ) -> Found<(PageRead<'_>, Lsn)> {
         let mut page = self.root(tree)?;
         let mut floor = Lsn::ZERO;
-        while !page.is_leaf() {
+        while page.level() > 1 {
             floor = floor.max(page.lsn());
             let index = aim.child_index(&page);
             bounds.narrow(&page, index);
-            let touch = match page.level() == 1 && !aim.ends_in(range, bounds) {
-                true => Touch::Scan,
-                false => Touch::Point,
-            };
-            bounds.look = touch == Touch::Scan && index % self.look_every() == 0;
             let child = page.child(index);
-            let below = self.pager.find(child, touch)?;
+            let below = self.pager.find(child, Touch::Point)?;
             check_level(&page, child, &below)?;
             page = below;
         }
@@ -669,7 +698,7 @@ impl Scan<'_> {
     /// Reads the leaf in which the range begins.
     fn forward(&mut self, tree: &Tree, range: &KeyRange) -> Found<Progress> {
         let mut bounds = Bounds::default();
-        let aim = Aim::At(&range.start);
+        let aim = Aim::of(Direction::Forward, range);
         let store = self.store;
         let (page, floor) = store.find_leaf_and_bounds(tree, aim, range, &mut bounds)?;
         self.visit(&page, floor);
@@ -709,7 +738,7 @@ impl Scan<'_> {
     /// Reads the leaf in which the range ends.
     fn backward(&mut self, tree: &Tree, range: &KeyRange) -> Found<Progress> {
         let mut bounds = Bounds::default();
-        let aim = range.end.as_deref().map_or(Aim::Last, Aim::Below);
+        let aim = Aim::of(Direction::Backward, range);
         let store = self.store;
         let (page, floor) = store.find_leaf_and_bounds(tree, aim, range, &mut bounds)?;
         self.visit(&page, floor);

@@ -4,7 +4,7 @@
 //! until the process ends, however it ends.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IoSliceMut, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
@@ -149,6 +149,36 @@ impl File for RealFile {
         self.0.read_exact_at(buffer, offset)
     }
 
+    fn read_vectored_at(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<()> {
+        let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput);
+        let start = libc::off_t::try_from(offset).map_err(invalid)?;
+        let count = libc::c_int::try_from(buffers.len()).map_err(invalid)?;
+        let slices = buffers.as_mut_ptr().cast::<libc::iovec>();
+        // SAFETY: an `IoSliceMut` is an `iovec` in memory, and all of them are valid for writes.
+        let read = unsafe { libc::preadv(self.0.as_raw_fd(), slices, count, start) };
+        // What a call leaves out, or an error, is for calls that read one buffer each.
+        let mut from = offset;
+        let mut read = usize::try_from(read).unwrap_or(0);
+        for buffer in buffers {
+            let filled = read.min(buffer.len());
+            if filled < buffer.len() {
+                self.read_at(&mut buffer[filled..], from + filled as u64)?;
+            }
+            read -= filled;
+            from += buffer.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn will_read(&self, offset: u64, len: u64) {
+        if let (Ok(offset), Ok(len)) = (offset.try_into(), len.try_into()) {
+            // SAFETY: the descriptor is open. It is a hint: nothing is wrong if it is not taken.
+            unsafe {
+                libc::posix_fadvise(self.0.as_raw_fd(), offset, len, libc::POSIX_FADV_WILLNEED)
+            };
+        }
+    }
+
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.0.write_all_at(bytes, offset)
     }
@@ -217,6 +247,13 @@ mod tests {
         let mut content = [9; 5];
         file.read_at(&mut content, 0).unwrap();
         assert_eq!(&content, b"\0xy\0\0");
+        let (mut first, mut second) = ([9; 2], [9; 2]);
+        let mut both = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+        file.will_read(1, 4);
+        file.read_vectored_at(&mut both, 1).unwrap();
+        let error = file.read_vectored_at(&mut both, 2).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!([first, second], [*b"y\0", [0, 0]]);
         file.set_len(2).unwrap();
         assert_eq!(file.len().unwrap(), 2);
         let error = file.read_at(&mut content, 0).unwrap_err();

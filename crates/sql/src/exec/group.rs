@@ -94,10 +94,13 @@ impl State {
         }
         let is_plain = plan.order.is_empty() && !plan.distinct;
         if let ([arg], true) = (plan.args.as_slice(), is_plain) {
-            let value = arg.eval(cx, row)?;
-            return self
-                .accumulator
-                .step(cx.context, std::slice::from_ref(&value));
+            return match arg.eval(cx, row) {
+                Ok(ref value) => {
+                    let args = std::slice::from_ref(value);
+                    self.accumulator.step(cx.context, args)
+                }
+                Err(error) => Err(error),
+            };
         }
         let mut args = Vec::with_capacity(plan.args.len());
         for arg in &plan.args {

@@ -88,7 +88,11 @@ fn count(value: usize) -> Result<Datum> {
 }
 
 pub(crate) fn length(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    count(args.text(0)?.chars().count())
+    let text = args.text(0)?;
+    count(match text.is_ascii() {
+        true => text.len(),
+        false => text.chars().count(),
+    })
 }
 
 pub(crate) fn bpchar_length(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {

@@ -12,6 +12,7 @@
 //! | char(n) | without trailing blanks; reading pads again | `Bytes` |
 //! | arrays, records | elements with lengths | none |
 
+use std::sync::atomic::{fence, Ordering};
 use std::sync::Arc;
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
@@ -234,10 +235,15 @@ pub fn decode_column_into(
 ) -> Result<()> {
     if let (Datum::Text(old), true) = (&mut *place, kind != TypeId::BPCHAR) {
         let is_as_long = old.len() == bytes.len() && kind.is_text_like();
-        if let (Some(old), true) = (Arc::get_mut(old), is_as_long) {
+        // As `Arc::get_mut`, without the locked instruction that looks for weak references: there
+        // are none to texts.
+        if is_as_long && Arc::strong_count(old) == 1 {
             let text = checked_text(bytes)?;
-            // SAFETY: all of it is replaced, by text.
-            unsafe { old.as_bytes_mut() }.copy_from_slice(text.as_bytes());
+            fence(Ordering::Acquire);
+            let old = Arc::as_ptr(old).cast::<u8>().cast_mut();
+            // SAFETY: nobody else has it, and whoever had it is done with it. All of it is
+            // replaced, by text that is as long.
+            unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), old, text.len()) };
             return Ok(());
         }
     }
@@ -247,6 +253,10 @@ pub fn decode_column_into(
 
 #[inline]
 fn checked_text(bytes: &[u8]) -> Result<&str> {
+    if bytes.is_ascii() {
+        // SAFETY: ASCII is UTF-8.
+        return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
+    }
     std::str::from_utf8(bytes).map_err(|_| Error::corrupted("a column of text is not UTF-8"))
 }
 

@@ -11,6 +11,9 @@
 //!   runs                    7–9: a e c │ 90–91: b d │ 40: f
 //! ```
 //!
+//! Of runs that nobody waits for yet, a task says to the system that it will read them, some dozens
+//! at a time, and then reads one after the other, the first of which has come meanwhile.
+//!
 //! # Invariants
 //! - A page is read by one task at a time; who asks for it meanwhile waits for that one.
 //! - What comes early takes no more than its share of the room.
@@ -27,16 +30,16 @@ use base::hash::HashMap;
 use base::sync::{Event, Mutex};
 use base::{Error, ErrorClass, Lsn, Result};
 
-use super::{Miss, Pager};
+use super::{Miss, Pager, Pages};
 use crate::cache::{Touch, Word};
 use crate::file::SPAN_BLOCKS_MAX;
 use crate::page::{Page, PageId, PAGE_BYTES};
 use crate::undo::UndoId;
 
-/// There is a task that reads for each so many runs that will be needed soon: what nobody waits for
-/// is read by few, because waking a thread costs more than reading a page that the operating system
-/// has at hand.
-const RUNS_PER_READER: usize = 6;
+/// There is a task that reads for each so many runs that will be needed soon. It says of all of
+/// them what it will read before it reads the first: so the disk is busy with many while one thread
+/// reads what is there, and hardly ever has to sleep and be woken.
+const RUNS_PER_READER: usize = 32;
 
 /// One of so many parts of the room for pages may be taken by what is read early: half of what
 /// scans may keep.
@@ -73,8 +76,8 @@ struct Request {
 /// Pages that are read at one time.
 type Run = Vec<PageId>;
 
-/// Those as they were found: not in memory.
-type Pages = Vec<(PageId, Word)>;
+/// A run that somebody reads.
+type Taken = Vec<(PageId, Word, Touch)>;
 
 #[derive(Default)]
 pub(super) struct Requests {
@@ -124,20 +127,24 @@ impl Requests {
         }
     }
 
-    /// The next pages to read, which nobody reads yet.
-    fn take(&mut self) -> Option<Vec<(PageId, Word, Touch)>> {
-        while let Some(run) = self.needed.pop_front().or_else(|| self.ahead.pop_front()) {
+    /// The next pages to read, which nobody reads yet, and whether somebody waits for them.
+    fn take(&mut self, and_ahead: bool) -> Option<(Taken, bool)> {
+        loop {
+            let (run, is_needed) = match (self.needed.pop_front(), and_ahead) {
+                (Some(run), _) => (run, true),
+                (None, true) => (self.ahead.pop_front()?, false),
+                (None, false) => return None,
+            };
             let take = |id: PageId| {
                 let request = self.by_page.get_mut(&id).filter(|request| !request.taken)?;
                 request.taken = true;
                 Some((id, request.word, request.touch))
             };
-            let run: Vec<_> = run.into_iter().filter_map(take).collect();
+            let run: Taken = run.into_iter().filter_map(take).collect();
             if !run.is_empty() {
-                return Some(run);
+                return Some((run, is_needed));
             }
         }
-        None
     }
 }
 
@@ -173,7 +180,7 @@ impl Pager {
             Box::pin(async move {
                 for (id, at) in versions.into_iter().rev() {
                     if let Err(error) = this.undo.recall(id, at) {
-                        this.tell(&wait, &error);
+                        this.tell(std::slice::from_ref(&wait), &error);
                         break;
                     }
                 }
@@ -183,12 +190,21 @@ impl Pager {
         self.env.spawn(reactor, "version reader", Box::new(task));
     }
 
-    /// Notes what went wrong for somebody who waits.
-    fn tell(&self, wait: &Wait, error: &Error) {
+    /// Notes what went wrong for those who wait.
+    fn tell(&self, waiting: &[Arc<Wait>], error: &Error) {
         if error.class() == ErrorClass::Node {
             self.env.stop_node(&error.to_string());
         }
-        wait.error.lock().get_or_insert_with(|| error.clone());
+        for wait in waiting {
+            wait.error.lock().get_or_insert_with(|| error.clone());
+        }
+    }
+
+    /// Whether all that a miss needs is in a queue or being read.
+    pub(crate) fn is_asked_for(&self, miss: &Miss) -> bool {
+        let requests = self.requests.lock();
+        let is_known = |(id, _): &(PageId, Word)| requests.by_page.contains_key(id);
+        miss.needed.iter().all(is_known)
     }
 
     /// Pages that may be read early at one time.
@@ -269,7 +285,8 @@ impl Pager {
 
     /// Reads what was asked for until there is nothing more.
     async fn serve(self: Arc<Self>, reactor: usize) {
-        while let Some(run) = self.next_run(reactor) {
+        let mut announced = VecDeque::new();
+        while let Some(run) = self.next_run(reactor, &mut announced) {
             let read = self.read_run(&run);
             for ((id, word, touch), page) in run.into_iter().zip(read) {
                 let loaded = match page {
@@ -282,63 +299,78 @@ impl Pager {
         }
     }
 
-    /// What the task on a reactor reads next; it ends when there is nothing more.
-    pub(super) fn next_run(&self, reactor: usize) -> Option<Vec<(PageId, Word, Touch)>> {
-        let mut requests = self.requests.lock();
-        let run = requests.take();
-        if run.is_none() {
-            requests.reading &= !(1 << reactor);
+    /// What the task on a reactor reads next; it ends when there is nothing more. Of what nobody
+    /// waits for it says first that it will read it.
+    pub(super) fn next_run(
+        &self,
+        reactor: usize,
+        announced: &mut VecDeque<Taken>,
+    ) -> Option<Taken> {
+        loop {
+            let taken = {
+                let mut requests = self.requests.lock();
+                let taken = requests.take(announced.len() < RUNS_PER_READER);
+                if taken.is_none() && announced.is_empty() {
+                    requests.reading &= !(1 << reactor);
+                }
+                taken
+            };
+            match taken {
+                Some((run, true)) => return Some(run),
+                Some((run, false)) => {
+                    self.announce(&run);
+                    announced.push_back(run);
+                }
+                None => return announced.pop_front(),
+            }
         }
-        run
+    }
+
+    /// Says that a run will be read.
+    fn announce(&self, run: &Taken) {
+        let sources = run.iter().filter_map(|(id, _, _)| self.source(*id));
+        let locations = || sources.clone().map(|(block, _)| block.location);
+        if let (Some(first), Some(last)) = (locations().min(), locations().max()) {
+            if last - first < SPAN_BLOCKS_MAX {
+                self.file.will_read(first..=last);
+            }
+        }
     }
 
     /// Tells those who wait for a page.
     fn answer(&self, id: PageId, loaded: Result<()>) {
         let request = self.requests.lock().by_page.remove(&id);
+        let waiting = request.map_or_else(Vec::new, |request| request.waiting);
         if let Err(error) = &loaded {
-            if error.class() == ErrorClass::Node {
-                self.env.stop_node(&error.to_string());
-            }
+            self.tell(&waiting, error);
         }
-        for wait in request.into_iter().flat_map(|request| request.waiting) {
-            if let Err(error) = &loaded {
-                self.tell(&wait, error);
-            }
-            wait.arrive();
-        }
+        waiting.iter().for_each(|wait| wait.arrive());
     }
 
     /// What one read brings of a run: nothing for a page that it does not bring.
-    pub(super) fn read_run(&self, run: &[(PageId, Word, Touch)]) -> Vec<Option<Page>> {
-        let mut read: Vec<Option<Page>> = run.iter().map(|_| None).collect();
-        if run.len() == 1 {
-            return read;
-        }
-        let sources: Vec<_> = run.iter().map(|(id, _, _)| self.source(*id)).collect();
-        let locations = || sources.iter().flatten().map(|(block, _)| block.location);
-        let (Some(first), Some(last)) = (locations().min(), locations().max()) else {
-            return read;
+    pub(super) fn read_run(&self, run: &Taken) -> Vec<Option<Page>> {
+        let nothing = || run.iter().map(|_| None).collect();
+        let sources: Option<Vec<_>> = run.iter().map(|(id, _, _)| self.source(*id)).collect();
+        let Some(sources) = sources.filter(|sources| sources.len() > 1) else {
+            return nothing();
         };
-        if last - first >= SPAN_BLOCKS_MAX {
-            return read;
-        }
-        let Ok(span) = self.file.read_span(first..last + 1) else {
-            return read;
+        let blocks = sources.iter().zip(run);
+        let blocks = blocks.map(|((block, _), (id, _, _))| (*block, u64::from(id.0)));
+        let Ok(read) = self.file.read_blocks(&blocks.collect::<Vec<_>>()) else {
+            return nothing();
         };
-        for (((id, word, _), source), read) in run.iter().zip(sources).zip(&mut read) {
-            let Some((block, epoch)) = source else {
-                continue;
-            };
-            let Ok(mut page) = self.file.page_of(&span, block, u64::from(id.0)) else {
-                continue;
-            };
-            // It was not in memory when it was asked for, and nothing has come in its place since.
-            if !word.is_resident() && self.cache.word(*id) == *word {
+        let pages = read.into_iter().zip(sources).zip(run);
+        let page =
+            |((page, (_, epoch)), (id, word, _)): ((Result<Page>, _), &(PageId, Word, _))| {
+                let mut page = page.ok()?;
+                // It was not in memory when it was asked for, and nothing has come in its place since.
+                if word.is_resident() || self.cache.word(*id) != *word {
+                    return None;
+                }
                 page.epoch = epoch;
                 self.counters.reads.fetch_add(1, Ordering::Relaxed);
-                *read = Some(page);
-            }
-        }
-        read
+                Some(page)
+            };
+        pages.map(page).collect()
     }
 }

@@ -16,10 +16,8 @@
 use base::engine::Direction;
 use base::{Key, KeyRange, Result};
 
-use super::{check_level, Aim, Bounds, Tree};
-use crate::cache::{PageRead, Touch, Word};
-use crate::page::PageId;
-use crate::pager::{Found, Stop};
+use super::{Aim, Bounds, Tree};
+use crate::pager::{Found, Pages, Stop};
 use crate::store::Store;
 
 /// Leaves that a scan looks ahead when it begins.
@@ -27,9 +25,6 @@ const AHEAD_MIN: usize = 32;
 
 /// Leaves that a scan looks ahead, at most.
 const AHEAD_MAX: usize = 1_024;
-
-/// Pages, and what the cache's table says of each.
-type Pages = Vec<(PageId, Word)>;
 
 /// A look ahead, from one inner page to the next.
 struct Look {
@@ -50,7 +45,7 @@ impl Store {
     ///
     /// # Errors
     /// XX001, fatal for the node.
-    pub(super) fn leaves_ahead(
+    pub(crate) fn leaves_ahead(
         &self,
         tree: &Tree,
         direction: Direction,
@@ -85,14 +80,12 @@ impl Store {
     ) -> Found<Option<KeyRange>> {
         let mut bounds = Bounds::default();
         let forward = look.direction == Direction::Forward;
-        let aim = match (forward, range.end.as_deref()) {
-            (true, _) => Aim::At(&range.start),
-            (false, Some(end)) => Aim::Below(end),
-            (false, None) => Aim::Last,
-        };
-        let Some((page, index)) = self.inner_page(tree, aim, &mut bounds)? else {
+        let aim = Aim::of(look.direction, range);
+        let (page, _) = self.find_inner(tree, aim, &mut bounds)?;
+        if page.is_leaf() {
             return Ok(None);
-        };
+        }
+        let index = aim.child_index(&page);
         let word = |at: usize| self.pager.cache.word(page.child(at));
         let most = look.left.unwrap_or_else(|| {
             let is_here = |at: &usize| word(*at).is_resident();
@@ -142,30 +135,5 @@ impl Store {
                 end: Some(bounds.low),
             }),
         })
-    }
-
-    /// The page above the leaf that is aimed at, which of its children that is, and the bounds of
-    /// the page; nothing in a tree of one leaf.
-    fn inner_page(
-        &self,
-        tree: &Tree,
-        aim: Aim<'_>,
-        bounds: &mut Bounds,
-    ) -> Found<Option<(PageRead<'_>, usize)>> {
-        let mut page = self.root(tree)?;
-        if page.is_leaf() {
-            return Ok(None);
-        }
-        loop {
-            let index = aim.child_index(&page);
-            if page.level() == 1 {
-                return Ok(Some((page, index)));
-            }
-            bounds.narrow(&page, index);
-            let child = page.child(index);
-            let below = self.pager.find(child, Touch::Point)?;
-            check_level(&page, child, &below)?;
-            page = below;
-        }
     }
 }
