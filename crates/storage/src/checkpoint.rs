@@ -47,7 +47,7 @@ use crate::CheckpointInfo;
 const BATCH_PAGES: usize = 32;
 
 /// Batches between two syncs: a checkpoint that leaves everything to one sync at its end would hold
-/// up those of the log meanwhile.
+/// up those of the log meanwhile. For the same reason each batch begins to go to the disk at once.
 const SYNC_BATCHES: usize = 8;
 
 /// Pages that one checkpoint moves to the front of the file.
@@ -566,6 +566,7 @@ impl Store {
             .map(|((_, page), location)| (*location, &page.bytes()[..]))
             .collect();
         self.pager.file.write(&blocks)?;
+        self.pager.file.will_sync(&locations);
         let released = self.released();
         let noted = self.with_checkpoint(epoch, |checkpoint| {
             let written = moved.iter().map(|(id, block)| (id, block));

@@ -417,6 +417,15 @@ impl StoreFile {
         Ok(())
     }
 
+    /// Says that all that was written between the first of these blocks and the last will be synced
+    /// soon.
+    pub(crate) fn will_sync(&self, blocks: &[u32]) {
+        let bytes = |blocks: u32| u64::from(blocks) * PAGE_BYTES as u64;
+        if let (Some(first), Some(last)) = (blocks.iter().min(), blocks.iter().max()) {
+            self.file.will_sync(bytes(*first), bytes(last - first + 1));
+        }
+    }
+
     /// Free blocks, lowest first, taken out of the free ones.
     ///
     /// # Errors

@@ -183,6 +183,15 @@ impl File for RealFile {
         self.0.write_all_at(bytes, offset)
     }
 
+    fn will_sync(&self, offset: u64, len: u64) {
+        if let (Ok(offset), Ok(len)) = (offset.try_into(), len.try_into()) {
+            // SAFETY: the descriptor is open. It is a hint: a sync tells of errors.
+            unsafe {
+                libc::sync_file_range(self.0.as_raw_fd(), offset, len, libc::SYNC_FILE_RANGE_WRITE)
+            };
+        }
+    }
+
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }
