@@ -170,10 +170,25 @@ pub fn has_ended(pid: u32) -> bool {
 /// Whether a line of `/proc/PID/stat` (proc(5)) is that of a process that has ended. Its first
 /// thread may have done so before the others, which have its files and locks until they do too.
 fn is_end(stat: &str) -> bool {
-    let (_, after_name) = stat.rsplit_once(") ").unwrap_or_default();
-    let mut fields = after_name.split(' ');
+    let mut fields = fields_from_state(stat);
     let (state, threads) = (fields.next(), fields.nth(16));
     state == Some("Z") && threads.is_none_or(|threads| threads == "1")
+}
+
+/// Whether every thread of a process stands still because it was told to (SIGSTOP).
+pub fn is_stopped(pid: u32) -> bool {
+    let is_stopped = |thread: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(thread.path().join("stat"));
+        stat.is_ok_and(|stat| fields_from_state(&stat).next() == Some("T"))
+    };
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    threads.is_ok_and(|mut threads| threads.all(|thread| thread.is_ok_and(is_stopped)))
+}
+
+/// The fields of a line of `/proc/PID/stat` behind the name, which is in brackets and may have any.
+fn fields_from_state(stat: &str) -> impl Iterator<Item = &str> {
+    let (_, after_name) = stat.rsplit_once(") ").unwrap_or_default();
+    after_name.split(' ')
 }
 
 /// Microseconds of processor time that these processes and their children have used, those children

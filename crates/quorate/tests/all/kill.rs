@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lab::host::{has_ended, run, signal, wait_for, Endpoint, Process, PATIENCE};
+use lab::host::{has_ended, is_stopped, run, signal, wait_for, Endpoint, Process, PATIENCE};
 use lab::quorate::Cluster;
 
 use crate::writers::{connect, create_table, Writers};
@@ -292,20 +292,8 @@ fn a_node_killed_under_pressure_is_sound() {
 /// on for a while after the signal, and may answer what comes in then.
 fn freeze(pid: u32) {
     signal(pid, "STOP").expect("it freezes");
-    let stands_still = |stat: String| {
-        // The state stands behind the name, which is in brackets and may have any.
-        stat.rsplit(')')
-            .next()
-            .is_some_and(|rest| rest.starts_with(" T"))
-    };
-    wait_for("a process that stands still", PATIENCE, || {
-        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("its threads");
-        threads.flatten().all(|thread| {
-            let stat = std::fs::read_to_string(thread.path().join("stat"));
-            stat.is_ok_and(stands_still)
-        })
-    })
-    .expect("all of it stops");
+    let stands_still = || is_stopped(pid);
+    wait_for("a process that stands still", PATIENCE, stands_still).expect("all of it stops");
 }
 
 #[test]
