@@ -127,25 +127,30 @@ impl Requests {
         }
     }
 
-    /// The next pages to read, which nobody reads yet, and whether somebody waits for them.
-    fn take(&mut self, and_ahead: bool) -> Option<(Taken, bool)> {
-        loop {
-            let (run, is_needed) = match (self.needed.pop_front(), and_ahead) {
-                (Some(run), _) => (run, true),
-                (None, true) => (self.ahead.pop_front()?, false),
-                (None, false) => return None,
-            };
-            let take = |id: PageId| {
-                let request = self.by_page.get_mut(&id).filter(|request| !request.taken)?;
-                request.taken = true;
-                Some((id, request.word, request.touch))
-            };
-            let run: Taken = run.into_iter().filter_map(take).collect();
-            if !run.is_empty() {
-                return Some((run, is_needed));
-            }
-        }
+    /// The next pages to read that somebody waits for.
+    fn take_needed(&mut self) -> Option<Taken> {
+        let by_page = &mut self.by_page;
+        let mut runs = std::iter::from_fn(|| self.needed.pop_front());
+        runs.find_map(|run| take(by_page, run))
     }
+
+    /// The next pages to read that will be needed soon.
+    fn take_ahead(&mut self) -> Option<Taken> {
+        let by_page = &mut self.by_page;
+        let mut runs = std::iter::from_fn(|| self.ahead.pop_front());
+        runs.find_map(|run| take(by_page, run))
+    }
+}
+
+/// Takes those of a run that nobody reads yet, if there are any.
+fn take(by_page: &mut HashMap<PageId, Request>, run: Run) -> Option<Taken> {
+    let claim = |id: PageId| {
+        let request = by_page.get_mut(&id).filter(|request| !request.taken)?;
+        request.taken = true;
+        Some((id, request.word, request.touch))
+    };
+    let taken: Taken = run.into_iter().filter_map(claim).collect();
+    (!taken.is_empty()).then_some(taken)
 }
 
 impl Pager {
@@ -307,22 +312,24 @@ impl Pager {
         announced: &mut VecDeque<Taken>,
     ) -> Option<Taken> {
         loop {
-            let taken = {
+            let ahead = {
                 let mut requests = self.requests.lock();
-                let taken = requests.take(announced.len() < RUNS_PER_READER);
-                if taken.is_none() && announced.is_empty() {
+                let needed = requests.take_needed();
+                if needed.is_some() {
+                    return needed;
+                }
+                let may_announce = announced.len() < RUNS_PER_READER;
+                let ahead = may_announce.then(|| requests.take_ahead()).flatten();
+                if ahead.is_none() && announced.is_empty() {
                     requests.reading &= !(1 << reactor);
                 }
-                taken
+                ahead
             };
-            match taken {
-                Some((run, true)) => return Some(run),
-                Some((run, false)) => {
-                    self.announce(&run);
-                    announced.push_back(run);
-                }
-                None => return announced.pop_front(),
-            }
+            let Some(run) = ahead else {
+                return announced.pop_front();
+            };
+            self.announce(&run);
+            announced.push_back(run);
         }
     }
 
