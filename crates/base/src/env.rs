@@ -196,8 +196,9 @@ pub trait File: Send + Sync {
     fn will_read(&self, _offset: u64, _len: u64) {}
     /// Writes all of `bytes` at `offset`, growing the file if needed.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Says that what was written there will be synced soon, so that the system may begin to bring
-    /// it to the disk. Makes nothing durable, and changes nothing but speed.
+    /// Says that what was written of so many bytes from `offset` will be synced soon, so that the
+    /// system may begin to bring it to the disk. Makes nothing durable, and changes nothing but
+    /// speed.
     fn will_sync(&self, _offset: u64, _len: u64) {}
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;

@@ -10,7 +10,6 @@
 
 use std::collections::BTreeSet;
 use std::io::IoSliceMut;
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -220,6 +219,17 @@ impl std::fmt::Debug for StoreFile {
     }
 }
 
+/// The bytes of so many blocks.
+fn bytes(blocks: u32) -> u64 {
+    u64::from(blocks) * PAGE_BYTES as u64
+}
+
+/// The first of some blocks, and how many there are from it to the last.
+fn span(blocks: impl Iterator<Item = u32> + Clone) -> Option<(u32, u32)> {
+    let (first, last) = (blocks.clone().min()?, blocks.max()?);
+    Some((first, last - first + 1))
+}
+
 /// The checksum of a block, and the one that stands in it.
 fn checksums(block: &[u8; PAGE_BYTES]) -> (u32, u32) {
     let stored = u32::from_le_bytes([block[0], block[1], block[2], block[3]]);
@@ -330,9 +340,8 @@ impl StoreFile {
             .iter_mut()
             .map(|buffer| IoSliceMut::new(&mut buffer[..]));
         let mut slices: Vec<_> = slices.collect();
-        let offset = u64::from(first) * PAGE_BYTES as u64;
         self.file
-            .read_vectored_at(&mut slices, offset)
+            .read_vectored_at(&mut slices, bytes(first))
             .map_err(|e| {
                 let blocks = format_args!("read {count} blocks from {first} of \"{}\"", self.path);
                 Error::io(blocks, e)
@@ -349,11 +358,13 @@ impl StoreFile {
         self.sound(self.read_one(block.location)?, block, id)
     }
 
-    /// Says that blocks that lie side by side will be read soon.
-    pub(crate) fn will_read(&self, blocks: RangeInclusive<u32>) {
-        let bytes = |blocks: u32| u64::from(blocks) * PAGE_BYTES as u64;
-        let (first, last) = blocks.into_inner();
-        self.file.will_read(bytes(first), bytes(last - first + 1));
+    /// Says that blocks will be read soon as [`StoreFile::read_blocks`] does.
+    pub(crate) fn will_read(&self, blocks: &[u32]) {
+        if let Some((first, count)) = span(blocks.iter().copied()) {
+            if count <= SPAN_BLOCKS_MAX {
+                self.file.will_read(bytes(first), bytes(count));
+            }
+        }
     }
 
     /// As [`StoreFile::read_block`], of several pages that lie near one another, with one read. What
@@ -363,12 +374,9 @@ impl StoreFile {
     /// When they cannot be read so, or lie too far apart ([`SPAN_BLOCKS_MAX`]). Each page has errors
     /// of its own.
     pub(crate) fn read_blocks(&self, blocks: &[(BlockRef, u64)]) -> Result<Vec<Result<Page>>> {
-        let locations = || blocks.iter().map(|(block, _)| block.location);
-        let (first, last) = (locations().min(), locations().max());
-        let (Some(first), Some(last)) = (first, last) else {
+        let Some((first, count)) = span(blocks.iter().map(|(block, _)| block.location)) else {
             return Ok(Vec::new());
         };
-        let count = last - first + 1;
         if count > SPAN_BLOCKS_MAX {
             return Err(Error::internal(format!("{count} blocks are too many")));
         }
@@ -420,9 +428,8 @@ impl StoreFile {
     /// Says that all that was written between the first of these blocks and the last will be synced
     /// soon.
     pub(crate) fn will_sync(&self, blocks: &[u32]) {
-        let bytes = |blocks: u32| u64::from(blocks) * PAGE_BYTES as u64;
-        if let (Some(first), Some(last)) = (blocks.iter().min(), blocks.iter().max()) {
-            self.file.will_sync(bytes(*first), bytes(last - first + 1));
+        if let Some((first, count)) = span(blocks.iter().copied()) {
+            self.file.will_sync(bytes(first), bytes(count));
         }
     }
 

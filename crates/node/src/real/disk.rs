@@ -258,6 +258,7 @@ mod tests {
         assert_eq!(&content, b"\0xy\0\0");
         let (mut first, mut second) = ([9; 2], [9; 2]);
         let mut both = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+        file.will_sync(0, 5);
         file.will_read(1, 4);
         file.read_vectored_at(&mut both, 1).unwrap();
         let error = file.read_vectored_at(&mut both, 2).unwrap_err();

@@ -129,28 +129,27 @@ impl Requests {
 
     /// The next pages to read that somebody waits for.
     fn take_needed(&mut self) -> Option<Taken> {
-        let by_page = &mut self.by_page;
-        let mut runs = std::iter::from_fn(|| self.needed.pop_front());
-        runs.find_map(|run| take(by_page, run))
+        take(&mut self.needed, &mut self.by_page)
     }
 
     /// The next pages to read that will be needed soon.
     fn take_ahead(&mut self) -> Option<Taken> {
-        let by_page = &mut self.by_page;
-        let mut runs = std::iter::from_fn(|| self.ahead.pop_front());
-        runs.find_map(|run| take(by_page, run))
+        take(&mut self.ahead, &mut self.by_page)
     }
 }
 
-/// Takes those of a run that nobody reads yet, if there are any.
-fn take(by_page: &mut HashMap<PageId, Request>, run: Run) -> Option<Taken> {
-    let claim = |id: PageId| {
+/// Takes the first run of a queue of which there is something that nobody reads yet.
+fn take(queue: &mut VecDeque<Run>, by_page: &mut HashMap<PageId, Request>) -> Option<Taken> {
+    let mut claim = |id: PageId| {
         let request = by_page.get_mut(&id).filter(|request| !request.taken)?;
         request.taken = true;
         Some((id, request.word, request.touch))
     };
-    let taken: Taken = run.into_iter().filter_map(claim).collect();
-    (!taken.is_empty()).then_some(taken)
+    let mut runs = std::iter::from_fn(|| queue.pop_front());
+    runs.find_map(|run| {
+        let taken: Taken = run.into_iter().filter_map(&mut claim).collect();
+        (!taken.is_empty()).then_some(taken)
+    })
 }
 
 impl Pager {
@@ -336,12 +335,8 @@ impl Pager {
     /// Says that a run will be read.
     fn announce(&self, run: &Taken) {
         let sources = run.iter().filter_map(|(id, _, _)| self.source(*id));
-        let locations = || sources.clone().map(|(block, _)| block.location);
-        if let (Some(first), Some(last)) = (locations().min(), locations().max()) {
-            if last - first < SPAN_BLOCKS_MAX {
-                self.file.will_read(first..=last);
-            }
-        }
+        let locations: Vec<u32> = sources.map(|(block, _)| block.location).collect();
+        self.file.will_read(&locations);
     }
 
     /// Tells those who wait for a page.
@@ -370,7 +365,7 @@ impl Pager {
         let page =
             |((page, (_, epoch)), (id, word, _)): ((Result<Page>, _), &(PageId, Word, _))| {
                 let mut page = page.ok()?;
-                // It was not in memory when it was asked for, and nothing has come in its place since.
+                // It was not in memory when it was asked for, and nothing has come in its place.
                 if word.is_resident() || self.cache.word(*id) != *word {
                     return None;
                 }

@@ -52,6 +52,15 @@ fn filled(env: &Arc<TestEnv>, pages: u64) -> Arc<Store> {
     store
 }
 
+/// The same tree, nothing of which is in memory, where all of it has room.
+fn cold() -> (Arc<TestEnv>, Arc<Store>) {
+    let env = TestEnv::new();
+    checkpoint(&filled(&env, 64));
+    let env = env.restart();
+    let store = opened(&env, 4_096);
+    (env, store)
+}
+
 fn read(store: &Store, number: u64) {
     let mut row = Vec::new();
     let found = store.get(T, &number.to_be_bytes(), Lsn::MAX, &mut row);
@@ -146,10 +155,7 @@ fn a_scan_finds_most_of_its_pages_in_memory() {
 /// A scan that ends after a few rows has not had megabytes read.
 #[test]
 fn a_scan_looks_the_further_ahead_the_further_it_has_come() {
-    let env = TestEnv::new();
-    checkpoint(&filled(&env, 64));
-    let env = env.restart();
-    let store = opened(&env, 4_096);
+    let (env, store) = cold();
     let mut batch = RowBatch::default();
     let mut rest = Some(KeyRange::all());
     let mut reads = Vec::new();
@@ -281,10 +287,7 @@ fn a_run_is_read_as_its_pages_would_be() {
 /// read with it.
 #[test]
 fn a_run_may_have_pages_that_are_in_memory() {
-    let env = TestEnv::new();
-    checkpoint(&filled(&env, 64));
-    let env = env.restart();
-    let store = opened(&env, 4_096);
+    let (env, store) = cold();
     let ids = [PageId(20), PageId(21)];
     drop(store.pager.read_here(ids[0]).unwrap());
     let words = ids.map(|id| (id, store.pager.cache.word(id)));
