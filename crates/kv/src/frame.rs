@@ -277,11 +277,13 @@ mod tests {
                 term: Term(7),
                 round: 3,
                 eager: true,
+                promise: std::time::Duration::from_millis(300),
             }]),
             Frame::Unhurried(vec![raft::Message::LeaseRequest {
                 term: Term(7),
                 round: 4,
                 eager: false,
+                promise: std::time::Duration::from_secs(7),
             }]),
             Frame::ChunkRequest {
                 checkpoint,

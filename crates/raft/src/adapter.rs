@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use base::{Error, Lsn, NodeId, Position, Result, Term};
 use raft_rs::eraftpb::{self, ConfChangeType, EntryType};
@@ -197,12 +198,13 @@ pub(crate) fn role(state: raft_rs::StateRole) -> Role {
     }
 }
 
-/// Our hard state for the library's.
-pub(crate) fn hard_state(state: &eraftpb::HardState) -> HardState {
+/// Our hard state: the library's, and the longest promise.
+pub(crate) fn hard_state(state: &eraftpb::HardState, promise: Duration) -> HardState {
     HardState {
         term: Term(state.term),
         vote: node(state.vote),
         commit: Lsn(state.commit),
+        promise,
     }
 }
 

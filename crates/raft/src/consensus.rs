@@ -71,7 +71,7 @@ pub struct Config {
     pub group: GroupId,
     /// This replica's node.
     pub node: NodeId,
-    /// See [`ELECTION_TIMEOUT`]. All replicas of a group must agree on it: the lease rests on it.
+    /// See [`ELECTION_TIMEOUT`]. Replicas of a group need not agree on it ([`crate::lease`]).
     pub election_timeout: Duration,
     /// See [`HEARTBEAT_INTERVAL`].
     pub heartbeat_interval: Duration,
@@ -315,9 +315,9 @@ impl<L: LogView> Consensus<L> {
         let raw = RawNode::new(&raft_config, adapter, &logger)
             .map_err(|error| Error::corrupted(format!("a group cannot start: {error}")))?;
         let promise = if has_taken_part(&hard_state) {
-            Promise::after_restart(now, config.election_timeout)
+            Promise::after_restart(now, config.election_timeout, hard_state.promise)
         } else {
-            Promise::default()
+            Promise::new(config.election_timeout)
         };
         let mut consensus = Consensus {
             state: State {
@@ -406,9 +406,12 @@ impl<L: LogView> Consensus<L> {
                 received,
                 applied,
             } => self.take_watermarks(from, term, received, applied),
-            Message::LeaseRequest { term, round, eager } => {
-                self.answer_lease(from, term, round, eager, now);
-            }
+            Message::LeaseRequest {
+                term,
+                round,
+                eager,
+                promise,
+            } => self.answer_lease(from, term, round, eager, promise, now),
             Message::LeaseResponse {
                 term,
                 round,
@@ -633,6 +636,9 @@ impl<L: LogView> Consensus<L> {
         }
         if released {
             self.report_watermarks_now();
+        }
+        if self.pending.is_empty() {
+            self.promise.persisted();
         }
         // Readies that needed no flush of their own are durable with those before them.
         let up_to = self

@@ -6,14 +6,15 @@
 //! # How it runs
 //! ```text
 //! leader    ──s─────────────────────────────── s + E − drift ┤ the lease ends
-//!             ╲ LeaseRequest(round)   ╱ LeaseResponse
-//! voter     ───╲────t────────────────╱──────────────── t + E ┤ may vote again
+//!             ╲ LeaseRequest(round, E) ╱ LeaseResponse
+//! voter     ───╲────t─────────────────╱─────────────── t + E ┤ may vote again
 //! ```
 //! With every heartbeat a leader asks its followers ([`Rounds::begin`]), and remembers when it
-//! asked, `s`. A follower of this leader in this term answers, and from then on, `t`, neither
-//! votes nor campaigns for an election timeout E on its own clock ([`Promise`]). Once the answers
-//! cover a majority (both majorities of a joint configuration), the leader has a lease until
-//! E − drift after the sending of the oldest round that the majority needs.
+//! asked, `s`, for its own election timeout E. A follower of this leader in this term answers, and
+//! from then on, `t`, neither votes nor campaigns for E on its own clock, or for its own election
+//! timeout if that is longer ([`Promise`]). Once the answers cover a majority (both majorities of a
+//! joint configuration), the leader has a lease until E − drift after the sending of the oldest
+//! round that the majority needs. So nodes need not agree on the election timeout.
 //!
 //! # Why no two leases overlap, and no lease survives another leader's election
 //! Let a leader L hold a lease in term T at the real time x, and suppose somebody was elected in a
@@ -25,8 +26,10 @@
 //! 2. V did not vote for N before it answered: then its term would have been above T, and an
 //!    answer is given only in term T itself.
 //! 3. So V voted after it answered, at t. Until t + E on its clock it drops every request for a
-//!    vote and does not campaign. If it restarted in between, it has forgotten that; but a
-//!    restarted voter is banned from both for E from its start, which lies after t.
+//!    vote and does not campaign. If it restarted in between, it has forgotten that; but its disk
+//!    had a length of at least E before it answered, and a restarted voter is banned from both for
+//!    the length that is there, or for its own election timeout if that is longer, from its start,
+//!    which lies after t.
 //! 4. The only way around the promise is a leadership transfer. The leader of term T starts one
 //!    only after it has given up its lease for the rest of T; a transfer of an earlier term asks
 //!    for votes in a term of at most T; and one of a later term presupposes an election before
@@ -170,28 +173,95 @@ impl Rounds {
     }
 }
 
-/// A voter's word not to take part in electing another leader.
+/// A voter's word not to take part in electing another leader, and what its disk knows of how long
+/// such a word may be.
+///
+/// Invariant: no answer that rests on a promise leaves before [`Promise::is_kept`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Promise {
     /// Neither votes nor campaigns before this.
     until: Instant,
     /// Votes for a leadership transfer neither: set by a restart.
     strict_until: Instant,
+    /// The replica's own election timeout: none of its promises is shorter.
+    own: Duration,
+    /// The longest promise of this life.
+    given: Duration,
+    /// The longest promise of an earlier life that may not have run out.
+    inherited: Duration,
+    /// What the disk has after a crash at any moment, at least.
+    kept: Duration,
+    /// What it has once everything handed out for it is there.
+    handed_out: Duration,
 }
 
 impl Promise {
-    /// After a restart nothing is known of promises, so everything is taken for promised.
-    pub(crate) fn after_restart(now: Instant, election_timeout: Duration) -> Promise {
-        let until = now.after(election_timeout);
+    /// Of a replica that never took part in anything.
+    pub(crate) fn new(own: Duration) -> Promise {
         Promise {
-            until,
-            strict_until: until,
+            own,
+            ..Promise::default()
         }
     }
 
-    /// Extends the promise.
+    /// After a restart nothing is known of promises but how long they may have been, so everything
+    /// is taken for promised.
+    pub(crate) fn after_restart(now: Instant, own: Duration, kept: Duration) -> Promise {
+        let until = now.after(own.max(kept));
+        Promise {
+            until,
+            strict_until: until,
+            inherited: kept,
+            kept,
+            handed_out: kept,
+            ..Promise::new(own)
+        }
+    }
+
+    /// Promises, at an instant, what a leader asks for, and its own election timeout at least.
+    pub(crate) fn give(&mut self, now: Instant, asked: Duration) {
+        let length = asked.max(self.own);
+        self.given = self.given.max(length);
+        self.extend(now.after(length));
+    }
+
+    /// Extends the promise by what this replica, as a leader, counted on itself.
     pub(crate) fn extend(&mut self, until: Instant) {
         self.until = self.until.max(until);
+    }
+
+    /// Forgets promises of an earlier life that have run out.
+    pub(crate) fn forget_expired(&mut self, now: Instant) {
+        if now >= self.strict_until {
+            self.inherited = Duration::ZERO;
+        }
+    }
+
+    /// What the disk should have: by a leader's own election timeout its lease counts on itself.
+    fn wanted(&self) -> Duration {
+        self.own.max(self.given).max(self.inherited)
+    }
+
+    /// Whether the disk has all that was promised, so that answers may leave.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.given <= self.kept
+    }
+
+    /// Whether what was promised has still to be handed out for the disk.
+    pub(crate) fn is_to_be_kept(&self) -> bool {
+        self.given > self.handed_out
+    }
+
+    /// What is handed out for the disk now.
+    pub(crate) fn hand_out(&mut self) -> Duration {
+        self.handed_out = self.wanted();
+        self.kept = self.kept.min(self.handed_out);
+        self.handed_out
+    }
+
+    /// All that was handed out is on disk.
+    pub(crate) fn persisted(&mut self) {
+        self.kept = self.handed_out;
     }
 
     /// Whether a vote may be given, or asked for, now.

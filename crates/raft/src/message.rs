@@ -8,11 +8,13 @@
 //! tag   0 Raft           type flags term log_term index commit commit_term reject_hint
 //!                        [position membership]  count × (term kind data)
 //!       1 Watermarks     term received applied
-//!       2 LeaseRequest   term round flags
+//!       2 LeaseRequest   term round flags promise
 //!       3 LeaseResponse  term round flags
 //!       4 SnapshotFailed term lsn
 //! ```
 //! Entries of a Raft message follow its index without a gap, so their LSNs are not written.
+
+use std::time::Duration;
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, Lsn, NodeId, Position, Result, Term};
@@ -20,7 +22,7 @@ use raft_rs::eraftpb;
 use raft_rs::eraftpb::MessageType;
 
 use crate::adapter;
-use crate::types::{number, EntryKind, SnapshotMeta};
+use crate::types::{micros, number, EntryKind, SnapshotMeta};
 
 /// A message between two replicas of one group.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +48,11 @@ pub enum Message {
         /// Whether received and applied watermarks are wanted as soon as they move, or may wait
         /// for the next acknowledged flush.
         eager: bool,
+        /// How long whoever answers must take no part in electing another leader; in whole
+        /// microseconds, as it travels.
+        promise: Duration,
     },
-    /// A follower answers, and thereby promises not to vote for an election timeout.
+    /// A follower answers, and thereby promises what it was asked for.
     LeaseResponse {
         /// The leader's term.
         term: Term,
@@ -142,8 +147,13 @@ impl Message {
                 received,
                 applied,
             } => put_all(out, TAG_WATERMARKS, &[term.0, received.0, applied.0]),
-            Message::LeaseRequest { term, round, eager } => {
-                let numbers = [term.0, *round, u64::from(*eager)];
+            Message::LeaseRequest {
+                term,
+                round,
+                eager,
+                promise,
+            } => {
+                let numbers = [term.0, *round, u64::from(*eager), micros(*promise)];
                 put_all(out, TAG_LEASE_REQUEST, &numbers);
             }
             Message::LeaseResponse {
@@ -175,6 +185,7 @@ impl Message {
                 term: term(&mut reader)?,
                 round: number(&mut reader)?,
                 eager: number(&mut reader)? != 0,
+                promise: Duration::from_micros(number(&mut reader)?),
             },
             TAG_LEASE_RESPONSE => Message::LeaseResponse {
                 term: term(&mut reader)?,

@@ -1,6 +1,8 @@
 //! What crosses the border of this crate: entries, the hard state, memberships, and the view of
 //! the log that the group driver provides.
 
+use std::time::Duration;
+
 use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, Lsn, NodeId, Position, Result, Term};
 
@@ -80,6 +82,9 @@ pub struct HardState {
     pub vote: Option<NodeId>,
     /// The commit index that it knows.
     pub commit: Lsn,
+    /// No promise that it may have given ([`crate::lease`]) is longer. It was kept before such a
+    /// promise was given, so that a restart knows it whatever the settings are by then.
+    pub promise: Duration,
 }
 
 impl HardState {
@@ -89,10 +94,11 @@ impl HardState {
         put_varint(&mut out, self.term.0);
         put_varint(&mut out, self.vote.map_or(0, |node| node.0));
         put_varint(&mut out, self.commit.0);
+        put_varint(&mut out, micros(self.promise));
         out
     }
 
-    /// Reads what [`HardState::encode`] wrote; no bytes at all are the state of a new replica.
+    /// Reads what [`HardState::encode`] wrote, or what it wrote when promises were not kept; no bytes at all are the state of a new replica.
     pub fn decode(bytes: &[u8]) -> Result<HardState> {
         if bytes.is_empty() {
             return Ok(HardState::default());
@@ -102,6 +108,10 @@ impl HardState {
             term: Term(number(&mut reader)?),
             vote: Some(NodeId(number(&mut reader)?)).filter(|node| node.0 != 0),
             commit: Lsn(number(&mut reader)?),
+            promise: match reader.rest() {
+                [] => Duration::ZERO,
+                _ => Duration::from_micros(number(&mut reader)?),
+            },
         };
         reader.finish()?;
         Ok(state)
@@ -268,6 +278,11 @@ pub(crate) fn number(reader: &mut Reader<'_>) -> Result<u64> {
         return Err(Error::corrupted(format!("the number {value} is too large")));
     }
     Ok(value)
+}
+
+/// A time as it travels and is kept.
+pub(crate) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).map_or(NUMBER_MAX - 1, |micros| micros.min(NUMBER_MAX - 1))
 }
 
 /// One step of a change of membership; several at once go through a joint configuration.

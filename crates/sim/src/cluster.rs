@@ -41,6 +41,7 @@ impl Life {
 struct Place {
     host: HostId,
     life: Arc<Mutex<Life>>,
+    starts: u64,
     this: Member,
     /// The members when the cluster was founded, or when this node was added.
     members: Vec<Member>,
@@ -66,6 +67,7 @@ pub struct Cluster {
     clients: HostId,
     addresses: Addresses,
     settings: BTreeMap<String, String>,
+    election_timeouts: Option<&'static [&'static str]>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -103,6 +105,7 @@ impl Cluster {
         let places = hosts.into_iter().zip(&members).map(|(host, this)| Place {
             host,
             life: Arc::default(),
+            starts: 0,
             this: this.clone(),
             members: members.clone(),
             incarnation: 1,
@@ -123,7 +126,14 @@ impl Cluster {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
                 .collect(),
+            election_timeouts: None,
         }
+    }
+
+    /// Gives every node one of these in turn whenever it starts, as where operators change a
+    /// setting node by node.
+    pub fn mix_election_timeouts(&mut self, timeouts: &'static [&'static str]) {
+        self.election_timeouts = Some(timeouts);
     }
 
     /// How many nodes there are and were.
@@ -194,6 +204,7 @@ impl Cluster {
         self.places.push(Place {
             host,
             life: Arc::default(),
+            starts: 0,
             this: member.clone(),
             members: directory.members.clone(),
             incarnation: directory.incarnation,
@@ -273,6 +284,7 @@ impl Cluster {
         let env = self.world.env(self.places[node].host);
         let life = Arc::new(Mutex::new(Life::default()));
         self.places[node].life = life.clone();
+        self.places[node].starts += 1;
         let config = self.config(node);
         let start_env = env.clone();
         let body = async move {
@@ -289,6 +301,12 @@ impl Cluster {
 
     fn config(&self, node: usize) -> NodeConfig {
         let place = &self.places[node];
+        let mut settings = self.settings.clone();
+        if let Some(timeouts) = self.election_timeouts {
+            // Another with every start, and not the same for all at any time.
+            let drawn = timeouts[(place.starts as usize + node) % timeouts.len()];
+            settings.insert("quorate.election_timeout".to_owned(), drawn.to_owned());
+        }
         NodeConfig {
             cluster: ClusterId(7),
             node: place.this.node,
@@ -296,7 +314,7 @@ impl Cluster {
             incarnation: place.incarnation,
             begun_after: place.begun_after,
             user: "postgres".to_owned(),
-            settings: self.settings.clone(),
+            settings,
             password: None,
             secure: None,
         }

@@ -203,6 +203,12 @@ fn chunk_size(seed: u64) -> &'static str {
     }
 }
 
+/// In one world of so many nodes do not agree on the election timeout.
+const MIXED_SETTINGS_ONE_IN: u64 = 5;
+
+/// What it is there: the usual one, one that is half as long, and one that is longer than most cuts.
+const MIXED_ELECTION_TIMEOUTS: &[&str] = &["300ms", "150ms", "900ms"];
+
 /// Memory for pages: in every second world so little that something leaves it all the time.
 fn shared_buffers(seed: u64) -> &'static str {
     match seed % 2 {
@@ -224,6 +230,9 @@ impl Run {
             ("shared_buffers", shared_buffers(config.seed).to_owned()),
         ];
         let mut cluster = Cluster::new(config.seed, config.nodes, &settings);
+        if config.seed % MIXED_SETTINGS_ONE_IN == 4 {
+            cluster.mix_election_timeouts(MIXED_ELECTION_TIMEOUTS);
+        }
         cluster.world.set_verbose(config.verbose);
         Run {
             config,

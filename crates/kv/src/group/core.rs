@@ -334,7 +334,7 @@ impl Group {
         Ok(())
     }
 
-    /// What the log is to keep beside its entries, if it must: term and vote always, the commit index
+    /// What the log is to keep beside its entries, if it must: term, vote and promise always, the commit index
     /// now and then, because a replica learns it anew from whoever leads; but at once when it has
     /// reached a change of membership, because who does not know the members may find nobody to
     /// learn it from.
@@ -342,7 +342,7 @@ impl Group {
         let now = self.env.now();
         let is_known = core.kept.is_some_and(|(kept, at)| {
             let change = core.membership_changed;
-            (kept.term, kept.vote) == (state.term, state.vote)
+            (kept.term, kept.vote, kept.promise) == (state.term, state.vote, state.promise)
                 && !(kept.commit < change && change <= state.commit)
                 && state.commit.0 < kept.commit.0.saturating_add(COMMITS_KEPT)
                 && now.since(at) < COMMIT_KEPT_FOR

@@ -107,6 +107,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use base::NodeId;
 
@@ -131,6 +133,7 @@ mod tests {
                 term: Term(3),
                 vote: Some(NodeId(2)),
                 commit: Lsn(9),
+                promise: Duration::from_millis(300),
             },
             beginning: None,
         };

@@ -145,6 +145,8 @@ impl Group {
                 term: Term(core.consensus.term().0 + TERMS_BETWEEN),
                 vote: None,
                 commit: last,
+                // A sole voter is asked for no promise.
+                promise: Duration::ZERO,
             },
             beginning: Some(Beginning {
                 after: last,

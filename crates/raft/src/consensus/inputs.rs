@@ -157,6 +157,7 @@ impl<L: LogView> Consensus<L> {
     // ---- what every input may have changed ----
 
     pub(super) fn settle(&mut self, now: Instant) {
+        self.promise.forget_expired(now);
         if matches!(self.role(), Role::Follower | Role::Leader) {
             self.retry_in = None;
             if self.leader().is_some() {
@@ -252,6 +253,7 @@ impl<L: LogView> Consensus<L> {
 
     pub(super) fn begin_round(&mut self, now: Instant) {
         let (term, eager) = (self.term(), self.eager);
+        let promise = self.config.election_timeout;
         let leads = self.is_leader();
         let Some(rounds) = self.rounds.as_mut().filter(|_| leads) else {
             return;
@@ -259,7 +261,15 @@ impl<L: LogView> Consensus<L> {
         let round = rounds.begin(now);
         for node in self.nodes.clone() {
             if node != self.config.node {
-                self.send(node, Message::LeaseRequest { term, round, eager });
+                self.send(
+                    node,
+                    Message::LeaseRequest {
+                        term,
+                        round,
+                        eager,
+                        promise,
+                    },
+                );
             }
         }
     }
@@ -271,6 +281,7 @@ impl<L: LogView> Consensus<L> {
         term: Term,
         round: u64,
         eager: bool,
+        promise: Duration,
         now: Instant,
     ) {
         let follows =
@@ -278,7 +289,7 @@ impl<L: LogView> Consensus<L> {
         if !follows {
             return;
         }
-        self.promise.extend(now.after(self.config.election_timeout));
+        self.promise.give(now, promise);
         self.raw.raft.election_elapsed = 0;
         self.following.eager = eager;
         let fetching = self.held.is_some() || self.installing.is_some();

@@ -3,6 +3,8 @@
 //! ```text
 //!                                        may leave
 //! whatever, while term or vote is new    once term and vote are on disk
+//! whatever, while a promise is longer    once its length is on disk
+//!   than any before
 //! a leader's messages                    at once
 //! heartbeat and lease answers, refusals  at once
 //! votes given                            at once (the vote is on disk)
@@ -17,7 +19,15 @@ impl<L: LogView> Consensus<L> {
         let number = ready.number();
         let raft = &self.raw.raft;
         let vote = (raft.term, raft.vote);
-        let must_sync = ready.must_sync();
+        let hard_state = match self.must_keep_promise() {
+            true => Some(raft.hard_state()),
+            false => ready.hs().cloned(),
+        };
+        let must_sync = ready.must_sync() || self.must_keep_promise();
+        let hard_state = hard_state.map(|state| {
+            let promise = self.promise.hand_out();
+            adapter::hard_state(&state, promise)
+        });
         let library = match ready.messages().is_empty() {
             true => ready.take_persisted_messages(),
             false => ready.take_messages(),
@@ -52,7 +62,7 @@ impl<L: LogView> Consensus<L> {
             number,
             state: Some(state).filter(|state| *state != self.state),
             messages,
-            hard_state: ready.hs().map(adapter::hard_state),
+            hard_state,
             must_sync,
             committed: self.committed(),
             membership: std::mem::take(&mut self.membership_changed)
@@ -64,6 +74,12 @@ impl<L: LogView> Consensus<L> {
         self.state = state;
         self.outstanding = Some(self.outstanding(ready, &out, last));
         out
+    }
+
+    /// Whether a promise is longer than what the disk has, or is about to have.
+    pub(super) fn must_keep_promise(&self) -> bool {
+        let promise = &self.promise;
+        promise.is_to_be_kept() || !promise.is_kept() && self.pending.is_empty()
     }
 
     fn outstanding(
@@ -122,7 +138,7 @@ impl<L: LogView> Consensus<L> {
         held: &mut Vec<Envelope>,
     ) {
         let raft = &self.raw.raft;
-        let known = self.durable == (raft.term, raft.vote);
+        let known = self.durable == (raft.term, raft.vote) && self.promise.is_kept();
         let persisted = raft.raft_log.persisted;
         let mut acknowledged = false;
         for message in library {

@@ -7,9 +7,11 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use base::env::Instant;
 use base::{GroupId, Lsn, NodeId, Position, Result, Term};
+use raft::lease::default_drift;
 use raft::{
     Config, Consensus, Entry, HardState, LogView, Membership, Message, Ready, Recovered, Role,
     SnapshotMeta,
@@ -140,6 +142,8 @@ pub struct Cluster {
     pub record: Option<Vec<Vec<u8>>>,
     pub transitions: Vec<String>,
     membership: Membership,
+    /// What a replica's election timeout is drawn from whenever it starts, in milliseconds.
+    pub election_timeouts: &'static [u64],
     /// Who led in each term, and whether it was told to give way.
     pub leaders: BTreeMap<Term, NodeId>,
     /// What was ever committed.
@@ -166,6 +170,7 @@ impl Cluster {
             record: None,
             transitions: Vec::new(),
             membership,
+            election_timeouts: &[],
             leaders: BTreeMap::new(),
             committed: BTreeMap::new(),
             leases_seen: 0,
@@ -222,7 +227,7 @@ impl Cluster {
 
     pub fn start(&mut self, id: NodeId) {
         let membership = self.membership.clone();
-        let time = self.time;
+        let (time, timeouts) = (self.time, self.election_timeouts);
         let replica = self.replica(id);
         let content = replica.disk.clone();
         let checkpoint = content.checkpoint.clone();
@@ -235,7 +240,19 @@ impl Cluster {
             ..Recovered::default()
         };
         replica.log = MemoryLog(Rc::new(RefCell::new(content)));
-        let config = Config::new(GroupId(1), id, 7);
+        let config = match timeouts.is_empty() {
+            true => Config::new(GroupId(1), id, 7),
+            false => {
+                let index = self.random() as usize % timeouts.len();
+                let election_timeout = Duration::from_millis(timeouts[index]);
+                Config {
+                    election_timeout,
+                    drift_max: default_drift(election_timeout),
+                    ..Config::new(GroupId(1), id, 7)
+                }
+            }
+        };
+        let replica = self.replica(id);
         let now = replica.now(time);
         let log = replica.log.clone();
         replica.consensus = Some(Consensus::new(config, log, recovered, now).unwrap());

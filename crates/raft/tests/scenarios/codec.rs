@@ -1,6 +1,8 @@
 //! Bytes from peers: whatever they are, they are decoded or refused, and a replica that takes what
 //! was decoded goes on.
 
+use std::time::Duration;
+
 use base::env::Instant;
 use base::NodeId;
 use raft::{Entry, EntryKind, HardState, Membership, Message};
@@ -83,10 +85,16 @@ fn hard_states_and_memberships_come_back() {
         term: base::Term(7),
         vote: Some(NodeId(3)),
         commit: base::Lsn(12),
+        promise: Duration::from_millis(300),
     };
     assert_eq!(HardState::decode(&state.encode()).unwrap(), state);
     assert_eq!(HardState::decode(&[]).unwrap(), HardState::default());
     assert!(HardState::decode(&[1]).is_err());
+    let without_promise = HardState {
+        promise: Duration::ZERO,
+        ..state
+    };
+    assert_eq!(HardState::decode(&[7, 3, 12]).unwrap(), without_promise);
     let membership = Membership {
         voters: vec![NodeId(1), NodeId(2)],
         learners: vec![NodeId(5)],

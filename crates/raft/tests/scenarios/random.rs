@@ -187,11 +187,24 @@ fn attack(cluster: &mut Cluster) {
     }
 }
 
+/// Election timeouts that a replica may have after any start, in milliseconds.
+const MIXED_TIMEOUTS: &[u64] = &[120, 700];
+
 #[test]
 fn no_lease_falls_to_an_attack() {
+    attacks(&[]);
+}
+
+#[test]
+fn no_lease_falls_to_an_attack_where_settings_differ_and_change() {
+    attacks(MIXED_TIMEOUTS);
+}
+
+fn attacks(election_timeouts: &'static [u64]) {
     let mut elections = 0;
     for seed in 1..=ATTACKED_SEEDS {
         let mut cluster = Cluster::new(&[1, 2, 3], &[], seed);
+        cluster.election_timeouts = election_timeouts;
         cluster.latency = (MILLISECOND / 10, [2, 20][(seed % 2) as usize] * MILLISECOND);
         for node in [1, 2, 3].map(NodeId) {
             // The clocks differ as much as they may.

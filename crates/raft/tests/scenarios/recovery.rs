@@ -41,6 +41,7 @@ fn start(
             term: Term(term),
             vote: None,
             commit: Lsn(commit),
+            ..HardState::default()
         },
         checkpoint: Lsn(checkpoint),
         membership: Membership::new(&voters, &[]),
