@@ -19,6 +19,7 @@ mod long;
 mod losses;
 mod members;
 mod pgbench;
+mod privileges;
 mod protocol;
 mod questions;
 mod relay;

@@ -360,21 +360,27 @@ fn idling_ends_the_session(stage: &Stage) {
 // ---- Messages as bytes ----
 
 /// A connection whose messages are seen as they are.
-struct Wire {
+pub struct Wire {
     stream: TcpStream,
 }
 
 /// A message's kind and body.
-type Message = (u8, Vec<u8>);
+pub type Message = (u8, Vec<u8>);
 
 impl Wire {
-    fn connect(node: &Endpoint) -> Wire {
+    pub fn connect(node: &Endpoint) -> Wire {
+        Wire::connect_to(node, "postgres")
+    }
+
+    pub fn connect_to(node: &Endpoint, database: &str) -> Wire {
         let stream = TcpStream::connect((node.host.as_str(), node.port)).expect("a connection");
         let patience = Some(Duration::from_secs(20));
         stream.set_read_timeout(patience).expect("a socket");
         let mut wire = Wire { stream };
         let mut packet = vec![0, 3, 0, 0];
-        packet.extend_from_slice(b"user\0postgres\0database\0postgres\0\0");
+        packet.extend_from_slice(b"user\0postgres\0database\0");
+        packet.extend_from_slice(database.as_bytes());
+        packet.extend_from_slice(b"\0\0");
         let length = packet.len() as u32 + 4;
         let packet = [&length.to_be_bytes()[..], &packet].concat();
         wire.stream.write_all(&packet).expect("it is sent");
@@ -391,7 +397,7 @@ impl Wire {
         (head[0], body)
     }
 
-    fn until_ready(&mut self) -> Vec<Message> {
+    pub fn until_ready(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         loop {
             let message = self.message();
@@ -406,6 +412,11 @@ impl Wire {
     fn query(&mut self, text: &str) -> Vec<Message> {
         self.stream.write_all(&query(text)).expect("it is sent");
         self.until_ready()
+    }
+
+    /// Sends messages whose answers are read later.
+    pub fn send(&mut self, messages: &[u8]) {
+        self.stream.write_all(messages).expect("they are sent");
     }
 
     /// Sends a query whose answer is read later.
@@ -459,23 +470,23 @@ fn shown((kind, body): &Message) -> String {
     }
 }
 
-fn message(kind: u8, body: &[&[u8]]) -> Vec<u8> {
+pub fn message(kind: u8, body: &[&[u8]]) -> Vec<u8> {
     let body = body.concat();
     let length = body.len() as u32 + 4;
     [&[kind][..], &length.to_be_bytes(), &body].concat()
 }
 
-fn query(text: &str) -> Vec<u8> {
+pub fn query(text: &str) -> Vec<u8> {
     message(b'Q', &[text.as_bytes(), b"\0"])
 }
 
-fn parse(name: &str, text: &str) -> Vec<u8> {
+pub fn parse(name: &str, text: &str) -> Vec<u8> {
     let body: [&[u8]; 5] = [name.as_bytes(), b"\0", text.as_bytes(), b"\0", b"\0\0"];
     message(b'P', &body)
 }
 
 /// Text parameters; results as text or in binary.
-fn bind(portal: &str, statement: &str, values: &[Option<&str>], binary: bool) -> Vec<u8> {
+pub fn bind(portal: &str, statement: &str, values: &[Option<&str>], binary: bool) -> Vec<u8> {
     let mut params = (values.len() as u16).to_be_bytes().to_vec();
     for value in values {
         match value {
@@ -499,7 +510,7 @@ fn bind(portal: &str, statement: &str, values: &[Option<&str>], binary: bool) ->
     message(b'B', &body)
 }
 
-fn describe(kind: u8, name: &str) -> Vec<u8> {
+pub fn describe(kind: u8, name: &str) -> Vec<u8> {
     message(b'D', &[&[kind], name.as_bytes(), b"\0"])
 }
 
@@ -507,11 +518,11 @@ fn close(kind: u8, name: &str) -> Vec<u8> {
     message(b'C', &[&[kind], name.as_bytes(), b"\0"])
 }
 
-fn execute(portal: &str, most: u32) -> Vec<u8> {
+pub fn execute(portal: &str, most: u32) -> Vec<u8> {
     message(b'E', &[portal.as_bytes(), b"\0", &most.to_be_bytes()])
 }
 
-fn sync() -> Vec<u8> {
+pub fn sync() -> Vec<u8> {
     message(b'S', &[])
 }
 

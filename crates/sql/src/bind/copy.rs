@@ -89,13 +89,7 @@ impl Binder<'_> {
             input: Rc::new(Plan::Values(Vec::new())),
             conflict: None,
         };
-        let bound = Bound {
-            plan: Rc::new(Plan::Insert(Box::new(insert))),
-            columns: Vec::new(),
-            locks: std::mem::take(&mut self.locks),
-            writes: true,
-            requires: std::mem::take(&mut self.requires),
-        };
+        let bound = self.bound(Plan::Insert(Box::new(insert)), Vec::new(), true);
         Ok((bound, copy_from))
     }
 

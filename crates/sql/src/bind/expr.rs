@@ -74,6 +74,12 @@ impl Place {
         ..Place::plain("COPY FROM WHERE conditions")
     };
 
+    /// What EXECUTE gives for a parameter.
+    pub const EXECUTE_PARAMETER: Place = Place {
+        no_subquery: Some("EXECUTE parameter"),
+        ..Place::plain("EXECUTE parameters")
+    };
+
     /// The default of a column.
     pub const DEFAULT: Place = Place {
         columns: false,

@@ -75,6 +75,8 @@ use pg_query::protobuf::{Node, RangeVar};
 
 use crate::catalog::access::{Guarded, Privileges};
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
+use crate::exec::permit::{Required, UncheckedPlan};
+use crate::exec::program::compile;
 use crate::parser::{char_position, NodeEnum};
 use crate::plan::{Plan, With};
 use crate::types::{EvalContext, TypeId};
@@ -98,6 +100,8 @@ pub struct BindContext<'a> {
     pub catalog: &'a Arc<Catalog>,
     /// The schemas that are searched for names, in order.
     pub search_path: &'a [u32],
+    /// Who gives the names: the role that must be allowed to look into the schemas that they name.
+    pub role: u32,
     /// For the text of constants.
     pub eval: &'a EvalContext,
     /// The statement's text, which locations refer to.
@@ -122,32 +126,14 @@ pub struct OutputColumn {
 /// A bound statement.
 #[derive(Debug)]
 pub struct Bound {
-    /// Its rows.
-    pub plan: Rc<Plan>,
+    /// Its rows, for whoever may have them.
+    pub plan: UncheckedPlan,
     /// Its columns.
     pub columns: Vec<OutputColumn>,
     /// The tables it names, and how they are to be locked.
     pub locks: Vec<(TreeId, TableLock)>,
     /// Whether it writes.
     pub writes: bool,
-    /// What whoever runs it must be allowed to do.
-    pub requires: Vec<Required>,
-}
-
-/// A privilege that a statement needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Required {
-    /// On what.
-    pub kind: Guarded,
-    /// Its oid.
-    pub object: u32,
-    /// What.
-    pub privileges: Privileges,
-    /// The number of the column that it is needed on, where the whole table is not: 0 for any one.
-    pub column: u32,
-    /// Who needs it: the owner of the view that names the object, or else whoever runs the
-    /// statement.
-    pub view_owner: Option<u32>,
 }
 
 /// Binds one statement.
@@ -246,13 +232,17 @@ impl<'a> Binder<'a> {
                 (Plan::With(Box::new(with)), true)
             }
         };
-        Ok(Bound {
-            plan: Rc::new(plan),
+        Ok(self.bound(plan, columns, writes))
+    }
+
+    /// A plan with the locks and privileges that binding it has found to be needed.
+    fn bound(&mut self, plan: Plan, columns: Vec<OutputColumn>, writes: bool) -> Bound {
+        Bound {
+            plan: UncheckedPlan::new(plan, std::mem::take(&mut self.requires)),
             columns,
             locks: std::mem::take(&mut self.locks),
             writes,
-            requires: std::mem::take(&mut self.requires),
-        })
+        }
     }
 
     /// The types of the parameters, once the statement is bound.
@@ -309,9 +299,6 @@ impl<'a> Binder<'a> {
         };
         if table.kind != RelationKind::System {
             self.lock(table.tree, lock);
-        }
-        if !range.schemaname.is_empty() && !self.stored {
-            self.require(Guarded::Schema, table.schema, Privileges::USAGE, 0);
         }
         match lock {
             TableLock::AccessShare => self.require_of(&table, Privileges::SELECT, 0),
@@ -400,14 +387,14 @@ pub fn qualified(range: &RangeVar) -> String {
 /// What a name means, if anything.
 ///
 /// # Errors
-/// 0A000 for a name in another database.
+/// 0A000 for a name in another database, 42501 for one in a schema that the role may not look into.
 pub fn find_relation(cx: &BindContext<'_>, range: &RangeVar) -> Result<Option<RelationRef>> {
+    let place = |error: Error| match char_position(cx.text, range.location) {
+        Some(position) => error.at(position),
+        None => error,
+    };
     if !range.catalogname.is_empty() && range.catalogname != cx.catalog.database.name {
-        let error = |error: Error| match char_position(cx.text, range.location) {
-            Some(position) => error.at(position),
-            None => error,
-        };
-        return Err(error(Error::new(
+        return Err(place(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,
             format!(
                 "cross-database references are not implemented: \"{}.{}.{}\"",
@@ -416,8 +403,11 @@ pub fn find_relation(cx: &BindContext<'_>, range: &RangeVar) -> Result<Option<Re
         )));
     }
     if !range.schemaname.is_empty() {
-        let schema = cx.catalog.schema(&range.schemaname);
-        return Ok(schema.and_then(|schema| cx.catalog.relation(schema.oid, &range.relname)));
+        let Some(schema) = cx.catalog.schema(&range.schemaname) else {
+            return Ok(None);
+        };
+        cx.catalog.check_look_into(cx.role, schema).map_err(place)?;
+        return Ok(cx.catalog.relation(schema.oid, &range.relname));
     }
     let implicit = (!cx.search_path.contains(&PG_CATALOG)).then_some(PG_CATALOG);
     // What is temporary hides even what is of the system.
@@ -456,38 +446,26 @@ fn strings(nodes: &[Node]) -> Vec<&str> {
         .collect()
 }
 
-/// What a lone expression becomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scratch {
-    /// A value of its own type.
-    Any,
-    /// A value of a type, as if assigned.
-    As(TypeId),
-}
-
 impl Binder<'_> {
-    /// Binds an expression that stands in no query.
+    /// Binds what EXECUTE gives for a parameter of a type: a plan of one row with one value.
     ///
     /// # Errors
     /// As [`Binder::statement`].
-    pub fn lone_expression(&mut self, node: &Node, wanted: Scratch) -> Result<crate::plan::Expr> {
-        let place = expr::Place::plain("this expression");
-        let expr = self.node(node, &scope::Scope::default(), place)?;
-        match wanted {
-            Scratch::Any => self.settle(expr),
-            Scratch::As(ty) => {
-                let (from, location) = (expr.ty, expr.location.0);
-                let context = crate::functions::CastContext::Assignment;
-                match self.try_coerce(expr, ty, -1, context)? {
-                    Ok(expr) => Ok(expr),
-                    Err(_) => Err(self.error(
-                        SqlState::DATATYPE_MISMATCH,
-                        format!("a value of type {from} cannot be coerced to type {ty}"),
-                        location,
-                    )),
-                }
-            }
-        }
+    pub fn execute_parameter(&mut self, node: &Node, ty: TypeId) -> Result<UncheckedPlan> {
+        let scope = scope::Scope::default();
+        let expr = self.node(node, &scope, expr::Place::EXECUTE_PARAMETER)?;
+        let (from, location) = (expr.ty, expr.location.0);
+        let context = crate::functions::CastContext::Assignment;
+        let Ok(expr) = self.try_coerce(expr, ty, -1, context)? else {
+            return Err(self.error(
+                SqlState::DATATYPE_MISMATCH,
+                format!("a value of type {from} cannot be coerced to type {ty}"),
+                location,
+            ));
+        };
+        let row = Plan::Values(vec![Vec::new()]);
+        let plan = Plan::Project(Rc::new(row), vec![compile(&expr)]);
+        Ok(self.bound(plan, Vec::new(), false).plan)
     }
 
     /// Binds the default of a column as it is written.

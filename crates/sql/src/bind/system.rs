@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{Error, Result};
 
 use super::{literals, BindContext, Binder};
-use crate::catalog::{system, Table, PG_CATALOG};
+use crate::catalog::{system, Table, PG_CATALOG, SUPERUSER};
 use crate::exec::program::compile;
 use crate::functions::CastContext;
 use crate::parser::{self, NodeEnum};
@@ -36,6 +36,7 @@ impl Binder<'_> {
         };
         let own = BindContext {
             search_path: SEARCH_PATH,
+            role: SUPERUSER,
             text,
             variables: None,
             ..self.cx

@@ -1,6 +1,5 @@
 //! Views: the query that a view stands for, in its place.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
@@ -99,13 +98,7 @@ impl<'a> Binder<'a> {
     /// What has become of the relations that it names.
     pub fn query_of(&mut self, table: &Table) -> Result<Bound> {
         let query = self.expand(table)?;
-        Ok(Bound {
-            plan: Rc::new(query.plan),
-            columns: query.columns,
-            locks: std::mem::take(&mut self.locks),
-            writes: false,
-            requires: std::mem::take(&mut self.requires),
-        })
+        Ok(self.bound(query.plan, query.columns, false))
     }
 
     /// Binds text of the catalog, which knows nothing of what stands around.

@@ -12,10 +12,13 @@
 //! ```
 
 use base::codec::{put_varint, Reader};
-use base::{Error, Result};
+use base::{Error, Result, SqlState};
 
 use super::cluster::Address;
-use super::{system, Catalog, Role, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
+use super::{
+    system, Catalog, Role, Schema, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER,
+};
+use crate::local::is_local;
 
 /// The role whose only member is the owner of the current database.
 pub const DATABASE_OWNER: u32 = 6_171;
@@ -23,6 +26,8 @@ pub const DATABASE_OWNER: u32 = 6_171;
 pub const READ_ALL_DATA: u32 = 6_181;
 /// The role that may write all tables.
 pub const WRITE_ALL_DATA: u32 = 6_182;
+/// The role that may ask for checkpoints.
+pub const CHECKPOINT: u32 = 4_544;
 
 /// The roles that are there from the start: oid and name.
 pub const PREDEFINED: [(u32, &str); 12] = [
@@ -37,7 +42,7 @@ pub const PREDEFINED: [(u32, &str); 12] = [
     (4_570, "pg_write_server_files"),
     (4_571, "pg_execute_server_program"),
     (4_200, "pg_signal_backend"),
-    (4_544, "pg_checkpoint"),
+    (CHECKPOINT, "pg_checkpoint"),
 ];
 
 /// The members that predefined roles have from the start: role and member.
@@ -337,6 +342,22 @@ pub fn decode(bytes: &[u8]) -> Result<Acl> {
     Ok(acl)
 }
 
+/// 42501 for who lacks a privilege on an object.
+pub(crate) fn denied(noun: &str, name: &str) -> Error {
+    Error::new(
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for {noun} {name}"),
+    )
+}
+
+/// 42501 for who does not have its owner's privileges.
+pub(crate) fn must_own(noun: &str, name: &str) -> Error {
+    Error::new(
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        format!("must be owner of {noun} {name}"),
+    )
+}
+
 impl Catalog {
     /// Whether a role is another, or a member of it, directly or not. Superusers are of every role.
     pub fn is_member(&self, member: u32, role: u32) -> bool {
@@ -450,10 +471,42 @@ impl Catalog {
         held.and(asked)
     }
 
+    /// What of these privileges a role holds on an object as a whole.
+    pub fn held(&self, role: u32, kind: Guarded, object: u32, asked: Privileges) -> Privileges {
+        if self.role_by_oid(role).is_some_and(|known| known.superuser) {
+            return asked;
+        }
+        let held = self.privileges(role, &self.acl_of(kind, object), asked);
+        match held.has(asked) {
+            true => held,
+            false => held.with(self.held_everywhere(role, kind)).and(asked),
+        }
+    }
+
     /// Whether a role holds all of these privileges on an object as a whole.
     pub fn holds(&self, role: u32, kind: Guarded, object: u32, asked: Privileges) -> bool {
-        let acl = self.acl_of(kind, object);
-        self.privileges(role, &acl, asked).has(asked) || self.reads_everything(role, asked)
+        self.held(role, kind, object, asked).has(asked)
+    }
+
+    /// Whether a role holds one of these privileges on an object as a whole.
+    pub fn holds_any(&self, role: u32, kind: Guarded, object: u32, asked: Privileges) -> bool {
+        !self.held(role, kind, object, asked).is_none()
+    }
+
+    /// Whether names in a schema are known to a role.
+    pub fn may_look_into(&self, role: u32, schema: u32) -> bool {
+        is_local(schema) || self.holds(role, Guarded::Schema, schema, Privileges::USAGE)
+    }
+
+    /// 42501 unless names in a schema are known to a role.
+    ///
+    /// # Errors
+    /// 42501.
+    pub fn check_look_into(&self, role: u32, schema: &Schema) -> Result<()> {
+        match self.may_look_into(role, schema.oid) {
+            true => Ok(()),
+            false => Err(denied("schema", &schema.name)),
+        }
     }
 
     /// Whether a role holds a privilege on a column of a table by that column's own list; on any
@@ -494,18 +547,22 @@ impl Catalog {
             || columns.all(|place| self.holds_column(role.oid, table, place as u32 + 1, see))
     }
 
-    /// Whether a role has such a privilege on everything, by one of the roles that are there from
-    /// the start.
-    fn reads_everything(&self, role: u32, asked: Privileges) -> bool {
-        let read = Privileges::SELECT.with(Privileges::USAGE);
-        let write = Privileges::INSERT
-            .with(Privileges::UPDATE)
-            .with(Privileges::DELETE)
-            .with(Privileges::USAGE);
-        let may = |granted: Privileges, group: u32| {
-            granted.has(asked) && self.has_privileges_of(role, group)
+    /// What a role holds on all objects of a kind, by the roles that are there from the start.
+    fn held_everywhere(&self, role: u32, kind: Guarded) -> Privileges {
+        let (read, write) = match kind {
+            Guarded::Schema => (Privileges::USAGE, Privileges::USAGE),
+            Guarded::Table | Guarded::Sequence => (
+                Privileges::SELECT,
+                Privileges::INSERT
+                    .with(Privileges::UPDATE)
+                    .with(Privileges::DELETE),
+            ),
+            _ => return Privileges::NONE,
         };
-        may(read, READ_ALL_DATA) || may(write, WRITE_ALL_DATA)
+        [(READ_ALL_DATA, read), (WRITE_ALL_DATA, write)]
+            .into_iter()
+            .filter(|(group, _)| self.has_privileges_of(role, *group))
+            .fold(Privileges::NONE, |held, (_, given)| held.with(given))
     }
 
     /// What of these privileges a role may give to others.

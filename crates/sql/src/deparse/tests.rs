@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::node_text;
 use crate::bind::BindContext;
-use crate::catalog::{Catalog, Column, Table, PG_CATALOG};
+use crate::catalog::{Catalog, Column, Table, PG_CATALOG, SUPERUSER};
 use crate::types::{EvalContext, TypeId};
 
 const EXPECTED: &str = include_str!("expected.txt");
@@ -47,6 +47,7 @@ fn conditions_are_printed_as_postgresql_prints_them() {
     let cx = BindContext {
         catalog: &catalog,
         search_path: &[PG_CATALOG],
+        role: SUPERUSER,
         eval: &eval,
         text: "",
         variables: None,

@@ -18,7 +18,7 @@ use super::{index_text, sequences, Exec};
 use crate::bind::{BindContext, Binder};
 use crate::catalog::cluster::Address;
 use crate::catalog::system::facts;
-use crate::catalog::{Catalog, ForeignKey, Table, FIRST_USER_OID, PG_CATALOG};
+use crate::catalog::{Catalog, ForeignKey, Table, FIRST_USER_OID, PG_CATALOG, SUPERUSER};
 use crate::deparse;
 use crate::functions::strings::quote_identifier;
 use crate::functions::{self, Function};
@@ -220,6 +220,7 @@ fn view_definition(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
     let bind = BindContext {
         catalog: cx.catalog,
         search_path: &path,
+        role: SUPERUSER,
         eval: cx.context,
         text: "",
         variables: None,
@@ -238,6 +239,7 @@ fn node(cx: &Exec<'_>, text: &str, table: u32, pretty: bool) -> Result<Datum> {
     let bind = BindContext {
         catalog: cx.catalog,
         search_path: &path,
+        role: SUPERUSER,
         eval: cx.context,
         text: "",
         variables: None,

@@ -1,6 +1,7 @@
 //! The plain cursors: scans, filters, projections, limits, sets.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::engine::{Direction, RowBatch, RowLock};
 use base::key::successor;
@@ -10,13 +11,14 @@ use self_cell::self_cell;
 
 use super::group::{GroupCursor, Groups};
 use super::join::JoinCursor;
+use super::permit::{Permit, PermittedPlan};
 use super::program::Program;
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
 use super::window::WindowCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
 use super::{collect, rows, Exec};
-use crate::catalog::{system, KeyOrder};
+use crate::catalog::{system, Catalog, KeyOrder};
 use crate::functions::{Body, Call, Rows};
 use crate::plan::{Plan, Row, Scan, SetColumn, SetOperation};
 use crate::types::{Datum, TypeId};
@@ -44,21 +46,47 @@ type OpenCursor<'p> = Box<dyn Cursor + 'p>;
 
 self_cell! {
     /// A cursor that keeps its plan.
-    pub struct KeptCursor {
+    pub struct PlanCursor {
         owner: Rc<Plan>,
         #[covariant]
         dependent: OpenCursor,
     }
 }
 
-impl KeptCursor {
-    /// A cursor over the rows of a plan.
-    pub fn open(plan: Rc<Plan>) -> KeptCursor {
-        KeptCursor::new(plan, |plan| open(plan))
+impl PlanCursor {
+    /// A cursor over the rows of a part of a plan.
+    pub(super) fn open(plan: Rc<Plan>) -> PlanCursor {
+        PlanCursor::new(plan, |plan| open(plan))
     }
 }
 
-impl Cursor for KeptCursor {
+/// A cursor that stays open longer than a call, with what was permitted when it was opened.
+pub struct KeptCursor {
+    rows: PlanCursor,
+    catalog: Arc<Catalog>,
+}
+
+impl KeptCursor {
+    /// A cursor over the rows of a plan.
+    pub fn open(permitted: PermittedPlan<'_>) -> KeptCursor {
+        KeptCursor {
+            rows: PlanCursor::open(permitted.shared()),
+            catalog: permitted.catalog().clone(),
+        }
+    }
+
+    /// Begins again with the first row.
+    pub fn restart(&mut self) {
+        self.rows = PlanCursor::open(self.rows.borrow_owner().clone());
+    }
+
+    /// The rows, and with what they are read.
+    pub fn parts(&mut self) -> (&mut PlanCursor, Permit<'_>) {
+        (&mut self.rows, Permit::of_open_cursor(&self.catalog))
+    }
+}
+
+impl Cursor for PlanCursor {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         self.with_dependent_mut(|_, cursor| cursor.next(cx))
     }
@@ -68,8 +96,8 @@ impl Cursor for KeptCursor {
     }
 }
 
-/// A cursor over the rows of a plan.
-pub fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
+/// A cursor over the rows of a plan, or of a part of one.
+pub(super) fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
     match plan {
         Plan::Values(rows) => Box::new(ValuesCursor { rows, at: 0 }),
         Plan::Scan(scan) => Box::new(ScanCursor::new(scan)),

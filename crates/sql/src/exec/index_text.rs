@@ -14,7 +14,7 @@ use base::Result;
 use super::catalog_functions::{qualified_name, search_path};
 use super::Exec;
 use crate::bind::BindContext;
-use crate::catalog::{ComputedKey, Index, KeySource, Table};
+use crate::catalog::{ComputedKey, Index, KeySource, Table, SUPERUSER};
 use crate::deparse;
 use crate::functions::strings::quote_identifier;
 use crate::types::Datum;
@@ -24,6 +24,7 @@ fn bound<T>(cx: &Exec<'_>, f: impl FnOnce(BindContext<'_>) -> Result<T>) -> Resu
     f(BindContext {
         catalog: cx.catalog,
         search_path: &path,
+        role: SUPERUSER,
         eval: cx.context,
         text: "",
         variables: None,

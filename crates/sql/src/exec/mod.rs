@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`program`] | expressions |
+//! | [`permit`] | who may run what: the only way in |
 //! | [`cursor`] | scans, filters, projections, limits, sets |
 //! | [`join`], [`group`], [`sort`], [`window`] | what must see many rows at once |
 //! | [`write`] | INSERT, UPDATE, DELETE, row locks |
@@ -31,6 +32,7 @@ mod index_text;
 pub mod join;
 pub mod long;
 mod outcomes;
+pub mod permit;
 pub mod point;
 mod privilege_functions;
 pub mod program;
@@ -58,7 +60,9 @@ use crate::plan::{Plan, Row};
 use crate::session::Shared;
 use crate::types::{Datum, EvalContext};
 
-pub use cursor::{open, Cursor, KeptCursor};
+use cursor::open as open_unchecked;
+pub use cursor::{Cursor, KeptCursor};
+use permit::{Permit, PermittedPlan};
 
 /// A row that is written takes about as long as so many that are read.
 const WRITTEN_ROW_TICKS: usize = 4;
@@ -137,18 +141,18 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// A statement that begins.
+    /// What begins to run, and was permitted.
     pub fn new(
         txn: &'a mut dyn Transaction,
         session: &'a mut Shared,
-        catalog: &'a Arc<Catalog>,
+        permit: Permit<'a>,
         context: &'a EvalContext,
         params: &'a [Datum],
     ) -> Exec<'a> {
         Exec {
             txn,
             session,
-            catalog,
+            catalog: permit.catalog(),
             context,
             params,
             literals: &[],
@@ -217,13 +221,15 @@ impl<'a> Exec<'a> {
     }
 }
 
-/// All rows of a plan.
-///
-/// # Errors
-/// What running it raises.
-pub fn collect(plan: &Plan, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+/// A cursor over the rows of a plan.
+pub fn open(permitted: PermittedPlan<'_>) -> Box<dyn Cursor + '_> {
+    open_unchecked(permitted.plan())
+}
+
+/// All rows of a part of a plan.
+fn collect(plan: &Plan, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     coro::check_depth()?;
-    let mut cursor = open(plan);
+    let mut cursor = open_unchecked(plan);
     let mut rows = Vec::new();
     let mut bytes = 0;
     while let Some(row) = cursor.next(cx)? {

@@ -10,6 +10,7 @@
 use base::engine::Transaction;
 use base::{Key, Result};
 
+use super::permit::PermittedPlan;
 use super::{long, rows};
 use crate::catalog::RelationKind;
 use crate::plan::{Plan, Row, Scan};
@@ -62,13 +63,13 @@ fn scan_of(plan: &Plan) -> Option<&Scan> {
 /// # Errors
 /// What reading raises.
 pub fn read(
-    plan: &Plan,
+    permitted: PermittedPlan<'_>,
     columns: &[usize],
     txn: &mut dyn Transaction,
     (params, literals): (&[Datum], &[Datum]),
     buffers: &mut Buffers,
 ) -> Result<bool> {
-    let scan = scan_of(plan).filter(|scan| scan.table.primary_key().is_some());
+    let scan = scan_of(permitted.plan()).filter(|scan| scan.table.primary_key().is_some());
     let Some((scan, index)) = scan.and_then(|scan| Some((scan, scan.table.primary_key()?))) else {
         return Err(base::Error::internal("a plan that reads no single row"));
     };

@@ -6,7 +6,7 @@
 use base::{Error, Result, SqlState};
 
 use super::Exec;
-use crate::catalog::access::{Acl, Guarded, Privileges};
+use crate::catalog::access::{denied, Acl, Guarded, Privileges};
 use crate::catalog::cluster::Address;
 use crate::catalog::{Catalog, RelationKind, Table};
 use crate::functions::Function;
@@ -98,17 +98,10 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
 pub(super) fn require_any(cx: &Exec<'_>, table: &Table, privileges: Privileges) -> Result<()> {
     let catalog = cx.catalog;
     let role = catalog.role(cx.session.settings.current_user());
-    if role.is_some_and(|role| role.superuser) {
-        return Ok(());
-    }
-    let acl = catalog.acl_of(Guarded::Sequence, table.oid);
     let role = role.map_or(0, |role| role.oid);
-    match catalog.privileges(role, &acl, privileges).is_none() {
-        false => Ok(()),
-        true => Err(Error::new(
-            SqlState::INSUFFICIENT_PRIVILEGE,
-            format!("permission denied for sequence {}", table.name),
-        )),
+    match catalog.holds_any(role, Guarded::Sequence, table.oid, privileges) {
+        true => Ok(()),
+        false => Err(denied("sequence", &table.name)),
     }
 }
 

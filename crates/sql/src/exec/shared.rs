@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use base::{coro, Result};
 
-use super::cursor::{open, Cursor, KeptCursor};
+use super::cursor::{open, Cursor, PlanCursor};
 use super::group::Groups;
 use super::{collect, row_bytes, Exec};
 use crate::plan::{Plan, Recursive, Row, With};
@@ -31,7 +31,7 @@ pub struct Steps {
     /// Those of the last step that came to its end.
     last: Rc<Vec<Row>>,
     /// The step at work, and its rows until now.
-    open: Option<KeptCursor>,
+    open: Option<PlanCursor>,
     fresh: Vec<Row>,
     /// All of them, where equal ones count once.
     seen: Option<Groups>,
@@ -68,15 +68,15 @@ impl Steps {
         Ok(())
     }
 
-    fn begin_step(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> KeptCursor {
+    fn begin_step(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> PlanCursor {
         if std::mem::replace(&mut self.begun, true) {
             cx.forget(&plan.inside);
-            return KeptCursor::open(plan.step.clone());
+            return PlanCursor::open(plan.step.clone());
         }
         if !plan.all {
             self.seen = Some(Groups::new(plan.types.clone()));
         }
-        KeptCursor::open(plan.first.clone())
+        PlanCursor::open(plan.first.clone())
     }
 }
 

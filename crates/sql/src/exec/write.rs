@@ -10,6 +10,7 @@ use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
 use super::cursor::{open, open_to_lock, Cursor};
 use super::entries::{self, EntryRule, Taken};
+use super::permit::PermittedPlan;
 use super::program::Program;
 use super::{foreign, index_text, long, rows, Exec};
 use crate::catalog::{Index, Table};
@@ -214,8 +215,16 @@ pub struct InsertCursor<'p> {
 }
 
 impl<'p> InsertCursor<'p> {
+    /// The INSERT that a plan is, for rows that come from elsewhere, and a cursor that writes them.
+    pub(crate) fn of(permitted: PermittedPlan<'p>) -> Result<(&'p Insert, InsertCursor<'p>)> {
+        match permitted.plan() {
+            Plan::Insert(insert) => Ok((insert, InsertCursor::new(insert))),
+            _ => Err(Error::internal("rows are written by no INSERT")),
+        }
+    }
+
     /// A cursor over what such an INSERT returns.
-    pub fn new(insert: &'p Insert) -> InsertCursor<'p> {
+    pub(super) fn new(insert: &'p Insert) -> InsertCursor<'p> {
         InsertCursor {
             insert,
             input: open(&insert.input),

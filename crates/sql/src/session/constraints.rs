@@ -20,6 +20,7 @@ use super::utility::tag;
 use super::{CommandTag, NoticeSeverity, Session, Sink};
 use crate::catalog::{Catalog, ForeignKey, Table};
 use crate::exec::foreign::{self, Event};
+use crate::exec::permit::Permit;
 use crate::exec::Exec;
 use crate::parser::NodeEnum;
 
@@ -121,7 +122,8 @@ impl Session {
                 return Err(Error::internal("nothing is open"));
             };
             let txn = open.txn.as_mut();
-            let mut cx = Exec::new(txn, &mut self.shared, &catalog, &self.eval, &[]);
+            let permit = Permit::of_definition(&catalog);
+            let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
             cx.tick()?;
             foreign::run_deferred(&event, &mut cx)?;
             let constraints = &mut self.shared.constraints;

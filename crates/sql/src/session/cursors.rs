@@ -137,7 +137,7 @@ impl Session {
             _ => planned
                 .bound
                 .as_ref()
-                .is_some_and(|bound| scrolls(&bound.plan)),
+                .is_some_and(|bound| scrolls(bound.plan.plan())),
         };
         if self.shared.cursors.contains_key(name) {
             return Err(duplicate(name));
@@ -469,7 +469,7 @@ impl Session {
         }
         let mut kept = Vec::new();
         if let Some(query) = &mut cursor.query {
-            query.restart()?;
+            query.restart();
             self.read_query(query, cursor.read, &mut Output::Rows(&mut kept, usize::MAX))?;
         }
         cursor.kept = Some(kept);
@@ -588,7 +588,7 @@ fn check_declaration(declare: &DeclareCursorStmt, planned: &Planned) -> Result<(
             "DECLARE CURSOR must not contain data-modifying statements in WITH",
         ));
     }
-    if !locks_rows(&bound.plan) {
+    if !locks_rows(bound.plan.plan()) {
         return Ok(());
     }
     let refused = |kind: &str, state: SqlState, verb: &str, detail: &str| {

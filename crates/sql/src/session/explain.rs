@@ -36,11 +36,11 @@ impl Session {
             _ => inner,
         };
         let (planned, _) = self.plan(&inner, &[], true, None)?;
-        let Some(bound) = &planned.bound else {
+        if planned.bound.is_none() {
             return Ok(vec!["Utility Statement".to_owned()]);
-        };
+        }
         let mut lines = Vec::new();
-        describe(&bound.plan, 0, &mut lines);
+        describe(self.permitted(&planned)?.plan(), 0, &mut lines);
         Ok(lines)
     }
 }

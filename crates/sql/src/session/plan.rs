@@ -39,8 +39,8 @@ pub(super) struct Planned {
     pub catalog: Arc<Catalog>,
     /// Made inside a transaction that had changed the catalog; not to be used again.
     pub own: bool,
-    /// The search path it was made with.
-    pub search_path: Vec<String>,
+    /// Where its names were looked for.
+    pub path: SearchPath,
     /// The columns of its rows, if it returns rows.
     pub columns: Option<Vec<Column>>,
     /// Their types.
@@ -51,6 +51,24 @@ pub(super) struct Planned {
     pub point: Option<Box<[usize]>>,
     /// The trees by which it may look for rows, if not by all.
     pub seen: Option<TreesSeen>,
+}
+
+/// Where names that are not qualified are looked for, and what that follows from.
+#[derive(Debug, Default)]
+pub(super) struct SearchPath {
+    /// The setting.
+    names: Vec<String>,
+    /// The role whose privileges count.
+    role: String,
+    /// The schemas.
+    schemas: Vec<u32>,
+}
+
+impl SearchPath {
+    /// The schemas, in order.
+    pub fn schemas(&self) -> &[u32] {
+        &self.schemas
+    }
 }
 
 impl Prepared {
@@ -64,7 +82,7 @@ impl Prepared {
                 seen: None,
                 catalog: Catalog::none(),
                 own: true,
-                search_path: Vec::new(),
+                path: SearchPath::default(),
                 columns: None,
                 types: Vec::new(),
                 bound: None,
@@ -130,6 +148,7 @@ impl Prepared {
 struct Names {
     catalog: Arc<Catalog>,
     search_path: Vec<u32>,
+    role: u32,
 }
 
 impl NameLookup for Names {
@@ -168,10 +187,13 @@ impl NameLookup for Names {
                     [name] => std::iter::once(crate::catalog::PG_CATALOG)
                         .chain(self.search_path.iter().copied())
                         .find_map(|schema| self.catalog.relation(schema, name)),
-                    [schema, name] => {
-                        let schema = self.catalog.schema(schema);
-                        schema.and_then(|schema| self.catalog.relation(schema.oid, name))
-                    }
+                    [schema, name] => match self.catalog.schema(schema) {
+                        Some(schema) => {
+                            self.catalog.check_look_into(self.role, schema)?;
+                            self.catalog.relation(schema.oid, name)
+                        }
+                        None => None,
+                    },
                     _ => None,
                 };
                 found.map(|found| match found {
@@ -324,16 +346,19 @@ impl Session {
         self.eval.names = Some(Arc::new(Names {
             catalog: catalog.clone(),
             search_path: self.search_path(catalog),
+            role: self.role_oid(catalog),
         }));
     }
 
-    /// The schemas of `search_path` that exist.
+    /// The schemas of `search_path` that exist and that the session's role may look into.
     pub(super) fn search_path(&self, catalog: &Catalog) -> Vec<u32> {
         let names = &self.shared.settings.parsed().search_path;
+        let role = self.role_oid(catalog);
         let named = names.iter().filter_map(|name| match name.as_str() {
             "$user" => catalog.schema(self.shared.settings.current_user()),
             name => catalog.schema(name),
         });
+        let named = named.filter(|schema| catalog.may_look_into(role, schema.oid));
         let filling = self.shared.filling.into_iter();
         let temporary = self.shared.local.as_ref().and_then(|_| {
             let own = catalog.schema("pg_temp").map(|schema| schema.oid);
@@ -341,6 +366,29 @@ impl Session {
         });
         let first = temporary.into_iter().chain(filling);
         first.chain(named.map(|schema| schema.oid)).collect()
+    }
+
+    /// The search path as it is now.
+    pub(super) fn found_path(&self, catalog: &Catalog) -> SearchPath {
+        let settings = &self.shared.settings;
+        SearchPath {
+            names: settings.parsed().search_path.clone(),
+            role: settings.current_user().to_owned(),
+            schemas: self.search_path(catalog),
+        }
+    }
+
+    /// Whether names are looked for along this path now.
+    fn looks_along(&self, path: &SearchPath, catalog: &Catalog) -> bool {
+        let settings = &self.shared.settings;
+        path.names == settings.parsed().search_path
+            && (path.role == settings.current_user() || path.schemas == self.search_path(catalog))
+    }
+
+    /// The role whose privileges count; 0, which only has those of PUBLIC, once it has been dropped.
+    pub(super) fn role_oid(&self, catalog: &Catalog) -> u32 {
+        let role = catalog.role(self.shared.settings.current_user());
+        role.map_or(0, |role| role.oid)
     }
 
     /// 25P02 in a failed block, but for what ends it.
@@ -414,7 +462,7 @@ impl Session {
                 !planned.own
                     && self.sees_like(planned.seen.as_ref())
                     && planned.catalog.version == self.shared.engine.catalog_version()
-                    && planned.search_path == self.shared.settings.parsed().search_path
+                    && self.looks_along(&planned.path, &planned.catalog)
             }
         }
     }
@@ -450,8 +498,7 @@ impl Session {
         // Errors in names rest on the catalog as much as plans do.
         let level = self.shared.settings.parsed().durability;
         self.owed.add(&catalog.debt, level);
-        let search_path = self.search_path(&catalog);
-        let names = self.shared.settings.parsed().search_path.clone();
+        let path = self.found_path(&catalog);
         let seen = self.trees_seen()?;
         let own = self.open.as_ref().is_some_and(|open| open.catalog_changed);
         let kept_seen = seen.clone();
@@ -475,7 +522,7 @@ impl Session {
                 seen: seen.clone(),
                 catalog,
                 own,
-                search_path: names,
+                path,
                 columns,
                 types,
                 bound: None,
@@ -485,7 +532,8 @@ impl Session {
         }
         let cx = BindContext {
             catalog: &catalog,
-            search_path: &search_path,
+            search_path: path.schemas(),
+            role: self.role_oid(&catalog),
             eval: &self.eval,
             text: statement.text(),
             variables,
@@ -507,9 +555,9 @@ impl Session {
             own,
             columns: returns_rows.then(|| describe(&bound.columns)),
             types: bound.columns.iter().map(|column| column.ty).collect(),
-            point: point::columns_of(&bound.plan),
+            point: point::columns_of(bound.plan.plan()),
             bound: Some(bound),
-            search_path: names,
+            path,
             catalog,
         };
         Ok((planned, params, watched))

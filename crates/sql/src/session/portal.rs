@@ -55,18 +55,10 @@ impl Drop for Running {
 
 impl Running {
     /// Begins again with the first row.
-    pub fn restart(&mut self) -> Result<()> {
-        self.cursor = open_long(&self.planned)?;
+    pub fn restart(&mut self) {
+        self.cursor.restart();
         self.computed = None;
-        Ok(())
     }
-}
-
-/// A cursor that may stay open longer than a call.
-fn open_long(planned: &Planned) -> Result<KeptCursor> {
-    let bound = planned.bound.as_ref();
-    let bound = bound.ok_or_else(|| Error::internal("a statement without a plan"))?;
-    Ok(KeptCursor::open(bound.plan.clone()))
 }
 
 /// How far reading came.
@@ -80,13 +72,16 @@ pub(super) struct Read {
 
 impl Session {
     /// Begins a query whose locks are taken.
+    ///
+    /// # Errors
+    /// 42501.
     pub(super) fn start_query(
         &mut self,
         planned: Rc<Planned>,
         params: Rc<[Datum]>,
     ) -> Result<Running> {
         self.forget_views();
-        let cursor = open_long(&planned)?;
+        let cursor = KeptCursor::open(self.permitted(&planned)?);
         let durability = self.shared.settings.parsed().durability;
         self.owed.add(&planned.catalog.debt, durability);
         let open = self
@@ -147,10 +142,11 @@ impl Session {
         open.txn.swap_view(running.view)?;
         let planned = running.planned.clone();
         let params = running.params.clone();
+        let (rows, permit) = running.cursor.parts();
         let mut cx = Exec::new(
             open.txn.as_mut(),
             &mut self.shared,
-            &planned.catalog,
+            permit,
             &self.eval,
             &params,
         );
@@ -164,7 +160,7 @@ impl Session {
             if read.rows >= most {
                 break Ok(());
             }
-            let row = match running.cursor.next(&mut cx) {
+            let row = match rows.next(&mut cx) {
                 Ok(Some(row)) => row,
                 Ok(None) => {
                     read.ended = true;
@@ -174,7 +170,7 @@ impl Session {
             };
             read.rows += 1;
             match output {
-                Output::Rows(rows, _) => rows.push(row),
+                Output::Rows(kept, _) => kept.push(row),
                 Output::Nowhere => {}
                 Output::Sink(sink) | Output::Copy(sink) => {
                     if *cx.txn.debt() != told {

@@ -5,16 +5,13 @@ use std::rc::Rc;
 use base::engine::LockWait;
 use base::{Debt, Error, Result, SqlState};
 
-use super::ddl::grant::denied;
 use super::lock_names::named;
 use super::plan::Planned;
 use super::portal::Read;
 use super::sink::{KeptRows, RowView};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
-use crate::bind::{Bound, Required};
-use crate::catalog::access::Guarded;
-use crate::catalog::{system, RelationKind};
+use crate::exec::permit::PermittedPlan;
 use crate::exec::{self, point, Exec};
 use crate::parser::NodeEnum;
 use crate::plan::{Plan, Row};
@@ -88,7 +85,7 @@ impl Session {
                 return Err(Error::internal("nothing is open"));
             };
             if bound.writes && open.read_only {
-                let verb = verb_of(&bound.plan);
+                let verb = verb_of(bound.plan.plan());
                 return Err(Error::new(
                     SqlState::READ_ONLY_SQL_TRANSACTION,
                     format!("cannot execute {verb} in a read-only transaction"),
@@ -108,50 +105,16 @@ impl Session {
         ))
     }
 
-    /// 42501 for what the session's role may not do.
-    fn check_privileges(&self, planned: &Planned, bound: &Bound) -> Result<()> {
-        let catalog = &planned.catalog;
-        let role = catalog.role(self.shared.settings.current_user());
-        if role.is_some_and(|role| role.superuser) {
-            return Ok(());
+    /// What a plan does, if the session's role may do it.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(super) fn permitted<'p>(&self, planned: &'p Planned) -> Result<PermittedPlan<'p>> {
+        let role = self.shared.settings.current_user();
+        match &planned.bound {
+            Some(bound) => bound.plan.permit(&planned.catalog, role),
+            None => Err(Error::internal("a statement without a plan")),
         }
-        let own = role.map_or(0, |role| role.oid);
-        // What was held on the object that was asked about last, as a whole.
-        let mut last: Option<(Required, bool)> = None;
-        for required in &bound.requires {
-            let role = required.view_owner.unwrap_or(own);
-            let (object, privileges) = (required.object, required.privileges);
-            let whole = Required {
-                column: 0,
-                ..*required
-            };
-            let held = match last {
-                Some((known, held)) if known == whole => held,
-                _ => catalog.holds(role, required.kind, object, privileges),
-            };
-            last = Some((whole, held));
-            let is_table = required.kind == Guarded::Table;
-            if held || is_table && catalog.holds_column(role, object, required.column, privileges) {
-                continue;
-            }
-            let (noun, name) = match required.kind {
-                Guarded::Schema => (
-                    "schema",
-                    catalog.schema_by_oid(required.object).map(|s| &s.name),
-                ),
-                _ => match catalog.table_by_oid(required.object) {
-                    Some(table)
-                        if system::kind(table) == b'v' && table.kind == RelationKind::System =>
-                    {
-                        ("view", Some(&table.name))
-                    }
-                    Some(table) => (table.kind.noun(), Some(&table.name)),
-                    None => ("table", None),
-                },
-            };
-            return Err(denied(noun, name.map_or("", String::as_str)));
-        }
-        Ok(())
     }
 
     /// Runs a plan whose locks are taken; returns how many rows it gave or wrote.
@@ -186,7 +149,7 @@ impl Session {
         let Some(bound) = &planned.bound else {
             return Err(Error::internal("a statement without a plan"));
         };
-        self.check_privileges(planned, bound)?;
+        let permitted = self.permitted(planned)?;
         self.owed.add(
             &planned.catalog.debt,
             self.shared.settings.parsed().durability,
@@ -204,7 +167,7 @@ impl Session {
         if let (Some(columns), Output::Sink(sink)) = (&planned.point, &mut *output) {
             let values = (params, literals);
             let (txn, buffers) = (open.txn.as_mut(), &mut self.point);
-            if !point::read(&bound.plan, columns, txn, values, buffers)? {
+            if !point::read(permitted, columns, txn, values, buffers)? {
                 return Ok(0);
             }
             sink.owe(txn.debt(), durability);
@@ -219,12 +182,12 @@ impl Session {
         let mut cx = Exec::new(
             open.txn.as_mut(),
             &mut self.shared,
-            &planned.catalog,
+            permitted.permit(),
             &self.eval,
             params,
         );
         cx.literals = literals;
-        let mut cursor = exec::open(&bound.plan);
+        let mut cursor = exec::open(permitted);
         let mut given = 0;
         while let Some(row) = cursor.next(&mut cx)? {
             given += 1;

@@ -8,6 +8,7 @@ use pg_query::protobuf::{OnCommitAction, RangeVar};
 
 use super::plan_cache::PlanCache;
 use super::Session;
+use crate::catalog::access::{Guarded, Privileges};
 use crate::catalog::{store, Schema};
 use crate::local::{is_local, Local, LocalEngine, OnCommit};
 
@@ -28,6 +29,7 @@ impl Session {
                 "cannot create temporary relation in non-temporary schema",
             ));
         }
+        self.may_create_temporary()?;
         let local = self.local();
         local.decide(true);
         let oid = match local.schema() {
@@ -49,6 +51,23 @@ impl Session {
         }
         self.changed_catalog();
         Ok(oid)
+    }
+
+    /// 42501 for a role that may make nothing temporary in this database.
+    fn may_create_temporary(&mut self) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let (role, database) = (self.role_oid(&catalog), &catalog.database);
+        let temporary = Privileges::TEMPORARY;
+        match catalog.holds(role, Guarded::Database, database.oid, temporary) {
+            true => Ok(()),
+            false => Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!(
+                    "permission denied to create temporary tables in database \"{}\"",
+                    database.name
+                ),
+            )),
+        }
     }
 
     fn temporary_schema_name(&self) -> String {

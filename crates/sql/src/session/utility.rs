@@ -14,6 +14,7 @@ use super::settings::isolation;
 use super::transaction::State;
 use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext};
+use crate::catalog::access::{self, Privileges};
 use crate::parser::{NodeEnum, Statement};
 use crate::types::{Datum, TypeId};
 
@@ -100,6 +101,7 @@ impl Session {
             NodeEnum::ClosePortalStmt(close) => self.close_cursor(&close.portalname),
             NodeEnum::CopyStmt(copy) => self.copy(statement, copy, sink),
             NodeEnum::CheckPointStmt(_) => {
+                self.may_checkpoint()?;
                 coro::wait(self.shared.engine.checkpoint())??;
                 Ok(tag("CHECKPOINT"))
             }
@@ -477,6 +479,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
+            role: self.role_oid(&catalog),
             eval: &self.eval,
             text: statement.text(),
             variables: None,
@@ -521,7 +524,7 @@ impl Session {
         }
         let mut params = Vec::with_capacity(types.len());
         for (node, ty) in execute.params.iter().zip(types) {
-            params.push(self.evaluate(statement.text(), node, *ty)?);
+            params.push(self.execute_parameter(statement.text(), node, *ty)?);
         }
         self.run_prepared(&prepared, &params, sink, false)
     }
@@ -558,10 +561,23 @@ impl Session {
         })
     }
 
+    /// 42501 for who may not ask for a checkpoint.
+    fn may_checkpoint(&mut self) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        match catalog.has_privileges_of(self.role_oid(&catalog), access::CHECKPOINT) {
+            true => Ok(()),
+            false => Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT",
+            )),
+        }
+    }
+
     /// LOCK TABLE: what the name means once it is locked is what was locked.
     fn lock_as_asked(&mut self, range: &RangeVar, mode: TableLock, wait: LockWait) -> Result<()> {
         loop {
             let table = self.find_table(range)?;
+            self.must_hold(&table, enough_to_lock(mode))?;
             let Some(open) = &mut self.open else {
                 return Err(Error::internal("nothing is open"));
             };
@@ -606,6 +622,18 @@ impl Session {
             self.lock_as_asked(range, mode, wait)?;
         }
         Ok(tag("LOCK TABLE"))
+    }
+}
+
+/// The privileges of which one is enough to lock a table so.
+fn enough_to_lock(mode: TableLock) -> Privileges {
+    let write = Privileges::UPDATE
+        .with(Privileges::DELETE)
+        .with(Privileges::TRUNCATE);
+    match mode {
+        TableLock::AccessShare => Privileges::SELECT,
+        TableLock::RowExclusive => write.with(Privileges::INSERT),
+        _ => write,
     }
 }
 

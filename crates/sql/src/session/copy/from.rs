@@ -13,7 +13,7 @@ use crate::exec::foreign;
 use crate::exec::write::InsertCursor;
 use crate::exec::Exec;
 use crate::parser::Statement;
-use crate::plan::{Insert, Plan, Row};
+use crate::plan::{Insert, Row};
 use crate::session::{Format, Session, Sink};
 use crate::types::Datum;
 
@@ -53,9 +53,8 @@ impl Session {
         }
         let options = Options::read(&copy.options, true, statement.text())?;
         let planned = self.settle_plan(planned, plan)?;
-        let Some(Plan::Insert(insert)) = planned.bound.as_ref().map(|bound| &*bound.plan) else {
-            return Err(Error::internal("COPY FROM without a plan"));
-        };
+        let permitted = self.permitted(&planned)?;
+        let (insert, writer) = InsertCursor::of(permitted)?;
         let Some(how) = how.into_inner() else {
             return Err(Error::internal("COPY FROM without its columns"));
         };
@@ -74,13 +73,13 @@ impl Session {
         let mut cx = Exec::new(
             open.txn.as_mut(),
             &mut self.shared,
-            &planned.catalog,
+            permitted.permit(),
             &self.eval,
             &[],
         );
         let table = insert.target.table.clone();
         let mut rows = Rows::new(&options, table, &how.columns, force);
-        let loaded = Loader::new(insert, &how).run(&mut rows, sink, &mut cx);
+        let loaded = Loader::new(insert, &how, writer).run(&mut rows, sink, &mut cx);
         let looked = match loaded {
             Ok(()) => foreign::finish(&mut cx),
             Err(error) => Err(rows.explain(error)),
@@ -124,11 +123,11 @@ struct Loader<'p> {
 }
 
 impl<'p> Loader<'p> {
-    fn new(insert: &'p Insert, how: &'p CopyFrom) -> Loader<'p> {
+    fn new(insert: &'p Insert, how: &'p CopyFrom, writer: InsertCursor<'p>) -> Loader<'p> {
         Loader {
             insert,
             how,
-            writer: InsertCursor::new(insert),
+            writer,
             batch: Vec::new(),
             batch_bytes: 0,
         }

@@ -100,6 +100,8 @@ impl Session {
             .map(|column| column.name.as_str())
             .collect();
         check_referenced(&options.force_quote, "QUOTE", &names, table.as_deref())?;
+        // Before the client is told that rows follow.
+        self.permitted(&planned)?;
         self.tell(sink)?;
         let mut out = CopyOut::new(sink, &options, &names);
         out.begin(&names)?;
@@ -157,11 +159,12 @@ impl Session {
         let catalog = self.current_catalog()?;
         let level = self.shared.settings.parsed().durability;
         self.owed.add(&catalog.debt, level);
-        let search_path = self.search_path(&catalog);
+        let path = self.found_path(&catalog);
         let seen = self.trees_seen()?;
         let cx = BindContext {
             catalog: &catalog,
-            search_path: &search_path,
+            search_path: path.schemas(),
+            role: self.role_oid(&catalog),
             eval: &self.eval,
             text: statement.text(),
             variables: None,
@@ -175,7 +178,7 @@ impl Session {
             seen,
             point: None,
             own: self.open.as_ref().is_some_and(|open| open.catalog_changed),
-            search_path: self.shared.settings.parsed().search_path.clone(),
+            path,
             columns: None,
             types: bound.columns.iter().map(|column| column.ty).collect(),
             bound: Some(bound),

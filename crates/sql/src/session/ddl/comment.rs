@@ -5,9 +5,9 @@ use pg_query::protobuf::{CommentStmt, CreateExtensionStmt, ObjectType, RangeVar}
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
-use super::grant::must_own;
 use super::role::no_role;
 use super::{database, texts};
+use crate::catalog::access::must_own;
 use crate::catalog::cluster::{self, Address};
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PUBLIC};
 use crate::functions::{self, function_by_oid};
@@ -103,6 +103,7 @@ impl Session {
         let cx = crate::bind::BindContext {
             catalog,
             search_path: &search_path,
+            role: self.role_oid(catalog),
             eval: &self.eval,
             text: "",
             variables: None,
@@ -117,11 +118,11 @@ impl Session {
         }
     }
 
-    fn must_own_table(&mut self, catalog: &Catalog, table: &Table) -> Result<()> {
-        let own = self.current_role(catalog)?;
-        match catalog.has_privileges_of(own.oid, table.owner) {
+    /// 42501 for a part of another role's table.
+    fn must_own_part_of(&mut self, catalog: &Catalog, table: &Table) -> Result<()> {
+        match catalog.has_privileges_of(self.role_oid(catalog), table.owner) {
             true => Ok(()),
-            false => Err(must_own(table.kind.noun(), &table.name)),
+            false => Err(must_own("relation", &table.name)),
         }
     }
 
@@ -169,8 +170,10 @@ impl Session {
                 format!("\"{}\" is not {noun}", range.relname),
             ));
         }
-        let table = table.clone();
-        self.must_own_table(catalog, &table)?;
+        match found {
+            RelationRef::Table(_) => self.must_own_relation(table)?,
+            RelationRef::Index(_, index) => self.must_own_index(table, &table.indexes[index])?,
+        }
         Ok(Address::of(Address::CLASS, oid))
     }
 
@@ -186,7 +189,7 @@ impl Session {
                 format!("column \"{column}\" of relation \"{shown}\" does not exist"),
             )
         })?;
-        self.must_own_table(catalog, &table)?;
+        self.must_own_part_of(catalog, &table)?;
         Ok(Address {
             class: Address::CLASS,
             object: table.oid,
@@ -212,7 +215,7 @@ impl Session {
                 table.name
             ))
         })?;
-        self.must_own_table(catalog, &table)?;
+        self.must_own_part_of(catalog, &table)?;
         Ok(Address::of(Address::CONSTRAINT, oid))
     }
 

@@ -11,9 +11,9 @@ use pg_query::protobuf::{DropBehavior, DropStmt, ObjectType, RangeVar};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
-use super::grant::must_own;
 use super::texts;
 use crate::bind::{self, BindContext};
+use crate::catalog::access::must_own;
 use crate::catalog::depend::{listed, plan_drop, Dropped};
 use crate::catalog::{
     store, Catalog, Identity, Object, RelationKind, RelationRef, Table, INFORMATION_SCHEMA,
@@ -177,6 +177,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
+            role: self.role_oid(&catalog),
             eval: &self.eval,
             text: "",
             variables: None,
@@ -226,7 +227,7 @@ impl Session {
                 return self.carry_out(&catalog, &dropped);
             }
             for table in tables {
-                self.lock_exclusively(table)?;
+                self.lock_fully(table)?;
                 locked.push(table.tree);
             }
             self.forget_own_catalog();
@@ -236,7 +237,8 @@ impl Session {
         ))
     }
 
-    /// 42501 for an object of another role.
+    /// 42501 for an object of another role, unless its schema is this role's. What depends on it may
+    /// be anybody's.
     fn must_own_object(&mut self, catalog: &Catalog, object: Object) -> Result<()> {
         if let Object::Schema(oid) = object {
             let own = self.current_role(catalog)?;
@@ -248,9 +250,21 @@ impl Session {
                 _ => Ok(()),
             };
         }
-        match table_of(catalog, object) {
-            Some(table) => self.must_own_relation(&table.clone()),
-            None => Ok(()),
+        let Some(table) = table_of(catalog, object) else {
+            return Ok(());
+        };
+        let role = self.role_oid(catalog);
+        let schema = catalog.schema_by_oid(table.schema);
+        if schema.is_some_and(|schema| catalog.has_privileges_of(role, schema.owner)) {
+            return Ok(());
+        }
+        let index = table
+            .indexes
+            .iter()
+            .find(|index| object == Object::Relation(index.oid));
+        match index {
+            Some(index) => self.must_own_index(table, index),
+            None => self.must_own_relation(table),
         }
     }
 

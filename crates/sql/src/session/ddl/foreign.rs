@@ -14,7 +14,9 @@ use super::super::Session;
 use super::table::{choose_name, cut_name};
 use crate::bind::foreign::are_comparable;
 use crate::bind::{self, qualified, BindContext};
+use crate::catalog::access::{denied, Guarded, Privileges};
 use crate::catalog::{Action, Catalog, ForeignKey, Index, RelationKind, Table};
+use crate::exec::permit::Permit;
 use crate::exec::{foreign, Exec};
 use crate::parser::NodeEnum;
 
@@ -40,6 +42,7 @@ impl Session {
             None => named_columns(table, &constraint.fk_attrs, "foreign key constraint")?,
         };
         let (referenced, index) = referenced_columns(&parent, &constraint.pk_attrs)?;
+        self.may_refer_to(catalog, &parent, &referenced)?;
         if columns.len() != referenced.len() {
             return Err(Error::new(
                 INVALID_FOREIGN_KEY,
@@ -78,6 +81,23 @@ impl Session {
         Ok(())
     }
 
+    /// 42501 unless the role may make foreign keys to these columns.
+    fn may_refer_to(&self, catalog: &Catalog, parent: &Table, columns: &[usize]) -> Result<()> {
+        if catalog.table_by_oid(parent.oid).is_none() {
+            // It is being made by the same statement.
+            return Ok(());
+        }
+        let (role, refer) = (self.role_oid(catalog), Privileges::REFERENCES);
+        let holds = |place: &usize| {
+            let column = u32::try_from(place + 1).unwrap_or(u32::MAX);
+            catalog.holds_column(role, parent.oid, column, refer)
+        };
+        if catalog.holds(role, Guarded::Table, parent.oid, refer) || columns.iter().all(holds) {
+            return Ok(());
+        }
+        Err(denied(parent.kind.noun(), &parent.name))
+    }
+
     /// The table that a foreign key refers to, locked against writers; perhaps the one that is
     /// being made.
     fn referenced_table(
@@ -99,6 +119,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
+            role: self.role_oid(catalog),
             eval: &self.eval,
             text: "",
             variables: None,
@@ -151,7 +172,8 @@ impl Session {
         };
         open.txn.begin_statement()?;
         let txn = open.txn.as_mut();
-        let mut cx = Exec::new(txn, &mut self.shared, &catalog, &self.eval, &[]);
+        let permit = Permit::of_definition(&catalog);
+        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
         foreign::check_existing(&rules, 0, &mut cx)
     }
 }

@@ -13,7 +13,9 @@ use pg_query::protobuf::{
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::database;
-use crate::catalog::access::{grant as give, revoke as take, Acl, AclItem, Guarded, Privileges};
+use crate::catalog::access::{
+    denied, grant as give, must_own, revoke as take, Acl, AclItem, Guarded, Privileges,
+};
 use crate::catalog::cluster::{self, Address};
 use crate::catalog::{Catalog, RelationKind, Role};
 use crate::parser::NodeEnum;
@@ -274,8 +276,24 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let all = Privileges(u32::MAX);
-        if catalog.privileges(own.oid, acl, all).is_none() {
-            return Err(denied(item.noun, &item.name));
+        let object = item.address.object;
+        let held = match item.kind {
+            // What is held on the table is held on its columns.
+            Guarded::Column => {
+                let of_column = catalog.privileges(own.oid, acl, all);
+                of_column.with(catalog.held(own.oid, Guarded::Table, object, all))
+            }
+            kind => catalog.held(own.oid, kind, object, all),
+        };
+        if held.is_none() {
+            let table = catalog.table_by_oid(object);
+            return Err(match (item.kind, table) {
+                (Guarded::Column, Some(table)) => {
+                    let column = format!("\"{}\" of relation \"{}\"", item.name, table.name);
+                    denied("column", &column)
+                }
+                _ => denied(item.noun, &item.name),
+            });
         }
         let message = match statement.is_grant {
             true => format!("no privileges were granted for \"{}\"", item.name),
@@ -318,28 +336,13 @@ impl Session {
                         format!("must be member of role \"{}\"", owner.name),
                     ));
                 }
+                self.may_create_schemas(&catalog)?;
                 self.put_schema_owner(&catalog, &old, owner.oid)?;
                 Ok(tag("ALTER SCHEMA"))
             }
             _ => Err(Error::unsupported("ALTER … OWNER of this kind of object")),
         }
     }
-}
-
-/// 42501.
-pub(crate) fn denied(noun: &str, name: &str) -> Error {
-    Error::new(
-        SqlState::INSUFFICIENT_PRIVILEGE,
-        format!("permission denied for {noun} {name}"),
-    )
-}
-
-/// 42501.
-pub(crate) fn must_own(noun: &str, name: &str) -> Error {
-    Error::new(
-        SqlState::INSUFFICIENT_PRIVILEGE,
-        format!("must be owner of {noun} {name}"),
-    )
 }
 
 fn relation_item(table: &crate::catalog::Table) -> Item {

@@ -21,6 +21,7 @@ use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
 use crate::bind::qualified;
+use crate::catalog::access::must_own;
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{
     Catalog, Computed, ComputedKey, Index, IndexedColumn, KeySource, RelationKind, RelationRef,
@@ -60,6 +61,8 @@ impl Session {
             .relation
             .as_ref()
             .ok_or_else(|| Error::internal("an index without a table"))?;
+        let named = self.find_table(range)?;
+        self.must_own_relation(&named)?;
         let old = self.lock_named(range, TableLock::ShareRowExclusive)?;
         self.must_own_relation(&old)?;
         if !old.kind.has_rows() {
@@ -74,6 +77,7 @@ impl Session {
         }
         self.refuse_pending(&old, "CREATE INDEX")?;
         let catalog = self.current_catalog()?;
+        self.may_create_in(&catalog, old.schema)?;
         let mut index = Index {
             unique: create.unique,
             ..self.index_keys(text, &catalog, &old, create)?
@@ -216,7 +220,10 @@ impl Session {
         }
         match (kind, &reindex.relation) {
             (Ok(ReindexObjectType::ReindexObjectTable), Some(range)) => {
+                let table = self.find_table(range)?;
+                self.must_own_relation(&table)?;
                 let table = self.lock_named(range, TableLock::AccessExclusive)?;
+                self.must_own_relation(&table)?;
                 self.rebuild(&table, |_| true)?;
             }
             (Ok(ReindexObjectType::ReindexObjectIndex), Some(range)) => {
@@ -225,29 +232,35 @@ impl Session {
             (Ok(ReindexObjectType::ReindexObjectSchema), _) => {
                 self.require_no_block("REINDEX SCHEMA", alone)?;
                 let catalog = self.current_catalog()?;
-                let schema = catalog.schema(&reindex.name).map(|schema| schema.oid);
-                let schema = schema.ok_or_else(|| {
+                let schema = catalog.schema(&reindex.name).ok_or_else(|| {
                     Error::new(
                         SqlState::INVALID_SCHEMA_NAME,
                         format!("schema \"{}\" does not exist", reindex.name),
                     )
                 })?;
-                self.rebuild_all(|table| table.schema == schema)?;
+                if !catalog.has_privileges_of(self.role_oid(&catalog), schema.owner) {
+                    return Err(must_own("schema", &schema.name));
+                }
+                self.rebuild_all(|table| table.schema == schema.oid)?;
             }
             (Ok(ReindexObjectType::ReindexObjectDatabase), _) => {
                 self.require_no_block("REINDEX DATABASE", alone)?;
-                let own = self.current_catalog()?.database.name.clone();
-                if !reindex.name.is_empty() && reindex.name != own {
+                let catalog = self.current_catalog()?;
+                let own = &catalog.database;
+                if !reindex.name.is_empty() && reindex.name != own.name {
                     return Err(Error::new(
                         SqlState::FEATURE_NOT_SUPPORTED,
                         "can only reindex the currently open database",
                     ));
                 }
+                self.must_own_database(&catalog)?;
                 self.rebuild_all(|table| table.schema != PG_CATALOG)?;
             }
             // The catalog's trees have no indexes.
             (Ok(ReindexObjectType::ReindexObjectSystem), _) => {
                 self.require_no_block("REINDEX SYSTEM", alone)?;
+                let catalog = self.current_catalog()?;
+                self.must_own_database(&catalog)?;
             }
             _ => return Err(Error::internal("REINDEX of nothing")),
         }
@@ -269,6 +282,7 @@ impl Session {
             ));
         };
         let oid = catalog.tables[of].indexes[place].oid;
+        self.must_own_index(&catalog.tables[of], &catalog.tables[of].indexes[place])?;
         self.lock_exclusively(&catalog.tables[of])?;
         let catalog = self.current_catalog()?;
         match catalog.index_by_oid(oid) {
@@ -279,11 +293,20 @@ impl Session {
         }
     }
 
+    /// 42501 for who does not own the database at hand.
+    fn must_own_database(&self, catalog: &Catalog) -> Result<()> {
+        match catalog.has_privileges_of(self.role_oid(catalog), catalog.database.owner) {
+            true => Ok(()),
+            false => Err(must_own("database", &catalog.database.name)),
+        }
+    }
+
+    /// Builds the indexes of all tables anew that are wanted; who asks owns what they are in.
     fn rebuild_all(&mut self, wanted: impl Fn(&Table) -> bool) -> Result<()> {
         let catalog = self.current_catalog()?;
         let mut tables = catalog.tables.iter();
         while let Some(table) = tables.find(|table| table.kind.has_rows() && wanted(table)) {
-            self.lock_exclusively(table)?;
+            self.lock_fully(table)?;
             if let Some(table) = self.current_catalog()?.table_by_oid(table.oid).cloned() {
                 self.rebuild(&table, |_| true)?;
             }

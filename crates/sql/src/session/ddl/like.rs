@@ -6,6 +6,7 @@ use pg_query::protobuf::TableLikeClause;
 
 use super::super::Session;
 use super::table::choose_name;
+use crate::catalog::access::Privileges;
 use crate::catalog::store;
 use crate::catalog::{
     Catalog, Check, Column, Identity, Index, KeySource, Owner, RelationKind, Sequence, Table,
@@ -47,6 +48,7 @@ impl Session {
                 None => error,
             });
         }
+        self.must_hold(&other, Privileges::SELECT)?;
         let wants = |what: u32| like.options & what != 0;
         let first = table.columns.len();
         let mut places = Vec::with_capacity(other.columns.len());

@@ -26,12 +26,11 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, RangeVar};
 
 use super::{CommandTag, NoticeSeverity, Session, Sink};
-use crate::bind::{self, BindContext, Binder, Scratch};
-use crate::catalog::access::{Guarded, Privileges};
+use crate::bind::{self, BindContext, Binder};
+use crate::catalog::access::{denied, must_own, Guarded, Privileges};
 use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Catalog, RelationKind, Table, PG_CATALOG};
-use crate::exec::program::compile;
-use crate::exec::Exec;
+use crate::catalog::{Catalog, Index, RelationKind, Table, PG_CATALOG};
+use crate::exec::{self, Exec};
 use crate::local::is_local;
 use crate::parser::{self, NodeEnum, Statement};
 use crate::types::{Datum, TypeId};
@@ -149,6 +148,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
+            role: self.role_oid(&catalog),
             eval: &self.eval,
             text,
             variables: None,
@@ -177,14 +177,13 @@ impl Session {
         }
     }
 
-    /// 42501 for a relation on which the role does not hold a privilege.
-    fn must_hold(&mut self, table: &Table, privileges: Privileges) -> Result<()> {
+    /// 42501 for a relation on which the role holds none of these privileges.
+    pub(super) fn must_hold(&mut self, table: &Table, privileges: Privileges) -> Result<()> {
         let catalog = self.current_catalog()?;
-        let own = self.current_role(&catalog)?;
-        let acl = catalog.acl_of(Guarded::Table, table.oid);
-        match catalog.privileges(own.oid, &acl, privileges).is_none() {
-            false => Ok(()),
-            true => Err(grant::denied(table.kind.noun(), &table.name)),
+        let own = self.role_oid(&catalog);
+        match catalog.holds_any(own, Guarded::Table, table.oid, privileges) {
+            true => Ok(()),
+            false => Err(denied(table.kind.noun(), &table.name)),
         }
     }
 
@@ -194,7 +193,16 @@ impl Session {
         let own = self.current_role(&catalog)?;
         match catalog.has_privileges_of(own.oid, table.owner) {
             true => Ok(()),
-            false => Err(grant::must_own(table.kind.noun(), &table.name)),
+            false => Err(must_own(table.kind.noun(), &table.name)),
+        }
+    }
+
+    /// 42501 for an index of another role's table.
+    fn must_own_index(&mut self, table: &Table, index: &Index) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        match catalog.has_privileges_of(self.role_oid(&catalog), table.owner) {
+            true => Ok(()),
+            false => Err(must_own("index", &index.name)),
         }
     }
 
@@ -215,17 +223,17 @@ impl Session {
     /// The schema in which something is made.
     fn creation_schema(&self, catalog: &Catalog, named: &str) -> Result<u32> {
         let oid = self.named_schema(catalog, named)?;
-        let role = catalog.role(self.shared.settings.current_user());
-        let role = role.map_or(0, |role| role.oid);
-        let acl = catalog.acl_of(Guarded::Schema, oid);
-        let held = catalog.privileges(role, &acl, Privileges::CREATE);
-        match held.is_none() {
-            false => Ok(oid),
-            true => {
-                let name = catalog.schema_by_oid(oid).map_or("", |schema| &schema.name);
-                Err(grant::denied("schema", name))
-            }
+        self.may_create_in(catalog, oid).map(|()| oid)
+    }
+
+    /// 42501 for a schema in which the role may not make anything.
+    fn may_create_in(&self, catalog: &Catalog, schema: u32) -> Result<()> {
+        let role = self.role_oid(catalog);
+        if is_local(schema) || catalog.holds(role, Guarded::Schema, schema, Privileges::CREATE) {
+            return Ok(());
         }
+        let schema = catalog.schema_by_oid(schema);
+        Err(denied("schema", schema.map_or("", |schema| &schema.name)))
     }
 
     /// The schema of that name, or the first of the search path.
@@ -290,31 +298,37 @@ impl Session {
         Ok(new)
     }
 
-    /// The value of an expression without columns, as a type.
-    pub(super) fn evaluate(&mut self, text: &str, node: &Node, ty: TypeId) -> Result<Datum> {
+    /// The value that EXECUTE gives for a parameter of a type.
+    pub(super) fn execute_parameter(
+        &mut self,
+        text: &str,
+        node: &Node,
+        ty: TypeId,
+    ) -> Result<Datum> {
         self.ensure_open()?;
         let catalog = self.current_catalog()?;
         let search_path = self.search_path(&catalog);
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
+            role: self.role_oid(&catalog),
             eval: &self.eval,
             text,
             variables: None,
         };
-        let program = parser::large_stack(|| {
-            let mut binder = Binder::new(cx, Vec::new(), false);
-            binder
-                .lone_expression(node, Scratch::As(ty))
-                .map(|expr| compile(&expr))
-        })?;
+        let plan =
+            parser::large_stack(|| Binder::new(cx, Vec::new(), false).execute_parameter(node, ty))?;
+        let permitted = plan.permit(&catalog, self.shared.settings.current_user())?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
         open.txn.begin_statement()?;
         let txn = open.txn.as_mut();
-        let mut cx = Exec::new(txn, &mut self.shared, &catalog, &self.eval, &[]);
-        program.eval(&mut cx, &[])
+        let permit = permitted.permit();
+        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
+        let value = exec::open(permitted).next(&mut cx)?;
+        let value = value.and_then(|row| row.into_iter().next());
+        value.ok_or_else(|| Error::internal("a parameter without a value"))
     }
 }
 

@@ -11,8 +11,7 @@ use pg_query::protobuf::{DropBehavior, DropOwnedStmt, Node, ReassignOwnedStmt};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
-use super::grant::denied;
-use crate::catalog::access::{self, Acl, AclItem, Guarded, Privileges};
+use crate::catalog::access::{self, denied, Acl, AclItem, Guarded, Privileges};
 use crate::catalog::cluster::{self, Address};
 use crate::catalog::{
     store, Catalog, Database, Object, RelationKind, Role, Schema, Table, SUPERUSER,

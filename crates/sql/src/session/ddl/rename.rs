@@ -13,6 +13,7 @@ use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::alter::Part;
 use super::table::cut_name;
+use crate::catalog::access::must_own;
 use crate::catalog::store::{self, duplicate_relation, NameClass};
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table};
 
@@ -135,6 +136,9 @@ impl Session {
                     format!("\"{}\" is not {article} {noun}", range.relname),
                 ));
             }
+            if let Some(index) = index {
+                self.must_own_index(&table, &table.indexes[index])?;
+            }
             self.lock_exclusively(&table)?;
             self.forget_own_catalog();
             let again = self.current_catalog()?;
@@ -150,6 +154,7 @@ impl Session {
     fn rename_relation(&mut self, range: &RangeVar, noun: &str, name: &str) -> Result<()> {
         let (table, index) = self.altered(range, noun)?;
         let catalog = self.current_catalog()?;
+        self.may_create_in(&catalog, table.schema)?;
         if catalog.relation(table.schema, name).is_some() {
             return Err(duplicate_relation(name));
         }
@@ -226,6 +231,10 @@ impl Session {
         if catalog.schema(&new).is_some() {
             return Err(taken());
         }
+        if !catalog.has_privileges_of(self.role_oid(&catalog), schema.owner) {
+            return Err(must_own("schema", name));
+        }
+        self.may_create_schemas(&catalog)?;
         super::check_schema_name(&new)?;
         let database = catalog.database.oid;
         let renamed = crate::catalog::Schema {
@@ -266,6 +275,7 @@ impl Session {
         {
             return Err(owned_sequence(&catalog, &table));
         }
+        self.may_create_in(&catalog, schema)?;
         if table.schema == schema {
             return Ok(tag(done));
         }

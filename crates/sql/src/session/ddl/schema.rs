@@ -5,9 +5,8 @@ use pg_query::protobuf::{CreateSchemaStmt, RangeVar, RoleSpecType};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
-use super::grant::denied;
 use super::table::cut_name;
-use crate::catalog::access::{Guarded, Privileges};
+use crate::catalog::access::{denied, Guarded, Privileges};
 use crate::catalog::{store, Catalog, Schema};
 use crate::parser::NodeEnum;
 
@@ -33,10 +32,12 @@ impl Session {
         let catalog = self.current_catalog()?;
         let (owner, owner_name) = self.schema_owner(&catalog, create)?;
         let own = self.current_role(&catalog)?;
-        let acl = catalog.acl_of(Guarded::Database, catalog.database.oid);
-        let held = catalog.privileges(own.oid, &acl, Privileges::CREATE);
-        if held.is_none() {
-            return Err(denied("database", &catalog.database.name));
+        self.may_create_schemas(&catalog)?;
+        if !catalog.is_member(own.oid, owner) {
+            return Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("must be member of role \"{owner_name}\""),
+            ));
         }
         let name = match create.schemaname.as_str() {
             "" => owner_name,
@@ -72,6 +73,15 @@ impl Session {
             filled?;
         }
         Ok(tag("CREATE SCHEMA"))
+    }
+
+    /// 42501 for who may not make schemas in this database.
+    pub(super) fn may_create_schemas(&self, catalog: &Catalog) -> Result<()> {
+        let (role, database) = (self.role_oid(catalog), &catalog.database);
+        match catalog.holds(role, Guarded::Database, database.oid, Privileges::CREATE) {
+            true => Ok(()),
+            false => Err(denied("database", &database.name)),
+        }
     }
 
     /// The role that AUTHORIZATION names, or the session's own.

@@ -53,7 +53,7 @@ impl Session {
             return Err(Error::unsupported("an unlogged sequence"));
         }
         let catalog = self.current_catalog()?;
-        let schema = self.schema_for(&catalog, text, range)?;
+        let schema = self.schema_for(&catalog, "", range)?;
         let name = cut_name(&range.relname);
         if catalog.relation(schema, &name).is_some() {
             self.pass_over_existing(&name, create.if_not_exists, sink)?;
@@ -95,8 +95,8 @@ impl Session {
         }
         self.creation_schema(catalog, &range.schemaname)
             .map_err(|error| match char_position(text, range.location) {
-                Some(position) if !range.schemaname.is_empty() => error.at(position),
-                _ => error,
+                Some(position) => error.at(position),
+                None => error,
             })
     }
 
@@ -262,6 +262,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
+            role: self.role_oid(&catalog),
             eval: &self.eval,
             text: "",
             variables: None,
@@ -402,6 +403,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
+            role: self.role_oid(catalog),
             eval: &self.eval,
             text,
             variables: None,

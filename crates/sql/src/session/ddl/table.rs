@@ -226,6 +226,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
+            role: self.role_oid(catalog),
             eval: &self.eval,
             text,
             variables: None,
@@ -471,6 +472,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
+            role: self.role_oid(catalog),
             eval: &self.eval,
             text,
             variables: None,

@@ -94,7 +94,8 @@ impl Session {
                 let message = format!("truncate cascades to table \"{}\"", child.name);
                 let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
                 self.notice(NoticeSeverity::Notice, body, sink)?;
-                self.lock_exclusively(&child)?;
+                self.must_hold(&child, Privileges::TRUNCATE)?;
+                self.lock_fully(&child)?;
                 let now = self.current_catalog()?;
                 if let Some(child) = now.table_by_oid(child.oid) {
                     tables.push(child.clone());

@@ -1,6 +1,5 @@
 //! CREATE VIEW, and materialized views: tables that remember the query they were filled by.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use base::engine::{LockWait, TableLock};
@@ -10,7 +9,7 @@ use pg_query::protobuf::{
     ViewCheckOption, ViewStmt,
 };
 
-use super::super::plan::Planned;
+use super::super::plan::{Planned, SearchPath};
 use super::super::run::Output;
 use super::super::utility::{node_of, option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
@@ -20,6 +19,7 @@ use crate::bind::fixed::FixedQuery;
 use crate::bind::{Bound, OutputColumn};
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
+use crate::exec::permit::UncheckedPlan;
 use crate::local::is_local;
 use crate::parser::NodeEnum;
 use crate::plan::{Insert, Plan, Target};
@@ -59,7 +59,7 @@ impl Session {
             self.notice(NoticeSeverity::Notice, body, sink)?;
             range.relpersistence = "t".to_owned();
         }
-        let schema = self.schema_for(&catalog, text, &range)?;
+        let schema = self.schema_for(&catalog, "", &range)?;
         let columns = columns_of(
             &query.columns,
             &create.aliases,
@@ -263,7 +263,7 @@ impl Session {
         };
         refuse_into_options(into)?;
         let catalog = self.current_catalog()?;
-        let schema = self.schema_for(&catalog, text, range)?;
+        let schema = self.schema_for(&catalog, "", range)?;
         let name = cut_name(&range.relname);
         if catalog.relation(schema, &name).is_some() {
             self.pass_over_existing(&name, if_not_exists, sink)?;
@@ -314,32 +314,34 @@ impl Session {
     }
 
     /// Inserts the rows of a plan into a new table.
-    fn fill_table(&mut self, table: Table, input: Rc<Plan>) -> Result<u64> {
+    fn fill_table(&mut self, table: Table, source: UncheckedPlan) -> Result<u64> {
         let (table, catalog) = (Arc::new(table), self.current_catalog()?);
         let entries = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
-        let insert = Insert {
-            target: Target {
-                table,
-                entries,
-                ..Target::default()
-            },
-            input,
-            conflict: None,
+        let target = Target {
+            table,
+            entries,
+            ..Target::default()
         };
+        let plan = source.wrap(|input| {
+            Plan::Insert(Box::new(Insert {
+                target,
+                input,
+                conflict: None,
+            }))
+        });
         let planned = Planned {
             seen: None,
             point: None,
             catalog: self.current_catalog()?,
             own: true,
-            search_path: Vec::new(),
+            path: SearchPath::default(),
             columns: None,
             types: Vec::new(),
             bound: Some(Bound {
-                plan: Rc::new(Plan::Insert(Box::new(insert))),
+                plan,
                 columns: Vec::new(),
                 locks: Vec::new(),
                 writes: true,
-                requires: Vec::new(),
             }),
         };
         self.run_plan(

@@ -121,6 +121,7 @@ impl Session {
             cx: BindContext {
                 catalog: &catalog,
                 search_path: &search_path,
+                role: self.role_oid(&catalog),
                 eval: &self.eval,
                 text,
                 variables: None,

@@ -273,7 +273,7 @@ impl Session {
                 Source::Slot(_) => None,
             })
             .collect();
-        let simple = piece.kind != PieceKind::Statement && lone_program(&planned).is_some();
+        let simple = piece.kind != PieceKind::Statement && is_simple(&planned);
         Ok(Compiled {
             statement,
             planned: Rc::new(planned),
@@ -323,7 +323,8 @@ impl Session {
     }
 
     fn simple_value(&mut self, compiled: &Compiled, params: &[Datum]) -> Result<Datum> {
-        let Some(program) = lone_program(&compiled.planned) else {
+        let permitted = self.permitted(&compiled.planned)?;
+        let Some(program) = lone_program(permitted.plan()) else {
             return Err(Error::internal("an expression without a program"));
         };
         self.ensure_open()?;
@@ -331,8 +332,8 @@ impl Session {
             return Err(Error::internal("nothing is open"));
         };
         let txn = open.txn.as_mut();
-        let catalog = &compiled.planned.catalog;
-        let mut cx = Exec::new(txn, &mut self.shared, catalog, &self.eval, params);
+        let permit = permitted.permit();
+        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, params);
         program.eval(&mut cx, &[])
     }
 
@@ -376,13 +377,17 @@ impl Compiled {
     }
 }
 
+/// Whether it is one expression that looks at no table.
+fn is_simple(planned: &Planned) -> bool {
+    let bound = planned.bound.as_ref();
+    bound.is_some_and(|bound| {
+        bound.locks.is_empty() && !bound.writes && lone_program(bound.plan.plan()).is_some()
+    })
+}
+
 /// The only expression of a query without a table.
-fn lone_program(planned: &Planned) -> Option<&Program> {
-    let bound = planned.bound.as_ref()?;
-    if !bound.locks.is_empty() || bound.writes {
-        return None;
-    }
-    match &*bound.plan {
+fn lone_program(plan: &Plan) -> Option<&Program> {
+    match plan {
         Plan::Project(input, columns) => match (&**input, columns.as_slice()) {
             (Plan::Values(rows), [only]) if rows.len() == 1 && rows[0].is_empty() => Some(only),
             _ => None,

@@ -7,12 +7,15 @@ use base::limits::ROWS_PER_YIELD;
 use base::{coro, Error, ErrorClass, Result, SqlState};
 use pg_query::protobuf::TransactionStmtKind;
 
-use super::super::plan::Planned;
+use super::super::plan::{has_into, Planned};
 use super::super::run::Output;
+use super::super::sink::KeptRows;
 use super::super::transaction::State;
 use super::super::{Prepared, Session, Sink};
 use super::compile::{BlockCode, Code, IntoCode, RowsFrom, Step, StepKind};
 use super::piece::{add_context, record_of, unassigned, Compiled, Piece, PieceKind, Slot};
+use crate::exec::permit::Permit;
+use crate::exec::Exec;
 use crate::functions::{find_coercion, CastContext, Coercion};
 use crate::parser::{self, NodeEnum};
 use crate::plan::{Expr, ExprKind, How, Location, Row};
@@ -419,9 +422,20 @@ impl Session {
         }
         refuse_copy(compiled.statement.node())?;
         self.ensure_open()?;
-        self.utility(&compiled.statement, &[], frame.sink, false)
-            .map(|_| ())
-            .map_err(|error| piece.explain(error))
+        self.utility(
+            &compiled.statement,
+            &[],
+            &mut KeptRows::new(frame.sink),
+            false,
+        )
+        .map_err(|error| piece.explain(error))?;
+        match compiled.planned.columns {
+            None => Ok(()),
+            Some(_) => Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "query has no destination for result data",
+            )),
+        }
     }
 
     /// EXECUTE: runs a text; with rows, also what describes them.
@@ -479,8 +493,19 @@ impl Session {
             return Err(Error::unsupported("EXECUTE of several commands"));
         }
         refuse_copy(statement.node())?;
+        let makes_table = has_into(statement.node());
         let outcome = self.dynamic_statement(statement, &params, &types, rows, most, frame);
-        outcome.map_err(|error| shown.explain(error))
+        let outcome = outcome.map_err(|error| shown.explain(error))?;
+        match makes_table {
+            false => Ok(outcome),
+            true => Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "EXECUTE of SELECT ... INTO is not implemented",
+            )
+            .with_hint(
+                "You might want to use EXECUTE ... INTO or EXECUTE CREATE TABLE ... AS instead.",
+            )),
+        }
     }
 
     fn dynamic_statement(
@@ -497,9 +522,12 @@ impl Session {
         if planned.bound.is_none() {
             if let Some(statement) = prepared.statement() {
                 self.ensure_open()?;
-                self.utility(statement, params, frame.sink, false)?;
+                let mut kept = KeptRows::new(frame.sink);
+                self.utility(statement, params, &mut kept, false)?;
+                rows.extend(kept.into_rows().take(most));
             }
-            return Ok((0, None));
+            let described = planned.columns.is_some().then_some(planned);
+            return Ok((rows.len() as u64, described));
         }
         let planned = self.settle_plan(planned, |session| session.current_plan(&prepared))?;
         let count = self.run_plan(&planned, params, &mut Output::Rows(rows, most))?;
@@ -687,7 +715,8 @@ impl Session {
         let catalog = self.catalog.clone();
         let params = [value];
         let txn = open.txn.as_mut();
-        let mut cx = crate::exec::Exec::new(txn, &mut self.shared, &catalog, &self.eval, &params);
+        let permit = Permit::of_definition(&catalog);
+        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &params);
         program.eval(&mut cx, &[])
     }
 }

@@ -12,6 +12,7 @@ use super::column_place;
 use super::rewrite::{null_in, NewValue};
 use crate::bind::{self, BindContext};
 use crate::catalog::{store, Catalog, Identity, Object, Table};
+use crate::exec::permit::Permit;
 use crate::exec::program::Program;
 use crate::exec::Exec;
 use crate::parser::NodeEnum;
@@ -122,7 +123,8 @@ impl Session {
         };
         open.txn.begin_statement()?;
         let txn = open.txn.as_mut();
-        let mut cx = Exec::new(txn, &mut self.shared, catalog, &self.eval, &[]);
+        let permit = Permit::of_definition(catalog);
+        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
         program.eval(&mut cx, &[])
     }
 
@@ -284,6 +286,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
+            role: self.role_oid(catalog),
             eval: &self.eval,
             text,
             variables: None,

@@ -7,6 +7,7 @@ use base::{Error, KeyRange, Result, SequenceId, SqlState};
 
 use super::super::super::Session;
 use crate::catalog::{store, Catalog, Column, Table};
+use crate::exec::permit::Permit;
 use crate::exec::program::Program;
 use crate::exec::{entries, long, rows, Exec};
 use crate::types::Datum;
@@ -35,7 +36,8 @@ impl Session {
         };
         open.txn.begin_statement()?;
         let txn = open.txn.as_mut();
-        let mut cx = Exec::new(txn, &mut self.shared, &catalog, &self.eval, &[]);
+        let permit = Permit::of_definition(&catalog);
+        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
         let mut batch = RowBatch::default();
         let mut rest = Some(KeyRange::all());
         while let Some(range) = rest {

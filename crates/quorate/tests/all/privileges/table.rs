@@ -1,0 +1,372 @@
+//! The statements that are tried, and the objects that they name.
+
+use super::{Kind, Way};
+
+/// A statement of the matrix.
+pub struct Statement {
+    pub text: &'static str,
+    pub kind: Kind,
+    /// Whether nobody is refused.
+    pub open: bool,
+    /// What undoes it, if it cannot be rolled back.
+    pub undo: Option<&'static str>,
+}
+
+const fn of(kind: Kind, text: &'static str) -> Statement {
+    Statement {
+        text,
+        kind,
+        open: false,
+        undo: None,
+    }
+}
+
+const fn query(text: &'static str) -> Statement {
+    of(Kind::Query, text)
+}
+
+const fn outer(text: &'static str) -> Statement {
+    of(Kind::Outer, text)
+}
+
+const fn write(text: &'static str) -> Statement {
+    of(Kind::Write, text)
+}
+
+const fn returning(text: &'static str) -> Statement {
+    of(Kind::Returning, text)
+}
+
+const fn utility(text: &'static str) -> Statement {
+    of(Kind::Utility, text)
+}
+
+const fn open(text: &'static str) -> Statement {
+    Statement {
+        open: true,
+        ..of(Kind::Utility, text)
+    }
+}
+
+const fn alone(text: &'static str, undo: &'static str) -> Statement {
+    Statement {
+        undo: Some(undo),
+        ..of(Kind::Alone, text)
+    }
+}
+
+/// Statements that are ways to run others, and those that end or begin what the cells stand in.
+pub const BY_WAYS: [&str; 9] = [
+    "DeclareCursorStmt",
+    "FetchStmt",
+    "ClosePortalStmt",
+    "ExplainStmt",
+    "PrepareStmt",
+    "ExecuteStmt",
+    "DeallocateStmt",
+    "DoStmt",
+    "TransactionStmt",
+];
+
+/// What Quorate answers 0A000 to: in these ways (none: in all), statements that hold this text.
+pub const UNSUPPORTED: &[(&[Way], &str)] = &[
+    (&[Way::ExplainAnalyze], ""),
+    (&[], "merge into"),
+    (&[], "alter default privileges"),
+    (&[], "create function"),
+    (&[], "call "),
+    (&[], "create type"),
+    (&[], "create domain"),
+    (&[], "create trigger"),
+    (&[], "create rule"),
+    (&[], "cluster "),
+    (&[], "load "),
+    (&[], "listen "),
+    (&[], "notify "),
+];
+
+/// The roles and objects. `connect` goes over to the database of the test.
+pub const SETUP: &str = "
+create role m_owner;
+create role m_granted;
+create role m_column;
+create role m_member in role m_owner;
+create role m_noinherit noinherit in role m_owner;
+create role m_stranger;
+create role m_data in role pg_read_all_data, pg_write_all_data;
+create role m_alone;
+create database matrix;
+connect;
+grant create on database matrix to m_owner, m_granted;
+create schema m authorization m_owner;
+create schema closed authorization m_owner;
+create schema room;
+grant usage on schema m to public;
+grant usage on schema closed to m_granted;
+grant all on schema room to public;
+create table room.sink (n bigint);
+grant insert on room.sink to public;
+set role m_owner;
+create table m.t (k int primary key, v text, n int);
+create index t_n on m.t (n);
+insert into m.t values (1, 'one', 10), (2, 'two', 20);
+create table m.u (k int, n int);
+insert into m.u values (7, 70);
+create table m.ref (k int primary key);
+create table m.ser (k serial primary key, v text);
+insert into m.ref values (1);
+create table m.kid (k int references m.ref);
+create table m.ide (k int generated always as identity, v text);
+create table closed.t (k int);
+create sequence m.s;
+create view m.view as select k, v from m.t;
+create materialized view m.mat as select k, v from m.t;
+grant all on all tables in schema m, closed to m_granted;
+grant all on all sequences in schema m to m_granted;
+grant select (k), insert (k), update (k), references (k) on m.t, m.ref, m.view to m_column;
+grant select (k) on m.mat to m_column;
+grant insert (v) on m.ser, m.ide to m_column;
+grant insert on m.kid to m_stranger;
+grant usage on sequence m.s to m_column;
+grant select (k) on closed.t to m_column;
+reset role;
+create table closed.other (k int);
+alter table closed.other owner to m_granted;
+create schema lost;
+grant usage on schema lost to public;
+create table lost.t (k int);
+alter table lost.t owner to m_owner;
+create schema strange authorization m_stranger;
+";
+
+/// All of them.
+pub const STATEMENTS: &[Statement] = &[
+    // ---- Queries ----
+    // PostgreSQL drops subqueries that nobody looks at, with what they require, so those that it
+    // could drop stand in no other query.
+    query("select k from m.t"),
+    query("select v from m.t"),
+    query("select * from m.t"),
+    query("select count(*) from m.t"),
+    query("select k from m.t where k = 1"),
+    query("select k from m.t where v = 'one'"),
+    query("select k from m.t order by n"),
+    query("select max(k) as k from m.t group by v"),
+    query("select a.k from m.t a join m.u b on a.k = b.n"),
+    query("select a.k from m.t a join m.t b using (k)"),
+    query("select a.k from m.t a join m.t b using (v)"),
+    query("select count(*) as k from m.u a natural join m.t b"),
+    query("select count(*) as k from m.t a natural join m.u b"),
+    query("select k from (select * from m.t) q"),
+    query("select k from m.t where k in (select n from m.u)"),
+    query("select t.k from m.t, lateral (select n from m.u where u.k = t.k) q"),
+    query("select sum(k) filter (where v = 'one') as k from m.t"),
+    outer("select (select max(k) from m.t) as k"),
+    query("select 1 as k where exists (select from m.u)"),
+    query("select k from m.t union select k from m.ref"),
+    query("select row_number() over (order by n) as k from m.t"),
+    query("select rank() over (partition by k order by k) as k from m.t"),
+    query("with w as (select n as k from m.t) select k from w"),
+    outer("values ((select v from m.t limit 1))"),
+    query("select k from m.view"),
+    query("select * from m.view"),
+    query("select k from m.mat"),
+    query("select * from m.mat"),
+    query("select k from closed.t"),
+    query("select last_value from m.s"),
+    outer("select nextval('m.s') as k"),
+    query("select rolpassword from pg_authid where rolname = 'm_alone'"),
+    outer("select currval('m.s')"),
+    outer("select setval('m.s', 5)"),
+    outer("select 'closed.t'::regclass"),
+    outer("select k from m.t for update"),
+    outer("select k from m.t for key share"),
+    outer("select k from m.view for share"),
+    outer("table m.u"),
+    outer("select 1 from m.t limit (select max(n) from m.u)"),
+    outer("select passwd from pg_shadow where usename = 'm_alone'"),
+    // ---- INSERT ----
+    write("insert into m.t values (100, 'x', 1)"),
+    write("insert into m.t values (100)"),
+    write("insert into m.t (k) values (100)"),
+    write("insert into m.t default values"),
+    write("insert into m.t (k) select 100"),
+    write("insert into m.t (k) select k + 100 from m.u"),
+    write("insert into m.t (k) values (1) on conflict do nothing"),
+    write("insert into m.t (k) values (1) on conflict (k) do nothing"),
+    write("insert into m.t (k) values (1) on conflict on constraint t_pkey do nothing"),
+    write("insert into m.t (k) values (1) on conflict (k) do update set k = excluded.k"),
+    write("insert into m.t (k) values (1) on conflict (k) do update set n = 1"),
+    write("insert into m.t (k) values (1) on conflict (k) do update set k = 1 where t.n > 0"),
+    write("insert into m.t (k) values (1) on conflict (k) do update set k = excluded.n"),
+    write("insert into m.ser (v) values ('x')"),
+    write("insert into m.ide (v) values ('x')"),
+    write("insert into m.kid values (1)"),
+    write("insert into m.view (k) values (100)"),
+    write("insert into m.view values (100, 'x')"),
+    write("insert into closed.t values (1)"),
+    returning("insert into m.t (k) values (100) returning k"),
+    returning("insert into m.t (k) values (100) returning v"),
+    returning("insert into m.t (k) values (100) returning *"),
+    // ---- UPDATE and DELETE ----
+    write("update m.t set n = 1"),
+    write("update m.t set k = 3 where k = 1"),
+    write("update m.t set k = 3 where v = 'one'"),
+    write("update m.t set k = 3"),
+    write("update m.t set k = k + 10"),
+    write("update m.t set k = n"),
+    write("update m.t set k = default where false"),
+    write("update m.t set k = u.k from m.u where t.k = u.n"),
+    write("update m.t set k = (select max(n) from m.u) where k = 1"),
+    write("update m.view set k = 3 where k = 1"),
+    write("update m.view set v = 'x'"),
+    write("update closed.t set k = 1"),
+    returning("update m.t set k = 3 where k = 1 returning k"),
+    returning("update m.t set k = 3 where k = 1 returning n"),
+    write("delete from m.t"),
+    write("delete from m.t where k = 1"),
+    write("delete from m.u using m.t where t.k = u.k"),
+    write("delete from m.view where k = 1"),
+    returning("delete from m.t where k = 1 returning k"),
+    // ---- Copying and locking ----
+    utility("copy m.t to stdout"),
+    utility("copy m.t (k) to stdout"),
+    utility("copy m.t (k, v) to stdout"),
+    utility("copy m.t from stdin"),
+    utility("copy m.t (k) from stdin"),
+    utility("copy closed.t to stdout"),
+    utility("lock table m.t in access share mode"),
+    utility("lock table m.t in row exclusive mode"),
+    utility("lock table m.t in share mode"),
+    utility("lock table m.t"),
+    utility("truncate m.u"),
+    utility("truncate m.u, m.t"),
+    utility("truncate m.ref cascade"),
+    utility("truncate m.ser restart identity"),
+    utility("checkpoint"),
+    // ---- Making ----
+    utility("create table m.made (k int)"),
+    utility("create table made (k int)"),
+    utility("create table room.made (k int references m.ref)"),
+    utility("create table room.made (k int, foreign key (k) references m.t)"),
+    utility("create table room.made (like m.t)"),
+    utility("create table m.made as select 1 as k"),
+    utility("select k into room.made from m.u"),
+    utility("create materialized view m.made as select 1 as k"),
+    utility("create view m.made as select 1 as k"),
+    utility("create or replace view m.view as select k, v from m.t"),
+    utility("create sequence m.made"),
+    utility("create index on m.t (v)"),
+    utility("create index on lost.t (k)"),
+    utility("create view room.made as select * from closed.t"),
+    utility("create schema made"),
+    utility("create schema made authorization m_owner"),
+    utility("create role m_made"),
+    open("create extension if not exists plpgsql"),
+    alone("reindex schema m", "select 1"),
+    alone(
+        "create index concurrently made on m.t (v)",
+        "drop index if exists m.made",
+    ),
+    alone("create database m_made", "drop database if exists m_made"),
+    // ---- Changing ----
+    utility("alter table m.t add column z int"),
+    utility("alter table m.t alter column v set default 'x'"),
+    utility("alter table m.u add foreign key (n) references m.ref not valid"),
+    utility("alter table m.t alter column n type bigint"),
+    utility("alter table m.t drop column n"),
+    utility("alter table m.t add check (k > 0)"),
+    utility("alter table m.t drop constraint t_pkey"),
+    utility("alter table m.t rename to s2"),
+    utility("alter table lost.t rename to s2"),
+    utility("alter table lost.t rename column k to n"),
+    utility("alter table m.u set schema public"),
+    utility("alter materialized view m.mat rename to kept"),
+    utility("alter sequence m.s rename to numbers"),
+    utility("alter sequence m.s owned by m.u.k"),
+    utility("alter view m.view owner to m_owner"),
+    utility("alter sequence m.s owner to m_granted"),
+    utility("alter table m.u owner to m_alone"),
+    utility("alter schema strange rename to known"),
+    utility("alter table m.t rename column v to w"),
+    utility("alter index m.t_n rename to t_m"),
+    utility("alter view m.view rename to shown"),
+    utility("alter table m.u set schema room"),
+    utility("alter table m.t owner to m_owner"),
+    utility("alter table m.t owner to m_granted"),
+    utility("alter sequence m.s restart"),
+    utility("alter schema closed rename to shut"),
+    utility("alter schema closed owner to m_granted"),
+    utility("alter database matrix connection limit 50"),
+    utility("alter database matrix set work_mem = '5MB'"),
+    utility("alter role m_alone createdb"),
+    utility("alter role m_alone set work_mem = '5MB'"),
+    alone(
+        "alter system set work_mem = '4MB'",
+        "alter system reset work_mem",
+    ),
+    utility("refresh materialized view m.mat"),
+    utility("reindex table m.t"),
+    utility("reindex index m.t_n"),
+    utility("comment on table m.t is 'x'"),
+    utility("comment on column m.t.k is 'x'"),
+    utility("comment on schema m is 'x'"),
+    utility("comment on index m.t_n is 'x'"),
+    utility("comment on view m.view is 'x'"),
+    utility("comment on sequence m.s is 'x'"),
+    utility("comment on constraint t_pkey on m.t is 'x'"),
+    utility("comment on role m_alone is 'x'"),
+    utility("comment on database matrix is 'x'"),
+    utility("grant select on m.t to m_alone"),
+    utility("revoke select on m.t from m_granted"),
+    utility("grant usage on schema closed to m_alone"),
+    utility("grant select (k) on m.t to m_alone"),
+    utility("grant usage on sequence m.s to m_alone"),
+    utility("revoke usage on schema closed from m_granted"),
+    utility("revoke m_owner from m_member"),
+    utility("grant m_alone to m_stranger"),
+    utility("reassign owned by m_owner to m_granted"),
+    // ---- Dropping ----
+    utility("drop table m.u"),
+    utility("drop table closed.t"),
+    utility("drop table closed.other"),
+    utility("drop table m.t cascade"),
+    utility("drop table lost.t"),
+    utility("drop view m.view"),
+    utility("drop materialized view m.mat"),
+    utility("drop sequence m.s"),
+    utility("drop index m.t_n"),
+    utility("drop schema closed cascade"),
+    utility("drop owned by m_alone"),
+    utility("drop role m_alone"),
+    alone("drop database matrix", "select 1"),
+    // ---- What everybody may do ----
+    open("set work_mem = '4MB'"),
+    open("show work_mem"),
+    open("discard plans"),
+    open("set constraints all deferred"),
+    open("analyze m.t"),
+    open("grant create on database matrix to m_alone"),
+    Statement {
+        open: true,
+        ..alone("vacuum m.t", "select 1")
+    },
+    // ---- What Quorate does not have ----
+    utility("merge into m.t using m.u on t.k = u.k when matched then delete"),
+    utility("alter default privileges for role m_owner grant select on tables to m_alone"),
+    utility("create function m.made() returns int language sql as 'select 1'"),
+    open("call m.absent()"),
+    utility("create type m.made as (k int)"),
+    utility("create type m.made as enum ('a')"),
+    utility("create domain m.made as int"),
+    utility(
+        "create trigger made before update on m.t for each row execute function \
+         suppress_redundant_updates_trigger()",
+    ),
+    utility("create rule made as on insert to m.t do nothing"),
+    utility("cluster m.t using t_pkey"),
+    utility("load 'plpgsql'"),
+    open("listen heard"),
+    open("unlisten heard"),
+    open("notify heard"),
+];
