@@ -12,7 +12,7 @@ ARGS ?=
 help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
 	@echo "make test    every test, with real clusters and the real psql"
-	@echo "make expected  write the expected outputs anew, from PostgreSQL 15"
+	@echo "make expected  write the expected outputs anew, from PostgreSQL 15 (the first on the PATH)"
 	@echo "make soak    the simulator for an hour (SOAK_SECONDS=...); results go to docs/TESTING.md"
 	@echo "make conformance  score against PostgreSQL's regression suite (SCORE=its script), into docs/CONFORMANCE.md"
 	@echo "make performance  measure beside PostgreSQL, into docs/PERFORMANCE.md"

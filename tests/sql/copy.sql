@@ -91,10 +91,15 @@ copy cargo (ident, label) from stdin where ident % 2 = 0 and label <> 'no';
 \.
 select ident from cargo where ident >= 50 order by ident;
 copy cargo (ident, label) from stdin where nosuch = 1;
+\.
 copy cargo (ident, label) from stdin where ident;
+\.
 copy cargo (ident, label) from stdin where ident in (select 1);
+\.
 copy cargo (ident, label) from stdin where generate_series(1, 2) = 1;
+\.
 copy cargo (ident, label) from stdin where count(*) > 1;
+\.
 -- Errors.
 copy cargo from stdin;
 60	x	1	1	t	more
@@ -211,15 +216,20 @@ copy cargo to stdout (format csv, quote '''''');
 copy cargo to stdout (format csv, escape '''''');
 copy cargo to stdout (force_quote (label));
 copy cargo from stdin (format csv, force_quote (label));
+\.
 copy cargo to stdout (format csv, force_null (label));
 copy cargo to stdout (format csv, force_not_null (label));
 copy cargo from stdin (force_null (label));
+\.
 copy cargo from stdin (force_not_null (label));
+\.
 copy cargo to stdout (format csv, force_quote label);
 copy cargo to stdout (format csv, force_quote (nosuch));
 copy cargo (ident) to stdout (format csv, force_quote (label));
 copy cargo (ident) from stdin (format csv, force_null (label));
+\.
 copy cargo (ident) from stdin (format csv, force_not_null (label));
+\.
 copy cargo to stdout (header maybe);
 copy cargo to stdout (header match);
 copy cargo to stdout (header 2);
@@ -231,15 +241,21 @@ copy cargo to stdout (format binary, header);
 copy cargo (nosuch) to stdout;
 copy cargo (ident, ident) to stdout;
 copy cargo (nosuch) from stdin;
+\.
 copy cargo (ident, ident) from stdin;
+\.
 copy nosuch to stdout;
 copy nosuch from stdin;
+\.
 copy nosuchschema.nosuch from stdin;
+\.
 copy (select nosuch from cargo) to stdout;
 copy (select * from cargo) from stdin;
+\.
 copy cargo to stdout where ident = 1;
 begin read only;
 copy cargo from stdin;
+\.
 rollback;
 begin read only;
 copy (select 1) to stdout;

@@ -12,7 +12,9 @@ copy stock from stdin;
 7	ink
 \.
 copy stock (label, total) from stdin;
+\.
 copy stock (itemid, label, total) from stdin;
+\.
 select * from stock order by itemid;
 insert into stock (label) values ('after');
 select * from stock order by itemid;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+use std::ffi::OsStr;
 use std::io::{Error, ErrorKind, Result};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
@@ -507,13 +508,15 @@ impl Endpoint {
         }
     }
 
-    /// A command of PostgreSQL's clients pointed at this server, with no start-up file and in UTC.
-    /// It may name another database than [`Endpoint::database`].
-    pub fn client(&self, program: &str) -> Command {
+    /// A command of PostgreSQL's clients pointed at this server, with no start-up file, in UTC and
+    /// with messages that are not translated. It may name another database than
+    /// [`Endpoint::database`].
+    pub fn client(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .args(["-h", &self.host, "-p", &self.port.to_string()])
             .args(["-U", &self.login.user])
+            .env("LC_ALL", "C.UTF-8")
             .env("PGTZ", "UTC")
             .env("PGCONNECT_TIMEOUT", "5")
             .env("PGDATABASE", &self.login.database);

@@ -2,6 +2,12 @@
 //!
 //! Everything listens on loopback and lives in a directory of its own. The server refuses to run as
 //! root; then it runs as the user `postgres`, through `runuser`.
+//!
+//! # Which PostgreSQL
+//! The one whose programs come first on the `PATH`, as for any other command: psql and pgbench are
+//! found there anyhow, so that `PATH=DIR:$PATH` chooses clients and server together. Debian keeps the
+//! server's programs off the `PATH`; where it has none, they are looked for where Debian puts them
+//! ([`DEBIAN_BIN`]).
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::Ipv4Addr;
@@ -17,6 +23,15 @@ use crate::real::relay::Relay;
 
 /// Where Debian puts the server's programs.
 pub const DEBIAN_BIN: &str = "/usr/lib/postgresql/15/bin";
+
+/// Where the server's programs are: the first directory of the `PATH` that has `postgres`, or
+/// [`DEBIAN_BIN`].
+pub fn programs() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut directories = std::env::split_paths(&path);
+    let found = directories.find(|directory| directory.join("postgres").is_file());
+    found.unwrap_or_else(|| PathBuf::from(DEBIAN_BIN))
+}
 
 /// One server of a topology.
 #[derive(Debug)]
@@ -36,7 +51,7 @@ impl Postgres {
     /// # Errors
     /// The server's programs are missing or fail.
     pub fn primary(dir: &Path, settings: &[&str]) -> Result<Postgres> {
-        Postgres::primary_of(Path::new(DEBIAN_BIN), dir, settings)
+        Postgres::primary_of(&programs(), dir, settings)
     }
 
     /// As [`Postgres::primary`], of the programs in another directory.

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use crate::host::{create_dir, processor_micros, resolve, Endpoint};
-use crate::postgres::{Postgres, DEBIAN_BIN};
+use crate::postgres::{self, Postgres};
 use crate::quorate::{Cluster, Topology};
 use crate::real::cgroup::MemoryGroup;
 use crate::real::relay::{Direction, Line, Relay};
@@ -175,12 +175,12 @@ pub struct Site {
 }
 
 impl Site {
-    /// The usual place: PostgreSQL as Debian installs it.
+    /// The usual place: PostgreSQL as [`postgres::programs`] finds it.
     pub fn new(program: &Path, dir: &Path) -> Site {
         Site {
             program: program.to_owned(),
             beside: None,
-            postgres_bin: PathBuf::from(DEBIAN_BIN),
+            postgres_bin: postgres::programs(),
             dir: dir.to_owned(),
             against: vec!["quorate".to_owned(), "postgres".to_owned()],
             urls: Vec::new(),

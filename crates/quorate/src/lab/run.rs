@@ -41,9 +41,9 @@ pub struct Options {
     /// Where the page and the JSON go
     #[arg(long, value_name = "DIR", default_value = "./quorate-lab")]
     out: PathBuf,
-    /// Where PostgreSQL's programs are
-    #[arg(long, value_name = "DIR", default_value = lab::postgres::DEBIAN_BIN)]
-    pg_bin: PathBuf,
+    /// Where PostgreSQL's programs are, if not on the PATH or where Debian puts them
+    #[arg(long, value_name = "DIR")]
+    pg_bin: Option<PathBuf>,
     /// Another build of Quorate to measure in PostgreSQL's place
     #[arg(long, value_name = "PROGRAM")]
     beside: Option<PathBuf>,
@@ -127,7 +127,10 @@ fn run_chosen(options: &Options) -> Result<()> {
     let program = std::env::current_exe()?;
     let site = Site {
         beside: options.beside.clone(),
-        postgres_bin: options.pg_bin.clone(),
+        postgres_bin: options
+            .pg_bin
+            .clone()
+            .unwrap_or_else(lab::postgres::programs),
         against: options.against.clone(),
         urls: options
             .url

@@ -22,6 +22,7 @@ mod pgbench;
 mod privileges;
 mod protocol;
 mod questions;
+mod recorded;
 mod relay;
 mod scripts;
 mod security;

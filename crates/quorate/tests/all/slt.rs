@@ -4,7 +4,8 @@
 //! The format is sqllogictest's: a record is `statement ok`, `statement count 3`, `statement error`
 //! or `query`, the SQL, and what it gives. What it gives is made, never written by hand: `make
 //! expected` runs all files on PostgreSQL and writes it anew, and a test fails where that is not
-//! what the files say. So a new record needs no more than
+//! what the files say ([`crate::recorded`] has what holds with another minor version of PostgreSQL
+//! than made them). So a new record needs no more than
 //!
 //! ```text
 //! query T
@@ -17,19 +18,23 @@
 //! DETAIL, HINT, the names of what was violated and the position. How psql lays results out, and
 //! notices, are [`crate::corpus`]'s.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use postgres::{Client, NoTls, SimpleQueryMessage};
 use sqllogictest::{
-    default_column_validator, DBOutput, DefaultColumnType, Normalizer, Record, Runner, DB,
+    default_column_validator, update_record_with_output, DBOutput, DefaultColumnType, Normalizer,
+    Record, Runner, DB,
 };
 
 use lab::host::Endpoint;
 
+use crate::recorded::{self, Answers, Recorded, Versions};
 use crate::{shared, source};
 
-/// The flag of `make expected`.
-const REWRITE: &str = "QUORATE_REWRITE_EXPECTED";
+/// Where the files are.
+const DIRECTORY: &str = "tests/slt";
 
 /// The corpus is at least this large.
 const STATEMENTS_MIN: usize = 1_500;
@@ -101,11 +106,12 @@ impl DB for Session {
                     types = Some(vec![DefaultColumnType::Text; columns.len()]);
                 }
                 SimpleQueryMessage::Row(row) => {
-                    rows.push(
-                        (0..row.len())
-                            .map(|column| shown(row.get(column)))
-                            .collect(),
-                    );
+                    let values: Vec<String> = (0..row.len())
+                        .map(|column| shown(row.get(column)))
+                        .collect();
+                    if !values.iter().any(|value| recorded::is_unknown_here(value)) {
+                        rows.push(values);
+                    }
                 }
                 SimpleQueryMessage::CommandComplete(affected) => count = affected,
                 _ => {}
@@ -160,15 +166,61 @@ fn records(path: &str) -> Vec<Record<DefaultColumnType>> {
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn assert_corpus(configuration: &str, endpoint: &Endpoint) {
+/// What a server gives to every record of a file, written as a file has it.
+fn play(endpoint: &Endpoint, path: &str) -> Vec<String> {
+    let mut runner = runner(endpoint, path);
+    let mut given = Vec::new();
+    for record in records(path) {
+        let output = futures::executor::block_on(runner.apply_record(record.clone()));
+        let updated = update_record_with_output(
+            &record,
+            &output,
+            " ",
+            same,
+            String::clone,
+            default_column_validator,
+        );
+        given.push(updated.unwrap_or(record).to_string());
+    }
+    given
+}
+
+/// What the installed PostgreSQL gives to every record of each file.
+fn live() -> &'static BTreeMap<String, Vec<String>> {
+    static LIVE: OnceLock<BTreeMap<String, Vec<String>>> = OnceLock::new();
+    LIVE.get_or_init(|| {
+        let paths = source::files(DIRECTORY, ".slt").into_iter();
+        paths
+            .map(|path| {
+                let given = play(shared::postgres(), &path);
+                (path, given)
+            })
+            .collect()
+    })
+}
+
+/// How a server's answers to a file differ.
+fn differences(path: &str, given: &[String], live: Option<&[String]>) -> Vec<String> {
     let mut wrong = Vec::new();
-    for path in source::files("tests/slt", ".slt") {
-        let mut runner = runner(endpoint, &path);
-        let failures: Vec<String> = records(&path)
-            .into_iter()
-            .filter_map(|record| runner.run(record).err())
-            .map(|failure| failure.display(false).to_string())
-            .collect();
+    for (index, (record, found)) in records(path).iter().zip(given).enumerate() {
+        let answers = Answers {
+            recorded: record.to_string(),
+            live: live.map(|live| live[index].clone()),
+        };
+        if !answers.accept(found) {
+            wrong.push(answers.difference(found));
+        }
+    }
+    wrong
+}
+
+fn assert_corpus(configuration: &str, endpoint: &Endpoint) {
+    let installed = Versions::of_server(shared::postgres());
+    let is_recorded = Versions::recorded(DIRECTORY) == installed;
+    let mut wrong = Vec::new();
+    for path in source::files(DIRECTORY, ".slt") {
+        let live = (!is_recorded).then(|| live()[&path].as_slice());
+        let failures = differences(&path, &play(endpoint, &path), live);
         if !failures.is_empty() {
             let shown = failures.len().min(SHOWN_MAX);
             wrong.push(format!(
@@ -189,16 +241,28 @@ fn assert_corpus(configuration: &str, endpoint: &Endpoint) {
 #[test]
 fn expected_outputs_of_statements_are_postgresqls() {
     let endpoint = shared::postgres();
-    if std::env::var_os(REWRITE).is_none() {
-        return assert_corpus("postgresql", endpoint);
+    let installed = Versions::of_server(endpoint);
+    if !recorded::is_rewritten() {
+        let text = |records: &[String]| records.join("\n");
+        let output = |(path, given): (&String, &Vec<String>)| {
+            let recorded: Vec<String> = records(path).iter().map(Record::to_string).collect();
+            Recorded {
+                path: path.clone(),
+                expected: text(&recorded),
+                found: text(given),
+            }
+        };
+        let outputs: Vec<_> = live().iter().map(output).collect();
+        return recorded::assert_recorded(DIRECTORY, &installed, &outputs);
     }
-    for path in source::files("tests/slt", ".slt") {
+    for path in source::files(DIRECTORY, ".slt") {
         let file = source::root().join(&path);
         let mut runner = runner(endpoint, &path);
         let updated =
             runner.update_test_file(&file, " ", same, String::clone, default_column_validator);
         futures::executor::block_on(updated).unwrap_or_else(|error| panic!("{path}: {error}"));
     }
+    installed.write(DIRECTORY);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The recorded answers of crates/sql/tests/data are PostgreSQL's: made anew by their own script,
-//! from the PostgreSQL 15 that the tests share, they are the same. `make expected` writes them.
+//! from the PostgreSQL 15 that the tests share, they are the same, as far as [`crate::recorded`] asks
+//! for that. `make expected` writes them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lab::host::run;
 
+use crate::recorded::{self, Recorded, Versions};
 use crate::{shared, source};
 
 /// Where the script and, below it, the answers are.
@@ -15,6 +17,7 @@ fn answers(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory.join("data")).expect("the answers");
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "tsv"))
         .collect();
     files.sort();
     files
@@ -23,7 +26,7 @@ fn answers(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn expected_outputs_of_values_are_postgresqls() {
     let committed = source::root().join(DIRECTORY);
-    let rewrite = std::env::var_os("QUORATE_REWRITE_EXPECTED").is_some();
+    let rewrite = recorded::is_rewritten();
     let scratch = tempfile::tempdir().expect("a directory");
     let directory = if rewrite { &committed } else { scratch.path() };
     if !rewrite {
@@ -43,17 +46,20 @@ fn expected_outputs_of_values_are_postgresqls() {
         .env("PGUSER", "postgres")
         .env("PGDATABASE", "postgres"))
     .expect("the answers are made anew");
-    for file in answers(directory) {
-        let name = file.file_name().expect("a name");
-        let expected = std::fs::read_to_string(&file).expect("an answer");
-        let found = source::text(&format!("{DIRECTORY}/data/{}", name.to_string_lossy()));
-        let first = expected
-            .lines()
-            .zip(found.lines())
-            .find(|(one, other)| one != other);
-        assert!(
-            expected == found,
-            "{name:?} is not what PostgreSQL answers, first here: {first:?}; make expected writes it anew"
-        );
+    let installed = Versions::of_server(postgres);
+    let data = format!("{DIRECTORY}/data");
+    if rewrite {
+        return installed.write(&data);
     }
+    let output = |file: &PathBuf| {
+        let name = file.file_name().expect("a name").to_string_lossy();
+        let path = format!("{data}/{name}");
+        Recorded {
+            expected: source::text(&path),
+            found: std::fs::read_to_string(file).expect("an answer"),
+            path,
+        }
+    };
+    let outputs: Vec<_> = answers(directory).iter().map(output).collect();
+    recorded::assert_recorded(&data, &installed, &outputs);
 }
