@@ -15,5 +15,6 @@ pub mod local;
 pub mod parser;
 pub mod plan;
 pub mod plpgsql;
+pub mod regex;
 pub mod session;
 pub mod types;

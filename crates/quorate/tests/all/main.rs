@@ -23,6 +23,7 @@ mod privileges;
 mod protocol;
 mod questions;
 mod recorded;
+mod regexps;
 mod relay;
 mod scripts;
 mod security;

@@ -70,8 +70,9 @@ impl Binder<'_> {
                 .position(|index| index.name == infer.conname && index.constraint != 0);
             return match found {
                 Some(place) => {
-                    for column in &table.indexes[place].columns {
-                        self.require_of(table, Privileges::SELECT, column.column as u32 + 1);
+                    let index = &table.indexes[place];
+                    for column in (0..index.key_count()).filter_map(|at| index.key_column(at)) {
+                        self.require_of(table, Privileges::SELECT, column as u32 + 1);
                     }
                     Ok(Some(vec![place]))
                 }

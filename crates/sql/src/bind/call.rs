@@ -6,6 +6,7 @@ use base::{Result, SqlState};
 use pg_query::protobuf::FuncCall;
 
 use super::expr::Place;
+use super::level::Marks;
 use super::scope::Scope;
 use super::select::sort_order;
 use super::window::{clause_words, window_in};
@@ -14,7 +15,7 @@ use crate::functions::{
     aggregates_named, resolve_aggregate, resolve_function, resolve_window, Aggregate, FunctionMatch,
 };
 use crate::parser::NodeEnum;
-use crate::plan::{Agg, AggregateCall, Expr, ExprKind, Func};
+use crate::plan::{Agg, AggregateCall, Expr, ExprKind, Func, How};
 use crate::types::TypeId;
 
 impl Binder<'_> {
@@ -56,6 +57,7 @@ impl Binder<'_> {
                 return Err(self.no_function(message, location));
             }
         }
+        let marks = Marks::of(scope);
         let args = self.nodes(&call.args, scope, below)?;
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
         let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;
@@ -73,15 +75,13 @@ impl Binder<'_> {
             if call.over.is_some() {
                 return self.aggregate_over(call, &found, args, scope, place);
             }
-            if !place.aggregates {
-                let words = clause_words(place.clause);
-                return Err(self.error(
-                    SqlState::GROUPING_ERROR,
-                    format!("aggregate functions are not allowed in {words}"),
-                    location,
-                ));
+            let own = self.aggregate_call(call, found, args, scope)?;
+            let what = "aggregate functions";
+            if let Some(shown) = self.of_outer_query(&own, what, scope, &marks)? {
+                return Ok(shown);
             }
-            return self.aggregate_call(call, found, args, scope);
+            self.check_own_aggregate(&own, place)?;
+            return Ok(own);
         }
         self.refuse_aggregate_words(call, name, &types)?;
         let out = self.call_by_name(name, args, location)?;
@@ -206,6 +206,52 @@ impl Binder<'_> {
         Ok(Expr::new(kind, found.result, location))
     }
 
+    /// An aggregate of the query where it stands.
+    fn check_own_aggregate(&self, own: &Expr, place: Place) -> Result<()> {
+        if !place.aggregates {
+            let words = clause_words(place.clause);
+            return Err(self.error(
+                SqlState::GROUPING_ERROR,
+                format!("aggregate functions are not allowed in {words}"),
+                own.location.0,
+            ));
+        }
+        let mut inside = None;
+        for part in own.parts() {
+            part.visit(&mut |part| {
+                if matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::Grouping(_)) {
+                    inside = Some(part.location.0);
+                }
+            });
+        }
+        match inside {
+            None => Ok(()),
+            Some(location) => Err(self.error(
+                SqlState::GROUPING_ERROR,
+                "aggregate function calls cannot be nested",
+                location,
+            )),
+        }
+    }
+
+    /// What an aggregate with DISTINCT is sorted by is one of its arguments.
+    fn check_distinct_order(&self, args: &[Expr], value: &Expr) -> Result<()> {
+        let is_it = |arg: &Expr| match &arg.kind {
+            ExprKind::Coerce(inner, How(_, false)) | ExprKind::Fit(inner, false) => {
+                **inner == *value || arg == value
+            }
+            _ => arg == value,
+        };
+        match !value.is_untyped() && args.iter().any(is_it) {
+            true => Ok(()),
+            false => Err(self.error(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+                value.leftmost(),
+            )),
+        }
+    }
+
     fn aggregate_call(
         &mut self,
         call: &FuncCall,
@@ -214,22 +260,6 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Expr> {
         let location = call.location;
-        let is_one =
-            |part: &Expr| matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::Grouping(_));
-        let nested = |expr: &Expr| expr.any(&is_one);
-        if let Some(arg) = args.iter().find(|arg| nested(arg)) {
-            let mut at = location;
-            arg.visit(&mut |part| {
-                if is_one(part) {
-                    at = part.location.0;
-                }
-            });
-            return Err(self.error(
-                SqlState::GROUPING_ERROR,
-                "aggregate function calls cannot be nested",
-                at,
-            ));
-        }
         if let Some(inside) = args.iter().find_map(window_in) {
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
@@ -246,6 +276,9 @@ impl Binder<'_> {
             };
             let place = Place::plain("an aggregate's ORDER BY");
             let value = self.expr(boxed(&sort.node)?, scope, place)?;
+            if call.agg_distinct {
+                self.check_distinct_order(&args, &value)?;
+            }
             let value = self.settle(value)?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));

@@ -68,6 +68,9 @@ impl Place {
         ..Place::output("SELECT")
     };
 
+    /// FROM, where a subquery may look at its neighbours.
+    pub const FROM: Place = Place::plain("FROM clause of their own query level");
+
     /// WHERE of COPY FROM.
     pub const COPY_FROM: Place = Place {
         no_subquery: Some("COPY FROM WHERE condition"),
@@ -162,7 +165,10 @@ impl Binder<'_> {
                 self.cast(arg, ty, typmod, cast.location)
             }
             NodeEnum::NullTest(test) => {
-                let arg = self.expr(boxed(&test.arg)?, scope, below)?;
+                let arg = match self.whole_row(boxed(&test.arg)?, scope)? {
+                    Some(row) => row,
+                    None => self.expr(boxed(&test.arg)?, scope, below)?,
+                };
                 let wanted = test.nulltesttype == NullTestType::IsNull as i32;
                 let arg = self.settle(arg)?;
                 Ok(truth(
@@ -226,10 +232,8 @@ impl Binder<'_> {
             }
             NodeEnum::CollateClause(collate) => {
                 let arg = self.expr(boxed(&collate.arg)?, scope, below)?;
-                match strings(&collate.collname).last() {
-                    Some(&"C" | &"POSIX" | &"default" | &"ucs_basic") => Ok(arg),
-                    _ => Err(self.unsupported("a collation other than \"C\"", collate.location)),
-                }
+                self.check_collation(collate, arg.ty)?;
+                Ok(arg)
             }
             NodeEnum::AIndirection(indirection) => self.indirection(indirection, scope, below),
             NodeEnum::SetToDefault(default) => Err(self.error(

@@ -404,6 +404,7 @@ impl Binder<'_> {
             sets: true,
             ..Place::plain("functions in FROM")
         };
+        beside.inner_stands.set(place);
         let level = Scope::inside(Some(&beside));
         let expr = self.node(call, &level, place)?;
         let lateral = level.escapes.get();

@@ -14,6 +14,9 @@ use crate::plan::{AggregateCall, AggregatePlan, Expr, ExprKind, GroupingSet, Pla
 pub struct Grouping {
     /// The expressions grouped by, over the input.
     pub groups: Vec<Expr>,
+    /// The output column that each of them was named as, if there are sets and one is; an output
+    /// column that stands twice is grouped by twice then.
+    pub owners: Vec<Option<usize>>,
     /// The aggregates, over the input.
     pub aggregates: Vec<AggregateCall>,
     /// The sets that rows are grouped by, each as places among the groups.
@@ -29,6 +32,20 @@ impl Grouping {
             sets: vec![Vec::new()],
             ..Grouping::default()
         }
+    }
+
+    /// The group that is an expression: of several, that which the first output column is.
+    fn place_of(&self, expr: &Expr) -> Option<usize> {
+        let same = (0..self.groups.len()).filter(|place| self.groups[*place] == *expr);
+        same.min_by_key(|place| {
+            let owner = self.owners.get(*place).copied().flatten();
+            owner.unwrap_or(usize::MAX)
+        })
+    }
+
+    /// The group that is an output column.
+    pub fn owned_by(&self, output: usize) -> Option<usize> {
+        self.owners.iter().position(|owner| *owner == Some(output))
     }
 
     /// The bits of GROUPING in one set: the last argument's is the lowest, and 1 means that the set
@@ -93,7 +110,7 @@ impl Binder<'_> {
         grouping: &mut Grouping,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
-        if let Some(place) = grouping.groups.iter().position(|group| *group == expr) {
+        if let Some(place) = grouping.place_of(&expr) {
             expr.kind = ExprKind::Column(place);
             return Ok(expr);
         }
@@ -170,8 +187,7 @@ impl Binder<'_> {
     fn question(&self, args: &[Expr], grouping: &mut Grouping) -> Result<usize> {
         let mut question = Vec::new();
         for arg in args {
-            let place = grouping.groups.iter().position(|group| group == arg);
-            question.push(place.ok_or_else(|| {
+            question.push(grouping.place_of(arg).ok_or_else(|| {
                 self.error(
                     SqlState::GROUPING_ERROR,
                     "arguments to GROUPING must be grouping expressions of the associated query \

@@ -14,6 +14,7 @@ use pg_query::protobuf::{
 
 use super::expr::Place;
 use super::group::Grouping;
+use super::level::Marks;
 use super::scope::Scope;
 use super::window::{clause_words, window_in};
 use super::{inner, Binder, OutputColumn};
@@ -40,6 +41,10 @@ struct Named<'a, 's> {
     columns: &'a [OutputColumn],
     /// The expressions met so far.
     groups: Vec<Expr>,
+    /// The output column that each of them is.
+    owners: Vec<Option<usize>>,
+    /// Whether there are sets, in which output columns are told apart even if they are equal.
+    apart: bool,
 }
 
 impl Binder<'_> {
@@ -55,11 +60,14 @@ impl Binder<'_> {
         if select.group_clause.is_empty() {
             return Ok(None);
         }
+        let is_set = |node: &Node| matches!(node.node, Some(NodeEnum::GroupingSet(_)));
         let mut named = Named {
             scope,
             exprs,
             columns,
             groups: Vec::new(),
+            owners: Vec::new(),
+            apart: select.group_clause.iter().any(is_set),
         };
         let mut sets: Vec<Set> = vec![Vec::new()];
         for node in &select.group_clause {
@@ -88,6 +96,7 @@ impl Binder<'_> {
         }
         Ok(Some(Grouping {
             groups: named.groups,
+            owners: named.owners,
             sets,
             ..Grouping::default()
         }))
@@ -161,25 +170,33 @@ impl Binder<'_> {
             true => self.expr(node, scope, Place::plain("GROUP BY")),
             false => Err(Error::internal("no name")),
         };
-        let expr = match input {
-            Ok(expr) => expr,
+        let (expr, output) = match input {
+            Ok(expr) => (expr, None),
             Err(missing) => {
                 match self.output_column(node, named.exprs, columns, "GROUP BY", true)? {
                     Some(place) => {
                         let taken = named.exprs[place].clone();
                         named.exprs[place] = self.settle(taken)?;
-                        named.exprs[place].clone()
+                        (named.exprs[place].clone(), Some(place))
                     }
                     None if is_name => return Err(missing),
-                    None => self.expr(node, scope, Place::plain("GROUP BY"))?,
+                    None => (self.expr(node, scope, Place::plain("GROUP BY"))?, None),
                 }
             }
         };
         self.check_group_key(&expr)?;
         let expr = self.settle(expr)?;
-        let known = named.groups.iter().position(|known| *known == expr);
+        let output = match named.apart {
+            true => output.or_else(|| named.exprs.iter().position(|own| *own == expr)),
+            false => None,
+        };
+        let known = match output {
+            Some(_) => named.owners.iter().position(|owner| *owner == output),
+            None => named.groups.iter().position(|known| *known == expr),
+        };
         Ok(known.unwrap_or_else(|| {
             named.groups.push(expr);
+            named.owners.push(output);
             named.groups.len() - 1
         }))
     }
@@ -216,14 +233,6 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
-        if !place.aggregates {
-            let words = clause_words(place.clause);
-            return Err(self.error(
-                SqlState::GROUPING_ERROR,
-                format!("grouping operations are not allowed in {words}"),
-                call.location,
-            ));
-        }
         if call.args.len() > GROUPING_ARGUMENTS_MAX {
             return Err(self.error(
                 SqlState::TOO_MANY_ARGUMENTS,
@@ -231,9 +240,22 @@ impl Binder<'_> {
                 call.location,
             ));
         }
+        let marks = Marks::of(scope);
         let args = self.nodes(&call.args, scope, place)?;
-        let kind = ExprKind::Grouping(args);
-        Ok(Expr::new(kind, TypeId::INT4, call.location))
+        let own = Expr::new(ExprKind::Grouping(args), TypeId::INT4, call.location);
+        let what = "grouping operations";
+        if let Some(shown) = self.of_outer_query(&own, what, scope, &marks)? {
+            return Ok(shown);
+        }
+        if !place.aggregates {
+            let words = clause_words(place.clause);
+            return Err(self.error(
+                SqlState::GROUPING_ERROR,
+                format!("{what} are not allowed in {words}"),
+                call.location,
+            ));
+        }
+        Ok(own)
     }
 }
 

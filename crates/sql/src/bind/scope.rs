@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 
+use super::expr::Place;
 use super::window::NamedWindow;
-use super::{Binder, OutputColumn};
+use super::{strings, Binder, OutputColumn};
 use crate::catalog::{Table, FIRST_USER_OID};
+use crate::parser::NodeEnum;
 use crate::plan::{Expr, ExprKind, Location, Needed};
 use crate::types::{Datum, TypeId, NO_TYPMOD};
 
@@ -49,7 +51,7 @@ pub struct ScopeTable {
 }
 
 /// The columns of one query level.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scope<'s> {
     /// The enclosing query's.
     pub parent: Option<&'s Scope<'s>>,
@@ -61,8 +63,28 @@ pub struct Scope<'s> {
     pub windows: Vec<NamedWindow>,
     /// Whether a name was found in an enclosing query.
     pub escapes: Cell<bool>,
-    /// The columns of this query's rows that inner queries look at, in the order they were met.
-    pub seen_from_inside: RefCell<Vec<Expr>>,
+    /// The columns of this query's rows that inner queries look at, in the order they were met,
+    /// each with its place there; behind the columns stand aggregates of this query.
+    pub seen_from_inside: RefCell<Vec<(usize, Expr)>>,
+    /// The first place behind the columns of its rows that nothing has.
+    pub beyond: Cell<usize>,
+    /// Where the inner query stands that is being bound.
+    pub inner_stands: Cell<Place>,
+}
+
+impl Default for Scope<'_> {
+    fn default() -> Self {
+        Scope {
+            parent: None,
+            tables: Vec::new(),
+            merged: Vec::new(),
+            windows: Vec::new(),
+            escapes: Cell::default(),
+            seen_from_inside: RefCell::default(),
+            beyond: Cell::default(),
+            inner_stands: Cell::new(Place::FROM),
+        }
+    }
 }
 
 /// Where a name was found.
@@ -134,8 +156,9 @@ impl<'s> Scope<'s> {
     /// remembers that it looks at them.
     fn show_inside(&self, expr: &mut Expr, depth: usize) {
         expr.visit(&mut |part| {
-            if matches!(part.kind, ExprKind::Column(_)) {
-                self.seen_from_inside.borrow_mut().push(part.clone());
+            if let ExprKind::Column(place) = part.kind {
+                let mut seen = self.seen_from_inside.borrow_mut();
+                seen.push((place, part.clone()));
             }
         });
         outward(expr, depth);
@@ -145,13 +168,24 @@ impl<'s> Scope<'s> {
     pub(super) fn seen_since(&self, before: usize) -> Vec<(usize, Expr)> {
         let mut seen: Vec<(usize, Expr)> = Vec::new();
         for column in &self.seen_from_inside.borrow()[before..] {
-            if let ExprKind::Column(place) = column.kind {
-                if !seen.iter().any(|known| known.0 == place) {
-                    seen.push((place, column.clone()));
-                }
+            if !seen.iter().any(|known| known.0 == column.0) {
+                seen.push(column.clone());
             }
         }
         seen
+    }
+
+    /// Puts an aggregate of this query behind the columns that inner queries look at; its place.
+    pub(super) fn show_value(&self, aggregate: Expr) -> usize {
+        let place = self.beyond.get();
+        self.beyond.set(place + 1);
+        self.seen_from_inside.borrow_mut().push((place, aggregate));
+        place
+    }
+
+    /// This query, the one around it, and so on.
+    pub(super) fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
+        std::iter::successors(Some(self), |scope| scope.parent)
     }
 
     /// The name, with its item's, of the column at a place of the row.
@@ -308,9 +342,11 @@ impl Binder<'_> {
         let [qualifier @ .., name] = names else {
             return Error::internal("a column without a name");
         };
-        let levels = || std::iter::successors(Some(scope), |scope| scope.parent);
-        let tables = || levels().flat_map(|scope| &scope.tables);
+        let tables = || scope.levels().flat_map(|scope| &scope.tables);
         let Some(alias) = qualifier.last() else {
+            if tables().any(|table| table.alias == *name) {
+                return self.unsupported("a whole-row reference", location);
+            }
             let error = self.error(
                 SqlState::UNDEFINED_COLUMN,
                 format!("column \"{name}\" does not exist"),
@@ -331,8 +367,7 @@ impl Binder<'_> {
 
     /// 42P01 for a qualifier that no item of FROM has.
     fn missing_table(&self, alias: &str, scope: &Scope<'_>, location: i32) -> Error {
-        let levels = std::iter::successors(Some(scope), |scope| scope.parent);
-        let mut tables = levels.flat_map(|scope| &scope.tables);
+        let mut tables = scope.levels().flat_map(|scope| &scope.tables);
         let renamed = tables.find(|item| {
             item.alias != alias && item.table.as_ref().is_some_and(|table| table.name == alias)
         });
@@ -353,6 +388,28 @@ impl Binder<'_> {
                 location,
             ),
         }
+    }
+
+    /// A whole row of an item of FROM, which a name that no column has or `t.*` means: the record of
+    /// its columns.
+    pub(super) fn whole_row(&mut self, node: &NodeEnum, scope: &Scope<'_>) -> Result<Option<Expr>> {
+        let NodeEnum::ColumnRef(column) = node else {
+            return Ok(None);
+        };
+        let names = strings(&column.fields);
+        let (alias, starred) = match (names.as_slice(), column.fields.len()) {
+            ([alias], 2) => (*alias, true),
+            ([alias], 1) => (*alias, false),
+            _ => return Ok(None),
+        };
+        let is_item = scope.tables.iter().any(|table| table.alias == alias);
+        if !is_item || (!starred && self.find_column(&[alias], scope, -1)?.is_some()) {
+            return Ok(None);
+        }
+        let columns = self.star(Some(alias), scope, column.location)?;
+        let fields = columns.into_iter().map(|column| column.0).collect();
+        let kind = ExprKind::Record(fields);
+        Ok(Some(Expr::new(kind, TypeId::RECORD, column.location)))
     }
 
     /// The columns that `*` or `t.*` means.

@@ -105,6 +105,7 @@ impl Binder<'_> {
         let locking = !select.locking_clause.is_empty();
         let mut next = 0;
         let source = self.bind_from(&select.from_clause, &mut scope, locking, &mut next)?;
+        scope.beyond.set(next);
         let condition = self.where_clause(&select.where_clause, &scope)?;
         self.window_clause(&select.window_clause, &mut scope)?;
         let targets = self.targets(&select.target_list, &scope)?;
@@ -347,7 +348,11 @@ impl Binder<'_> {
         having: Option<Expr>,
         scope: &Scope<'_>,
     ) -> Result<(Plan, Vec<Expr>)> {
-        for expr in outputs.all_mut() {
+        for (place, expr) in outputs.all_mut().enumerate() {
+            if let Some(own) = grouping.owned_by(place) {
+                expr.kind = ExprKind::Column(own);
+                continue;
+            }
             let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
             *expr = self.regroup(taken, &mut grouping, scope)?;
         }

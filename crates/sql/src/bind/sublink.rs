@@ -36,7 +36,10 @@ impl Binder<'_> {
         };
         let kind = SubLinkType::try_from(link.sub_link_type).unwrap_or(SubLinkType::Undefined);
         let before = scope.seen_from_inside.borrow().len();
-        let (query, correlated) = self.subquery(select, scope)?;
+        let around = scope.inner_stands.replace(place);
+        let bound = self.subquery(select, scope);
+        scope.inner_stands.set(around);
+        let (query, correlated) = bound?;
         let outer = Outer {
             correlated,
             seen: scope.seen_since(before),

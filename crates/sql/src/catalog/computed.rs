@@ -1,4 +1,5 @@
-//! Indexes whose entries do not follow from columns alone: on expressions, and with a condition.
+//! Indexes whose entries do not follow from columns alone: on expressions, with a condition, and
+//! those to which NULLs are equal.
 //!
 //! ```text
 //! create unique index on users (lower(name)) where deleted_at is null
@@ -24,6 +25,7 @@
 //! |---|---|---|---|
 //! | not unique | any | keys, then the row's key | nothing |
 //! | unique | one is NULL | keys, then the row's key | nothing |
+//! | unique, NULLS NOT DISTINCT | any | keys | the row's key |
 //! | unique | none is NULL | keys | the row's key |
 //!
 //! So the keys of a unique index are keys of rows to the engine: who inserts one waits for others
@@ -44,7 +46,7 @@ use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::{Error, Result};
 
 use super::descriptor::{put_text, read_list, read_text};
-use super::{Column, Index, Table};
+use super::{Column, Index, IndexedColumn, Table};
 use crate::types::TypeId;
 
 /// What an index has that is on expressions or has a condition.
@@ -119,6 +121,20 @@ impl Index {
             Some(computed) => computed.keys.len(),
             None => self.columns.len(),
         }
+    }
+
+    /// The same index, derived by the engine, to which NULLs are not equal; on columns.
+    pub fn of_columns(mut self) -> Index {
+        self.nulls_equal = false;
+        for key in self.computed.take().into_iter().flat_map(|own| own.keys) {
+            if let KeySource::Column(column) = key.source {
+                self.columns.push(IndexedColumn {
+                    column,
+                    descending: key.descending,
+                });
+            }
+        }
+        self
     }
 
     /// How one of its keys is ordered.

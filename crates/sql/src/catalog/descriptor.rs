@@ -50,7 +50,7 @@ pub fn encode(table: &Table) -> Vec<u8> {
         put_varint(&mut out, u64::from(index.oid));
         put_bytes(&mut out, index.name.as_bytes());
         out.push(u8::from(index.primary));
-        out.push(u8::from(index.unique));
+        out.push(u8::from(index.unique) | u8::from(index.nulls_equal) << 1);
         put_varint(&mut out, u64::from(index.constraint));
         put_varint(&mut out, index.tree.0);
         put_varint(&mut out, index.columns.len() as u64);
@@ -198,11 +198,16 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
 }
 
 fn read_index(reader: &mut Reader<'_>) -> Result<Index> {
+    let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
+    let primary = reader.u8()? != 0;
+    // 1: unique; 2: NULLs are equal.
+    let unique = reader.u8()?;
     Ok(Index {
-        oid: reader.varint_as()?,
-        name: reader.str()?.to_owned(),
-        primary: reader.u8()? != 0,
-        unique: reader.u8()? != 0,
+        oid,
+        name,
+        primary,
+        unique: unique & 1 != 0,
+        nulls_equal: unique & 2 != 0,
         constraint: reader.varint_as()?,
         tree: TreeId(reader.varint()?),
         columns: read_list(reader, |reader| {
@@ -268,6 +273,7 @@ mod tests {
             name: "some".to_owned(),
             primary: false,
             unique: true,
+            nulls_equal: false,
             constraint: 0,
             tree: TreeId(16_401),
             columns: Vec::new(),
@@ -309,6 +315,7 @@ mod tests {
                     name: "démo_pkey".to_owned(),
                     primary: true,
                     unique: true,
+                    nulls_equal: false,
                     constraint: 16_386,
                     tree: TreeId(16_400),
                     columns: vec![IndexedColumn {

@@ -275,6 +275,8 @@ pub struct Index {
     pub primary: bool,
     /// Whether it refuses equal keys.
     pub unique: bool,
+    /// Whether NULLs are equal to it; then it is a computed one.
+    pub nulls_equal: bool,
     /// The oid of the constraint it enforces, or 0.
     pub constraint: u32,
     /// Its entries; for the primary key the tree of the table.

@@ -264,11 +264,13 @@ fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
         return Ok(Datum::Null);
     };
     if let Some(index) = table.indexes.iter().find(|index| index.constraint == oid) {
-        let kind = match index.primary {
-            true => "PRIMARY KEY",
-            false => "UNIQUE",
+        let kind = match (index.primary, index.nulls_equal) {
+            (true, _) => "PRIMARY KEY",
+            (false, false) => "UNIQUE",
+            (false, true) => "UNIQUE NULLS NOT DISTINCT",
         };
-        let columns: Vec<_> = index.columns.iter().map(|own| own.column).collect();
+        let columns = (0..index.key_count()).filter_map(|place| index.key_column(place));
+        let columns: Vec<_> = columns.collect();
         let (columns, included) = (
             names_of(table, &columns),
             index_text::included(table, index),

@@ -105,7 +105,7 @@ impl EntryRule {
         let Some((mut key, has_null)) = self.prefix(row, cx)? else {
             return Ok(None);
         };
-        let alone = index.unique && !has_null;
+        let alone = index.unique && (index.nulls_equal || !has_null);
         let row = match alone {
             true => RowBuilder::new(1).value(row_key).finish(),
             false => {
@@ -228,11 +228,13 @@ pub fn existing_key(
     row: &[Datum],
     cx: &mut Exec<'_>,
 ) -> Result<Option<Key>> {
-    let Some((key, false)) = rule.prefix(row, cx)? else {
-        return Ok(None);
+    let index = &table.indexes[rule.index];
+    let key = match rule.prefix(row, cx)? {
+        Some((key, has_null)) if index.nulls_equal || !has_null => key,
+        _ => return Ok(None),
     };
     let mut batch = RowBatch::default();
-    let (tree, range) = (table.indexes[rule.index].tree, KeyRange::prefix(&key));
+    let (tree, range) = (index.tree, KeyRange::prefix(&key));
     cx.txn.scan_newest(tree, &range, 1, &mut batch)?;
     if batch.is_empty() {
         return Ok(None);

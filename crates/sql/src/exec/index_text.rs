@@ -132,6 +132,9 @@ pub(super) fn definition(
         keys.join(", "),
         included(table, index)
     );
+    if index.nulls_equal {
+        out.push_str(" NULLS NOT DISTINCT");
+    }
     let condition = index.computed.as_ref().and_then(|c| c.condition.as_ref());
     if let Some(text) = condition {
         let text = bound(cx, |bind| {

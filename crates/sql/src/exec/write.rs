@@ -278,12 +278,8 @@ impl<'p> InsertCursor<'p> {
                 },
                 Inserted::Duplicate(tree) => (index_of(table, tree)?, None),
             };
-            let index = &table.indexes[place];
-            let conflict = self.insert.conflict.as_ref().filter(|conflict| {
-                let indexes = conflict.indexes.as_ref();
-                indexes.is_none_or(|indexes| indexes.contains(&place))
-            });
-            let Some(conflict) = conflict else {
+            let Some((conflict, place)) = self.arbiter(place, &row, cx)? else {
+                let index = &table.indexes[place];
                 return Err(match taken {
                     Some(taken) => taken_key(table, index, &taken.values, cx),
                     None => duplicate_key(table, index, &row, cx),
@@ -299,6 +295,39 @@ impl<'p> InsertCursor<'p> {
                 Upserted::Row(row) => return Ok(Some(row)),
             }
         }
+    }
+
+    /// What ON CONFLICT says of a row whose keys are taken in an index, and the index by which it
+    /// finds the row in the way. One that it names goes before any other that the keys are taken in
+    /// too; none if no index that it names has them.
+    fn arbiter(
+        &self,
+        taken: usize,
+        row: &[Datum],
+        cx: &mut Exec<'_>,
+    ) -> Result<Option<(&'p Conflict, usize)>> {
+        let Some(conflict) = &self.insert.conflict else {
+            return Ok(None);
+        };
+        let Some(named) = &conflict.indexes else {
+            return Ok(Some((conflict, taken)));
+        };
+        if named.contains(&taken) {
+            return Ok(Some((conflict, taken)));
+        }
+        let target = &self.insert.target;
+        for place in named {
+            let index = &target.table.indexes[*place];
+            let mut columns = index.columns.iter();
+            // The key of the table is looked at before all others, so it is free.
+            if index.primary || columns.any(|column| row[column.column].is_null()) {
+                continue;
+            }
+            if existing_key(target, *place, row, cx)?.is_some() {
+                return Ok(Some((conflict, *place)));
+            }
+        }
+        Ok(None)
     }
 
     fn update(

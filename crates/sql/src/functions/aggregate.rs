@@ -139,7 +139,8 @@ impl Aggregate {
             Kind::Sum | Kind::Avg if integer => State::Integers { count: 0, sum: 0 },
             Kind::Sum | Kind::Avg if float => State::Floats {
                 count: 0.0,
-                sum: 0.0,
+                // What changes no sum; that of negative zeros alone is one too.
+                sum: if self.kind == Kind::Sum { -0.0 } else { 0.0 },
             },
             Kind::Sum | Kind::Avg if argument == TypeId::INTERVAL => State::Intervals {
                 count: 0,

@@ -33,6 +33,7 @@ mod integer;
 pub mod keywords;
 mod moments;
 pub mod pattern;
+mod regexp;
 pub mod registry;
 pub mod resolve;
 pub mod scram;

@@ -5,7 +5,9 @@ use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
 use super::{Call, Rows};
-use crate::types::datetime::{date, fields, interval, time, timestamp, zone::Zone, DAY, SECOND};
+use crate::types::datetime::{
+    date, fields, interval, parse, time, timestamp, zone::Zone, DAY, SECOND,
+};
 use crate::types::{Datum, Interval, TypeId};
 
 // ---- the clock
@@ -191,12 +193,31 @@ pub(crate) fn make_timestamptz(call: &Call<'_>, args: &[Datum]) -> Result<Datum>
     let named;
     let zone = match args.len() > 6 {
         true => {
-            named = Zone::parse(args.text(6)?)?;
+            named = sane_zone(args.text(6)?)?;
             &named
         }
         false => &call.context.time_zone,
     };
     timestamp::to_utc(zone, local).map(Datum::TimestampTz)
+}
+
+/// The zone that `make_timestamptz` takes: signs count eastwards, as in ISO 8601, and not westwards
+/// as in POSIX.
+fn sane_zone(text: &str) -> Result<Zone> {
+    let wrong = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        let message = format!("invalid input syntax for type numeric time zone: \"{text}\"");
+        let hint = "Numeric time zones must have \"-\" or \"+\" as first character.";
+        return Err(wrong(message).with_hint(hint));
+    }
+    if !text.starts_with(['+', '-']) {
+        return Zone::parse(text);
+    }
+    match parse::displacement(text) {
+        Ok(seconds) => Ok(Zone::fixed(seconds)),
+        Err(parse::Refusal::Syntax) => Zone::parse(text),
+        Err(_) => Err(wrong(format!("numeric time zone \"{text}\" out of range"))),
+    }
 }
 
 pub(crate) fn from_unix(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -518,21 +539,23 @@ pub(crate) fn overlaps(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (Some((s1, e1)), Some((s2, e2))) = (first, second) else {
         return Ok(Datum::Null);
     };
-    let (early_end, late_start) = match order(&s1, &s2) {
+    let (early_end, late_start, late_end) = match order(&s1, &s2) {
         std::cmp::Ordering::Equal => {
             return Ok(match e1.is_null() || e2.is_null() {
                 true => Datum::Null,
                 false => Datum::Bool(true),
             })
         }
-        std::cmp::Ordering::Greater => (e2, s1),
-        std::cmp::Ordering::Less => (e1, s2),
+        std::cmp::Ordering::Greater => (e2, s1, e1),
+        std::cmp::Ordering::Less => (e1, s2, e2),
     };
     if early_end.is_null() {
         return Ok(Datum::Null);
     }
     match order(&late_start, &early_end).is_lt() {
         true => Ok(Datum::Bool(true)),
+        // The later one may have begun earlier, where its other end is not known.
+        false if late_end.is_null() => Ok(Datum::Null),
         false => Ok(Datum::Bool(false)),
     }
 }

@@ -207,7 +207,21 @@ fn calendar_part(shown: &Shown, name: &str, fill: bool) -> String {
             const ROMAN: [&str; 12] = [
                 "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
             ];
-            let text = ROMAN[((f.month - 1).clamp(0, 11)) as usize];
+            let place = match (shown.dated, f.month) {
+                (true, month) => month - 1,
+                (false, 0) if f.year == 0 => return String::new(),
+                (false, 0) => {
+                    if f.year > 0 {
+                        11
+                    } else {
+                        0
+                    }
+                }
+                // Backwards from December.
+                (false, month) if month < 0 => month + 12,
+                (false, month) => month - 1,
+            };
+            let text = ROMAN[place.clamp(0, 11) as usize];
             let text = if name == "rm" {
                 text.to_lowercase()
             } else {
@@ -553,6 +567,11 @@ fn format_number(number: &Numeric, text: &str) -> Result<String> {
     for item in &t.items {
         match item {
             Item::Literal(c) => body.push(*c),
+            // What follows a point without digits behind it is left out.
+            Item::Point if t.after.is_empty() && !t.before.is_empty() => {
+                put_sign(&mut body, &mut signed, sign);
+                return Ok(body);
+            }
             Item::Point => {
                 put_sign(&mut body, &mut signed, sign);
                 body.push('.');

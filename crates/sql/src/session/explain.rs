@@ -1,12 +1,13 @@
 //! EXPLAIN in its plain form: the nodes of a plan, without costs.
 
-use base::{Error, Result};
-use pg_query::protobuf::ExplainStmt;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{ExplainStmt, Node};
 
+use super::copy::options::truth_of;
 use super::cursors::cursor_query;
 use super::utility::node_of;
 use super::Session;
-use crate::parser::{NodeEnum, Statement};
+use crate::parser::{char_position, NodeEnum, Statement};
 use crate::plan::{JoinKind, Plan, Scan, SetOperation};
 use crate::types::Datum;
 
@@ -19,13 +20,7 @@ impl Session {
         params: &[Datum],
     ) -> Result<Vec<String>> {
         let _ = params;
-        for option in &explain.options {
-            if let Some(NodeEnum::DefElem(option)) = &option.node {
-                if option.defname == "analyze" {
-                    return Err(Error::unsupported("EXPLAIN ANALYZE"));
-                }
-            }
-        }
+        check_options(statement.text(), &explain.options)?;
         let inner = statement.inner(|node| match node {
             NodeEnum::ExplainStmt(explain) => node_of(&explain.query),
             _ => None,
@@ -44,6 +39,75 @@ impl Session {
         Ok(lines)
     }
 }
+
+/// Costs and the like are never shown, so that options which only add such are refused where they
+/// are switched on.
+///
+/// # Errors
+/// 42601 and 22023 for what is no option or value of one; 0A000 for what is not supported.
+fn check_options(text: &str, options: &[Node]) -> Result<()> {
+    for option in options {
+        let Some(NodeEnum::DefElem(option)) = &option.node else {
+            continue;
+        };
+        let place = |error: Error| match char_position(text, option.location) {
+            Some(position) => error.at(position),
+            None => error,
+        };
+        let name = option.defname.as_str();
+        if name == "format" {
+            let value = option.arg.as_ref().and_then(|arg| arg.node.as_ref());
+            let value = match value {
+                Some(NodeEnum::String(value)) => value.sval.as_str(),
+                _ => "",
+            };
+            match value {
+                "text" => continue,
+                "json" | "xml" | "yaml" => {
+                    let format = value.to_uppercase();
+                    return Err(Error::unsupported(format!("EXPLAIN (FORMAT {format})")));
+                }
+                _ => {
+                    return Err(place(Error::new(
+                        SqlState::INVALID_PARAMETER_VALUE,
+                        format!("unrecognized value for EXPLAIN option \"format\": \"{value}\""),
+                    )))
+                }
+            }
+        }
+        if !OPTIONS.contains(&name) {
+            return Err(place(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("unrecognized EXPLAIN option \"{name}\""),
+            )));
+        }
+        let on = truth_of(option).ok_or_else(|| {
+            let message = format!("{name} requires a Boolean value");
+            Error::new(SqlState::SYNTAX_ERROR, message)
+        })?;
+        match name {
+            "analyze" if on => return Err(Error::unsupported("EXPLAIN ANALYZE")),
+            "wal" | "timing" if on => {
+                let upper = name.to_uppercase();
+                return Err(Error::new(
+                    SqlState::INVALID_PARAMETER_VALUE,
+                    format!("EXPLAIN option {upper} requires ANALYZE"),
+                ));
+            }
+            "summary" | "verbose" if on => {
+                let upper = name.to_uppercase();
+                return Err(Error::unsupported(format!("EXPLAIN ({upper})")));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The options beside FORMAT.
+const OPTIONS: [&str; 8] = [
+    "analyze", "verbose", "costs", "buffers", "wal", "settings", "timing", "summary",
+];
 
 fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
     let (name, inputs): (String, Vec<&Plan>) = match plan {

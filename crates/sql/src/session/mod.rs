@@ -431,12 +431,7 @@ impl Session {
         match param.format {
             Format::Binary => types::receive(ty, types::NO_TYPMOD, bytes),
             Format::Text => {
-                let text = std::str::from_utf8(bytes).map_err(|_| {
-                    Error::new(
-                        SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-                        "invalid byte sequence for encoding \"UTF8\"",
-                    )
-                })?;
+                let text = types::binary::receive_text(bytes)?;
                 types::input(&self.eval, ty, types::NO_TYPMOD, text)
             }
         }

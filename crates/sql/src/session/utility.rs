@@ -86,14 +86,7 @@ impl Session {
             NodeEnum::DiscardStmt(discard) => self.discard(discard.target, alone),
             NodeEnum::ConstraintsSetStmt(set) => self.set_constraints(set, sink),
             NodeEnum::LockStmt(lock) => self.lock_statement(lock),
-            NodeEnum::VacuumStmt(vacuum) => {
-                if !vacuum.is_vacuumcmd {
-                    return Ok(tag("ANALYZE"));
-                }
-                // There is nothing to clean up (DESIGN, P7).
-                self.require_no_block("VACUUM", alone)?;
-                Ok(tag("VACUUM"))
-            }
+            NodeEnum::VacuumStmt(vacuum) => self.vacuum(statement.text(), vacuum, sink, alone),
             NodeEnum::DeclareCursorStmt(declare) => {
                 self.declare_cursor(statement, declare, params, &[])
             }
@@ -132,7 +125,12 @@ impl Session {
         sink.notice(&Notice { severity, body })
     }
 
-    fn warn(&mut self, state: SqlState, message: &str, sink: &mut dyn Sink) -> Result<()> {
+    pub(super) fn warn(
+        &mut self,
+        state: SqlState,
+        message: &str,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
         self.notice(NoticeSeverity::Warning, Error::new(state, message), sink)
     }
 

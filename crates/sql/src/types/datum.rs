@@ -9,7 +9,10 @@ use base::TreeId;
 use super::{Interval, Numeric, TypeId};
 
 /// A value, without its type: see [`TypeId`] for what it means.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Two are equal if nothing tells them apart: NaN is itself, and 1.0 is not 1.00. How SQL compares
+/// values is [`equal`](super::equal)'s.
+#[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Datum {
     Null,
@@ -48,6 +51,36 @@ pub enum Datum {
     /// A long value that nobody has read yet: in rows as they come from a table, and nowhere
     /// else. Whatever looks at a column reads it first.
     Long(Arc<LongValue>),
+}
+
+impl PartialEq for Datum {
+    fn eq(&self, other: &Datum) -> bool {
+        match (self, other) {
+            (Datum::Null, Datum::Null) | (Datum::Void, Datum::Void) => true,
+            (Datum::Bool(a), Datum::Bool(b)) => a == b,
+            (Datum::Int2(a), Datum::Int2(b)) => a == b,
+            (Datum::Int4(a), Datum::Int4(b)) | (Datum::Date(a), Datum::Date(b)) => a == b,
+            (Datum::Int8(a), Datum::Int8(b))
+            | (Datum::Time(a), Datum::Time(b))
+            | (Datum::Timestamp(a), Datum::Timestamp(b))
+            | (Datum::TimestampTz(a), Datum::TimestampTz(b)) => a == b,
+            (Datum::Float4(a), Datum::Float4(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Float8(a), Datum::Float8(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Numeric(a), Datum::Numeric(b)) => a == b && a.scale() == b.scale(),
+            (Datum::Text(a), Datum::Text(b)) => a == b,
+            (Datum::Bytea(a), Datum::Bytea(b)) => a == b,
+            (Datum::Char(a), Datum::Char(b)) => a == b,
+            (Datum::Uuid(a), Datum::Uuid(b)) => a == b,
+            (Datum::TimeTz(a, of_a), Datum::TimeTz(b, of_b)) => (a, of_a) == (b, of_b),
+            (Datum::Interval(a), Datum::Interval(b)) => a == b,
+            (Datum::Oid(a), Datum::Oid(b)) => a == b,
+            (Datum::Unsigned8(a), Datum::Unsigned8(b)) => a == b,
+            (Datum::Array(a), Datum::Array(b)) => a == b,
+            (Datum::Record(a), Datum::Record(b)) => a == b,
+            (Datum::Long(a), Datum::Long(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 /// What stands for a long value: see `sql::exec::long`.

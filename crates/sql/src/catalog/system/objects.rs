@@ -338,6 +338,7 @@ fn indexes(table: &Table, rows: &mut Rows) {
             ("indnatts", small(count + index.include.len())),
             ("indnkeyatts", small(count)),
             ("indisunique", flag(index.unique)),
+            ("indnullsnotdistinct", flag(index.nulls_equal)),
             ("indisprimary", flag(index.primary)),
             ("indimmediate", flag(true)),
             ("indisvalid", flag(true)),
@@ -384,7 +385,7 @@ fn constraints(table: &Table, rows: &mut Rows) {
 }
 
 fn key_constraint(table: &Table, index: &Index, rows: &mut Rows) {
-    let columns = index.columns.iter().map(|column| column.column);
+    let columns = (0..index.key_count()).filter_map(|place| index.key_column(place));
     rows.push([
         ("oid", oid(index.constraint)),
         ("conname", text(&index.name)),

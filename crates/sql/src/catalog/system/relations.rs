@@ -114,6 +114,7 @@ fn read_index(line: &str, table: &Table) -> Index {
         name: (*name).to_owned(),
         primary: *kind == "p",
         unique: *kind != "i",
+        nulls_equal: false,
         // Unique indexes of the system are constraints too, and lend them their oids.
         constraint: if *kind == "i" { 0 } else { oid },
         tree: TreeId(0),

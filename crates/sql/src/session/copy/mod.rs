@@ -24,7 +24,7 @@
 mod binary;
 mod from;
 mod lines;
-mod options;
+pub(super) mod options;
 mod output;
 mod rows;
 

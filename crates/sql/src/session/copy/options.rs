@@ -293,7 +293,7 @@ fn text_of(option: &DefElem) -> Result<String, Placed> {
 }
 
 /// The truth value of an option, if it is one.
-fn truth_of(option: &DefElem) -> Option<bool> {
+pub(in super::super) fn truth_of(option: &DefElem) -> Option<bool> {
     let number = match node_of(&option.arg) {
         None => return Some(true),
         Some(NodeEnum::Integer(number)) => Some(number.ival),

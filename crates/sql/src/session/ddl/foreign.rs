@@ -230,8 +230,17 @@ fn referenced_columns<'t>(parent: &'t Table, names: &[Node]) -> Result<(Vec<usiz
             && index.columns.len() == places.len()
             && columns.all(|column| places.contains(&column.column))
     };
+    let is_on_null_too = |index: &Index| {
+        let mut keys = (0..index.key_count()).map(|at| index.key_column(at));
+        index.nulls_equal
+            && index.key_count() == places.len()
+            && keys.all(|key| key.is_some_and(|key| places.contains(&key)))
+    };
     match parent.indexes.iter().find(fits) {
         Some(index) => Ok((places, index)),
+        None if parent.indexes.iter().any(is_on_null_too) => Err(Error::unsupported(
+            "a foreign key to a NULLS NOT DISTINCT constraint",
+        )),
         None => Err(Error::new(
             INVALID_FOREIGN_KEY,
             format!(

@@ -7,20 +7,21 @@
 //! explained in [`crate::catalog::computed`].
 //!
 //! # What it leaves out
-//! NULLS NOT DISTINCT, operator classes and methods other than btree: 0A000.
+//! Operator classes and methods other than btree: 0A000.
 
 use std::sync::Arc;
 
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    IndexElem, IndexStmt, Node, RangeVar, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls,
+    CollateClause, IndexElem, IndexStmt, Node, RangeVar, ReindexObjectType, ReindexStmt, SortByDir,
+    SortByNulls,
 };
 
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
-use crate::bind::qualified;
+use crate::bind::{collation, qualified};
 use crate::catalog::access::must_own;
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{
@@ -28,6 +29,7 @@ use crate::catalog::{
     Table, PG_CATALOG,
 };
 use crate::parser::NodeEnum;
+use crate::types::TypeId;
 
 impl Session {
     /// The table that a name means once it is locked so.
@@ -80,6 +82,7 @@ impl Session {
         self.may_create_in(&catalog, old.schema)?;
         let mut index = Index {
             unique: create.unique,
+            nulls_equal: create.nulls_not_distinct,
             ..self.index_keys(text, &catalog, &old, create)?
         };
         let names: Vec<_> = index
@@ -136,7 +139,9 @@ impl Session {
             if let KeySource::Column(place) = source {
                 uses.push(place);
             }
-            keys.push(ComputedKey { source, descending });
+            let key = ComputedKey { source, descending };
+            check_collation(element, key.type_id(table))?;
+            keys.push(key);
         }
         let mut include = Vec::new();
         for node in &create.index_including_params {
@@ -161,7 +166,7 @@ impl Session {
         uses.dedup();
         Ok(Index {
             include,
-            ..index_of(keys, condition, uses)
+            ..index_of(keys, condition, uses, create.nulls_not_distinct)
         })
     }
 
@@ -238,7 +243,7 @@ impl Session {
                         format!("schema \"{}\" does not exist", reindex.name),
                     )
                 })?;
-                if !catalog.has_privileges_of(self.role_oid(&catalog), schema.owner) {
+                if !catalog.has_privileges_of(self.shared.settings.current_role(), schema.owner) {
                     return Err(must_own("schema", &schema.name));
                 }
                 self.rebuild_all(|table| table.schema == schema.oid)?;
@@ -295,7 +300,7 @@ impl Session {
 
     /// 42501 for who does not own the database at hand.
     fn must_own_database(&self, catalog: &Catalog) -> Result<()> {
-        match catalog.has_privileges_of(self.role_oid(catalog), catalog.database.owner) {
+        match catalog.has_privileges_of(self.shared.settings.current_role(), catalog.database.owner) {
             true => Ok(()),
             false => Err(must_own("database", &catalog.database.name)),
         }
@@ -343,8 +348,13 @@ impl Session {
     }
 }
 
-/// An index of such keys: a plain one, if columns are all it is on.
-fn index_of(keys: Vec<ComputedKey>, condition: Option<String>, uses: Vec<usize>) -> Index {
+/// An index of such keys: a plain one, if columns are all it is on and NULLs are not equal to it.
+pub(super) fn index_of(
+    keys: Vec<ComputedKey>,
+    condition: Option<String>,
+    uses: Vec<usize>,
+    nulls_equal: bool,
+) -> Index {
     let columns: Option<Vec<_>> = keys
         .iter()
         .map(|key| match key.source {
@@ -355,7 +365,7 @@ fn index_of(keys: Vec<ComputedKey>, condition: Option<String>, uses: Vec<usize>)
             KeySource::Expression { .. } => None,
         })
         .collect();
-    match columns.filter(|_| condition.is_none()) {
+    match columns.filter(|_| condition.is_none() && !nulls_equal) {
         Some(columns) => Index {
             columns,
             ..Index::default()
@@ -377,6 +387,19 @@ fn index_element(node: &Node) -> Result<&IndexElem> {
         Some(NodeEnum::IndexElem(_)) => Err(Error::unsupported("an operator class of an index")),
         _ => Err(Error::internal("an index of no element")),
     }
+}
+
+/// COLLATE of a key.
+fn check_collation(element: &IndexElem, ty: TypeId) -> Result<()> {
+    if element.collation.is_empty() {
+        return Ok(());
+    }
+    let clause = CollateClause {
+        collname: element.collation.clone(),
+        location: -1,
+        ..CollateClause::default()
+    };
+    collation::check("", &clause, ty)
 }
 
 /// The only part of a name.
@@ -416,7 +439,6 @@ fn refuse_index_options(create: &IndexStmt) -> Result<()> {
     let method = create.access_method.as_str();
     let refused = [
         (!matches!(method, "" | "btree"), "an index other than btree"),
-        (create.nulls_not_distinct, "NULLS NOT DISTINCT"),
         (!create.table_space.is_empty(), "TABLESPACE"),
     ];
     match refused.into_iter().find(|refused| refused.0) {

@@ -166,6 +166,7 @@ impl Session {
             let mut made = Index {
                 primary: index.primary,
                 unique: index.unique,
+                nulls_equal: index.nulls_equal,
                 columns,
                 include: index.include.iter().map(|place| places[*place]).collect(),
                 computed,

@@ -17,6 +17,7 @@ mod sequence;
 pub(crate) mod system;
 mod table;
 mod truncate;
+mod vacuum;
 mod view;
 
 use std::sync::Arc;

@@ -9,10 +9,11 @@ use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
 use super::alter::set_options;
 use super::foreign::constraint_name;
+use super::index::index_of;
 use crate::bind::{self, BindContext, Binder};
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{
-    view, Catalog, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table,
+    view, Catalog, Check, Column, ComputedKey, Identity, Index, KeySource, RelationKind, Table,
 };
 use crate::local::is_local;
 use crate::parser::{self, NodeEnum};
@@ -245,6 +246,9 @@ impl Session {
                 format!("column \"{name}\" has pseudo-type {type_id}"),
             ));
         }
+        if let Some(clause) = &column.coll_clause {
+            bind::collation::check(text, clause, type_id)?;
+        }
         let place = table.columns.len();
         let mut made = Column {
             name,
@@ -432,28 +436,29 @@ impl Session {
         if !constraint.conname.is_empty() && catalog.relation(table.schema, &name).is_some() {
             return Err(duplicate_relation(&name));
         }
+        let mut uses = columns.clone();
+        uses.sort_unstable();
         let tree = match primary {
             true => table.tree,
             false => store::new_tree(self.shared.engine.as_ref())?,
         };
+        let keys = columns.into_iter().map(|column| ComputedKey {
+            source: KeySource::Column(column),
+            descending: false,
+        });
+        let nulls_equal = constraint.nulls_not_distinct;
         let index = Index {
             oid: self.new_oid()?,
             name,
             primary,
             unique: true,
+            nulls_equal,
             constraint: self.new_oid()?,
             tree,
-            columns: columns
-                .into_iter()
-                .map(|column| IndexedColumn {
-                    column,
-                    descending: false,
-                })
-                .collect(),
             include,
-            computed: None,
+            ..index_of(keys.collect(), None, uses, nulls_equal)
         };
-        store::index_descriptor(table, &index)?;
+        store::check_order(table, &index)?;
         match primary {
             true => table.indexes.insert(0, index),
             false => table.indexes.push(index),

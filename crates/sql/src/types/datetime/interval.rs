@@ -373,8 +373,9 @@ pub(crate) fn apply_typmod(value: Interval, typmod: i32) -> Result<Interval> {
 }
 
 /// Reads an interval.
-pub(crate) fn input(_context: &EvalContext, typmod: i32, text: &str) -> Result<Datum> {
-    let value = super::interval_text::parse(text, typmod)?;
+pub(crate) fn input(context: &EvalContext, typmod: i32, text: &str) -> Result<Datum> {
+    let standard = context.interval_style == IntervalStyle::SqlStandard;
+    let value = super::interval_text::parse(text, typmod, standard)?;
     apply_typmod(value, typmod).map(Datum::Interval)
 }
 

@@ -122,7 +122,7 @@ impl Sum {
 ///
 /// # Errors
 /// 22007, 22008, 22015.
-pub(crate) fn parse(text: &str, typmod: i32) -> Result<Interval> {
+pub(crate) fn parse(text: &str, typmod: i32, standard: bool) -> Result<Interval> {
     let refused = |refusal| match refusal {
         Refusal::Syntax => Error::new(
             SqlState::INVALID_DATETIME_FORMAT,
@@ -135,7 +135,7 @@ pub(crate) fn parse(text: &str, typmod: i32) -> Result<Interval> {
     };
     let sum = match text.trim_start().strip_prefix('P') {
         Some(body) => parse_iso(body.trim_end()).map_err(refused)?,
-        None => parse_words(text, typmod).map_err(refused)?,
+        None => parse_words(text, typmod, standard).map_err(refused)?,
     };
     let narrow = |part: i64| i32::try_from(part).map_err(|_| out_of_range());
     Ok(Interval {
@@ -154,6 +154,20 @@ enum Token {
     /// Sign, years, months.
     YearMonth(bool, String, String),
     Word(String),
+}
+
+/// Whether a minus stands in front and no other sign anywhere: under `sql_standard` it is of all that
+/// follows.
+fn is_led_by_minus(text: &str) -> bool {
+    let Some(rest) = text.trim_start().strip_prefix('-') else {
+        return false;
+    };
+    let mut before = ' ';
+    rest.trim_start().chars().all(|c| {
+        let is_sign = matches!(c, '+' | '-') && !before.is_ascii_digit();
+        before = c;
+        !is_sign
+    })
 }
 
 fn tokenize(text: &str) -> std::result::Result<Vec<Token>, Refusal> {
@@ -341,8 +355,18 @@ impl<'a> Words<'a> {
     }
 }
 
-fn parse_words(text: &str, typmod: i32) -> std::result::Result<Sum, Refusal> {
-    let tokens = tokenize(text)?;
+fn parse_words(text: &str, typmod: i32, standard: bool) -> std::result::Result<Sum, Refusal> {
+    let mut tokens = tokenize(text)?;
+    if standard && is_led_by_minus(text) {
+        for token in &mut tokens {
+            match token {
+                Token::Number(negative, ..)
+                | Token::Clock(negative, _)
+                | Token::YearMonth(negative, ..) => *negative = true,
+                Token::Word(_) => {}
+            }
+        }
+    }
     let ago = |token: &Token| matches!(token, Token::Word(word) if word == "ago");
     let (backward, tokens) = match tokens.split_last() {
         None => return Err(Refusal::Syntax),

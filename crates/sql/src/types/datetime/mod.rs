@@ -15,6 +15,7 @@
 //!
 //! Source: PostgreSQL 15 manual, sections 8.5, 9.9 and appendix B.
 
+pub mod abbreviations;
 pub mod calendar;
 pub mod date;
 pub mod fields;

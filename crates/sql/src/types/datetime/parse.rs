@@ -10,7 +10,7 @@
 use base::error::{Error, Result, SqlState};
 
 use super::calendar::{self, days_in_month, Fields};
-use super::zone::{abbreviation, Zone, OFFSET_MAX};
+use super::zone::{Zone, OFFSET_MAX};
 use super::{overflow, DAY, HOUR, MINUTE, SECOND};
 use crate::types::{DateOrder, EvalContext};
 
@@ -231,6 +231,15 @@ fn word_token(bytes: &[u8], text: &str, start: usize) -> (Kind, usize) {
                 |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+');
             (Kind::Word, run(bytes, at, of_zone))
         }
+        // Letters and an offset are a zone as POSIX has it.
+        Some(b'+' | b'-')
+            if at - start >= 3
+                && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+                && month_named(&text[start..at].to_ascii_lowercase()).is_none() =>
+        {
+            let of_zone = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'-' | b'+');
+            (Kind::Word, run(bytes, at, of_zone))
+        }
         Some(&separator @ (b'-' | b'.'))
             if month_named(&text[start..at].to_ascii_lowercase()).is_some() =>
         {
@@ -264,6 +273,8 @@ fn end_of_date(bytes: &[u8], mut at: usize, separator: u8) -> usize {
 struct State {
     year: Option<(i64, usize)>,
     month: Option<i64>,
+    /// Whether the month was written as a word.
+    month_named: bool,
     day: Option<i64>,
     day_of_year: Option<i64>,
     days: Option<i64>,
@@ -297,7 +308,7 @@ fn read(context: &EvalContext, expect: Expect, text: &str) -> Outcome<Parsed> {
             Kind::Date => state.date(&token.text, context.date_style.order)?,
             Kind::Time => state.set_time(clock(&token.text)?)?,
             Kind::Offset => state.offset(&token.text, expect)?,
-            Kind::Number => state.number(&token.text, expect)?,
+            Kind::Number => state.number(&token.text, expect, context.date_style.order)?,
             Kind::Fraction => state.fraction(&token.text, expect)?,
         }
     }
@@ -368,7 +379,7 @@ pub(crate) fn fraction_micros(digits: &str) -> i64 {
 }
 
 /// Seconds east of `±hh[:mm[:ss]]`, `±hhmm`, `±hhmmss`.
-fn displacement(text: &str) -> Outcome<i32> {
+pub(crate) fn displacement(text: &str) -> Outcome<i32> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text.strip_prefix('+').unwrap_or(text)),
@@ -432,6 +443,7 @@ impl State {
     fn word(&mut self, token: &Token) -> Outcome<()> {
         let word = token.text.as_str();
         if let Some(month) = month_named(word) {
+            self.month_named = true;
             return self.set_month(month);
         }
         match word {
@@ -464,13 +476,22 @@ impl State {
         if self.offset.is_some() || self.zone.is_some() {
             return Err(Refusal::Syntax);
         }
-        if let Some((seconds, _)) = abbreviation(word) {
+        let abbreviated = Zone::abbreviated(word);
+        if let Some(seconds) = abbreviated.as_ref().and_then(Zone::fixed_offset) {
             self.offset = Some(seconds);
             return Ok(());
         }
-        match Zone::named(word) {
+        let posix = || {
+            word.contains(['+', '-'])
+                .then(|| Zone::posix(word))
+                .flatten()
+        };
+        match abbreviated.or_else(|| Zone::named(word)).or_else(posix) {
             Some(zone) => {
-                self.zone = Some(zone);
+                match zone.fixed_offset() {
+                    Some(seconds) => self.offset = Some(seconds),
+                    None => self.zone = Some(zone),
+                }
                 Ok(())
             }
             None if word.contains('/') => Err(Refusal::Zone(word.to_owned())),
@@ -548,7 +569,7 @@ impl State {
     }
 
     /// Digits alone: a part of a date by what is still missing, a whole date, or a time.
-    fn number(&mut self, text: &str, expect: Expect) -> Outcome<()> {
+    fn number(&mut self, text: &str, expect: Expect, order: DateOrder) -> Outcome<()> {
         let value = text.parse::<i32>().map_err(|_| Refusal::Field)?;
         let value = i64::from(value);
         if std::mem::take(&mut self.julian_next) {
@@ -581,7 +602,18 @@ impl State {
                 self.day_of_year = Some(value);
                 Ok(())
             }
-            (_, None, None) => {
+            (None, None, None) if order == DateOrder::YearMonthDay => self.set_year(text),
+            (None, None, None) if order == DateOrder::DayMonthYear => self.set_day(value),
+            (None, Some(_), None) if self.month_named && order == DateOrder::YearMonthDay => {
+                self.set_year(text)
+            }
+            // `08 Jan 1999`, where the year is expected first: that was the day.
+            (Some((day, 1..=2)), Some(_), None) if self.month_named && text.len() >= 3 => {
+                self.year = None;
+                self.set_day(day)?;
+                self.set_year(text)
+            }
+            (_, None, _) => {
                 self.month = Some(value);
                 Ok(())
             }
@@ -686,7 +718,9 @@ impl State {
         let offset = match (&self.zone, self.offset) {
             (None, offset) => offset,
             (Some(zone), None) => {
-                if time_type && !has_date {
+                if time_type && !has_date && zone.is_abbreviation() {
+                    Some(zone.offset_at(context.transaction_start))
+                } else if time_type && !has_date {
                     // The offset of a zone with rules depends on a date.
                     return Err(Refusal::Syntax);
                 } else {

@@ -1,4 +1,4 @@
-//! Time zones: rules by IANA name, fixed offsets, and the usual abbreviations.
+//! Time zones: rules by IANA name, fixed offsets, and abbreviations.
 //!
 //! Only the rules are jiff's, from the tables bundled with it, so that every node and every run
 //! knows the same ones. jiff ends at the year 9999; beyond it years are taken back by whole cycles
@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use base::error::{Error, Result, SqlState};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
+use super::abbreviations::{meaning, Meaning};
 use super::calendar::Fields;
 use super::{DAY, HOUR, SECOND, UNIX_TO_EPOCH_SECONDS};
 
@@ -24,85 +25,20 @@ enum Rules {
     /// Seconds east of Greenwich.
     Fixed(i32),
     Named(TimeZone),
+    /// What an abbreviation, in capitals, meant there at any time.
+    Abbreviated(TimeZone, String),
 }
 
 /// The largest offset of a zone, in seconds.
 pub const OFFSET_MAX: i32 = 16 * 3_600 - 1;
 
+/// A zone's next changes of its clock that are looked at.
+const TRANSITIONS_MAX: usize = 300;
+
 /// Seconds of 400 years.
 const CYCLE_SECONDS: i64 = 146_097 * 86_400;
 /// Seconds since 1970 between which jiff is asked directly: the years -9000 to 9000.
 const DIRECT: std::ops::Range<i64> = -346_000_000_000..221_000_000_000;
-
-/// Abbreviations with one meaning in PostgreSQL's default set, in hours and minutes east.
-const ABBREVIATIONS: &[(&str, i32, bool)] = &[
-    ("acdt", 1030, true),
-    ("acst", 930, false),
-    ("adt", -300, true),
-    ("aedt", 1100, true),
-    ("aest", 1000, false),
-    ("akdt", -800, true),
-    ("akst", -900, false),
-    ("ast", -400, false),
-    ("awst", 800, false),
-    ("bst", 100, true),
-    ("cadt", 1030, true),
-    ("cast", 930, false),
-    ("cct", 800, false),
-    ("cdt", -500, true),
-    ("cest", 200, true),
-    ("cet", 100, false),
-    ("cetdst", 200, true),
-    ("cst", -600, false),
-    ("eat", 300, false),
-    ("edt", -400, true),
-    ("eest", 300, true),
-    ("eet", 200, false),
-    ("eetdst", 300, true),
-    ("est", -500, false),
-    ("fet", 300, false),
-    ("gmt", 0, false),
-    ("hkt", 800, false),
-    ("hst", -1000, false),
-    ("idt", 300, true),
-    ("ist", 200, false),
-    ("jst", 900, false),
-    ("kst", 900, false),
-    ("mdt", -600, true),
-    ("mest", 200, true),
-    ("met", 100, false),
-    ("metdst", 200, true),
-    ("msd", 400, true),
-    ("msk", 300, false),
-    ("mst", -700, false),
-    ("ndt", -230, true),
-    ("nst", -330, false),
-    ("nzdt", 1300, true),
-    ("nzst", 1200, false),
-    ("pdt", -700, true),
-    ("pst", -800, false),
-    ("sast", 200, false),
-    ("uct", 0, false),
-    ("ut", 0, false),
-    ("utc", 0, false),
-    ("wast", 200, true),
-    ("wat", 100, false),
-    ("west", 100, true),
-    ("wet", 0, false),
-    ("wetdst", 100, true),
-    ("z", 0, false),
-    ("zulu", 0, false),
-];
-
-/// Seconds east of a known abbreviation, and whether it names daylight-saving time.
-pub fn abbreviation(name: &str) -> Option<(i32, bool)> {
-    let name = name.to_ascii_lowercase();
-    let index = ABBREVIATIONS
-        .binary_search_by(|(known, _, _)| known.cmp(&name.as_str()))
-        .ok()?;
-    let (_, hhmm, daylight) = ABBREVIATIONS[index];
-    Some(((hhmm / 100 * 60 + hhmm % 100) * 60, daylight))
-}
 
 fn database() -> &'static TimeZoneDatabase {
     static DATABASE: OnceLock<TimeZoneDatabase> = OnceLock::new();
@@ -141,7 +77,7 @@ impl Zone {
     pub fn is_daylight_at(&self, micros: i64) -> bool {
         match &self.rules {
             Rules::Fixed(_) => false,
-            Rules::Named(rules) => {
+            Rules::Named(rules) | Rules::Abbreviated(rules, _) => {
                 let unix = micros.div_euclid(SECOND) + UNIX_TO_EPOCH_SECONDS;
                 let instant = jiff::Timestamp::from_second(near(unix));
                 instant.is_ok_and(|instant| rules.to_offset_info(instant).dst().is_dst())
@@ -174,26 +110,52 @@ impl Zone {
                 format!("time zone \"{name}\" not recognized"),
             )
         };
-        if let Some((seconds, _)) = abbreviation(name) {
-            return Ok(Zone {
-                name: name.to_owned(),
-                rules: Rules::Fixed(seconds),
-            });
-        }
-        if let Some(zone) = Zone::named(name) {
-            return Ok(zone);
-        }
-        if let Ok(rules) = TimeZone::posix(name) {
-            return Ok(Zone {
-                name: name.to_owned(),
-                rules: Rules::Named(rules),
-            });
-        }
-        let seconds = posix_offset(name).ok_or_else(unknown)?;
-        Ok(Zone {
+        let zone = Zone::abbreviated(name).or_else(|| Zone::named(name));
+        zone.or_else(|| Zone::posix(name)).ok_or_else(unknown)
+    }
+
+    /// The zone that an abbreviation stands for.
+    pub fn abbreviated(name: &str) -> Option<Zone> {
+        let rules = match meaning(name)? {
+            Meaning::Fixed(seconds, _) => Rules::Fixed(seconds),
+            Meaning::In(zone) => {
+                Rules::Abbreviated(database().get(zone).ok()?, name.to_ascii_uppercase())
+            }
+        };
+        Some(Zone {
             name: name.to_owned(),
-            rules: Rules::Fixed(seconds),
+            rules,
         })
+    }
+
+    /// The zone of a POSIX specification. One that names daylight-saving time without saying when it
+    /// is has it as in the United States since 2007.
+    pub fn posix(name: &str) -> Option<Zone> {
+        let rules = match posix_offset(name) {
+            Some(seconds) => Rules::Fixed(seconds),
+            None => {
+                let rules = TimeZone::posix(name);
+                let usual = || TimeZone::posix(&format!("{name},M3.2.0,M11.1.0"));
+                Rules::Named(rules.or_else(|_| usual()).ok()?)
+            }
+        };
+        Some(Zone {
+            name: name.to_owned(),
+            rules,
+        })
+    }
+
+    /// Seconds east of Greenwich, if that is the same at all times.
+    pub fn fixed_offset(&self) -> Option<i32> {
+        match self.rules {
+            Rules::Fixed(seconds) => Some(seconds),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an abbreviation whose meaning depends on the time.
+    pub fn is_abbreviation(&self) -> bool {
+        matches!(self.rules, Rules::Abbreviated(..))
     }
 
     /// What `SET timezone` takes: hours east, perhaps with a fraction, or a name; IANA names go
@@ -228,6 +190,7 @@ impl Zone {
         let rules = match &self.rules {
             Rules::Fixed(seconds) => return *seconds,
             Rules::Named(rules) => rules,
+            Rules::Abbreviated(rules, name) => return meant_at(rules, name, micros),
         };
         let unix = micros.div_euclid(SECOND) + UNIX_TO_EPOCH_SECONDS;
         match jiff::Timestamp::from_second(near(unix)) {
@@ -259,6 +222,14 @@ impl Zone {
         let rules = match &self.rules {
             Rules::Fixed(seconds) => return *seconds,
             Rules::Named(rules) => rules,
+            Rules::Abbreviated(rules, name) => {
+                let zone = Zone {
+                    name: String::new(),
+                    rules: Rules::Named(rules.clone()),
+                };
+                let seconds = i64::from(zone.offset_of_local(local));
+                return meant_at(rules, name, local - seconds * SECOND);
+            }
         };
         let unix = near(local.div_euclid(SECOND) + UNIX_TO_EPOCH_SECONDS);
         let fields = Fields::of((unix - UNIX_TO_EPOCH_SECONDS) * SECOND);
@@ -292,6 +263,29 @@ impl Zone {
     }
 }
 
+/// What an abbreviation meant in a zone at an instant: as it was used last before that, or else first
+/// after it; where the zone never used it, what the zone's clocks showed.
+fn meant_at(rules: &TimeZone, name: &str, micros: i64) -> i32 {
+    let unix = micros.div_euclid(SECOND) + UNIX_TO_EPOCH_SECONDS;
+    let Ok(instant) = jiff::Timestamp::from_second(near(unix)) else {
+        return 0;
+    };
+    // The rules that are in force count as used.
+    let now = rules.to_offset_info(instant);
+    if now.abbreviation() == name {
+        return now.offset().seconds();
+    }
+    let mut before = rules.preceding(instant);
+    let used = before.find(|used| used.abbreviation() == name);
+    let used = used.map(|used| used.offset()).or_else(|| {
+        // Rules without an end would be looked through for ever.
+        let mut after = rules.following(instant).take(TRANSITIONS_MAX);
+        let used = after.find(|used| used.abbreviation() == name);
+        used.map(|used| used.offset())
+    });
+    used.unwrap_or(now.offset()).seconds()
+}
+
 /// An instant at which the rules are the same and which jiff knows.
 fn near(unix: i64) -> i64 {
     if DIRECT.contains(&unix) {
@@ -309,7 +303,10 @@ fn near(unix: i64) -> i64 {
 /// `±hh[:mm[:ss]]`, or letters and then that, counted west: PostgreSQL takes what follows the
 /// letters as POSIX does.
 fn posix_offset(text: &str) -> Option<i32> {
-    let digits = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let digits = match text.strip_prefix('<').and_then(|text| text.split_once('>')) {
+        Some((_, digits)) => digits,
+        None => text.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
+    };
     let (sign, digits) = match digits.as_bytes().first()? {
         b'+' => (-1, &digits[1..]),
         b'-' => (1, &digits[1..]),

@@ -294,6 +294,9 @@ impl Session {
         let name = definition.type_name.as_ref();
         let name = name.ok_or_else(|| Error::internal("a column without a type"))?;
         let (ty, typmod) = bind::types::resolve(&cx, name)?;
+        if let Some(clause) = &definition.coll_clause {
+            bind::collation::check("", clause, ty)?;
+        }
         if ty.category() == types::Category::Pseudo || ty == TypeId::UNKNOWN {
             return Err(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,

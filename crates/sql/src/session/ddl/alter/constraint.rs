@@ -10,7 +10,7 @@ use super::super::foreign::constraint_name;
 use super::super::table::cut_name;
 use super::rewrite::about;
 use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Catalog, Object, RelationRef, Table};
+use crate::catalog::{Catalog, Computed, Object, RelationRef, Table};
 use crate::parser::NodeEnum;
 use crate::types::Datum;
 
@@ -113,7 +113,7 @@ impl Session {
                 ),
             ));
         }
-        let mut index = new.indexes.remove(place);
+        let mut index = new.indexes.remove(place).of_columns();
         for column in &index.columns {
             if !old.columns[column.column].not_null {
                 self.check_not_null(old, column.column)?;
@@ -316,13 +316,21 @@ fn usable_index(catalog: &Catalog, table: &Table, name: &str) -> Result<usize> {
     if !index.unique {
         return refused(format!("\"{name}\" is not a unique index"));
     }
-    if let Some(computed) = &index.computed {
+    let on_columns = |computed: &Computed| {
+        computed.condition.is_none() && computed.keys.iter().all(|key| key.text().is_none())
+    };
+    let computed = index.computed.as_deref();
+    if let Some(computed) = computed.filter(|computed| !on_columns(computed)) {
         return refused(match computed.keys.iter().any(|key| key.text().is_some()) {
             true => format!("index \"{name}\" contains expressions"),
             false => format!("\"{name}\" is a partial index"),
         });
     }
-    if let Some(at) = index.columns.iter().position(|column| column.descending) {
+    let is_descending = |at: usize| {
+        let order = index.key_order(table, at);
+        order.is_some_and(|order| order.descending)
+    };
+    if let Some(at) = (0..index.key_count()).position(is_descending) {
         return refused(format!(
             "index \"{name}\" column number {} does not have default sorting behavior",
             at + 1

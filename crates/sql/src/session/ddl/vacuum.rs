@@ -1,0 +1,184 @@
+//! VACUUM and ANALYZE, which have nothing to do: there are no dead rows to clear away, and no
+//! statistics. What they name is checked all the same.
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{DefElem, Node, VacuumStmt};
+
+use super::super::copy::options::truth_of;
+use super::super::utility::tag;
+use super::super::{CommandTag, Session, Sink};
+use crate::bind::qualified;
+use crate::catalog::{RelationKind, RelationRef};
+use crate::parser::{char_position, NodeEnum};
+
+/// Options of VACUUM that are on or off.
+const OF_VACUUM: [&str; 8] = [
+    "verbose",
+    "analyze",
+    "freeze",
+    "full",
+    "skip_locked",
+    "disable_page_skipping",
+    "process_toast",
+    "truncate",
+];
+
+/// Those of ANALYZE.
+const OF_ANALYZE: [&str; 2] = ["verbose", "skip_locked"];
+
+/// PARALLEL takes at most so many.
+const PARALLEL_MAX: i32 = 1_024;
+
+impl Session {
+    /// VACUUM or ANALYZE.
+    ///
+    /// # Errors
+    /// 42601 for options that there are not, 42P01 and 42703 for what is not there, 25001 for VACUUM
+    /// inside a block.
+    pub(in super::super) fn vacuum(
+        &mut self,
+        text: &str,
+        vacuum: &VacuumStmt,
+        sink: &mut dyn Sink,
+        alone: bool,
+    ) -> Result<CommandTag> {
+        let name = if vacuum.is_vacuumcmd {
+            "VACUUM"
+        } else {
+            "ANALYZE"
+        };
+        let analyzes = check_options(text, name, vacuum)?;
+        if vacuum.is_vacuumcmd {
+            self.require_no_block("VACUUM", alone)?;
+        }
+        for node in &vacuum.rels {
+            let Some(NodeEnum::VacuumRelation(relation)) = &node.node else {
+                continue;
+            };
+            if !relation.va_cols.is_empty() && !analyzes {
+                return Err(Error::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "ANALYZE option must be specified when a column list is provided",
+                ));
+            }
+            let range = relation
+                .relation
+                .as_ref()
+                .ok_or_else(|| Error::internal("a relation without a name"))?;
+            let catalog = self.current_catalog()?;
+            let table = match self.find_range(range)? {
+                None => {
+                    return Err(Error::new(
+                        SqlState::UNDEFINED_TABLE,
+                        format!("relation \"{}\" does not exist", qualified(range)),
+                    ))
+                }
+                Some(RelationRef::Table(place)) => Some(catalog.tables[place].clone()),
+                Some(RelationRef::Index(..)) => None,
+            };
+            let has_rows = |kind: RelationKind| kind.has_rows() || kind == RelationKind::System;
+            let Some(table) = table.filter(|table| has_rows(table.kind)) else {
+                let message = format!(
+                    "skipping \"{}\" --- cannot {} non-tables or special system tables",
+                    range.relname,
+                    name.to_lowercase()
+                );
+                self.warn(SqlState::of("01000"), &message, sink)?;
+                continue;
+            };
+            if self.must_own_relation(&table).is_err() {
+                let message = format!(
+                    "skipping \"{}\" --- only table or database owner can {} it",
+                    table.name,
+                    name.to_lowercase()
+                );
+                self.warn(SqlState::of("01000"), &message, sink)?;
+                continue;
+            }
+            let columns: Vec<&str> = relation.va_cols.iter().filter_map(word_of).collect();
+            for (place, column) in columns.iter().enumerate() {
+                let (state, what) = match table.column(column) {
+                    None => (SqlState::UNDEFINED_COLUMN, "does not exist"),
+                    Some(_) if columns[..place].contains(column) => {
+                        (SqlState::DUPLICATE_COLUMN, "appears more than once")
+                    }
+                    Some(_) => continue,
+                };
+                let message = format!("column \"{column}\" of relation \"{}\" {what}", table.name);
+                return Err(Error::new(state, message));
+            }
+        }
+        Ok(tag(name))
+    }
+}
+
+/// Whether columns may be named, which only ANALYZE looks at.
+fn check_options(text: &str, name: &str, vacuum: &VacuumStmt) -> Result<bool> {
+    let mut analyzes = !vacuum.is_vacuumcmd;
+    let (mut full, mut parallel) = (false, 0);
+    for node in &vacuum.options {
+        let Some(NodeEnum::DefElem(option)) = &node.node else {
+            continue;
+        };
+        let place = |message: String| {
+            let error = Error::new(SqlState::SYNTAX_ERROR, message);
+            match char_position(text, option.location) {
+                Some(position) => error.at(position),
+                None => error,
+            }
+        };
+        let own = option.defname.as_str();
+        let known: &[&str] = if vacuum.is_vacuumcmd {
+            &OF_VACUUM
+        } else {
+            &OF_ANALYZE
+        };
+        if vacuum.is_vacuumcmd && own == "parallel" {
+            parallel =
+                workers(option.arg.as_deref()).map_err(|message| place(message.to_owned()))?;
+            continue;
+        }
+        if vacuum.is_vacuumcmd && own == "index_cleanup" && is_auto(option) {
+            continue;
+        }
+        if !known.contains(&own) && (!vacuum.is_vacuumcmd || own != "index_cleanup") {
+            return Err(place(format!("unrecognized {name} option \"{own}\"")));
+        }
+        let on = truth_of(option).ok_or_else(|| {
+            let message = format!("{own} requires a Boolean value");
+            Error::new(SqlState::SYNTAX_ERROR, message)
+        })?;
+        analyzes |= own == "analyze" && on;
+        full |= own == "full" && on;
+    }
+    match full && parallel > 0 {
+        true => Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "VACUUM FULL cannot be performed in parallel",
+        )),
+        false => Ok(analyzes),
+    }
+}
+
+fn word_of(node: &Node) -> Option<&str> {
+    match &node.node {
+        Some(NodeEnum::String(word)) => Some(&word.sval),
+        _ => None,
+    }
+}
+
+fn is_auto(option: &DefElem) -> bool {
+    let value = option.arg.as_ref().and_then(|arg| arg.node.as_ref());
+    matches!(value, Some(NodeEnum::String(value)) if value.sval.eq_ignore_ascii_case("auto"))
+}
+
+/// The value of PARALLEL.
+fn workers(value: Option<&Node>) -> std::result::Result<i32, &'static str> {
+    match value.and_then(|value| value.node.as_ref()) {
+        None => Err("parallel option requires a value between 0 and 1024"),
+        Some(NodeEnum::Integer(number)) if (0..=PARALLEL_MAX).contains(&number.ival) => {
+            Ok(number.ival)
+        }
+        Some(_) => Err("parallel workers for vacuum must be between 0 and 1024"),
+    }
+}
