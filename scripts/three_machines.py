@@ -97,7 +97,7 @@ class World:
 
     def logs(self):
         for name in MACHINES:
-            path = os.path.join(self.homes, name, "quorate.log")
+            path = os.path.join(self.homes, name, "quorate", "node.log")
             if os.path.exists(path):
                 print(f"--- {path}")
                 with open(path) as log:

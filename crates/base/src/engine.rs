@@ -867,6 +867,9 @@ pub struct ClusterStatus {
     pub changing: bool,
     /// The `synchronous_standby_names` in force.
     pub synchronous_standby_names: Arc<str>,
+    /// Replies wait, for as long as too few of those that are named are connected. Known on the
+    /// leader only.
+    pub lacks_standbys: bool,
     /// Every member, by id. Figures of others are known on the leader only.
     pub replicas: Vec<ReplicaStatus>,
 }
@@ -921,7 +924,8 @@ pub struct ReplicaStatus {
     pub sync_state: SyncState,
 }
 
-/// Whether commits wait for a standby, as `pg_stat_replication` says it.
+/// Whether commits wait for a standby, as `pg_stat_replication` says it; *given up* is not one of
+/// PostgreSQL's words, because it has no such state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum SyncState {
     /// None does.
@@ -933,9 +937,21 @@ pub enum SyncState {
     Sync,
     /// It is one of several of which enough are waited for.
     Quorum,
+    /// None does beside the majority, although it is named: it kept others waiting for longer than
+    /// `quorate.standby_timeout`.
+    GivenUp,
 }
 
 impl SyncState {
+    /// All of them.
+    pub const ALL: [SyncState; 5] = [
+        SyncState::Async,
+        SyncState::Potential,
+        SyncState::Sync,
+        SyncState::Quorum,
+        SyncState::GivenUp,
+    ];
+
     /// As the view shows it.
     pub fn name(self) -> &'static str {
         match self {
@@ -943,6 +959,7 @@ impl SyncState {
             SyncState::Potential => "potential",
             SyncState::Sync => "sync",
             SyncState::Quorum => "quorum",
+            SyncState::GivenUp => "given up",
         }
     }
 }

@@ -81,6 +81,7 @@ pub use handover::Open;
 pub use replay::replay_for_check;
 pub use sequencer::TXN_SEQUENCE;
 pub use standbys::{STANDBY_NAMES, STANDBY_TIMEOUT};
+pub use status::Missing;
 
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::directory::Directory;
@@ -330,6 +331,7 @@ impl Group {
     fn step(&self, from: NodeId, messages: Vec<raft::Message>, unhurried: bool) {
         let now = self.env.now();
         let mut core = self.lock();
+        core.heard.insert(from, now);
         if core.failed || core.deaf {
             return;
         }

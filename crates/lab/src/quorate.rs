@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::host::{create_dir, free_port, run, wait_for, Endpoint, Process, PATIENCE};
+use crate::host::{create_dir, free_port, output, wait_for, Endpoint, Process, PATIENCE};
 use crate::real::cgroup::MemoryGroup;
 use crate::real::relay::control::Named;
 use crate::real::relay::Relay;
@@ -178,6 +178,11 @@ impl Cluster {
         &self.process
     }
 
+    /// The same, to be waited for.
+    pub fn process_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
     /// Its binary.
     pub fn program(&self) -> &Path {
         &self.program
@@ -193,10 +198,17 @@ impl Cluster {
     /// # Errors
     /// The command fails or prints something else.
     pub fn status(&self) -> Result<Vec<NodeStatus>> {
-        let printed = run(Command::new(&self.program)
-            .args(["status", "--json", "--data"])
-            .arg(&self.data))?;
-        let status: Status = serde_json::from_str(&printed).map_err(Error::other)?;
+        // How the command ends says how the cluster is; what it prints is there in any case.
+        let done = output(
+            Command::new(&self.program)
+                .args(["status", "--json", "--data"])
+                .arg(&self.data),
+        )?;
+        let failed = |error| {
+            let said = String::from_utf8_lossy(&done.stderr);
+            Error::other(format!("no status: {error}: {}", said.trim()))
+        };
+        let status: Status = serde_json::from_slice(&done.stdout).map_err(failed)?;
         Ok(status.nodes)
     }
 

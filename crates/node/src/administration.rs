@@ -45,7 +45,7 @@ impl Node {
                 None => {}
             }
             if self.env.now() >= deadline {
-                return Err(no_leader());
+                return Err(no_leader(self));
             }
             sleep(&*self.env, LEADER_LOOK).await;
         }

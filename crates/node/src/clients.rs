@@ -17,7 +17,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use base::coro::{self, Interrupt};
-use base::env::{sleep, LocalBoxFuture, Reactor, Stream};
+use base::env::{sleep, Instant, LocalBoxFuture, Reactor, Stream};
 use base::{Error, NodeId};
 use kv::Leadership;
 use pg::auth::Access;
@@ -26,7 +26,7 @@ use pg::startup::{CancelKey, FirstPacket, StartupParameters};
 
 use crate::passage::{Known, Over, Passage, Ties};
 use crate::peers::answer;
-use crate::server::{no_leader, Connection, Node, LEADER_LOOK, LEADER_WAIT_MAX};
+use crate::server::{no_leader, Connection, Node, LEADER_LOOK, LEADER_WAIT_MAX, MAJORITY_WAIT_MAX};
 use crate::session::{self, SessionContext};
 use crate::sessions::{lives_on, Place};
 use crate::wait::{either, timeout, Either};
@@ -182,7 +182,8 @@ async fn send_cancel(node: &Node, to: NodeId, key: CancelKey) {
 /// Serves a client here while this node leads, passes it on while another does, and waits while
 /// nobody does.
 async fn serve_anywhere(node: Arc<Node>, mut client: Client) {
-    let mut deadline = node.env.now().after(LEADER_WAIT_MAX);
+    let connected = node.env.now();
+    let mut deadline = connected.after(LEADER_WAIT_MAX);
     let mut is_waited_for = true;
     loop {
         let leadership = node.group.leadership();
@@ -212,14 +213,25 @@ async fn serve_anywhere(node: Arc<Node>, mut client: Client) {
         if is_wanting && node.env.now() >= deadline {
             let error = match client.known.is_in_flight {
                 true => answer_lost(None),
-                false => no_leader(),
+                false => no_leader(&node),
             };
+            return session::refuse(&mut *client.stream, &*node.env, &error).await;
+        }
+        let is_new = client.known.resume.is_none() && !client.known.is_in_flight;
+        if is_new && is_hopeless(&node, connected) {
+            let error = no_leader(&node);
             return session::refuse(&mut *client.stream, &*node.env, &error).await;
         }
         if !wait_a_little(&node, &mut client, leadership).await {
             return;
         }
     }
+}
+
+/// Whether who has connected then has waited long enough to be told that nobody will lead soon.
+fn is_hopeless(node: &Node, connected: Instant) -> bool {
+    let has_waited = node.env.now() >= connected.after(MAJORITY_WAIT_MAX);
+    has_waited && (node.group.missing()).is_some_and(|missing| !missing.is_majority_there)
 }
 
 /// Whether a client of this node, which follows, wants to read on it (`quorate.follower_reads`).
@@ -347,7 +359,7 @@ async fn wait_until_ready(node: &Node) -> Result<(), Error> {
     let is_ready = || node.is_ready.load(Ordering::Acquire).then_some(());
     let ready = node.ready.until(is_ready);
     let waited = timeout(&*node.env, LEADER_WAIT_MAX, ready).await;
-    waited.ok_or_else(no_leader)
+    waited.ok_or_else(|| no_leader(node))
 }
 
 fn context(
@@ -403,9 +415,18 @@ async fn reach_leader(node: &Node, client: &Client) -> Option<(NodeId, Box<dyn S
     let replaced = node
         .group
         .until_leadership(|now| now.leader != Some(leader));
-    match either(node.peers.greet(member, &hello), replaced).await {
+    let given_up = either(replaced, until_missed(node));
+    match either(node.peers.greet(member, &hello), given_up).await {
         Either::First(greeted) => greeted.ok().map(|(there, first)| (leader, there, first)),
-        Either::Second(()) => None,
+        Either::Second(_) => None,
+    }
+}
+
+/// Ready when nothing is heard any more of the leader that this node knows, as a learner does for
+/// ever.
+async fn until_missed(node: &Node) {
+    while node.group.missing().is_none() {
+        sleep(&*node.env, LEADER_LOOK).await;
     }
 }
 

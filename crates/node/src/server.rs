@@ -7,7 +7,8 @@
 //! ```text
 //! psql ──► n2, port 5433 ──► Hello(session) ──► n1, peer port: leads? ──► its session
 //!               │                    NotLeader ◄──┘ no
-//!               └── looks again, for at most 10 s, then 57P03
+//!               └── looks again, for at most 10 s, then 57P03;
+//!                   for at most 0.7 s where there is no majority that could elect a leader
 //! ```
 //!
 //! Encryption ends at the node that the client has reached, and the rules of that node say what the
@@ -27,7 +28,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::coro;
-use base::engine::Engine;
+use base::engine::{ClusterStatus, Engine, ReplicaStatus};
 use base::env::{sleep, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart};
 use base::sync::Event;
 use base::{Durability, Error, NodeId, Result, SqlState};
@@ -49,6 +50,9 @@ use crate::wire::{Answer, Hello, Incoming, Purpose};
 
 /// A client waits so long for a leader; then it gets 57P03.
 pub const LEADER_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// One that has just connected waits only so long where there is no majority that could elect one.
+pub(crate) const MAJORITY_WAIT_MAX: Duration = Duration::from_millis(700);
 
 /// How often it looks for one, or asks the one it knows again.
 pub(crate) const LEADER_LOOK: Duration = Duration::from_millis(20);
@@ -104,6 +108,13 @@ pub struct NodeStatus {
     pub commit: u64,
     /// The leader's name, if it knows one.
     pub leader: Option<String>,
+    /// The names of the voters that it has not heard of lately, if it hears of no leader …
+    pub missing: Vec<String>,
+    /// … and whether the others are a majority.
+    pub hears_majority: bool,
+    /// `synchronous_standby_names`, if replies wait because too few of those are connected. Known
+    /// on the leader only.
+    pub lacks_standbys: Option<String>,
     /// Whether it lets sessions begin, or passes them on.
     pub ready: bool,
     /// The group's incarnation.
@@ -135,18 +146,27 @@ pub struct MemberStatus {
     pub zone: String,
     /// Leaders go to the voter with the highest.
     pub priority: u32,
+    /// Whether the leader has heard of it lately. Known on the leader only.
+    pub connected: Option<bool>,
+    /// Whether commits wait for it, in the words of `pg_stat_replication`. Known on the leader
+    /// only, and of others.
+    pub sync_state: Option<&'static str>,
 }
 
 impl MemberStatus {
-    fn of(member: &Member) -> MemberStatus {
+    fn of(replica: &ReplicaStatus, status: &ClusterStatus) -> MemberStatus {
+        let leads = status.leader == Some(status.node);
+        let is_other = replica.node != status.node;
         MemberStatus {
-            node: member.node.0,
-            name: member.name.to_string(),
-            peer_address: member.peer_address.to_string(),
-            sql_address: member.sql_address.to_string(),
-            voter: member.voter,
-            zone: member.zone.to_string(),
-            priority: member.priority,
+            node: replica.node.0,
+            name: replica.name.to_string(),
+            peer_address: replica.peer_address.to_string(),
+            sql_address: replica.sql_address.to_string(),
+            voter: replica.voter,
+            zone: replica.zone.to_string(),
+            priority: replica.priority,
+            connected: leads.then_some(replica.connected),
+            sync_state: (leads && is_other).then(|| replica.sync_state.name()),
         }
     }
 }
@@ -297,6 +317,11 @@ impl Node {
             (false, true) => "follower",
             (false, false) => "learner",
         };
+        let missing = self.group.missing();
+        // A learner goes on believing in a leader that it does not hear of any more.
+        let leader = leader.filter(|_| missing.is_none());
+        let absent = missing.as_ref().map_or(&[][..], |missing| &missing.voters);
+        let names = &status.synchronous_standby_names;
         NodeStatus {
             name: self.member.name.to_string(),
             sql_address: self.member.sql_address.to_string(),
@@ -309,10 +334,15 @@ impl Node {
             commit: status.commit.0,
             ready: leader.is_some() && (!is_leader || self.is_ready.load(Ordering::Acquire)),
             leader: leader.map(|leader| leader.name.to_string()),
+            missing: absent.iter().map(|one| one.name.to_string()).collect(),
+            hears_majority: missing.is_none_or(|missing| missing.is_majority_there),
+            lacks_standbys: status.lacks_standbys.then(|| names.to_string()),
             incarnation: directory.incarnation,
             begun_after: directory.begun_after.0,
             leader_zone: directory.leader_zone.to_string(),
-            members: directory.members.iter().map(MemberStatus::of).collect(),
+            members: (status.replicas.iter())
+                .map(|replica| MemberStatus::of(replica, &status))
+                .collect(),
             sessions: self.sessions.count(),
         }
     }
@@ -541,12 +571,29 @@ fn check_names(node: &Node, hello: &Hello, names: Option<&[String]>) -> Result<(
     }
 }
 
-pub(crate) fn no_leader() -> Error {
-    fatal(
+/// 57P03, with the voters that are missed.
+pub(crate) fn no_leader(node: &Node) -> Error {
+    let error = fatal(
         SqlState::CANNOT_CONNECT_NOW,
         "the database system is not accepting connections",
-    )
-    .with_detail("No leader is known: fewer than a majority of the nodes can be reached.")
+    );
+    let Some(missing) = node.group.missing() else {
+        return error.with_detail("The leader cannot be reached, or is not ready yet.");
+    };
+    let error = error.with_detail(match missing.is_majority_there {
+        true => "No leader is known.",
+        false => "No leader is known: fewer than a majority of the voters can be reached.",
+    });
+    let at = |member: &Member| format!("{} ({})", member.name, member.peer_address);
+    let absent: Vec<_> = missing.voters.iter().map(at).collect();
+    match absent.is_empty() {
+        true => error,
+        false => error.with_hint(format!(
+            "{} hears nothing of {}.",
+            node.member.name,
+            absent.join(", ")
+        )),
+    }
 }
 
 // ---- First start ----

@@ -38,7 +38,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base::coro::{self, Interrupt, Interrupts};
-use base::engine::Engine;
+use base::engine::{ClusterStatus, Engine};
 use base::env::{self, BoxFuture, Env, Instant, Stream};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use pg::backend::TransactionStatus;
@@ -61,6 +61,9 @@ pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 /// A session that is told to end waits so long for what it holds to settle; then an outcome that
 /// it still holds is unknown (08007).
 pub const OUTCOME_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The same where nobody leads, or nobody follows: a node that stops is not to wait for others.
+pub const HOPELESS_WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// A client that does not read its last messages is given up after this.
 pub const CLOSE_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -842,7 +845,11 @@ impl<S: Sql> Driver<S> {
         }
         self.work = Work::Ended;
         let error = error.map(|error| self.explain(error));
-        let limit = self.env.now().after(OUTCOME_WAIT_MAX);
+        let patience = match can_settle(&self.engine.status()) {
+            true => OUTCOME_WAIT_MAX,
+            false => HOPELESS_WAIT_MAX,
+        };
+        let limit = self.env.now().after(patience);
         self.end = End::Settling(limit, error);
     }
 
@@ -902,6 +909,20 @@ impl<S: Sql> Driver<S> {
                 false
             }
         }
+    }
+}
+
+/// Whether what is held may settle soon: there is a leader, and a majority behind it.
+fn can_settle(status: &ClusterStatus) -> bool {
+    let voters = || status.replicas.iter().filter(|replica| replica.voter);
+    let connected = voters().filter(|replica| replica.connected).count();
+    match status.leader {
+        None => false,
+        // An engine that is no group has no replicas.
+        Some(leader) if leader == status.node => {
+            status.replicas.is_empty() || connected > voters().count() / 2
+        }
+        Some(_) => true,
     }
 }
 

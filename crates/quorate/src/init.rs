@@ -107,7 +107,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             "there is a cluster in {dir} already; choose another directory"
         ));
     }
+    layout::check_empty(&options.data, &[])?;
     let nodes = addresses(options)?;
+    layout::check_addresses(&nodes)?;
     let mut settings: BTreeMap<String, String> = SETTINGS
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

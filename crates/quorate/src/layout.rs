@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use base::NodeId;
 use kv::Member;
+use node::access::RULES_FILE;
 use node::config::NodeConfig;
 use node::real::host;
 use node::wire::ClusterId;
@@ -235,8 +236,155 @@ fn write_file(path: &Path, content: &impl Serialize) -> Result<(), Failure> {
         .map_err(|error| format!("could not write {}: {error}", path.display()))
 }
 
-/// Writes the files of a cluster and of its nodes; node directories first, so that a cluster's file
-/// speaks only of nodes that are there.
+/// Whether nothing is in a node's directory but what an operator may put there before the node is
+/// made: certificates, keys, and rules of access.
+fn is_prepared(node_dir: &Path) -> bool {
+    let is_given =
+        |name: &String| name == RULES_FILE || name.ends_with(".crt") || name.ends_with(".key");
+    host::list(node_dir).is_ok_and(|names| names.iter().all(is_given))
+}
+
+/// Refuses to make a cluster in a directory where something else is. Directories of `nodes` that
+/// are prepared are no hindrance.
+///
+/// # Errors
+/// What is there.
+pub fn check_empty(dir: &Path, nodes: &[String]) -> Result<(), Failure> {
+    let names = match host::list(dir) {
+        Ok(names) => names,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(format!("could not read {}: {error}", dir.display())),
+    };
+    // What a first start leaves that was interrupted while it wrote its first file.
+    let is_left_over = |name: &String| *name == host::name_beside(CLUSTER_FILE);
+    let is_node = |name: &String| nodes.contains(name) && is_prepared(&dir.join(name));
+    if names.iter().all(|name| is_left_over(name) || is_node(name)) {
+        return Ok(());
+    }
+    let dir = dir.display();
+    match names.iter().any(|name| name == NODE_FILE) {
+        true => Err(format!(
+            "{dir} is the directory of one node; start that with: quorate start --data {dir}"
+        )),
+        false => Err(format!(
+            "{dir} is not empty, and no cluster's directory: it has no {CLUSTER_FILE}; choose one \
+             that is empty or not there yet with --data"
+        )),
+    }
+}
+
+/// Refuses a cluster in one of whose nodes' directories there is something else than that node.
+///
+/// # Errors
+/// What is there.
+pub fn check_nodes(dir: &Path, cluster: &Cluster) -> Result<(), Failure> {
+    for node in &cluster.nodes {
+        let node_dir = node_dir(dir, node);
+        let Some(file) = read_file::<NodeFile>(&node_dir.join(NODE_FILE))? else {
+            match host::list(&node_dir) {
+                Ok(_) if !is_prepared(&node_dir) => {
+                    return Err(format!(
+                        "{} is not empty, and not the directory of {}: it has no {NODE_FILE}",
+                        node_dir.display(),
+                        node.name
+                    ));
+                }
+                _ => continue,
+            }
+        };
+        check_cluster(&node_dir, &file, cluster)?;
+        if file.id != node.id {
+            let name = file.this().map_or("another node", |this| &this.name);
+            return Err(format!(
+                "{} is the directory of {name}, not of {}",
+                node_dir.display(),
+                node.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_cluster(node_dir: &Path, file: &NodeFile, cluster: &Cluster) -> Result<(), Failure> {
+    match file.cluster == cluster.cluster {
+        true => Ok(()),
+        false => Err(format!(
+            "{} has a node of cluster {}, and is in the directory of cluster {}",
+            node_dir.display(),
+            file.cluster,
+            cluster.cluster
+        )),
+    }
+}
+
+/// Refuses a node that is not where it belongs, or that has an address which another has.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_start(dir: &Path, file: &NodeFile) -> Result<(), Failure> {
+    let this = file.this()?;
+    check_address(this, &file.nodes)?;
+    let dir = host::canonical(dir)
+        .map_err(|error| format!("could not read {}: {error}", dir.display()))?;
+    // A file of that name may be anybody's, where the node's directory stands elsewhere.
+    let parent = dir.parent();
+    let around = parent.and_then(|parent| Some((parent, read_cluster(parent).ok()??)));
+    let Some((parent, cluster)) = around else {
+        return Ok(());
+    };
+    check_cluster(&dir, file, &cluster)?;
+    check_address(this, &cluster.nodes)?;
+    let known = cluster.nodes.iter().find(|node| node.id == file.id);
+    match known.map(|node| node_dir(parent, node)) {
+        Some(right) if right != dir => Err(format!(
+            "{} has a copy of {}, whose directory is {}; a further node is made with: quorate node \
+             add",
+            dir.display(),
+            this.name,
+            right.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses nodes two of which would listen at one address.
+///
+/// # Errors
+/// Which.
+pub fn check_addresses(nodes: &[NodeAddress]) -> Result<(), Failure> {
+    nodes.iter().try_for_each(|node| check_address(node, nodes))
+}
+
+/// Refuses a node that would listen at an address which another has.
+///
+/// # Errors
+/// Which.
+pub fn check_address(this: &NodeAddress, nodes: &[NodeAddress]) -> Result<(), Failure> {
+    let own = [this.sql_address, this.peer_address, this.http_address];
+    for (index, address) in own.iter().enumerate() {
+        if own[..index].contains(address) {
+            return Err(format!("{} has the address {address} twice", this.name));
+        }
+    }
+    let is_here = |node: &NodeAddress| node.sql_address.ip().is_loopback();
+    for other in nodes.iter().filter(|other| other.id != this.id) {
+        let mut theirs = vec![other.sql_address, other.peer_address];
+        // Status pages are for their own machine, so those of other machines have the same address.
+        if is_here(this) && is_here(other) {
+            theirs.push(other.http_address);
+        }
+        if let Some(address) = own.iter().find(|address| theirs.contains(address)) {
+            return Err(format!(
+                "{} and {} have the same address, {address}",
+                this.name, other.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the files of a cluster and of its nodes. The cluster's comes first: by it a directory is
+/// known again if that is interrupted, and the next `up` writes all of them.
 ///
 /// # Errors
 /// Whatever the system refuses.
@@ -248,6 +396,8 @@ pub fn write(
     routes: &[Route],
     password: Option<&str>,
 ) -> Result<(), Failure> {
+    host::create_dir(dir).map_err(|error| format!("could not make {}: {error}", dir.display()))?;
+    write_cluster(dir, cluster)?;
     for node in &cluster.nodes {
         let node_dir = node_dir(dir, node);
         host::create_dir(&node_dir)
@@ -277,7 +427,7 @@ pub fn write(
                 .map_err(|error| format!("could not write {}: {error}", path.display()))?;
         }
     }
-    write_cluster(dir, cluster)
+    Ok(())
 }
 
 /// Writes the file of a cluster alone.
@@ -381,6 +531,11 @@ pub fn addresses(count: usize, ports: Ports) -> Result<Vec<NodeAddress>, Failure
     place(count, ports, has_hosts)
 }
 
+/// The name of a node of one machine, counted from 1.
+pub fn node_name(number: usize) -> String {
+    format!("n{number}")
+}
+
 /// 127.0.0.1, 127.0.0.2, …
 fn loopback(index: usize) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(127, 0, 0, index as u8 + 1))
@@ -399,7 +554,7 @@ fn place(count: usize, ports: Ports, has_hosts: bool) -> Result<Vec<NodeAddress>
         .map(|index| {
             Ok(NodeAddress {
                 id: index as u64 + 1,
-                name: format!("n{}", index + 1),
+                name: node_name(index + 1),
                 sql_address: address(ports.sql, index)?,
                 peer_address: address(ports.peer, index)?,
                 http_address: address(ports.http, index)?,

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 mod cert;
 mod check;
+mod health;
 mod init;
 mod lab;
 mod layout;
@@ -87,26 +88,44 @@ struct DataDir {
     data: PathBuf,
 }
 
+/// What a command line ends with that cannot be read: `EX_USAGE` of sysexits.h, because the small
+/// numbers mean something where a command says so.
+const EXIT_USAGE: u8 = 64;
+
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Up(options) => up::run(&options),
-        Command::Start(options) => start::run(&options),
-        Command::Stop(options) => stop::run(&options.data),
-        Command::Init(options) => init::run(&options),
-        Command::Cert(options) => cert::run(&options),
-        Command::Status(options) => status::run(&options),
-        Command::Node(options) => members::run(&options),
-        Command::Switchover(options) => members::switchover(&options),
-        Command::Promote(options) => members::promote(&options),
-        Command::Check(options) => check::run(&options),
-        Command::Lab(options) => lab::run(&options),
-        Command::Sim(options) => sim::run(&options),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("quorate: {failure}");
-            ExitCode::FAILURE
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => {
+            let code = if error.use_stderr() { EXIT_USAGE } else { 0 };
+            // Nobody can be told that the output is closed.
+            let _ = error.print();
+            return ExitCode::from(code);
         }
+    };
+    let failed = match command {
+        Command::Status(_) => ExitCode::from(health::EXIT_UNKNOWN),
+        _ => ExitCode::FAILURE,
+    };
+    run(&command).unwrap_or_else(|failure| {
+        eprintln!("quorate: {failure}");
+        failed
+    })
+}
+
+fn run(command: &Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Up(options) => up::run(options),
+        Command::Start(options) => start::run(options),
+        Command::Stop(options) => stop::run(&options.data),
+        Command::Init(options) => init::run(options),
+        Command::Cert(options) => cert::run(options),
+        Command::Status(options) => return status::run(options),
+        Command::Node(options) => members::run(options),
+        Command::Switchover(options) => members::switchover(options),
+        Command::Promote(options) => members::promote(options),
+        Command::Check(options) => check::run(options),
+        Command::Lab(options) => lab::run(options),
+        Command::Sim(options) => sim::run(options),
     }
+    .map(|()| ExitCode::SUCCESS)
 }

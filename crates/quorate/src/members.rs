@@ -317,6 +317,9 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
             target.display()
         ));
     }
+    let (_, beside) = layout::nodes_of(dir)?.swap_remove(0);
+    let like = layout::read_node(&beside)?;
+    layout::check_address(&new, &addresses_of(&known_before, &like.nodes, &new))?;
     let wish = Administration::AddNode(NewNode {
         name: new.name.as_str().into(),
         peer_address: new.peer_address.to_string().into(),
@@ -327,8 +330,6 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
     let id = ask(dir, &wish)?;
     let new = NodeAddress { id, ..new };
     let after = known(dir)?;
-    let (_, beside) = layout::nodes_of(dir)?.swap_remove(0);
-    let like = layout::read_node(&beside)?;
     let file = NodeFile {
         id,
         nodes: addresses_of(&after, &like.nodes, &new),

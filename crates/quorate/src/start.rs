@@ -1,13 +1,19 @@
 //! `quorate start`: one node in this process, until it is told to stop.
+//!
+//! Its log is `node.log` in its directory, as when `quorate up` starts it, unless it is said
+//! otherwise; whoever starts it by hand is told where that is, when it takes clients, and why it
+//! does not.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{Env, Severity};
 use node::real::tls::RealTls;
-use node::real::{admin, host, http, RealEnv, RealOptions};
+use node::real::{admin, host, http, log, RealEnv, RealOptions};
 use node::server::Node;
 
 use crate::layout::{self, NodeFile};
@@ -18,6 +24,16 @@ const SPIN: Duration = Duration::from_micros(50);
 
 /// How often a node looks whether it is told to stop.
 const LOOK: Duration = Duration::from_secs(3_600);
+
+/// The settings whose defaults follow from the machine's memory; and what part of a node's share
+/// each is, at least and at most.
+const BUFFERS: &str = "shared_buffers";
+const BUFFERS_PART: u64 = 4;
+const BUFFERS_LEAST: u64 = 128 << 10;
+const QUERY: &str = "quorate.query_mem";
+const QUERY_PART: u64 = 8;
+const QUERY_LEAST: u64 = 4 << 20;
+const QUERY_MOST: u64 = 2 << 30;
 
 /// What mimalloc calls `mi_option_purge_delay` (its `mimalloc.h`).
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
@@ -31,6 +47,9 @@ pub struct Options {
     /// The node's directory, for example quorate-data/n2
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Where its log goes; - for standard error (default: node.log in its directory)
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
 }
 
 /// Runs the node.
@@ -41,26 +60,58 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     host::hold_stop_signals();
     host::raise_file_limit();
     let file = layout::read_node(&options.data)?;
-    let this = file.this()?.clone();
+    layout::check_start(&options.data, &file)?;
     refuse_wiped(options, &file)?;
+    let path = match &options.log {
+        None => Some(layout::log_file(&options.data)),
+        Some(path) => Some(path.clone()).filter(|path| path.as_os_str() != "-"),
+    };
+    if let Some(path) = &path {
+        log::lead_to(path)
+            .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+        say(&format!(
+            "{} starts; its log is {}",
+            file.this()?.name,
+            path.display()
+        ));
+    }
+    serve(options, file, path.is_some()).inspect_err(|failure| {
+        // What follows goes to the log.
+        log::tell_starter(&format!("quorate: {failure}"));
+    })
+}
+
+/// Says something to whoever started the node, unless nobody reads it.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Starts the node and waits until it is told to stop.
+fn serve(options: &Options, file: NodeFile, has_log_file: bool) -> Result<(), Failure> {
+    let this = file.this()?.clone();
     let mut config = file.config()?;
-    choose_buffers(&file, &mut config.settings)?;
+    let memory = choose_memory(&file, &mut config.settings);
     let settings = config.settings();
     let settings = settings.map_err(|error| error.message().to_owned())?;
+    let failed = |why: String| format!("could not start {}: {why}", this.name);
     config.secure = RealTls::open(&options.data, &settings.tls)
-        .map_err(|error| format!("could not start {}: {}", this.name, crate::explain(&error)))?;
+        .map_err(|error| failed(crate::explain(&error)))?;
     let mut real = real_options(options, &file, settings.spin)?;
     real.reaches_beyond = config.secure.is_some();
-    let env =
-        RealEnv::start(&real).map_err(|error| format!("could not start {}: {error}", this.name))?;
+    let env = RealEnv::start(&real).map_err(|error| failed(error.to_string()))?;
+    env.log(Severity::Info, &memory);
     let node_env: Arc<dyn Env> = env.clone();
-    let node = env
-        .block_on("start", {
+    let started = env
+        .block_on_unless_stopped("start", {
             let env = node_env.clone();
             move || Node::start(env, config)
         })
-        .map_err(|error| error.to_string())?
-        .map_err(|error| format!("could not start {}: {}", this.name, crate::explain(&error)))?;
+        .map_err(|error| error.to_string())?;
+    let Some(started) = started else {
+        env.log(Severity::Info, "told to stop before it had started");
+        return Ok(());
+    };
+    let node = started.map_err(|error| failed(crate::explain(&error)))?;
     if !file.started {
         let started = NodeFile {
             started: true,
@@ -75,21 +126,37 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         .map_err(|error| format!("could not listen on {address}: {error}"))?;
     let message = format!("{} takes clients at {}", this.name, this.sql_address);
     env.log(Severity::Info, &message);
+    if has_log_file {
+        say(&message);
+    }
+    wait_for_end(&env, &node);
+    env.log(Severity::Info, "told to stop");
+    let stopped = env
+        .block_on_unless_stopped("stop", move || async move { node.stop().await })
+        .map_err(|error| error.to_string())?;
+    let how = match stopped {
+        Some(()) => "stopped",
+        None => "told to stop again: ends as it is",
+    };
+    env.log(Severity::Info, how);
+    Ok(())
+}
 
+/// Until the process is told to stop, reads files anew when it is told to do that.
+fn wait_for_end(env: &Arc<RealEnv>, node: &Arc<Node>) {
     loop {
         match host::wait_for_stop(LOOK) {
             Some(signal) if host::is_reload(signal) => {
+                if let Err(error) = log::open_anew() {
+                    let message = format!("could not open the log anew: {error}");
+                    env.log(Severity::Warning, &message);
+                }
                 node.reload();
             }
-            Some(_) => break,
+            Some(_) => return,
             None => {}
         }
     }
-    env.log(Severity::Info, "told to stop");
-    env.block_on("stop", move || async move { node.stop().await })
-        .map_err(|error| error.to_string())?;
-    env.log(Severity::Info, "stopped");
-    Ok(())
 }
 
 /// A node that has lost its data must not come back under its old number: it would not know whom it
@@ -105,6 +172,14 @@ fn refuse_wiped(options: &Options, file: &NodeFile) -> Result<(), Failure> {
     ))
 }
 
+/// How many nodes of the cluster run on this machine, as its addresses say.
+fn nodes_here(file: &NodeFile) -> Result<usize, Failure> {
+    let here = file.this()?.sql_address.ip();
+    let is_here = |ip: IpAddr| ip == here || ip.is_loopback() && here.is_loopback();
+    let nodes = file.nodes.iter();
+    Ok(nodes.filter(|node| is_here(node.sql_address.ip())).count())
+}
+
 /// One reactor per core, shared among the nodes of this machine. Spinning pays for a lone node
 /// only: with others on the same cores it takes their time.
 fn real_options(
@@ -113,12 +188,7 @@ fn real_options(
     spin: Option<Duration>,
 ) -> Result<RealOptions, Failure> {
     let this = file.this()?;
-    let is_here = |ip: std::net::IpAddr| ip.is_loopback();
-    let here = file
-        .nodes
-        .iter()
-        .filter(|node| is_here(node.sql_address.ip()));
-    let (cores, nodes) = (host::cores(), here.count().max(1));
+    let (cores, nodes) = (host::cores(), nodes_here(file)?);
     Ok(RealOptions {
         name: this.name.clone(),
         data_dir: options.data.clone(),
@@ -129,17 +199,97 @@ fn real_options(
     })
 }
 
-/// A quarter of the memory is for pages, unless it is said otherwise; nodes of one machine share it.
-fn choose_buffers(file: &NodeFile, settings: &mut BTreeMap<String, String>) -> Result<(), Failure> {
-    let Some(memory) = host::memory_bytes() else {
-        return Ok(());
+/// The share of the machine's memory that one node of it may take is that memory by the number of
+/// nodes on it. A quarter of that is for pages, and an eighth for what a query keeps, unless it is
+/// said otherwise; the rest is for sessions, old versions, connections, and the system's own cache.
+/// Returns what was taken, as it is logged.
+fn choose_memory(file: &NodeFile, settings: &mut BTreeMap<String, String>) -> String {
+    let (memory, nodes) = (host::memory_bytes(), nodes_here(file).unwrap_or(1) as u64);
+    if let Some(memory) = memory {
+        let share = memory / nodes;
+        let mut choose = |name: &str, bytes: u64, least: u64, most: u64| {
+            let kilobytes = bytes.clamp(least, most) >> 10;
+            let chosen = settings.entry(name.to_owned());
+            chosen.or_insert_with(|| format!("{kilobytes}kB"));
+        };
+        choose(BUFFERS, share / BUFFERS_PART, BUFFERS_LEAST, u64::MAX);
+        choose(QUERY, share / QUERY_PART, QUERY_LEAST, QUERY_MOST);
+    }
+    let taken = [BUFFERS, QUERY].map(|name| match settings.get(name) {
+        Some(value) => format!("{name} = {value}"),
+        None => format!("{name} as it is by itself"),
+    });
+    let machine = match memory {
+        Some(memory) => format!("{} MB of memory", memory >> 20),
+        None => "memory of unknown size".to_owned(),
     };
-    let here = file.this()?.peer_address.ip();
-    let nodes = file.nodes.iter();
-    let count = nodes.filter(|node| node.peer_address.ip() == here).count();
-    let kilobytes = (memory / 4 / count.max(1) as u64) >> 10;
-    settings
-        .entry("shared_buffers".to_owned())
-        .or_insert_with(|| format!("{}kB", kilobytes.max(128)));
-    Ok(())
+    let among = if nodes == 1 { "node" } else { "nodes" };
+    format!(
+        "takes, of {machine} for {nodes} {among}: {}",
+        taken.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{addresses, Ports};
+
+    fn file(count: usize) -> NodeFile {
+        let ports = Ports {
+            sql: 5433,
+            peer: 6433,
+            http: 7433,
+        };
+        NodeFile {
+            format: layout::FORMAT,
+            cluster: String::new(),
+            id: 1,
+            incarnation: 1,
+            begun_after: 0,
+            started: false,
+            user: String::new(),
+            nodes: addresses(count, ports).unwrap(),
+            settings: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            password: None,
+        }
+    }
+
+    fn kilobytes(settings: &BTreeMap<String, String>, name: &str) -> u64 {
+        settings[name].strip_suffix("kB").unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn nodes_of_one_machine_share_its_memory() {
+        let memory = host::memory_bytes().unwrap() >> 10;
+        for count in [1, 3] {
+            let mut settings = BTreeMap::new();
+            let said = choose_memory(&file(count as usize), &mut settings);
+            let buffers = kilobytes(&settings, BUFFERS);
+            assert!(buffers.abs_diff(memory / count / 4) <= 1, "{said}");
+            let query = kilobytes(&settings, QUERY);
+            assert!(
+                query.abs_diff(memory / count / 8) <= 1 || query == QUERY_MOST >> 10,
+                "{said}"
+            );
+            assert!(
+                said.contains(&settings[BUFFERS]) && said.contains(&settings[QUERY]),
+                "{said}"
+            );
+        }
+        let given = [(BUFFERS.to_owned(), "1MB".to_owned())];
+        let mut settings = given.into();
+        let said = choose_memory(&file(1), &mut settings);
+        assert!(said.contains("shared_buffers = 1MB"), "{said}");
+    }
+
+    #[test]
+    fn nodes_of_other_machines_share_nothing() {
+        let mut file = file(3);
+        for (node, host) in file.nodes.iter_mut().zip(1..) {
+            node.sql_address = ([10, 0, 0, host], 5433).into();
+        }
+        assert_eq!(nodes_here(&file), Ok(1));
+    }
 }

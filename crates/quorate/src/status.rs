@@ -1,12 +1,14 @@
-//! `quorate status`: what every node of a cluster says of itself.
+//! `quorate status`: how a cluster is, and what every node of it says of itself.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use node::real::host;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::health::{self, Answer, Looked};
 use crate::layout::{self, NodeAddress};
 use crate::{DataDir, Failure};
 
@@ -14,6 +16,9 @@ use crate::{DataDir, Failure};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Ends with 0 if the cluster is healthy, 1 if it is degraded, 2 if no writes are possible (no majority,
+no leader, or writes wait), 3 if nothing runs, and 4 if it cannot be told.")]
 pub struct Options {
     #[command(flatten)]
     dir: DataDir,
@@ -24,107 +29,118 @@ pub struct Options {
 
 /// One node, as shown. A figure that nobody can tell is null.
 #[derive(Clone, Debug, Serialize)]
-pub struct Shown {
+struct Shown {
     /// Its name.
-    pub name: String,
-    /// Where it takes clients.
-    pub sql_address: SocketAddr,
-    /// Its process, while it runs.
-    pub pid: Option<i32>,
-    /// `leader`, `follower`, `learner`; `silent` when it runs and does not answer; `down`.
-    pub role: String,
-    /// The group.
-    pub group: Option<u64>,
-    /// The term.
-    pub term: Option<u64>,
-    /// The newest position in its operating system.
-    pub received: Option<u64>,
-    /// The newest position on its disk.
-    pub flushed: Option<u64>,
-    /// The newest position that it has applied.
-    pub applied: Option<u64>,
-    /// The commit index as it knows it.
-    pub commit: Option<u64>,
-    /// Whether clients can begin sessions there.
-    #[serde(skip)]
-    pub ready: bool,
-}
-
-/// What is taken from a node's own status page.
-#[derive(Deserialize)]
-struct Answer {
     name: String,
+    /// Where it takes clients.
+    sql_address: SocketAddr,
+    /// Its process, while it runs.
+    pid: Option<i32>,
+    /// `leader`, `follower`, `learner`; `silent` when it runs and does not answer; `down`.
     role: String,
-    group: u64,
-    term: u64,
-    received: u64,
-    flushed: u64,
-    applied: u64,
-    commit: u64,
-    ready: bool,
+    /// Whether commits wait for it, as the leader says: a word of `pg_stat_replication`.
+    sync_state: Option<String>,
+    /// The group.
+    group: Option<u64>,
+    /// The term.
+    term: Option<u64>,
+    /// The newest position in its operating system.
+    received: Option<u64>,
+    /// The newest position on its disk.
+    flushed: Option<u64>,
+    /// The newest position that it has applied.
+    applied: Option<u64>,
+    /// The commit index as it knows it.
+    commit: Option<u64>,
 }
 
 #[derive(Serialize)]
 struct Status {
+    /// The first words of `summary`.
+    health: &'static str,
+    /// The first line for people.
+    summary: String,
+    exit_code: u8,
     nodes: Vec<Shown>,
 }
 
-/// Prints the nodes.
-pub fn run(options: &Options) -> Result<(), Failure> {
-    let nodes = all(&options.dir.data)?;
+/// Prints how the cluster is, and its nodes.
+pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let nodes = layout::nodes_of(&options.dir.data)?;
+    let looked = look(&nodes);
+    let health = health::judge(&looked);
+    let shown: Vec<_> = nodes
+        .iter()
+        .zip(&looked)
+        .map(|((node, dir), one)| show(node, dir, one, health::leader(&looked)))
+        .collect();
+    let exit_code = health.state.exit_code();
+    crate::end_with_the_reader();
     if options.json {
-        let text = serde_json::to_string(&Status { nodes }).map_err(|error| error.to_string())?;
+        let status = Status {
+            health: health.state.name(),
+            summary: health.to_string(),
+            exit_code,
+            nodes: shown,
+        };
+        let text = serde_json::to_string(&status).map_err(|error| error.to_string())?;
         println!("{text}");
     } else {
-        print_table(&nodes);
+        println!("{health}");
+        print_table(&shown);
     }
-    Ok(())
+    Ok(ExitCode::from(exit_code))
 }
 
-/// The nodes of a directory as they are now.
-pub fn all(dir: &Path) -> Result<Vec<Shown>, Failure> {
-    let nodes = layout::nodes_of(dir)?;
-    Ok(nodes.iter().map(|(node, dir)| one(node, dir)).collect())
+/// The nodes of a directory as they are now. All are asked at once, so that those that are silent
+/// cost one timeout and not several.
+pub fn look(nodes: &[(NodeAddress, PathBuf)]) -> Vec<Looked> {
+    let running = nodes.iter().map(|(_, dir)| host::owner(dir).is_some());
+    let running: Vec<bool> = running.collect();
+    let asked = nodes.iter().zip(&running).filter(|(_, runs)| **runs);
+    let addresses: Vec<_> = asked.map(|((node, _), _)| node.http_address).collect();
+    let mut answers = host::http_get_all(&addresses, "/status", ANSWER_TIMEOUT).into_iter();
+    let mut looked = Vec::new();
+    for ((node, _), runs) in nodes.iter().zip(running) {
+        let text = runs.then(|| answers.next()).flatten().and_then(Result::ok);
+        let answer = text.and_then(|text| serde_json::from_str::<Answer>(&text).ok());
+        looked.push(Looked {
+            name: node.name.clone(),
+            voter: node.voter,
+            runs,
+            answer: answer.filter(|answer| answer.name == node.name),
+        });
+    }
+    looked
 }
 
-/// One node as it is now.
-pub fn one(node: &NodeAddress, dir: &Path) -> Shown {
-    let pid = host::owner(dir);
-    let answer = pid.and_then(|_| ask(node));
-    let figure = |figure: fn(&Answer) -> u64| answer.as_ref().map(figure);
-    let role = match (&answer, pid) {
-        (Some(answer), _) => &answer.role,
-        (None, Some(_)) => "silent",
-        (None, None) => "down",
-    };
+fn show(node: &NodeAddress, dir: &Path, looked: &Looked, leader: Option<&Answer>) -> Shown {
+    let figure = |figure: fn(&Answer) -> u64| looked.answer.as_ref().map(figure);
+    let mut members = leader.into_iter().flat_map(|leader| &leader.members);
+    let member = members.find(|member| member.name == node.name);
     Shown {
         name: node.name.clone(),
         sql_address: node.sql_address,
-        pid,
-        role: role.to_owned(),
+        pid: host::owner(dir),
+        role: looked.role().to_owned(),
+        sync_state: member.and_then(|member| member.sync_state.clone()),
         group: figure(|answer| answer.group),
         term: figure(|answer| answer.term),
         received: figure(|answer| answer.received),
         flushed: figure(|answer| answer.flushed),
         applied: figure(|answer| answer.applied),
         commit: figure(|answer| answer.commit),
-        ready: answer.as_ref().is_some_and(|answer| answer.ready),
     }
-}
-
-fn ask(node: &NodeAddress) -> Option<Answer> {
-    let text = host::http_get(node.http_address, "/status", ANSWER_TIMEOUT).ok()?;
-    let answer: Answer = serde_json::from_str(&text).ok()?;
-    (answer.name == node.name).then_some(answer)
 }
 
 fn print_table(nodes: &[Shown]) {
     println!(
-        "{:<6}{:<18}{:>8}  {:<10}{:>6}{:>9}{:>12}{:>12}{:>12}{:>12}",
+        "{:<6}{:<18}{:>8}  {:<10}{:<10}{:>6}{:>9}{:>12}{:>12}{:>12}{:>12}",
         "name",
         "sql address",
         "pid",
         "role",
+        "sync",
         "group",
         "term",
         "received",
@@ -135,11 +151,12 @@ fn print_table(nodes: &[Shown]) {
     let text = |figure: Option<u64>| figure.map_or("-".to_owned(), |figure| figure.to_string());
     for node in nodes {
         println!(
-            "{:<6}{:<18}{:>8}  {:<10}{:>6}{:>9}{:>12}{:>12}{:>12}{:>12}",
+            "{:<6}{:<18}{:>8}  {:<10}{:<10}{:>6}{:>9}{:>12}{:>12}{:>12}{:>12}",
             node.name,
             node.sql_address.to_string(),
             text(node.pid.map(|pid| pid as u64)),
             node.role,
+            node.sync_state.as_deref().unwrap_or("-"),
             text(node.group),
             text(node.term),
             text(node.received),

@@ -1,7 +1,8 @@
 //! `quorate up`: a whole cluster on this machine, each node a process of its own.
 //!
 //! Nobody restarts a node that ends: killing one is how a user tries Quorate out, and
-//! `quorate start --data DIR/n2` brings it back. Ctrl-C stops all of them, those too.
+//! `quorate start --data DIR/n2` brings it back. Ctrl-C stops all of them, those too. When none is
+//! left, `up` ends.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,8 +15,10 @@ use node::config::NodeSettings;
 use node::real::host;
 use node::wire::ClusterId;
 
+use crate::health::Looked;
 use crate::layout::{self, Cluster, NodeAddress, Ports, Route};
-use crate::{status, stop, Failure};
+use crate::stop::{self, Late};
+use crate::{status, Failure};
 
 /// Where clients find the first node, if the command line and the directory do not say.
 const SQL_PORT: u16 = 5433;
@@ -88,11 +91,13 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let result = start_all(&nodes, &mut children);
     if let Ok(Start::Ready) = result {
         print_welcome(&cluster, &options.data);
-        watch(&nodes, &mut children);
+        if let Watched::AllEnded(outcome) = watch(&options.data, &nodes, &mut children) {
+            return outcome;
+        }
     }
     // Also after a failure: what was started is stopped, and what was added meanwhile.
     let nodes = layout::nodes_of(&options.data).unwrap_or(nodes);
-    let stopped = stop::stop_all(&nodes);
+    let stopped = stop::stop_all(&nodes, Late::Kill);
     for (_, child) in &mut children {
         end(child);
     }
@@ -109,9 +114,17 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
     let old = layout::read_cluster(&options.data)?;
     let asked = Topology::of(options, old.as_ref())?;
     let first = old.as_ref().and_then(|old| old.nodes.first());
-    if let Some(old) = &old {
-        refuse_elsewhere(&options.data, &old.nodes)?;
-        refuse_running(&options.data, &old.nodes)?;
+    match &old {
+        None => {
+            let count = asked.voters + asked.learners;
+            let names: Vec<_> = (1..=count).map(layout::node_name).collect();
+            layout::check_empty(&options.data, &names)?;
+        }
+        Some(old) => {
+            refuse_elsewhere(&options.data, &old.nodes)?;
+            refuse_running(&options.data, &old.nodes)?;
+            layout::check_nodes(&options.data, old)?;
+        }
     }
     let ports = [options.port, options.http_port, options.peer_port];
     let nodes = match &old {
@@ -126,6 +139,7 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
             nodes
         }
     };
+    layout::check_addresses(&nodes)?;
     for node in &nodes {
         for address in [node.sql_address, node.peer_address, node.http_address] {
             check_free(&node.name, address)?;
@@ -361,8 +375,8 @@ fn start_all(nodes: &[(NodeAddress, PathBuf)], children: &mut Children) -> Resul
                 return Err(format!("{} did not start\n{}", node.name, log_end(dir)));
             }
         }
-        let mut shown = nodes.iter().map(|(node, dir)| status::one(node, dir));
-        if shown.all(|node| node.ready) {
+        let is_ready = |node: &Looked| node.answer.as_ref().is_some_and(|answer| answer.ready);
+        if status::look(nodes).iter().all(is_ready) {
             return Ok(Start::Ready);
         }
     }
@@ -378,6 +392,8 @@ fn spawn(program: &Path, dir: &Path) -> std::io::Result<Child> {
     Command::new(program)
         .args(["start", "--data"])
         .arg(dir)
+        // What it says before its log is open comes into the log too.
+        .args(["--log", "-"])
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
@@ -428,10 +444,21 @@ fn print_welcome(cluster: &Cluster, dir: &Path) {
     println!("Ctrl-C stops all.");
 }
 
-/// Tells of nodes that end, until told to stop or until all have ended by themselves in order.
-fn watch(nodes: &[(NodeAddress, PathBuf)], children: &mut Children) {
-    let mut all_in_order = true;
+/// How watching ended.
+enum Watched {
+    /// The user wants it to stop.
+    ToldToStop,
+    /// No node is left: in order, or not.
+    AllEnded(Result<(), Failure>),
+}
+
+/// Tells of nodes that end, until told to stop or until none of the directory runs, whoever
+/// started it.
+fn watch(dir: &Path, nodes: &[(NodeAddress, PathBuf)], children: &mut Children) -> Watched {
+    let mut last = Ok(());
     loop {
+        let before = children.len();
+        let mut failed = None;
         children.retain_mut(|(index, child)| {
             let Ok(Some(status)) = child.try_wait() else {
                 return true;
@@ -440,16 +467,29 @@ fn watch(nodes: &[(NodeAddress, PathBuf)], children: &mut Children) {
             println!("{} (process {}) has ended: {status}", node.name, child.id());
             if !status.success() {
                 println!("  to bring it back: quorate start --data {}", dir.display());
+                let log = log_end(dir);
+                failed = Some(format!(
+                    "no node runs any more; {} was the last: {status}\n{log}",
+                    node.name
+                ));
             }
-            all_in_order &= status.success();
             false
         });
-        if children.is_empty() && all_in_order {
-            return;
+        if children.len() < before {
+            last = failed.map_or(Ok(()), Err);
+        }
+        if children.is_empty() && !runs_any(dir) {
+            return Watched::AllEnded(last);
         }
         if host::wait_for_stop(LOOK).is_some() {
             println!("Stopping.");
-            return;
+            return Watched::ToldToStop;
         }
     }
+}
+
+/// Whether a node of a cluster runs, also one that was started or added by hand.
+fn runs_any(dir: &Path) -> bool {
+    let nodes = layout::nodes_of(dir).unwrap_or_default();
+    nodes.iter().any(|(_, dir)| host::owner(dir).is_some())
 }

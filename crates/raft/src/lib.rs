@@ -43,7 +43,7 @@ pub use consensus::{
 };
 pub use lease::Lease;
 pub use message::{Envelope, Message, RaftMessage};
-pub use standby_names::{StandbyNames, Standbys};
+pub use standby_names::{Listed, StandbyNames, Standbys};
 pub use status::{PeerState, PeerStatus, Status};
 pub use types::{
     ConfChange, Entry, EntryKind, HardState, LogView, Membership, Reconfiguration, Recovered, Role,

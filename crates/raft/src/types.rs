@@ -169,6 +169,16 @@ impl Membership {
         self.voters.contains(&node) && alone(&self.voters) && alone(&self.outgoing)
     }
 
+    /// Whether those nodes for which `holds` says so are a majority of the voters, of both
+    /// configurations while two are joint.
+    pub fn is_majority(&self, holds: impl Fn(NodeId) -> bool) -> bool {
+        let is_majority = |voters: &[NodeId]| {
+            let count = voters.iter().filter(|voter| holds(**voter)).count();
+            count > voters.len() / 2
+        };
+        is_majority(&self.voters) && (self.outgoing.is_empty() || is_majority(&self.outgoing))
+    }
+
     /// All members, ascending.
     pub fn nodes(&self) -> Vec<NodeId> {
         let mut nodes = [

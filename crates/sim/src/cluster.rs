@@ -425,17 +425,17 @@ impl Cluster {
             return false;
         }
         let members = directory.members.iter().map(|member| {
-            let node = self.place_of(member.node)?;
-            Some(self.node(node)?.status())
+            let node = self.node(self.place_of(member.node)?)?;
+            Some((node.status(), node.group().directory()))
         });
         let statuses: Option<Vec<_>> = members.collect();
         statuses.is_some_and(|statuses| {
-            let first = &statuses[0];
-            statuses.iter().all(|status| {
+            let (first, first_directory) = &statuses[0];
+            statuses.iter().all(|(status, directory)| {
                 status.applied == first.applied
                     && status.commit == first.applied
                     && status.term == first.term
-                    && status.members == first.members
+                    && directory.members == first_directory.members
                     && status.incarnation == first.incarnation
             })
         })

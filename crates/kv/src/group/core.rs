@@ -18,13 +18,13 @@
 //! leader's entries replace the end of the log, the trees go back first ([`Group::cut`]). A leader
 //! has applied its own records before they come back as entries, so those are passed over.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{Instant, Severity};
-use base::{Error, Lsn, Position, Result, Term, Timestamp, TxnId};
+use base::{Error, Lsn, NodeId, Position, Result, Term, Timestamp, TxnId};
 use raft::planted::{is_planted, Bug};
 use raft::watermarks::View;
 use raft::{Consensus, Entry, EntryKind, HardState, LogView, Ready, Role, SnapshotMeta, State};
@@ -158,6 +158,8 @@ pub struct Core {
     pub(super) pace: Pace,
     /// Who is waited for beside the majority.
     pub(super) named: Named,
+    /// When each other member was last heard of.
+    pub(super) heard: BTreeMap<NodeId, Instant>,
     /// Nothing works any more.
     pub(super) failed: bool,
     /// What is done once the latch is free.
@@ -194,6 +196,7 @@ impl Core {
             preference: Preference::default(),
             pace: Pace::default(),
             named: Named::default(),
+            heard: BTreeMap::new(),
             failed: false,
             after: After::default(),
         }

@@ -65,6 +65,9 @@ impl Group {
         }
         core.pace.tick(now);
         self.tend_eagerness(&mut core, busy, now);
+        if core.led.is_some() {
+            self.note_visible(now);
+        }
         self.tend_standbys(&mut core, now);
         self.tend_preference(&mut core, now);
         self.log_aborts(&mut core);

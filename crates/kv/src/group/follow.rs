@@ -11,7 +11,8 @@
 //!   whatever was acknowledged before 12.000 s is at or below 4711: so a snapshot at or above
 //!   4711 is good for that session until 12.200 s
 //! ```
-//! Only n3's clock is read, and a leader without the lease does not answer.
+//! Only n3's clock is read, and a leader without the lease does not answer. A leader notes the same
+//! for itself again and again: once it leads no more, it knows how old its data is as others do.
 //!
 //! # Invariants
 //! - The position of such a snapshot has the term of the entry at its end, so that whoever takes
@@ -170,12 +171,9 @@ impl Group {
 
     /// Asks how far the leader is, unless somebody has lately.
     fn ask_leader(&self, since: Instant, now: Instant) {
-        if let Some(position) = self.leading().map(|_| self.visible()) {
+        if self.leading().is_some() {
             // This replica leads by now: it need not ask, but must be sure.
-            if self.holds_lease() {
-                self.note_fresh(now, position.lsn);
-            }
-            return;
+            return self.note_visible(now);
         }
         {
             let mut known = self.freshness.state.lock();
@@ -189,6 +187,16 @@ impl Group {
             let frame = Frame::AskVisible { asked: now.0 };
             self.transport.send(leader, frame.encode(self.config.group));
             self.transport.flush();
+        }
+    }
+
+    /// Notes how far this node is while it leads for sure: should it lead no longer, that is how new
+    /// its data is. `now` was read before.
+    pub(super) fn note_visible(&self, now: Instant) {
+        let visible = self.visible();
+        // As in [`Group::answer_visible`].
+        if self.holds_lease() {
+            self.note_fresh(now, visible.lsn);
         }
     }
 

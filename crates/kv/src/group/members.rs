@@ -107,8 +107,10 @@ impl Group {
                 if member.name == new.name {
                     return Err(taken("name", &new.name));
                 }
-                if member.peer_address == new.peer_address {
-                    return Err(taken("address", &new.peer_address));
+                for address in [&new.peer_address, &new.sql_address] {
+                    if [&member.peer_address, &member.sql_address].contains(&address) {
+                        return Err(taken("address", address));
+                    }
                 }
             }
             number = directory.next_node;

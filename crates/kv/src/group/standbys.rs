@@ -24,7 +24,7 @@ use base::engine::Configuration;
 use base::env::{BoxFuture, Instant, Severity};
 use base::{Durability, Lsn, NodeId, Position, Result};
 use raft::watermarks::{self, Replica, View};
-use raft::{StandbyNames, Standbys};
+use raft::{Listed, StandbyNames, Standbys};
 
 use super::core::Core;
 use super::{not_leader, Group};
@@ -112,6 +112,16 @@ impl Named {
         self.given_up.clear();
         self.held = [None; LEVELS.len()];
         self.kept = self.in_force.clone();
+    }
+
+    /// Whether fewer of those that are waited for are there than a reply needs. `is_active` says
+    /// who was heard of lately.
+    pub fn lacks(&self, leader: NodeId, is_active: impl Fn(NodeId) -> bool) -> bool {
+        let counts = |listed: &&Listed| match listed.node == leader {
+            true => !listed.by_star,
+            false => is_active(listed.node),
+        };
+        self.kept.nodes.iter().filter(counts).count() < self.kept.count
     }
 
     /// For each level the LSN up to which it is satisfied.

@@ -2,13 +2,26 @@
 
 use std::sync::atomic::Ordering;
 
-use base::engine::{ClusterStatus, ReplicaStatus};
+use base::engine::{ClusterStatus, ReplicaStatus, SyncState};
 use base::env::Instant;
 use base::{Lsn, NodeId, Timestamp};
 
 use super::core::Core;
 use super::Group;
 use crate::config::Member;
+
+/// A voter without a leader asks the others for their votes again and again, several times within
+/// an election timeout; one that has not been heard of within so many of them is missed.
+const HEARD_WITHIN_TIMEOUTS: u32 = 2;
+
+/// Whom a node misses that hears of no leader.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// The voters that it has not heard of lately.
+    pub voters: Vec<Member>,
+    /// Whether the others, itself included if it votes, are a majority: then one of them will lead.
+    pub is_majority_there: bool,
+}
 
 impl Group {
     /// As [`base::engine::Engine::status`].
@@ -20,12 +33,14 @@ impl Group {
         let (standbys, given_up) = core.named.in_force();
         let changing = core.consensus.is_changing_membership();
         let (standbys, given_up) = (standbys.clone(), given_up.to_vec());
+        let is_active = |node: NodeId| {
+            let peer = status.peers.iter().find(|peer| peer.node == node);
+            peer.is_some_and(|peer| peer.active)
+        };
+        let lacks_standbys = core.led.is_some() && core.named.lacks(self.config.node, is_active);
         drop(core);
         let several_vote = status.membership.voters.len() > 1;
-        let is_counted = |node: NodeId| {
-            let peer = status.peers.iter().find(|peer| peer.node == node);
-            peer.is_some_and(|peer| peer.active) && !given_up.contains(&node)
-        };
+        let is_counted = |node: NodeId| is_active(node) && !given_up.contains(&node);
         let directory = self.directory();
         let lag = self.lag.lock();
         let known = |member: &Member| {
@@ -63,6 +78,9 @@ impl Group {
             let in_majority = peer.voter && several_vote;
             (replica.sync_priority, replica.sync_state) =
                 standbys.sync_state(peer.node, self.config.node, in_majority, is_counted);
+            if given_up.contains(&peer.node) {
+                replica.sync_state = SyncState::GivenUp;
+            }
             replica.log_left = self.log_left(peer.flushed);
             replica.sent = peer.sent;
             replica.received = peer.received;
@@ -84,8 +102,40 @@ impl Group {
             leader_zone: directory.leader_zone.clone(),
             changing,
             synchronous_standby_names: names,
+            lacks_standbys,
             replicas,
         }
+    }
+
+    /// The voters that are missed; none while this node leads or has heard of a leader lately.
+    pub fn missing(&self) -> Option<Missing> {
+        let now = self.env.now();
+        let within = self.config.settings.election_timeout * HEARD_WITHIN_TIMEOUTS;
+        let this = self.config.node;
+        let core = self.lock();
+        let is_heard_lately = |node: NodeId| {
+            let heard = core.heard.get(&node);
+            node == this || heard.is_some_and(|heard| now.since(*heard) < within)
+        };
+        let leader = core.consensus.leader();
+        if leader.is_some_and(is_heard_lately) {
+            return None;
+        }
+        let membership = core.consensus.membership();
+        // Nobody but a leader says anything to a learner.
+        let votes = membership.is_voter(this);
+        let is_there = |node: NodeId| match votes || leader == Some(node) {
+            true => is_heard_lately(node),
+            false => self.transport.is_connected(node),
+        };
+        let directory = self.directory();
+        let members = directory.members.iter();
+        let absent =
+            members.filter(|member| membership.is_voter(member.node) && !is_there(member.node));
+        Some(Missing {
+            voters: absent.cloned().collect(),
+            is_majority_there: membership.is_majority(is_there),
+        })
     }
 
     /// How much the log may grow before it lets go of what follows a position; none if it has.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// 32 random bytes of the system.
@@ -74,13 +74,29 @@ fn control_groups() -> Vec<String> {
     files
 }
 
+/// What the name of a file ends with that is about to take another's place.
+const BESIDE: &str = ".new";
+
+/// The name that a file has while [`write_text`] writes it.
+pub fn name_beside(name: &str) -> String {
+    format!("{name}{BESIDE}")
+}
+
+/// The path without links, and from the root.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
+}
+
 /// Puts `text` in the place of a file, so that a crash leaves the old one or the new one.
 ///
 /// # Errors
 /// Whatever the system refuses.
 pub fn write_text(path: &Path, text: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
+    beside.push(BESIDE);
     let mut file = fs::File::create(&beside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
@@ -153,7 +169,7 @@ pub fn create_dir(path: &Path) -> io::Result<()> {
 pub fn list(path: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path)? {
-        names.extend(entry?.file_name().into_string());
+        names.push(entry?.file_name().to_string_lossy().into_owned());
     }
     names.sort();
     Ok(names)
@@ -310,4 +326,25 @@ pub fn http_get(address: SocketAddr, path: &str, timeout: Duration) -> io::Resul
         return Err(io::Error::other(line.to_owned()));
     }
     Ok(body.to_owned())
+}
+
+/// Fetches the same page of several status servers at once; the answers are in their order.
+pub fn http_get_all(
+    addresses: &[SocketAddr],
+    path: &str,
+    timeout: Duration,
+) -> Vec<io::Result<String>> {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = addresses
+            .iter()
+            .map(|address| scope.spawn(move || http_get(*address, path, timeout)))
+            .collect();
+        asked
+            .into_iter()
+            .map(|answer| match answer.join() {
+                Ok(answer) => answer,
+                Err(_) => Err(io::Error::other("asking panicked")),
+            })
+            .collect()
+    })
 }

@@ -8,15 +8,17 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
+use base::engine::SyncState;
 use base::env::{Env, Severity};
 use serde_json::Value;
 
 use super::net::bind;
+use crate::server::NodeStatus;
 
 /// What the pages show, asked for anew each time.
 pub trait Pages: Send + Sync + 'static {
-    /// Whether this node serves clients now, and why not otherwise.
-    fn health(&self) -> Result<(), String>;
+    /// That this node serves clients now: `ok`, or what is amiss all the same; or why it does not.
+    fn health(&self) -> Result<String, String>;
     /// The node and its group.
     fn status(&self) -> Value;
 }
@@ -56,7 +58,7 @@ pub fn serve(env: &Arc<dyn Env>, address: &str, pages: Arc<dyn Pages>) -> io::Re
 
 async fn health(State(pages): State<Arc<dyn Pages>>) -> impl IntoResponse {
     match pages.health() {
-        Ok(()) => (StatusCode::OK, Json(serde_json::json!({ "health": "ok" }))),
+        Ok(how) => (StatusCode::OK, Json(serde_json::json!({ "health": how }))),
         Err(why) => (
             StatusCode::SERVICE_UNAVAILABLE,
             Json(serde_json::json!({ "health": why })),
@@ -69,16 +71,31 @@ async fn status(State(pages): State<Arc<dyn Pages>>) -> impl IntoResponse {
 }
 
 impl Pages for crate::server::Node {
-    fn health(&self) -> Result<(), String> {
+    fn health(&self) -> Result<String, String> {
         let status = self.status();
-        match status.ready {
-            true => Ok(()),
-            false if status.leader.is_none() => Err("no leader is known".to_owned()),
-            false => Err("the catalog is not ready yet".to_owned()),
+        let missing = status.missing.join(", ");
+        match (status.ready, &status.leader) {
+            (true, _) => Ok(amiss(&status).unwrap_or_else(|| "ok".to_owned())),
+            (false, Some(_)) => Err("the catalog is not ready yet".to_owned()),
+            (false, None) if missing.is_empty() => Err("no leader is known".to_owned()),
+            (false, None) => Err(format!("no leader is known: nothing is heard of {missing}")),
         }
     }
 
     fn status(&self) -> Value {
         serde_json::to_value(crate::server::Node::status(self)).unwrap_or_default()
     }
+}
+
+/// What a leader knows of standbys that are named and not there.
+fn amiss(status: &NodeStatus) -> Option<String> {
+    if let Some(names) = &status.lacks_standbys {
+        return Some(format!(
+            "writes wait: too few of synchronous_standby_names ({names}) are connected"
+        ));
+    }
+    let members = status.members.iter();
+    let given_up = members.filter(|member| member.sync_state == Some(SyncState::GivenUp.name()));
+    let names: Vec<_> = given_up.map(|member| &*member.name).collect();
+    (!names.is_empty()).then(|| format!("degraded: {} given up", names.join(", ")))
 }

@@ -27,6 +27,7 @@ pub mod tls;
 pub mod admin;
 pub mod host;
 pub mod http;
+pub mod log;
 
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
 
 use base::env::{BoxFuture, Disk, Env, Instant, Net, Reactor, Severity, TaskStart};
@@ -50,6 +52,9 @@ use reactor::Reactors;
 /// The exit code of a process whose node stopped itself: a broken disk, a damaged directory, a
 /// panic outside a session.
 pub const EXIT_NODE_STOPPED: i32 = 3;
+
+/// How often it is looked whether the process is told to stop while it waits for something else.
+const STOP_LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// What a [`RealEnv`] is made of.
 #[derive(Clone, Debug)]
@@ -110,6 +115,49 @@ impl RealEnv {
         T: Send + 'static,
         F: Future<Output = T> + 'static,
     {
+        let ready = self.begin(name, start).recv();
+        ready.map_err(|_| io::Error::other(format!("{name} ended without a result")))
+    }
+
+    /// As [`RealEnv::block_on`], or none as soon as the process is told to stop; then the future is
+    /// left to itself.
+    ///
+    /// # Errors
+    /// When the task ended without a result.
+    pub fn block_on_unless_stopped<T, F>(
+        &self,
+        name: &'static str,
+        start: impl FnOnce() -> F + Send + 'static,
+    ) -> io::Result<Option<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let receiver = self.begin(name, start);
+        loop {
+            match receiver.recv_timeout(STOP_LOOK) {
+                Ok(result) => return Ok(Some(result)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(io::Error::other(format!("{name} ended without a result")));
+                }
+            }
+            let signal = host::wait_for_stop(std::time::Duration::ZERO);
+            if signal.is_some_and(|signal| !host::is_reload(signal)) {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn begin<T, F>(
+        &self,
+        name: &'static str,
+        start: impl FnOnce() -> F + Send + 'static,
+    ) -> Receiver<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let task: TaskStart = Box::new(move || {
             Box::pin(async move {
@@ -118,8 +166,6 @@ impl RealEnv {
         });
         self.spawn(Reactor::Group, name, task);
         receiver
-            .recv()
-            .map_err(|_| io::Error::other(format!("{name} ended without a result")))
     }
 }
 
@@ -169,7 +215,7 @@ impl Env for RealEnv {
     }
 
     fn log(&self, severity: Severity, message: &str) {
-        log_line(&self.name, severity, message);
+        log::line(&self.name, severity, message);
     }
 
     fn stop_node(&self, reason: &str) {
@@ -184,37 +230,19 @@ fn exit_now() -> ! {
     unsafe { libc::_exit(EXIT_NODE_STOPPED) }
 }
 
-/// Writes one line to standard error, in one write.
-fn log_line(name: &str, severity: Severity, message: &str) {
-    use std::io::Write;
-    let severity = match severity {
-        Severity::Debug => return,
-        Severity::Info => "LOG",
-        Severity::Warning => "WARNING",
-        Severity::Error => "ERROR",
-    };
-    let time = clock::utc_text(clock::wall_clock());
-    let line = format!(
-        "{time} [{}] {name} {severity}: {message}\n",
-        std::process::id()
-    );
-    // Nobody can be told that standard error is closed.
-    let _ = io::stderr().lock().write_all(line.as_bytes());
-}
-
 /// Logs every panic, and stops the node where more than one session is at stake.
 fn report_panics(name: String) {
     std::panic::set_hook(Box::new(move |panic| {
         let latches = base::sync::latches_held();
         let in_session = reactor::current().is_some_and(|at| matches!(at, Reactor::Session(_)));
-        log_line(&name, Severity::Error, &panic.to_string());
+        log::line(&name, Severity::Error, &panic.to_string());
         let backtrace = std::backtrace::Backtrace::capture();
         if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
-            log_line(&name, Severity::Error, &backtrace.to_string());
+            log::line(&name, Severity::Error, &backtrace.to_string());
         }
         if reactor::current().is_some() && (!in_session || latches > 0) {
             let why = format!("the node stops after a panic with {latches} latches held");
-            log_line(&name, Severity::Error, &why);
+            log::line(&name, Severity::Error, &why);
             exit_now();
         }
     }));

@@ -168,7 +168,7 @@ fn a_panicking_session_harms_nobody_else() {
 struct TestPages;
 
 impl http::Pages for TestPages {
-    fn health(&self) -> Result<(), String> {
+    fn health(&self) -> Result<String, String> {
         Err("no leader".to_owned())
     }
 

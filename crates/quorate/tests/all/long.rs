@@ -264,7 +264,7 @@ fn long_values_reach_a_node_with_a_checkpoint() {
     patient.start(away);
     patient.wait_until_answering(away);
     patient.wait_until_caught_up();
-    let said = patient.dir.path().join(format!("restart{}.log", away + 1));
+    let said = patient.cluster.node_dir(away).join("node.log");
     let said = std::fs::read_to_string(said).expect("its log");
     assert!(said.contains("continuing from checkpoint"), "{said}");
     let mut there = patient.nodes()[away].psql();

@@ -8,6 +8,7 @@ mod commands;
 mod corpus;
 mod damage;
 mod failover;
+mod first_hour;
 mod fsync;
 mod input;
 mod isolation;

@@ -29,7 +29,7 @@ fn start(data: &Path, name: &str) -> Process {
 }
 
 fn log_of(data: &Path, name: &str) -> String {
-    lab::host::read_file(&data.join(name).join("process.log")).unwrap_or_default()
+    lab::host::read_file(&data.join(name).join("node.log")).unwrap_or_default()
 }
 
 fn role(cluster: &Cluster, name: &str) -> String {

@@ -77,8 +77,11 @@ fn a_standby_that_keeps_others_waiting_is_given_up_and_taken_back() {
         let (group, position) = commit_and_wait(&mut cluster, "k", level);
         cluster.world.pass(millis(1_500));
         assert!(!group.is_settled(position, level), "{level:?}");
+        assert!(group.status().lacks_standbys, "all three are waited for");
         cluster.world.pass(millis(1_000));
         assert!(group.is_settled(position, level), "{level:?}");
+        assert_eq!(state(&group, away), SyncState::GivenUp);
+        assert!(!group.status().lacks_standbys, "nobody waits for it");
         assert_eq!(
             group.status().synchronous_standby_names.as_ref(),
             "ANY 3 (n1, n2, n3)"

@@ -6,7 +6,7 @@ use base::{Durability, NodeId, Position, SqlState};
 
 use super::cluster::{commit, insert, millis, rows, Cluster};
 use crate::config::GroupSettings;
-use crate::group::Group;
+use crate::group::{Group, Missing};
 
 const NODES: [NodeId; 3] = [NodeId(1), NodeId(2), NodeId(3)];
 
@@ -328,4 +328,60 @@ fn a_full_disk_of_a_follower_holds_nobody_up() {
     cluster.commit_at(insert("later", &value), Durability::On);
     cluster.assert_equal();
     assert_eq!(rows(&cluster.groups[&full]).len(), 701);
+}
+
+fn names(missing: &Missing) -> Vec<&str> {
+    missing.voters.iter().map(|member| &*member.name).collect()
+}
+
+#[test]
+fn who_hears_of_no_leader_knows_whom_it_misses() {
+    let mut cluster = three(11);
+    let (old, group) = cluster.leader();
+    assert!(group.missing().is_none(), "it leads");
+    isolate(&mut cluster, old, false);
+    cluster.world.pass(millis(2_000));
+    let missing = group.missing().expect("it leads no more");
+    assert_eq!(missing.voters.len(), 2);
+    assert!(!missing.is_majority_there);
+    let others: Vec<_> = cluster.groups.values().cloned().collect();
+    let others = others.iter().filter(|one| one.node() != old);
+    assert!(others.clone().count() == 2);
+    for other in others {
+        assert!(other.missing().is_none(), "one of them leads");
+    }
+    isolate(&mut cluster, old, true);
+    cluster.world.pass(millis(2_000));
+    assert!(group.missing().is_none());
+}
+
+#[test]
+fn a_learner_misses_the_voter_that_led() {
+    let mut cluster = Cluster::learning(12);
+    cluster.create_table();
+    let learner = cluster.groups[&NodeId(2)].clone();
+    assert!(learner.missing().is_none());
+    cluster.crash(NodeId(1));
+    cluster.world.pass(millis(2_000));
+    let missing = learner.missing().expect("nobody leads");
+    assert_eq!(names(&missing), ["n1"]);
+    assert!(!missing.is_majority_there);
+}
+
+/// A leader that is cut off knows how new its data is, as a follower does that has asked.
+#[test]
+fn an_old_leader_shows_data_of_an_age() {
+    let mut cluster = three(13);
+    let (old, group) = cluster.leader();
+    cluster.commit_at(insert("kept", "a"), Durability::On);
+    isolate(&mut cluster, old, false);
+    cluster.world.pass(millis(2_000));
+    assert!(group.leading().is_none());
+    let view = |age: u64| {
+        let group = group.clone();
+        move || group.standby_view(Some(millis(age))).map(drop)
+    };
+    cluster.world.session(view(60_000)).expect("it is newer");
+    let error = cluster.world.session(view(500)).expect_err("it is older");
+    assert_eq!(error.state(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
 }

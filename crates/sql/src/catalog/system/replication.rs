@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::engine::ReplicaStatus;
+use base::engine::{ReplicaStatus, SyncState};
 use base::Result;
 
 use super::SystemTable;
@@ -107,16 +107,24 @@ fn host_and_port(address: &str) -> (Datum, Datum) {
     }
 }
 
+/// Those that are connected, as in PostgreSQL, and those that were given up: of these nobody would
+/// know otherwise why no commit waits for them.
 fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     let status = cx.session.engine.status();
     let owner = catalog.role_by_oid(super::SUPERUSER);
     let mut rows = Vec::new();
     for replica in &status.replicas {
-        if replica.node == status.node || !replica.connected {
+        let is_shown = replica.connected || replica.sync_state == SyncState::GivenUp;
+        if replica.node == status.node || !is_shown {
             continue;
         }
         let (host, port) = host_and_port(&replica.peer_address);
         let behind = replica.received < replica.sent && replica.write_lag.is_none();
+        let state = match behind {
+            _ if !replica.connected => "silent",
+            true => "catchup",
+            false => "streaming",
+        };
         rows.push(vec![
             pid(replica),
             Datum::Oid(super::SUPERUSER),
@@ -127,7 +135,7 @@ fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             port,
             time(replica.connected_since),
             Datum::Null,
-            Datum::text(if behind { "catchup" } else { "streaming" }),
+            Datum::text(state),
             Datum::Unsigned8(replica.sent.0),
             Datum::Unsigned8(replica.received.0),
             Datum::Unsigned8(replica.flushed.0),
