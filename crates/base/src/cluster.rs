@@ -25,6 +25,8 @@ pub enum Administration {
         zone: Option<Arc<str>>,
         /// Its priority, if that changes.
         priority: Option<u32>,
+        /// The SHA-256 of the public key with which it shows who it is, if that changes.
+        key: Option<[u8; 32]>,
     },
     /// Leaders are preferred in this zone from now on; empty for none. The answer is the position
     /// of the change.
@@ -99,6 +101,7 @@ impl Administration {
                 name,
                 zone,
                 priority,
+                key,
             } => {
                 put(&mut out, SET, &[name]);
                 put_optional(&mut out, zone.as_deref());
@@ -106,6 +109,7 @@ impl Administration {
                     &mut out,
                     priority.map_or(0, |priority| u64::from(priority) + 1),
                 );
+                put_bytes(&mut out, key.as_ref().map_or(&[], |key| &key[..]));
             }
             Administration::SetLeaderZone(zone) => put(&mut out, LEADER_ZONE, &[zone]),
             Administration::Switchover(name) => {
@@ -141,6 +145,12 @@ impl Administration {
                     0 => None,
                     more => u32::try_from(more - 1).ok(),
                 },
+                key: match reader.bytes()? {
+                    [] => None,
+                    key => Some(key.try_into().map_err(|_| {
+                        Error::corrupted(format!("a key's hash of {} bytes", key.len()))
+                    })?),
+                },
             },
             LEADER_ZONE => Administration::SetLeaderZone(reader.str()?.into()),
             SWITCHOVER => Administration::Switchover(optional(&mut reader)?),
@@ -167,6 +177,7 @@ mod tests {
             name: "n2".into(),
             zone: zone.map(Arc::from),
             priority,
+            key: priority.map(|byte| [byte as u8; 32]),
         };
         for wish in [
             Administration::AddNode(NewNode {

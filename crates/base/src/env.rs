@@ -58,6 +58,9 @@ pub enum Reactor {
     Session(usize),
     /// Raft, peers and timers, where no statement can starve them.
     Group,
+    /// Connections that have not shown yet who they are: whoever floods them with handshakes keeps
+    /// neither statements nor Raft from their threads.
+    Handshakes,
     /// The thread of one log, which may block in [`File::sync`].
     Log,
     /// Background work on storage: checkpoints, builds of trees.
@@ -82,17 +85,10 @@ pub trait Env: Send + Sync + 'static {
     /// 64 random bits; not for secrets.
     fn random(&self) -> u64;
 
-    /// Random bytes that nobody can guess: for salts, nonces and keys. A simulated world has no
-    /// secrets.
-    fn secret(&self) -> [u8; 32] {
-        let mut bits = self.random();
-        let mut secret = [0; 32];
-        for part in secret.chunks_exact_mut(8) {
-            part.copy_from_slice(&bits.to_le_bytes());
-            bits = bits.rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        secret
-    }
+    /// Random bytes that nobody can guess, from the operating system's own generator: for salts,
+    /// nonces, keys, and whatever else must not be foretold from what was drawn before. A simulated
+    /// world has no secrets ([`no_secret`]); nobody falls back to that by leaving this out.
+    fn secret(&self) -> [u8; 32];
 
     /// Ready when [`Env::now`] has reached `deadline`.
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
@@ -125,6 +121,16 @@ impl Debug for dyn Env {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Env")
     }
+}
+
+/// What a world without secrets draws in place of one: reproducible, from 64 bits of its own.
+pub fn no_secret(mut bits: u64) -> [u8; 32] {
+    let mut secret = [0; 32];
+    for part in secret.chunks_exact_mut(8) {
+        part.copy_from_slice(&bits.to_le_bytes());
+        bits = bits.rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    secret
 }
 
 /// Sleeps for a while.
@@ -226,7 +232,7 @@ pub trait Net: Send + Sync {
 /// A listening socket.
 pub trait Listener: Send {
     /// The next connection and the address it comes from. The stream belongs to the reactor that
-    /// first polls it.
+    /// first polls it, until it is [detached](Stream::detach).
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(Box<dyn Stream>, String)>>;
 }
 
@@ -236,6 +242,14 @@ pub trait Stream: Send {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
     /// Writes some bytes.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+    /// Lets the stream go from the reactor that has polled it, so that it belongs to the next one
+    /// that does.
+    ///
+    /// # Errors
+    /// Whatever the system refuses; the stream is lost then.
+    fn detach(&mut self) -> io::Result<()> {
+        Ok(())
+    }
     /// Another way into the stream, for every reactor. The stream is closed when both are dropped.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::limits::UNCOMMITTED_BYTES_MAX;
-use base::{GroupId, Lsn, NodeId, Term};
+use base::{Error, GroupId, Lsn, NodeId, Result, Term};
 
 use crate::directory::Directory;
 
@@ -16,6 +16,43 @@ pub const ELECTION_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The priority of a member for which nobody asked another.
 pub const PRIORITY_USUAL: u32 = 100;
+
+/// What tells a node's key from any other: the SHA-256 of the public key in its certificate
+/// (SubjectPublicKeyInfo, RFC 7469 section 2.4). A renewed certificate of the same key has the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyHash(pub [u8; KEY_HASH_BYTES]);
+
+/// Bytes of a [`KeyHash`].
+pub const KEY_HASH_BYTES: usize = 32;
+
+impl std::fmt::Display for KeyHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "KeyHash({self})")
+    }
+}
+
+impl std::str::FromStr for KeyHash {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<KeyHash> {
+        let none = || Error::corrupted(format!("\"{text}\" is no hash of a key"));
+        let mut hash = [0; KEY_HASH_BYTES];
+        if text.len() != 2 * hash.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(none());
+        }
+        for (index, byte) in hash.iter_mut().enumerate() {
+            let digits = &text[2 * index..2 * index + 2];
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| none())?;
+        }
+        Ok(KeyHash(hash))
+    }
+}
 
 /// One member of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +71,9 @@ pub struct Member {
     pub zone: Arc<str>,
     /// Leaders go to the voter with the highest priority that is up to date.
     pub priority: u32,
+    /// The key with which it shows that it is this member; none until it has shown one, and where
+    /// nodes are not asked for certificates.
+    pub key: Option<KeyHash>,
 }
 
 /// One group as one of its nodes opens it.

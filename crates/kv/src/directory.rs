@@ -1,7 +1,7 @@
 //! Who belongs to a group, by name and address: what travels with the membership.
 //!
-//! The consensus counts nodes by their numbers. What an operator knows of them (names, addresses,
-//! zones, priorities) is the *context* of the membership: it stands in the same log entries, takes
+//! The consensus counts nodes by their numbers. What is known of them besides (names, addresses,
+//! zones, priorities, the keys with which they show who they are) is the *context* of the membership: it stands in the same log entries, takes
 //! effect in the same instant, and is part of the same checkpoints. So all replicas agree on it, and
 //! no crash tears the two apart.
 //!
@@ -14,6 +14,8 @@
 //! # Invariants
 //! * A node's number is never given twice: one below [`Directory::next_node`] that is not listed
 //!   belongs to a node that was removed. A node whose disk was wiped comes back under a new number.
+//! * A key, once noted, stays until an operator changes it: whoever has a certificate of the same
+//!   authority and name, but not that key, is not the member.
 //! * The incarnation only grows. A larger one was begun by an operator who accepted that what the
 //!   survivor did not have is lost; nodes of a smaller one have no say any more.
 //!
@@ -27,9 +29,12 @@ use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, Lsn, NodeId, Result};
 use raft::Membership;
 
-use crate::config::Member;
+use crate::config::{KeyHash, Member, KEY_HASH_BYTES};
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+
+/// A format without keys, which earlier builds have written.
+const WITHOUT_KEYS: u8 = 1;
 
 /// Bytes of a node's name at most, as of every identifier.
 pub const NAME_BYTES_MAX: usize = 63;
@@ -121,14 +126,19 @@ impl Directory {
             ] {
                 put_bytes(&mut out, text.as_bytes());
             }
+            put_bytes(&mut out, member.key.as_ref().map_or(&[], |key| &key.0[..]));
         }
         out
     }
 
-    fn decode(bytes: &[u8]) -> Result<Directory> {
+    /// Reads what [`Directory::encode`] wrote; nobody votes in it.
+    ///
+    /// # Errors
+    /// XX001 when it is something else.
+    pub fn decode(bytes: &[u8]) -> Result<Directory> {
         let mut reader = Reader::new(bytes);
         let format = reader.u8()?;
-        if format != FORMAT {
+        if format != FORMAT && format != WITHOUT_KEYS {
             let message = format!("a directory of format {format}, and {FORMAT} is known");
             return Err(Error::corrupted(message));
         }
@@ -149,6 +159,10 @@ impl Directory {
                 sql_address: reader.str()?.into(),
                 zone: reader.str()?.into(),
                 voter: false,
+                key: match format {
+                    WITHOUT_KEYS => None,
+                    _ => read_key(reader.bytes()?)?,
+                },
             })
         };
         let members: Result<Vec<_>> = (0..count).map(|_| member()).collect();
@@ -164,6 +178,16 @@ impl Directory {
     }
 }
 
+fn read_key(bytes: &[u8]) -> Result<Option<KeyHash>> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let key: [u8; KEY_HASH_BYTES] = bytes
+        .try_into()
+        .map_err(|_| Error::corrupted(format!("a key's hash of {} bytes", bytes.len())))?;
+    Ok(Some(KeyHash(key)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +201,7 @@ mod tests {
             voter,
             zone: "a".into(),
             priority: 7,
+            key: (node == 2).then_some(KeyHash([9; KEY_HASH_BYTES])),
         }
     }
 
@@ -198,6 +223,27 @@ mod tests {
         let found = Directory::of(&membership, &[moved]).unwrap();
         assert_eq!(&*found.members[0].sql_address, "10.0.0.9:1");
         assert!(Directory::decode(&[9]).is_err());
+    }
+
+    #[test]
+    fn directories_of_earlier_builds_know_no_keys() {
+        let mut bytes = vec![WITHOUT_KEYS];
+        put_varint(&mut bytes, 1);
+        put_varint(&mut bytes, 0);
+        put_varint(&mut bytes, 2);
+        put_bytes(&mut bytes, b"");
+        put_varint(&mut bytes, 1);
+        put_varint(&mut bytes, 1);
+        put_varint(&mut bytes, 7);
+        for text in ["n1", "10.0.0.1:6433", "10.0.0.1:5433", "a"] {
+            put_bytes(&mut bytes, text.as_bytes());
+        }
+        let found = Directory::decode(&bytes).unwrap();
+        assert_eq!(found.members, [member(1, false)]);
+        assert_eq!(Directory::decode(&found.encode()).unwrap(), found);
+        let hash = KeyHash([0xa5; KEY_HASH_BYTES]);
+        assert_eq!(hash.to_string().parse::<KeyHash>().unwrap(), hash);
+        assert!("a5".parse::<KeyHash>().is_err());
     }
 
     #[test]

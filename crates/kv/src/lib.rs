@@ -31,7 +31,10 @@ mod testing;
 pub mod txn;
 pub mod write_set;
 
-pub use config::{GroupConfig, GroupSettings, Member, Observer, Transport, PRIORITY_USUAL};
+pub use config::{
+    GroupConfig, GroupSettings, KeyHash, Member, Observer, Transport, KEY_HASH_BYTES,
+    PRIORITY_USUAL,
+};
 pub use directory::Directory;
 pub use engine::KvEngine;
 pub use group::{CommitRequest, Group, Leadership, Snapshot};

@@ -44,6 +44,9 @@ impl Env for ReadOnly {
     fn random(&self) -> u64 {
         self.inner.random()
     }
+    fn secret(&self) -> [u8; 32] {
+        self.inner.secret()
+    }
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
         self.inner.sleep_until(deadline)
     }

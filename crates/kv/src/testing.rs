@@ -394,6 +394,10 @@ impl Env for Host {
     fn random(&self) -> u64 {
         self.shared.state.lock().random()
     }
+    fn secret(&self) -> [u8; 32] {
+        base::env::no_secret(self.random())
+    }
+
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
         let shared = self.shared.clone();
         let mut asked = false;

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::io::{Error, ErrorKind, Result};
 use std::net::TcpListener;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -27,8 +27,11 @@ impl Process {
     ///
     /// # Errors
     /// The command cannot be started, or the file not written.
-    pub fn start(command: &mut Command, log: &Path) -> Result<Process> {
-        let log = std::fs::File::create(log)?;
+    pub fn start(command: &mut Command, path: &Path) -> Result<Process> {
+        // A node does not start where others may read what lies in its directory.
+        let mut options = std::fs::OpenOptions::new();
+        let log = options.write(true).create(true).truncate(true).mode(0o600);
+        let log = log.open(path)?;
         let child = command
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

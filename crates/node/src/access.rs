@@ -221,7 +221,7 @@ mod tests {
         fn accept_node(
             &self,
             _: Box<dyn base::env::Stream>,
-        ) -> crate::secure::Secured<Vec<String>> {
+        ) -> crate::secure::Secured<crate::secure::NodeCertificate> {
             unreachable!("nobody connects")
         }
 
@@ -229,8 +229,12 @@ mod tests {
             &self,
             _: Box<dyn base::env::Stream>,
             _: &str,
-        ) -> crate::secure::Secured<()> {
+        ) -> crate::secure::Secured<crate::secure::NodeCertificate> {
             unreachable!("nobody connects")
+        }
+
+        fn own_key(&self) -> Option<kv::KeyHash> {
+            None
         }
 
         fn reload(&self) -> Result<()> {

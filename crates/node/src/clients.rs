@@ -17,7 +17,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use base::coro::{self, Interrupt};
-use base::env::{sleep, Instant, LocalBoxFuture, Reactor, Stream};
+use base::env::{sleep, Env, Instant, LocalBoxFuture, Reactor, Stream};
 use base::{Error, NodeId};
 use kv::Leadership;
 use pg::auth::Access;
@@ -29,6 +29,7 @@ use crate::peers::answer;
 use crate::server::{no_leader, Connection, Node, LEADER_LOOK, LEADER_WAIT_MAX, MAJORITY_WAIT_MAX};
 use crate::session::{self, SessionContext};
 use crate::sessions::{lives_on, Place};
+use crate::unproved::Proving;
 use crate::wait::{either, timeout, Either};
 use crate::wire::{Answer, Purpose};
 
@@ -69,6 +70,7 @@ struct Client {
     access: Access,
     number: u64,
     place: Place,
+    proving: Proving,
     known: Known,
 }
 
@@ -76,8 +78,7 @@ struct Client {
 pub(crate) async fn serve_foreign(node: Arc<Node>, mut foreign: Foreign) {
     let decoded = pg::startup::decode(&foreign.packet);
     let Ok(Some((FirstPacket::Startup(startup), _))) = decoded else {
-        let refusal = Answer::Refused("a session without its startup packet".to_owned());
-        let _ = answer(&mut *foreign.stream, &refusal).await;
+        let _ = answer(&mut *foreign.stream, &Answer::Refused).await;
         return;
     };
     if answer(&mut *foreign.stream, &Answer::Welcome)
@@ -112,15 +113,30 @@ pub(crate) async fn serve_foreign(node: Arc<Node>, mut foreign: Foreign) {
     session::serve(foreign.stream, context).await;
 }
 
+/// A session's number: nobody may foretell whose row of outcomes it names.
+fn session_number(env: &dyn Env) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = env.secret();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
 /// Takes a client that has connected.
 pub(crate) fn welcome(node: &Arc<Node>, connection: Connection) {
-    node.task(node.next_reactor(), "session", |node| {
+    node.task(Reactor::Handshakes, "startup", |node| {
         Box::pin(async move {
-            let Connection { stream, from } = connection;
+            let Connection {
+                stream,
+                from,
+                probation,
+            } = connection;
             let env = node.env.clone();
             let secure = node.config.secure.as_deref();
-            let Some((mut stream, info)) = session::read_startup(stream, &*env, secure).await
-            else {
+            let within = node.settings.authentication_timeout;
+            let startup = session::read_startup(stream, &*env, secure, within);
+            let read = match either(startup, probation.turned_out()).await {
+                Either::First(read) => read,
+                Either::Second(()) => return,
+            };
+            let Some((mut stream, info)) = read else {
                 return;
             };
             match info.packet {
@@ -130,6 +146,9 @@ pub(crate) fn welcome(node: &Arc<Node>, connection: Connection) {
                         Ok(place) => place,
                         Err(error) => return session::refuse(&mut *stream, &*env, &error).await,
                     };
+                    if stream.detach().is_err() {
+                        return;
+                    }
                     let server = node.member.sql_address.to_string();
                     let client = Client {
                         stream,
@@ -138,14 +157,17 @@ pub(crate) fn welcome(node: &Arc<Node>, connection: Connection) {
                         server,
                         packet: info.bytes,
                         startup,
-                        number: env.random(),
+                        number: session_number(&*env),
+                        proving: Proving::new(probation, place.interrupts()),
                         place,
                         known: Known {
                             input: info.following,
                             ..Known::default()
                         },
                     };
-                    serve_anywhere(node, client).await;
+                    node.task(node.next_reactor(), "session", |node| {
+                        Box::pin(serve_anywhere(node, client))
+                    });
                 }
                 FirstPacket::Encryption(_) => {}
             }
@@ -257,6 +279,7 @@ async fn read_here(node: &Arc<Node>, client: Client) {
     let context = context(node, &client.place, client.startup, client.access);
     let context = SessionContext {
         engine: node.standby.clone(),
+        proving: client.proving,
         following: client.known.input,
         client_address: client.from,
         server_address: client.server,
@@ -319,6 +342,7 @@ async fn serve_here(node: &Arc<Node>, mut client: Client) -> Option<Client> {
         client_address: client.from.clone(),
         server_address: client.server.clone(),
         number: client.number,
+        proving: client.proving.clone(),
         resume: client.known.resume(),
         ..context
     };
@@ -383,6 +407,8 @@ fn context(
         registry: sessions.clone(),
         access,
         mock_key: node.config.cluster.0.to_be_bytes().to_vec(),
+        authentication_timeout: node.settings.authentication_timeout,
+        proving: Proving::default(),
         client_address: String::new(),
         server_address: String::new(),
         number: 0,
@@ -445,6 +471,10 @@ async fn pass_on(
     let key = client.place.key();
     let ties = Ties {
         interrupts: client.place.interrupts(),
+        begun: Box::new(|| {
+            client.place.set_admitted();
+            client.proving.done();
+        }),
         cancel: Box::new(|| {
             node.task(Reactor::Group, "cancel", move |node| {
                 let cancelling: LocalBoxFuture<'static, ()> =

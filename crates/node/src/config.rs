@@ -13,6 +13,15 @@ use crate::wire::ClusterId;
 /// `max_connections` where nobody says otherwise.
 const MAX_CONNECTIONS: usize = 1_000;
 
+/// Of those, the last are for superusers, where nobody says otherwise.
+const RESERVED_CONNECTIONS: usize = 3;
+
+/// A client must have shown who it is within this time, where nobody says otherwise.
+pub const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// As in PostgreSQL.
+const AUTHENTICATION_TIMEOUT_MAX: Duration = Duration::from_secs(600);
+
 /// What a node is told when it starts.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
@@ -47,11 +56,15 @@ pub struct TlsSettings {
     pub key_file: String,
     /// Whose certificates of clients are taken; empty for nobody's.
     pub ca_file: String,
+    /// Which of them are revoked; empty where nobody asks.
+    pub crl_file: String,
     /// Whether nodes talk encrypted, and only so.
     pub peer_tls: bool,
     pub peer_cert_file: String,
     pub peer_key_file: String,
     pub peer_ca_file: String,
+    /// Which certificates of nodes are revoked; where nobody says, `crl_file`'s.
+    pub peer_crl_file: Option<String>,
 }
 
 impl Default for TlsSettings {
@@ -61,10 +74,12 @@ impl Default for TlsSettings {
             cert_file: "server.crt".to_owned(),
             key_file: "server.key".to_owned(),
             ca_file: String::new(),
+            crl_file: String::new(),
             peer_tls: false,
             peer_cert_file: "node.crt".to_owned(),
             peer_key_file: "node.key".to_owned(),
             peer_ca_file: "ca.crt".to_owned(),
+            peer_crl_file: None,
         }
     }
 }
@@ -74,6 +89,10 @@ impl Default for TlsSettings {
 pub struct NodeSettings {
     /// Clients that the node serves at once; one more gets 53300.
     pub max_connections: usize,
+    /// The last of them, which are for superusers; where nobody says, 3, but fewer than all.
+    reserved_connections: Option<usize>,
+    /// A client must have shown who it is within this time.
+    pub authentication_timeout: Duration,
     /// How long a session reactor looks for input before it sleeps; where nobody says, that follows
     /// from the cores and nodes of the machine.
     pub spin: Option<Duration>,
@@ -126,6 +145,8 @@ impl NodeSettings {
     pub fn read(settings: &BTreeMap<String, String>) -> Result<NodeSettings> {
         let mut read = NodeSettings {
             max_connections: MAX_CONNECTIONS,
+            reserved_connections: None,
+            authentication_timeout: AUTHENTICATION_TIMEOUT,
             spin: None,
             tls: TlsSettings::default(),
             group: GroupSettings::default(),
@@ -138,7 +159,23 @@ impl NodeSettings {
                 read.session.push((name.clone(), value.clone()));
             }
         }
+        let (most, reserved) = (read.max_connections, read.reserved_connections());
+        if reserved >= most {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!(
+                    "superuser_reserved_connections ({reserved}) must be less than max_connections \
+                     ({most})"
+                ),
+            ));
+        }
         Ok(read)
+    }
+
+    /// Clients that only a superuser may be the last of.
+    pub fn reserved_connections(&self) -> usize {
+        let usual = RESERVED_CONNECTIONS.min(self.max_connections.saturating_sub(1));
+        self.reserved_connections.unwrap_or(usual)
     }
 
     /// Takes a setting of a node; false when it is none. The error is what would be a value.
@@ -149,6 +186,20 @@ impl NodeSettings {
                 let count = value.parse().ok().filter(|count| *count > 0);
                 self.max_connections = count.ok_or("a number from 1")?;
             }
+            "superuser_reserved_connections" => {
+                let count = value.parse().map_err(|_| "a number from 0")?;
+                self.reserved_connections = Some(count);
+            }
+            "authentication_timeout" => {
+                let limit = match value.trim().parse() {
+                    Ok(seconds) => Duration::from_secs(seconds),
+                    Err(_) => duration(value)?,
+                };
+                if !(Duration::from_secs(1)..=AUTHENTICATION_TIMEOUT_MAX).contains(&limit) {
+                    return Err("a time from 1s to 10min, in seconds where it has no unit");
+                }
+                self.authentication_timeout = limit;
+            }
             "synchronous_standby_names" => group.synchronous_standby_names = Arc::from(value),
             "quorate.standby_timeout" if value == "off" || value == "0" => {
                 group.standby_timeout = None;
@@ -158,10 +209,12 @@ impl NodeSettings {
             "ssl_cert_file" => self.tls.cert_file = value.to_owned(),
             "ssl_key_file" => self.tls.key_file = value.to_owned(),
             "ssl_ca_file" => self.tls.ca_file = value.to_owned(),
+            "ssl_crl_file" => self.tls.crl_file = value.to_owned(),
             "quorate.peer_tls" => self.tls.peer_tls = switch(value)?,
             "quorate.peer_cert_file" => self.tls.peer_cert_file = value.to_owned(),
             "quorate.peer_key_file" => self.tls.peer_key_file = value.to_owned(),
             "quorate.peer_ca_file" => self.tls.peer_ca_file = value.to_owned(),
+            "quorate.peer_crl_file" => self.tls.peer_crl_file = Some(value.to_owned()),
             "quorate.spin" if value == "off" => self.spin = Some(Duration::ZERO),
             "quorate.spin" => self.spin = Some(duration(value)?),
             "quorate.heartbeat_interval" => group.heartbeat_interval = duration(value)?,
@@ -304,6 +357,15 @@ mod tests {
         assert!(read("shared_buffers", "15").is_err());
         let settings = read("max_connections", "5").unwrap();
         assert_eq!(settings.max_connections, 5);
+        assert_eq!(settings.reserved_connections(), 3);
+        let settings = read("max_connections", "2").unwrap();
+        assert_eq!(settings.reserved_connections(), 1);
+        let settings = read("superuser_reserved_connections", "7").unwrap();
+        assert_eq!(settings.reserved_connections(), 7);
+        for (value, seconds) in [("90", 90), ("2min", 120), ("600s", 600)] {
+            let settings = read("authentication_timeout", value).unwrap();
+            assert_eq!(settings.authentication_timeout.as_secs(), seconds);
+        }
         let settings = read("synchronous_commit", "local").unwrap();
         let expected = ("synchronous_commit".to_owned(), "local".to_owned());
         assert_eq!(settings.session, [expected]);
@@ -314,6 +376,10 @@ mod tests {
         for (name, value) in [
             ("max_connections", "0"),
             ("max_connections", "many"),
+            ("superuser_reserved_connections", "1000"),
+            ("superuser_reserved_connections", "-1"),
+            ("authentication_timeout", "0"),
+            ("authentication_timeout", "11min"),
             ("quorate.election_timeout", "5"),
             ("quorate.election_timeout", "0s"),
             ("quorate.log_segment_size", "99999999999GB"),

@@ -28,6 +28,7 @@ pub mod secure;
 pub mod server;
 pub mod session;
 pub mod sessions;
+pub mod unproved;
 pub mod wait;
 pub mod wire;
 

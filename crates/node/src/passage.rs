@@ -96,6 +96,8 @@ impl Known {
 pub struct Ties<'a> {
     /// Where others leave interrupts for the session.
     pub interrupts: &'a Interrupts,
+    /// Told when the session has begun there: its client has shown who it is.
+    pub begun: Box<dyn Fn() + 'a>,
     /// Has the serving node cancel the session's statement.
     pub cancel: Box<dyn Fn() + 'a>,
     /// Ready when another node leads.
@@ -298,6 +300,9 @@ impl<'a> Passage<'a> {
             known.input.drain(..count);
         }
         known.pinned = note.pinned;
+        if known.resume.is_none() {
+            (self.ties.begun)();
+        }
         let resume = known.resume.get_or_insert_with(Resume::default);
         if let Some(state) = note.state {
             resume.state = state;

@@ -13,14 +13,32 @@
 //! connection broke or when its queue is full: Raft repeats itself, and old frames would only delay
 //! the new ones.
 //!
-//! # Who is connected
-//! The members of the group, as its directory has them: connections come and go with it. A node
-//! that the directory does not know *yet* is let in too, because a replica that was away may have
-//! missed that it was added: such a guest is sent to at the address that it says it has.
+//! # Who is let in
+//! The members of the group, as its directory has them: connections come and go with it. Where nodes
+//! ask one another for certificates, a member is who shows one of the authority, in force and not
+//! revoked, for the member's name and with the member's key. The first key that a member shows to a
+//! leader is noted in the directory ([`Group::note_key`](kv::Group::note_key)); from then on another
+//! certificate of the same authority, even one for the same name, is not the member's. Each side
+//! looks, at every connection.
 //!
-//! # What is refused
-//! A node of another cluster or version is told why, and the operator reads the same in the log. A
-//! node that was removed, or is of an older incarnation of the group, is told that, and stops.
+//! | who connects | is answered | and may |
+//! |---|---|---|
+//! | a member | welcome | everything |
+//! | a node that was removed, or is of an older incarnation | that it was | nothing; it stops |
+//! | a node that the directory does not know *yet* | refused, until a member vouches for it | send frames of the group |
+//! | anybody else | refused | nothing |
+//!
+//! A replica that was away may have missed that a node was added, and that node may lead by now. So
+//! it asks the members that it knows who the members are; who is among those, with that key, is let
+//! in as a *guest*. Where nobody asks for certificates, on loopback, such a node is taken at its word.
+//!
+//! # What is told
+//! Whoever is refused learns nothing else; address and reason stand in the log. A node that was
+//! removed is told so only if it knows the cluster's id, which nobody is told.
+//!
+//! # What it leaves out
+//! Connections that stand go on when a list of revoked certificates comes to name them; a node that
+//! must go at once is removed.
 
 mod queue;
 
@@ -29,13 +47,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use base::env::{read, sleep, write_all, Env, Reactor, Severity, Stream, TaskStart};
-use base::sync::{self, Mutex, RwLock};
+use base::env::{read, sleep, write_all, Env, Instant, Reactor, Severity, Stream, TaskStart};
+use base::sync::{self, Event, Mutex, RwLock};
 use base::{Error, NodeId};
-use kv::{Directory, Member, Transport};
+use kv::{Directory, KeyHash, Member, Transport};
 
 use self::queue::{Limits, Queue};
-use crate::secure::Secure;
+use crate::secure::{NodeCertificate, Secure};
 use crate::wait::{either, timeout, Either};
 use crate::wire::{
     put_framed, Answer, ClusterId, Hello, Incoming, Purpose, Removed, FRAME_BYTES_MAX,
@@ -50,6 +68,9 @@ const LIMITS: Limits = Limits {
 
 /// Nodes that the directory does not know yet and that are connected all the same.
 const GUESTS_MAX: usize = 16;
+
+/// Members are asked for an unknown node at most once within this.
+const INQUIRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// A connection, or its Hello, that takes longer is given up.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -95,8 +116,41 @@ pub struct Peers {
     /// How many directories there have been: whoever has looked need not look again until it grows.
     directories: AtomicU64,
     outgoing: RwLock<Vec<Arc<Outgoing>>>,
+    acquaintance: Mutex<Acquaintance>,
+    /// Something of that, or the directory, has changed.
+    changed: Event,
     /// Who takes frames; it holds this in turn, so it is not kept alive from here.
     receiver: OnceLock<Weak<dyn Receiver>>,
+}
+
+/// What connections have shown that the directory does not have.
+#[derive(Default)]
+struct Acquaintance {
+    /// Keys that members have shown of whom none was noted.
+    keys: Vec<(NodeId, KeyHash)>,
+    /// Nodes that a member has vouched for.
+    guests: Vec<Member>,
+    /// When members were last asked for an unknown node.
+    asked: Option<Instant>,
+}
+
+/// Why a Hello was refused, and what the other side is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// For the log.
+    pub why: String,
+    /// For the other side.
+    pub answer: Answer,
+}
+
+impl Refusal {
+    /// The other side is told nothing.
+    pub fn of(why: impl Into<String>) -> Refusal {
+        Refusal {
+            why: why.into(),
+            answer: Answer::Refused,
+        }
+    }
 }
 
 /// Who connects.
@@ -128,6 +182,8 @@ impl Identity {
 /// Another member, and what waits for it.
 struct Outgoing {
     member: Member,
+    /// The key that is noted of it by now.
+    key: Mutex<Option<KeyHash>>,
     /// A connection was tried at least once.
     asked: AtomicBool,
     queue: Queue,
@@ -136,6 +192,7 @@ struct Outgoing {
 impl Outgoing {
     fn new(member: Member) -> Outgoing {
         Outgoing {
+            key: Mutex::new(member.key),
             member,
             asked: AtomicBool::new(false),
             queue: Queue::new(LIMITS),
@@ -168,6 +225,18 @@ impl Transport for Peers {
             .store(directory.incarnation, Ordering::Relaxed);
         *self.directory.lock() = directory.clone();
         self.directories.fetch_add(1, Ordering::Release);
+        {
+            let mut acquaintance = self.acquaintance.lock();
+            let is_news = |node: NodeId| directory.member(node).is_none();
+            acquaintance
+                .guests
+                .retain(|guest| is_news(guest.node) && !directory.was_removed(guest.node));
+            acquaintance.keys.retain(|(node, _)| {
+                let member = directory.member(*node);
+                member.is_some_and(|member| member.key.is_none())
+            });
+        }
+        self.changed.notify_all();
         let mut outgoing = self.outgoing.write();
         outgoing.retain(|one| {
             let stays = !directory.was_removed(one.member.node);
@@ -226,6 +295,8 @@ impl Peers {
             outgoing: RwLock::new(outgoing.collect()),
             directory: Mutex::new(directory),
             directories: AtomicU64::new(0),
+            acquaintance: Mutex::default(),
+            changed: Event::new(),
             receiver: OnceLock::new(),
         }
     }
@@ -240,8 +311,14 @@ impl Peers {
 
     /// Sees to it that a node other than this one is connected to.
     fn keep(&self, outgoing: &mut Vec<Arc<Outgoing>>, member: &Member) {
-        let known = outgoing.iter().any(|one| one.member.node == member.node);
-        if known || member.node == self.identity.node {
+        let mut known = outgoing.iter_mut();
+        let known = known.find(|one| one.member.node == member.node);
+        if member.node == self.identity.node {
+            return;
+        }
+        if let Some(known) = known {
+            // What is noted of it meanwhile counts from the next connection on.
+            *known.key.lock() = member.key;
             return;
         }
         let one = Arc::new(Outgoing::new(member.clone()));
@@ -285,53 +362,205 @@ impl Peers {
         connected.map(|one| one.member.node).collect()
     }
 
-    /// Checks a Hello that came in: of this cluster, for this node, from one that may be a member.
+    /// Checks a Hello that came in: of this cluster, for this node, from a member, or for what others
+    /// may do. `shown` is what the other side's certificate says, where nodes ask for one.
     ///
     /// # Errors
-    /// What it is answered otherwise.
-    pub fn check(&self, hello: &Hello) -> Result<(), Answer> {
+    /// Why it is refused, and what it is told.
+    pub fn check(
+        self: &Arc<Self>,
+        hello: &Hello,
+        shown: Option<&NodeCertificate>,
+    ) -> Result<(), Refusal> {
         let (cluster, node) = (self.identity.cluster, self.identity.node);
-        let refused = |why: String| Err(Answer::Refused(why));
         if hello.cluster != cluster {
-            return refused(format!(
-                "node {} belongs to cluster {}, this one to cluster {cluster}",
-                hello.from, hello.cluster
-            ));
+            // Its own id may be said, in the log; this node's is nobody's business.
+            let theirs = hello.cluster;
+            return Err(Refusal::of(format!(
+                "it belongs to another cluster, {theirs}"
+            )));
         }
         if hello.to != node || hello.from == node {
-            return refused(format!("node {} is meant, this is node {node}", hello.to));
+            let (from, to) = (hello.from, hello.to);
+            return Err(Refusal::of(format!(
+                "node {from} means node {to}, and this is node {node}"
+            )));
         }
-        {
-            let directory = self.directory.lock();
-            let incarnation = directory.incarnation;
-            if hello.incarnation < incarnation || directory.was_removed(hello.from) {
-                return Err(Answer::Removed(Removed {
+        let directory = self.directory.lock().clone();
+        let member = directory.member(hello.from);
+        if let Some(shown) = shown {
+            let name = member.map_or(&hello.name, |member| &member.name);
+            let noted = member.and_then(|member| member.key);
+            check_certificate(name, noted, shown).map_err(Refusal::of)?;
+        }
+        let (incarnation, older) = (directory.incarnation, hello.incarnation);
+        if older < incarnation || directory.was_removed(hello.from) {
+            return Err(Refusal {
+                why: format!("node {} has no part in the group any more", hello.from),
+                answer: Answer::Removed(Removed {
                     incarnation,
                     begun_after: directory.begun_after,
-                }));
-            }
-            if hello.incarnation > incarnation {
-                return refused(format!(
-                    "node {} is of incarnation {}, this one of {incarnation}",
-                    hello.from, hello.incarnation
-                ));
-            }
+                }),
+            });
         }
-        if matches!(hello.purpose, Purpose::Group) {
-            let guest = Member {
+        if older > incarnation {
+            return Err(Refusal::of(format!(
+                "node {} is of incarnation {older}, this one of {incarnation}",
+                hello.from
+            )));
+        }
+        match member {
+            Some(member) => self.meet(member, shown),
+            None => self.check_guest(&directory, hello, shown)?,
+        }
+        Ok(())
+    }
+
+    /// A member has shown who it is; its key is news if none is noted.
+    fn meet(&self, member: &Member, shown: Option<&NodeCertificate>) {
+        let Some(shown) = shown.filter(|_| member.key.is_none()) else {
+            return;
+        };
+        let mut acquaintance = self.acquaintance.lock();
+        let mut keys = acquaintance.keys.iter();
+        if !keys.any(|(node, _)| *node == member.node) {
+            acquaintance.keys.push((member.node, shown.key));
+            drop(acquaintance);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Whether a node that the directory does not know may be a new member.
+    fn check_guest(
+        self: &Arc<Self>,
+        directory: &Directory,
+        hello: &Hello,
+        shown: Option<&NodeCertificate>,
+    ) -> Result<(), Refusal> {
+        let unknown = || Refusal::of(format!("node {} is not known as a member", hello.from));
+        if !matches!(hello.purpose, Purpose::Group) {
+            return Err(unknown());
+        }
+        let guest = match shown {
+            None => Member {
                 node: hello.from,
                 name: hello.name.clone(),
                 peer_address: hello.address.clone(),
                 ..Member::default()
-            };
-            let mut outgoing = self.outgoing.write();
-            let members = self.directory.lock().members.len();
-            if outgoing.len() > members + GUESTS_MAX {
-                return refused("too many nodes that are no members are connected".to_owned());
+            },
+            Some(shown) => {
+                let guest = {
+                    let acquaintance = self.acquaintance.lock();
+                    let mut guests = acquaintance.guests.iter();
+                    guests.find(|guest| guest.node == hello.from).cloned()
+                };
+                let Some(guest) = guest else {
+                    self.inquire(directory, hello.from);
+                    return Err(unknown());
+                };
+                check_certificate(&guest.name, guest.key, shown).map_err(Refusal::of)?;
+                guest
             }
-            self.keep(&mut outgoing, &guest);
+        };
+        let mut outgoing = self.outgoing.write();
+        if outgoing.len() > directory.members.len() + GUESTS_MAX {
+            return Err(Refusal::of(
+                "too many nodes that are no members are connected",
+            ));
         }
+        self.keep(&mut outgoing, &guest);
         Ok(())
+    }
+
+    /// Asks the members whether a node that connects is one of them, unless they were asked just
+    /// now.
+    fn inquire(self: &Arc<Self>, directory: &Directory, unknown: NodeId) {
+        let now = self.identity.env.now();
+        {
+            let mut acquaintance = self.acquaintance.lock();
+            let asked = acquaintance.asked;
+            if asked.is_some_and(|asked| now < asked.after(INQUIRY_PAUSE)) {
+                return;
+            }
+            acquaintance.asked = Some(now);
+        }
+        let (peers, directory) = (self.clone(), directory.clone());
+        let start: TaskStart = Box::new(move || {
+            Box::pin(async move {
+                for member in &directory.members {
+                    if member.node != peers.identity.node && peers.ask(member, unknown).await {
+                        break;
+                    }
+                }
+            })
+        });
+        self.identity.env.spawn(Reactor::Group, "inquire", start);
+    }
+
+    /// Asks a member; whether it vouches for the node.
+    async fn ask(&self, member: &Member, unknown: NodeId) -> bool {
+        let hello = self.hello(member.node, Purpose::Directory);
+        let Ok((mut stream, first)) = self.greet(member, &hello).await else {
+            return false;
+        };
+        let mut incoming = Incoming::after(first);
+        let frame = incoming.frame(&mut *stream, HELLO_BYTES_MAX);
+        let frame = timeout(&*self.identity.env, CONNECT_TIMEOUT, frame).await;
+        let Some(Ok(Some(bytes))) = frame else {
+            return false;
+        };
+        let Ok(theirs) = Directory::decode(bytes) else {
+            return false;
+        };
+        let mine = self.identity.incarnation.load(Ordering::Relaxed);
+        let Some(guest) = theirs
+            .member(unknown)
+            .filter(|_| theirs.incarnation == mine)
+        else {
+            return false;
+        };
+        let mut acquaintance = self.acquaintance.lock();
+        acquaintance.guests.retain(|known| known.node != unknown);
+        if acquaintance.guests.len() < GUESTS_MAX {
+            acquaintance.guests.push(guest.clone());
+        }
+        true
+    }
+
+    /// The members as this node knows them, for another that asks.
+    pub fn directory(&self) -> Directory {
+        self.directory.lock().clone()
+    }
+
+    /// The keys that members have shown and that are to be noted of them, this node's own among
+    /// them.
+    pub fn keys_to_note(&self) -> Vec<(NodeId, KeyHash)> {
+        let own = self.identity.secure.as_ref();
+        let own = own.and_then(|secure| secure.own_key());
+        let this = self.identity.node;
+        let directory = self.directory.lock();
+        let is_news = directory
+            .member(this)
+            .is_some_and(|this| this.key.is_none());
+        let own = own.filter(|_| is_news).map(|key| (this, key));
+        let mut keys = self.acquaintance.lock().keys.clone();
+        keys.extend(own);
+        keys
+    }
+
+    /// How many directories there have been.
+    pub fn directories(&self) -> u64 {
+        self.directories.load(Ordering::Acquire)
+    }
+
+    /// How many members have shown a key that is not noted of them.
+    pub fn keys_shown(&self) -> usize {
+        self.acquaintance.lock().keys.len()
+    }
+
+    /// Told when the directory has changed, or a member has shown a key that is to be noted.
+    pub fn changed(&self) -> &Event {
+        &self.changed
     }
 
     /// Receives the frames of a connection that a member has made, until it ends. It is ended when
@@ -365,8 +594,8 @@ impl Peers {
 /// sent since.
 ///
 /// # Errors
-/// `ConnectionRefused` with the member's own words where it refuses, `PermissionDenied` with what
-/// it says of the group where this node was [`Removed`], `NotConnected` where a session
+/// `ConnectionRefused` where it refuses, `InvalidData` where it shows another key than the one that is
+/// noted of it, `PermissionDenied` with what it says of the group where this node was [`Removed`], `NotConnected` where a session
 /// needs the leader and it does not lead, `TimedOut`, whatever the network gives.
 pub async fn greet(
     env: &dyn Env,
@@ -377,7 +606,10 @@ pub async fn greet(
     let greeting = async {
         let mut stream = env.net().connect(&member.peer_address).await?;
         if let Some(secure) = secure {
-            (stream, ()) = secure.connect_node(stream, &member.name).await?;
+            let shown;
+            (stream, shown) = secure.connect_node(stream, &member.name).await?;
+            check_certificate(&member.name, member.key, &shown)
+                .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
         }
         let mut out = Vec::new();
         put_framed(&mut out, &hello.encode());
@@ -390,7 +622,10 @@ pub async fn greet(
         match answer {
             Answer::Welcome => Ok((stream, incoming.into_rest())),
             Answer::NotLeader => Err(io::ErrorKind::NotConnected.into()),
-            Answer::Refused(why) => Err(io::Error::new(io::ErrorKind::ConnectionRefused, why)),
+            Answer::Refused => Err(io::Error::new(
+                io::ErrorKind::ConnectionRefused,
+                "it refuses this node; why stands in its log",
+            )),
             Answer::Removed(removed) => {
                 Err(io::Error::new(io::ErrorKind::PermissionDenied, removed))
             }
@@ -399,6 +634,26 @@ pub async fn greet(
     match timeout(env, CONNECT_TIMEOUT, greeting).await {
         Some(result) => result,
         None => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Whether a certificate is the member's of that name, of whom that key is noted.
+fn check_certificate(
+    name: &str,
+    noted: Option<KeyHash>,
+    shown: &NodeCertificate,
+) -> Result<(), String> {
+    if !shown.names.iter().any(|known| known == name) {
+        let names = shown.names.join(", ");
+        return Err(format!(
+            "the certificate shown is not that of the node {name}, but for: {names}"
+        ));
+    }
+    match noted {
+        Some(noted) if noted != shown.key => Err(format!(
+            "the certificate shown is for {name}, but with another key than that of the member"
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -439,6 +694,36 @@ fn invalid(error: Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error.message().to_owned())
 }
 
+/// Connects to a member as [`greet`], on the reactor that shakes hands, so that Raft's does not.
+async fn greet_beside(
+    identity: &Arc<Identity>,
+    outgoing: &Arc<Outgoing>,
+    hello: Hello,
+) -> io::Result<(Box<dyn Stream>, Vec<u8>)> {
+    type Greeted = io::Result<(Box<dyn Stream>, Vec<u8>)>;
+    let place: Arc<(Mutex<Option<Greeted>>, Event)> = Arc::default();
+    let (there, done) = (identity.clone(), place.clone());
+    let member = Member {
+        key: *outgoing.key.lock(),
+        ..outgoing.member.clone()
+    };
+    let start: TaskStart = Box::new(move || {
+        Box::pin(async move {
+            let secure = there.secure.as_deref();
+            let mut greeted = greet(&*there.env, secure, &member, &hello).await;
+            if let Ok((stream, _)) = &mut greeted {
+                if let Err(error) = stream.detach() {
+                    greeted = Err(error);
+                }
+            }
+            *done.0.lock() = Some(greeted);
+            done.1.notify_all();
+        })
+    });
+    identity.env.spawn(Reactor::Handshakes, "greet", start);
+    place.1.until(|| place.0.lock().take()).await
+}
+
 /// Connects to a member over and over, and sends what is queued for it.
 async fn keep_connected(
     identity: Arc<Identity>,
@@ -452,7 +737,7 @@ async fn keep_connected(
     let mut last_error = String::new();
     while !outgoing.queue.is_leaving() {
         let hello = identity.hello(member.node, Purpose::Group);
-        let greeted = greet(&**env, identity.secure.as_deref(), member, &hello).await;
+        let greeted = greet_beside(&identity, &outgoing, hello).await;
         outgoing.asked.store(true, Ordering::Relaxed);
         match greeted {
             Ok((mut stream, _)) => {

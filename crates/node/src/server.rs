@@ -29,7 +29,9 @@ use std::time::Duration;
 
 use base::coro;
 use base::engine::{ClusterStatus, Engine, ReplicaStatus};
-use base::env::{sleep, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart};
+use base::env::{
+    sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart,
+};
 use base::sync::Event;
 use base::{Durability, Error, NodeId, Result, SqlState};
 use kv::engine::KvEngine;
@@ -43,10 +45,12 @@ use crate::access::{check_exposure, Door, Listening};
 use crate::administration;
 use crate::clients;
 use crate::config::{buffers_text, size_text, NodeConfig, NodeSettings};
-use crate::peers::{answer, read_hello, Peers, Receiver, CONNECT_TIMEOUT};
-use crate::sessions::{fatal, Files, Sessions};
-use crate::wait::timeout;
-use crate::wire::{Answer, Hello, Incoming, Purpose};
+use crate::peers::{answer, read_hello, Peers, Receiver, Refusal, CONNECT_TIMEOUT};
+use crate::secure::NodeCertificate;
+use crate::sessions::{fatal, lives_on, Files, Limits, Sessions};
+use crate::unproved::{Probation, Unproved};
+use crate::wait::{either, timeout, Either};
+use crate::wire::{put_framed, Answer, Incoming, Purpose};
 
 /// A client waits so long for a leader; then it gets 57P03.
 pub const LEADER_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -59,6 +63,9 @@ pub(crate) const LEADER_LOOK: Duration = Duration::from_millis(20);
 
 /// A pause after the system refused to accept a connection (too many files, usually).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The pause before a key is noted that could not be just now.
+const KEYS_PAUSE: Duration = Duration::from_millis(500);
 
 /// A node that stops waits so long for its sessions to end.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -208,7 +215,11 @@ impl Node {
             begun_after: config.begun_after,
             settings: settings.group.clone(),
         };
-        let sessions = Sessions::new(env.clone(), config.node, settings.max_connections);
+        let limits = Limits {
+            all: settings.max_connections,
+            reserved: settings.reserved_connections(),
+        };
+        let sessions = Sessions::new(env.clone(), config.node, limits);
         let sessions = Arc::new(sessions);
         let observer = sessions.clone();
         let engine = KvEngine::open(env.clone(), group_config, peers.clone(), observer).await?;
@@ -232,11 +243,14 @@ impl Node {
         node.sessions.serve_files(files);
         let receiver: Arc<dyn Receiver> = group;
         peers.start(Arc::downgrade(&receiver));
-        node.task(Reactor::Group, "accept peers", |node| {
-            Box::pin(accept(node, others, welcome_node))
+        node.task(Reactor::Handshakes, "accept peers", |node| {
+            Box::pin(accept(node, others, "nodes", welcome_node))
         });
-        node.task(Reactor::Group, "accept clients", |node| {
-            Box::pin(accept(node, clients, clients::welcome))
+        node.task(Reactor::Handshakes, "accept clients", |node| {
+            Box::pin(accept(node, clients, "clients", clients::welcome))
+        });
+        node.task(Reactor::Group, "members", |node| {
+            Box::pin(follow_members(node))
         });
         node.task(Reactor::Session(0), "catalog", |node| {
             Box::pin(prepare_catalog(node))
@@ -406,6 +420,7 @@ impl Files for Node {
             ),
             ("ssl", if tls.ssl { "on" } else { "off" }.to_owned()),
             ("ssl_ca_file", tls.ca_file.clone()),
+            ("ssl_crl_file", tls.crl_file.clone()),
             ("ssl_cert_file", tls.cert_file.clone()),
             ("ssl_key_file", tls.key_file.clone()),
         ]
@@ -432,20 +447,30 @@ fn listen(env: &dyn Env, address: &str) -> Result<Box<dyn Listener>> {
 pub(crate) struct Connection {
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) from: String,
+    /// Its place among those who have not shown who they are.
+    pub(crate) probation: Probation,
 }
 
 /// Takes connections for as long as the node runs, and hands each over.
 async fn accept(
     node: Arc<Node>,
     mut listener: Box<dyn Listener>,
+    whose: &'static str,
     welcome: fn(&Arc<Node>, Connection),
 ) {
+    let unproved = Arc::new(Unproved::new(node.env.clone(), whose));
     loop {
         match std::future::poll_fn(|cx| listener.poll_accept(cx)).await {
-            Ok((stream, from)) => welcome(&node, Connection { stream, from }),
+            Ok((stream, from)) => {
+                let connection = Connection {
+                    stream,
+                    from,
+                    probation: unproved.enter().await,
+                };
+                welcome(&node, connection);
+            }
             Err(error) => {
-                let message = format!("could not accept a connection: {error}");
-                node.env.log(Severity::Warning, &message);
+                unproved.log(format!("could not accept a connection: {error}"));
                 sleep(&*node.env, ACCEPT_PAUSE).await;
             }
         }
@@ -455,55 +480,120 @@ async fn accept(
 // ---- Other nodes ----
 
 fn welcome_node(node: &Arc<Node>, connection: Connection) {
-    node.task(Reactor::Group, "hello", |node| {
+    node.task(Reactor::Handshakes, "hello", |node| {
         Box::pin(async move {
-            let from = connection.from.clone();
-            if let Err(error) = serve_node(&node, connection).await {
-                let message = format!("closed the connection of a node at {from}: {error}");
-                node.env.log(Severity::Warning, &message);
+            let Connection {
+                stream,
+                from,
+                probation,
+            } = connection;
+            let unproved = probation.unproved().clone();
+            let greeted = match either(hear(&node, stream), probation.turned_out()).await {
+                Either::First(greeted) => greeted,
+                Either::Second(()) => return,
+            };
+            drop(probation);
+            let served = match greeted {
+                Ok(guest) => serve_node(&node, guest, &from, &unproved).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = served {
+                unproved.log(refused_line(&from, &error));
             }
         })
     });
 }
 
-/// Reads what a connection of another node is for, and serves it.
-async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> {
-    let Connection { stream, .. } = connection;
-    let (mut stream, names) = encrypt(node, stream).await?;
+fn refused_line(from: &str, error: &io::Error) -> String {
+    format!("closed the connection of a node at {from}: {error}")
+}
+
+/// A node that has shown that it is a member, and said what it wants.
+struct Guest {
+    stream: Box<dyn Stream>,
+    incoming: Incoming,
+    from: NodeId,
+    purpose: Purpose,
+}
+
+/// Lets a connection of another node show who it is, and reads what it is for. Nobody who fails is
+/// told why.
+async fn hear(node: &Arc<Node>, stream: Box<dyn Stream>) -> io::Result<Guest> {
+    let (mut stream, shown) = encrypt(node, stream).await?;
     let mut incoming = Incoming::default();
-    let hello = match read_hello(&*node.env, &mut *stream, &mut incoming).await {
-        Ok(hello) => hello,
-        Err(error) => {
-            let refusal = Answer::Refused(error.to_string());
-            let _ = timeout(&*node.env, ACCEPT_PAUSE, answer(&mut *stream, &refusal)).await;
-            return Err(error);
-        }
+    let read = read_hello(&*node.env, &mut *stream, &mut incoming).await;
+    let (refusal, error) = match read {
+        Ok(hello) => match node.peers.check(&hello, shown.as_ref()) {
+            Ok(()) => {
+                return Ok(Guest {
+                    stream,
+                    incoming,
+                    from: hello.from,
+                    purpose: hello.purpose,
+                })
+            }
+            Err(Refusal { why, answer }) => {
+                let error = io::Error::new(io::ErrorKind::PermissionDenied, why);
+                (answer, error)
+            }
+        },
+        Err(error) => (Answer::Refused, error),
     };
-    let checked = check_names(node, &hello, names.as_deref()).map_err(Answer::Refused);
-    let checked = checked.and_then(|()| node.peers.check(&hello));
-    if let Err(refusal) = checked {
-        answer(&mut *stream, &refusal).await?;
-        let why = match refusal {
-            Answer::Refused(why) => why,
-            _ => format!("node {} has no part in the group any more", hello.from),
-        };
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
-    match hello.purpose {
+    let _ = timeout(&*node.env, ACCEPT_PAUSE, answer(&mut *stream, &refusal)).await;
+    Err(error)
+}
+
+/// Serves another node, on the reactor where what it wants belongs.
+async fn serve_node(
+    node: &Arc<Node>,
+    guest: Guest,
+    address: &str,
+    unproved: &Arc<Unproved>,
+) -> io::Result<()> {
+    let Guest {
+        mut stream,
+        mut incoming,
+        from,
+        purpose,
+    } = guest;
+    match purpose {
         Purpose::Group => {
             answer(&mut *stream, &Answer::Welcome).await?;
-            let received = node.peers.receive(hello.from, &mut *stream, &mut incoming);
-            // The other end logs its loss; a break is nothing that an operator must mend.
-            match received.await {
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(error),
-                _ => Ok(()),
-            }
+            stream.detach()?;
+            let (address, unproved) = (address.to_owned(), unproved.clone());
+            node.task(Reactor::Group, "receive", move |node| {
+                Box::pin(async move {
+                    let received = node.peers.receive(from, &mut *stream, &mut incoming);
+                    // The other end logs its loss; a break is nothing that an operator must mend.
+                    if let Err(error) = received.await {
+                        if error.kind() == io::ErrorKind::InvalidData {
+                            unproved.log(refused_line(&address, &error));
+                        }
+                    }
+                })
+            });
+            Ok(())
+        }
+        Purpose::Directory => {
+            answer(&mut *stream, &Answer::Welcome).await?;
+            let mut out = Vec::new();
+            put_framed(&mut out, &node.peers.directory().encode());
+            write_all(&mut *stream, &out).await
         }
         Purpose::Reload => {
             node.reload();
             answer(&mut *stream, &Answer::Welcome).await
         }
-        Purpose::Administer(wish) => administration::serve(node, wish, &mut *stream).await,
+        Purpose::Administer(wish) => {
+            stream.detach()?;
+            node.task(Reactor::Group, "administer", move |node| {
+                Box::pin(async move {
+                    // Whoever asked notices that it got no answer.
+                    let _ = administration::serve(&node, wish, &mut *stream).await;
+                })
+            });
+            Ok(())
+        }
         Purpose::Cancel { pid, secret } => {
             node.sessions.cancel(CancelKey { pid, secret });
             answer(&mut *stream, &Answer::Welcome).await
@@ -520,6 +610,7 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
             if node.group.leading().is_none() {
                 return answer(&mut *stream, &Answer::NotLeader).await;
             }
+            stream.detach()?;
             let client = clients::Foreign {
                 stream,
                 from: client,
@@ -539,35 +630,62 @@ async fn serve_node(node: &Arc<Node>, connection: Connection) -> io::Result<()> 
     }
 }
 
-/// Encrypts a connection of another node, where nodes talk encrypted: the names that the node's
-/// certificate is for.
+/// Encrypts a connection of another node, where nodes talk encrypted: its certificate.
 async fn encrypt(
     node: &Node,
     stream: Box<dyn Stream>,
-) -> io::Result<(Box<dyn Stream>, Option<Vec<String>>)> {
+) -> io::Result<(Box<dyn Stream>, Option<NodeCertificate>)> {
     let secure = node.config.secure.as_ref();
     let Some(secure) = secure.filter(|secure| secure.serves_nodes()) else {
         return Ok((stream, None));
     };
     match timeout(&*node.env, CONNECT_TIMEOUT, secure.accept_node(stream)).await {
-        Some(accepted) => accepted.map(|(stream, names)| (stream, Some(names))),
+        Some(accepted) => accepted.map(|(stream, shown)| (stream, Some(shown))),
         None => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 
-/// Whether the certificate of the other node is that of the member that it says it is.
-fn check_names(node: &Node, hello: &Hello, names: Option<&[String]>) -> Result<(), String> {
-    let Some(names) = names else {
-        return Ok(());
-    };
-    let member = node.member_of(hello.from);
-    let name = member.map_or_else(|| hello.name.clone(), |member| member.name);
-    match names.iter().any(|known| **known == *name) {
-        true => Ok(()),
-        false => Err(format!(
-            "the certificate shown is not that of the node {name}, but for: {}",
-            names.join(", ")
-        )),
+/// Ends the sessions that a node has passed on which is no member any more, and notes, as the leader,
+/// the keys that members have shown.
+async fn follow_members(node: Arc<Node>) {
+    let mut seen = None;
+    loop {
+        let keys = match node.group.leading() {
+            Some(_) => node.peers.keys_to_note(),
+            None => Vec::new(),
+        };
+        let mut failed = false;
+        for (member, key) in keys {
+            match node.group.note_key(member, key).await {
+                Ok(_) => {
+                    let message = format!("node {member} is known by the key {key} from now on");
+                    node.env.log(Severity::Info, &message);
+                }
+                // Another change is under way, or another node leads.
+                Err(_) => failed = true,
+            }
+        }
+        let directory = node.peers.directory();
+        node.sessions.end_those_of(|pid| {
+            let lives = |member: &Member| lives_on(pid, member.node);
+            !directory.members.iter().any(lives)
+        });
+        if failed {
+            sleep(&*node.env, KEYS_PAUSE).await;
+            continue;
+        }
+        let leading = node.group.leading().is_some();
+        let is_news = || {
+            let now = (node.peers.directories(), node.peers.keys_shown());
+            (seen != Some(now)).then_some(now)
+        };
+        let changed = node.peers.changed().until(is_news);
+        let changes = node
+            .group
+            .until_leadership(move |now| now.leading.is_some() != leading);
+        if let Either::First(now) = either(changed, changes).await {
+            seen = Some(now);
+        }
     }
 }
 

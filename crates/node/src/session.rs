@@ -53,10 +53,8 @@ use pg::auth::{Access, Tls};
 use pg::startup::{self, CancelKey, Encryption, FirstPacket, StartupParameters};
 
 use crate::secure::Secure;
+use crate::unproved::Proving;
 use crate::wait::timeout;
-
-/// A client must have said who it is within this time (PostgreSQL's `authentication_timeout`).
-pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A session that is told to end waits so long for what it holds to settle; then an outcome that
 /// it still holds is unknown (08007).
@@ -99,13 +97,14 @@ pub async fn read_startup(
     stream: Box<dyn Stream>,
     env: &dyn Env,
     secure: Option<&dyn Secure>,
+    within: Duration,
 ) -> Option<(Box<dyn Stream>, StartupInfo)> {
     let mut arriving = Arriving {
         stream: Some(stream),
         tls: None,
     };
     let read = read_first_packet(&mut arriving, env, secure);
-    let read = timeout(env, STARTUP_TIMEOUT, read).await?;
+    let read = timeout(env, within, read).await?;
     let mut stream = arriving.stream?;
     match read {
         Ok(info) => Some((stream, info?)),
@@ -244,6 +243,10 @@ pub struct SessionContext {
     pub access: Access,
     /// The cluster's, for roles that are not there.
     pub mock_key: Vec<u8>,
+    /// The client must have shown who it is within this time.
+    pub authentication_timeout: Duration,
+    /// Told once it has, and its session has begun.
+    pub proving: Proving,
     /// Where the client comes from, `ip:port`.
     pub client_address: String,
     /// Where it was accepted, `ip:port`.
@@ -285,6 +288,8 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
         departed,
         access,
         mock_key,
+        authentication_timeout,
+        proving,
         client_address,
         server_address,
     } = context;
@@ -304,6 +309,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
         resume: resume.clone(),
         access,
         mock_key,
+        authentication_timeout,
     };
     let start = (engine.clone(), env.clone(), channel.clone());
     let starting = coro::run(interrupts.clone(), move || {
@@ -315,6 +321,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
     driver.departed = Some(departed);
     driver.passed_on = passed_on;
     driver.unbegun = Some(resume);
+    driver.proving = proving;
     poll_fn(|cx| driver.poll(cx)).await;
     let resume = driver.left.take()?;
     let following = driver.channel.input.borrow().buffered().to_vec();
@@ -408,6 +415,7 @@ struct Driver<S: Sql> {
     passed_on: bool,
     /// What the session was before it began here, until it has.
     unbegun: Option<Option<Resume>>,
+    proving: Proving,
     /// What goes on elsewhere.
     left: Option<Option<Resume>>,
 }
@@ -443,6 +451,7 @@ impl<S: Sql> Driver<S> {
             leave_timer: Timer::default(),
             passed_on: false,
             unbegun: None,
+            proving: Proving::default(),
             left: None,
         }
     }
@@ -544,6 +553,7 @@ impl<S: Sql> Driver<S> {
                 Poll::Pending => false,
                 Poll::Ready(Ok(session)) => {
                     self.unbegun = None;
+                    self.proving.done();
                     self.become_idle(session);
                     true
                 }
@@ -936,4 +946,4 @@ fn split_address(address: &str) -> Option<(String, u16)> {
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod world;
+pub(crate) mod world;

@@ -29,12 +29,22 @@ pub const SESSIONS_MAX: usize = 1 << (COUNTER_BITS - 1);
 pub struct Sessions {
     env: Arc<dyn Env>,
     node: NodeId,
-    limit: usize,
+    limits: Limits,
     state: Mutex<State>,
     ended: Event,
     /// How often everybody who is served here had to leave.
     departures: AtomicU64,
     files: OnceLock<Weak<dyn Files>>,
+}
+
+/// How many sessions there may be. Only those count whose clients have shown who they are: the others
+/// are few anyhow ([`crate::unproved`]), and must not keep anybody out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `max_connections`.
+    pub all: usize,
+    /// `superuser_reserved_connections`: the last so many are for superusers.
+    pub reserved: usize,
 }
 
 /// What sessions ask of their node's files.
@@ -58,6 +68,8 @@ struct State {
 }
 
 struct Live {
+    /// Its client has shown who it is.
+    is_admitted: bool,
     /// It reads here whether this node leads or not.
     stays: bool,
     secret: i32,
@@ -112,6 +124,14 @@ impl Place {
         }
     }
 
+    /// Another node, which serves it, has let its client in.
+    pub fn set_admitted(&self) {
+        let mut state = self.sessions.state.lock();
+        if let Some(live) = state.live.get_mut(&self.key.pid) {
+            live.is_admitted = true;
+        }
+    }
+
     /// Where others leave interrupts for the session.
     pub fn interrupts(&self) -> &Arc<Interrupts> {
         &self.interrupts
@@ -131,12 +151,12 @@ impl Drop for Place {
 }
 
 impl Sessions {
-    /// No sessions yet, and at most `limit` of them.
-    pub fn new(env: Arc<dyn Env>, node: NodeId, limit: usize) -> Sessions {
+    /// No sessions yet, and at most so many of them.
+    pub fn new(env: Arc<dyn Env>, node: NodeId, limits: Limits) -> Sessions {
         Sessions {
             env,
             node,
-            limit: limit.min(SESSIONS_MAX),
+            limits,
             state: Mutex::default(),
             ended: Event::new(),
             departures: AtomicU64::new(0),
@@ -162,6 +182,9 @@ impl Sessions {
         let secret = self.env.secret();
         let secret = i32::from_le_bytes([secret[0], secret[1], secret[2], secret[3]]);
         let mut state = self.state.lock();
+        if state.admitted(None) >= self.limits.all {
+            return Err(too_many());
+        }
         let pid = loop {
             state.next = (state.next + 1) % (1 << COUNTER_BITS);
             let pid = number(self.node, state.next);
@@ -194,17 +217,15 @@ impl Sessions {
                 "the database system is shutting down",
             ));
         }
-        if state.live.len() >= self.limit {
-            return Err(fatal(
-                SqlState::TOO_MANY_CONNECTIONS,
-                "sorry, too many clients already",
-            ));
+        if state.live.len() >= SESSIONS_MAX {
+            return Err(too_many());
         }
         let interrupts = Arc::new(Interrupts::default());
         let activity = Arc::new(Activity::new(key.pid));
         state.entries += 1;
         let entry = state.entries;
         let live = Live {
+            is_admitted: false,
             stays: false,
             secret: key.secret,
             entry,
@@ -221,6 +242,18 @@ impl Sessions {
             activity,
             interrupts,
         })
+    }
+
+    /// Ends the sessions whose clients are with a node for which `is_removed` says so.
+    pub fn end_those_of(&self, is_removed: impl Fn(i32) -> bool) {
+        let pids: Vec<i32> = {
+            let state = self.state.lock();
+            let foreign = state.live.iter().filter(|(_, live)| live.is_foreign);
+            foreign.map(|(pid, _)| *pid).collect()
+        };
+        for pid in pids.into_iter().filter(|pid| is_removed(*pid)) {
+            self.interrupt(pid, Interrupt::Terminate);
+        }
     }
 
     /// How often everybody who is served here had to leave.
@@ -282,7 +315,36 @@ impl Sessions {
     }
 }
 
+impl State {
+    /// How many clients have shown who they are, one session not counted.
+    fn admitted(&self, but: Option<i32>) -> usize {
+        let admitted = self.live.iter().filter(|(_, live)| live.is_admitted);
+        admitted.filter(|(pid, _)| Some(**pid) != but).count()
+    }
+}
+
 impl Registry for Sessions {
+    fn admit(&self, pid: i32, is_superuser: bool) -> Result<()> {
+        let mut state = self.state.lock();
+        let Limits { all, reserved } = self.limits;
+        let free = all.saturating_sub(state.admitted(Some(pid)));
+        if free == 0 {
+            return Err(too_many());
+        }
+        // Its own place is no free one any more.
+        if !is_superuser && free - 1 < reserved {
+            return Err(fatal(
+                SqlState::TOO_MANY_CONNECTIONS,
+                "remaining connection slots are reserved for non-replication superuser \
+                 connections",
+            ));
+        }
+        if let Some(live) = state.live.get_mut(&pid) {
+            live.is_admitted = true;
+        }
+        Ok(())
+    }
+
     fn all(&self) -> Vec<Arc<Activity>> {
         let state = self.state.lock();
         let live = state.live.values().filter(|live| live.is_served);
@@ -337,6 +399,13 @@ fn number(node: NodeId, counter: u32) -> i32 {
 /// Whether a session of that number lives on `node`.
 pub fn lives_on(pid: i32, node: NodeId) -> bool {
     pid >> COUNTER_BITS == number(node, 0) >> COUNTER_BITS
+}
+
+fn too_many() -> Error {
+    fatal(
+        SqlState::TOO_MANY_CONNECTIONS,
+        "sorry, too many clients already",
+    )
 }
 
 /// An error that ends a connection before its session begins.

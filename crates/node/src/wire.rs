@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! n2 (connects)                             n1 (peer port)
-//!   Hello ──────────────────────────────►   checks version, cluster, its own id
-//!         ◄──────────────────────────────   Answer: welcome, not the leader, or refused and why
+//!   Hello ──────────────────────────────►   checks version, cluster, who it is
+//!         ◄──────────────────────────────   Answer: welcome, not the leader, refused, removed
 //!   frames of the group, one way, or the bytes of a client's session, both ways
 //! ```
 //!
@@ -19,7 +19,10 @@
 //! | from, to | node ids, varints |
 //! | incarnation | varint: that of the group as the node that connects knows it |
 //! | name, address | of the node that connects, so that one who does not know it can answer |
-//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 9 reload; then what belongs to it |
+//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 5 directory, 9 reload; then what belongs to it |
+//!
+//! Whoever is refused is told just that: nobody who does not belong here learns of which cluster or
+//! version a node is, nor what was wrong. It stands in the log of the node that refuses.
 
 use std::fmt;
 use std::io;
@@ -131,6 +134,8 @@ pub enum Purpose {
     },
     /// The node is to read its files anew.
     Reload,
+    /// The node is asked who the members are: a framed directory follows the welcome.
+    Directory,
     /// A client's CancelRequest is passed on.
     Cancel {
         /// Which session.
@@ -149,8 +154,8 @@ pub enum Answer {
     Welcome,
     /// A session was passed on to a node that does not lead; try again.
     NotLeader,
-    /// Why the node wants nothing to do with the other.
-    Refused(String),
+    /// The node wants nothing to do with the other.
+    Refused,
     /// The one that connects has no part in the group any more.
     Removed(Removed),
 }
@@ -234,6 +239,7 @@ const GROUP: u8 = 1;
 const SESSION: u8 = 2;
 const CANCEL: u8 = 3;
 const ADMINISTER: u8 = 4;
+const DIRECTORY: u8 = 5;
 const RELOAD: u8 = 9;
 
 impl Hello {
@@ -272,6 +278,7 @@ impl Hello {
                 }
             }
             Purpose::Reload => out.push(RELOAD),
+            Purpose::Directory => out.push(DIRECTORY),
             Purpose::Cancel { pid, secret } => {
                 out.push(CANCEL);
                 out.extend_from_slice(&pid.to_be_bytes());
@@ -323,6 +330,7 @@ impl Hello {
                 },
             },
             RELOAD => Purpose::Reload,
+            DIRECTORY => Purpose::Directory,
             CANCEL => Purpose::Cancel {
                 pid: i32::from_be_bytes(array(&mut reader)?),
                 secret: i32::from_be_bytes(array(&mut reader)?),
@@ -352,11 +360,7 @@ impl Answer {
         match self {
             Answer::Welcome => vec![0],
             Answer::NotLeader => vec![1],
-            Answer::Refused(why) => {
-                let mut out = vec![2];
-                put_bytes(&mut out, why.as_bytes());
-                out
-            }
+            Answer::Refused => vec![2],
             Answer::Removed(removed) => {
                 let mut out = vec![3];
                 put_varint(&mut out, removed.incarnation);
@@ -375,7 +379,7 @@ impl Answer {
         let answer = match reader.u8()? {
             0 => Answer::Welcome,
             1 => Answer::NotLeader,
-            2 => Answer::Refused(reader.str()?.to_owned()),
+            2 => Answer::Refused,
             3 => Answer::Removed(Removed {
                 incarnation: reader.varint()?,
                 begun_after: Lsn(reader.varint()?),
@@ -566,7 +570,7 @@ mod tests {
         for answer in [
             Answer::Welcome,
             Answer::NotLeader,
-            Answer::Refused("no".to_owned()),
+            Answer::Refused,
             Answer::Removed(Removed {
                 incarnation: 2,
                 begun_after: Lsn(9),

@@ -210,6 +210,8 @@ pub struct Identity {
     pub access: Access,
     /// The cluster's, for roles that are not there ([`crate::auth::scram::Exchange::mock`]).
     pub mock_key: Vec<u8>,
+    /// The client must have shown who it is within this time.
+    pub authentication_timeout: Duration,
     /// The session's number among those that are passed on.
     pub number: u64,
     /// Whether another node has the client.
@@ -352,6 +354,7 @@ impl Session {
             registry,
             access,
             mock_key,
+            authentication_timeout,
             number,
             passed_on,
             resume,
@@ -364,6 +367,7 @@ impl Session {
             client: client.as_ref().map(|(address, _)| &address[..]),
             access: &access,
             mock_key: &mock_key,
+            within: authentication_timeout,
         };
         // One that was served elsewhere has shown there who it is.
         if resume.is_none() {

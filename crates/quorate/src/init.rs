@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use node::config::NodeSettings;
 use node::real::host;
 
-use crate::cert::{Authority, Files};
+use crate::cert::{self, Authority, Files};
 use crate::layout::{self, Cluster, NodeAddress};
 use crate::up::{new_cluster_id, parse_setting};
 use crate::Failure;
@@ -117,27 +117,25 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     settings.extend(options.settings.iter().cloned());
     NodeSettings::read(&settings).map_err(|error| crate::explain(&error))?;
     let password = verifier(options)?;
-    host::create_dir(&options.data)
-        .map_err(|error| format!("could not make {}: {error}", options.data.display()))?;
+    let made = host::create_dir(&options.data).and_then(|()| host::narrow(&options.data));
+    made.map_err(|error| format!("could not make {}: {error}", options.data.display()))?;
     let (authority, own) = Authority::make(&options.data, "Quorate CA")?;
-    let cluster = Cluster {
+    let mut cluster = Cluster {
         incarnation: 1,
         begun_after: 0,
+        private: true,
         format: layout::FORMAT,
         cluster: new_cluster_id()?.to_string(),
         nodes,
     };
     let ca = host::read_text(&own.certificate).map_err(|error| error.to_string())?;
-    for (node, machine) in cluster.nodes.iter().zip(&options.nodes) {
+    for (node, machine) in cluster.nodes.iter_mut().zip(&options.nodes) {
         let dir = layout::node_dir(&options.data, node);
         let failed = |error| format!("could not write into {}: {error}", dir.display());
         host::create_dir(&dir).map_err(failed)?;
-        authority.node(
-            &machine.name,
-            &machine.hosts,
-            DAYS,
-            &Files::of(&dir, "node"),
-        )?;
+        let files = Files::of(&dir, "node");
+        authority.node(&machine.name, &machine.hosts, DAYS, &files, None)?;
+        node.key = Some(cert::key_of(&files.certificate)?.to_string());
         host::write_text(&dir.join("ca.crt"), &ca).map_err(failed)?;
         host::write_text(&dir.join(node::access::RULES_FILE), RULES).map_err(failed)?;
     }
@@ -210,6 +208,7 @@ fn addresses(options: &Options) -> Result<Vec<NodeAddress>, Failure> {
             voter: true,
             zone: String::new(),
             priority: 0,
+            key: None,
         });
     }
     Ok(nodes)

@@ -33,7 +33,7 @@ pub const FORMAT: u32 = 2;
 /// Nodes of one cluster on one machine.
 pub const NODES_MAX: usize = 9;
 
-const CLUSTER_FILE: &str = "cluster.json";
+pub const CLUSTER_FILE: &str = "cluster.json";
 const NODE_FILE: &str = "node.json";
 const LOG_FILE: &str = "node.log";
 
@@ -56,6 +56,9 @@ pub struct NodeAddress {
     pub zone: String,
     /// Leaders go to the voter with the highest.
     pub priority: u32,
+    /// What tells the key of its certificate from others, where it is known from the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// `cluster.json`.
@@ -69,6 +72,9 @@ pub struct Cluster {
     pub incarnation: u64,
     /// The position after which that began.
     pub begun_after: u64,
+    /// The directory and the files in it are their owner's alone; see [`crate::privacy`].
+    #[serde(default)]
+    pub private: bool,
     /// Its nodes, in order.
     pub nodes: Vec<NodeAddress>,
 }
@@ -89,6 +95,9 @@ pub struct NodeFile {
     /// Whether it has started before: then it must have its data, or it would vote again as if it
     /// had not.
     pub started: bool,
+    /// The directory and all in it are their owner's alone; see [`crate::privacy`].
+    #[serde(default)]
+    pub private: bool,
     /// The operating-system user that first started the cluster.
     pub user: String,
     /// All nodes of the cluster, in order.
@@ -400,16 +409,18 @@ pub fn write(
     write_cluster(dir, cluster)?;
     for node in &cluster.nodes {
         let node_dir = node_dir(dir, node);
-        host::create_dir(&node_dir)
-            .map_err(|error| format!("could not make {}: {error}", node_dir.display()))?;
+        let old = match read_file::<NodeFile>(&node_dir.join(NODE_FILE))? {
+            Some(old) => Some(old),
+            None => make_private_dir(&node_dir).map(|()| None)?,
+        };
         let file = NodeFile {
             format: FORMAT,
             cluster: cluster.cluster.clone(),
             id: node.id,
             incarnation: cluster.incarnation,
             begun_after: cluster.begun_after,
-            started: read_file::<NodeFile>(&node_dir.join(NODE_FILE))?
-                .is_some_and(|old| old.id == node.id && old.started),
+            private: old.as_ref().is_none_or(|old| old.private),
+            started: old.is_some_and(|old| old.id == node.id && old.started),
             user: user.to_owned(),
             nodes: cluster.nodes.clone(),
             settings: settings.clone(),
@@ -420,12 +431,7 @@ pub fn write(
                 .collect(),
             password: password.map(str::to_owned),
         };
-        let path = node_dir.join(NODE_FILE);
-        write_file(&path, &file)?;
-        if password.is_some() {
-            host::make_private(&path)
-                .map_err(|error| format!("could not write {}: {error}", path.display()))?;
-        }
+        write_file(&node_dir.join(NODE_FILE), &file)?;
     }
     Ok(())
 }
@@ -443,12 +449,21 @@ pub fn is_node(dir: &Path) -> bool {
     host::read_text(&dir.join(NODE_FILE)).is_ok()
 }
 
-/// Writes the file of a node, whose directory is made where it is missing.
+/// Makes the directory of a node, or takes one that an operator has made for it.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn make_private_dir(dir: &Path) -> Result<(), Failure> {
+    let made = host::create_dir(dir).and_then(|()| host::narrow_all(dir));
+    made.map(drop)
+        .map_err(|error| format!("could not make {}: {error}", dir.display()))
+}
+
+/// Writes the file of a node into its directory.
 ///
 /// # Errors
 /// Whatever the system refuses.
 pub fn write_node(dir: &Path, file: &NodeFile) -> Result<(), Failure> {
-    host::create_dir(dir).map_err(|error| format!("could not make {}: {error}", dir.display()))?;
     write_file(&dir.join(NODE_FILE), file)
 }
 
@@ -487,19 +502,25 @@ impl NodeFile {
             .cluster
             .parse()
             .map_err(|error: base::Error| format!("{NODE_FILE} is damaged: {}", error.message()))?;
-        let members = self.nodes.iter().map(|node| Member {
-            node: NodeId(node.id),
-            name: node.name.as_str().into(),
-            peer_address: node.peer_address.to_string().into(),
-            sql_address: node.sql_address.to_string().into(),
-            voter: node.voter,
-            zone: node.zone.as_str().into(),
-            priority: node.priority,
-        });
+        let member = |node: &NodeAddress| -> Result<Member, base::Error> {
+            let key = node.key.as_deref().map(str::parse).transpose()?;
+            Ok(Member {
+                key,
+                node: NodeId(node.id),
+                name: node.name.as_str().into(),
+                peer_address: node.peer_address.to_string().into(),
+                sql_address: node.sql_address.to_string().into(),
+                voter: node.voter,
+                zone: node.zone.as_str().into(),
+                priority: node.priority,
+            })
+        };
+        let members: Result<_, base::Error> = self.nodes.iter().map(member).collect();
         Ok(NodeConfig {
             cluster,
             node: NodeId(self.id),
-            members: members.collect(),
+            members: members
+                .map_err(|error| format!("{NODE_FILE} is damaged: {}", error.message()))?,
             incarnation: self.incarnation,
             begun_after: base::Lsn(self.begun_after),
             user: self.user.clone(),
@@ -561,6 +582,7 @@ fn place(count: usize, ports: Ports, has_hosts: bool) -> Result<Vec<NodeAddress>
                 voter: true,
                 zone: String::new(),
                 priority: kv::PRIORITY_USUAL,
+                key: None,
             })
         })
         .collect()
@@ -609,6 +631,7 @@ mod tests {
             cluster: ClusterId(7).to_string(),
             incarnation: 1,
             begun_after: 0,
+            private: true,
             nodes: place(3, PORTS, true).unwrap(),
         };
         let settings = [("synchronous_commit".to_owned(), "local".to_owned())].into();

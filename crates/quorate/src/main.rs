@@ -12,6 +12,7 @@ mod init;
 mod lab;
 mod layout;
 mod members;
+mod privacy;
 mod sim;
 mod start;
 mod status;
@@ -102,6 +103,10 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
+    // The laboratory starts PostgreSQL as another user, who must be able to read what it makes.
+    if !matches!(command, Command::Lab(_)) {
+        node::real::host::make_all_private();
+    }
     let failed = match command {
         Command::Status(_) => ExitCode::from(health::EXIT_UNKNOWN),
         _ => ExitCode::FAILURE,

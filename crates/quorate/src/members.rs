@@ -13,7 +13,7 @@ use node::real::{admin, host};
 use serde::Deserialize;
 
 use crate::layout::{self, Cluster, NodeAddress, NodeFile};
-use crate::{DataDir, Failure};
+use crate::{cert, DataDir, Failure};
 
 /// A status page that does not answer within this is passed over.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -88,6 +88,10 @@ struct SetOptions {
     /// Leaders go to the voter with the highest
     #[arg(long)]
     priority: Option<u32>,
+    /// The certificate with which it shows other nodes who it is from now on, where that has
+    /// another key than before
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -174,6 +178,10 @@ pub fn run(options: &NodeOptions) -> Result<(), Failure> {
                 name: options.name.as_str().into(),
                 zone: options.zone.as_deref().map(Into::into),
                 priority: options.priority,
+                key: match &options.certificate {
+                    Some(certificate) => Some(cert::key_of(certificate)?.0),
+                    None => None,
+                },
             };
             change(&options.dir.data, &wish)
         }
@@ -337,8 +345,10 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
         begun_after: after.begun_after,
         routes: Default::default(),
         started: false,
+        private: true,
         ..like
     };
+    layout::make_private_dir(&target)?;
     layout::write_node(&target, &file)?;
     if let Some(cluster) = layout::read_cluster(dir)? {
         let mut nodes = cluster.nodes.clone();
@@ -381,6 +391,7 @@ fn choose(options: &AddOptions, known: &Known) -> Result<NodeAddress, Failure> {
         voter: false,
         zone: options.zone.clone(),
         priority: options.priority,
+        key: None,
     })
 }
 
@@ -412,8 +423,8 @@ fn next_address(like: SocketAddr, members: &[KnownMember]) -> Result<SocketAddr,
 /// All members with their addresses. What nobody here knows is where others' status pages are.
 fn addresses_of(known: &Known, here: &[NodeAddress], new: &NodeAddress) -> Vec<NodeAddress> {
     let of = |member: &KnownMember| {
-        let http = here.iter().find(|node| node.id == member.node);
-        let http = http.map_or(member.sql_address, |node| node.http_address);
+        let known = here.iter().find(|node| node.id == member.node);
+        let http = known.map_or(member.sql_address, |node| node.http_address);
         NodeAddress {
             id: member.node,
             name: member.name.clone(),
@@ -427,6 +438,7 @@ fn addresses_of(known: &Known, here: &[NodeAddress], new: &NodeAddress) -> Vec<N
             voter: member.voter,
             zone: member.zone.clone(),
             priority: member.priority,
+            key: known.and_then(|node| node.key.clone()),
         }
     };
     known.members.iter().map(of).collect()

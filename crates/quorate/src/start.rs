@@ -17,7 +17,7 @@ use node::real::{admin, host, http, log, RealEnv, RealOptions};
 use node::server::Node;
 
 use crate::layout::{self, NodeFile};
-use crate::Failure;
+use crate::{privacy, Failure};
 
 /// How long a session reactor of a lone node looks for input before it sleeps.
 const SPIN: Duration = Duration::from_micros(50);
@@ -59,9 +59,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     // Before any thread, so that every one inherits it.
     host::hold_stop_signals();
     host::raise_file_limit();
-    let file = layout::read_node(&options.data)?;
-    layout::check_start(&options.data, &file)?;
-    refuse_wiped(options, &file)?;
+    let found = Found::look(options)?;
     let path = match &options.log {
         None => Some(layout::log_file(&options.data)),
         Some(path) => Some(path.clone()).filter(|path| path.as_os_str() != "-"),
@@ -71,11 +69,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             .map_err(|error| format!("could not write {}: {error}", path.display()))?;
         say(&format!(
             "{} starts; its log is {}",
-            file.this()?.name,
+            found.file.this()?.name,
             path.display()
         ));
     }
-    serve(options, file, path.is_some()).inspect_err(|failure| {
+    serve(options, found, path.is_some()).inspect_err(|failure| {
         // What follows goes to the log.
         log::tell_starter(&format!("quorate: {failure}"));
     })
@@ -86,8 +84,32 @@ fn say(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
+/// A node's directory, in which it may start.
+struct Found {
+    file: NodeFile,
+    /// Whether an earlier start has left the mark of [`privacy`].
+    was_private: bool,
+    narrowed: Option<privacy::Narrowed>,
+}
+
+impl Found {
+    fn look(options: &Options) -> Result<Found, Failure> {
+        let mut file = layout::read_node(&options.data)?;
+        layout::check_start(&options.data, &file)?;
+        let was_private = file.private;
+        let narrowed = privacy::check_node(&options.data, &mut file)?;
+        refuse_wiped(options, &file)?;
+        Ok(Found {
+            file,
+            was_private,
+            narrowed,
+        })
+    }
+}
+
 /// Starts the node and waits until it is told to stop.
-fn serve(options: &Options, file: NodeFile, has_log_file: bool) -> Result<(), Failure> {
+fn serve(options: &Options, found: Found, has_log_file: bool) -> Result<(), Failure> {
+    let file = found.file;
     let this = file.this()?.clone();
     let mut config = file.config()?;
     let memory = choose_memory(&file, &mut config.settings);
@@ -100,6 +122,9 @@ fn serve(options: &Options, file: NodeFile, has_log_file: bool) -> Result<(), Fa
     real.reaches_beyond = config.secure.is_some();
     let env = RealEnv::start(&real).map_err(|error| failed(error.to_string()))?;
     env.log(Severity::Info, &memory);
+    if let Some(narrowed) = found.narrowed {
+        env.log(Severity::Warning, &narrowed);
+    }
     let node_env: Arc<dyn Env> = env.clone();
     let started = env
         .block_on_unless_stopped("start", {
@@ -112,7 +137,7 @@ fn serve(options: &Options, file: NodeFile, has_log_file: bool) -> Result<(), Fa
         return Ok(());
     };
     let node = started.map_err(|error| failed(crate::explain(&error)))?;
-    if !file.started {
+    if !(file.started && found.was_private) {
         let started = NodeFile {
             started: true,
             ..file

@@ -18,7 +18,7 @@ use node::wire::ClusterId;
 use crate::health::Looked;
 use crate::layout::{self, Cluster, NodeAddress, Ports, Route};
 use crate::stop::{self, Late};
-use crate::{status, Failure};
+use crate::{privacy, status, Failure};
 
 /// Where clients find the first node, if the command line and the directory do not say.
 const SQL_PORT: u16 = 5433;
@@ -126,6 +126,13 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
             layout::check_nodes(&options.data, old)?;
         }
     }
+    let made = host::create_dir(&options.data);
+    made.map_err(|error| format!("could not make {}: {error}", options.data.display()))?;
+    let is_marked = old.as_ref().is_some_and(|old| old.private);
+    let narrowed = privacy::check_cluster(&options.data, &[layout::CLUSTER_FILE], is_marked)?;
+    if let Some(narrowed) = narrowed.filter(|_| old.is_some()) {
+        println!("{narrowed}");
+    }
     let ports = [options.port, options.http_port, options.peer_port];
     let nodes = match &old {
         Some(old) if ports == [None; 3] => old.nodes.clone(),
@@ -149,6 +156,7 @@ fn prepare(options: &Options) -> Result<Cluster, Failure> {
         format: layout::FORMAT,
         incarnation: old.as_ref().map_or(1, |old| old.incarnation),
         begun_after: old.as_ref().map_or(0, |old| old.begun_after),
+        private: true,
         cluster: match old {
             Some(old) => old.cluster,
             None => new_cluster_id()?.to_string(),

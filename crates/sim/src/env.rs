@@ -51,6 +51,10 @@ impl Env for SimEnv {
         self.shared.state().chance.bits()
     }
 
+    fn secret(&self) -> [u8; 32] {
+        base::env::no_secret(self.random())
+    }
+
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
         Box::pin(Sleep {
             shared: self.shared.clone(),

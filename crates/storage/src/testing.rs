@@ -484,6 +484,10 @@ impl Env for TestEnv {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
+    fn secret(&self) -> [u8; 32] {
+        base::env::no_secret(self.random())
+    }
+
     fn sleep_until(&self, _deadline: Instant) -> BoxFuture<'static, ()> {
         pause()
     }

@@ -31,7 +31,7 @@ use raft::{ConfChange, Membership, MEMBERS_MAX};
 
 use super::core::Core;
 use super::{not_leader, Group};
-use crate::config::Member;
+use crate::config::{KeyHash, Member};
 use crate::directory::{Directory, NAME_BYTES_MAX};
 use crate::frame::Frame;
 
@@ -84,7 +84,11 @@ impl Group {
                 name,
                 zone,
                 priority,
-            } => self.set_node(&name, zone, priority).await,
+                key,
+            } => {
+                let key = key.map(KeyHash);
+                self.set_node(&name, zone, priority, key).await
+            }
             Administration::SetLeaderZone(zone) => self.set_leader_zone(&zone).await,
             Administration::Switchover(name) => self.switchover(name.as_deref()).await,
             Administration::PromoteAlone => self.promote_alone().await,
@@ -124,6 +128,7 @@ impl Group {
                 voter: false,
                 zone: new.zone.clone(),
                 priority: new.priority,
+                key: None,
             });
             let steps = vec![ConfChange::AddLearner(NodeId(number))];
             Ok(Change { steps, directory })
@@ -182,6 +187,7 @@ impl Group {
         name: &str,
         zone: Option<Arc<str>>,
         priority: Option<u32>,
+        key: Option<KeyHash>,
     ) -> Result<u64> {
         if let Some(zone) = &zone {
             check_text("zone", zone)?;
@@ -196,9 +202,32 @@ impl Group {
                 if member.node == node {
                     member.zone = zone.clone().unwrap_or_else(|| member.zone.clone());
                     member.priority = priority.unwrap_or(member.priority);
+                    member.key = key.or(member.key);
                 }
             }
             let steps = vec![unchanged(node, voter)];
+            Ok(Change { steps, directory })
+        })
+        .await
+    }
+
+    /// Notes with which key a member has shown who it is, if none is noted yet. The leader does so
+    /// once the member has connected to it, with a certificate for its name.
+    ///
+    /// # Errors
+    /// 55000 when a key is noted already; as [`Group::administer`].
+    pub async fn note_key(self: &Arc<Self>, node: NodeId, key: KeyHash) -> Result<u64> {
+        self.change(|directory, _| {
+            let mut directory = directory.clone();
+            let mut members = directory.members.iter_mut();
+            let member = members.find(|member| member.node == node && member.key.is_none());
+            let Some(member) = member else {
+                return Err(wrong_state(format!(
+                    "node {node} is no member, or its key is known"
+                )));
+            };
+            member.key = Some(key);
+            let steps = vec![unchanged(node, member.voter)];
             Ok(Change { steps, directory })
         })
         .await

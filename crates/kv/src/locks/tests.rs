@@ -39,6 +39,10 @@ impl Env for TestEnv {
     fn random(&self) -> u64 {
         4
     }
+    fn secret(&self) -> [u8; 32] {
+        base::env::no_secret(self.random())
+    }
+
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
         let clock = self.0.clone();
         Box::pin(std::future::poll_fn(move |_| {

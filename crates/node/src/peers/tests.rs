@@ -66,10 +66,15 @@ async fn accept(peers: Arc<Peers>, mut listener: Box<dyn Listener>) {
         let hello = read_hello(&*env, &mut *stream, &mut incoming)
             .await
             .unwrap();
-        let checked = peers.check(&hello);
-        let said = checked.clone().err().unwrap_or(Answer::Welcome);
+        let checked = peers.check(&hello, None);
+        let said = checked.clone().map_err(|refusal| refusal.answer);
+        let said = said.err().unwrap_or(Answer::Welcome);
         answer(&mut *stream, &said).await.unwrap();
-        if checked.is_ok() {
+        if let (Ok(()), Purpose::Directory) = (&checked, &hello.purpose) {
+            let mut out = Vec::new();
+            put_framed(&mut out, &peers.directory().encode());
+            write_all(&mut *stream, &out).await.unwrap();
+        } else if checked.is_ok() {
             let peers = peers.clone();
             let start: TaskStart = Box::new(move || {
                 Box::pin(async move {
@@ -175,7 +180,12 @@ fn another_cluster_is_refused() {
         .unwrap();
     let error = greeted.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
-    assert!(error.to_string().contains("belongs to cluster"), "{error}");
+    let cluster = |id| ClusterId(id).to_string();
+    let said = error.to_string();
+    assert!(
+        ![cluster(7), cluster(8)].iter().any(|id| said.contains(id)),
+        "it is told of which cluster the other is: {said}"
+    );
     assert!(first.peers.connected().is_empty());
     assert!(second.peers.connected().is_empty());
 }
@@ -195,6 +205,8 @@ fn only_the_right_nodes_are_welcome() {
     .unwrap();
     let mut directory = Directory::founded(&members, 2);
     let peers = Peers::new(env, ClusterId(7), &members[0], directory.clone(), None);
+    let peers = Arc::new(peers);
+    let check = |hello: &Hello| peers.check(hello, None).map_err(|refusal| refusal.answer);
     let hello = |from, to, incarnation| Hello {
         cluster: ClusterId(7),
         from: NodeId(from),
@@ -204,24 +216,44 @@ fn only_the_right_nodes_are_welcome() {
         address: members[1].peer_address.clone(),
         purpose: Purpose::Group,
     };
-    assert_eq!(peers.check(&hello(2, 1, 2)), Ok(()));
-    assert_eq!(peers.check(&hello(3, 1, 2)), Ok(()), "it may be a new one");
+    assert_eq!(check(&hello(2, 1, 2)), Ok(()));
+    assert_eq!(check(&hello(3, 1, 2)), Ok(()), "it may be a new one");
     for wrong in [hello(1, 1, 2), hello(2, 2, 2), hello(2, 1, 3)] {
-        let answer = peers.check(&wrong).unwrap_err();
-        assert!(matches!(answer, Answer::Refused(_)), "{wrong:?}");
+        let answer = check(&wrong).unwrap_err();
+        assert!(matches!(answer, Answer::Refused), "{wrong:?}");
     }
     let removed = Removed {
         incarnation: 2,
         begun_after: base::Lsn::ZERO,
     };
-    let older = peers.check(&hello(2, 1, 1));
+    // Whoever is not known may do no more than ask to join.
+    for purpose in [
+        Purpose::Reload,
+        Purpose::Directory,
+        Purpose::Cancel { pid: 1, secret: 1 },
+        Purpose::Administer(base::cluster::Administration::PromoteAlone),
+    ] {
+        let wish = Hello {
+            purpose,
+            ..hello(3, 1, 2)
+        };
+        assert_eq!(check(&wish), Err(Answer::Refused), "{wish:?}");
+        assert_eq!(
+            check(&Hello {
+                from: NodeId(2),
+                ..wish
+            }),
+            Ok(())
+        );
+    }
+    let older = check(&hello(2, 1, 1));
     assert_eq!(older, Err(Answer::Removed(removed)));
 
     directory.members.truncate(1);
     peers.members(&directory);
-    let gone = peers.check(&hello(2, 1, 2));
+    let gone = check(&hello(2, 1, 2));
     assert_eq!(gone, Err(Answer::Removed(removed)));
-    assert_eq!(peers.check(&hello(3, 1, 2)), Ok(()));
+    assert_eq!(check(&hello(3, 1, 2)), Ok(()));
 }
 
 #[test]
@@ -255,6 +287,91 @@ fn connections_come_and_go_with_the_members() {
     wait_until(&asks, "the answer that it was removed", || {
         asks.received.was_removed.load(Ordering::Relaxed)
     });
+}
+
+#[test]
+fn a_certificate_is_of_a_member_by_name_and_key() {
+    let mut members = members();
+    let key = |byte| KeyHash([byte; kv::KEY_HASH_BYTES]);
+    members[1].key = Some(key(2));
+    let first = node(1, 7, &members);
+    let hello = |from: u64, name: &str| Hello {
+        cluster: ClusterId(7),
+        from: NodeId(from),
+        to: NodeId(1),
+        incarnation: 1,
+        name: name.into(),
+        address: members[1].peer_address.clone(),
+        purpose: Purpose::Group,
+    };
+    let shown = |name: &str, byte| NodeCertificate {
+        names: vec![name.to_owned()],
+        key: key(byte),
+    };
+    let check = |hello: &Hello, shown: NodeCertificate| {
+        let checked = first.peers.check(hello, Some(&shown));
+        checked.map_err(|refusal| (refusal.answer, refusal.why))
+    };
+    assert_eq!(check(&hello(2, "n2"), shown("n2", 2)), Ok(()));
+    for (hello, shown, why) in [
+        (hello(2, "n2"), shown("n2", 3), "another key"),
+        (hello(2, "n3"), shown("n3", 2), "not that of the node n2"),
+        (hello(3, "n3"), shown("n3", 3), "not known as a member"),
+    ] {
+        let (answer, said) = check(&hello, shown).unwrap_err();
+        assert_eq!(answer, Answer::Refused);
+        assert!(said.contains(why), "{said}");
+    }
+    assert_eq!(first.peers.keys_to_note(), []);
+    // Of whom none is noted, the first key is to be.
+    let mut directory = Directory::founded(&members, 1);
+    directory.members[1].key = None;
+    first.peers.members(&directory);
+    assert_eq!(check(&hello(2, "n2"), shown("n2", 9)), Ok(()));
+    assert_eq!(first.peers.keys_to_note(), [(NodeId(2), key(9))]);
+    // One that was removed is told so only with a certificate for the name that it gives.
+    directory.members.truncate(1);
+    first.peers.members(&directory);
+    assert_eq!(first.peers.keys_to_note(), []);
+    let (answer, _) = check(&hello(2, "n2"), shown("n2", 2)).unwrap_err();
+    assert!(matches!(answer, Answer::Removed(_)), "{answer:?}");
+    let (answer, _) = check(&hello(2, "n2"), shown("n8", 8)).unwrap_err();
+    assert_eq!(answer, Answer::Refused);
+}
+
+#[test]
+fn a_member_vouches_for_one_that_another_does_not_know_yet() {
+    let members = members();
+    let (first, second) = (node(1, 7, &members), node(2, 7, &members));
+    let third = Member {
+        node: NodeId(3),
+        name: "n3".into(),
+        peer_address: "127.0.0.1:1".into(),
+        key: Some(KeyHash([3; kv::KEY_HASH_BYTES])),
+        ..Member::default()
+    };
+    let hello = Hello {
+        cluster: ClusterId(7),
+        from: NodeId(3),
+        to: NodeId(1),
+        incarnation: 1,
+        name: "n3".into(),
+        address: third.peer_address.clone(),
+        purpose: Purpose::Group,
+    };
+    let shown = |byte| NodeCertificate {
+        names: vec!["n3".to_owned()],
+        key: KeyHash([byte; kv::KEY_HASH_BYTES]),
+    };
+    let mut directory = Directory::founded(&members, 1);
+    directory.next_node = 4;
+    directory.members.push(third);
+    second.peers.members(&directory);
+    wait_until(&first, "the second to vouch for it", || {
+        first.peers.check(&hello, Some(&shown(3))).is_ok()
+    });
+    let other = first.peers.check(&hello, Some(&shown(4)));
+    assert!(other.is_err(), "another key than it was vouched for");
 }
 
 fn moved(member: &Member) -> Member {

@@ -1,19 +1,127 @@
 //! What the programs around a node need of the machine: its randomness, files, signals, processes.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// 32 random bytes of the system.
+/// 32 random bytes of the system, by getrandom(2): it needs no file descriptor, which may all be in
+/// use, and waits after a boot until the system has any randomness.
 ///
 /// # Errors
 /// Whatever the system refuses.
 pub fn seed() -> io::Result<[u8; 32]> {
     let mut seed = [0; 32];
-    fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    let mut filled = 0;
+    while filled < seed.len() {
+        let rest = &mut seed[filled..];
+        // SAFETY: the pointer is valid for writes of that length.
+        match unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) } {
+            count if count > 0 => filled += count as usize,
+            _ => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
     Ok(seed)
+}
+
+/// Files and directories that this process makes from now on are their owner's alone, whoever makes
+/// them in it. Called first of all.
+pub fn make_all_private() {
+    // SAFETY: it cannot fail, and no other thread runs yet.
+    unsafe { libc::umask(OTHERS) };
+}
+
+/// What others than the owner may do.
+const OTHERS: libc::mode_t = 0o077;
+
+/// Whether a file or a directory belongs to the user who runs this process.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn is_own(path: &Path) -> io::Result<bool> {
+    // SAFETY: it cannot fail.
+    let user = unsafe { libc::geteuid() };
+    Ok(fs::metadata(path)?.uid() == user)
+}
+
+/// Whether others than its owner may do anything with a file or a directory. A link is looked
+/// through by nobody here: what it leads to lies elsewhere.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn is_wide(path: &Path) -> io::Result<bool> {
+    let metadata = fs::symlink_metadata(path)?;
+    Ok(!metadata.is_symlink() && metadata.mode() & OTHERS != 0)
+}
+
+/// A directory, then everything in it, as long as `visit` wants more.
+///
+/// # Errors
+/// Whatever the system refuses. A file that is gone by the time it is looked at is none.
+fn walk(path: &Path, visit: &mut impl FnMut(&Path) -> io::Result<bool>) -> io::Result<bool> {
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    match visit(path) {
+        Ok(true) => {}
+        Err(error) if is_gone(&error) => return Ok(true),
+        ended => return ended,
+    }
+    if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+        return Ok(true);
+    }
+    for name in list(path)? {
+        if !walk(&path.join(name), visit)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The first of a directory and all in it with which others than the owner may do anything.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn first_wide(dir: &Path) -> io::Result<Option<PathBuf>> {
+    let mut found = None;
+    walk(dir, &mut |path| {
+        if is_wide(path)? {
+            found = Some(path.to_owned());
+        }
+        Ok(found.is_none())
+    })?;
+    Ok(found)
+}
+
+/// Takes from others what they may do with a file or a directory; whether they could do anything.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn narrow(path: &Path) -> io::Result<bool> {
+    let wide = is_wide(path)?;
+    if wide {
+        let mode = fs::metadata(path)?.mode() & 0o7777 & !OTHERS;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(wide)
+}
+
+/// The same with a directory and all in it; how many of them were wide.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn narrow_all(dir: &Path) -> io::Result<usize> {
+    let mut count = 0;
+    walk(dir, &mut |path| {
+        count += usize::from(narrow(path)?);
+        Ok(true)
+    })?;
+    Ok(count)
 }
 
 /// Seconds since 1970, by the wall clock.
@@ -112,7 +220,6 @@ pub fn write_text(path: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 /// `PermissionDenied` when they may; whatever the system refuses.
 pub fn check_secret(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(path)?;
     // One that belongs to root may be readable by a group of the node's.
     let others = if metadata.uid() == 0 { 0o027 } else { 0o077 };
@@ -127,15 +234,6 @@ pub fn check_secret(path: &Path) -> io::Result<()> {
             ),
         )),
     }
-}
-
-/// Keeps others than its owner from reading a file.
-///
-/// # Errors
-/// Whatever the system refuses.
-pub fn make_private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
 }
 
 /// Writes a new file that nobody but its owner may read.

@@ -1,7 +1,12 @@
 //! The status page of a node: `/health` and `/status`, in JSON.
 
+use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{ready, Context, Poll};
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -11,9 +16,99 @@ use axum::{Json, Router};
 use base::engine::SyncState;
 use base::env::{Env, Severity};
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
 
 use super::net::bind;
 use crate::server::NodeStatus;
+
+/// Connections at once; further ones wait in the system's queue.
+const CONNECTIONS_MAX: usize = 64;
+
+/// A connection ends after this, whatever it does: who asks again connects again.
+const CONNECTION_MAX: Duration = Duration::from_secs(5);
+
+/// The pause after the system refused to accept a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Takes few connections, and none for long: a flood here must leave descriptors for the rest.
+struct FewAtOnce {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+}
+
+/// One of the few.
+struct Brief {
+    stream: TcpStream,
+    end: Pin<Box<Sleep>>,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl axum::serve::Listener for FewAtOnce {
+    type Io = Brief;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Brief, SocketAddr) {
+        // Nobody closes the semaphore.
+        let place = self.places.clone().acquire_owned().await.ok();
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, from)) => {
+                    let end = Box::pin(tokio::time::sleep(CONNECTION_MAX));
+                    let brief = Brief {
+                        stream,
+                        end,
+                        _place: place,
+                    };
+                    return (brief, from);
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+impl AsyncRead for Brief {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            return Poll::Ready(read);
+        }
+        ready!(self.end.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncWrite for Brief {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(cx, bytes) {
+            return Poll::Ready(written);
+        }
+        ready!(self.end.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
 
 /// What the pages show, asked for anew each time.
 pub trait Pages: Send + Sync + 'static {
@@ -42,8 +137,12 @@ pub fn serve(env: &Arc<dyn Env>, address: &str, pages: Arc<dyn Pages>) -> io::Re
         .build()?;
     let log = env.clone();
     let serve = async move {
-        let served = match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => axum::serve(listener, routes).await,
+        let few = |listener| FewAtOnce {
+            listener,
+            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+        };
+        let served = match TcpListener::from_std(listener) {
+            Ok(listener) => axum::serve(few(listener), routes).await,
             Err(error) => Err(error),
         };
         if let Err(error) = served {

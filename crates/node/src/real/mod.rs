@@ -4,8 +4,8 @@
 //! simulator can put its own in this one's place and run the same node.
 //!
 //! # Threads
-//! A node has one thread per session reactor, one for its group (Raft, peers, timers), one for its
-//! log, which may block in fdatasync, one for background work, and one for its status page. Each
+//! A node has one thread per session reactor, one for its group (Raft, peers, timers), one for
+//! connections that have not shown who they are, one for its log, which may block in fdatasync, one for background work, and one for its status page. Each
 //! runs one tokio current-thread runtime; tasks never move between them. The threads of sessions have a large
 //! stack, because the SQL parser recurses on it.
 //!

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, AsRawFd};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
@@ -27,6 +27,29 @@ const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 /// What this node has sent to another, and what the other's system has not acknowledged for so
 /// long, ends the connection: a new one is better than a long silence after a partition.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
+
+/// Descriptors that are left to files, at most a quarter of all: whoever connects must not keep the
+/// log from its next segment, which would end the node.
+const FILES_RESERVED: usize = 256;
+
+/// Sockets of this process that are open.
+static SOCKETS: AtomicUsize = AtomicUsize::new(0);
+
+/// How many may be before no further connection is accepted.
+fn sockets_max() -> usize {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid. Where the system refuses, there is no limit to keep.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
+        0 => {
+            let all = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+            all - FILES_RESERVED.min(all / 4)
+        }
+        _ => usize::MAX,
+    }
+}
 
 /// The network of this machine.
 pub struct RealNet {
@@ -63,6 +86,7 @@ impl Net for RealNet {
         Ok(Box::new(RealListener {
             unregistered: Some(listen(parse(address)?, self.reaches_beyond)?),
             listener: None,
+            sockets_max: sockets_max(),
         }))
     }
 
@@ -122,6 +146,7 @@ fn give_up_unacknowledged(stream: &std::net::TcpStream) -> io::Result<()> {
 struct RealListener {
     unregistered: Option<std::net::TcpListener>,
     listener: Option<tokio::net::TcpListener>,
+    sockets_max: usize,
 }
 
 impl Listener for RealListener {
@@ -130,9 +155,21 @@ impl Listener for RealListener {
             self.listener = Some(tokio::net::TcpListener::from_std(unregistered)?);
         }
         let listener = self.listener.as_ref().ok_or_else(lost)?;
-        let (stream, from) = ready!(listener.poll_accept(cx))?;
-        let stream = RealStream::new(stream.into_std()?)?;
-        Poll::Ready(Ok((Box::new(stream), from.to_string())))
+        // Those who wait in the system's queue have no descriptor.
+        if SOCKETS.load(Ordering::Relaxed) >= self.sockets_max {
+            return Poll::Ready(Err(io::Error::from_raw_os_error(libc::EMFILE)));
+        }
+        loop {
+            let (stream, from) = match ready!(listener.poll_accept(cx)) {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Poll::Ready(Err(error)),
+            };
+            // One that was reset already is no reason to keep others waiting.
+            if let Ok(stream) = stream.into_std().and_then(RealStream::new) {
+                return Poll::Ready(Ok((Box::new(stream), from.to_string())));
+            }
+        }
     }
 }
 
@@ -154,6 +191,7 @@ impl RealStream {
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_AFTER);
         SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
         static STREAMS: AtomicU64 = AtomicU64::new(1);
+        SOCKETS.fetch_add(1, Ordering::Relaxed);
         Ok(RealStream {
             number: STREAMS.fetch_add(1, Ordering::Relaxed),
             unregistered: Some(stream),
@@ -169,6 +207,12 @@ impl RealStream {
     }
 }
 
+impl Drop for RealStream {
+    fn drop(&mut self) {
+        SOCKETS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Stream for RealStream {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
@@ -181,6 +225,13 @@ impl Stream for RealStream {
         let written = ready!(self.registered()?.poll_write(cx, bytes))?;
         reactor::note_write();
         Poll::Ready(Ok(written))
+    }
+
+    fn detach(&mut self) -> io::Result<()> {
+        if let Some(stream) = self.stream.take() {
+            self.unregistered = Some(stream.into_std()?);
+        }
+        Ok(())
     }
 
     fn outlet(&mut self) -> io::Result<Arc<dyn Outlet>> {

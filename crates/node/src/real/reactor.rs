@@ -37,6 +37,7 @@ pub fn current() -> Option<Reactor> {
 pub struct Reactors {
     sessions: Vec<Mailbox>,
     group: Mailbox,
+    handshakes: Mailbox,
     log: Mailbox,
     background: Mailbox,
     pages: Vec<Mailbox>,
@@ -56,6 +57,7 @@ impl Reactors {
                 .map(|index| thread(Reactor::Session(index), spin))
                 .collect::<io::Result<_>>()?,
             group: thread(Reactor::Group, Duration::ZERO)?,
+            handshakes: thread(Reactor::Handshakes, Duration::ZERO)?,
             log: thread(Reactor::Log, Duration::ZERO)?,
             background: thread(Reactor::Background, Duration::ZERO)?,
             pages: (0..PAGE_REACTORS)
@@ -78,6 +80,7 @@ impl Reactors {
         let mailbox = match reactor {
             Reactor::Session(index) => &self.sessions[index % self.sessions.len()],
             Reactor::Group => &self.group,
+            Reactor::Handshakes => &self.handshakes,
             Reactor::Log => &self.log,
             Reactor::Background => &self.background,
             Reactor::Pages(index) => &self.pages[index % self.pages.len()],
@@ -93,6 +96,7 @@ fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
     let (name, stack) = match reactor {
         Reactor::Session(index) => (format!("session-{index}"), SESSION_STACK_BYTES),
         Reactor::Group => ("group".to_owned(), STACK_BYTES),
+        Reactor::Handshakes => ("handshakes".to_owned(), STACK_BYTES),
         Reactor::Log => ("log".to_owned(), STACK_BYTES),
         Reactor::Background => ("background".to_owned(), STACK_BYTES),
         Reactor::Pages(index) => (format!("pages-{index}"), STACK_BYTES),

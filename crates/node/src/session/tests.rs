@@ -19,6 +19,7 @@ use pg::startup::{put_cancel, put_ssl_request, put_startup};
 
 use super::world::{ClientEnd, WorldEnv};
 use super::*;
+use crate::config::AUTHENTICATION_TIMEOUT;
 
 fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
@@ -43,7 +44,7 @@ fn first_packet(bytes: &[u8]) -> (Option<StartupInfo>, Vec<u8>) {
     client.send(bytes);
     client.close();
     let info = {
-        let read = pin!(read_startup(stream, &env, None));
+        let read = pin!(read_startup(stream, &env, None, AUTHENTICATION_TIMEOUT));
         match poll(read) {
             Poll::Ready(read) => read.map(|(_, info)| info),
             Poll::Pending => panic!("the stream has ended"),
@@ -97,9 +98,14 @@ fn a_silent_client_is_given_up() {
     let env = WorldEnv::default();
     let client = ClientEnd::default();
     client.send(b"\0\0");
-    let mut read = pin!(read_startup(client.server_end(), &env, None));
+    let mut read = pin!(read_startup(
+        client.server_end(),
+        &env,
+        None,
+        AUTHENTICATION_TIMEOUT
+    ));
     assert!(poll(read.as_mut()).is_pending());
-    env.0.pass(STARTUP_TIMEOUT - Duration::from_secs(1));
+    env.0.pass(AUTHENTICATION_TIMEOUT - Duration::from_secs(1));
     assert!(poll(read.as_mut()).is_pending());
     env.0.pass(Duration::from_secs(1));
     assert!(matches!(poll(read.as_mut()), Poll::Ready(None)));

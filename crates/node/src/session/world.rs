@@ -80,6 +80,10 @@ impl Env for WorldEnv {
         *state
     }
 
+    fn secret(&self) -> [u8; 32] {
+        base::env::no_secret(self.random())
+    }
+
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
         Box::pin(Sleep(self.0.clone(), deadline))
     }

@@ -43,9 +43,6 @@ use crate::session::Channel;
 use crate::startup::StartupParameters;
 use scram::{Exchange, Outcome};
 
-/// A client must have shown who it is within this time (PostgreSQL's `authentication_timeout`).
-pub const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// What TLS tells of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
@@ -195,6 +192,8 @@ pub(crate) struct Request<'a> {
     pub access: &'a Access,
     /// The cluster's, from which the salts of roles that are not there follow.
     pub mock_key: &'a [u8],
+    /// It must have shown who it is within this time.
+    pub within: Duration,
 }
 
 impl Request<'_> {
@@ -207,7 +206,7 @@ impl Request<'_> {
         if self.access.is_known {
             return Ok(());
         }
-        let deadline = self.env.now().after(AUTHENTICATION_TIMEOUT);
+        let deadline = self.env.now().after(self.within);
         self.channel.deadline.set(Some(deadline));
         let done = self.by_rules();
         self.channel.deadline.set(None);

@@ -283,7 +283,7 @@ fn a_node_of_another_cluster_is_refused() {
     wait_for("the refusal in the log", PATIENCE, || {
         ["n1", "n2"].iter().any(|name| {
             let log = fs::read_to_string(ours.join(name).join("node.log"));
-            log.is_ok_and(|log| log.contains("belongs to cluster"))
+            log.is_ok_and(|log| log.contains("belongs to another cluster"))
         })
     })
     .expect("it is logged");

@@ -1,6 +1,8 @@
 //! Who may come in and who may not, with the real psql and another driver: passwords, certificates,
 //! rules, on three nodes that talk encrypted. The texts of refusals are PostgreSQL 15's.
 
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -448,7 +450,7 @@ fn rules_are_read_anew(secured: &Secured) {
 
 /// The port between nodes hangs up on whoever shows no certificate of a node.
 fn nodes_want_certificates(secured: &Secured) {
-    use std::io::{Read, Write};
+    use std::io::Read;
     let file = std::fs::read_to_string(secured.cluster.data().join("n1/node.json"));
     let file: serde_json::Value = serde_json::from_str(&file.expect("a file")).expect("JSON");
     let address = file["nodes"][0]["peer_address"]
@@ -544,11 +546,11 @@ fn nothing_listens_beyond_loopback_without_authentication_and_tls() {
         error.contains("it has no rules that say who may come in"),
         "{error}"
     );
-    std::fs::write(
-        node.join("pg_hba.conf"),
-        "hostssl all all all scram-sha-256",
-    )
-    .expect("rules");
+    let mut private = std::fs::OpenOptions::new();
+    let file = private.write(true).create_new(true).mode(0o600);
+    let mut file = file.open(node.join("pg_hba.conf")).expect("a new file");
+    file.write_all(b"hostssl all all all scram-sha-256")
+        .expect("rules");
     let error = start(&node);
     assert!(
         error.contains("could not listen on 192.0.2.1:5433"),

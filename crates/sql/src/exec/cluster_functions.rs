@@ -88,6 +88,7 @@ fn wish(name: &str, args: &[Datum]) -> Result<Administration> {
             name: needed(0)?,
             zone: text(1),
             priority: priority(args, 2)?,
+            key: None,
         },
         "quorate.set_leader_zone" => Administration::SetLeaderZone(needed(0)?),
         "quorate.switchover" => Administration::Switchover(text(0)),

@@ -57,8 +57,9 @@ pub(crate) fn hash(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 pub(crate) fn random_uuid(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {
     let mut uuid = [0; 16];
-    uuid[..8].copy_from_slice(&call.context.clock.random().to_be_bytes());
-    uuid[8..].copy_from_slice(&call.context.clock.random().to_be_bytes());
+    // Applications use them as tokens that nobody can guess, so not from the generator whose other
+    // numbers anybody sees in random().
+    uuid.copy_from_slice(&call.context.clock.secret()[..16]);
     // Version 4, variant 1.
     uuid[6] = uuid[6] & 0x0f | 0x40;
     uuid[8] = uuid[8] & 0x3f | 0x80;

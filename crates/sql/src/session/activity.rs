@@ -55,6 +55,12 @@ pub trait Registry: Send + Sync {
     /// What they do, by the number of the session.
     fn all(&self) -> Vec<Arc<Activity>>;
 
+    /// Counts a session whose client has shown who it is.
+    ///
+    /// # Errors
+    /// 53300 when there are as many as there may be, or when what is left is for superusers.
+    fn admit(&self, pid: i32, is_superuser: bool) -> base::Result<()>;
+
     /// Leaves an interrupt for a session; false when there is none of that number.
     fn interrupt(&self, pid: i32, interrupt: Interrupt) -> bool;
 

@@ -575,6 +575,10 @@ impl Env for FakeEnv {
     fn random(&self) -> u64 {
         self.now().0.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
+    fn secret(&self) -> [u8; 32] {
+        base::env::no_secret(self.random())
+    }
+
     fn sleep_until(&self, _: Instant) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }

@@ -665,6 +665,9 @@ fn check_entry(catalog: &Catalog, start: &SessionStart) -> Result<()> {
             format!("too many connections for role \"{}\"", role.name)
         })?;
     }
+    if let Some(registry) = &start.registry {
+        registry.admit(start.backend_pid, role.superuser)?;
+    }
     let database = &catalog.database;
     if !database.open {
         return Err(Error::new(

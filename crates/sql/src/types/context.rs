@@ -11,8 +11,10 @@ use super::{DateStyle, TypeId, Zone};
 pub trait Clock: Send + Sync {
     /// The wall clock, in microseconds since 2000-01-01 UTC.
     fn wall_micros(&self) -> i64;
-    /// 64 random bits.
+    /// 64 random bits; whoever has seen many can foretell the next.
     fn random(&self) -> u64;
+    /// Random bytes that nobody can foretell.
+    fn secret(&self) -> [u8; 32];
 }
 
 /// The clock of an environment.
@@ -25,6 +27,9 @@ impl Clock for EnvClock {
     }
     fn random(&self) -> u64 {
         self.0.random()
+    }
+    fn secret(&self) -> [u8; 32] {
+        self.0.secret()
     }
 }
 
@@ -109,6 +114,9 @@ impl EvalContext {
             fn random(&self) -> u64 {
                 let step = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 step.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            }
+            fn secret(&self) -> [u8; 32] {
+                base::env::no_secret(self.random())
             }
         }
         EvalContext::new(Arc::new(Standing::default()))

@@ -132,6 +132,7 @@ fn leaders_go_where_priority_and_zone_say() {
         name: name(node),
         zone: Some(zone.into()),
         priority: Some(priority),
+        key: None,
     };
     ask(&mut cluster, set(to, "far", 9)).expect("it is set");
     cluster.world.pass(millis(10_000));

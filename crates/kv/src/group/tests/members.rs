@@ -175,6 +175,7 @@ fn a_directory_survives_restarts() {
         name: "n1".into(),
         zone: Some("here".into()),
         priority: Some(7),
+        key: None,
     };
     ask(&mut cluster, set).expect("it is set");
     ask(&mut cluster, Administration::SetLeaderZone("here".into())).expect("it is set");

@@ -7,6 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use kv::{KeyHash, KEY_HASH_BYTES};
 use pg::auth::ClientCertificate;
 use ring::digest::{digest, Algorithm, SHA256, SHA384, SHA512};
 use rustls::pki_types::pem::PemObject;
@@ -66,6 +67,8 @@ pub struct Certificate {
     pub names: Vec<String>,
     /// Whether its key may be used to be a server.
     pub is_for_servers: bool,
+    /// Its public key: SubjectPublicKeyInfo as it stands there, its tag and length included.
+    public_key: Vec<u8>,
     signature: Vec<u8>,
 }
 
@@ -128,6 +131,10 @@ impl Certificate {
         // How long it is valid, which the library has looked at.
         body.expect(SEQUENCE)?;
         certificate.subject = read_name(body.expect(SEQUENCE)?)?;
+        let from_key = body.0;
+        body.expect(SEQUENCE)?;
+        let length = from_key.len() - body.0.len();
+        certificate.public_key = from_key[..length].to_vec();
         while let Some((tag, content)) = body.next() {
             if tag == EXTENSIONS {
                 certificate.read_extensions(content)?;
@@ -182,6 +189,18 @@ impl Certificate {
         names
             .find(|(name, _)| name == "CN")
             .map(|(_, value)| &value[..])
+    }
+
+    /// What tells its key from others.
+    pub fn key(&self) -> KeyHash {
+        let mut key = [0; KEY_HASH_BYTES];
+        key.copy_from_slice(digest(&SHA256, &self.public_key).as_ref());
+        KeyHash(key)
+    }
+
+    /// Its serial number as a list of revoked ones needs it: bytes, most significant first.
+    pub fn serial(&self) -> &[u8] {
+        &self.serial
     }
 
     /// The hash of the certificate that channel binding is about (RFC 5929, section 4.1).

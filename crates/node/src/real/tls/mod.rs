@@ -7,12 +7,18 @@
 //! | `ssl` | off | whether clients may have their connections encrypted |
 //! | `ssl_cert_file`, `ssl_key_file` | `server.crt`, `server.key` | what the node shows clients |
 //! | `ssl_ca_file` | none | whose certificates of clients are taken |
+//! | `ssl_crl_file` | none | which of them are revoked |
 //! | `quorate.peer_tls` | off | whether nodes talk encrypted, and only so |
 //! | `quorate.peer_cert_file`, `quorate.peer_key_file` | `node.crt`, `node.key` | what the node shows other nodes |
 //! | `quorate.peer_ca_file` | `ca.crt` | whose certificates of nodes are taken |
+//! | `quorate.peer_crl_file` | `ssl_crl_file`'s | which of them are revoked |
+//!
+//! With a file of revocation lists, every authority up to the root must have one in it that is in
+//! force, as with PostgreSQL: what cannot be looked up counts as revoked. Lists are looked at when a
+//! connection is made; one that stands already goes on.
 //!
 //! # What it leaves out
-//! Revocation lists, passphrases of keys, sessions that are resumed, versions below TLS 1.2. Frames
+//! Directories of revocation lists (`ssl_crl_dir`), passphrases of keys, sessions that are resumed, versions below TLS 1.2. Frames
 //! for another node are written by the group's thread, not by whoever has them: an encrypted stream
 //! has no [`base::env::Outlet`].
 
@@ -28,10 +34,12 @@ use std::sync::Arc;
 use base::env::Stream;
 use base::sync::Mutex;
 use base::{Error, Result, SqlState};
+use kv::KeyHash;
 use pg::auth::Tls;
+use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{ring, CryptoProvider};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{
     ClientConfig, ClientConnection, Connection, ProtocolVersion, RootCertStore, ServerConfig,
@@ -40,7 +48,7 @@ use rustls::{
 
 use super::host;
 use crate::config::TlsSettings;
-use crate::secure::{Secure, Secured};
+use crate::secure::{NodeCertificate, Secure, Secured};
 use certificate::Certificate;
 use stream::TlsStream;
 
@@ -70,6 +78,7 @@ struct ForClients {
 struct ForNodes {
     accepts: Arc<ServerConfig>,
     connects: Arc<ClientConfig>,
+    own: KeyHash,
 }
 
 impl std::fmt::Debug for RealTls {
@@ -102,23 +111,28 @@ impl RealTls {
         if settings.ssl {
             let own = self.own(&settings.cert_file, &settings.key_file)?;
             let der = own.chain[0].clone();
-            let roots = match settings.ca_file.is_empty() {
+            let trust = match settings.ca_file.is_empty() {
                 true => None,
-                false => Some(self.roots(&settings.ca_file)?),
+                false => Some(self.trust(&settings.ca_file, &settings.crl_file)?),
             };
             let read = Certificate::read(&der)
                 .ok_or_else(|| bad(format!("{} holds no certificate", settings.cert_file)))?;
             keys.clients = Some(ForClients {
-                config: Arc::new(serve(own, roots, false)?),
+                config: Arc::new(serve(own, trust, false)?),
                 end_point: read.end_point(&der).into(),
             });
         }
         if settings.peer_tls {
-            let roots = self.roots(&settings.peer_ca_file)?;
+            let crl_file = settings.peer_crl_file.as_ref();
+            let crl_file = crl_file.unwrap_or(&settings.crl_file);
+            let trust = self.trust(&settings.peer_ca_file, crl_file)?;
             let own = || self.own(&settings.peer_cert_file, &settings.peer_key_file);
+            let read = Certificate::read(&own()?.chain[0])
+                .ok_or_else(|| bad(format!("{} holds no certificate", settings.peer_cert_file)))?;
             keys.nodes = Some(ForNodes {
-                accepts: Arc::new(serve(own()?, Some(roots.clone()), true)?),
-                connects: Arc::new(connect(own()?, roots)?),
+                accepts: Arc::new(serve(own()?, Some(trust.clone()), true)?),
+                connects: Arc::new(connect(own()?, trust)?),
+                own: read.key(),
             });
         }
         Ok(keys)
@@ -152,6 +166,30 @@ impl RealTls {
         Ok(Arc::new(roots))
     }
 
+    /// Whose certificates are taken, but for those revoked.
+    fn trust(&self, authorities: &str, revoked: &str) -> Result<Trust> {
+        Ok(Trust {
+            roots: self.roots(authorities)?,
+            revoked: match revoked.is_empty() {
+                true => Vec::new(),
+                false => self.revocation_lists(revoked)?,
+            },
+        })
+    }
+
+    fn revocation_lists(&self, name: &str) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+        let (path, text) = self.pem(name)?;
+        let lists = CertificateRevocationListDer::pem_slice_iter(text.as_bytes());
+        let read: std::result::Result<Vec<_>, _> = lists.collect();
+        match read {
+            Ok(lists) if !lists.is_empty() => Ok(lists),
+            _ => Err(bad(format!(
+                "{} holds no certificate revocation list",
+                path.display()
+            ))),
+        }
+    }
+
     fn own(&self, certificate: &str, key: &str) -> Result<Own> {
         let chain = self.certificates(certificate)?;
         let (path, text) = self.pem(key)?;
@@ -173,6 +211,14 @@ struct Own {
     key: PrivateKeyDer<'static>,
 }
 
+/// Whose certificates are taken.
+#[derive(Clone)]
+struct Trust {
+    roots: Arc<RootCertStore>,
+    /// Lists of those that are not; none where nobody asks.
+    revoked: Vec<CertificateRevocationListDer<'static>>,
+}
+
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -187,14 +233,16 @@ fn unusable(error: impl std::fmt::Display) -> Error {
 
 /// The server's side. With authorities, the other side's certificate is checked; where it is not
 /// required, one that shows none is let in.
-fn serve(own: Own, roots: Option<Arc<RootCertStore>>, required: bool) -> Result<ServerConfig> {
+fn serve(own: Own, trust: Option<Trust>, required: bool) -> Result<ServerConfig> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(unusable)?;
-    let builder = match roots {
+    let builder = match trust {
         None => builder.with_no_client_auth(),
-        Some(roots) => {
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider());
+        Some(Trust { roots, revoked }) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+                .with_crls(revoked)
+                .enforce_revocation_expiration();
             let verifier = match required {
                 true => verifier.build(),
                 false => verifier.allow_unauthenticated().build(),
@@ -211,12 +259,17 @@ fn serve(own: Own, roots: Option<Arc<RootCertStore>>, required: bool) -> Result<
     Ok(config)
 }
 
-fn connect(own: Own, roots: Arc<RootCertStore>) -> Result<ClientConfig> {
+fn connect(own: Own, trust: Trust) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(unusable)?;
+    let verifier = WebPkiServerVerifier::builder_with_provider(trust.roots, provider())
+        .with_crls(trust.revoked)
+        .enforce_revocation_expiration()
+        .build()
+        .map_err(unusable)?;
     let mut config = builder
-        .with_root_certificates(roots)
+        .with_webpki_verifier(verifier)
         .with_client_auth_cert(own.chain, own.key)
         .map_err(unusable)?;
     config.resumption = rustls::client::Resumption::disabled();
@@ -267,6 +320,20 @@ fn facts(tls: &Connection, end_point: &[u8]) -> Tls {
     }
 }
 
+/// What the other node has shown.
+fn shown(tls: &Connection) -> io::Result<NodeCertificate> {
+    let chain = tls.peer_certificates().unwrap_or_default();
+    let read = chain.first().and_then(|der| Certificate::read(der));
+    let read = read.ok_or(io::ErrorKind::InvalidData)?;
+    let key = read.key();
+    // Clients have certificates of the same authority, but not as servers.
+    let names = match read.is_for_servers {
+        true => read.names,
+        false => Vec::new(),
+    };
+    Ok(NodeCertificate { names, key })
+}
+
 impl Secure for RealTls {
     fn serves_clients(&self) -> bool {
         self.settings.ssl
@@ -287,29 +354,30 @@ impl Secure for RealTls {
         })
     }
 
-    fn accept_node(&self, stream: Box<dyn Stream>) -> Secured<Vec<String>> {
+    fn accept_node(&self, stream: Box<dyn Stream>) -> Secured<NodeCertificate> {
         let keys = self.nodes();
         Box::pin(async move {
             let tls = ServerConnection::new(keys?.accepts).map_err(refused)?;
             let stream = TlsStream::shake_hands(stream, tls.into()).await?;
-            let chain = stream.tls().peer_certificates().unwrap_or_default();
-            let read = chain.first().and_then(|der| Certificate::read(der));
-            // Clients have certificates of the same authority, but not as servers.
-            let node = read.filter(|read| read.is_for_servers);
-            let names = node.map(|read| read.names).unwrap_or_default();
-            Ok((Box::new(stream) as Box<dyn Stream>, names))
+            let shown = shown(stream.tls())?;
+            Ok((Box::new(stream) as Box<dyn Stream>, shown))
         })
     }
 
-    fn connect_node(&self, stream: Box<dyn Stream>, name: &str) -> Secured<()> {
+    fn connect_node(&self, stream: Box<dyn Stream>, name: &str) -> Secured<NodeCertificate> {
         let keys = self.nodes();
         let name = ServerName::try_from(name.to_owned());
         Box::pin(async move {
             let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
             let tls = ClientConnection::new(keys?.connects, name).map_err(refused)?;
             let stream = TlsStream::shake_hands(stream, tls.into()).await?;
-            Ok((Box::new(stream) as Box<dyn Stream>, ()))
+            let shown = shown(stream.tls())?;
+            Ok((Box::new(stream) as Box<dyn Stream>, shown))
         })
+    }
+
+    fn own_key(&self) -> Option<KeyHash> {
+        self.keys.lock().nodes.as_ref().map(|nodes| nodes.own)
     }
 
     fn reload(&self) -> Result<()> {

@@ -140,6 +140,10 @@ impl Stream for TlsStream {
         ready!(self.poll_flush(cx))?;
         Poll::Ready(Ok(std::mem::take(&mut self.taken)))
     }
+
+    fn detach(&mut self) -> io::Result<()> {
+        self.below.detach()
+    }
 }
 
 impl Drop for TlsStream {

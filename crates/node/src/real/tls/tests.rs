@@ -136,7 +136,7 @@ fn meet(accepts: &dyn Secure, connects: &dyn Secure) -> (io::Result<Vec<String>>
     let (one, other) = ends();
     let accepting = accepts.accept_node(one);
     let connecting = async {
-        let (mut stream, ()) = connects.connect_node(other, "n2").await?;
+        let (mut stream, _) = connects.connect_node(other, "n2").await?;
         // In TLS 1.3 the client learns that it is refused when it reads.
         let mut answer = [0; 5];
         match read(&mut *stream, &mut answer).await? {
@@ -146,9 +146,9 @@ fn meet(accepts: &dyn Secure, connects: &dyn Secure) -> (io::Result<Vec<String>>
     };
     both(
         async {
-            let (mut stream, names) = accepting.await?;
+            let (mut stream, shown) = accepting.await?;
             write_all(&mut *stream, b"hello").await?;
-            Ok(names)
+            Ok(shown.names)
         },
         connecting,
     )
@@ -173,6 +173,22 @@ fn nodes_know_one_another_by_their_certificates() {
     // Whoever means n2 does not talk to n1.
     let (names, greeted) = meet(&*first, &*second);
     assert!(names.is_err() && greeted.is_err());
+}
+
+#[test]
+fn a_key_is_the_same_in_a_renewed_certificate() {
+    let ours = authority();
+    let params = |name: &str| CertificateParams::new([name.to_owned()]).unwrap();
+    let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let hash = |name: &str, key: &KeyPair| {
+        let certificate = params(name).signed_by(key, &ours.0).unwrap();
+        super::Certificate::read(certificate.der()).unwrap().key()
+    };
+    let whole = rcgen::PublicKeyData::subject_public_key_info(&key);
+    let expected = ::ring::digest::digest(&::ring::digest::SHA256, &whole);
+    assert_eq!(hash("n1", &key).0, expected.as_ref());
+    assert_eq!(hash("n1", &key), hash("n2", &key));
+    assert_ne!(hash("n1", &key), hash("n1", &other));
 }
 
 #[test]
@@ -214,7 +230,7 @@ fn everything_arrives_in_order_and_before_the_end() {
         write_all(&mut *stream, b"last").await.unwrap();
     };
     let reads = async {
-        let (mut stream, ()) = first.connect_node(other, "n2").await.unwrap();
+        let (mut stream, _) = first.connect_node(other, "n2").await.unwrap();
         let mut received = Vec::new();
         let mut buffer = [0; 10_000];
         while received.len() < sent.len() {
