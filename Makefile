@@ -6,11 +6,15 @@ cache := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 export CARGO_TARGET_DIR ?= $(cache)/quorate/target
 # Passed on to `quorate up`, for example: make up ARGS="--nodes 1"
 ARGS ?=
+# Where `make install` puts things.
+PREFIX ?= $(HOME)/.local
 
-.PHONY: help up build test performance conformance expected lint fmt deps deps-build clean
+.PHONY: help up build install uninstall test performance conformance expected lint fmt deps deps-build clean
 
 help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
+	@echo "make install   build, and put quorate, completions and man pages under PREFIX (~/.local)"
+	@echo "make uninstall   take them away again; data stays"
 	@echo "make test    every test, with real clusters and the real psql"
 	@echo "make expected  write the expected outputs anew, from PostgreSQL 15 (the first on the PATH)"
 	@echo "make soak    the simulator for an hour (SOAK_SECONDS=...); results go to docs/TESTING.md"
@@ -25,6 +29,13 @@ up: build
 
 build: deps-build
 	cargo build --release --locked -p quorate
+
+install: build
+	@scripts/deps.sh binutils
+	@scripts/install.sh "$(CARGO_TARGET_DIR)/release/quorate" "$(PREFIX)"
+
+uninstall:
+	@scripts/install.sh --remove "$(PREFIX)"
 
 performance: deps build
 	"$(CARGO_TARGET_DIR)/release/quorate" lab run all --out "$(CARGO_TARGET_DIR)/lab"
@@ -61,7 +72,7 @@ deps-build:
 	@scripts/deps.sh libclang-dev postgresql-client-15
 
 deps:
-	@scripts/deps.sh libclang-dev postgresql-client-15 postgresql-15 strace iproute2 python3
+	@scripts/deps.sh libclang-dev postgresql-client-15 postgresql-15 strace iproute2 python3 binutils
 
 clean:
 	cargo clean

@@ -10,6 +10,8 @@ use kv::{GroupSettings, Member};
 use crate::secure::Secure;
 use crate::wire::ClusterId;
 
+pub mod documented;
+
 /// `max_connections` where nobody says otherwise.
 const MAX_CONNECTIONS: usize = 1_000;
 
@@ -180,6 +182,9 @@ impl NodeSettings {
 
     /// Takes a setting of a node; false when it is none. The error is what would be a value.
     fn set(&mut self, name: &str, value: &str) -> Result<bool, &'static str> {
+        if !documented::is_listed(name) {
+            return Ok(false);
+        }
         let group = &mut self.group;
         match name {
             "max_connections" => {

@@ -11,8 +11,10 @@ mod health;
 mod init;
 mod lab;
 mod layout;
+mod manual;
 mod members;
 mod privacy;
+mod settings;
 mod sim;
 mod start;
 mod status;
@@ -79,6 +81,12 @@ enum Command {
     Lab(lab::Options),
     /// Run whole clusters in simulated worlds, and judge what they do
     Sim(sim::Options),
+    /// Print every setting: meaning, unit, default, values, and when it takes effect
+    Settings,
+    /// Print what a shell runs to complete these commands
+    Completions(manual::CompletionsOptions),
+    /// Write a manual page for each of these commands
+    Man(manual::ManOptions),
 }
 
 /// Which directory a command is about.
@@ -131,6 +139,9 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Check(options) => check::run(options),
         Command::Lab(options) => lab::run(options),
         Command::Sim(options) => sim::run(options),
+        Command::Settings => settings::run(),
+        Command::Completions(options) => manual::completions(options),
+        Command::Man(options) => manual::man(options),
     }
     .map(|()| ExitCode::SUCCESS)
 }

@@ -89,7 +89,7 @@ pub(crate) use ddl::system::reload;
 pub(crate) use plan::quote;
 pub use plan::Prepared;
 pub(crate) use settings::SettingRow;
-pub use settings::{FollowerReads, SERVER_VERSION};
+pub use settings::{documented, DocumentedSetting, FollowerReads, SERVER_VERSION};
 pub use shared::Shared;
 pub use sink::{
     Column, CommandTag, Format, Notice, NoticeSeverity, Oid, Param, RowView, Sink,

@@ -138,7 +138,7 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("synchronous_standby_names", Sighup, ""),
     ]),
     ("Replication / Standby Servers", &[
-        ("quorate.follower_reads", User, "Values are off, settled, and how old what is read may be."),
+        ("quorate.follower_reads", User, "Values are off, settled, and how old what is read may be. It is switched on or off when a session begins, and not later."),
     ]),
     ("Reporting and Logging / What to Log", &[
         ("application_name", User, ""),

@@ -112,6 +112,36 @@ fn is_in_kilobytes(definition: &Definition) -> bool {
     definition.name == "quorate.txn_mem"
 }
 
+/// What a number without a unit counts.
+fn unit(definition: &Definition) -> Option<&'static str> {
+    match definition.kind {
+        Kind::Time => Some("ms"),
+        Kind::Memory(_) => Some("kB"),
+        _ if is_in_blocks(definition) => Some("8kB"),
+        _ if is_in_kilobytes(definition) => Some("kB"),
+        _ => None,
+    }
+}
+
+/// The unit of a setting, and the values that it takes, in words.
+pub(super) fn range_text(definition: &Definition) -> (Option<&'static str>, String) {
+    let said = match (values(definition), range(definition)) {
+        (Some(values), _) => values.join(", "),
+        (None, (Some(least), Some(greatest))) if least == greatest => least,
+        (None, (Some(least), Some(greatest))) => format!("{least} to {greatest}"),
+        _ => match definition.kind {
+            Kind::Bool => "on, off".to_owned(),
+            Kind::FollowerReads => "off, settled, or a time".to_owned(),
+            Kind::Zone => "a time zone".to_owned(),
+            Kind::DateStyle => "ISO, SQL, Postgres or German; DMY, MDY or YMD".to_owned(),
+            _ if definition.name == "client_encoding" => "UTF8, SQL_ASCII".to_owned(),
+            _ if vartype(definition) == "bool" => "on, off".to_owned(),
+            _ => "text".to_owned(),
+        },
+    };
+    (unit(definition), said)
+}
+
 /// A value without its unit.
 fn bare(definition: &Definition, value: &str) -> String {
     let number = match definition.kind {
@@ -141,13 +171,6 @@ impl Settings {
         let value = &self.values[self.in_force(setting)];
         let about = about(definition.name);
         let (min, max) = range(definition);
-        let unit = match definition.kind {
-            Kind::Time => Some("ms"),
-            Kind::Memory(_) => Some("kB"),
-            _ if is_in_blocks(definition) => Some("8kB"),
-            _ if is_in_kilobytes(definition) => Some("kB"),
-            _ => None,
-        };
         let source = match definition.name.starts_with("transaction_") {
             true => Source::Override,
             false => value.current.source,
@@ -155,7 +178,7 @@ impl Settings {
         SettingRow {
             name: definition.name,
             setting: bare(definition, &value.current.text),
-            unit,
+            unit: unit(definition),
             category: about.category,
             short: definition.description,
             extra: Some(about.extra).filter(|extra| !extra.is_empty()),
