@@ -42,7 +42,7 @@ comment on column shop.orders.nothing is 'x';
 \do
 \dc
 \dO
-\dx
+\dx plpgsql
 \db
 \dL
 \dy

@@ -785,6 +785,26 @@ pub trait Transaction {
     /// tree and its indexes' in the same transaction.
     fn build(&mut self, build: &Build) -> Result<Built>;
 
+    /// Lends what the statement at work sees, without what this transaction has written, to others
+    /// of this node until this transaction ends; returns the name to ask for it by.
+    ///
+    /// # Errors
+    /// 25001 below a savepoint; 53400 when too many are lent.
+    fn export_snapshot(&mut self) -> Result<String> {
+        Err(Error::unsupported("pg_export_snapshot()"))
+    }
+
+    /// Sees what another transaction lends, instead of what there is now; before anything was read,
+    /// at REPEATABLE READ. Returns the newest position that it shows; none where nobody lends
+    /// anything by that name.
+    ///
+    /// # Errors
+    /// 40001 when leadership has changed.
+    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
+        let _ = name;
+        Err(Error::unsupported("SET TRANSACTION SNAPSHOT"))
+    }
+
     /// Keeps what the statement at work sees, under a name: its snapshot, and what this
     /// transaction had written before it. A rollback to a savepoint leaves it as it is.
     ///

@@ -38,7 +38,7 @@ use crate::group::{
 use crate::locks::{AdvisoryLocks, LockTable, Party, TxnLocks};
 use crate::registry::Indexes;
 use crate::serial::Serial;
-use crate::txn::{Leader, Txn, View};
+use crate::txn::{Exports, Leader, Txn, View};
 
 /// Transaction ids that are taken from the group at a time.
 const TXN_IDS: u64 = 64;
@@ -69,6 +69,7 @@ pub struct KvEngine {
     group: Arc<Group>,
     locks: Arc<LockTable>,
     serial: Arc<Serial>,
+    exports: Arc<Exports<GroupView>>,
     ids: Mutex<Ids>,
 }
 
@@ -117,6 +118,7 @@ impl KvEngine {
             group,
             locks,
             serial,
+            exports: Arc::default(),
             ids: Mutex::default(),
         }))
     }
@@ -172,6 +174,7 @@ impl Engine for KvEngine {
         locks.bind(term)?;
         let mut txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
         txn.set_open(open);
+        txn.set_exports(self.exports.clone());
         Ok(Box::new(txn))
     }
 

@@ -44,7 +44,7 @@ use crate::group::{BuildHandle, CommitRequest, Group, StandbyView};
 use crate::locks::{LockTable, Party, TxnLocks};
 use crate::registry::Indexes;
 use crate::serial::Serial;
-use crate::txn::{Leader, Txn};
+use crate::txn::{Exports, Leader, Txn};
 
 /// The engine of sessions that read on a standby.
 #[derive(Debug)]
@@ -53,6 +53,7 @@ pub struct StandbyEngine {
     /// Nobody takes a lock of these.
     locks: Arc<LockTable>,
     serial: Arc<Serial>,
+    exports: Arc<Exports<StandbyView>>,
 }
 
 impl StandbyEngine {
@@ -62,6 +63,7 @@ impl StandbyEngine {
             leader,
             locks: Arc::new(LockTable::new(env)),
             serial: Serial::new(),
+            exports: Arc::default(),
         }
     }
 
@@ -101,7 +103,8 @@ impl Engine for StandbyEngine {
         };
         let id = TxnId(0);
         let locks = TxnLocks::new(self.locks.clone(), Party::Transaction(id));
-        let inner = Txn::new(standby, id, locks, &self.serial, options);
+        let mut inner = Txn::new(standby, id, locks, &self.serial, options);
+        inner.set_exports(self.exports.clone());
         Ok(Box::new(StandbyTxn {
             inner,
             has_fresh: false,
@@ -332,6 +335,14 @@ impl Transaction for StandbyTxn {
 
     fn next_command(&mut self) {
         self.inner.next_command();
+    }
+
+    fn export_snapshot(&mut self) -> Result<String> {
+        self.inner.export_snapshot()
+    }
+
+    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
+        self.inner.import_snapshot(name)
     }
 
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {

@@ -42,6 +42,7 @@
 
 mod ahead;
 mod build;
+mod exports;
 mod outcomes;
 mod serializable;
 mod unique;
@@ -76,6 +77,8 @@ use crate::locks::{Acquired, TxnLocks};
 use crate::registry::Indexes;
 use crate::serial::{Serial, SerialTxn};
 use ahead::Ahead;
+use exports::Export;
+pub use exports::Exports;
 use views::Views;
 
 use crate::write_set::{covered, rest_of, Changes, Own, WriteSet};
@@ -194,6 +197,10 @@ pub struct Txn<L: Leader> {
     asked: Option<AskedXid>,
     /// What leadership that is handed over waits for.
     open: Option<Open>,
+    /// The snapshots that it may borrow.
+    exports: Option<Arc<Exports<L::Snapshot>>>,
+    /// Those that it lends.
+    exported: Vec<Export<L::Snapshot>>,
     stored: RowBatch,
     probe: RowBatch,
     probe_row: Vec<u8>,
@@ -234,6 +241,8 @@ impl<L: Leader> Txn<L> {
             builds: Vec::new(),
             asked: None,
             open: None,
+            exports: None,
+            exported: Vec::new(),
             stored: RowBatch::default(),
             probe: RowBatch::default(),
             probe_row: Vec::new(),
@@ -753,6 +762,14 @@ impl<L: Leader> Transaction for Txn<L> {
         self.build_trees(build)
     }
 
+    fn export_snapshot(&mut self) -> Result<String> {
+        self.lend_snapshot()
+    }
+
+    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
+        self.borrow_snapshot(name)
+    }
+
     fn keep_view(&mut self) -> Result<ViewId> {
         let snapshot = self.view()?.clone();
         Ok(self.views.keep(snapshot, self.command, self.writes.pin()))
@@ -816,6 +833,7 @@ impl<L: Leader> Transaction for Txn<L> {
         if reads_only {
             self.locks.release_all();
             self.snapshot = None;
+            self.exported.clear();
         }
         reads_only
     }

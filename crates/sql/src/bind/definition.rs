@@ -12,6 +12,8 @@
 //! Queries inside queries, UNION and its kin, WITH and USING keep the layout in which the catalog has
 //! them; names are put back there too, so that it is the same query.
 
+use std::sync::Arc;
+
 use base::{Error, Result};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
@@ -27,7 +29,7 @@ use crate::catalog::view::BY_OID;
 use crate::catalog::Table;
 use crate::deparse::{expression, sort_key, window, Names, Style};
 use crate::functions::strings::quote_identifier;
-use crate::parser::{self, NodeEnum, TokenKind};
+use crate::parser::{self, NodeEnum, Token, TokenKind};
 use crate::plan::{Expr, ExprKind};
 
 /// CASE stands so far from the margin.
@@ -105,8 +107,23 @@ impl Binder<'_> {
         });
         match laid_out {
             Ok(Some(text)) => Ok(text),
-            _ => self.renamed(query).map(|text| format!(" {text};")),
+            _ => self.as_stored(view, query),
         }
+    }
+
+    /// The query in the layout in which the catalog has it, with the names that the view's columns
+    /// have now.
+    fn as_stored(&mut self, view: &Table, query: &str) -> Result<String> {
+        let text = self.renamed(query)?;
+        let given = self.expand(view)?.columns;
+        let given = given.iter().map(|column| column.name.as_str());
+        if given.eq(view.columns.iter().map(|column| column.name.as_str())) {
+            return Ok(format!(" {text};"));
+        }
+        let names = view.columns.iter();
+        let names: Vec<_> = names.map(|column| quote_identifier(&column.name)).collect();
+        let (own, names) = (quote_identifier(&view.name), names.join(", "));
+        Ok(format!(" SELECT * FROM ({text}) {own}({names});"))
     }
 
     fn laid_out(
@@ -400,27 +417,93 @@ impl Binder<'_> {
         let mut done = 0;
         for (at, token) in tokens.iter().enumerate() {
             let is_oid = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-            let (oid, end) = if part(at) == schema && part(at + 1) == "." {
-                (part(at + 2).trim_matches('"'), at + 2)
-            } else if token.kind == TokenKind::String && part(at + 2) == "regclass" {
-                (part(at).trim_matches('\''), at)
-            } else {
-                continue;
+            let is_item = part(at) == schema && part(at + 1) == ".";
+            let oid = match is_item {
+                true => part(at + 2).trim_matches('"'),
+                false if token.kind != TokenKind::String || part(at + 2) != "regclass" => continue,
+                false => part(at).trim_matches('\''),
             };
             let oid = Some(oid).filter(|oid| is_oid(oid));
             let oid = oid.and_then(|oid| oid.parse().ok());
             let name = oid.and_then(|oid| shown_name(self.cx.catalog, self.cx.search_path, oid));
-            let Some(name) = name else {
+            let (Some(oid), Some(name)) = (oid, name) else {
                 continue;
             };
             out.push_str(&text[done..token.start]);
-            out.push_str(&match token.kind {
-                TokenKind::String => format!("'{name}'"),
-                _ => name,
-            });
-            done = tokens[end].end;
+            if is_item {
+                let (alias, columns, end) = stored_alias(&tokens[at + 3..], text);
+                let table = self.cx.catalog.table_by_oid(oid);
+                out.push_str(&item_as_named(table, &name, &alias, &columns));
+                done = end.max(tokens[at + 2].end);
+            } else {
+                out.push_str(&format!("'{}'", name.replace('\'', "''")));
+                done = token.end;
+            }
         }
         out.push_str(&text[done..]);
         Ok(out)
+    }
+}
+
+/// The alias of an item of FROM in stored text, the names that its columns have there, and where
+/// that ends: `AS "t"("a", "b")`.
+fn stored_alias(tokens: &[Token], text: &str) -> (String, Vec<String>, usize) {
+    let name = |at: usize| {
+        let token = tokens.get(at).map(|token| &text[token.start..token.end]);
+        let quoted = token.and_then(|token| token.strip_prefix('"')?.strip_suffix('"'));
+        quoted.map(|name| name.replace("\"\"", "\""))
+    };
+    let is = |at: usize, c: u8| {
+        let token = tokens.get(at);
+        token.is_some_and(|token| token.kind == TokenKind::Char(c))
+    };
+    let end = |at: usize| tokens.get(at).map_or(0, |token| token.end);
+    let Some(alias) = name(1) else {
+        return (String::new(), Vec::new(), 0);
+    };
+    let mut columns = Vec::new();
+    if !is(2, b'(') {
+        return (alias, columns, end(1));
+    }
+    let mut at = 3;
+    while let Some(column) = name(at) {
+        columns.push(column);
+        at += 1;
+        if is(at, b',') {
+            at += 1;
+        }
+    }
+    (alias, columns, end(at))
+}
+
+/// An item of FROM by its name, as anyone may write it: with a list of columns only where they have
+/// other names by now, and with those alone that were there when the text was stored.
+fn item_as_named(table: Option<&Arc<Table>>, name: &str, alias: &str, stored: &[String]) -> String {
+    let own = match table {
+        Some(table) if table.name == alias => String::new(),
+        _ => format!(" {}", quote_identifier(alias)),
+    };
+    let Some(table) = table else {
+        return format!("{name}{own}");
+    };
+    let listed = |names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| quote_identifier(name)).collect();
+        names.join(", ")
+    };
+    let live = table.columns.iter().filter(|column| !column.dropped);
+    let live: Vec<_> = live.map(|column| column.name.as_str()).collect();
+    let seen = stored.iter().zip(&table.columns);
+    let seen: Vec<_> = seen.filter(|(_, column)| !column.dropped).collect();
+    let names: Vec<_> = seen.iter().map(|(stored, _)| stored.as_str()).collect();
+    let now: Vec<_> = seen
+        .iter()
+        .map(|(_, column)| column.name.as_str())
+        .collect();
+    let (alias, list) = (quote_identifier(alias), listed(&names));
+    match (names == now, now.len() == live.len()) {
+        (true, true) => format!("{name}{own}"),
+        (false, true) => format!("{name} {alias}({list})"),
+        // Whatever came later must not be in `*`.
+        (_, false) => format!("(SELECT {} FROM {name}) {alias}({list})", listed(&now)),
     }
 }

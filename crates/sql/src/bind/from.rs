@@ -15,7 +15,7 @@ use pg_query::protobuf::{
 use super::expr::{truth, Place};
 use super::join_order::{rearrange, take_apart, Chain};
 use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
-use super::view::refuse_unpopulated;
+use super::view::is_unpopulated;
 use super::{boxed, inner, strings, Binder};
 use crate::catalog::RelationKind;
 use crate::exec::program::compile;
@@ -211,7 +211,9 @@ impl Binder<'_> {
                 None => self.view(&table, alias, scope, next)?,
             },
             RelationKind::Table | RelationKind::MaterializedView => {
-                refuse_unpopulated(&table)?;
+                if is_unpopulated(&table) {
+                    self.unpopulated.get_or_insert(table.oid);
+                }
                 self.scan(table.clone(), alias, scope, with_keys, next)?
             }
         };

@@ -136,6 +136,8 @@ pub struct Bound {
     pub locks: Vec<(TreeId, TableLock)>,
     /// Whether it writes.
     pub writes: bool,
+    /// A materialized view among what it reads that has no rows yet.
+    pub unpopulated: Option<u32>,
 }
 
 /// Binds one statement.
@@ -171,6 +173,7 @@ pub struct Binder<'a> {
     /// What the text names, if that is asked for.
     recorded: Option<fixed::Recorded>,
     requires: Vec<Required>,
+    unpopulated: Option<u32>,
     /// What the owners of views are asked for on the tables that a write through them reaches.
     through_views: Privileges,
 }
@@ -202,6 +205,7 @@ impl<'a> Binder<'a> {
             trees_seen: None,
             recorded: None,
             requires: Vec::new(),
+            unpopulated: None,
             through_views: Privileges::NONE,
         }
     }
@@ -244,6 +248,7 @@ impl<'a> Binder<'a> {
             columns,
             locks: std::mem::take(&mut self.locks),
             writes,
+            unpopulated: self.unpopulated.take(),
         }
     }
 

@@ -10,23 +10,31 @@ use super::scope::{table_columns, Scope};
 use super::select::Query;
 use super::{literals, Binder, Bound};
 use crate::catalog::view::BY_OID;
-use crate::catalog::{RelationKind, Table};
+use crate::catalog::{Catalog, RelationKind, Table};
 use crate::parser::{self, NodeEnum};
 
-/// 55000 for a materialized view without rows.
-pub(super) fn refuse_unpopulated(table: &Table) -> Result<()> {
-    let view = table.view.as_ref();
-    match view.filter(|view| table.kind == RelationKind::MaterializedView && !view.populated) {
-        None => Ok(()),
-        Some(_) => Err(Error::new(
+impl Bound {
+    /// To be called before it runs: it may be bound, and named by views, at any time.
+    ///
+    /// # Errors
+    /// 55000 when it reads a materialized view without rows.
+    pub fn check_populated(&self, catalog: &Catalog) -> Result<()> {
+        let Some(oid) = self.unpopulated else {
+            return Ok(());
+        };
+        let name = catalog.table_by_oid(oid).map_or("", |table| &table.name);
+        Err(Error::new(
             SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "materialized view \"{}\" has not been populated",
-                table.name
-            ),
+            format!("materialized view \"{name}\" has not been populated"),
         )
-        .with_hint("Use the REFRESH MATERIALIZED VIEW command.")),
+        .with_hint("Use the REFRESH MATERIALIZED VIEW command."))
     }
+}
+
+/// Whether it is a materialized view without rows.
+pub(super) fn is_unpopulated(table: &Table) -> bool {
+    let view = table.view.as_ref();
+    table.kind == RelationKind::MaterializedView && view.is_some_and(|view| !view.populated)
 }
 
 /// 42P17 for a view that names itself.

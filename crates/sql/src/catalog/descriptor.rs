@@ -37,7 +37,11 @@ pub fn encode(table: &Table) -> Vec<u8> {
             put_varint(&mut out, u64::from(*oid));
         }
         out.push(column.identity as u8);
-        out.push(u8::from(column.generated));
+        let has_collation = column.collation != 0;
+        out.push(u8::from(column.generated) | u8::from(has_collation) << 1);
+        if has_collation {
+            put_varint(&mut out, u64::from(column.collation));
+        }
         put_varint(&mut out, column.generated_from.len() as u64);
         for place in &column.generated_from {
             put_varint(&mut out, *place as u64);
@@ -173,7 +177,7 @@ pub(super) fn read_list<T>(
 }
 
 fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
-    Ok(Column {
+    let mut column = Column {
         name: reader.str()?.to_owned(),
         type_id: TypeId(reader.varint_as()?),
         typmod: i32::try_from(reader.signed()?)
@@ -187,13 +191,21 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
             2 => Identity::ByDefault,
             other => return Err(Error::corrupted(format!("an identity of kind {other}"))),
         },
-        generated: reader.u8()? != 0,
+        ..Column::default()
+    };
+    let flags = reader.u8()?;
+    column.generated = flags & 1 != 0;
+    if flags & 2 != 0 {
+        column.collation = reader.varint_as()?;
+    }
+    Ok(Column {
         generated_from: read_list(reader, |reader| reader.varint_as())?,
         dropped: reader.u8()? != 0,
         missing: match reader.varint()? {
             0 => None,
             _ => Some(reader.bytes()?.to_vec()),
         },
+        ..column
     })
 }
 
@@ -300,6 +312,7 @@ mod tests {
                 name: "i".to_owned(),
                 type_id: TypeId::INT4,
                 typmod: -1,
+                collation: 950,
                 not_null: true,
                 default: Some("1".to_owned()),
                 default_uses: vec![17, 18],

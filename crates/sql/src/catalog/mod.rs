@@ -21,6 +21,7 @@
 
 pub mod access;
 pub mod cluster;
+pub mod collation;
 pub mod computed;
 pub mod depend;
 pub mod descriptor;
@@ -56,7 +57,7 @@ pub const PG_CATALOG: u32 = 11;
 pub const PUBLIC: u32 = 2_200;
 /// The oid of schema `information_schema`.
 pub const INFORMATION_SCHEMA: u32 = 13_207;
-/// The oid of schema `quorate`, which is in every database and in no list.
+/// The oid of schema `quorate`, which is in every database and written nowhere.
 pub const QUORATE: u32 = 9_100;
 /// The oid of role `postgres`.
 pub const SUPERUSER: u32 = 10;
@@ -232,6 +233,8 @@ pub struct Column {
     pub type_id: TypeId,
     /// The type's modifier, or -1.
     pub typmod: i32,
+    /// The oid of its collation, or 0 for that of its type. All collations here order by bytes.
+    pub collation: u32,
     /// Whether NULL is refused.
     pub not_null: bool,
     /// The default, as SQL; of a generated column what it is computed from. Relations in it are

@@ -32,6 +32,7 @@ use crate::types::{Datum, TypeId};
 mod access;
 mod builtin;
 mod cluster;
+mod extensions;
 pub(crate) mod facts;
 mod locks;
 mod objects;
@@ -192,6 +193,7 @@ fn of_binary(table: &Arc<Table>) -> &'static Kept {
         let made = relations::all().iter().filter_map(|relation| {
             let table = &relation.table;
             let makers = builtin::ROWS.iter().chain(objects::BUILT_IN);
+            let makers = makers.chain(extensions::ROWS);
             let mut rows = Rows::new(table);
             for (_, make) in makers.filter(|known| known.0 == table.name) {
                 make(&mut rows);

@@ -44,6 +44,7 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
         name if replication::is_one(name) => replication::call(cx, name),
         _ if cluster_functions::is_one(name) => cluster_functions::call(cx, name, args),
         _ if outcomes::is_one(name) => outcomes::call(cx, name, args),
+        "pg_export_snapshot" => cx.txn.export_snapshot().map(Datum::text),
         "pg_sleep" => sleep(cx, args),
         "nextval" | "currval" | "setval" | "lastval" => sequences::call(cx, name, args),
         "pg_trigger_depth" | "pg_my_temp_schema" => Ok(match name {

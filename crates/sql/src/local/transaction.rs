@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::engine::*;
 use base::limits::SCAN_BATCH_ROWS;
-use base::{Debt, Durability, Error, Key, KeyRange, Result, TreeId, TxnId, Xid};
+use base::{Debt, Durability, Error, Key, KeyRange, Lsn, Result, TreeId, TxnId, Xid};
 
 use super::store::{entry, View};
 use super::{Inner, Local, FIRST_OID, FIRST_TREE};
@@ -461,6 +461,14 @@ impl Transaction for LocalTransaction {
 
     fn owe(&mut self, debt: &Debt) {
         self.inner().owe(debt);
+    }
+
+    fn export_snapshot(&mut self) -> Result<String> {
+        self.inner().export_snapshot()
+    }
+
+    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
+        self.inner().import_snapshot(name)
     }
 
     fn build(&mut self, build: &Build) -> Result<Built> {

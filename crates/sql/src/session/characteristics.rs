@@ -1,7 +1,7 @@
 //! What a transaction is like: isolation level, read only, deferrable, and until when each may be
 //! changed (PostgreSQL 15 manual, SET TRANSACTION).
 
-use base::engine::TxnOptions;
+use base::engine::{CatalogVersion, Isolation, TxnOptions};
 use base::{Error, Result, SqlState};
 
 use super::settings::isolation;
@@ -95,6 +95,48 @@ impl Session {
             if !begun {
                 open.txn.set_options(wanted);
             }
+        }
+        Ok(())
+    }
+
+    /// SET TRANSACTION SNAPSHOT: the open transaction sees what another one exported.
+    ///
+    /// # Errors
+    /// 25001 when it is too late for that; 0A000 at a level that takes a snapshot for each statement,
+    /// and at SERIALIZABLE; 22023 when nobody exports anything by that name.
+    pub(super) fn import_snapshot(&mut self, name: &str) -> Result<()> {
+        let now = self.shared.engine.catalog_version();
+        let invalid = || {
+            let message = format!("invalid snapshot identifier: \"{name}\"");
+            Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+        };
+        self.ensure_open()?;
+        let open = self.open.as_mut();
+        let open = open.ok_or_else(|| Error::internal("nothing is open"))?;
+        if open.begun || !open.savepoints.is_empty() {
+            return Err(too_late(
+                "SET TRANSACTION SNAPSHOT must be called before any query",
+            ));
+        }
+        match open.txn.isolation() {
+            Isolation::ReadCommitted => {
+                return Err(Error::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "a snapshot-importing transaction must have isolation level SERIALIZABLE or \
+                     REPEATABLE READ",
+                ))
+            }
+            Isolation::RepeatableRead => {}
+            Isolation::Serializable => {
+                let what = "SET TRANSACTION SNAPSHOT at isolation level SERIALIZABLE";
+                return Err(Error::unsupported(what));
+            }
+        }
+        let shown = open.txn.import_snapshot(name)?.ok_or_else(invalid)?;
+        open.begun = true;
+        if shown < now.lsn {
+            // The catalog may have changed since: it is none of those that there can be from now on.
+            open.began_with = CatalogVersion::default();
         }
         Ok(())
     }

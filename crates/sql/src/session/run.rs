@@ -150,6 +150,7 @@ impl Session {
             return Err(Error::internal("a statement without a plan"));
         };
         let permitted = self.permitted(planned)?;
+        bound.check_populated(&planned.catalog)?;
         self.owed.add(
             &planned.catalog.debt,
             self.shared.settings.parsed().durability,

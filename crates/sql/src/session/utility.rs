@@ -431,9 +431,6 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let session = set.name == "SESSION CHARACTERISTICS";
-        if set.name == "TRANSACTION SNAPSHOT" {
-            return Err(Error::unsupported("SET TRANSACTION SNAPSHOT"));
-        }
         if !session && self.state == State::None {
             let state = SqlState::NO_ACTIVE_SQL_TRANSACTION;
             self.warn(
@@ -441,6 +438,9 @@ impl Session {
                 "SET TRANSACTION can only be used in transaction blocks",
                 sink,
             )?;
+        }
+        if set.name == "TRANSACTION SNAPSHOT" {
+            self.import_snapshot(set.args.first().map_or("", constant_text))?;
         }
         for (name, value) in transaction_options(&set.args) {
             if session {
@@ -650,6 +650,17 @@ fn transaction_options(options: &[Node]) -> Vec<(&'static str, String)> {
         }
     }
     out
+}
+
+/// The text of a constant.
+fn constant_text(node: &Node) -> &str {
+    match &node.node {
+        Some(NodeEnum::AConst(constant)) => match &constant.val {
+            Some(Val::Sval(text)) => &text.sval,
+            _ => "",
+        },
+        _ => "",
+    }
 }
 
 /// The text of an option's argument.

@@ -1,11 +1,13 @@
 //! What is built into the binary: types, functions, operators, casts, and the relations of
 //! `pg_catalog` themselves.
 
+use super::extensions;
 use super::facts;
 use super::relations::{self, array, char, flag, int, oid, small, text, vector, Rows};
 use super::OfBinary;
 use crate::catalog::cluster::Address;
-use crate::catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SUPERUSER};
+use crate::catalog::collation;
+use crate::catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
 use crate::functions::{
     self, Aggregate, CastContext, CastMethod, Function, Volatility, WindowFunction,
 };
@@ -19,7 +21,6 @@ pub(super) const ROWS: &[OfBinary] = &[
     ("pg_cast", casts),
     ("pg_collation", collations),
     ("pg_description", descriptions),
-    ("pg_extension", extensions),
     ("pg_init_privs", first_privileges),
     ("pg_language", languages),
     ("pg_opclass", classes_of_operators),
@@ -35,15 +36,9 @@ const INTERNAL: u32 = 12;
 /// The language `sql`.
 const SQL: u32 = 14;
 /// The language `plpgsql`.
-const PLPGSQL: u32 = 13_563;
+pub(super) const PLPGSQL: u32 = 13_563;
 /// The oid that a handler of `plpgsql` would have.
 const HANDLER: u32 = 13_560;
-/// The extension `plpgsql`.
-const PLPGSQL_EXTENSION: u32 = 13_559;
-/// The collation of the database.
-pub(super) const DEFAULT_COLLATION: u32 = 100;
-/// The collation by bytes, which all texts of `pg_catalog` have.
-pub(super) const C: u32 = 950;
 /// The access method of tables.
 pub(super) const HEAP: u32 = 2;
 /// The access method of indexes.
@@ -107,17 +102,6 @@ pub(super) fn class_of(ty: TypeId) -> u32 {
     };
     let found = CLASSES.iter().find(|class| class.4 == wanted);
     found.map_or(0, |class| class.0)
-}
-
-/// The collation of values of a type.
-pub(super) fn collation_of(ty: TypeId) -> u32 {
-    let ty = ty.array_element().unwrap_or(ty);
-    match ty {
-        TypeId::NAME => C,
-        TypeId::PG_NODE_TREE => DEFAULT_COLLATION,
-        ty if ty.category() == Category::String => DEFAULT_COLLATION,
-        _ => 0,
-    }
 }
 
 /// `typalign`, as PostgreSQL's types have it.
@@ -192,7 +176,7 @@ fn type_row(ty: TypeId, info: &TypeInfo, rows: &mut Rows) {
         ("typalign", char(alignment(ty))),
         ("typstorage", char(storage(ty))),
         ("typtypmod", int(-1)),
-        ("typcollation", oid(collation_of(ty))),
+        ("typcollation", oid(collation::of_type(ty))),
     ]);
 }
 
@@ -215,10 +199,11 @@ fn procedure_row(function: &Function, rows: &mut Rows) {
     };
     let set = function.is_set_returning();
     let fact = facts::of_function(function.oid);
+    let (schema, name) = extensions::function_name(function.name);
     rows.push([
         ("oid", oid(function.oid)),
-        ("proname", text(function.name)),
-        ("pronamespace", oid(PG_CATALOG)),
+        ("proname", text(name)),
+        ("pronamespace", oid(schema)),
         ("proowner", oid(SUPERUSER)),
         ("prolang", oid(INTERNAL)),
         ("procost", Datum::Float4(fact.map_or(1.0, |fact| fact.cost))),
@@ -244,10 +229,7 @@ fn procedure_row(function: &Function, rows: &mut Rows) {
         ("prorettype", oid(function.result.0)),
         ("proargtypes", vector(TypeId::OID, arguments)),
         ("proargnames", argument_names(fact)),
-        (
-            "prosrc",
-            text(fact.map_or(function.name, |fact| fact.source)),
-        ),
+        ("prosrc", text(fact.map_or(name, |fact| fact.source))),
     ]);
 }
 
@@ -378,21 +360,16 @@ fn access_methods(rows: &mut Rows) {
 }
 
 fn collations(rows: &mut Rows) {
-    for (collation, name, provider, locale, encoding) in [
-        (DEFAULT_COLLATION, "default", b'd', None, -1),
-        (950, "C", b'c', Some("C"), -1),
-        (951, "POSIX", b'c', Some("POSIX"), -1),
-        (12_340, "ucs_basic", b'c', Some("C"), 6),
-    ] {
-        let locale = locale.map_or(Datum::Null, text);
+    for known in collation::ALL {
+        let locale = known.locale.map_or(Datum::Null, text);
         rows.push([
-            ("oid", oid(collation)),
-            ("collname", text(name)),
+            ("oid", oid(known.oid)),
+            ("collname", text(known.name)),
             ("collnamespace", oid(PG_CATALOG)),
             ("collowner", oid(SUPERUSER)),
-            ("collprovider", char(provider)),
+            ("collprovider", char(known.provider)),
             ("collisdeterministic", flag(true)),
-            ("collencoding", int(encoding)),
+            ("collencoding", int(known.encoding)),
             ("collcollate", locale.clone()),
             ("collctype", locale),
         ]);
@@ -414,16 +391,6 @@ fn languages(rows: &mut Rows) {
             ("lanplcallfoid", oid(if procedural { HANDLER } else { 0 })),
         ]);
     }
-}
-
-fn extensions(rows: &mut Rows) {
-    rows.push([
-        ("oid", oid(PLPGSQL_EXTENSION)),
-        ("extname", text("plpgsql")),
-        ("extowner", oid(SUPERUSER)),
-        ("extnamespace", oid(PG_CATALOG)),
-        ("extversion", text("1.0")),
-    ]);
 }
 
 fn tablespaces(rows: &mut Rows) {
@@ -481,8 +448,13 @@ pub(super) const COMMENTS: &[(u32, u32, &str)] = &[
     (Address::NAMESPACE, PG_CATALOG, "system catalog schema"),
     (
         Address::EXTENSION,
-        PLPGSQL_EXTENSION,
+        extensions::PLPGSQL,
         "PL/pgSQL procedural language",
+    ),
+    (
+        Address::EXTENSION,
+        extensions::OWN,
+        "the cluster: its nodes, groups and storage",
     ),
 ];
 
@@ -503,33 +475,47 @@ fn descriptions(rows: &mut Rows) {
     }
 }
 
-/// The privileges on a relation of `pg_catalog` that everyone may read.
-pub(super) fn readable() -> Datum {
+/// The privileges on a relation that is there from the start.
+pub(super) fn privileges(table: u32) -> Datum {
     let items = ["postgres=arwdDxt/postgres", "=r/postgres"];
-    array(TypeId::ACLITEM, items.into_iter().map(text).collect())
+    let count = if super::is_readable(table) { 2 } else { 1 };
+    array(
+        TypeId::ACLITEM,
+        items.into_iter().take(count).map(text).collect(),
+    )
 }
 
 /// The privileges that were there from the start, which a dump leaves out.
 fn first_privileges(rows: &mut Rows) {
-    let mut add = |class: u32, object: u32, privileges: Datum| {
+    let mut add = |class: u32, object: u32, schema: u32, privileges: Datum| {
+        // Of initdb, or of CREATE EXTENSION.
+        let kind = if schema == QUORATE { b'e' } else { b'i' };
         rows.push([
             ("objoid", oid(object)),
             ("classoid", oid(class)),
-            ("privtype", char(b'i')),
+            ("privtype", char(kind)),
             ("initprivs", privileges),
         ]);
     };
-    for table in super::tables() {
-        add(Address::CLASS, table.oid, readable());
+    // What a dump leaves out by its name has none, as in PostgreSQL.
+    let tables = super::tables().iter();
+    for table in tables.filter(|table| table.schema != INFORMATION_SCHEMA) {
+        add(
+            Address::CLASS,
+            table.oid,
+            table.schema,
+            privileges(table.oid),
+        );
     }
     for (schema, owner) in [
         (PG_CATALOG, "postgres"),
-        (INFORMATION_SCHEMA, "postgres"),
         (PUBLIC, "pg_database_owner"),
+        (QUORATE, "postgres"),
     ] {
         let items = [format!("{owner}=UC/{owner}"), format!("=U/{owner}")];
         let items = items.iter().map(text).collect();
-        add(Address::NAMESPACE, schema, array(TypeId::ACLITEM, items));
+        let items = array(TypeId::ACLITEM, items);
+        add(Address::NAMESPACE, schema, schema, items);
     }
 }
 

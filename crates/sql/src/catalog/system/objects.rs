@@ -8,9 +8,10 @@ use super::relations::{array, char, flag, int, oid, small, text, vector, Rows};
 use super::{OfBinary, OfCatalog};
 use crate::catalog::access::{Acl, Guarded, Privileges};
 use crate::catalog::cluster::Address;
+use crate::catalog::collation;
 use crate::catalog::{
-    Catalog, Column, DependencyKind, ForeignKey, Identity, Index, Object, RelationKind, Schema,
-    Table, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE,
+    Catalog, CheckOption, Column, DependencyKind, ForeignKey, Identity, Index, Object,
+    RelationKind, Schema, Table, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE,
 };
 use crate::types::{Datum, TypeId};
 
@@ -102,9 +103,6 @@ pub(super) fn acl(catalog: &Catalog, class: u32, object: u32, column: u32) -> Da
 
 fn namespaces(catalog: &Catalog, rows: &mut Rows) {
     for schema in &catalog.schemas {
-        if schema.oid == QUORATE {
-            continue;
-        }
         rows.push([
             ("oid", oid(schema.oid)),
             ("nspname", text(&schema.name)),
@@ -118,7 +116,7 @@ fn namespaces(catalog: &Catalog, rows: &mut Rows) {
 fn schema_acl(catalog: &Catalog, schema: &Schema) -> Datum {
     let given = acl(catalog, Address::NAMESPACE, schema.oid, 0);
     match schema.oid {
-        PG_CATALOG | PUBLIC | INFORMATION_SCHEMA if given.is_null() => {
+        PG_CATALOG | PUBLIC | INFORMATION_SCHEMA | QUORATE if given.is_null() => {
             acl_items(catalog, &catalog.acl_of(Guarded::Schema, schema.oid))
         }
         _ => given,
@@ -144,18 +142,32 @@ pub(super) fn kind(table: &Table) -> u8 {
     }
 }
 
+/// `reloptions` of a relation.
+fn options(table: &Table) -> Vec<Datum> {
+    let check = table.view.as_ref().map(|view| view.check_option);
+    let check = match check {
+        Some(CheckOption::Local) => Some(text("check_option=local")),
+        Some(CheckOption::Cascaded) => Some(text("check_option=cascaded")),
+        _ => None,
+    };
+    // Those of the table of long values are that table's own, and there is none to show.
+    let own = table.options.iter();
+    let own = own.filter(|(name, _)| !name.starts_with("toast."));
+    let own = own.map(|(name, value)| text(format!("{name}={value}")));
+    own.chain(check).collect()
+}
+
 fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
     let kind = kind(table);
     let relacl = match catalog {
         Some(catalog) => acl(catalog, Address::CLASS, table.oid, 0),
-        None => builtin::readable(),
+        None => builtin::privileges(table.oid),
     };
     let method = match kind {
         b'r' | b'm' => HEAP,
         _ => 0,
     };
-    let options = table.options.iter();
-    let options = options.map(|(name, value)| text(format!("{name}={value}")));
+    let options = options(table);
     let referred = catalog.is_some_and(|catalog| catalog.referrers(table.oid).next().is_some());
     rows.push([
         ("oid", oid(table.oid)),
@@ -191,9 +203,9 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         ("relacl", relacl),
         (
             "reloptions",
-            match table.options.is_empty() {
+            match options.is_empty() {
                 true => Datum::Null,
-                false => array(TypeId::TEXT, options.collect()),
+                false => array(TypeId::TEXT, options),
             },
         ),
     ]);
@@ -222,8 +234,9 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             (Some(catalog), Ok(number)) => acl(catalog, Address::CLASS, table.oid, number),
             _ => Datum::Null,
         };
-        let collation = match builtin::collation_of(column.type_id) {
+        let collation = match collation::of_type(column.type_id) {
             0 => 0,
+            _ if column.collation != 0 => column.collation,
             // Texts that a view computes have the collation of the database.
             collation
                 if super::kind(table) == b'v'
@@ -232,14 +245,14 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             {
                 collation
             }
-            _ if catalog.is_none() && table.schema == PG_CATALOG => builtin::C,
+            _ if catalog.is_none() && table.schema == PG_CATALOG => collation::C,
             collation => collation,
         };
         attribute(table.oid, column, number, (given, collation), rows);
     }
     for index in &table.indexes {
         for (place, column) in index.shown_columns(table).into_iter().enumerate() {
-            let collation = builtin::collation_of(column.type_id);
+            let collation = collation_of_key(table, index, place, column.type_id);
             let extra = (Datum::Null, collation);
             attribute(index.oid, &column, place + 1, extra, rows);
         }
@@ -315,6 +328,20 @@ fn defaults(table: &Table, rows: &mut Rows) {
     }
 }
 
+/// The collation of a key of an index, which is of that type.
+fn collation_of_key(table: &Table, index: &Index, place: usize, ty: TypeId) -> u32 {
+    let included = place.checked_sub(index.key_count());
+    let column = match included {
+        Some(place) => index.include.get(place).copied(),
+        None => index.key_column(place),
+    };
+    let column = column.and_then(|column| table.columns.get(column));
+    match column.map_or(0, |column| column.collation) {
+        0 => collation::of_type(ty),
+        own => own,
+    }
+}
+
 fn indexes(table: &Table, rows: &mut Rows) {
     for index in &table.indexes {
         let count = index.key_count();
@@ -326,7 +353,9 @@ fn indexes(table: &Table, rows: &mut Rows) {
             // Descending, and with it NULLs first.
             Datum::Int2(if order.descending { 3 } else { 0 })
         });
-        let collations = orders().map(|order| oid(builtin::collation_of(order.type_id)));
+        let collations = orders().enumerate();
+        let collations = collations
+            .map(|(place, order)| oid(collation_of_key(table, index, place, order.type_id)));
         let classes = orders().map(|order| oid(builtin::class_of(order.type_id)));
         let computed = index.computed.as_deref();
         let expressions = computed.and_then(crate::deparse::index_keys_node);
@@ -455,6 +484,9 @@ fn descriptions(catalog: &Catalog, rows: &mut Rows) {
     }
 }
 
+/// The oid of `pg_rewrite`.
+const REWRITE: u32 = 2_618;
+
 /// The oid of the rule that a view is, which has none of its own.
 fn rule_oid(view: u32) -> u32 {
     const RULES: u32 = 3 << 30;
@@ -509,9 +541,30 @@ fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
 }
 
 fn dependencies(catalog: &Catalog, rows: &mut Rows) {
+    let is_view = |oid: u32| {
+        let table = catalog.table_by_oid(oid);
+        table.is_some_and(|table| table.view.is_some())
+    };
+    for view in user_tables(catalog).filter(|table| table.view.is_some()) {
+        rows.push([
+            ("classid", oid(REWRITE)),
+            ("objid", oid(rule_oid(view.oid))),
+            ("refclassid", oid(Address::CLASS)),
+            ("refobjid", oid(view.oid)),
+            ("deptype", char(b'i')),
+        ]);
+    }
     let number = |place: usize| int(i32::try_from(place).unwrap_or(i32::MAX));
     for edge in catalog.dependencies() {
-        let (class, object, column) = address(catalog, edge.dependent);
+        let (class, object, column) = match edge.dependent {
+            // What a view looks at is what its rule depends on.
+            Object::Relation(view)
+                if is_view(view) && !matches!(edge.referenced, Object::Schema(_)) =>
+            {
+                (REWRITE, rule_oid(view), 0)
+            }
+            dependent => address(catalog, dependent),
+        };
         let (of_class, of, of_column) = address(catalog, edge.referenced);
         rows.push([
             ("classid", oid(class)),

@@ -245,6 +245,8 @@ impl Session {
         for schema in content.schemas.iter().filter(written) {
             store::drop_schema(open.txn.as_mut(), database.oid, schema)?;
         }
+        // What has gone with the objects must not be found again.
+        open.txn.next_command();
         cluster::drop_database(open.txn.as_mut(), &database)?;
         Ok(tag("DROP DATABASE"))
     }

@@ -140,7 +140,7 @@ impl Session {
                 uses.push(place);
             }
             let key = ComputedKey { source, descending };
-            check_collation(element, key.type_id(table))?;
+            check_collation(catalog, element, key.type_id(table))?;
             keys.push(key);
         }
         let mut include = Vec::new();
@@ -300,7 +300,8 @@ impl Session {
 
     /// 42501 for who does not own the database at hand.
     fn must_own_database(&self, catalog: &Catalog) -> Result<()> {
-        match catalog.has_privileges_of(self.shared.settings.current_role(), catalog.database.owner) {
+        match catalog.has_privileges_of(self.shared.settings.current_role(), catalog.database.owner)
+        {
             true => Ok(()),
             false => Err(must_own("database", &catalog.database.name)),
         }
@@ -390,7 +391,7 @@ fn index_element(node: &Node) -> Result<&IndexElem> {
 }
 
 /// COLLATE of a key.
-fn check_collation(element: &IndexElem, ty: TypeId) -> Result<()> {
+fn check_collation(catalog: &Catalog, element: &IndexElem, ty: TypeId) -> Result<()> {
     if element.collation.is_empty() {
         return Ok(());
     }
@@ -399,7 +400,7 @@ fn check_collation(element: &IndexElem, ty: TypeId) -> Result<()> {
         location: -1,
         ..CollateClause::default()
     };
-    collation::check("", &clause, ty)
+    collation::resolve("", catalog, &clause, ty).map(drop)
 }
 
 /// The only part of a name.

@@ -246,14 +246,16 @@ impl Session {
                 format!("column \"{name}\" has pseudo-type {type_id}"),
             ));
         }
-        if let Some(clause) = &column.coll_clause {
-            bind::collation::check(text, clause, type_id)?;
-        }
+        let collation = match &column.coll_clause {
+            Some(clause) => bind::collation::resolve(text, catalog, clause, type_id)?,
+            None => 0,
+        };
         let place = table.columns.len();
         let mut made = Column {
             name,
             type_id,
             typmod,
+            collation,
             not_null: column.is_not_null || serial.is_some(),
             ..Column::default()
         };

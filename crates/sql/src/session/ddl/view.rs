@@ -306,6 +306,7 @@ impl Session {
         if into.skip_data {
             return Ok(tag(done));
         }
+        bound.check_populated(&catalog)?;
         let rows = self.fill_table(table, bound.plan)?;
         Ok(CommandTag {
             name: "SELECT",
@@ -342,6 +343,7 @@ impl Session {
                 columns: Vec::new(),
                 locks: Vec::new(),
                 writes: true,
+                unpopulated: None,
             }),
         };
         self.run_plan(
@@ -386,6 +388,7 @@ impl Session {
         store::drop_trees(open.txn.as_mut(), &old)?;
         self.changed_catalog();
         if !refresh.skip_data {
+            bound.check_populated(&catalog)?;
             self.fill_table(new, bound.plan)?;
         }
         Ok(tag("REFRESH MATERIALIZED VIEW"))

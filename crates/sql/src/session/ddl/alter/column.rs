@@ -243,7 +243,7 @@ impl Session {
             let place = column_place(old, &command.name)?;
             refuse_used_column(catalog, old, place)?;
             let definition = column_def(command)?;
-            let (ty, typmod) = self.type_of(text, catalog, definition)?;
+            let (ty, typmod, collation) = self.type_of(text, catalog, definition)?;
             let using = definition.raw_default.as_deref();
             let program = self.try_binding(text, catalog, |binder| {
                 binder.check_retyped_default(old, place, (ty, typmod))?;
@@ -252,6 +252,7 @@ impl Session {
             let column = &mut new.columns[place];
             let same = using.is_none() && is_widened(column.type_id, column.typmod, ty, typmod);
             (column.type_id, column.typmod) = (ty, typmod);
+            column.collation = collation;
             changed.push(place);
             if !same {
                 values.push(NewValue {
@@ -276,12 +277,13 @@ impl Session {
         self.recheck(old.oid, &changed)
     }
 
+    /// The type, its modifier and the collation that a column is to have.
     fn type_of(
         &self,
         text: &str,
         catalog: &Arc<Catalog>,
         definition: &ColumnDef,
-    ) -> Result<(TypeId, i32)> {
+    ) -> Result<(TypeId, i32, u32)> {
         let search_path = self.search_path(catalog);
         let cx = BindContext {
             catalog,
@@ -294,16 +296,17 @@ impl Session {
         let name = definition.type_name.as_ref();
         let name = name.ok_or_else(|| Error::internal("a column without a type"))?;
         let (ty, typmod) = bind::types::resolve(&cx, name)?;
-        if let Some(clause) = &definition.coll_clause {
-            bind::collation::check("", clause, ty)?;
-        }
         if ty.category() == types::Category::Pseudo || ty == TypeId::UNKNOWN {
             return Err(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,
                 format!("column has pseudo-type {ty}"),
             ));
         }
-        Ok((ty, typmod))
+        let collation = match &definition.coll_clause {
+            Some(clause) => bind::collation::resolve(text, catalog, clause, ty)?,
+            None => 0,
+        };
+        Ok((ty, typmod, collation))
     }
 
     /// Foreign keys from and to columns with new types must still compare.
