@@ -107,15 +107,8 @@ impl sql::Sink for Replies<'_> {
 
     fn notice(&mut self, notice: &sql::Notice) -> Result<()> {
         self.channel.wait_for_room()?;
-        let severity = match notice.severity {
-            sql::NoticeSeverity::Debug => Severity::Debug,
-            sql::NoticeSeverity::Log => Severity::Log,
-            sql::NoticeSeverity::Info => Severity::Info,
-            sql::NoticeSeverity::Notice => Severity::Notice,
-            sql::NoticeSeverity::Warning => Severity::Warning,
-        };
         self.push(Content::Shown, |out| {
-            backend::put_notice(out, severity, &notice.body);
+            backend::put_notice(out, severity_of(notice), &notice.body);
         });
         self.channel.output.borrow_mut().flush();
         Ok(())
@@ -202,4 +195,15 @@ pub(crate) fn put_description(
             binary: formats.get(index) == Format::Binary,
         }),
     );
+}
+
+/// How severe a notice is in the protocol's words.
+pub fn severity_of(notice: &sql::Notice) -> Severity {
+    match notice.severity {
+        sql::NoticeSeverity::Debug => Severity::Debug,
+        sql::NoticeSeverity::Log => Severity::Log,
+        sql::NoticeSeverity::Info => Severity::Info,
+        sql::NoticeSeverity::Notice => Severity::Notice,
+        sql::NoticeSeverity::Warning => Severity::Warning,
+    }
 }

@@ -356,6 +356,10 @@ impl Sql for Script {
         &self.owed
     }
 
+    fn take_warnings(&mut self) -> Vec<Notice> {
+        Vec::new()
+    }
+
     fn reported_settings(&self) -> Vec<(&'static str, String)> {
         vec![("client_encoding", "UTF8".to_owned())]
     }

@@ -73,6 +73,8 @@ pub trait Sql: 'static {
     fn transaction_status(&self) -> sql::TransactionStatus;
     fn owed(&self) -> &[(Debt, Durability)];
     fn reported_settings(&self) -> Vec<(&'static str, String)>;
+    /// What the client is to be told of how its session has begun.
+    fn take_warnings(&mut self) -> Vec<sql::Notice>;
     fn statement_timeout(&self) -> Option<Duration>;
     fn idle_in_transaction_timeout(&self) -> Option<Duration>;
     fn idle_session_timeout(&self) -> Option<Duration>;
@@ -186,6 +188,10 @@ impl Sql for sql::Session {
 
     fn reported_settings(&self) -> Vec<(&'static str, String)> {
         self.reported_settings()
+    }
+
+    fn take_warnings(&mut self) -> Vec<sql::Notice> {
+        self.take_warnings()
     }
 
     fn statement_timeout(&self) -> Option<Duration> {

@@ -49,7 +49,7 @@ use crate::frame::{violation, Framer, Message, Side};
 use crate::frontend::{Formats, Frontend};
 use crate::handover::{look_into_flight, lost_with_leader, InFlight, Note, Resume};
 use crate::output::{Content, Output};
-use crate::replies::Replies;
+use crate::replies::{severity_of, Replies};
 use crate::seam::Sql;
 use crate::startup::{CancelKey, StartupParameters};
 
@@ -435,6 +435,7 @@ impl<S: Sql> Session<S> {
 
     /// Tells the client that it is in.
     pub fn greet(&mut self, key: CancelKey, minor: u16, unknown_options: &[String]) {
+        let warnings = self.sql.take_warnings();
         let mut output = self.channel.output.borrow_mut();
         for (debt, durability) in self.sql.owed() {
             output.owe(debt, *durability);
@@ -455,6 +456,9 @@ impl<S: Sql> Session<S> {
                 }
             }
             Backend::BackendKeyData(key).encode(out);
+            for warning in &warnings {
+                backend::put_notice(out, severity_of(warning), &warning.body);
+            }
         });
         drop(output);
         self.end_cycle();

@@ -273,6 +273,7 @@ mod tests {
             incarnation: 1,
             begun_after: 0,
             started: false,
+            private: true,
             user: String::new(),
             nodes: addresses(count, ports).unwrap(),
             settings: BTreeMap::new(),

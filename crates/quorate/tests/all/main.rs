@@ -8,6 +8,7 @@ mod commands;
 mod corpus;
 mod damage;
 mod documents;
+mod doors;
 mod dump;
 mod failover;
 mod first_hour;

@@ -26,7 +26,9 @@ pub const DATABASE_OWNER: u32 = 6_171;
 pub const READ_ALL_DATA: u32 = 6_181;
 /// The role that may write all tables.
 pub const WRITE_ALL_DATA: u32 = 6_182;
-/// The role that may ask for checkpoints.
+/// The role whose members may interrupt the sessions of all but superusers.
+pub const SIGNAL_BACKEND: u32 = 4_200;
+/// The role whose members may ask for a checkpoint.
 pub const CHECKPOINT: u32 = 4_544;
 
 /// The roles that are there from the start: oid and name.
@@ -41,7 +43,7 @@ pub const PREDEFINED: [(u32, &str); 12] = [
     (4_569, "pg_read_server_files"),
     (4_570, "pg_write_server_files"),
     (4_571, "pg_execute_server_program"),
-    (4_200, "pg_signal_backend"),
+    (SIGNAL_BACKEND, "pg_signal_backend"),
     (CHECKPOINT, "pg_checkpoint"),
 ];
 
@@ -59,6 +61,11 @@ pub struct Membership {
     pub grantor: u32,
     /// Whether the member may make others members.
     pub admin: bool,
+}
+
+/// Whether a role is there from the start, and for good.
+pub fn is_predefined(role: u32) -> bool {
+    role == SUPERUSER || PREDEFINED.iter().any(|known| known.0 == role)
 }
 
 /// The predefined roles and their memberships.
@@ -359,18 +366,32 @@ pub(crate) fn must_own(noun: &str, name: &str) -> Error {
 }
 
 impl Catalog {
+    /// Whether a role is there and a superuser.
+    pub fn is_superuser(&self, role: u32) -> bool {
+        self.role_by_oid(role).is_some_and(|known| known.superuser)
+    }
+
+    /// The role of an oid that sessions act as.
+    ///
+    /// # Errors
+    /// 42704 when it is gone.
+    pub fn known_role(&self, oid: u32) -> Result<&Role> {
+        self.role_by_oid(oid).ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("invalid role OID: {oid}"),
+            )
+        })
+    }
+
     /// Whether a role is another, or a member of it, directly or not. Superusers are of every role.
     pub fn is_member(&self, member: u32, role: u32) -> bool {
-        self.role_by_oid(member)
-            .is_some_and(|known| known.superuser)
-            || self.roles_of(member, false).contains(&role)
+        self.is_superuser(member) || self.roles_of(member, false).contains(&role)
     }
 
     /// Whether a role has the privileges of another without SET ROLE.
     pub fn has_privileges_of(&self, member: u32, role: u32) -> bool {
-        self.role_by_oid(member)
-            .is_some_and(|known| known.superuser)
-            || self.roles_of(member, true).contains(&role)
+        self.is_superuser(member) || self.roles_of(member, true).contains(&role)
     }
 
     /// The role and all whose member it is; with `inherited`, only through roles that inherit.
@@ -398,13 +419,11 @@ impl Catalog {
 
     /// Whether a role may make others members of another.
     pub fn is_admin(&self, member: u32, role: u32) -> bool {
-        self.role_by_oid(member)
-            .is_some_and(|known| known.superuser)
-            || {
-                let roles = self.roles_of(member, false);
-                let mut admins = self.members.iter().filter(|known| known.admin);
-                admins.any(|known| known.role == role && roles.contains(&known.member))
-            }
+        self.is_superuser(member) || {
+            let roles = self.roles_of(member, false);
+            let mut admins = self.members.iter().filter(|known| known.admin);
+            admins.any(|known| known.role == role && roles.contains(&known.member))
+        }
     }
 
     /// What was said of an object, or what holds without that.
@@ -532,31 +551,26 @@ impl Catalog {
     }
 
     /// Whether a role may see these columns of a table, by their places.
-    pub fn may_see(
-        &self,
-        user: &str,
-        table: u32,
-        mut columns: impl Iterator<Item = usize>,
-    ) -> bool {
-        let Some(role) = self.role(user) else {
-            return false;
-        };
+    pub fn may_see(&self, role: u32, table: u32, mut columns: impl Iterator<Item = usize>) -> bool {
         let see = Privileges::SELECT;
-        role.superuser
-            || self.holds(role.oid, Guarded::Table, table, see)
-            || columns.all(|place| self.holds_column(role.oid, table, place as u32 + 1, see))
+        self.holds(role, Guarded::Table, table, see)
+            || columns.all(|place| self.holds_column(role, table, place as u32 + 1, see))
+    }
+
+    /// Whether a role has such a privilege on everything, by one of the roles that are there from
+    /// the start.
+    pub fn holds_on_everything(&self, role: u32, kind: Guarded, asked: Privileges) -> bool {
+        self.held_everywhere(role, kind).has(asked)
     }
 
     /// What a role holds on all objects of a kind, by the roles that are there from the start.
     fn held_everywhere(&self, role: u32, kind: Guarded) -> Privileges {
         let (read, write) = match kind {
             Guarded::Schema => (Privileges::USAGE, Privileges::USAGE),
-            Guarded::Table | Guarded::Sequence => (
-                Privileges::SELECT,
-                Privileges::INSERT
-                    .with(Privileges::UPDATE)
-                    .with(Privileges::DELETE),
-            ),
+            Guarded::Table | Guarded::Column | Guarded::Sequence => {
+                let write = Privileges::INSERT.with(Privileges::UPDATE);
+                (Privileges::SELECT, write.with(Privileges::DELETE))
+            }
             _ => return Privileges::NONE,
         };
         [(READ_ALL_DATA, read), (WRITE_ALL_DATA, write)]

@@ -7,6 +7,7 @@ use base::env;
 use base::{Error, Result, SqlState};
 
 use super::Exec;
+use crate::catalog::access::SIGNAL_BACKEND;
 use crate::types::Datum;
 
 /// How often `pg_terminate_backend` looks whether the session is gone.
@@ -17,8 +18,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// # Errors
 /// 42501 for whoever is no superuser.
 pub(super) fn reload(cx: &mut Exec<'_>) -> Result<Datum> {
-    let user = cx.session.settings.current_user();
-    if !cx.catalog.role(user).is_some_and(|role| role.superuser) {
+    let role = cx.session.settings.current_role();
+    if !cx.catalog.is_superuser(role) {
         let message = "permission denied for function pg_reload_conf";
         return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
     }
@@ -47,7 +48,7 @@ pub(super) fn interrupt(cx: &mut Exec<'_>, pid: &Datum, interrupt: Interrupt) ->
     let Some(target) = target else {
         return Ok(missing(cx, pid));
     };
-    check_allowed(cx, target.user.as_deref().unwrap_or_default(), interrupt)?;
+    check_allowed(cx, target.role, interrupt)?;
     if !registry.interrupt(pid, interrupt) {
         return Ok(missing(cx, pid));
     }
@@ -58,7 +59,7 @@ pub(super) fn interrupt(cx: &mut Exec<'_>, pid: &Datum, interrupt: Interrupt) ->
 }
 
 fn missing(cx: &mut Exec<'_>, pid: i32) -> Datum {
-    let message = format!("PID {pid} is not a PostgreSQL server process");
+    let message = format!("PID {pid} is not a PostgreSQL backend process");
     warn(cx, SqlState::WARNING, message);
     Datum::Bool(false)
 }
@@ -67,13 +68,18 @@ fn warn(cx: &mut Exec<'_>, state: SqlState, message: String) {
     cx.session.warnings.push(Error::new(state, message));
 }
 
-fn check_allowed(cx: &Exec<'_>, target: &str, interrupt: Interrupt) -> Result<()> {
-    let superuser = |name: &str| cx.catalog.role(name).is_some_and(|role| role.superuser);
-    let user = &cx.session.start.user;
-    if superuser(user) || user == target {
+/// Whether the session's role may interrupt a session of the role `target`. Sessions of superusers,
+/// and those of which nobody knows whose they are, are superusers' affair.
+fn check_allowed(cx: &Exec<'_>, target: u32, interrupt: Interrupt) -> Result<()> {
+    let catalog = cx.catalog;
+    let own = cx.session.settings.current_role();
+    let of_superuser = target == 0 || catalog.is_superuser(target);
+    let is_theirs = |role: u32| catalog.has_privileges_of(own, role);
+    let may = is_theirs(target) || is_theirs(SIGNAL_BACKEND);
+    if catalog.is_superuser(own) || may && !of_superuser {
         return Ok(());
     }
-    let message = match (superuser(target), interrupt) {
+    let message = match (of_superuser, interrupt) {
         (true, Interrupt::Cancel) => "must be a superuser to cancel superuser query",
         (true, _) => "must be a superuser to terminate superuser process",
         (false, Interrupt::Cancel) => {

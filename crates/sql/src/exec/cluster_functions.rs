@@ -31,8 +31,8 @@ pub(super) fn is_one(name: &str) -> bool {
 /// # Errors
 /// 42501 for whoever is no superuser; as the engine.
 pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
-    let user = cx.session.settings.current_user();
-    if !cx.catalog.role(user).is_some_and(|role| role.superuser) {
+    let role = cx.session.settings.current_role();
+    if !cx.catalog.is_superuser(role) {
         let name = name.trim_start_matches("quorate.");
         let message = format!("permission denied for function {name}");
         return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));

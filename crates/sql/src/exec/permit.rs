@@ -19,7 +19,7 @@
 //! - What stands below a view is asked of the view's owner ([`Required::view_owner`]).
 //!
 //! # What it costs
-//! A plan remembers for whom it was found permitted, so a repeated execution compares a name and a
+//! A plan remembers for whom it was found permitted, so a repeated execution compares a number and a
 //! pointer. A catalog is never changed, only replaced, so a GRANT or REVOKE cannot be missed.
 
 use std::cell::RefCell;
@@ -54,7 +54,7 @@ pub struct UncheckedPlan {
     plan: Rc<Plan>,
     requires: Vec<Required>,
     /// For whom, and with which catalog, it was last found permitted.
-    verdict: RefCell<Option<(String, Arc<Catalog>)>>,
+    verdict: RefCell<Option<(u32, Arc<Catalog>)>>,
 }
 
 /// A plan that a role may run.
@@ -105,18 +105,14 @@ impl UncheckedPlan {
     ///
     /// # Errors
     /// 42501 for what the role may not do.
-    pub fn permit<'p>(
-        &'p self,
-        catalog: &'p Arc<Catalog>,
-        role: &str,
-    ) -> Result<PermittedPlan<'p>> {
+    pub fn permit<'p>(&'p self, catalog: &'p Arc<Catalog>, role: u32) -> Result<PermittedPlan<'p>> {
         let is_known = match &*self.verdict.borrow() {
-            Some((known, with)) => known == role && Arc::ptr_eq(with, catalog),
+            Some((known, with)) => *known == role && Arc::ptr_eq(with, catalog),
             None => false,
         };
         if !is_known {
             self.check(catalog, role)?;
-            *self.verdict.borrow_mut() = Some((role.to_owned(), catalog.clone()));
+            *self.verdict.borrow_mut() = Some((role, catalog.clone()));
         }
         Ok(PermittedPlan {
             plan: &self.plan,
@@ -124,10 +120,8 @@ impl UncheckedPlan {
         })
     }
 
-    fn check(&self, catalog: &Catalog, role: &str) -> Result<()> {
-        let role = catalog.role(role);
-        let own = role.map_or(0, |role| role.oid);
-        let is_superuser = role.is_some_and(|role| role.superuser);
+    fn check(&self, catalog: &Catalog, own: u32) -> Result<()> {
+        let is_superuser = catalog.is_superuser(own);
         // What was held on the object that was asked about last, as a whole.
         let mut last: Option<(Required, bool)> = None;
         for required in &self.requires {

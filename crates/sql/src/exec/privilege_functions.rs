@@ -46,7 +46,8 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
                 return Ok(Datum::Null);
             };
             let acl = catalog.acl_of(Guarded::Table, oid);
-            let mut held = holds(&catalog, role, table.1, &acl, &asked);
+            let mut held = holds(&catalog, role, table.1, &acl, &asked)
+                || holds_by_group(&catalog, role, kind, &asked);
             if !held && kind == Guarded::Column {
                 held = columns_hold(&catalog, role, table, rest.get(1), with_column, &asked);
             }
@@ -71,7 +72,9 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
                 return Ok(Datum::Null);
             };
             let acl = catalog.acl_of(Guarded::Schema, oid);
-            Ok(Datum::Bool(holds(&catalog, role, owner, &acl, &asked)))
+            let held = holds(&catalog, role, owner, &acl, &asked)
+                || holds_by_group(&catalog, role, Guarded::Schema, &asked);
+            Ok(Datum::Bool(held))
         }
         "has_function_privilege" => {
             asked(wanted, Guarded::Function)?;
@@ -87,9 +90,9 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
         }
         "has_tablespace_privilege" => {
             asked(wanted, Guarded::Tablespace)?;
-            Ok(Datum::Bool(is_superuser(&catalog, role)))
+            Ok(Datum::Bool(catalog.is_superuser(role)))
         }
-        "has_parameter_privilege" => Ok(Datum::Bool(is_superuser(&catalog, role))),
+        "has_parameter_privilege" => Ok(Datum::Bool(catalog.is_superuser(role))),
         name => Err(Error::unsupported(format!("function {name}"))),
     }
 }
@@ -97,30 +100,29 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
 /// 42501 unless the session's role has one of these privileges on a sequence.
 pub(super) fn require_any(cx: &Exec<'_>, table: &Table, privileges: Privileges) -> Result<()> {
     let catalog = cx.catalog;
-    let role = catalog.role(cx.session.settings.current_user());
-    let role = role.map_or(0, |role| role.oid);
+    let role = cx.session.settings.current_role();
     match catalog.holds_any(role, Guarded::Sequence, table.oid, privileges) {
         true => Ok(()),
         false => Err(denied("sequence", &table.name)),
     }
 }
 
-fn is_superuser(catalog: &Catalog, role: u32) -> bool {
-    catalog
-        .role_by_oid(role)
-        .is_some_and(|known| known.superuser)
-}
-
 fn own_role(cx: &Exec<'_>) -> Option<u32> {
-    let name = cx.session.settings.current_user();
-    cx.catalog.role(name).map(|role| role.oid)
+    Some(cx.session.settings.current_role())
 }
 
+/// A role or PUBLIC.
 fn role_of(cx: &Exec<'_>, role: &Datum) -> Result<Option<u32>> {
     match role {
-        Datum::Oid(oid) => Ok(Some(*oid)),
-        // PUBLIC is no role, and nobody is a member of it.
+        Datum::Oid(_) => one_role(cx, role),
         name if name.as_str() == "public" => Ok(Some(0)),
+        _ => one_role(cx, role),
+    }
+}
+
+fn one_role(cx: &Exec<'_>, role: &Datum) -> Result<Option<u32>> {
+    match role {
+        Datum::Oid(oid) => Ok(Some(*oid)),
         name => match cx.catalog.role(name.as_str()) {
             Some(role) => Ok(Some(role.oid)),
             None => Err(Error::new(
@@ -191,6 +193,13 @@ fn holds(catalog: &Catalog, role: u32, owner: u32, acl: &Acl, asked: &[Asked]) -
     })
 }
 
+/// Whether one of these is held on everything of a kind.
+fn holds_by_group(catalog: &Catalog, role: u32, kind: Guarded, asked: &[Asked]) -> bool {
+    asked
+        .iter()
+        .any(|(privileges, option)| !option && catalog.holds_on_everything(role, kind, *privileges))
+}
+
 /// Whether one of these is held of a column, or of any.
 fn columns_hold(
     catalog: &Catalog,
@@ -228,10 +237,10 @@ fn columns_hold(
 
 fn has_role(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
     let (member, rest) = match args.len() {
-        3 => (role_of(cx, &args[0])?, &args[1..]),
+        3 => (one_role(cx, &args[0])?, &args[1..]),
         _ => (own_role(cx), args),
     };
-    let (Some(member), Some(role)) = (member, role_of(cx, &rest[0])?) else {
+    let (Some(member), Some(role)) = (member, one_role(cx, &rest[0])?) else {
         return Ok(Datum::Null);
     };
     let catalog = cx.catalog;

@@ -15,8 +15,8 @@ use crate::types::{Array, Datum, TypeId};
 pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Datum> {
     let name = function.name;
     match name {
-        "current_user" => Ok(Datum::text(cx.session.settings.current_user())),
-        "session_user" => Ok(Datum::text(cx.session.settings.session_user())),
+        "current_user" => role_name(cx, cx.session.settings.current_role()),
+        "session_user" => role_name(cx, cx.session.settings.session_role()),
         "current_database" => Ok(Datum::text(&cx.catalog.database.name)),
         "current_schema" => Ok(schemas(cx, false).into_iter().next().unwrap_or(Datum::Null)),
         "current_schemas" => {
@@ -62,6 +62,15 @@ pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Da
     }
 }
 
+/// The name of a role of the session.
+///
+/// # Errors
+/// 42704 when it is gone.
+fn role_name(cx: &Exec<'_>, role: u32) -> Result<Datum> {
+    let role = cx.catalog.known_role(role)?;
+    Ok(Datum::text(&role.name))
+}
+
 fn text_or_null(text: Option<&str>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
@@ -73,7 +82,8 @@ fn port(port: Option<u16>) -> Datum {
 /// The schemas of `search_path` that exist; with those searched anyway.
 pub(super) fn schemas(cx: &Exec<'_>, implicit: bool) -> Vec<Datum> {
     let path = &cx.session.settings.parsed().search_path;
-    let user = cx.session.settings.current_user();
+    let role = cx.catalog.role_by_oid(cx.session.settings.current_role());
+    let user = role.map_or("", |role| &role.name);
     let mut names = Vec::new();
     if let Some(own) = cx.catalog.schema("pg_temp") {
         if implicit && !path.iter().any(|name| name == "pg_temp") {
@@ -112,13 +122,35 @@ fn set_config(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
         ));
     }
     let value = (!value.is_null()).then(|| value.as_str());
-    cx.session
-        .settings
-        .set(name.as_str(), value, local.is_true())?;
-    cx.session
-        .settings
-        .show(name.as_str())
-        .map(|shown| Datum::text(shown.1))
+    let catalog = Some(cx.catalog.as_ref());
+    let settings = &mut cx.session.settings;
+    let before = settings.show(name.as_str()).ok();
+    settings.set(catalog, name.as_str(), value, local.is_true())?;
+    let (name, shown) = settings.show(name.as_str())?;
+    if before.is_none_or(|before| before.1 != shown) {
+        check_characteristic(&name, &shown)?;
+    }
+    Ok(Datum::text(shown))
+}
+
+/// A query has begun: what its transaction is like does not change any more.
+///
+/// # Errors
+/// 25001.
+fn check_characteristic(name: &str, value: &str) -> Result<()> {
+    let message = match (name, value) {
+        ("transaction_isolation", _) => {
+            "SET TRANSACTION ISOLATION LEVEL must be called before any query"
+        }
+        ("transaction_read_only", "off") => {
+            "transaction read-write mode must be set before any query"
+        }
+        ("transaction_deferrable", _) => {
+            "SET TRANSACTION [NOT] DEFERRABLE must be called before any query"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message))
 }
 
 fn sleep(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {

@@ -164,15 +164,10 @@ fn database_size(cx: &mut Exec<'_>, asked: &Datum) -> Result<Datum> {
 
 fn check_may_ask(cx: &Exec<'_>, database: &Database) -> Result<()> {
     let catalog = cx.catalog;
-    let own = catalog.role(cx.session.settings.current_user());
-    let may = own.is_some_and(|own| {
-        catalog.holds(
-            own.oid,
-            Guarded::Database,
-            database.oid,
-            Privileges::CONNECT,
-        ) || catalog.has_privileges_of(own.oid, READ_ALL_STATS)
-    });
+    let own = cx.session.settings.current_role();
+    let connect = Privileges::CONNECT;
+    let may = catalog.holds(own, Guarded::Database, database.oid, connect)
+        || catalog.has_privileges_of(own, READ_ALL_STATS);
     match may {
         true => Ok(()),
         false => Err(Error::new(

@@ -101,7 +101,7 @@ pub(super) fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
 /// The same error with the row that fails, as far as the role may see its columns.
 fn failing_row(error: Error, table: &Table, row: &[Datum], cx: &Exec<'_>) -> Error {
     const VALUE_CHARS_MAX: usize = 64;
-    let user = cx.session.settings.current_user();
+    let user = cx.session.settings.current_role();
     let sees_all = cx.catalog.may_see(user, table.oid, 0..table.columns.len());
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for (place, (column, value)) in table.columns.iter().zip(row).enumerate() {
@@ -154,7 +154,7 @@ fn taken_key(
             index.name
         ),
     );
-    let user = cx.session.settings.current_user();
+    let user = cx.session.settings.current_role();
     let seen: Option<Vec<_>> = (0..index.key_count())
         .map(|place| index.key_column(place))
         .collect();

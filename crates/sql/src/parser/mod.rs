@@ -309,6 +309,8 @@ fn error_of(error: ffi::SyntaxError) -> Error {
         Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
     } else if message.starts_with("frame start") || message.starts_with("frame end") {
         Error::new(SqlState::WINDOWING_ERROR, message)
+    } else if message.starts_with("role name") && message.ends_with("is reserved") {
+        Error::new(SqlState::of("42939"), message)
     } else {
         Error::new(SqlState::SYNTAX_ERROR, message)
     };

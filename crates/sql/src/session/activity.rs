@@ -109,8 +109,10 @@ impl SessionState {
 /// What is known of a session at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Doing {
-    /// The role; none while the session has not begun.
+    /// The role as its client named it; none while the session has not begun.
     pub user: Option<String>,
+    /// The oid of that role, whatever it is called now.
+    pub role: u32,
     /// The database.
     pub database: String,
     /// `application_name`.

@@ -27,7 +27,7 @@ use super::transaction::State;
 use super::{Column, CommandTag, Notice, Oid, RowView, Session, Sink, TransactionStatus};
 
 /// The version of what [`Session::changes`] gives.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 impl Session {
     /// What the session is, if that has changed since the last call.
@@ -94,7 +94,8 @@ impl Session {
     /// Becomes what another session was: to be called right after [`Session::new`].
     ///
     /// # Errors
-    /// XX001 when `packed` is nothing that [`Session::changes`] gave.
+    /// XX001 when `packed` is nothing that [`Session::changes`] gave; 28000, 22023 and 42501 when the
+    /// session may no longer be who it was.
     pub fn resume(&mut self, packed: &[u8], status: TransactionStatus) -> Result<()> {
         let mut reader = Reader::new(packed);
         let format = reader.u8()?;
@@ -102,7 +103,11 @@ impl Session {
             return Err(Error::corrupted(format!("a session of format {format}")));
         }
         let configuration = self.shared.engine.configuration();
-        self.shared.settings.unpack(&mut reader, &configuration)?;
+        let catalog = self.catalog.clone();
+        let settings = &mut self.shared.settings;
+        settings.unpack(&mut reader, &configuration, &catalog)?;
+        // The client has been told when its session began.
+        self.shared.warnings.clear();
         self.settings_changed();
         let count: usize = reader.varint_as()?;
         for _ in 0..count {

@@ -70,7 +70,7 @@ use base::engine::{Engine, Transaction, TxnOptions};
 use base::env::Env;
 use base::{Debt, Durability, Error, Result, SqlState};
 
-use crate::catalog::{store, Catalog};
+use crate::catalog::{store, Catalog, Role};
 use crate::exec::point;
 use crate::parser::Shape;
 use crate::plan::Row;
@@ -82,7 +82,7 @@ use in_flight::InFlight;
 use params::Params;
 use plan_cache::{PlanCache, World};
 use portal::{Forgotten, Running};
-use settings::{Settings, Source};
+use settings::{Asker, Settings, Source};
 use transaction::{Open, Owed, State};
 
 pub(crate) use ddl::system::reload;
@@ -226,19 +226,23 @@ impl Session {
         let (role_known, catalog) =
             store::load_for(txn.as_mut(), version, &start.user, &start.database)?;
         drop(txn);
-        if !role_known {
-            return Err(Error::new(
+        let no_such_role = || {
+            Error::new(
                 SqlState::INVALID_AUTHORIZATION,
                 format!("role \"{}\" does not exist", start.user),
-            ));
+            )
+        };
+        if !role_known {
+            return Err(no_such_role());
         }
         let catalog = Arc::new(catalog.ok_or_else(|| missing_database(&start.database))?);
         // Before the limits are looked at, so that no two can pass for the last of them.
-        show_start(&start, env.wall_clock().0);
-        check_entry(&catalog, &start)?;
-        let mut settings = Settings::new(&start.user);
+        let role = catalog.role(&start.user).ok_or_else(no_such_role)?;
+        show_start(&start, role.oid, env.wall_clock().0);
+        check_entry(&catalog, role, &start)?;
+        let mut settings = Settings::new(role);
         for (name, value) in &start.defaults {
-            settings.set_start(name, value, Source::Configuration)?;
+            settings.begin_with(Asker::Configuration, name, value)?;
         }
         let configuration = engine.configuration_generation();
         settings.load(&engine.configuration());
@@ -250,10 +254,11 @@ impl Session {
             settings.fix(name, &value);
         }
         settings.fix("in_hot_standby", on_or_off(engine.is_standby()));
-        take_role_settings(&mut settings, &catalog, &start.user);
+        // What counts for most comes first, and what comes later gives way to it.
         for (name, value) in startup_settings(&start.settings) {
-            settings.set_start(&name, &value, Source::Client)?;
+            settings.begin_with(Asker::Client(&catalog), &name, &value)?;
         }
+        let warnings = take_role_settings(&mut settings, &catalog, role);
         settings.take_reports();
         let clock = Arc::new(types::context::EnvClock(env.clone()));
         let plans = PlanCache::of_thread(&engine);
@@ -263,7 +268,7 @@ impl Session {
             lost: false,
             eval_generation: u64::MAX,
             configuration,
-            shared: Shared::new(engine, env, start, settings),
+            shared: Shared::new(engine, env, start, settings, warnings),
             open: None,
             ended: None,
             state: State::None,
@@ -496,6 +501,13 @@ impl Session {
         self.shared.settings.reported()
     }
 
+    /// What is to be told to a client whose session has begun.
+    pub fn take_warnings(&mut self) -> Vec<Notice> {
+        let severity = NoticeSeverity::Warning;
+        let warnings = self.shared.warnings.drain(..);
+        warnings.map(|body| Notice { severity, body }).collect()
+    }
+
     /// The level of `synchronous_commit` in force.
     pub fn durability(&self) -> Durability {
         self.shared.settings.parsed().durability
@@ -603,14 +615,11 @@ impl Session {
             eval.extra_float_digits,
             eval.bytea_escape,
         );
-        for name in [
-            "role",
-            "session_authorization",
-            "standard_conforming_strings",
-        ] {
-            let value = self.shared.settings.show(name).ok();
-            out.push_str(&format!(" {:?}", value.map(|shown| shown.1)));
-        }
+        let settings = &self.shared.settings;
+        let (role, session_role) = (settings.current_role(), settings.session_role());
+        let strings = settings.show("standard_conforming_strings").ok();
+        let strings = strings.map(|shown| shown.1);
+        out.push_str(&format!(" {role} {session_role} {strings:?}"));
         out
     }
 }
@@ -634,9 +643,10 @@ fn missing_database(name: &str) -> Error {
 }
 
 /// Shows who the session is.
-fn show_start(start: &SessionStart, now: i64) {
+fn show_start(start: &SessionStart, role: u32, now: i64) {
     start.activity.change(|doing| {
         doing.user = Some(start.user.clone());
+        doing.role = role;
         doing.database.clone_from(&start.database);
         doing.client_address.clone_from(&start.client_address);
         doing.client_port = start.client_port;
@@ -648,11 +658,8 @@ fn show_start(start: &SessionStart, now: i64) {
 }
 
 /// Whether a role may begin a session in a database.
-fn check_entry(catalog: &Catalog, start: &SessionStart) -> Result<()> {
+fn check_entry(catalog: &Catalog, role: &Role, start: &SessionStart) -> Result<()> {
     use crate::catalog::access::{Guarded, Privileges};
-    let Some(role) = catalog.role(&start.user) else {
-        return Ok(());
-    };
     if !role.login {
         return Err(Error::new(
             SqlState::INVALID_AUTHORIZATION,
@@ -660,7 +667,7 @@ fn check_entry(catalog: &Catalog, start: &SessionStart) -> Result<()> {
         ));
     }
     if !role.superuser {
-        let own = |doing: &Doing| doing.user.as_ref() == Some(&role.name);
+        let own = |doing: &Doing| doing.user.is_some() && doing.role == role.oid;
         check_limit(start, role.connection_limit, own, || {
             format!("too many connections for role \"{}\"", role.name)
         })?;
@@ -716,26 +723,28 @@ fn check_limit(
     }
 }
 
-/// The settings that ALTER ROLE and ALTER DATABASE gave, the most special last. One that cannot be
-/// taken any more keeps nobody out.
-fn take_role_settings(settings: &mut Settings, catalog: &Catalog, user: &str) {
-    let role = catalog.role(user);
-    let is_superuser = role.is_some_and(|role| role.superuser);
-    settings.fix("is_superuser", if is_superuser { "on" } else { "off" });
-    let role = role.map_or(0, |role| role.oid);
+/// The settings that ALTER ROLE and ALTER DATABASE gave, the most special first. One that cannot be
+/// taken any more keeps nobody out: it is passed over, with a warning.
+fn take_role_settings(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<Error> {
     let own = catalog.database.oid;
+    let mut warnings = Vec::new();
     for (database, role, source) in [
-        (0, 0, Source::Global),
+        (own, role.oid, Source::DatabaseRole),
+        (0, role.oid, Source::Role),
         (own, 0, Source::Database),
-        (0, role, Source::Role),
-        (own, role, Source::DatabaseRole),
+        (0, 0, Source::Global),
     ] {
         let known = catalog.settings.iter();
         let known = known.filter(|known| (known.database, known.role) == (database, role));
         for (name, value) in known.flat_map(|known| &known.values) {
-            let _ = settings.set_start(name, value, source);
+            let asker = Asker::Stored(catalog, source);
+            let refused = settings.begin_with(asker, name, value).err();
+            let least = settings.parsed().min_messages;
+            let is_shown = least.is_some_and(|least| NoticeSeverity::Warning >= least);
+            warnings.extend(refused.filter(|_| is_shown));
         }
     }
+    warnings
 }
 
 /// The settings of a startup message, `options` (`-c name=value`) taken apart.
@@ -762,12 +771,12 @@ fn startup_settings(given: &[(String, String)]) -> Vec<(String, String)> {
     out
 }
 
-/// Whether sessions can begin with a setting at a value.
+/// Whether a node can give its sessions a setting.
 ///
 /// # Errors
 /// What every session would fail with: 42704, 22023, 55P02.
 pub fn check_setting(name: &str, value: &str) -> Result<()> {
-    Settings::new("").set_start(name, value, Source::Role)
+    Settings::of_nobody().begin_with(Asker::Configuration, name, value)
 }
 
 /// Whether the catalog's first rows are there, as far as this node shows.
@@ -789,9 +798,9 @@ pub fn wants_follower_reads(
     user: &str,
     database: &str,
 ) -> Result<bool> {
-    let mut settings = Settings::new(user);
+    let mut settings = Settings::of_nobody();
     for (name, value) in defaults {
-        settings.set_start(name, value, Source::Configuration)?;
+        settings.begin_with(Asker::Configuration, name, value)?;
     }
     settings.load(&engine.configuration());
     let own = startup_settings(given).into_iter();
@@ -803,12 +812,14 @@ pub fn wants_follower_reads(
         let mut txn = engine.begin(TxnOptions::default())?;
         txn.begin_statement()?;
         let (_, catalog) = store::load_for(txn.as_mut(), version, user, database)?;
-        if let Some(catalog) = catalog {
-            take_role_settings(&mut settings, &catalog, user);
+        let catalog = catalog.as_ref();
+        if let Some((catalog, role)) = catalog.and_then(|all| Some((all, all.role(user)?))) {
+            take_role_settings(&mut settings, catalog, role);
         }
     }
+    let nothing = Catalog::none();
     for (name, value) in own {
-        settings.set_start(&name, &value, Source::Client)?;
+        settings.begin_with(Asker::Client(&nothing), &name, &value)?;
     }
     Ok(settings.parsed().follower_reads != FollowerReads::Off)
 }

@@ -59,7 +59,7 @@ pub(super) struct SearchPath {
     /// The setting.
     names: Vec<String>,
     /// The role whose privileges count.
-    role: String,
+    role: u32,
     /// The schemas.
     schemas: Vec<u32>,
 }
@@ -346,16 +346,19 @@ impl Session {
         self.eval.names = Some(Arc::new(Names {
             catalog: catalog.clone(),
             search_path: self.search_path(catalog),
-            role: self.role_oid(catalog),
+            role: self.shared.settings.current_role(),
         }));
     }
 
     /// The schemas of `search_path` that exist and that the session's role may look into.
     pub(super) fn search_path(&self, catalog: &Catalog) -> Vec<u32> {
         let names = &self.shared.settings.parsed().search_path;
-        let role = self.role_oid(catalog);
+        let role = self.shared.settings.current_role();
         let named = names.iter().filter_map(|name| match name.as_str() {
-            "$user" => catalog.schema(self.shared.settings.current_user()),
+            "$user" => {
+                let role = catalog.role_by_oid(self.shared.settings.current_role());
+                role.and_then(|role| catalog.schema(&role.name))
+            }
             name => catalog.schema(name),
         });
         let named = named.filter(|schema| catalog.may_look_into(role, schema.oid));
@@ -373,7 +376,7 @@ impl Session {
         let settings = &self.shared.settings;
         SearchPath {
             names: settings.parsed().search_path.clone(),
-            role: settings.current_user().to_owned(),
+            role: settings.current_role(),
             schemas: self.search_path(catalog),
         }
     }
@@ -382,13 +385,7 @@ impl Session {
     fn looks_along(&self, path: &SearchPath, catalog: &Catalog) -> bool {
         let settings = &self.shared.settings;
         path.names == settings.parsed().search_path
-            && (path.role == settings.current_user() || path.schemas == self.search_path(catalog))
-    }
-
-    /// The role whose privileges count; 0, which only has those of PUBLIC, once it has been dropped.
-    pub(super) fn role_oid(&self, catalog: &Catalog) -> u32 {
-        let role = catalog.role(self.shared.settings.current_user());
-        role.map_or(0, |role| role.oid)
+            && (path.role == settings.current_role() || path.schemas == self.search_path(catalog))
     }
 
     /// 25P02 in a failed block, but for what ends it.
@@ -533,7 +530,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: path.schemas(),
-            role: self.role_oid(&catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: statement.text(),
             variables,

@@ -110,7 +110,7 @@ impl Session {
     /// # Errors
     /// 42501.
     pub(super) fn permitted<'p>(&self, planned: &'p Planned) -> Result<PermittedPlan<'p>> {
-        let role = self.shared.settings.current_user();
+        let role = self.shared.settings.current_role();
         match &planned.bound {
             Some(bound) => bound.plan.permit(&planned.catalog, role),
             None => Err(Error::internal("a statement without a plan")),

@@ -13,21 +13,27 @@ use base::engine::Isolation;
 use base::{Durability, Error, Result, SqlState};
 
 use super::NoticeSeverity;
+use crate::catalog::Role;
 use crate::types::{DateStyle, IntervalStyle, Zone};
 
 mod about;
+mod change;
 mod checks;
 mod cluster;
 mod documented;
+mod identity;
 mod planner;
 mod portable;
+mod stored;
 mod values;
 mod view;
 
 use about::{about, Context};
-use checks::{check_context, checked, invalid, parse_bool, split_path, too_late};
+pub use change::{is_guarded, Asker};
+use checks::{checked, invalid, parse_bool, split_path};
 pub use cluster::configured;
 pub use documented::{documented, DocumentedSetting};
+use identity::Identity;
 pub use values::FollowerReads;
 use values::{follower_reads, kilobytes, milliseconds, with_memory_unit, with_unit};
 pub use view::SettingRow;
@@ -55,6 +61,10 @@ enum Kind {
     DateStyle,
     /// `synchronous_commit`: names and booleans.
     Level,
+    /// `role`: a role, or none.
+    Role,
+    /// `session_authorization`: a role.
+    SessionUser,
     /// Cannot be changed by a session.
     Fixed,
 }
@@ -191,13 +201,13 @@ const LISTED: &[Definition] = &[
     define("quorate.standby_timeout", Kind::Time, "0", "Sets the time after which standbys that are named are not waited for any more."),
     define("quorate.txn_mem", Kind::Fixed, "64MB", "Sets the memory that the changes of one transaction may take before they go to disk."),
     define("random_page_cost", Kind::Real, "4", "Sets the planner's estimate of the cost of a nonsequentially fetched disk page."),
-    define("role", Kind::Text, "none", "Sets the current role."),
+    define("role", Kind::Role, "none", "Sets the current role."),
     define("row_security", Kind::Bool, "on", "Enable row security."),
     define("search_path", Kind::Text, "\"$user\", public", "Sets the schema search order for names that are not schema-qualified."),
     reported("server_encoding", Kind::Fixed, "UTF8", "Shows the server (database) character set encoding."),
     reported("server_version", Kind::Fixed, SERVER_VERSION, "Shows the server version."),
     define("server_version_num", Kind::Fixed, "150000", "Shows the server version as an integer."),
-    reported("session_authorization", Kind::Text, "", "Sets the session user name."),
+    reported("session_authorization", Kind::SessionUser, "", "Sets the session user name."),
     define("shared_buffers", Kind::Fixed, "128MB", "Sets the number of shared memory buffers used by the server."),
     define("ssl", Kind::Fixed, "off", "Enables SSL connections."),
     define("ssl_ca_file", Kind::Fixed, "", "Location of the SSL certificate authority file."),
@@ -263,8 +273,8 @@ pub struct Parsed {
     /// `search_path`, taken apart.
     pub search_path: Vec<String>,
     /// The role of the session, and the one that SET ROLE chose instead.
-    pub session_user: String,
-    pub role: Option<String>,
+    session_user: Identity,
+    role: Option<Identity>,
 }
 
 /// A value and where it comes from.
@@ -272,6 +282,8 @@ pub struct Parsed {
 struct Held {
     text: String,
     source: Source,
+    /// The role that a value of `role` or `session_authorization` means.
+    acts_as: Option<Identity>,
 }
 
 impl Held {
@@ -279,6 +291,17 @@ impl Held {
         Held {
             text: text.to_owned(),
             source,
+            acts_as: None,
+        }
+    }
+
+    /// The value that makes a session act as a role; none where that is its user.
+    fn acting_as(role: Option<Identity>, source: Source) -> Held {
+        let text = role.as_ref().map_or(identity::NONE, Identity::name);
+        Held {
+            text: text.to_owned(),
+            source,
+            acts_as: role,
         }
     }
 }
@@ -320,12 +343,19 @@ pub struct Settings {
     /// Reported settings that have changed since [`Settings::take_reports`].
     changed: Vec<usize>,
     generation: u64,
+    /// The role that connected.
+    authenticated: Identity,
 }
 
 impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Settings({})", self.values.len())
     }
+}
+
+/// Whether two values mean different things.
+fn differ(one: &Held, other: &Held) -> bool {
+    one.text != other.text || one.acts_as != other.acts_as
 }
 
 fn find(name: &str) -> Option<usize> {
@@ -341,16 +371,26 @@ fn unknown(name: &str) -> Error {
 }
 
 impl Settings {
-    /// The defaults.
-    pub fn new(user: &str) -> Settings {
+    /// The defaults, for a session of a role.
+    pub fn new(user: &Role) -> Settings {
+        Settings::of(Identity::logged_in(user))
+    }
+
+    /// The defaults, for no session.
+    pub fn of_nobody() -> Settings {
+        Settings::of(Identity::nobody())
+    }
+
+    fn of(authenticated: Identity) -> Settings {
         let values = DEFINITIONS
             .iter()
             .map(|definition| {
-                let (value, source) = match definition.name {
-                    "session_authorization" => (user, Source::Override),
-                    _ => (definition.default, Source::Default),
-                };
-                Value::of(Held::new(value, source))
+                Value::of(match definition.kind {
+                    Kind::SessionUser => {
+                        Held::acting_as(Some(authenticated.clone()), Source::Override)
+                    }
+                    _ => Held::new(definition.default, Source::Default),
+                })
             })
             .collect();
         let mut settings = Settings {
@@ -377,13 +417,15 @@ impl Settings {
                 extra_float_digits: 1,
                 bytea_escape: false,
                 search_path: Vec::new(),
-                session_user: user.to_owned(),
+                session_user: authenticated.clone(),
                 role: None,
             },
             changed: Vec::new(),
             generation: 0,
+            authenticated,
         };
         settings.parse();
+        settings.show_superuser();
         settings
     }
 
@@ -392,39 +434,21 @@ impl Settings {
         &self.parsed
     }
 
-    /// The role whose privileges count: that of SET ROLE, or the session's own.
-    pub fn current_user(&self) -> &str {
-        match &self.parsed.role {
-            Some(role) => role,
-            None => &self.parsed.session_user,
-        }
+    /// The oid of the role whose privileges count: that of SET ROLE, or the session's own. The role
+    /// may be gone; then nothing but what everybody may is allowed.
+    pub fn current_role(&self) -> u32 {
+        let role = self.parsed.role.as_ref();
+        role.unwrap_or(&self.parsed.session_user).oid()
     }
 
-    /// The role of the session: the one that connected, or that of SET SESSION AUTHORIZATION.
-    pub fn session_user(&self) -> &str {
-        &self.parsed.session_user
+    /// The oid of the session's role: the one that connected, or that of SET SESSION AUTHORIZATION.
+    pub fn session_role(&self) -> u32 {
+        self.parsed.session_user.oid()
     }
 
     /// Changes with every change of a setting.
     pub fn generation(&self) -> u64 {
         self.generation
-    }
-
-    /// Makes a value the one that the session begins with (startup message, configuration).
-    ///
-    /// # Errors
-    /// As [`Settings::set`].
-    pub fn set_start(&mut self, name: &str, value: &str, source: Source) -> Result<()> {
-        self.set_from(name, Some(value), false, source)?;
-        if let Some(setting) = find(name) {
-            let value = &mut self.values[setting];
-            value.start = value.current.clone();
-            if source <= Source::Configuration {
-                value.boot = value.current.clone();
-            }
-        }
-        self.journal.clear();
-        Ok(())
     }
 
     /// Fixes what a session cannot change (configuration of the cluster).
@@ -526,71 +550,6 @@ impl Settings {
             .collect()
     }
 
-    /// Changes a setting; no value resets it.
-    ///
-    /// # Errors
-    /// 42704, 22023, 55P02.
-    pub fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
-        self.set_from(name, value, local, Source::Session)
-    }
-
-    fn set_from(
-        &mut self,
-        name: &str,
-        value: Option<&str>,
-        local: bool,
-        source: Source,
-    ) -> Result<()> {
-        let Some(setting) = find(name) else {
-            return self.set_custom(name, value);
-        };
-        let definition = &DEFINITIONS[setting];
-        if source > Source::Configuration {
-            check_context(definition)?;
-        }
-        let value = match value {
-            Some(value) => {
-                let text = checked(definition, value, self.parsed.date_style)?;
-                Held { text, source }
-            }
-            None => self.values[setting].start.clone(),
-        };
-        if source == Source::Session && matches!(definition.kind, Kind::FollowerReads) {
-            let is_off = |text: &str| text == "off";
-            if is_off(&value.text) != is_off(&self.values[setting].current.text) {
-                return Err(too_late(name));
-            }
-        }
-        self.assign(setting, value, local);
-        Ok(())
-    }
-
-    /// Resets everything.
-    pub fn reset_all(&mut self) {
-        for (setting, definition) in DEFINITIONS.iter().enumerate() {
-            let value = &self.values[setting];
-            let kept = definition.name.starts_with("transaction_")
-                || matches!(definition.name, "role" | "session_authorization");
-            if value.current != value.start && !kept && check_context(definition).is_ok() {
-                let start = value.start.clone();
-                self.assign(setting, start, false);
-            }
-        }
-    }
-
-    fn set_custom(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        if !name.contains('.') || name.to_ascii_lowercase().starts_with("quorate.") {
-            return Err(unknown(name));
-        }
-        self.custom
-            .retain(|custom| !custom.0.eq_ignore_ascii_case(name));
-        if let Some(value) = value {
-            self.custom.push((name.to_owned(), value.to_owned()));
-        }
-        self.generation += 1;
-        Ok(())
-    }
-
     fn assign(&mut self, setting: usize, new: Held, local: bool) {
         let value = &mut self.values[setting];
         self.journal.push(Change {
@@ -601,7 +560,7 @@ impl Settings {
         if !local {
             value.session.clone_from(&new);
         }
-        let changes = value.current.text != new.text;
+        let changes = differ(&value.current, &new);
         value.current = new;
         if changes {
             self.touched(setting);
@@ -609,11 +568,23 @@ impl Settings {
     }
 
     fn touched(&mut self, setting: usize) {
+        let definition = &DEFINITIONS[setting];
         self.generation += 1;
-        if DEFINITIONS[setting].reported {
+        if definition.reported {
             self.changed.push(setting);
         }
         self.parse();
+        if matches!(definition.kind, Kind::Role | Kind::SessionUser) {
+            self.show_superuser();
+        }
+    }
+
+    /// `is_superuser` follows who the session is.
+    fn show_superuser(&mut self) {
+        let role = self.parsed.role.as_ref();
+        let role = role.unwrap_or(&self.parsed.session_user);
+        let is_superuser = if role.was_superuser() { "on" } else { "off" };
+        self.fix("is_superuser", is_superuser);
     }
 
     /// A point to which [`Settings::roll_back_to`] can return.
@@ -629,7 +600,7 @@ impl Settings {
             };
             let value = &mut self.values[change.setting];
             value.session = change.session;
-            let changes = value.current.text != change.current.text;
+            let changes = differ(&value.current, &change.current);
             value.current = change.current;
             if changes {
                 self.touched(change.setting);
@@ -644,7 +615,7 @@ impl Settings {
         }
         for change in std::mem::take(&mut self.journal) {
             let value = &mut self.values[change.setting];
-            let changes = value.current.text != value.session.text;
+            let changes = differ(&value.current, &value.session);
             value.current.clone_from(&value.session);
             if changes {
                 self.touched(change.setting);
@@ -656,6 +627,10 @@ impl Settings {
         let text = |name: &str| {
             let setting = find(name);
             setting.map_or("", |setting| self.values[setting].current.text.as_str())
+        };
+        let acts_as = |name: &str| {
+            let setting = find(name);
+            setting.and_then(|setting| self.values[setting].current.acts_as.clone())
         };
         let time = |name: &str| {
             let millis = milliseconds(text(name)).unwrap_or(0);
@@ -694,11 +669,8 @@ impl Settings {
             extra_float_digits: text("extra_float_digits").parse().unwrap_or(1),
             bytea_escape: text("bytea_output") == "escape",
             search_path: split_path(text("search_path")),
-            session_user: text("session_authorization").to_owned(),
-            role: match text("role") {
-                "none" => None,
-                role => Some(role.to_owned()),
-            },
+            session_user: acts_as("session_authorization").unwrap_or_else(Identity::nobody),
+            role: acts_as("role"),
         };
     }
 }
@@ -741,16 +713,20 @@ mod tests {
 
     #[test]
     fn a_rollback_takes_settings_back() {
-        let mut settings = Settings::new("u");
-        settings.set("lock_timeout", Some("5s"), false).unwrap();
+        let mut settings = Settings::of_nobody();
+        settings
+            .set(None, "lock_timeout", Some("5s"), false)
+            .unwrap();
         settings.end_transaction();
-        settings.set("lock_timeout", Some("1min"), true).unwrap();
+        settings
+            .set(None, "lock_timeout", Some("1min"), true)
+            .unwrap();
         assert_eq!(settings.show("LOCK_TIMEOUT").unwrap().1, "1min");
         settings.end_transaction();
         assert_eq!(settings.show("lock_timeout").unwrap().1, "5s");
         let mark = settings.mark();
         settings
-            .set("synchronous_commit", Some("off"), false)
+            .set(None, "synchronous_commit", Some("off"), false)
             .unwrap();
         assert_eq!(settings.parsed().durability, Durability::Off);
         settings.roll_back_to(mark);
@@ -758,11 +734,26 @@ mod tests {
     }
 
     #[test]
+    fn what_no_session_changes_is_not_said_to_be_everybodys() {
+        let fixed = DEFINITIONS
+            .iter()
+            .filter(|definition| matches!(definition.kind, Kind::Fixed));
+        for definition in fixed {
+            let context = about(definition.name).context;
+            assert_ne!(context, Context::User, "{}", definition.name);
+        }
+    }
+
+    #[test]
     fn values_are_checked() {
-        let mut settings = Settings::new("u");
-        assert!(settings.set("lock_timeout", Some("-1"), false).is_err());
-        assert!(settings.set("nonsense", Some("1"), false).is_err());
-        assert!(settings.set("server_version", Some("1"), false).is_err());
+        let mut settings = Settings::of_nobody();
+        assert!(settings
+            .set(None, "lock_timeout", Some("-1"), false)
+            .is_err());
+        assert!(settings.set(None, "nonsense", Some("1"), false).is_err());
+        assert!(settings
+            .set(None, "server_version", Some("1"), false)
+            .is_err());
         assert_eq!(split_path("\"$user\", Public"), ["$user", "public"]);
     }
 }

@@ -101,6 +101,7 @@ impl Shared {
         env: Arc<dyn Env>,
         start: SessionStart,
         settings: Settings,
+        warnings: Vec<Error>,
     ) -> Shared {
         Shared {
             engine,
@@ -119,7 +120,7 @@ impl Shared {
             advisory: None,
             flight: None,
             local: None,
-            warnings: Vec::new(),
+            warnings,
         }
     }
 

@@ -44,7 +44,7 @@ impl Session {
         let schema = Schema {
             oid,
             name: own,
-            owner: self.own_role(&catalog),
+            owner: self.own_role(&catalog)?,
         };
         if let Some(open) = &mut self.open {
             store::insert_nameless_schema(open.txn.as_mut(), catalog.database.oid, &schema)?;
@@ -56,7 +56,7 @@ impl Session {
     /// 42501 for a role that may make nothing temporary in this database.
     fn may_create_temporary(&mut self) -> Result<()> {
         let catalog = self.current_catalog()?;
-        let (role, database) = (self.role_oid(&catalog), &catalog.database);
+        let (role, database) = (self.shared.settings.current_role(), &catalog.database);
         let temporary = Privileges::TEMPORARY;
         match catalog.holds(role, Guarded::Database, database.oid, temporary) {
             true => Ok(()),

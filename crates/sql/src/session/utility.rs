@@ -10,11 +10,11 @@ use pg_query::protobuf::{
 
 use super::lock_names::named_table;
 use super::plan::{text_column, text_row};
-use super::settings::isolation;
+use super::settings::{is_guarded, isolation};
 use super::transaction::State;
 use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext};
-use crate::catalog::access::{self, Privileges};
+use crate::catalog::access::{Privileges, CHECKPOINT};
 use crate::parser::{NodeEnum, Statement};
 use crate::types::{Datum, TypeId};
 
@@ -94,7 +94,7 @@ impl Session {
             NodeEnum::ClosePortalStmt(close) => self.close_cursor(&close.portalname),
             NodeEnum::CopyStmt(copy) => self.copy(statement, copy, sink),
             NodeEnum::CheckPointStmt(_) => {
-                self.may_checkpoint()?;
+                self.must_checkpoint()?;
                 coro::wait(self.shared.engine.checkpoint())??;
                 Ok(tag("CHECKPOINT"))
             }
@@ -210,15 +210,15 @@ impl Session {
         self.state = State::Block;
         let settings = &mut self.shared.settings;
         let read_only = if options.read_only { "on" } else { "off" };
-        settings.set("transaction_read_only", Some(read_only), true)?;
+        settings.set(None, "transaction_read_only", Some(read_only), true)?;
         let deferrable = if options.deferrable { "on" } else { "off" };
-        settings.set("transaction_deferrable", Some(deferrable), true)?;
+        settings.set(None, "transaction_deferrable", Some(deferrable), true)?;
         let level = match options.isolation {
             Isolation::ReadCommitted => "read committed",
             Isolation::RepeatableRead => "repeatable read",
             Isolation::Serializable => "serializable",
         };
-        settings.set("transaction_isolation", Some(level), true)
+        settings.set(None, "transaction_isolation", Some(level), true)
     }
 
     /// What AND CHAIN hands on.
@@ -278,7 +278,8 @@ impl Session {
             }
         }
         for (name, value) in transaction_options(options) {
-            self.shared.settings.set(name, Some(&value), true)?;
+            let settings = &mut self.shared.settings;
+            settings.set(None, name, Some(&value), true)?;
         }
         Ok(())
     }
@@ -326,13 +327,14 @@ impl Session {
             "transaction_read_only" | "transaction_deferrable" => {
                 self.set_characteristic(name, value.unwrap_or("off"))?;
             }
-            "role" | "session_authorization" => self.check_role_setting(name, value)?,
             _ => {}
         }
-        self.shared.settings.set(name, value, local)?;
-        if name == "session_authorization" {
-            self.shared.settings.set("role", None, local)?;
-        }
+        let catalog = match is_guarded(name) {
+            true => Some(self.current_catalog()?),
+            false => None,
+        };
+        let settings = &mut self.shared.settings;
+        settings.set(catalog.as_deref(), name, value, local)?;
         if self.state == State::None {
             // Nothing is open: the statement is its own transaction.
             self.shared.settings.end_transaction();
@@ -341,7 +343,7 @@ impl Session {
         Ok(())
     }
 
-    /// As [`Session::setting_given`], where nothing is said yet of whether it may be.
+    /// As [`Session::setting_given`], without SET … FROM CURRENT.
     pub(super) fn value_given(
         &self,
         set: &VariableSetStmt,
@@ -363,56 +365,12 @@ impl Session {
         &mut self,
         set: &VariableSetStmt,
     ) -> Result<Option<(String, Option<String>)>> {
-        let shown = |session: &Session| session.shared.settings.show(&set.name);
-        Ok(match VariableSetKind::try_from(set.kind) {
-            Ok(VariableSetKind::VarSetValue) => {
-                let value = setting_value(&set.name, &set.args)?;
-                super::check_setting(&set.name, &value)?;
-                let name = shown(self).map_or(set.name.clone(), |shown| shown.0);
-                Some((name, Some(value)))
-            }
+        match VariableSetKind::try_from(set.kind) {
             Ok(VariableSetKind::VarSetCurrent) => {
-                let (name, value) = shown(self)?;
-                Some((name, Some(value)))
+                let value = self.shared.settings.show(&set.name)?.1;
+                Ok(Some((set.name.clone(), Some(value))))
             }
-            Ok(VariableSetKind::VarReset | VariableSetKind::VarSetDefault) => {
-                Some((shown(self)?.0, None))
-            }
-            _ => None,
-        })
-    }
-
-    /// Whether this session may act as a role (SET ROLE, SET SESSION AUTHORIZATION).
-    fn check_role_setting(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        let Some(value) = value.filter(|value| name != "role" || *value != "none") else {
-            return Ok(());
-        };
-        let catalog = self.current_catalog()?;
-        let role = catalog.role(value).ok_or_else(|| {
-            Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!("role \"{value}\" does not exist"),
-            )
-        })?;
-        let as_whom = match name {
-            "role" => self.shared.settings.session_user(),
-            // Who connected may change who the session is, whoever it is now.
-            _ => self.shared.start.user.as_str(),
-        };
-        let own = catalog.role(as_whom);
-        let allowed = own.is_some_and(|own| match name {
-            "role" => catalog.is_member(own.oid, role.oid),
-            _ => own.superuser || own.oid == role.oid,
-        });
-        match allowed {
-            true => Ok(()),
-            false => Err(Error::new(
-                SqlState::INSUFFICIENT_PRIVILEGE,
-                match name {
-                    "role" => format!("permission denied to set role \"{value}\""),
-                    _ => "permission denied to set session authorization".to_owned(),
-                },
-            )),
+            _ => self.value_given(set),
         }
     }
 
@@ -448,7 +406,8 @@ impl Session {
                 continue;
             }
             self.set_characteristic(name, &value)?;
-            self.shared.settings.set(name, Some(&value), true)?;
+            let settings = &mut self.shared.settings;
+            settings.set(None, name, Some(&value), true)?;
         }
         if self.state == State::None {
             self.shared.settings.end_transaction();
@@ -477,7 +436,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
-            role: self.role_oid(&catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: statement.text(),
             variables: None,
@@ -536,11 +495,9 @@ impl Session {
                 self.shared.statements.clear();
                 self.shared.forget_sequences();
                 self.shared.settings.reset_all();
-                self.shared.settings.set("role", None, false)?;
-                self.shared
-                    .settings
-                    .set("session_authorization", None, false)?;
-                self.shared.settings.end_transaction();
+                let settings = &mut self.shared.settings;
+                settings.set(None, "session_authorization", None, false)?;
+                settings.end_transaction();
                 self.settings_changed();
                 if let Some(locks) = &mut self.shared.advisory {
                     locks.unlock_all();
@@ -559,10 +516,10 @@ impl Session {
         })
     }
 
-    /// 42501 for who may not ask for a checkpoint.
-    fn may_checkpoint(&mut self) -> Result<()> {
+    /// 42501 for whoever may not ask for a checkpoint.
+    fn must_checkpoint(&mut self) -> Result<()> {
         let catalog = self.current_catalog()?;
-        match catalog.has_privileges_of(self.role_oid(&catalog), access::CHECKPOINT) {
+        match catalog.has_privileges_of(self.shared.settings.current_role(), CHECKPOINT) {
             true => Ok(()),
             false => Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,

@@ -82,8 +82,7 @@ fn activity_row(
 ) -> Row {
     let text = |text: Option<&str>| text.map_or(Datum::Null, Datum::text);
     let instant = |at: Option<i64>| at.map_or(Datum::Null, Datum::TimestampTz);
-    let user = doing.user.as_deref();
-    let role = user.and_then(|user| catalog.role(user));
+    let role = catalog.role_by_oid(doing.role);
     let mut databases = catalog.databases.iter();
     let database = databases.find(|database| database.name == doing.database);
     let wait = wait_of(activity, doing, waits_for_lock);
@@ -98,7 +97,7 @@ fn activity_row(
         Datum::Int4(activity.pid()),
         Datum::Null,
         role.map_or(Datum::Null, |role| Datum::Oid(role.oid)),
-        text(user),
+        text(role.map(|role| role.name.as_str())),
         Datum::text(&doing.application),
         text(doing.client_address.as_deref()),
         Datum::Null,

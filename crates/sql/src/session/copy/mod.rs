@@ -164,7 +164,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: path.schemas(),
-            role: self.role_oid(&catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: statement.text(),
             variables: None,

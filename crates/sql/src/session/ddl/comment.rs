@@ -103,7 +103,7 @@ impl Session {
         let cx = crate::bind::BindContext {
             catalog,
             search_path: &search_path,
-            role: self.role_oid(catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: "",
             variables: None,
@@ -120,7 +120,7 @@ impl Session {
 
     /// 42501 for a part of another role's table.
     fn must_own_part_of(&mut self, catalog: &Catalog, table: &Table) -> Result<()> {
-        match catalog.has_privileges_of(self.role_oid(catalog), table.owner) {
+        match catalog.has_privileges_of(self.shared.settings.current_role(), table.owner) {
             true => Ok(()),
             false => Err(must_own("relation", &table.name)),
         }

@@ -44,7 +44,7 @@ fn options(nodes: &[Node]) -> Result<Vec<&DefElem>> {
     Ok(found)
 }
 
-fn must_own(catalog: &Catalog, own: &Role, database: &Database) -> Result<()> {
+pub(super) fn must_own(catalog: &Catalog, own: &Role, database: &Database) -> Result<()> {
     match catalog.has_privileges_of(own.oid, database.owner) {
         true => Ok(()),
         false => Err(Error::new(
@@ -146,6 +146,7 @@ impl Session {
                 "owner" => {
                     let name = option_text(option);
                     let owner = catalog.role(&name).ok_or_else(|| no_role(&name))?;
+                    may_create(&own)?;
                     if !catalog.is_member(own.oid, owner.oid) {
                         return Err(Error::new(
                             SqlState::INSUFFICIENT_PRIVILEGE,
@@ -296,6 +297,7 @@ impl Session {
     pub(super) fn alter_database_set(
         &mut self,
         alter: &AlterDatabaseSetStmt,
+        sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let own = self.current_role(&catalog)?;
@@ -303,7 +305,7 @@ impl Session {
         must_own(&catalog, &own, &database)?;
         let set = alter.setstmt.as_ref();
         let set = set.ok_or_else(|| Error::internal("ALTER DATABASE SET of nothing"))?;
-        self.change_settings(&catalog, database.oid, 0, set)?;
+        self.change_settings(&catalog, database.oid, 0, set, sink)?;
         Ok(tag("ALTER DATABASE"))
     }
 

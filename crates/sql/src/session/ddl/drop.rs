@@ -177,7 +177,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
-            role: self.role_oid(&catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: "",
             variables: None,
@@ -253,7 +253,7 @@ impl Session {
         let Some(table) = table_of(catalog, object) else {
             return Ok(());
         };
-        let role = self.role_oid(catalog);
+        let role = self.shared.settings.current_role();
         let schema = catalog.schema_by_oid(table.schema);
         if schema.is_some_and(|schema| catalog.has_privileges_of(role, schema.owner)) {
             return Ok(());

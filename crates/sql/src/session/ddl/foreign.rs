@@ -87,7 +87,7 @@ impl Session {
             // It is being made by the same statement.
             return Ok(());
         }
-        let (role, refer) = (self.role_oid(catalog), Privileges::REFERENCES);
+        let (role, refer) = (self.shared.settings.current_role(), Privileges::REFERENCES);
         let holds = |place: &usize| {
             let column = u32::try_from(place + 1).unwrap_or(u32::MAX);
             catalog.holds_column(role, parent.oid, column, refer)
@@ -119,7 +119,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
-            role: self.role_oid(catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: "",
             variables: None,

@@ -327,6 +327,9 @@ impl Session {
                         format!("schema \"{name}\" does not exist"),
                     )
                 })?;
+                if old.owner == owner.oid {
+                    return Ok(tag("ALTER SCHEMA"));
+                }
                 if !catalog.has_privileges_of(own.oid, old.owner) {
                     return Err(must_own("schema", &name));
                 }

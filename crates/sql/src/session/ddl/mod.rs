@@ -9,9 +9,11 @@ mod foreign;
 pub(crate) mod grant;
 mod index;
 mod like;
+mod members;
 mod owned;
 mod rename;
 mod role;
+mod role_settings;
 mod schema;
 mod sequence;
 pub(crate) mod system;
@@ -76,11 +78,11 @@ impl Session {
                 self.drop_database(drop, sink)?
             }
             NodeEnum::AlterDatabaseStmt(alter) => self.alter_database(alter)?,
-            NodeEnum::AlterDatabaseSetStmt(alter) => self.alter_database_set(alter)?,
+            NodeEnum::AlterDatabaseSetStmt(alter) => self.alter_database_set(alter, sink)?,
             NodeEnum::AlterOwnerStmt(alter) => self.alter_owner_of(alter)?,
             NodeEnum::CreateRoleStmt(create) => self.create_role(text, create, sink)?,
             NodeEnum::AlterRoleStmt(alter) => self.alter_role(text, alter, sink)?,
-            NodeEnum::AlterRoleSetStmt(alter) => self.alter_role_set(alter)?,
+            NodeEnum::AlterRoleSetStmt(alter) => self.alter_role_set(alter, sink)?,
             NodeEnum::DropRoleStmt(drop) => self.drop_roles(drop, sink)?,
             NodeEnum::GrantRoleStmt(grant) => self.grant_roles(grant, sink)?,
             NodeEnum::GrantStmt(grant) => self.grant(grant, sink)?,
@@ -149,7 +151,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
-            role: self.role_oid(&catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
             variables: None,
@@ -181,7 +183,7 @@ impl Session {
     /// 42501 for a relation on which the role holds none of these privileges.
     pub(super) fn must_hold(&mut self, table: &Table, privileges: Privileges) -> Result<()> {
         let catalog = self.current_catalog()?;
-        let own = self.role_oid(&catalog);
+        let own = self.shared.settings.current_role();
         match catalog.holds_any(own, Guarded::Table, table.oid, privileges) {
             true => Ok(()),
             false => Err(denied(table.kind.noun(), &table.name)),
@@ -201,7 +203,7 @@ impl Session {
     /// 42501 for an index of another role's table.
     fn must_own_index(&mut self, table: &Table, index: &Index) -> Result<()> {
         let catalog = self.current_catalog()?;
-        match catalog.has_privileges_of(self.role_oid(&catalog), table.owner) {
+        match catalog.has_privileges_of(self.shared.settings.current_role(), table.owner) {
             true => Ok(()),
             false => Err(must_own("index", &index.name)),
         }
@@ -229,7 +231,7 @@ impl Session {
 
     /// 42501 for a schema in which the role may not make anything.
     fn may_create_in(&self, catalog: &Catalog, schema: u32) -> Result<()> {
-        let role = self.role_oid(catalog);
+        let role = self.shared.settings.current_role();
         if is_local(schema) || catalog.holds(role, Guarded::Schema, schema, Privileges::CREATE) {
             return Ok(());
         }
@@ -312,14 +314,14 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
-            role: self.role_oid(&catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
             variables: None,
         };
         let plan =
             parser::large_stack(|| Binder::new(cx, Vec::new(), false).execute_parameter(node, ty))?;
-        let permitted = plan.permit(&catalog, self.shared.settings.current_user())?;
+        let permitted = plan.permit(&catalog, self.shared.settings.current_role())?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };

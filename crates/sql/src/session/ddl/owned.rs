@@ -214,6 +214,7 @@ impl Session {
             .iter()
             .filter(|schema| is_theirs(schema.owner))
         {
+            self.may_create_schemas(&catalog)?;
             self.put_schema_owner(&catalog, schema, new.oid)?;
         }
         for database in catalog

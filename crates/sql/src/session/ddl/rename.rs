@@ -231,7 +231,7 @@ impl Session {
         if catalog.schema(&new).is_some() {
             return Err(taken());
         }
-        if !catalog.has_privileges_of(self.role_oid(&catalog), schema.owner) {
+        if !catalog.has_privileges_of(self.shared.settings.current_role(), schema.owner) {
             return Err(must_own("schema", name));
         }
         self.may_create_schemas(&catalog)?;

@@ -1,22 +1,23 @@
-//! Roles: CREATE, ALTER, DROP, membership, and the settings that a role begins with.
+//! Roles: CREATE, ALTER, DROP. Who is a member of whom is in [`super::members`], with what settings
+//! a role begins in [`super::role_settings`].
 
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    AlterRoleSetStmt, AlterRoleStmt, CreateRoleStmt, DefElem, DropRoleStmt, GrantRoleStmt, Node,
-    RoleSpec, RoleSpecType, RoleStmtType,
+    AlterRoleStmt, CreateRoleStmt, DefElem, DropRoleStmt, Node, RoleSpec, RoleSpecType,
+    RoleStmtType,
 };
 
 use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::table::cut_name;
-use crate::catalog::access::{Membership, DATABASE_OWNER};
-use crate::catalog::cluster::{self, RoleSettings};
+use crate::catalog::access::{is_predefined, AclItem};
+use crate::catalog::cluster;
 use crate::catalog::{Catalog, Object, Role};
 use crate::functions::scram;
 use crate::parser::{self, NodeEnum};
 use crate::types::{self, Datum, TypeId, NO_TYPMOD};
 
-fn denied(message: impl Into<String>) -> Error {
+pub(super) fn denied(message: impl Into<String>) -> Error {
     Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
 }
 
@@ -28,32 +29,50 @@ pub(super) fn no_role(name: &str) -> Error {
     )
 }
 
-/// Roles that options name: `IN ROLE`, `ROLE`, `ADMIN`.
+/// What the options of a statement say besides what becomes of the role's own attributes.
 #[derive(Default)]
 struct Named {
-    of: Vec<String>,
-    members: Vec<String>,
-    admins: Vec<String>,
+    /// `IN ROLE`, `ROLE`, `ADMIN`.
+    of: Vec<RoleSpec>,
+    members: Vec<RoleSpec>,
+    admins: Vec<RoleSpec>,
+    /// All options that are given, by PostgreSQL's names of them.
+    given: Vec<String>,
+}
+
+impl Named {
+    fn has(&self, option: &str) -> bool {
+        self.given.iter().any(|given| given == option)
+    }
 }
 
 impl Session {
-    /// The role whose privileges count.
+    /// The role whose privileges count. One that is gone may do nothing.
     pub(super) fn current_role(&mut self, catalog: &Catalog) -> Result<Role> {
-        let name = self.shared.settings.current_user();
-        catalog.role(name).cloned().ok_or_else(|| no_role(name))
+        let oid = self.shared.settings.current_role();
+        let gone = || Role {
+            oid,
+            ..Role::default()
+        };
+        Ok(catalog.role_by_oid(oid).cloned().unwrap_or_else(gone))
     }
 
     /// The role that a name or a keyword means.
     pub(super) fn role_of(&mut self, catalog: &Catalog, spec: &RoleSpec) -> Result<Role> {
-        let name = match RoleSpecType::try_from(spec.roletype) {
+        let settings = &self.shared.settings;
+        match RoleSpecType::try_from(spec.roletype) {
             Ok(RoleSpecType::RolespecCurrentRole | RoleSpecType::RolespecCurrentUser) => {
-                self.shared.settings.current_user().to_owned()
+                catalog.known_role(settings.current_role()).cloned()
             }
-            Ok(RoleSpecType::RolespecSessionUser) => self.shared.settings.session_user().to_owned(),
-            Ok(RoleSpecType::RolespecPublic) => "public".to_owned(),
-            _ => spec.rolename.clone(),
-        };
-        catalog.role(&name).cloned().ok_or_else(|| no_role(&name))
+            Ok(RoleSpecType::RolespecSessionUser) => {
+                catalog.known_role(settings.session_role()).cloned()
+            }
+            Ok(RoleSpecType::RolespecPublic) => Err(no_role("public")),
+            _ => {
+                let name = &spec.rolename;
+                catalog.role(name).cloned().ok_or_else(|| no_role(name))
+            }
+        }
     }
 
     pub(super) fn create_role(
@@ -88,13 +107,7 @@ impl Session {
                 return Err(denied(message));
             }
         }
-        if name.starts_with("pg_") {
-            return Err(Error::new(
-                SqlState::of("42939"),
-                format!("role name \"{name}\" is reserved"),
-            )
-            .with_detail("Role names starting with \"pg_\" are reserved."));
-        }
+        check_not_reserved(&name)?;
         role.name = name;
         let exists = catalog.role(&role.name).is_some();
         let inserted = match &mut self.open {
@@ -107,32 +120,18 @@ impl Session {
                 format!("role \"{}\" already exists", role.name),
             ));
         }
-        let link = |session: &mut Session, group: u32, member: u32, admin: bool| {
-            session.put_member(Membership {
-                role: group,
-                member,
-                grantor: own.oid,
-                admin,
-            })
-        };
-        for group in &named.of {
-            let group = catalog.role(group).ok_or_else(|| no_role(group))?.oid;
-            link(self, group, role.oid, false)?;
+        self.changed_catalog();
+        let made = std::slice::from_ref(&role.oid);
+        for spec in &named.of {
+            let catalog = self.current_catalog()?;
+            let group = self.role_of(&catalog, spec)?;
+            self.add_members(&group, made, false, own.oid, sink)?;
         }
-        for (names, admin) in [(&named.members, false), (&named.admins, true)] {
-            for member in names {
-                let member = catalog.role(member).ok_or_else(|| no_role(member))?.oid;
-                link(self, role.oid, member, admin)?;
-            }
+        for (specs, admin) in [(&named.admins, true), (&named.members, false)] {
+            let members = self.roles_named(specs)?;
+            self.add_members(&role, &members, admin, own.oid, sink)?;
         }
         Ok(tag("CREATE ROLE"))
-    }
-
-    fn put_member(&mut self, member: Membership) -> Result<()> {
-        match &mut self.open {
-            Some(open) => cluster::put_member(open.txn.as_mut(), member),
-            None => Err(Error::internal("nothing is open")),
-        }
     }
 
     /// Takes the options of CREATE and ALTER ROLE.
@@ -144,12 +143,11 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<Named> {
         let mut named = Named::default();
-        let mut seen: Vec<&str> = Vec::new();
         for node in options {
             let Some(NodeEnum::DefElem(option)) = &node.node else {
                 continue;
             };
-            if seen.contains(&option.defname.as_str()) {
+            if named.has(&option.defname) {
                 let message = "conflicting or redundant options";
                 let error = Error::new(SqlState::SYNTAX_ERROR, message);
                 let position = parser::char_position(text, option.location);
@@ -158,7 +156,7 @@ impl Session {
                     None => error,
                 });
             }
-            seen.push(&option.defname);
+            named.given.push(option.defname.clone());
             let on = || option_text(option) == "true";
             match option.defname.as_str() {
                 "superuser" => role.superuser = on(),
@@ -194,9 +192,9 @@ impl Session {
                     );
                     self.notice(NoticeSeverity::Notice, body, sink)?;
                 }
-                "addroleto" => named.of = role_names(option),
-                "rolemembers" => named.members = role_names(option),
-                "adminmembers" => named.admins = role_names(option),
+                "addroleto" => named.of = role_specs(option),
+                "rolemembers" => named.members = role_specs(option),
+                "adminmembers" => named.admins = role_specs(option),
                 other => return Err(Error::unsupported(format!("the role option {other}"))),
             }
         }
@@ -240,39 +238,15 @@ impl Session {
         check_not_predefined(&old)?;
         let mut new = old.clone();
         let named = self.role_options(text, &mut new, &alter.options, sink)?;
-        let special = old.superuser
-            || new.superuser != old.superuser
-            || new.replication != old.replication
-            || new.bypass_rls != old.bypass_rls;
-        let password_only = Role {
-            password: new.password.clone(),
-            ..old.clone()
-        } == new;
-        if !own.superuser {
-            let own_password = old.oid == own.oid && password_only;
-            if special && !own_password {
-                let what = match old.superuser || new.superuser {
-                    true => "must be superuser to alter superuser roles or change superuser attribute",
-                    false if new.replication != old.replication => {
-                        "must be superuser to alter replication roles or change replication attribute"
-                    }
-                    false => "must be superuser to change bypassrls attribute",
-                };
-                return Err(denied(what));
-            }
-            if !own.create_role && !own_password {
-                return Err(denied("permission denied"));
-            }
-        }
+        check_may_alter(&own, &old, &named)?;
         if let Some(open) = &mut self.open {
             cluster::update_role(open.txn.as_mut(), &old, &new)?;
         }
-        for member in &named.members {
-            let member = catalog.role(member).ok_or_else(|| no_role(member))?;
-            match alter.action > 0 {
-                true => self.add_member(&catalog, &old, member, false, own.oid, sink)?,
-                false => self.remove_member(&catalog, &old, member, false, sink)?,
-            }
+        self.changed_catalog();
+        let members = self.roles_named(&named.members)?;
+        match alter.action > 0 {
+            true => self.add_members(&old, &members, false, own.oid, sink)?,
+            false => self.remove_members(&old, &members, false, sink)?,
         }
         Ok(tag("ALTER ROLE"))
     }
@@ -292,6 +266,10 @@ impl Session {
             let Some(NodeEnum::RoleSpec(spec)) = &node.node else {
                 continue;
             };
+            if spec.roletype != RoleSpecType::RolespecCstring as i32 {
+                let message = "cannot use special role specifier in DROP ROLE";
+                return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+            }
             let role = match self.role_of(&catalog, spec) {
                 Ok(role) => role,
                 Err(missing) if drop.missing_ok => {
@@ -306,11 +284,20 @@ impl Session {
             if role.oid == own.oid {
                 return Err(in_use("current user cannot be dropped"));
             }
-            if role.name == self.shared.settings.session_user() {
+            if role.oid == self.shared.settings.session_role() {
                 return Err(in_use("session user cannot be dropped"));
             }
             if role.superuser && !own.superuser {
                 return Err(denied("must be superuser to drop superusers"));
+            }
+            if is_predefined(role.oid) {
+                return Err(Error::new(
+                    SqlState::of("2BP01"),
+                    format!(
+                        "cannot drop role {} because it is required by the database system",
+                        role.name
+                    ),
+                ));
             }
             let needed = self.role_is_needed(&catalog, &role)?;
             if !needed.is_empty() {
@@ -343,25 +330,12 @@ impl Session {
 
     /// What a role owns or was given, as messages list it; other databases are looked into too.
     fn role_is_needed(&mut self, catalog: &Catalog, role: &Role) -> Result<Vec<String>> {
-        let mut needed = Vec::new();
         let search_path = self.search_path(catalog);
-        for database in &catalog.databases {
-            if database.owner == role.oid {
-                needed.push(format!("owner of database {}", database.name));
-            }
-        }
-        for schema in catalog.schemas.iter().filter(|s| s.owner == role.oid) {
-            needed.push(format!("owner of schema {}", schema.name));
-        }
-        for table in catalog.tables.iter().filter(|t| t.owner == role.oid) {
-            let shown = Object::Relation(table.oid).describe(catalog, &search_path);
-            needed.push(format!("owner of {shown}"));
-        }
+        let mut needed = owned_by(catalog, role.oid, &search_path);
         for (address, acl) in &catalog.acls {
-            let named = |item: &crate::catalog::access::AclItem| {
-                item.grantee == role.oid || item.grantor == role.oid
-            };
-            if !acl.iter().any(named) {
+            let named = |item: &AclItem| item.grantee == role.oid || item.grantor == role.oid;
+            // What an owner holds goes with what it owns.
+            if !acl.iter().any(named) || owner_of(catalog, *address) == Some(role.oid) {
                 continue;
             }
             let what = match address.class {
@@ -379,8 +353,10 @@ impl Session {
                 }
                 .describe(catalog, &search_path),
             };
-            needed.push(format!("privileges for {what}"));
+            needed.push((address.object, format!("privileges for {what}")));
         }
+        needed.sort_by_key(|known| known.0);
+        let mut needed: Vec<_> = needed.into_iter().map(|known| known.1).collect();
         for database in catalog.databases.clone() {
             if database.oid == catalog.database.oid {
                 continue;
@@ -410,197 +386,29 @@ impl Session {
         }))
     }
 
-    /// GRANT role TO role, and REVOKE.
-    pub(super) fn grant_roles(
-        &mut self,
-        grant: &GrantRoleStmt,
-        sink: &mut dyn Sink,
-    ) -> Result<CommandTag> {
-        let catalog = self.current_catalog()?;
-        let own = self.current_role(&catalog)?;
-        let admin = grant.opt.iter().any(|node| match &node.node {
-            Some(NodeEnum::DefElem(option)) => {
-                option.defname == "admin" && option_text(option) != "false"
-            }
-            _ => false,
-        });
-        for node in &grant.granted_roles {
-            let Some(NodeEnum::AccessPriv(named)) = &node.node else {
-                continue;
-            };
-            let name = &named.priv_name;
-            let role = catalog.role(name).cloned().ok_or_else(|| no_role(name))?;
-            for node in &grant.grantee_roles {
-                let Some(NodeEnum::RoleSpec(spec)) = &node.node else {
-                    continue;
-                };
-                let member = self.role_of(&catalog, spec)?;
-                check_may_grant(&catalog, &own, &role)?;
-                let catalog = self.current_catalog()?;
-                match grant.is_grant {
-                    true => self.add_member(&catalog, &role, &member, admin, own.oid, sink)?,
-                    false => self.remove_member(&catalog, &role, &member, admin, sink)?,
-                }
-                self.changed_catalog();
-            }
-        }
-        Ok(tag(if grant.is_grant {
-            "GRANT ROLE"
-        } else {
-            "REVOKE ROLE"
-        }))
-    }
-
-    fn add_member(
-        &mut self,
-        catalog: &Catalog,
-        role: &Role,
-        member: &Role,
-        admin: bool,
-        grantor: u32,
-        sink: &mut dyn Sink,
-    ) -> Result<()> {
-        if role.oid == DATABASE_OWNER {
-            return Err(Error::new(
-                SqlState::of("0LP01"),
-                format!("role \"{}\" cannot have explicit members", role.name),
-            ));
-        }
-        if catalog.roles_of(role.oid, false).contains(&member.oid) {
-            return Err(Error::new(
-                SqlState::of("0LP01"),
-                format!(
-                    "role \"{}\" is a member of role \"{}\"",
-                    role.name, member.name
-                ),
-            ));
-        }
-        let known = |known: &&Membership| (known.role, known.member) == (role.oid, member.oid);
-        let already = catalog.members.iter().find(known);
-        if already.is_some_and(|already| already.admin || !admin) {
-            let message = format!(
-                "role \"{}\" is already a member of role \"{}\"",
-                member.name, role.name
-            );
-            let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
-            return self.notice(NoticeSeverity::Notice, body, sink);
-        }
-        self.put_member(Membership {
-            role: role.oid,
-            member: member.oid,
-            grantor,
-            admin,
-        })
-    }
-
-    fn remove_member(
-        &mut self,
-        catalog: &Catalog,
-        role: &Role,
-        member: &Role,
-        admin_only: bool,
-        sink: &mut dyn Sink,
-    ) -> Result<()> {
-        let known = |known: &&Membership| (known.role, known.member) == (role.oid, member.oid);
-        let Some(found) = catalog.members.iter().find(known).copied() else {
-            let message = format!(
-                "role \"{}\" is not a member of role \"{}\"",
-                member.name, role.name
-            );
-            let body = Error::new(SqlState::of("01000"), message);
-            return self.notice(NoticeSeverity::Warning, body, sink);
-        };
-        if admin_only {
-            return self.put_member(Membership {
-                admin: false,
-                ..found
-            });
-        }
-        match &mut self.open {
-            Some(open) => cluster::drop_member(open.txn.as_mut(), role.oid, member.oid),
-            None => Err(Error::internal("nothing is open")),
-        }
-    }
-
-    /// ALTER ROLE … SET.
-    pub(super) fn alter_role_set(&mut self, alter: &AlterRoleSetStmt) -> Result<CommandTag> {
-        let catalog = self.current_catalog()?;
-        let own = self.current_role(&catalog)?;
-        let role = match &alter.role {
-            Some(spec) => {
-                let role = self.role_of(&catalog, spec)?;
-                check_not_predefined(&role)?;
-                let allowed =
-                    own.superuser || role.oid == own.oid || (own.create_role && !role.superuser);
-                if !allowed {
-                    return Err(match role.superuser {
-                        true => denied("must be superuser to alter superusers"),
-                        false => denied("permission denied"),
-                    });
-                }
-                role.oid
-            }
-            None if own.superuser => 0,
-            None => return Err(denied("must be superuser to alter settings globally")),
-        };
-        let database = match alter.database.as_str() {
-            "" => 0,
-            name => super::database::named(&catalog, name)?.oid,
-        };
-        let set = alter.setstmt.as_ref();
-        let set = set.ok_or_else(|| Error::internal("ALTER ROLE SET of nothing"))?;
-        self.change_settings(&catalog, database, role, set)?;
-        Ok(tag("ALTER ROLE"))
-    }
-
-    /// Changes the settings of a role in a database as SET and RESET say.
-    pub(super) fn change_settings(
-        &mut self,
-        catalog: &Catalog,
-        database: u32,
-        role: u32,
-        set: &pg_query::protobuf::VariableSetStmt,
-    ) -> Result<()> {
-        let same = |known: &&RoleSettings| (known.database, known.role) == (database, role);
-        let mut settings = match catalog.settings.iter().find(same) {
-            Some(known) => known.clone(),
-            None => RoleSettings {
-                database,
-                role,
-                values: Vec::new(),
-            },
-        };
-        match self.setting_given(set)? {
-            None => settings.values.clear(),
-            Some((name, value)) => {
-                let place = settings.values.iter().position(|known| known.0 == name);
-                match (place, value) {
-                    (Some(place), Some(value)) => settings.values[place].1 = value,
-                    (Some(place), None) => {
-                        settings.values.remove(place);
-                    }
-                    (None, Some(value)) => settings.values.push((name, value)),
-                    (None, None) => {}
-                }
-            }
-        }
-        match &mut self.open {
-            Some(open) => cluster::put_settings(open.txn.as_mut(), &settings),
-            None => Err(Error::internal("nothing is open")),
-        }
-    }
-
     /// ALTER ROLE … RENAME TO.
     pub(super) fn rename_role(&mut self, old: &str, new: &str) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let own = self.current_role(&catalog)?;
         let role = catalog.role(old).cloned().ok_or_else(|| no_role(old))?;
-        check_not_predefined(&role)?;
-        if role.name == self.shared.settings.session_user() {
-            return Err(Error::unsupported("session user cannot be renamed"));
+        let itself = |message: &str| Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+        if role.oid == self.shared.settings.session_role() {
+            return Err(itself("session user cannot be renamed"));
         }
         if role.oid == own.oid {
-            return Err(Error::unsupported("current user cannot be renamed"));
+            return Err(itself("current user cannot be renamed"));
+        }
+        let new = cut_name(new);
+        check_not_reserved(&role.name)?;
+        check_not_reserved(&new)?;
+        let exists = || {
+            Error::new(
+                SqlState::DUPLICATE_OBJECT,
+                format!("role \"{new}\" already exists"),
+            )
+        };
+        if catalog.role(&new).is_some() {
+            return Err(exists());
         }
         if !own.superuser && (role.superuser || !own.create_role) {
             return Err(match role.superuser {
@@ -609,36 +417,107 @@ impl Session {
             });
         }
         let renamed = Role {
-            name: cut_name(new),
+            name: new.clone(),
             ..role.clone()
         };
-        let free = catalog.role(&renamed.name).is_none();
         let done = match &mut self.open {
-            Some(open) if free => cluster::update_role(open.txn.as_mut(), &role, &renamed)?,
-            _ => false,
+            Some(open) => cluster::update_role(open.txn.as_mut(), &role, &renamed)?,
+            None => false,
         };
         match done {
             true => Ok(tag("ALTER ROLE")),
-            false => Err(Error::new(
-                SqlState::DUPLICATE_OBJECT,
-                format!("role \"{}\" already exists", renamed.name),
-            )),
+            false => Err(exists()),
         }
     }
 }
 
-fn role_names(option: &DefElem) -> Vec<String> {
+/// What a role owns, with the oids, as messages list it.
+fn owned_by(catalog: &Catalog, role: u32, search_path: &[u32]) -> Vec<(u32, String)> {
+    let databases = catalog.databases.iter();
+    let databases = databases.filter(|known| known.owner == role);
+    let databases = databases.map(|known| (known.oid, format!("database {}", known.name)));
+    let schemas = catalog.schemas.iter().filter(|known| known.owner == role);
+    let schemas = schemas.map(|known| (known.oid, format!("schema {}", known.name)));
+    let tables = catalog.tables.iter().filter(|known| known.owner == role);
+    let tables = tables.map(|known| {
+        let shown = Object::Relation(known.oid).describe(catalog, search_path);
+        (known.oid, shown)
+    });
+    let owned = databases.chain(schemas).chain(tables);
+    owned
+        .map(|(oid, what)| (oid, format!("owner of {what}")))
+        .collect()
+}
+
+fn owner_of(catalog: &Catalog, address: cluster::Address) -> Option<u32> {
+    match address.class {
+        cluster::Address::DATABASE => {
+            let database = catalog.database_by_oid(address.object);
+            database.map(|known| known.owner)
+        }
+        cluster::Address::NAMESPACE => {
+            let schema = catalog.schema_by_oid(address.object);
+            schema.map(|known| known.owner)
+        }
+        _ => {
+            let table = catalog.table_by_oid(address.object);
+            table.map(|known| known.owner)
+        }
+    }
+}
+
+fn role_specs(option: &DefElem) -> Vec<RoleSpec> {
     let Some(NodeEnum::List(list)) = option.arg.as_ref().and_then(|arg| arg.node.as_ref()) else {
         return Vec::new();
     };
-    let names = list.items.iter().filter_map(|node| match &node.node {
-        Some(NodeEnum::RoleSpec(spec)) => Some(spec.rolename.clone()),
+    let specs = list.items.iter().filter_map(|node| match &node.node {
+        Some(NodeEnum::RoleSpec(spec)) => Some(spec.clone()),
         _ => None,
     });
-    names.collect()
+    specs.collect()
 }
 
-fn check_not_predefined(role: &Role) -> Result<()> {
+/// Who may alter a role. What counts is which options are given, not whether they change anything.
+///
+/// | the role, or what is altered | who may |
+/// |---|---|
+/// | a superuser, SUPERUSER | superusers |
+/// | one for replication, REPLICATION | superusers |
+/// | BYPASSRLS | superusers |
+/// | the password of the current role | the role itself |
+/// | all else | CREATEROLE |
+fn check_may_alter(own: &Role, role: &Role, named: &Named) -> Result<()> {
+    if own.superuser {
+        return Ok(());
+    }
+    let own_password = role.oid == own.oid && named.given == ["password"];
+    let message = if role.superuser || named.has("superuser") {
+        "must be superuser to alter superuser roles or change superuser attribute"
+    } else if role.replication || named.has("isreplication") {
+        "must be superuser to alter replication roles or change replication attribute"
+    } else if named.has("bypassrls") {
+        "must be superuser to change bypassrls attribute"
+    } else if own.create_role || own_password {
+        return Ok(());
+    } else {
+        "permission denied"
+    };
+    Err(denied(message))
+}
+
+/// 42939 for a name that only predefined roles have.
+fn check_not_reserved(name: &str) -> Result<()> {
+    match name.starts_with("pg_") {
+        true => Err(Error::new(
+            SqlState::of("42939"),
+            format!("role name \"{name}\" is reserved"),
+        )
+        .with_detail("Role names starting with \"pg_\" are reserved.")),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn check_not_predefined(role: &Role) -> Result<()> {
     match role.name.starts_with("pg_") {
         true => Err(Error::new(
             SqlState::of("42939"),
@@ -646,21 +525,5 @@ fn check_not_predefined(role: &Role) -> Result<()> {
         )
         .with_detail("Cannot alter reserved roles.")),
         false => Ok(()),
-    }
-}
-
-fn check_may_grant(catalog: &Catalog, own: &Role, role: &Role) -> Result<()> {
-    if role.superuser {
-        return match own.superuser {
-            true => Ok(()),
-            false => Err(denied("must be superuser to alter superusers")),
-        };
-    }
-    match own.create_role || catalog.is_admin(own.oid, role.oid) {
-        true => Ok(()),
-        false => Err(denied(format!(
-            "must have admin option on role \"{}\"",
-            role.name
-        ))),
     }
 }

@@ -31,9 +31,9 @@ impl Session {
     ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let (owner, owner_name) = self.schema_owner(&catalog, create)?;
-        let own = self.current_role(&catalog)?;
         self.may_create_schemas(&catalog)?;
-        if !catalog.is_member(own.oid, owner) {
+        let own = self.shared.settings.current_role();
+        if !catalog.is_member(own, owner) {
             return Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!("must be member of role \"{owner_name}\""),
@@ -77,7 +77,7 @@ impl Session {
 
     /// 42501 for who may not make schemas in this database.
     pub(super) fn may_create_schemas(&self, catalog: &Catalog) -> Result<()> {
-        let (role, database) = (self.role_oid(catalog), &catalog.database);
+        let (role, database) = (self.shared.settings.current_role(), &catalog.database);
         match catalog.holds(role, Guarded::Database, database.oid, Privileges::CREATE) {
             true => Ok(()),
             false => Err(denied("database", &database.name)),
@@ -86,11 +86,13 @@ impl Session {
 
     /// The role that AUTHORIZATION names, or the session's own.
     fn schema_owner(&self, catalog: &Catalog, create: &CreateSchemaStmt) -> Result<(u32, String)> {
-        let own = self.shared.settings.current_user().to_owned();
         let named = create.authrole.as_ref();
         let role = match named.map(|role| (RoleSpecType::try_from(role.roletype), role)) {
             Some((Ok(RoleSpecType::RolespecCstring), role)) => role.rolename.clone(),
-            _ => return Ok((self.own_role(catalog), own)),
+            _ => {
+                let own = catalog.known_role(self.shared.settings.current_role())?;
+                return Ok((own.oid, own.name.clone()));
+            }
         };
         let known = catalog.role(&role).ok_or_else(|| {
             Error::new(

@@ -125,7 +125,7 @@ impl Session {
             oid: self.new_oid()?,
             schema,
             name,
-            owner: self.own_role(catalog),
+            owner: self.own_role(catalog)?,
             kind: RelationKind::Sequence,
             tree: store::new_tree(self.shared.engine.as_ref())?,
             columns: vec![
@@ -262,7 +262,7 @@ impl Session {
         let cx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
-            role: self.role_oid(&catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: "",
             variables: None,
@@ -403,7 +403,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
-            role: self.role_oid(catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
             variables: None,

@@ -47,7 +47,7 @@ impl Session {
             oid,
             schema,
             name,
-            owner: self.own_role(&catalog),
+            owner: self.own_role(&catalog)?,
             kind: RelationKind::Table,
             tree: store::new_tree(self.shared.engine.as_ref())?,
             ..Table::default()
@@ -192,10 +192,13 @@ impl Session {
         Ok(())
     }
 
-    pub(in crate::session) fn own_role(&self, catalog: &Catalog) -> u32 {
-        catalog
-            .role(self.shared.settings.current_user())
-            .map_or(crate::catalog::SUPERUSER, |role| role.oid)
+    /// The oid of the role that owns what the session makes.
+    ///
+    /// # Errors
+    /// 42704 when it is gone.
+    pub(in crate::session) fn own_role(&self, catalog: &Catalog) -> Result<u32> {
+        let own = self.shared.settings.current_role();
+        catalog.known_role(own).map(|role| role.oid)
     }
 
     pub(super) fn add_column(
@@ -227,7 +230,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
-            role: self.role_oid(catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
             variables: None,
@@ -479,7 +482,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
-            role: self.role_oid(catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
             variables: None,

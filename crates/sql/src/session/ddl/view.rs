@@ -69,7 +69,7 @@ impl Session {
         let mut view = Table {
             schema,
             name,
-            owner: self.own_role(&catalog),
+            owner: self.own_role(&catalog)?,
             kind: RelationKind::View,
             columns,
             view: Some(View {
@@ -274,7 +274,7 @@ impl Session {
             oid: self.new_oid()?,
             schema,
             name,
-            owner: self.own_role(&catalog),
+            owner: self.own_role(&catalog)?,
             kind,
             tree: store::new_tree(self.shared.engine.as_ref())?,
             columns: columns_of(

@@ -121,7 +121,7 @@ impl Session {
             cx: BindContext {
                 catalog: &catalog,
                 search_path: &search_path,
-                role: self.role_oid(&catalog),
+                role: self.shared.settings.current_role(),
                 eval: &self.eval,
                 text,
                 variables: None,

@@ -11,22 +11,59 @@ pub enum Context {
     Postmaster,
     /// ALTER SYSTEM, for the whole cluster.
     Sighup,
+    /// Superusers, when a session begins.
+    SuperuserBackend,
+    /// Everybody, when a session begins.
+    Backend,
     /// Superusers, at any time.
     Superuser,
     /// Everybody, at any time.
     User,
 }
 
+/// What a context means for sessions. Those that no session changes are told apart by their
+/// messages, in `checks`.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    context: Context,
+    /// As the view shows it.
+    name: &'static str,
+    /// Whether only superusers may change it.
+    pub superuser: bool,
+    /// Whether a session that runs may change it.
+    pub running: bool,
+}
+
+const fn rule(context: Context, name: &'static str, superuser: bool, running: bool) -> Rule {
+    Rule {
+        context,
+        name,
+        superuser,
+        running,
+    }
+}
+
+/// All contexts.
+const RULES: [Rule; 7] = [
+    rule(Internal, "internal", false, false),
+    rule(Postmaster, "postmaster", false, false),
+    rule(Sighup, "sighup", false, false),
+    rule(SuperuserBackend, "superuser-backend", true, false),
+    rule(Backend, "backend", false, false),
+    rule(Superuser, "superuser", true, true),
+    rule(User, "user", false, true),
+];
+
 impl Context {
+    /// What it means; nobody may change what has no rule.
+    pub fn rule(self) -> Rule {
+        let rule = RULES.iter().find(|rule| rule.context == self);
+        *rule.unwrap_or(&RULES[0])
+    }
+
     /// As the view shows it.
     pub fn name(self) -> &'static str {
-        match self {
-            Context::Internal => "internal",
-            Context::Postmaster => "postmaster",
-            Context::Sighup => "sighup",
-            Context::Superuser => "superuser",
-            Context::User => "user",
-        }
+        self.rule().name
     }
 }
 
@@ -74,7 +111,7 @@ pub fn about(name: &str) -> About {
 
 type Row = (&'static str, Context, &'static str);
 
-use Context::{Internal, Postmaster, Sighup, Superuser, User};
+use Context::{Backend, Internal, Postmaster, Sighup, Superuser, SuperuserBackend, User};
 
 #[rustfmt::skip]
 const ABOUT: &[(&str, &[Row])] = &[
@@ -109,6 +146,12 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("transaction_read_only", User, ""),
         ("xmloption", User, ""),
     ]),
+    ("Connections and Authentication / SSL", &[
+        ("ssl", Sighup, ""),
+        ("ssl_ca_file", Sighup, ""),
+        ("ssl_cert_file", Sighup, ""),
+        ("ssl_key_file", Sighup, ""),
+    ]),
     ("Connections and Authentication / Connection Settings", &[
         ("max_connections", Postmaster, ""),
     ]),
@@ -118,6 +161,7 @@ const ABOUT: &[(&str, &[Row])] = &[
     ("Preset Options", &[
         ("in_hot_standby", Internal, ""),
         ("integer_datetimes", Internal, ""),
+        ("is_superuser", Internal, ""),
         ("lc_collate", Internal, ""),
         ("lc_ctype", Internal, ""),
         ("max_identifier_length", Internal, ""),

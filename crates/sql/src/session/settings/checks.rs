@@ -9,21 +9,84 @@ use base::{Durability, Error, Result, SqlState};
 
 use super::about::{about, Context};
 use super::values::{follower_reads_text, milliseconds, size};
-use super::{Definition, Kind};
+use super::{unknown, Definition, Kind};
 use crate::types::{DateStyle, Zone};
 
-/// Whether a session may change a setting at all.
-pub(super) fn check_context(definition: &Definition) -> Result<()> {
-    let name = definition.name;
-    let message = match about(name).context {
-        Context::Sighup => format!("parameter \"{name}\" cannot be changed now"),
-        Context::Postmaster => {
+/// When a setting is to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// The node is told.
+    Configured,
+    /// A session begins.
+    Beginning,
+    /// A session runs.
+    Running,
+}
+
+/// Whether a setting may change then, by its context. `name` is as it was given.
+///
+/// # Errors
+/// 55P02 where nobody may, 42501 where only superusers may.
+pub(super) fn check_context(
+    definition: &Definition,
+    name: &str,
+    when: When,
+    is_superuser: impl FnOnce() -> bool,
+) -> Result<()> {
+    if when == When::Configured {
+        return Ok(());
+    }
+    let context = about(definition.name).context;
+    let rule = context.rule();
+    if rule.superuser && !is_superuser() {
+        return Err(denied(name));
+    }
+    let message = match (context, when) {
+        (Context::Internal, _) => format!("parameter \"{name}\" cannot be changed"),
+        (Context::Postmaster, _) => {
             format!("parameter \"{name}\" cannot be changed without restarting the server")
         }
-        Context::Internal => format!("parameter \"{name}\" cannot be changed"),
-        Context::Superuser | Context::User => return Ok(()),
+        (Context::Sighup, _) => format!("parameter \"{name}\" cannot be changed now"),
+        (_, When::Running) if !rule.running => {
+            format!("parameter \"{name}\" cannot be set after connection start")
+        }
+        _ => return Ok(()),
     };
     Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
+}
+
+/// Whether a setting that is not listed may have that name: identifiers with dots between, outside
+/// of the namespace of what is listed.
+///
+/// # Errors
+/// 42704, 42602.
+pub(super) fn check_custom_name(name: &str) -> Result<()> {
+    if !name.contains('.') || name.to_ascii_lowercase().starts_with("quorate.") {
+        return Err(unknown(name));
+    }
+    let is_start = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let is_word = |word: &str| {
+        let rest = |c: char| is_start(c) || c.is_ascii_digit() || c == '$';
+        word.starts_with(is_start) && word.chars().all(rest)
+    };
+    match name.split('.').all(is_word) {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::of("42602"),
+            format!("invalid configuration parameter name \"{name}\""),
+        )
+        .with_detail(
+            "Custom parameter names must be two or more simple identifiers separated by dots.",
+        )),
+    }
+}
+
+/// 42501.
+pub(super) fn denied(name: &str) -> Error {
+    Error::new(
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        format!("permission denied to set parameter \"{name}\""),
+    )
 }
 
 /// For what decides where a session is served, and so before it begins.
@@ -33,6 +96,13 @@ pub(super) fn too_late(name: &str) -> Error {
         format!("parameter \"{name}\" cannot be set after connection start"),
     )
     .with_hint("Connect with it, or set it for the role or the database.")
+}
+
+pub(super) fn unchangeable(name: &str) -> Error {
+    Error::new(
+        SqlState::CANT_CHANGE_RUNTIME_PARAM,
+        format!("parameter \"{name}\" cannot be changed"),
+    )
 }
 
 pub(super) fn invalid(name: &str, value: &str) -> Error {
@@ -56,13 +126,8 @@ pub(super) fn parse_bool(value: &str) -> Option<bool> {
 pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) -> Result<String> {
     let name = definition.name;
     match definition.kind {
-        Kind::Fixed => {
-            check_context(definition)?;
-            Err(Error::new(
-                SqlState::CANT_CHANGE_RUNTIME_PARAM,
-                format!("parameter \"{name}\" cannot be changed"),
-            ))
-        }
+        // Who a session is comes from a check, not from a text.
+        Kind::Fixed | Kind::Role | Kind::SessionUser => Err(unchangeable(name)),
         Kind::Text if name == "client_encoding" => {
             let plain = value.to_ascii_uppercase().replace(['-', '_', '\''], "");
             match plain.as_str() {

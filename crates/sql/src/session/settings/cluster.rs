@@ -50,10 +50,7 @@ impl Settings {
                 .and_then(|value| checked(definition, value, DateStyle::default()).ok());
             let value = &self.values[setting];
             let new = match loaded {
-                Some(text) => Held {
-                    text,
-                    source: Source::Configuration,
-                },
+                Some(text) => Held::new(&text, Source::Configuration),
                 None => value.boot.clone(),
             };
             let follows = |held: &Held| held.source <= Source::Configuration;
@@ -78,7 +75,9 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Asker;
     use super::*;
+    use crate::catalog::Catalog;
 
     fn configuration(values: &[(&str, &str)]) -> Configuration {
         let values = values.iter();
@@ -95,13 +94,19 @@ mod tests {
 
     #[test]
     fn what_is_more_special_than_the_cluster_stays() {
-        let mut settings = Settings::new("u");
+        let mut settings = Settings::of_nobody();
         settings
-            .set_start("lock_timeout", "7s", Source::Role)
+            .begin_with(
+                Asker::Stored(&Catalog::none(), Source::Role),
+                "lock_timeout",
+                "7s",
+            )
             .unwrap();
-        settings.set("work_mem", Some("5MB"), false).unwrap();
+        settings.set(None, "work_mem", Some("5MB"), false).unwrap();
         settings.end_transaction();
-        settings.set("statement_timeout", Some("1s"), true).unwrap();
+        settings
+            .set(None, "statement_timeout", Some("1s"), true)
+            .unwrap();
         settings.load(&configuration(&[
             ("lock_timeout", "1000ms"),
             ("work_mem", "9MB"),
@@ -111,7 +116,7 @@ mod tests {
         assert_eq!(shown(&settings, "lock_timeout"), "7s");
         assert_eq!(shown(&settings, "TimeZone"), "Europe/Berlin");
         assert_eq!(shown(&settings, "work_mem"), "5MB");
-        settings.set("work_mem", None, false).unwrap();
+        settings.set(None, "work_mem", None, false).unwrap();
         assert_eq!(shown(&settings, "work_mem"), "9MB", "RESET goes back to it");
         assert_eq!(shown(&settings, "statement_timeout"), "1s");
         settings.end_transaction();
@@ -127,9 +132,9 @@ mod tests {
 
     #[test]
     fn what_a_node_says_is_what_the_cluster_says_instead_of() {
-        let mut settings = Settings::new("u");
-        let node = Source::Configuration;
-        settings.set_start("work_mem", "6MB", node).unwrap();
+        let mut settings = Settings::of_nobody();
+        let node = Asker::Configuration;
+        settings.begin_with(node, "work_mem", "6MB").unwrap();
         settings.load(&configuration(&[("work_mem", "7MB")]));
         assert_eq!(shown(&settings, "work_mem"), "7MB");
         settings.load(&configuration(&[]));

@@ -288,7 +288,7 @@ impl Session {
         let cx = BindContext {
             catalog,
             search_path: &search_path,
-            role: self.role_oid(catalog),
+            role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
             variables: None,

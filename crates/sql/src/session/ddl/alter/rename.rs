@@ -154,21 +154,9 @@ impl Session {
         table: &Arc<Table>,
         command: &AlterTableCmd,
     ) -> Result<()> {
-        let role = command.newowner.as_ref();
-        let name = role.map_or("", |role| role.rolename.as_str());
-        let owner = match name {
-            // CURRENT_USER and its kin.
-            "" => self.own_role(catalog),
-            name => {
-                let role = catalog.role(name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::UNDEFINED_OBJECT,
-                        format!("role \"{name}\" does not exist"),
-                    )
-                })?;
-                role.oid
-            }
-        };
+        let spec = command.newowner.as_ref();
+        let spec = spec.ok_or_else(|| Error::internal("an owner without a name"))?;
+        let owner = self.role_of(catalog, spec)?.oid;
         if owner != table.owner {
             self.may_give_to(catalog, owner, table.schema)?;
         }
