@@ -24,13 +24,14 @@ use crate::real::relay::Relay;
 /// Where Debian puts the server's programs.
 pub const DEBIAN_BIN: &str = "/usr/lib/postgresql/15/bin";
 
-/// Where the server's programs are: the first directory of the `PATH` that has `postgres`, or
-/// [`DEBIAN_BIN`].
+/// Where the server's programs are: where the first `postgres` of the `PATH` lies, or
+/// [`DEBIAN_BIN`]. A link is followed: beside it there may be some of the programs only.
 pub fn programs() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut directories = std::env::split_paths(&path);
-    let found = directories.find(|directory| directory.join("postgres").is_file());
-    found.unwrap_or_else(|| PathBuf::from(DEBIAN_BIN))
+    let found = directories.find_map(|directory| directory.join("postgres").canonicalize().ok());
+    let directory = found.as_deref().and_then(Path::parent);
+    directory.map_or_else(|| PathBuf::from(DEBIAN_BIN), Path::to_owned)
 }
 
 /// One server of a topology.

@@ -246,10 +246,12 @@ fn write_file(path: &Path, content: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// Whether nothing is in a node's directory but what an operator may put there before the node is
-/// made: certificates, keys, and rules of access.
+/// made: certificates, keys, lists of revoked certificates, and rules of access.
 fn is_prepared(node_dir: &Path) -> bool {
-    let is_given =
-        |name: &String| name == RULES_FILE || name.ends_with(".crt") || name.ends_with(".key");
+    let is_given = |name: &String| {
+        let of_tls = [".crt", ".key", ".crl"];
+        name == RULES_FILE || of_tls.iter().any(|end| name.ends_with(end))
+    };
     host::list(node_dir).is_ok_and(|names| names.iter().all(is_given))
 }
 

@@ -123,7 +123,8 @@ fn serve(options: &Options, found: Found, has_log_file: bool) -> Result<(), Fail
     let env = RealEnv::start(&real).map_err(|error| failed(error.to_string()))?;
     env.log(Severity::Info, &memory);
     if let Some(narrowed) = found.narrowed {
-        env.log(Severity::Warning, &narrowed);
+        let message = format!("others could use the directory: {narrowed}");
+        env.log(Severity::Warning, &message);
     }
     let node_env: Arc<dyn Env> = env.clone();
     let started = env

@@ -60,18 +60,23 @@ const TIME: &str = "a time above 0, with its unit";
 /// All settings of a node, by name.
 #[rustfmt::skip]
 pub const SETTINGS: &[DocumentedSetting] = &[
+    DocumentedSetting {
+        unit: Some("s"),
+        ..setting("authentication_timeout", "1min", "1s to 10min", "A client that has not shown who it is within this time is sent away, and so is a node.")
+    },
     setting("checkpoint_timeout", "5min", TIME, "The longest time between two checkpoints of a node on which anything changes."),
     setting("max_connections", "1000", "a number from 1", "Clients that the node serves at once; one more gets 53300."),
     setting("quorate.absent_log_size", "1GB", SIZE, "Log that the leader keeps for members that are away or behind. One that needs more is sent a checkpoint instead."),
     setting("quorate.checkpoint_log_size", "256MB", SIZE, "A checkpoint begins when the log has grown by so much since the last one. A restart replays about as much at most."),
     setting("quorate.checkpoint_space", "25%", "5% to 100%", "A checkpoint begins when so many of a hundred pages have changed since the last one. The trees' file is longer than its content by about as much."),
     setting("quorate.chunk_size", "64kB", SIZE, "A transaction with more to log is logged in chunks of this size, between which others commit."),
-    setting("quorate.election_timeout", "300ms", TIME, "A voter that hears nothing from the leader for so long, and up to half as long again, stands for election. Also how long a leader may serve reads on the word of a majority. The same on all nodes."),
+    setting("quorate.election_timeout", "300ms", TIME, "A voter that hears nothing from the leader for so long, and up to half as long again, stands for election. Also how long a leader may serve reads on the word of a majority, less a tenth."),
     setting("quorate.heartbeat_interval", "50ms", TIME, "How often a leader shows that it lives."),
     setting("quorate.log_segment_size", "16MB", SIZE, "The size of one file of the log; it is allocated before it is needed."),
     setting("quorate.max_inflight", "64MB", SIZE, "Given to a node: bytes of log that are appended and not yet committed, at which every commit waits. Not the setting of sessions of the same name."),
     setting("quorate.peer_ca_file", "ca.crt", "a file in the node's directory, or a path", "The authority whose certificates other nodes must show."),
     setting("quorate.peer_cert_file", "node.crt", "a file in the node's directory, or a path", "The certificate that the node shows to other nodes."),
+    chosen("quorate.peer_crl_file", "that of `ssl_crl_file`", "a file in the node's directory, or a path", "The list of nodes' certificates that are revoked."),
     setting("quorate.peer_key_file", "node.key", "a file in the node's directory, or a path", "The key of that certificate."),
     setting("quorate.peer_tls", "off", "on, off", "Whether nodes talk encrypted, and only so. Beyond loopback it must be on. The same on all nodes."),
     chosen("quorate.spin", "50us; off where the machine has more nodes than cores", "off, or a time above 0 with its unit", "How long a thread of sessions looks for input before it sleeps: faster answers for few clients, for some processor time."),
@@ -84,7 +89,9 @@ pub const SETTINGS: &[DocumentedSetting] = &[
     setting("ssl", "off", "on, off", "Whether clients may have their connections encrypted. Certificates are read anew at pg_reload_conf(). Beyond loopback it must be on."),
     setting("ssl_ca_file", "", "a file in the node's directory, or a path", "The authority whose certificates of clients are taken; empty for nobody's."),
     setting("ssl_cert_file", "server.crt", "a file in the node's directory, or a path", "The certificate that the node shows to clients."),
+    setting("ssl_crl_file", "", "a file in the node's directory, or a path", "The list of clients' certificates that are revoked; empty for none."),
     setting("ssl_key_file", "server.key", "a file in the node's directory, or a path", "The key of that certificate."),
+    chosen("superuser_reserved_connections", "3, but fewer than `max_connections`", "from 0, below `max_connections`", "The last places for clients, which only superusers get."),
     setting("synchronous_standby_names", "", "FIRST n (names), ANY n (names), or names; * for any", "Standbys that replies wait for beside the majority."),
 ];
 

@@ -97,6 +97,9 @@ const ERRORS: [&str; 3] = [
     "&backtrace.to_string()",
 ];
 
+/// Where what strangers do is logged: its callers say what.
+const STRANGERS: &str = "crates/node/src/unproved.rs";
+
 /// What a call of `log` says at a severity that alarms: the text of its message, with `{…}` where
 /// it varies; none where it is a whole error.
 ///
@@ -164,6 +167,18 @@ fn every_line_of_alarm_is_explained() {
             }
             let text = source::text(&path);
             let product = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+            let of_strangers = match path == STRANGERS {
+                true => "self.log(format!(",
+                false => "unproved.log(format!(",
+            };
+            let said = product.split(of_strangers).skip(1);
+            messages.extend(
+                said.filter_map(|rest| rest.split('"').nth(1))
+                    .map(fixed_parts),
+            );
+            if path == STRANGERS {
+                continue;
+            }
             for severity in ["Severity::Warning,", "Severity::Error,"] {
                 for (at, _) in product.match_indices(severity) {
                     // What clients are told has a severity of its own.

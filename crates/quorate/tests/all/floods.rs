@@ -398,7 +398,7 @@ fn a_node_without_descriptors_goes_on() {
     let data = cluster.data().join("n1");
     drop(cluster);
     let script = format!(
-        "ulimit -n {FILES}; exec {} start --data {}",
+        "ulimit -n {FILES}; exec {} start --log - --data {}",
         program().display(),
         data.display()
     );

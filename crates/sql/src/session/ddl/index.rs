@@ -300,7 +300,8 @@ impl Session {
 
     /// 42501 for who does not own the database at hand.
     fn must_own_database(&self, catalog: &Catalog) -> Result<()> {
-        match catalog.has_privileges_of(self.shared.settings.current_role(), catalog.database.owner) {
+        match catalog.has_privileges_of(self.shared.settings.current_role(), catalog.database.owner)
+        {
             true => Ok(()),
             false => Err(must_own("database", &catalog.database.name)),
         }

@@ -75,7 +75,7 @@ fn vartype(definition: &Definition) -> &'static str {
         Kind::Real => "real",
         _ if is_in_blocks(definition) || is_in_kilobytes(definition) => "integer",
         Kind::Fixed if matches!(definition.default, "on" | "off") => "bool",
-        Kind::Fixed if definition.default.bytes().all(|byte| byte.is_ascii_digit()) => "integer",
+        Kind::Fixed if definition.default.parse::<u64>().is_ok() => "integer",
         _ => "string",
     }
 }
