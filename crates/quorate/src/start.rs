@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     // Before any thread, so that every one inherits it.
     host::hold_stop_signals();
     host::raise_file_limit();
-    let found = Found::look(options)?;
+    let directory = NodeDirectory::look(options)?;
     let path = match &options.log {
         None => Some(layout::log_file(&options.data)),
         Some(path) => Some(path.clone()).filter(|path| path.as_os_str() != "-"),
@@ -69,11 +69,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             .map_err(|error| format!("could not write {}: {error}", path.display()))?;
         say(&format!(
             "{} starts; its log is {}",
-            found.file.this()?.name,
+            directory.file.this()?.name,
             path.display()
         ));
     }
-    serve(options, found, path.is_some()).inspect_err(|failure| {
+    serve(options, directory, path.is_some()).inspect_err(|failure| {
         // What follows goes to the log.
         log::tell_starter(&format!("quorate: {failure}"));
     })
@@ -85,21 +85,21 @@ fn say(text: &str) {
 }
 
 /// A node's directory, in which it may start.
-struct Found {
+struct NodeDirectory {
     file: NodeFile,
     /// Whether an earlier start has left the mark of [`privacy`].
     was_private: bool,
     narrowed: Option<privacy::Narrowed>,
 }
 
-impl Found {
-    fn look(options: &Options) -> Result<Found, Failure> {
+impl NodeDirectory {
+    fn look(options: &Options) -> Result<NodeDirectory, Failure> {
         let mut file = layout::read_node(&options.data)?;
         layout::check_start(&options.data, &file)?;
         let was_private = file.private;
         let narrowed = privacy::check_node(&options.data, &mut file)?;
         refuse_wiped(options, &file)?;
-        Ok(Found {
+        Ok(NodeDirectory {
             file,
             was_private,
             narrowed,
@@ -108,8 +108,8 @@ impl Found {
 }
 
 /// Starts the node and waits until it is told to stop.
-fn serve(options: &Options, found: Found, has_log_file: bool) -> Result<(), Failure> {
-    let file = found.file;
+fn serve(options: &Options, directory: NodeDirectory, has_log_file: bool) -> Result<(), Failure> {
+    let file = directory.file;
     let this = file.this()?.clone();
     let mut config = file.config()?;
     let memory = choose_memory(&file, &mut config.settings);
@@ -122,7 +122,7 @@ fn serve(options: &Options, found: Found, has_log_file: bool) -> Result<(), Fail
     real.reaches_beyond = config.secure.is_some();
     let env = RealEnv::start(&real).map_err(|error| failed(error.to_string()))?;
     env.log(Severity::Info, &memory);
-    if let Some(narrowed) = found.narrowed {
+    if let Some(narrowed) = directory.narrowed {
         let message = format!("others could use the directory: {narrowed}");
         env.log(Severity::Warning, &message);
     }
@@ -138,7 +138,7 @@ fn serve(options: &Options, found: Found, has_log_file: bool) -> Result<(), Fail
         return Ok(());
     };
     let node = started.map_err(|error| failed(crate::explain(&error)))?;
-    if !(file.started && found.was_private) {
+    if !(file.started && directory.was_private) {
         let started = NodeFile {
             started: true,
             ..file
