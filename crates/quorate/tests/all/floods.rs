@@ -18,6 +18,7 @@ use lab::host::{run, wait_for, Endpoint, Process, PATIENCE};
 use lab::quorate::Cluster;
 
 use crate::kill::{open_directory, program};
+use crate::security::equip;
 
 /// What the nodes are started with: TLS wherever there can be.
 const SETTINGS: [&str; 5] = [
@@ -74,15 +75,7 @@ fn cluster(dir: &Path) -> Cluster {
     quorate(&["cert", "ca"]);
     for name in ["n1", "n2", "n3"] {
         quorate(&["cert", "node", name]);
-        let node = dir.join("data").join(name);
-        std::fs::create_dir_all(&node).expect("a directory");
-        for (from, to) in [
-            (format!("{name}.crt"), "node.crt"),
-            (format!("{name}.key"), "node.key"),
-            ("ca.crt".to_owned(), "ca.crt"),
-        ] {
-            std::fs::copy(certs.join(from), node.join(to)).expect("a copy");
-        }
+        equip(&certs, name, &dir.join("data").join(name));
     }
     Cluster::start(program(), dir, 3, &SETTINGS).expect("a cluster")
 }

@@ -19,6 +19,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 use crate::kill::{open_directory, program};
+use crate::security::equip;
 
 const SETTINGS: [&str; 2] = ["quorate.peer_tls=on", "ssl_crl_file=ca.crl"];
 
@@ -62,9 +63,7 @@ impl Fort {
             quorate(&["cert", "node", name], &certs);
         }
         for name in ["n1", "n2", "n3"] {
-            let node = dir.path().join("data").join(name);
-            std::fs::create_dir_all(&node).expect("a directory");
-            equip(&certs, name, &node);
+            equip(&certs, name, &dir.path().join("data").join(name));
         }
         let cluster = Cluster::start(program(), dir.path(), 3, &SETTINGS).expect("a cluster");
         let settings: serde_json::Value =
@@ -225,18 +224,6 @@ impl Fort {
 /// The first byte of an answer.
 const WELCOME: u8 = 0;
 const REMOVED: u8 = 3;
-
-/// What a node needs to show who it is.
-fn equip(certs: &Path, name: &str, node: &Path) {
-    for (from, to) in [
-        (format!("{name}.crt"), "node.crt"),
-        (format!("{name}.key"), "node.key"),
-        ("ca.crt".to_owned(), "ca.crt"),
-        ("ca.crl".to_owned(), "ca.crl"),
-    ] {
-        copy(&certs.join(from), &node.join(to));
-    }
-}
 
 #[test]
 fn whoever_is_no_member_gets_nothing_between_nodes() {

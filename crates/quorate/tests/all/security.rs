@@ -68,6 +68,21 @@ fn quorate(arguments: &[&str]) -> String {
     text
 }
 
+/// Puts into a node's directory, which need not be there yet, what the node shows to say who it is,
+/// and the list of revoked certificates if the authority has made one.
+pub fn equip(certs: &Path, name: &str, node: &Path) {
+    std::fs::create_dir_all(node).expect("a directory");
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(certs.join(from), node.join(to)).expect("a copy");
+    };
+    copy(&format!("{name}.crt"), "node.crt");
+    copy(&format!("{name}.key"), "node.key");
+    copy("ca.crt", "ca.crt");
+    if certs.join("ca.crl").exists() {
+        copy("ca.crl", "ca.crl");
+    }
+}
+
 impl Secured {
     fn start() -> Secured {
         let dir = open_directory();
@@ -89,14 +104,7 @@ impl Secured {
                 &certs_text,
             ]);
             let node = dir.path().join("data").join(name);
-            std::fs::create_dir_all(&node).expect("a directory");
-            for (from, to) in [
-                (format!("{name}.crt"), "node.crt"),
-                (format!("{name}.key"), "node.key"),
-                ("ca.crt".to_owned(), "ca.crt"),
-            ] {
-                std::fs::copy(certs.join(from), node.join(to)).expect("a copy");
-            }
+            equip(&certs, name, &node);
             std::fs::write(node.join("pg_hba.conf"), RULES).expect("the rules");
         }
         for role in ["ann", "cora", "dora"] {
