@@ -35,7 +35,7 @@ impl Session {
             return Ok(vec!["Utility Statement".to_owned()]);
         }
         let mut lines = Vec::new();
-        describe(self.permitted(&planned)?.plan(), 0, &mut lines);
+        describe(self.permitted_to_see(&planned)?.plan(), 0, &mut lines);
         Ok(lines)
     }
 }

@@ -105,11 +105,23 @@ impl Session {
         ))
     }
 
-    /// What a plan does, if the session's role may do it.
+    /// A plan to run, if the session's role may run it, and all is there that it reads.
+    ///
+    /// # Errors
+    /// 42501; 55000 for a materialized view without rows.
+    pub(super) fn permitted<'p>(&self, planned: &'p Planned) -> Result<PermittedPlan<'p>> {
+        let permitted = self.permitted_to_see(planned)?;
+        if let Some(bound) = &planned.bound {
+            bound.check_populated(&planned.catalog)?;
+        }
+        Ok(permitted)
+    }
+
+    /// What a plan would do, if the session's role may do it.
     ///
     /// # Errors
     /// 42501.
-    pub(super) fn permitted<'p>(&self, planned: &'p Planned) -> Result<PermittedPlan<'p>> {
+    pub(super) fn permitted_to_see<'p>(&self, planned: &'p Planned) -> Result<PermittedPlan<'p>> {
         let role = self.shared.settings.current_role();
         match &planned.bound {
             Some(bound) => bound.plan.permit(&planned.catalog, role),
@@ -150,7 +162,6 @@ impl Session {
             return Err(Error::internal("a statement without a plan"));
         };
         let permitted = self.permitted(planned)?;
-        bound.check_populated(&planned.catalog)?;
         self.owed.add(
             &planned.catalog.debt,
             self.shared.settings.parsed().durability,
