@@ -27,8 +27,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
-/// The version of these files, and of everything below the directory; another is refused.
-pub const FORMAT: u32 = 2;
+/// The version of these files, and of everything below the directory. A directory of another is
+/// refused, but for those from [`FORMAT_OLDEST`] on: a node that starts in one of these makes it of
+/// this version first, so that an older build refuses it instead of reading wrongly what it does not
+/// know (format 3: lengths of promises in the log, keys of members, collations of columns, indexes
+/// to which NULLs are equal).
+pub const FORMAT: u32 = 3;
+
+/// See [`FORMAT`].
+const FORMAT_OLDEST: u32 = 2;
 
 /// Nodes of one cluster on one machine.
 pub const NODES_MAX: usize = 9;
@@ -64,7 +71,7 @@ pub struct NodeAddress {
 /// `cluster.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// [`FORMAT`].
+    /// [`FORMAT`], or an older one.
     pub format: u32,
     /// The cluster's id.
     pub cluster: String,
@@ -82,7 +89,7 @@ pub struct Cluster {
 /// `node.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFile {
-    /// [`FORMAT`].
+    /// [`FORMAT`], or an older one.
     pub format: u32,
     /// The cluster's id.
     pub cluster: String,
@@ -229,9 +236,9 @@ fn read_file<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, Fai
         format: u32,
     }
     let version: Version = serde_json::from_str(&text).map_err(damaged)?;
-    if version.format != FORMAT {
+    if !(FORMAT_OLDEST..=FORMAT).contains(&version.format) {
         return Err(format!(
-            "{} is of format {}, and this version of Quorate knows format {FORMAT}",
+            "{} is of format {}, and this version of Quorate knows formats {FORMAT_OLDEST} to {FORMAT}",
             path.display(),
             version.format
         ));

@@ -339,6 +339,7 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
     let new = NodeAddress { id, ..new };
     let after = known(dir)?;
     let file = NodeFile {
+        format: layout::FORMAT,
         id,
         nodes: addresses_of(&after, &like.nodes, &new),
         incarnation: after.incarnation,

@@ -99,6 +99,11 @@ impl NodeDirectory {
         let was_private = file.private;
         let narrowed = privacy::check_node(&options.data, &mut file)?;
         refuse_wiped(options, &file)?;
+        if file.format != layout::FORMAT {
+            // Before anything is written that an older build does not know.
+            file.format = layout::FORMAT;
+            layout::write_node(&options.data, &file)?;
+        }
         Ok(NodeDirectory {
             file,
             was_private,

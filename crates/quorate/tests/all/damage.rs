@@ -166,7 +166,7 @@ fn a_damaged_directory_is_refused() {
         &damaged("format", &|node| {
             let file = node.join("node.json");
             let text = fs::read_to_string(&file).expect("its settings");
-            let other = text.replace("\"format\": 2", "\"format\": 99");
+            let other = text.replace("\"format\": 3", "\"format\": 99");
             assert_ne!(text, other, "the format stands elsewhere");
             fs::write(&file, other).expect("other settings");
         }),
@@ -186,6 +186,33 @@ fn a_damaged_directory_is_refused() {
     // The original has not suffered.
     let check = run(Command::new(program()).arg("check").arg(&sound)).expect("it is sound");
     assert!(check.contains("sound"), "{check}");
+}
+
+/// An older build must not go on with what this one has written, so it refuses the directory.
+#[test]
+fn a_directory_of_the_format_before_becomes_one_of_this() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("a node");
+    let node = cluster.nodes()[0].clone();
+    node.query("create table kept(i int primary key)")
+        .expect("a table");
+    node.query("insert into kept values (7)").expect("a row");
+    let n1 = cluster.data().join("n1");
+    drop(cluster);
+    let file = n1.join("node.json");
+    let settings = || fs::read_to_string(&file).expect("its settings");
+    let before = settings().replace("\"format\": 3", "\"format\": 2");
+    assert_ne!(settings(), before, "the format stands elsewhere");
+    fs::write(&file, before).expect("other settings");
+
+    let mut command = Command::new(program());
+    command.args(["start", "--data"]).arg(&n1);
+    let process = Process::start(&mut command, &dir.path().join("out")).expect("it starts");
+    node.wait().expect("it answers");
+    let kept = node.query("select i from kept").expect("an answer");
+    assert_eq!(kept, "7");
+    assert!(settings().contains("\"format\": 3"), "{}", settings());
+    drop(process);
 }
 
 #[test]
