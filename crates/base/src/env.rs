@@ -242,6 +242,15 @@ pub trait Stream: Send {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
     /// Writes some bytes.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+    /// Says that nothing more will be written: the other side reads what is on its way, and then an
+    /// end. What it still sends can be read on.
+    ///
+    /// # Errors
+    /// `Unsupported` where only dropping the stream ends it; whatever the system refuses.
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let _ = cx;
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+    }
     /// Lets the stream go from the reactor that has polled it, so that it belongs to the next one
     /// that does.
     ///

@@ -491,7 +491,11 @@ async fn pass_on(
     };
     let mut passage = Passage::new(&mut *client.stream, there, first, &mut client.known, ties);
     match poll_fn(|cx| passage.poll(cx)).await {
-        Over::Ended => None,
+        Over::Ended => {
+            drop(passage);
+            session::part(&mut *client.stream, &*node.env).await;
+            None
+        }
         Over::Lost => Some(()),
         Over::Terminated => {
             drop(passage);

@@ -66,6 +66,10 @@ pub const HOPELESS_WAIT_MAX: Duration = Duration::from_millis(200);
 /// A client that does not read its last messages is given up after this.
 pub const CLOSE_WAIT_MAX: Duration = Duration::from_secs(5);
 
+/// A client that was told why its session ends, and does not close the connection, is left after
+/// this: libpq's close when they are used next.
+const PARTING_MAX: Duration = Duration::from_millis(100);
+
 /// Pipelined bytes that are taken from a client while a statement runs; beyond it they wait in the
 /// operating system. A single longer message is still taken whole.
 pub const PIPELINED_BYTES_MAX: usize = 1 << 20;
@@ -208,7 +212,25 @@ pub async fn refuse(stream: &mut dyn Stream, env: &dyn Env, error: &Error) {
     pg::backend::put_error(&mut bytes, pg::backend::Severity::Fatal, error);
     let write = env::write_all(stream, &bytes);
     // A client that does not even read why it is refused is not waited for.
-    let _ = timeout(env, CLOSE_WAIT_MAX, write).await;
+    if timeout(env, CLOSE_WAIT_MAX, write).await.is_some() {
+        part(stream, env).await;
+    }
+}
+
+/// Parts with a client that has been told everything, so that it can read that.
+///
+/// Where something of the client's was not read when its connection is closed, the system throws
+/// away what is on its way to the client and resets the connection (RFC 1122, 4.2.2.13): it would
+/// see a broken connection in place of the reason. So what it still sends is read for a moment.
+pub(crate) async fn part(stream: &mut dyn Stream, env: &dyn Env) {
+    let parting = async {
+        if poll_fn(|cx| stream.poll_finish(cx)).await.is_err() {
+            return;
+        }
+        let mut unread = [0; 1_024];
+        while matches!(env::read(stream, &mut unread).await, Ok(count) if count > 0) {}
+    };
+    let _ = timeout(env, PARTING_MAX, parting).await;
 }
 
 /// Everything that a session needs besides its stream.
@@ -323,7 +345,11 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
     driver.unbegun = Some(resume);
     driver.proving = proving;
     poll_fn(|cx| driver.poll(cx)).await;
-    let resume = driver.left.take()?;
+    let Some(resume) = driver.left.take() else {
+        let env = driver.env.clone();
+        part(&mut *driver.into_stream(), &*env).await;
+        return None;
+    };
     let following = driver.channel.input.borrow().buffered().to_vec();
     Some(Left {
         stream: driver.stream,
@@ -454,6 +480,11 @@ impl<S: Sql> Driver<S> {
             proving: Proving::default(),
             left: None,
         }
+    }
+
+    /// The stream; everything else of the session ends.
+    fn into_stream(self) -> Box<dyn Stream> {
+        self.stream
     }
 
     /// Moves everything that can move.

@@ -227,6 +227,10 @@ impl Stream for RealStream {
         Poll::Ready(Ok(written))
     }
 
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.registered()?.poll_shutdown(cx)
+    }
+
     fn detach(&mut self) -> io::Result<()> {
         if let Some(stream) = self.stream.take() {
             self.unregistered = Some(stream.into_std()?);

@@ -1,5 +1,6 @@
 //! The real environment under load of its own: tasks, timers, sockets, the status page.
 
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -131,6 +132,34 @@ fn a_connection_is_served_on_another_reactor_than_it_came_in() {
         });
         assert_eq!(&answer.unwrap(), b"ping");
     }
+}
+
+/// A connection that is closed with something unread is reset, and what was told is thrown away.
+#[test]
+fn who_is_refused_can_read_why_whatever_is_on_its_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(dir.path(), Duration::ZERO);
+    let address = free_address().to_string();
+    let mut listener = env.net().listen(&address).unwrap();
+    let inner = env.clone();
+    let refuse: TaskStart = Box::new(move || {
+        Box::pin(async move {
+            let accepted = std::future::poll_fn(|cx| listener.poll_accept(cx)).await;
+            let (mut stream, _) = accepted.unwrap();
+            // Something has come, and more will.
+            assert_eq!(read(&mut *stream, &mut [0]).await.unwrap(), 1);
+            let error = base::Error::from(base::coro::Interrupt::Terminate);
+            crate::session::refuse(&mut *stream, &*inner, &error).await;
+        })
+    });
+    env.spawn(Reactor::Group, "refuse", refuse);
+    let mut client = std::net::TcpStream::connect(&address).unwrap();
+    client.write_all(b"select 1").unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    client.write_all(b"select 2").unwrap();
+    let mut told = Vec::new();
+    client.read_to_end(&mut told).unwrap();
+    assert!(told.windows(5).any(|code| code == b"57P01"), "{told:?}");
 }
 
 #[test]

@@ -141,6 +141,12 @@ impl Stream for TlsStream {
         Poll::Ready(Ok(std::mem::take(&mut self.taken)))
     }
 
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.tls.send_close_notify();
+        ready!(self.poll_flush(cx))?;
+        self.below.poll_finish(cx)
+    }
+
     fn detach(&mut self) -> io::Result<()> {
         self.below.detach()
     }
