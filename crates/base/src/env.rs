@@ -112,9 +112,26 @@ pub trait Env: Send + Sync + 'static {
     /// One line for the operator.
     fn log(&self, severity: Severity, message: &str);
 
+    /// Appends whole lines to one of the server's logs, for the operator too. Never waits: what the
+    /// disk cannot take in time is counted and left out. A world without files keeps nothing.
+    fn write_log(&self, to: LogDestination, lines: String) {
+        let _ = (to, lines);
+    }
+
     /// Stops the node at once, as a failed fsync demands (P6). In the simulator it returns, and
     /// no task of the node is ever polled again.
     fn stop_node(&self, reason: &str);
+}
+
+/// The forms of the server's log, each a file of its own (`log_destination`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LogDestination {
+    /// Lines of text, among those of [`Env::log`].
+    Stderr,
+    /// A record of comma-separated values for each message.
+    Csv,
+    /// A JSON object for each message.
+    Json,
 }
 
 impl Debug for dyn Env {

@@ -171,6 +171,8 @@ pub enum ErrorClass {
 pub struct ErrorFields {
     /// DETAIL.
     pub detail: Option<String>,
+    /// DETAIL for the server's log alone, in place of `detail`: what its client must not know.
+    pub log_detail: Option<String>,
     /// HINT.
     pub hint: Option<String>,
     /// Character (not byte) position in the statement, from 1.
@@ -299,6 +301,13 @@ impl Error {
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Error {
         self.inner.fields.detail = Some(detail.into());
+        self
+    }
+
+    /// The same with another DETAIL for the server's log, which no client is shown.
+    #[must_use]
+    pub fn with_log_detail(mut self, detail: impl Into<String>) -> Error {
+        self.inner.fields.log_detail = Some(detail.into());
         self
     }
 

@@ -10,7 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use base::env::{BoxFuture, Disk, Env, File, Instant, Net, OpenMode, Reactor, Severity, TaskStart};
+use base::env::{
+    BoxFuture, Disk, Env, File, Instant, LogDestination, Net, OpenMode, Reactor, Severity,
+    TaskStart,
+};
 use base::sync::Mutex;
 use base::Timestamp;
 
@@ -64,6 +67,9 @@ impl Env for ReadOnly {
     }
     fn log(&self, severity: Severity, message: &str) {
         self.inner.log(severity, message);
+    }
+    fn write_log(&self, to: LogDestination, lines: String) {
+        self.inner.write_log(to, lines);
     }
     fn stop_node(&self, reason: &str) {
         self.inner.stop_node(reason);

@@ -22,6 +22,7 @@ use base::{Error, NodeId};
 use kv::Leadership;
 use pg::auth::Access;
 use pg::handover::{answer_lost, lost_with_leader, InFlight, Resume};
+use pg::log::{Kind, SessionLog, Who};
 use pg::startup::{CancelKey, FirstPacket, StartupParameters};
 
 use crate::passage::{Known, Over, Passage, Ties};
@@ -74,6 +75,36 @@ struct Client {
     known: Known,
 }
 
+impl Client {
+    /// Ends its connection with an error.
+    async fn refuse(&mut self, node: &Node, error: &Error) {
+        let pid = self.place.key().pid;
+        let log = session_log(node, &self.from, pid, Some(&self.startup));
+        session::refuse(&mut *self.stream, &*node.env, &log, error).await;
+    }
+}
+
+/// The way to the log of a connection that has no session, or none here.
+fn session_log(
+    node: &Node,
+    from: &str,
+    pid: i32,
+    startup: Option<&StartupParameters>,
+) -> SessionLog {
+    let who = Who {
+        pid,
+        user: startup.map_or_else(String::new, |startup| startup.user.clone()),
+        database: startup.map_or_else(String::new, |startup| startup.database.clone()),
+        client: session::split_address(from),
+        started: node.env.wall_clock(),
+        kind: match startup {
+            Some(_) => Kind::Client,
+            None => Kind::NotInitialized,
+        },
+    };
+    SessionLog::new(node.env.clone(), who, node.log_settings())
+}
+
 /// Serves a session that another node has passed on.
 pub(crate) async fn serve_foreign(node: Arc<Node>, mut foreign: Foreign) {
     let decoded = pg::startup::decode(&foreign.packet);
@@ -98,7 +129,10 @@ pub(crate) async fn serve_foreign(node: Arc<Node>, mut foreign: Foreign) {
     };
     let place = match place {
         Ok(place) => place,
-        Err(error) => return session::refuse(&mut *foreign.stream, &*node.env, &error).await,
+        Err(error) => {
+            let log = session_log(&node, &foreign.from, foreign.key.pid, Some(&startup));
+            return session::refuse(&mut *foreign.stream, &*node.env, &log, &error).await;
+        }
     };
     let context = context(&node, &place, startup, foreign.access);
     let context = SessionContext {
@@ -131,7 +165,9 @@ pub(crate) fn welcome(node: &Arc<Node>, connection: Connection) {
             let env = node.env.clone();
             let secure = node.config.secure.as_deref();
             let within = node.settings.authentication_timeout;
-            let startup = session::read_startup(stream, &*env, secure, within);
+            let log = session_log(&node, &from, 0, None);
+            log.received();
+            let startup = session::read_startup(stream, &*env, secure, within, &log);
             let read = match either(startup, probation.turned_out()).await {
                 Either::First(read) => read,
                 Either::Second(()) => return,
@@ -144,7 +180,10 @@ pub(crate) fn welcome(node: &Arc<Node>, connection: Connection) {
                 FirstPacket::Startup(startup) => {
                     let place = match node.sessions.enter() {
                         Ok(place) => place,
-                        Err(error) => return session::refuse(&mut *stream, &*env, &error).await,
+                        Err(error) => {
+                            let log = session_log(&node, &from, 0, Some(&startup));
+                            return session::refuse(&mut *stream, &*env, &log, &error).await;
+                        }
                     };
                     if stream.detach().is_err() {
                         return;
@@ -237,12 +276,12 @@ async fn serve_anywhere(node: Arc<Node>, mut client: Client) {
                 true => answer_lost(None),
                 false => no_leader(&node),
             };
-            return session::refuse(&mut *client.stream, &*node.env, &error).await;
+            return client.refuse(&node, &error).await;
         }
         let is_new = client.known.resume.is_none() && !client.known.is_in_flight;
         if is_new && is_hopeless(&node, connected) {
             let error = no_leader(&node);
-            return session::refuse(&mut *client.stream, &*node.env, &error).await;
+            return client.refuse(&node, &error).await;
         }
         if !wait_a_little(&node, &mut client, leadership).await {
             return;
@@ -318,7 +357,7 @@ async fn wait_a_little(node: &Node, client: &mut Client, leadership: Leadership)
 /// Serves a client on this node; gives it back when it has to go on elsewhere.
 async fn serve_here(node: &Arc<Node>, mut client: Client) -> Option<Client> {
     if let Err(error) = wait_until_ready(node).await {
-        session::refuse(&mut *client.stream, &*node.env, &error).await;
+        client.refuse(node, &error).await;
         return None;
     }
     if !say_what_is_lost(node, &mut client).await {
@@ -327,7 +366,7 @@ async fn serve_here(node: &Arc<Node>, mut client: Client) -> Option<Client> {
     // What made it leave elsewhere, or here before, is over.
     if client.place.interrupts().take() == Some(Interrupt::Terminate) {
         let error = Error::from(Interrupt::Terminate);
-        session::refuse(&mut *client.stream, &*node.env, &error).await;
+        client.refuse(node, &error).await;
         return None;
     }
     client.place.set_served(true);
@@ -363,7 +402,7 @@ async fn serve_here(node: &Arc<Node>, mut client: Client) -> Option<Client> {
 }
 
 /// A session that cannot go on is told why, and ends.
-async fn say_what_is_lost(node: &Node, client: &mut Client) -> bool {
+async fn say_what_is_lost(node: &Arc<Node>, client: &mut Client) -> bool {
     let known = &client.known;
     // Of one that had not begun nothing is known but its first packet.
     let has_begun = known.resume.is_some();
@@ -375,7 +414,7 @@ async fn say_what_is_lost(node: &Node, client: &mut Client) -> bool {
         return true;
     }
     let error = lost_with_leader(&known.pinned);
-    session::refuse(&mut *client.stream, &*node.env, &error).await;
+    client.refuse(node, &error).await;
     false
 }
 
@@ -411,6 +450,7 @@ fn context(
         proving: Proving::default(),
         client_address: String::new(),
         server_address: String::new(),
+        log_settings: node.log_settings(),
         number: 0,
         passed_on: false,
         resume: None,
@@ -501,7 +541,7 @@ async fn pass_on(
             drop(passage);
             if !client.known.is_torn {
                 let error = Error::from(Interrupt::Terminate);
-                session::refuse(&mut *client.stream, &*node.env, &error).await;
+                client.refuse(node, &error).await;
             }
             None
         }

@@ -86,6 +86,24 @@ impl Default for TlsSettings {
     }
 }
 
+/// How much of its log a node keeps, of each form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogFiles {
+    /// A file that would be longer is put aside; none where files grow without bound.
+    pub bytes_max: Option<u64>,
+    /// So many that were put aside are kept.
+    pub kept: u32,
+}
+
+impl Default for LogFiles {
+    fn default() -> LogFiles {
+        LogFiles {
+            bytes_max: Some(10 << 20),
+            kept: 10,
+        }
+    }
+}
+
 /// Settings of a node, read.
 #[derive(Clone, Debug)]
 pub struct NodeSettings {
@@ -100,6 +118,8 @@ pub struct NodeSettings {
     pub spin: Option<Duration>,
     /// How its connections are encrypted.
     pub tls: TlsSettings,
+    /// How long the files of its log may be.
+    pub log_files: LogFiles,
     /// What its group is told.
     pub group: GroupSettings,
     /// Defaults of the settings of every session.
@@ -151,6 +171,7 @@ impl NodeSettings {
             authentication_timeout: AUTHENTICATION_TIMEOUT,
             spin: None,
             tls: TlsSettings::default(),
+            log_files: LogFiles::default(),
             group: GroupSettings::default(),
             session: Vec::new(),
         };
@@ -204,6 +225,12 @@ impl NodeSettings {
                     return Err("a time from 1s to 10min, in seconds where it has no unit");
                 }
                 self.authentication_timeout = limit;
+            }
+            "log_rotation_size" if value.trim() == "0" => self.log_files.bytes_max = None,
+            "log_rotation_size" => self.log_files.bytes_max = Some(log_bytes(value)?),
+            "quorate.log_files" => {
+                let count = value.trim().parse().ok().filter(|count| *count <= 1_000);
+                self.log_files.kept = count.ok_or("a number from 0 to 1000")?;
             }
             "synchronous_standby_names" => group.synchronous_standby_names = Arc::from(value),
             "quorate.standby_timeout" if value == "off" || value == "0" => {
@@ -292,6 +319,24 @@ fn buffers(value: &str) -> Result<u64, &'static str> {
     match size >= 16 * BLOCK_BYTES {
         true => Ok(size),
         false => Err(EXPECTED),
+    }
+}
+
+/// The size of a file of the log: a number alone counts kilobytes, as in PostgreSQL.
+fn log_bytes(value: &str) -> Result<u64, &'static str> {
+    let kilobytes: Result<u64, _> = value.trim().parse();
+    match kilobytes {
+        Ok(kilobytes) => kilobytes.checked_mul(1 << 10).ok_or("a size"),
+        Err(_) => bytes(value),
+    }
+}
+
+/// A time in seconds with its unit, as SHOW prints it.
+pub(crate) fn seconds_text(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds % 60 {
+        0 => format!("{}min", seconds / 60),
+        _ => format!("{seconds}s"),
     }
 }
 

@@ -32,7 +32,7 @@ use base::engine::{ClusterStatus, Engine, ReplicaStatus};
 use base::env::{
     sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart,
 };
-use base::sync::Event;
+use base::sync::{Event, Mutex};
 use base::{Durability, Error, NodeId, Result, SqlState};
 use kv::engine::KvEngine;
 use kv::standby::StandbyEngine;
@@ -40,11 +40,12 @@ use kv::{Directory, Group, GroupConfig, Member};
 use pg::startup::CancelKey;
 
 use sql::session::activity::HbaRule;
+use sql::session::LogSettings;
 
 use crate::access::{check_exposure, Door, Listening};
 use crate::administration;
 use crate::clients;
-use crate::config::{buffers_text, size_text, NodeConfig, NodeSettings};
+use crate::config::{buffers_text, seconds_text, size_text, NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, Receiver, Refusal, CONNECT_TIMEOUT};
 use crate::secure::NodeCertificate;
 use crate::sessions::{fatal, lives_on, Files, Limits, Sessions};
@@ -90,6 +91,8 @@ pub struct Node {
     pub(crate) is_ready: AtomicBool,
     pub(crate) ready: Event,
     next_reactor: AtomicUsize,
+    /// What [`Node::log_settings`] gave last, and of which generation of the cluster's settings.
+    log_settings: Mutex<Option<(u64, Arc<LogSettings>)>>,
 }
 
 /// One node as a status page shows it.
@@ -235,6 +238,7 @@ impl Node {
             peers: peers.clone(),
             sessions,
             door,
+            log_settings: Mutex::default(),
             is_ready: AtomicBool::new(false),
             ready: Event::new(),
             next_reactor: AtomicUsize::new(0),
@@ -306,6 +310,20 @@ impl Node {
     /// The transactions of this node.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
+    }
+
+    /// How what happens outside of sessions is logged.
+    pub(crate) fn log_settings(&self) -> Arc<LogSettings> {
+        let generation = self.engine.configuration_generation();
+        let mut known = self.log_settings.lock();
+        match &*known {
+            Some((of, settings)) if *of == generation => settings.clone(),
+            _ => {
+                let settings = sql::session::log_settings(&*self.engine, &self.settings.session);
+                *known = Some((generation, settings.clone()));
+                settings
+            }
+        }
     }
 
     /// The group.
@@ -410,6 +428,21 @@ impl Files for Node {
         let tls = &self.settings.tls;
         vec![
             ("max_connections", self.settings.max_connections.to_string()),
+            (
+                "superuser_reserved_connections",
+                self.settings.reserved_connections().to_string(),
+            ),
+            (
+                "authentication_timeout",
+                seconds_text(self.settings.authentication_timeout),
+            ),
+            (
+                "log_rotation_size",
+                match self.settings.log_files.bytes_max {
+                    Some(bytes) => size_text(bytes),
+                    None => "0".to_owned(),
+                },
+            ),
             (
                 "shared_buffers",
                 buffers_text(self.settings.group.cache_bytes),

@@ -39,22 +39,26 @@ use std::time::Duration;
 
 use base::coro::{self, Interrupt, Interrupts};
 use base::engine::{ClusterStatus, Engine};
-use base::env::{self, BoxFuture, Env, Instant, Stream};
+use base::env::{BoxFuture, Env, Instant, Stream};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use pg::backend::TransactionStatus;
-use pg::frame::violation;
 use pg::handover::Resume;
+use pg::log::{Entry, Kind, SessionLog, Who};
 use pg::output::{outcome_unknown, settled_by, Undone};
 use pg::seam::Sql;
 use pg::session::{Channel, Identity, Session, Turn};
 use sql::session::activity::{Activity, Registry};
+use sql::session::{LogLevel, LogSettings};
 
-use pg::auth::{Access, Tls};
-use pg::startup::{self, CancelKey, Encryption, FirstPacket, StartupParameters};
+use pg::auth::Access;
+use pg::startup::{CancelKey, StartupParameters};
 
-use crate::secure::Secure;
 use crate::unproved::Proving;
-use crate::wait::timeout;
+
+mod startup;
+
+pub(crate) use startup::part;
+pub use startup::{read_startup, refuse, StartupInfo};
 
 /// A session that is told to end waits so long for what it holds to settle; then an outcome that
 /// it still holds is unknown (08007).
@@ -66,172 +70,9 @@ pub const HOPELESS_WAIT_MAX: Duration = Duration::from_millis(200);
 /// A client that does not read its last messages is given up after this.
 pub const CLOSE_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// A client that was told why its session ends, and does not close the connection, is left after
-/// this: libpq's close when they are used next.
-const PARTING_MAX: Duration = Duration::from_millis(100);
-
 /// Pipelined bytes that are taken from a client while a statement runs; beyond it they wait in the
 /// operating system. A single longer message is still taken whole.
 pub const PIPELINED_BYTES_MAX: usize = 1 << 20;
-
-/// What a client sent before its session began.
-#[derive(Debug)]
-pub struct StartupInfo {
-    /// Its first packet: a startup message or a cancel request, never a request for encryption.
-    pub packet: FirstPacket,
-    /// The packet's bytes, to pass the session on to another node.
-    pub bytes: Vec<u8>,
-    /// What came after it.
-    pub following: Vec<u8>,
-    /// What TLS tells of the connection, where it is encrypted.
-    pub tls: Option<Tls>,
-}
-
-/// A client at the beginning: its stream, and what TLS tells of it once it is encrypted.
-pub struct Arriving {
-    /// The stream; none while it shakes hands, and if that fails.
-    stream: Option<Box<dyn Stream>>,
-    tls: Option<Tls>,
-}
-
-/// Reads a connection's first packet, and encrypts the connection if the client asks for it and the
-/// node can. None when there is nothing to serve: the client is gone, or has been told what is
-/// wrong.
-pub async fn read_startup(
-    stream: Box<dyn Stream>,
-    env: &dyn Env,
-    secure: Option<&dyn Secure>,
-    within: Duration,
-) -> Option<(Box<dyn Stream>, StartupInfo)> {
-    let mut arriving = Arriving {
-        stream: Some(stream),
-        tls: None,
-    };
-    let read = read_first_packet(&mut arriving, env, secure);
-    let read = timeout(env, within, read).await?;
-    let mut stream = arriving.stream?;
-    match read {
-        Ok(info) => Some((stream, info?)),
-        Err(error) => {
-            refuse(&mut *stream, env, &error).await;
-            None
-        }
-    }
-}
-
-/// Answers a request for encryption. False when the client is gone.
-async fn encrypt(
-    arriving: &mut Arriving,
-    env: &dyn Env,
-    secure: Option<&dyn Secure>,
-) -> Result<bool> {
-    let Some(mut stream) = arriving.stream.take() else {
-        return Ok(false);
-    };
-    let answer = match secure {
-        Some(_) => [startup::ENCRYPTION_BEGINS],
-        None => [startup::ENCRYPTION_REFUSED],
-    };
-    if env::write_all(&mut *stream, &answer).await.is_err() {
-        return Ok(false);
-    }
-    let Some(secure) = secure else {
-        arriving.stream = Some(stream);
-        return Ok(true);
-    };
-    match secure.accept_client(stream).await {
-        Ok((stream, tls)) => {
-            arriving.stream = Some(stream);
-            arriving.tls = Some(tls);
-            Ok(true)
-        }
-        Err(error) => {
-            let message = format!("could not accept an encrypted connection: {error}");
-            env.log(env::Severity::Info, &message);
-            Ok(false)
-        }
-    }
-}
-
-async fn read_first_packet(
-    arriving: &mut Arriving,
-    env: &dyn Env,
-    secure: Option<&dyn Secure>,
-) -> Result<Option<StartupInfo>> {
-    let mut bytes = Vec::new();
-    let mut encryption_requests = 0;
-    loop {
-        match startup::decode(&bytes)? {
-            Some((FirstPacket::Encryption(kind), length)) => {
-                encryption_requests += 1;
-                if encryption_requests > startup::ENCRYPTION_REQUESTS_MAX {
-                    return Err(violation("encryption was refused"));
-                }
-                let secure = secure.filter(|secure| {
-                    kind == Encryption::Tls && secure.serves_clients() && arriving.tls.is_none()
-                });
-                // What stands behind the request was not encrypted, and is not the client's.
-                if secure.is_some() && bytes.len() > length {
-                    return Err(violation("received unencrypted data after SSL request")
-                        .with_detail(
-                            "This could be either a client-software bug or evidence of an \
-                             attempted man-in-the-middle attack.",
-                        ));
-                }
-                bytes.drain(..length);
-                if !encrypt(arriving, env, secure).await? {
-                    return Ok(None);
-                }
-            }
-            Some((packet, length)) => {
-                let following = bytes.split_off(length);
-                return Ok(Some(StartupInfo {
-                    packet,
-                    bytes,
-                    following,
-                    tls: arriving.tls.take(),
-                }));
-            }
-            None => {
-                let mut buffer = [0; 1_024];
-                let Some(stream) = &mut arriving.stream else {
-                    return Ok(None);
-                };
-                match env::read(&mut **stream, &mut buffer).await {
-                    Ok(count) if count > 0 => bytes.extend_from_slice(&buffer[..count]),
-                    _ => return Ok(None),
-                }
-            }
-        }
-    }
-}
-
-/// Ends a connection whose session has not begun, with an error.
-pub async fn refuse(stream: &mut dyn Stream, env: &dyn Env, error: &Error) {
-    let mut bytes = Vec::new();
-    pg::backend::put_error(&mut bytes, pg::backend::Severity::Fatal, error);
-    let write = env::write_all(stream, &bytes);
-    // A client that does not even read why it is refused is not waited for.
-    if timeout(env, CLOSE_WAIT_MAX, write).await.is_some() {
-        part(stream, env).await;
-    }
-}
-
-/// Parts with a client that has been told everything, so that it can read that.
-///
-/// Where something of the client's was not read when its connection is closed, the system throws
-/// away what is on its way to the client and resets the connection (RFC 1122, 4.2.2.13): it would
-/// see a broken connection in place of the reason. So what it still sends is read for a moment.
-pub(crate) async fn part(stream: &mut dyn Stream, env: &dyn Env) {
-    let parting = async {
-        if poll_fn(|cx| stream.poll_finish(cx)).await.is_err() {
-            return;
-        }
-        let mut unread = [0; 1_024];
-        while matches!(env::read(stream, &mut unread).await, Ok(count) if count > 0) {}
-    };
-    let _ = timeout(env, PARTING_MAX, parting).await;
-}
 
 /// Everything that a session needs besides its stream.
 pub struct SessionContext {
@@ -273,6 +114,8 @@ pub struct SessionContext {
     pub client_address: String,
     /// Where it was accepted, `ip:port`.
     pub server_address: String,
+    /// How the node logs what happens before it has begun.
+    pub log_settings: Arc<LogSettings>,
 }
 
 impl std::fmt::Debug for SessionContext {
@@ -314,8 +157,21 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
         proving,
         client_address,
         server_address,
+        log_settings,
     } = context;
-    let channel = Rc::new(Channel::default());
+    let who = Who {
+        pid: key.pid,
+        user: startup.user.clone(),
+        database: startup.database.clone(),
+        client: split_address(&client_address),
+        started: env.wall_clock(),
+        kind: Kind::Client,
+    };
+    let log = SessionLog::new(env.clone(), who, log_settings);
+    if !passed_on && resume.is_none() {
+        log.follows_received();
+    }
+    let channel = Rc::new(Channel::with_log(log));
     channel.input.borrow_mut().feed(&following);
     let identity = Identity {
         startup,
@@ -346,6 +202,10 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
     driver.proving = proving;
     poll_fn(|cx| driver.poll(cx)).await;
     let Some(resume) = driver.left.take() else {
+        // One that goes on elsewhere has not ended, and neither has one that never began.
+        if driver.unbegun.is_none() && !driver.goes_on {
+            driver.channel.log.disconnected();
+        }
         let env = driver.env.clone();
         part(&mut *driver.into_stream(), &*env).await;
         return None;
@@ -444,6 +304,8 @@ struct Driver<S: Sql> {
     proving: Proving,
     /// What goes on elsewhere.
     left: Option<Option<Resume>>,
+    /// Whether it goes on elsewhere, and whoever has its client knows all of it.
+    goes_on: bool,
 }
 
 impl<S: Sql> Driver<S> {
@@ -479,6 +341,7 @@ impl<S: Sql> Driver<S> {
             unbegun: None,
             proving: Proving::default(),
             left: None,
+            goes_on: false,
         }
     }
 
@@ -563,7 +426,25 @@ impl<S: Sql> Driver<S> {
         self.is_readable = false;
         let said_goodbye = self.channel.input.borrow().buffered().ends_with(GOODBYE);
         if !said_goodbye {
+            self.note_lost_client();
             self.give_up();
+        }
+    }
+
+    /// Logs that the client is gone in the midst of a transaction.
+    fn note_lost_client(&self) {
+        let Work::Idle(session) = &self.work else {
+            return;
+        };
+        session.remember();
+        if session.status() != TransactionStatus::Idle {
+            let message = "unexpected EOF on client connection with an open transaction";
+            let body = Error::new(SqlState::CONNECTION_FAILURE, message);
+            self.channel.log.report(&Entry {
+                level: LogLevel::Log,
+                body: &body,
+                statement: None,
+            });
         }
     }
 
@@ -636,6 +517,9 @@ impl<S: Sql> Driver<S> {
 
     fn turn_over(&mut self, session: Box<Session<S>>, turn: Turn) {
         self.work = Work::Ended;
+        if !matches!(turn, Turn::Idle) || matches!(self.end, End::Over) {
+            session.remember();
+        }
         match turn {
             Turn::Idle => self.become_idle(session),
             Turn::Elsewhere => {
@@ -664,6 +548,7 @@ impl<S: Sql> Driver<S> {
                     Poll::Ready(Ok(())) => self.settling = None,
                     Poll::Ready(Err(error)) => {
                         self.settling = None;
+                        self.log_late(&error);
                         let undone = self.channel.output.borrow_mut().fail(&error);
                         self.undone(undone);
                         return true;
@@ -680,6 +565,18 @@ impl<S: Sql> Driver<S> {
                 self.settling = Some(engine.settle(debt.clone(), *durability));
             }
         }
+    }
+
+    /// Logs what has befallen an answer after its statement had ended.
+    fn log_late(&self, error: &Error) {
+        if let Work::Idle(session) = &self.work {
+            session.remember();
+        }
+        self.channel.log.report(&Entry {
+            level: LogLevel::Error,
+            body: error,
+            statement: None,
+        });
     }
 
     /// Held output was let go, replaced, or is lost.
@@ -772,6 +669,7 @@ impl<S: Sql> Driver<S> {
         }
         let undone = output.cancel(error, settled_by(&*self.engine));
         drop(output);
+        self.log_late(error);
         self.undone(undone);
     }
 
@@ -864,6 +762,7 @@ impl<S: Sql> Driver<S> {
         match session.leave() {
             // Whoever has the client knows all that was told.
             Ok(_) if self.passed_on => {
+                self.goes_on = true;
                 self.work = Work::Ended;
                 self.close(None);
             }
@@ -883,6 +782,9 @@ impl<S: Sql> Driver<S> {
     fn end_with(&mut self, error: Option<Error>) {
         if !matches!(self.end, End::NotYet) {
             return;
+        }
+        if let Work::Idle(session) = &self.work {
+            session.remember();
         }
         self.work = Work::Ended;
         let error = error.map(|error| self.explain(error));
@@ -913,6 +815,7 @@ impl<S: Sql> Driver<S> {
     /// Discards what is held and writes what is left.
     fn close(&mut self, error: Option<&Error>) {
         if let Some(error) = error {
+            self.channel.log.fatal(error);
             if error.class() == ErrorClass::Node {
                 self.env.stop_node(error.message());
             }
@@ -968,7 +871,7 @@ fn can_settle(status: &ClusterStatus) -> bool {
 }
 
 /// The address and the port of `ip:port`.
-fn split_address(address: &str) -> Option<(String, u16)> {
+pub(crate) fn split_address(address: &str) -> Option<(String, u16)> {
     let (ip, port) = address.rsplit_once(':')?;
     let ip = ip.trim_start_matches('[').trim_end_matches(']');
     Some((ip.to_owned(), port.parse().ok()?))

@@ -164,6 +164,8 @@ pub struct Rule {
     client_cert: ClientCert,
     /// The certificate names its user by the whole of its subject, not by its common name alone.
     by_subject: bool,
+    /// Its place in the file, from 1; 0 where it stands in none.
+    line: u32,
 }
 
 /// One line of a file that is neither empty nor a comment.
@@ -196,7 +198,7 @@ pub fn parse(text: &str) -> Vec<Line> {
         lines.push(Line {
             number,
             rule: match lines.len() < RULES_MAX {
-                true => read(&fields),
+                true => read(&fields).map(|rule| rule.at_line(number)),
                 false => Err(format!("there are more than {RULES_MAX} rules")),
             },
         });
@@ -278,6 +280,7 @@ fn read(fields: &[Vec<Word>]) -> Result<Rule, String> {
         method,
         client_cert: ClientCert::Off,
         by_subject: false,
+        line: 0,
     };
     for option in fields.flatten() {
         read_option(&mut rule, &option.text)?;
@@ -464,7 +467,19 @@ impl Rule {
             method: Method::Trust,
             client_cert: ClientCert::Off,
             by_subject: false,
+            line: 0,
         }
+    }
+
+    /// The same rule at a line of its file.
+    #[must_use]
+    pub fn at_line(self, line: u32) -> Rule {
+        Rule { line, ..self }
+    }
+
+    /// Its line in the file, from 1; 0 where it stands in none.
+    pub fn line(&self) -> u32 {
+        self.line
     }
 
     /// What the client must show.

@@ -22,6 +22,7 @@ pub mod frame;
 pub mod frontend;
 pub mod handover;
 pub mod hba;
+pub mod log;
 pub mod output;
 mod replies;
 pub mod script;

@@ -3,10 +3,11 @@
 use ::sql::session as sql;
 use ::sql::session::Format;
 use base::coro;
-use base::error::Result;
+use base::error::{Error, Result, SqlState};
 use base::{Debt, Durability};
 
 use crate::backend::{self, Backend, DataRow, Severity};
+use crate::log::Entry;
 use crate::output::Content;
 use crate::session::{Channel, CopyInput, RowFormats};
 
@@ -19,16 +20,26 @@ pub(crate) struct Replies<'a> {
     tag: Option<(sql::CommandTag, bool)>,
     /// Whether the statement has described or returned rows.
     pub shown: bool,
+    /// The text of the statement, for the log.
+    statement: Option<&'a str>,
+    /// Whether it was logged.
+    pub was_logged: bool,
 }
 
 impl<'a> Replies<'a> {
-    /// Replies to a message, rows in these formats.
-    pub fn new(channel: &'a Channel, formats: RowFormats) -> Replies<'a> {
+    /// Replies to a message about a statement, rows in these formats.
+    pub fn new(
+        channel: &'a Channel,
+        formats: RowFormats,
+        statement: Option<&'a str>,
+    ) -> Replies<'a> {
         Replies {
             channel,
             formats,
             tag: None,
             shown: false,
+            statement,
+            was_logged: false,
         }
     }
 
@@ -112,6 +123,28 @@ impl sql::Sink for Replies<'_> {
         });
         self.channel.output.borrow_mut().flush();
         Ok(())
+    }
+
+    fn log_notice(&mut self, notice: &sql::Notice, context: &sql::LogContext) {
+        let entry = Entry {
+            level: notice.severity.level(),
+            body: &notice.body,
+            statement: self.statement,
+        };
+        self.channel.log.write(&entry, context);
+    }
+
+    fn log_statement(&mut self, text: &str, detail: Option<String>, context: &sql::LogContext) {
+        self.was_logged = true;
+        let message = format!("statement: {}", sql::secrets::mask(text));
+        let mut body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+        body.fields_mut().detail = detail.map(|detail| sql::secrets::mask(&detail).into_owned());
+        let entry = Entry {
+            level: sql::LogLevel::Log,
+            body: &body,
+            statement: None,
+        };
+        self.channel.log.write(&entry, context);
     }
 
     fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {

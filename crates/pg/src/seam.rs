@@ -54,6 +54,31 @@ pub trait Sql: 'static {
     fn sync(&mut self, sink: &mut dyn Sink) -> Result<()>;
     fn fail(&mut self);
 
+    /// The text of a prepared statement.
+    fn text(prepared: &Self::Prepared) -> Option<&str> {
+        let _ = prepared;
+        None
+    }
+    /// What the server's log is told of the session.
+    fn log_context(&self) -> Option<sql::LogContext> {
+        None
+    }
+    fn log_settings(&self) -> Option<&sql::LogSettings> {
+        None
+    }
+    fn logs(&self, prepared: &Self::Prepared) -> bool {
+        let _ = prepared;
+        false
+    }
+    fn log_context_of(&self, prepared: &Self::Prepared) -> Option<sql::LogContext> {
+        let _ = prepared;
+        None
+    }
+    fn logged_parameters(&self, portal: &Self::Portal) -> Option<String> {
+        let _ = portal;
+        None
+    }
+
     fn set_flight(&mut self, flight: Option<Flight>) {
         let _ = flight;
     }
@@ -156,6 +181,30 @@ impl Sql for sql::Session {
 
     fn fail(&mut self) {
         self.fail();
+    }
+
+    fn text(prepared: &sql::Prepared) -> Option<&str> {
+        prepared.whole_text()
+    }
+
+    fn log_context(&self) -> Option<sql::LogContext> {
+        Some(self.log_context())
+    }
+
+    fn log_settings(&self) -> Option<&sql::LogSettings> {
+        Some(self.log_settings())
+    }
+
+    fn logs(&self, prepared: &sql::Prepared) -> bool {
+        self.logs(prepared)
+    }
+
+    fn log_context_of(&self, prepared: &sql::Prepared) -> Option<sql::LogContext> {
+        self.log_context_of(prepared)
+    }
+
+    fn logged_parameters(&self, portal: &sql::Portal) -> Option<String> {
+        self.logged_parameters(portal)
     }
 
     fn set_flight(&mut self, flight: Option<Flight>) {

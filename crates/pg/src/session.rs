@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::sql::session::activity::{Activity, Registry};
+use ::sql::session::{secrets, LogLevel};
 use base::coro::{self, Interrupt, Interrupts};
 use base::engine::{Engine, Flight};
 use base::env::{Env, Instant};
@@ -48,6 +49,7 @@ use crate::backend::{self, Backend, Severity, TransactionStatus};
 use crate::frame::{violation, Framer, Message, Side};
 use crate::frontend::{Formats, Frontend};
 use crate::handover::{look_into_flight, lost_with_leader, InFlight, Note, Resume};
+use crate::log::{duration_text, Entry, SessionLog};
 use crate::output::{Content, Output};
 use crate::replies::{severity_of, Replies};
 use crate::seam::Sql;
@@ -96,6 +98,8 @@ pub struct Channel {
     pub room: Event,
     /// When the statement that runs, or whose output is held, is to be interrupted.
     pub deadline: Cell<Option<Instant>>,
+    /// The session's way to the server's log.
+    pub log: SessionLog,
 }
 
 impl Default for Channel {
@@ -106,11 +110,20 @@ impl Default for Channel {
             arrived: Event::new(),
             room: Event::new(),
             deadline: Cell::new(None),
+            log: SessionLog::default(),
         }
     }
 }
 
 impl Channel {
+    /// That of a session which has a log.
+    pub fn with_log(log: SessionLog) -> Channel {
+        Channel {
+            log,
+            ..Channel::default()
+        }
+    }
+
     /// Whether the session may go on producing output.
     pub fn has_room(&self) -> bool {
         self.output.borrow().pending() <= HELD_OUTPUT_BYTES_MAX
@@ -231,6 +244,8 @@ struct OpenPortal<S: Sql> {
     portal: S::Portal,
     formats: RowFormats,
     complete: bool,
+    /// The names of its statement and its own, where the log may want them.
+    logged_as: Option<String>,
 }
 
 /// One format for every column, or one for each.
@@ -281,6 +296,10 @@ pub struct Session<S: Sql = sql::Session> {
     skipping: bool,
     /// An extended-protocol cycle has begun and awaits its Sync.
     in_batch: bool,
+    /// The statement of the message at work, for the log.
+    at_work: Option<Rc<S::Prepared>>,
+    /// The text of a statement that could not be prepared.
+    unprepared: Option<String>,
     /// The session can go on elsewhere.
     moves: bool,
     /// Where a cycle began outside a block, with nothing said that was still to leave: how many
@@ -372,6 +391,11 @@ impl Session {
         // One that was served elsewhere has shown there who it is.
         if resume.is_none() {
             request.authenticate().map_err(into_fatal)?;
+            let application = startup.settings.iter();
+            let mut application = application.filter(|(name, _)| name == "application_name");
+            let application = application.next_back().map_or("", |(_, value)| value);
+            channel.log.authorized(application, access.encryption());
+            channel.log.set_command("startup");
         }
         let (client_address, client_port) = client.unzip();
         let start = SessionStart {
@@ -403,6 +427,7 @@ impl Session {
             }
             None => session.greet(key, startup.minor, &startup.unknown_options),
         }
+        session.remember();
         Ok(Box::new(session))
     }
 }
@@ -428,6 +453,8 @@ impl<S: Sql> Session<S> {
             passed_on: None,
             skipping: false,
             in_batch: false,
+            at_work: None,
+            unprepared: None,
             moves: false,
             repeatable: None,
         }
@@ -535,7 +562,7 @@ impl<S: Sql> Session<S> {
             Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
             Frontend::FunctionCall => {
                 self.sql.fail();
-                self.error(&Error::unsupported("the function call protocol"))?;
+                self.error(&Error::unsupported("the function call protocol"), None)?;
                 self.end_cycle();
             }
             Frontend::Password => {
@@ -548,24 +575,33 @@ impl<S: Sql> Session<S> {
     // ---- The simple protocol ----
 
     fn query(&mut self, text: &[u8]) -> Result<Step> {
+        let began = self.env.now();
         self.begin_statement();
         self.unnamed_statement = None;
         self.unnamed_portal = None;
         let before = self.status();
         let channel = self.channel.clone();
-        let mut replies = Replies::new(&channel, RowFormats::All(Format::Text));
+        let shown = std::str::from_utf8(text).ok();
+        let mut replies = Replies::new(&channel, RowFormats::All(Format::Text), shown);
         let result = utf8(text)
             .inspect_err(|_| self.sql.fail())
             .and_then(|text| self.sql.simple_query(text, &mut replies));
+        let was_logged = replies.was_logged;
         let in_block = before == TransactionStatus::Block && before == self.status();
         match result {
             Ok(()) => replies.finish(in_block),
             Err(error) if self.goes_elsewhere(&error) => return Ok(Step::Elsewhere),
             Err(error) => {
                 replies.finish(false);
-                self.error(&error)?;
+                self.error(&error, shown)?;
+                self.in_batch = false;
+                self.end_cycle();
+                return Ok(Step::Handled);
             }
         }
+        self.log_duration(began, was_logged, || {
+            format!("statement: {}", shown.unwrap_or_default())
+        });
         self.in_batch = false;
         self.end_cycle();
         Ok(Step::Handled)
@@ -686,14 +722,55 @@ impl<S: Sql> Session<S> {
         self.portals.clear();
     }
 
-    /// Answers with an error that `sql` knows of.
+    /// What the session is to the log goes there, for whatever ends it.
+    pub fn remember(&self) {
+        self.channel.log.remember(self.sql.log_context());
+    }
+
+    /// Logs how long a message took, if the settings want it.
+    fn log_duration(&self, began: Instant, was_logged: bool, what: impl FnOnce() -> String) {
+        let Some(settings) = self.sql.log_settings().filter(|settings| settings.times()) else {
+            return;
+        };
+        let took = self.env.now().since(began);
+        let is_long = settings.min_duration.is_some_and(|least| took >= least);
+        if !is_long && !settings.duration {
+            return;
+        }
+        let mut message = format!("duration: {}", duration_text(took));
+        if is_long && !was_logged {
+            message.push_str("  ");
+            message.push_str(&secrets::mask(&what()));
+        }
+        self.log(
+            LogLevel::Log,
+            &Error::new(SqlState::SUCCESSFUL_COMPLETION, message),
+            None,
+        );
+    }
+
+    fn log(&self, level: LogLevel, body: &Error, statement: Option<&str>) {
+        if let Some(context) = self.sql.log_context() {
+            let entry = Entry {
+                level,
+                body,
+                statement,
+            };
+            self.channel.log.write(&entry, &context);
+        }
+    }
+
+    /// Answers with an error that `sql` knows of, and logs it with the statement that it is of.
     ///
     /// # Errors
     /// The error itself, when the connection cannot go on after it.
-    fn error(&mut self, error: &Error) -> Result<()> {
+    fn error(&mut self, error: &Error, statement: Option<&str>) -> Result<()> {
         if matches!(error.class(), ErrorClass::Session | ErrorClass::Node) {
+            self.remember();
+            self.channel.log.ends_in(statement);
             return Err(error.clone());
         }
+        self.log(LogLevel::Error, error, statement);
         let mut output = self.channel.output.borrow_mut();
         let content = match error.class() {
             ErrorClass::Engine => Content::Free,

@@ -73,7 +73,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             path.display()
         ));
     }
+    let name = directory.file.this()?.name.clone();
     serve(options, directory, path.is_some()).inspect_err(|failure| {
+        log::flush(&name);
         // What follows goes to the log.
         log::tell_starter(&format!("quorate: {failure}"));
     })
@@ -120,6 +122,9 @@ fn serve(options: &Options, directory: NodeDirectory, has_log_file: bool) -> Res
     let memory = choose_memory(&file, &mut config.settings);
     let settings = config.settings();
     let settings = settings.map_err(|error| error.message().to_owned())?;
+    let log_file = options.log.clone().filter(|path| path.as_os_str() != "-");
+    let log_file = log_file.unwrap_or_else(|| layout::log_file(&options.data));
+    log::bound(log_file, settings.log_files);
     let failed = |why: String| format!("could not start {}: {why}", this.name);
     config.secure = RealTls::open(&options.data, &settings.tls)
         .map_err(|error| failed(crate::explain(&error)))?;
@@ -140,6 +145,7 @@ fn serve(options: &Options, directory: NodeDirectory, has_log_file: bool) -> Res
         .map_err(|error| error.to_string())?;
     let Some(started) = started else {
         env.log(Severity::Info, "told to stop before it had started");
+        log::flush(&this.name);
         return Ok(());
     };
     let node = started.map_err(|error| failed(crate::explain(&error)))?;
@@ -170,6 +176,7 @@ fn serve(options: &Options, directory: NodeDirectory, has_log_file: bool) -> Res
         None => "told to stop again: ends as it is",
     };
     env.log(Severity::Info, how);
+    log::flush(&this.name);
     Ok(())
 }
 

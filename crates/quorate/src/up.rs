@@ -77,7 +77,7 @@ pub fn parse_setting(text: &str) -> Result<(String, String), String> {
     let name = name.trim().to_ascii_lowercase();
     match name.is_empty() {
         true => Err("not of the form name=value".to_owned()),
-        false => Ok((name, value.trim().to_owned())),
+        false => Ok((name, value.trim_start().to_owned())),
     }
 }
 

@@ -65,6 +65,10 @@ pub const SETTINGS: &[DocumentedSetting] = &[
         ..setting("authentication_timeout", "1min", "1s to 10min", "A client that has not shown who it is within this time is sent away, and so is a node.")
     },
     setting("checkpoint_timeout", "5min", TIME, "The longest time between two checkpoints of a node on which anything changes."),
+    DocumentedSetting {
+        unit: Some("kB"),
+        ..setting("log_rotation_size", "10MB", "0, or a size with its unit", "A file of the node's log that has grown to this size is put aside and another begun; at 0 none is. See quorate.log_files.")
+    },
     setting("max_connections", "1000", "a number from 1", "Clients that the node serves at once; one more gets 53300."),
     setting("quorate.absent_log_size", "1GB", SIZE, "Log that the leader keeps for members that are away or behind. One that needs more is sent a checkpoint instead."),
     setting("quorate.checkpoint_log_size", "256MB", SIZE, "A checkpoint begins when the log has grown by so much since the last one. A restart replays about as much at most."),
@@ -72,6 +76,7 @@ pub const SETTINGS: &[DocumentedSetting] = &[
     setting("quorate.chunk_size", "64kB", SIZE, "A transaction with more to log is logged in chunks of this size, between which others commit."),
     setting("quorate.election_timeout", "300ms", TIME, "A voter that hears nothing from the leader for so long, and up to half as long again, stands for election. Also how long a leader may serve reads on the word of a majority, less a tenth."),
     setting("quorate.heartbeat_interval", "50ms", TIME, "How often a leader shows that it lives."),
+    setting("quorate.log_files", "10", "0 to 1000", "Files of the node's log, of each form, that are kept after log_rotation_size has put them aside: node.log.1 is the newest. Older ones are removed."),
     setting("quorate.log_segment_size", "16MB", SIZE, "The size of one file of the log; it is allocated before it is needed."),
     setting("quorate.max_inflight", "64MB", SIZE, "Given to a node: bytes of log that are appended and not yet committed, at which every commit waits. Not the setting of sessions of the same name."),
     setting("quorate.peer_ca_file", "ca.crt", "a file in the node's directory, or a path", "The authority whose certificates other nodes must show."),

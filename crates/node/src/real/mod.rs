@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
 
-use base::env::{BoxFuture, Disk, Env, Instant, Net, Reactor, Severity, TaskStart};
+use base::env::{BoxFuture, Disk, Env, Instant, LogDestination, Net, Reactor, Severity, TaskStart};
 use base::sync::Mutex;
 use base::Timestamp;
 use rand_core::{RngCore, SeedableRng};
@@ -92,6 +92,7 @@ impl RealEnv {
     pub fn start(options: &RealOptions) -> io::Result<Arc<RealEnv>> {
         let disk = RealDisk::open(&options.data_dir)?;
         report_panics(options.name.clone());
+        log::start(&options.name);
         Ok(Arc::new(RealEnv {
             name: options.name.clone(),
             disk: Arc::new(disk),
@@ -216,6 +217,10 @@ impl Env for RealEnv {
 
     fn log(&self, severity: Severity, message: &str) {
         log::line(&self.name, severity, message);
+    }
+
+    fn write_log(&self, to: LogDestination, lines: String) {
+        log::write(to, lines);
     }
 
     fn stop_node(&self, reason: &str) {

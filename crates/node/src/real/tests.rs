@@ -1,5 +1,6 @@
 //! The real environment under load of its own: tasks, timers, sockets, the status page.
 
+use pg::log::SessionLog;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -149,7 +150,7 @@ fn who_is_refused_can_read_why_whatever_is_on_its_way() {
             // Something has come, and more will.
             assert_eq!(read(&mut *stream, &mut [0]).await.unwrap(), 1);
             let error = base::Error::from(base::coro::Interrupt::Terminate);
-            crate::session::refuse(&mut *stream, &*inner, &error).await;
+            crate::session::refuse(&mut *stream, &*inner, &SessionLog::default(), &error).await;
         })
     });
     env.spawn(Reactor::Group, "refuse", refuse);

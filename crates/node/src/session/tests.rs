@@ -15,7 +15,7 @@ use base::{Debt, Durability, NodeId, SequenceId};
 use pg::client::{Client, Reply};
 use pg::frontend::Frontend;
 use pg::script::{Control, Script};
-use pg::startup::{put_cancel, put_ssl_request, put_startup};
+use pg::startup::{put_cancel, put_ssl_request, put_startup, FirstPacket};
 
 use super::world::{ClientEnd, WorldEnv};
 use super::*;
@@ -44,7 +44,14 @@ fn first_packet(bytes: &[u8]) -> (Option<StartupInfo>, Vec<u8>) {
     client.send(bytes);
     client.close();
     let info = {
-        let read = pin!(read_startup(stream, &env, None, AUTHENTICATION_TIMEOUT));
+        let log = SessionLog::default();
+        let read = pin!(read_startup(
+            stream,
+            &env,
+            None,
+            AUTHENTICATION_TIMEOUT,
+            &log
+        ));
         match poll(read) {
             Poll::Ready(read) => read.map(|(_, info)| info),
             Poll::Pending => panic!("the stream has ended"),
@@ -98,11 +105,13 @@ fn a_silent_client_is_given_up() {
     let env = WorldEnv::default();
     let client = ClientEnd::default();
     client.send(b"\0\0");
+    let log = SessionLog::default();
     let mut read = pin!(read_startup(
         client.server_end(),
         &env,
         None,
-        AUTHENTICATION_TIMEOUT
+        AUTHENTICATION_TIMEOUT,
+        &log
     ));
     assert!(poll(read.as_mut()).is_pending());
     env.0.pass(AUTHENTICATION_TIMEOUT - Duration::from_secs(1));

@@ -43,6 +43,9 @@ use crate::session::Channel;
 use crate::startup::StartupParameters;
 use scram::{Exchange, Outcome};
 
+/// A wrong password, or none where one is asked for.
+const WRONG_PASSWORD: SqlState = SqlState::of("28P01");
+
 /// What TLS tells of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
@@ -108,11 +111,23 @@ impl Access {
         })
     }
 
+    /// How the connection is encrypted, as the log says it.
+    pub(crate) fn encryption(&self) -> Option<String> {
+        let Tls {
+            version,
+            cipher,
+            bits,
+            ..
+        } = self.tls.as_ref()?;
+        Some(format!("protocol={version}, cipher={cipher}, bits={bits}"))
+    }
+
     /// The form in which it travels between nodes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.rules.len() as u64);
         for rule in &self.rules {
             put_bytes(out, rule.to_string().as_bytes());
+            put_varint(out, u64::from(rule.line()));
         }
         out.push(u8::from(self.is_known));
         out.push(u8::from(self.tls.is_some()));
@@ -149,7 +164,8 @@ impl Access {
         for _ in 0..count {
             let line = hba::parse(reader.str()?).pop();
             let rule = line.and_then(|line| line.rule.ok());
-            rules.push(rule.ok_or_else(|| Error::corrupted("a rule that is none"))?);
+            let rule = rule.ok_or_else(|| Error::corrupted("a rule that is none"))?;
+            rules.push(rule.at_line(reader.varint_as()?));
         }
         let is_known = reader.u8()? == 1;
         let mut access = Access {
@@ -216,9 +232,11 @@ impl Request<'_> {
     fn by_rules(&self) -> Result<()> {
         let mut login = None;
         let rule = self.choose(&mut login)?;
+        let matched = |error: Error| self.at_rule(error, rule);
         let certificate = self.access.tls.as_ref().and_then(|tls| tls.client.as_ref());
         if rule.client_cert() != ClientCert::Off && certificate.is_none() {
-            return Err(denied("connection requires a valid client certificate"));
+            let error = denied("connection requires a valid client certificate");
+            return Err(matched(error));
         }
         match rule.method() {
             Method::Reject => return Err(self.no_entry(true)),
@@ -228,7 +246,7 @@ impl Request<'_> {
                     Some(login) => login,
                     None => self.look_up(false)?,
                 };
-                self.ask_for_password(&login)?;
+                self.ask_for_password(&login).map_err(matched)?;
             }
         }
         if rule.client_cert() == ClientCert::VerifyFull {
@@ -237,10 +255,40 @@ impl Request<'_> {
                 false => certificate.common_name.as_deref(),
             });
             if named != Some(&self.startup.user) {
-                return Err(self.failed(rule.method()));
+                return Err(matched(self.failed(rule.method())));
             }
         }
+        self.note_identity(rule);
         Ok(())
+    }
+
+    /// What the server's log is told of a refusal, and the client is not: the rule.
+    fn at_rule(&self, error: Error, rule: &Rule) -> Error {
+        if !matches!(
+            error.state(),
+            WRONG_PASSWORD | SqlState::INVALID_AUTHORIZATION
+        ) {
+            return error;
+        }
+        let line = rule.line();
+        let matched = format!("Connection matched pg_hba.conf line {line}: \"{rule}\"");
+        let detail = match &error.fields().log_detail {
+            Some(reason) => format!("{reason}\n{matched}"),
+            None => matched,
+        };
+        error.with_log_detail(detail)
+    }
+
+    /// Logs as whom the client has shown itself, where it had to.
+    fn note_identity(&self, rule: &Rule) {
+        let certificate = self.access.tls.as_ref().and_then(|tls| tls.client.as_ref());
+        let identity = match (rule.method(), certificate) {
+            (Method::Trust | Method::Reject, _) => return,
+            (Method::Cert, Some(certificate)) => &certificate.subject,
+            _ => &self.startup.user,
+        };
+        let log = &self.channel.log;
+        log.authenticated(identity, rule.method().name(), rule.line());
     }
 
     /// The first rule that fits.
@@ -287,7 +335,7 @@ impl Request<'_> {
     fn failed(&self, method: Method) -> Error {
         let user = &self.startup.user;
         let (state, what) = match method {
-            Method::Scram | Method::Md5 => (SqlState::of("28P01"), "password"),
+            Method::Scram | Method::Md5 => (WRONG_PASSWORD, "password"),
             Method::Cert => (SqlState::INVALID_AUTHORIZATION, "certificate"),
             Method::Trust | Method::Reject => (SqlState::INVALID_AUTHORIZATION, "\"trust\""),
         };
@@ -318,11 +366,30 @@ impl Request<'_> {
         let first = exchange.first(&mechanism, message, &secret[..scram::NONCE_BYTES])?;
         self.send(|out| put_sasl_data(out, SASL_CONTINUE, first.as_bytes()));
         match exchange.last(&self.receive()?)? {
-            Outcome::Refused => Err(self.failed(Method::Scram)),
+            Outcome::Refused => Err(self.refused(login, has_expired)),
             Outcome::Proved(signature) => {
                 self.send(|out| put_sasl_data(out, SASL_FINAL, signature.as_bytes()));
                 Ok(())
             }
+        }
+    }
+
+    /// The client does not know the password, or there is none to know.
+    fn refused(&self, login: &Login, has_expired: bool) -> Error {
+        let user = &self.startup.user;
+        let error = self.failed(Method::Scram);
+        match &login.verifier {
+            None if !login.is_there => {
+                error.with_log_detail(format!("Role \"{user}\" does not exist."))
+            }
+            None => error.with_log_detail(format!("User \"{user}\" has no password assigned.")),
+            Some(_) if has_expired => {
+                error.with_log_detail(format!("User \"{user}\" has an expired password."))
+            }
+            Some(verifier) if Verifier::parse(verifier).is_none() => error.with_log_detail(
+                format!("User \"{user}\" does not have a valid SCRAM secret."),
+            ),
+            Some(_) => error,
         }
     }
 
@@ -390,7 +457,10 @@ mod tests {
                 assert!(Access::decode(&mut Reader::new(&bytes[..cut])).is_err());
             }
             match step {
-                0 => access.is_known = true,
+                0 => {
+                    access.is_known = true;
+                    access.rules = vec![Rule::trust_all().at_line(300)];
+                }
                 1 => {
                     access.tls = Some(Tls {
                         version: "TLSv1.3".to_owned(),

@@ -8,6 +8,7 @@
 
 use std::rc::Rc;
 
+use ::sql::session::{secrets, LogLevel, LogSettings};
 use base::error::{Error, Result, SqlState};
 use sql::session as sql;
 use sql::{Executed, Format, Oid, Param};
@@ -15,9 +16,20 @@ use sql::{Executed, Format, Oid, Param};
 use super::{format, utf8, OpenPortal, RowFormats, Session, Step, INLINE_PARAMS};
 use crate::backend::{self, Backend, TransactionStatus};
 use crate::frontend::{Bind, Parse, Target};
+use crate::log::Entry;
 use crate::output::Content;
 use crate::replies::{put_description, put_tag, Replies};
 use crate::seam::Sql;
+
+/// What the log calls a statement without a name.
+const UNNAMED: &str = "<unnamed>";
+
+fn shown_name(name: &str) -> &str {
+    match name {
+        "" => UNNAMED,
+        name => name,
+    }
+}
 
 impl<S: Sql> Session<S> {
     /// Runs one message of the extended protocol; an error is answered once and the rest of the
@@ -36,26 +48,35 @@ impl<S: Sql> Session<S> {
                 return Ok(Step::Elsewhere);
             }
             self.skipping = true;
-            self.error(&error)?;
+            let unprepared = self.unprepared.take();
+            let at_work = self.at_work.take();
+            let prepared = at_work.as_ref().and_then(|prepared| S::text(prepared));
+            self.error(&error, unprepared.as_deref().or(prepared))?;
             // A client that asks for the answer with Flush waits for it before it sends Sync.
             self.channel.output.borrow_mut().flush();
         }
         if status != TransactionStatus::Idle && self.status() == TransactionStatus::Idle {
             self.drop_portals();
         }
+        self.at_work = None;
         self.channel.output.borrow_mut().end_message();
         Ok(Step::Handled)
     }
 
     pub(super) fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
+        let began = self.env.now();
         let name = self.name(parse.name)?;
         let text = utf8(parse.text).inspect_err(|_| self.sql.fail())?;
         let prepared = if parse.types.iter().len() == 0 {
-            self.sql.prepare(text, &[])?
+            self.sql.prepare(text, &[])
         } else {
             let types: Vec<Oid> = parse.types.iter().map(Oid).collect();
-            self.sql.prepare(text, &types)?
+            self.sql.prepare(text, &types)
         };
+        let prepared = prepared.inspect_err(|_| self.unprepared = Some(text.to_owned()))?;
+        self.log_duration(began, false, || {
+            format!("parse {}: {text}", shown_name(name))
+        });
         if name.is_empty() {
             self.unnamed_statement = Some(prepared);
         } else {
@@ -70,8 +91,10 @@ impl<S: Sql> Session<S> {
     }
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
+        let began = self.env.now();
         let portal_name = self.name(bind.portal)?;
         let prepared = self.statement(bind.statement)?;
+        self.at_work = Some(prepared.clone());
         self.check_bind(bind, &prepared)?;
         let taken = self.portals.get(portal_name);
         if taken.is_some_and(|taken| self.sql.is_open(&taken.portal)) {
@@ -96,11 +119,26 @@ impl<S: Sql> Session<S> {
             let params: Vec<_> = bind.values.iter().enumerate().map(param).collect();
             self.bind_portal(portal_name, &prepared, &params)?
         };
+        let logs =
+            self.sql.logs(&prepared) || self.sql.log_settings().is_some_and(LogSettings::times);
         let open = OpenPortal {
             portal,
             formats: RowFormats::of(&bind.result_formats),
             complete: false,
+            logged_as: logs.then(|| {
+                let statement = String::from_utf8_lossy(bind.statement);
+                let statement = shown_name(&statement);
+                match portal_name {
+                    "" => statement.to_owned(),
+                    portal => format!("{statement}/{portal}"),
+                }
+            }),
         };
+        if let Some(name) = &open.logged_as {
+            self.log_duration(began, false, || {
+                format!("bind {name}: {}", S::text(&prepared).unwrap_or_default())
+            });
+        }
         if portal_name.is_empty() {
             self.unnamed_portal = Some(open);
         } else {
@@ -202,11 +240,16 @@ impl<S: Sql> Session<S> {
             return Err(self.failed(Error::new(state, message)));
         }
         let before = self.status();
+        let began = self.env.now();
+        let prepared = S::prepared_of(&open.portal).clone();
+        self.at_work = Some(prepared.clone());
+        let was_logged = self.log_execute(open, &prepared);
         let channel = self.channel.clone();
-        let mut replies = Replies::new(&channel, open.formats.clone());
+        let mut replies = Replies::new(&channel, open.formats.clone(), S::text(&prepared));
         let executed = self
             .sql
             .execute(&mut open.portal, u64::from(rows_max), &mut replies)?;
+        self.log_duration(began, was_logged, || self.executes(open, &prepared));
         let shown = returns_rows || replies.shown;
         let in_block = before == TransactionStatus::Block && before == self.status();
         let content = match in_block && !shown {
@@ -223,6 +266,31 @@ impl<S: Sql> Session<S> {
                 Executed::Complete(Some(tag)) => put_tag(out, &tag),
             });
         Ok(())
+    }
+
+    /// What is logged of the execution of a portal.
+    fn executes(&self, open: &OpenPortal<S>, prepared: &S::Prepared) -> String {
+        let name = open.logged_as.as_deref().unwrap_or(UNNAMED);
+        format!("execute {name}: {}", S::text(prepared).unwrap_or_default())
+    }
+
+    /// Logs a statement that is about to be executed, if `log_statement` wants it.
+    fn log_execute(&mut self, open: &OpenPortal<S>, prepared: &S::Prepared) -> bool {
+        let Some(context) = self.sql.log_context_of(prepared) else {
+            return false;
+        };
+        let message = self.executes(open, prepared);
+        let message = secrets::mask(&message);
+        let mut body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+        let parameters = self.sql.logged_parameters(&open.portal);
+        body.fields_mut().detail = parameters.map(|shown| format!("parameters: {shown}"));
+        let entry = Entry {
+            level: LogLevel::Log,
+            body: &body,
+            statement: None,
+        };
+        self.channel.log.write(&entry, &context);
+        true
     }
 
     pub(super) fn close(&mut self, target: Target<'_>) -> Result<()> {
@@ -246,12 +314,12 @@ impl<S: Sql> Session<S> {
 
     pub(super) fn sync(&mut self) -> Result<Step> {
         let channel = self.channel.clone();
-        let mut replies = Replies::new(&channel, RowFormats::All(Format::Text));
+        let mut replies = Replies::new(&channel, RowFormats::All(Format::Text), None);
         if let Err(error) = self.sql.sync(&mut replies) {
             if self.goes_elsewhere(&error) {
                 return Ok(Step::Elsewhere);
             }
-            self.error(&error)?;
+            self.error(&error, None)?;
         }
         self.skipping = false;
         self.in_batch = false;
@@ -284,6 +352,7 @@ impl<S: Sql> Session<S> {
                         portal: self.sql.cursor_portal(name)?,
                         formats: RowFormats::All(Format::Text),
                         complete: false,
+                        logged_as: None,
                     })
                 })
             }

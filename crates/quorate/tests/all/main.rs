@@ -36,6 +36,7 @@ mod regexps;
 mod relay;
 mod scripts;
 mod security;
+mod server_log;
 mod sessions;
 mod shared;
 mod sizes;

@@ -26,6 +26,8 @@ pub const DATABASE_OWNER: u32 = 6_171;
 pub const READ_ALL_DATA: u32 = 6_181;
 /// The role that may write all tables.
 pub const WRITE_ALL_DATA: u32 = 6_182;
+/// The role whose members see what all sessions do.
+pub const READ_ALL_STATS: u32 = 3_375;
 /// The role whose members may interrupt the sessions of all but superusers.
 pub const SIGNAL_BACKEND: u32 = 4_200;
 /// The role whose members may ask for a checkpoint.
@@ -38,7 +40,7 @@ pub const PREDEFINED: [(u32, &str); 12] = [
     (WRITE_ALL_DATA, "pg_write_all_data"),
     (3_373, "pg_monitor"),
     (3_374, "pg_read_all_settings"),
-    (3_375, "pg_read_all_stats"),
+    (READ_ALL_STATS, "pg_read_all_stats"),
     (3_377, "pg_stat_scan_tables"),
     (4_569, "pg_read_server_files"),
     (4_570, "pg_write_server_files"),
@@ -453,9 +455,13 @@ impl Catalog {
             Guarded::Table => system::is_readable(object),
             _ => false,
         };
-        if open {
+        let reader = match kind {
+            Guarded::Table => system::reader(object),
+            _ => None,
+        };
+        if let Some(grantee) = reader.or(open.then_some(0)) {
             acl.push(AclItem {
-                grantee: 0,
+                grantee,
                 grantor: owner,
                 privileges: match kind {
                     Guarded::Schema => Privileges::USAGE,
@@ -465,6 +471,11 @@ impl Catalog {
             });
         }
         acl
+    }
+
+    /// Whether a role sees what the sessions of another do: `pg_stat_activity` and its kin.
+    pub fn sees_sessions_of(&self, role: u32, other: u32) -> bool {
+        self.has_privileges_of(role, READ_ALL_STATS) || self.has_privileges_of(role, other)
     }
 
     /// The comment on an object.
@@ -550,11 +561,22 @@ impl Catalog {
         }
     }
 
-    /// Whether a role may see these columns of a table, by their places.
+    /// Whether a role may see a whole table, columns to come included.
+    pub fn may_see_all(&self, role: u32, table: u32) -> bool {
+        self.may_see(role, table, std::iter::once(usize::MAX))
+    }
+
+    /// Whether a role may see these columns of a table, by their places. The one place that says
+    /// what errors may show of a row.
     pub fn may_see(&self, role: u32, table: u32, mut columns: impl Iterator<Item = usize>) -> bool {
         let see = Privileges::SELECT;
         self.holds(role, Guarded::Table, table, see)
-            || columns.all(|place| self.holds_column(role, table, place as u32 + 1, see))
+            || columns.all(|place| {
+                let number = u32::try_from(place)
+                    .ok()
+                    .and_then(|place| place.checked_add(1));
+                number.is_some_and(|number| self.holds_column(role, table, number, see))
+            })
     }
 
     /// Whether a role has such a privilege on everything, by one of the roles that are there from

@@ -20,6 +20,7 @@
 //! change.
 
 pub mod access;
+pub mod audit;
 pub mod cluster;
 pub mod collation;
 pub mod computed;

@@ -30,6 +30,7 @@ use crate::plan::Row;
 use crate::types::{Datum, TypeId};
 
 mod access;
+mod audit;
 mod builtin;
 mod cluster;
 mod extensions;
@@ -70,6 +71,7 @@ const SESSION: &[&SystemTable] = &[
     &cluster::NODES,
     &cluster::GROUPS,
     &storage::STORAGE,
+    &audit::AUDIT,
 ];
 
 type OfBinary = (&'static str, fn(&mut Rows));
@@ -107,7 +109,9 @@ fn build(table: &SystemTable) -> Table {
     Table {
         oid: table.oid,
         schema: match table.oid {
-            cluster::NODES_OID | cluster::GROUPS_OID | storage::STORAGE_OID => QUORATE,
+            cluster::NODES_OID | cluster::GROUPS_OID | storage::STORAGE_OID | audit::AUDIT_OID => {
+                QUORATE
+            }
             _ => PG_CATALOG,
         },
         name: table.name.to_owned(),
@@ -272,12 +276,28 @@ pub fn has_lookup(table: &Table, column: usize) -> bool {
 }
 
 /// Relations that not everyone may read: they hold passwords, or say who gets in.
-const SECRET: [&str; 4] = [
+const SECRET: [&str; 15] = [
+    "audit",
     "pg_authid",
-    "pg_shadow",
-    "pg_user_mapping",
+    "pg_backend_memory_contexts",
+    "pg_config",
+    "pg_file_settings",
     "pg_hba_file_rules",
+    "pg_ident_file_mappings",
+    "pg_largeobject",
+    "pg_replication_origin_status",
+    "pg_shadow",
+    "pg_shmem_allocations",
+    "pg_statistic",
+    "pg_statistic_ext_data",
+    "pg_subscription",
+    "pg_user_mapping",
 ];
+
+/// The role that may read a relation which not everyone may read.
+pub fn reader(oid: u32) -> Option<u32> {
+    (oid == audit::AUDIT_OID).then_some(super::access::READ_ALL_STATS)
+}
 
 /// Whether everyone may read a relation unless someone says otherwise.
 pub fn is_readable(oid: u32) -> bool {

@@ -75,6 +75,8 @@ pub struct Exec<'a> {
     pub session: &'a mut Shared,
     /// The catalog that its plan was made with.
     pub catalog: &'a Arc<Catalog>,
+    /// What it was permitted.
+    pub permit: Permit<'a>,
     /// Instants and settings.
     pub context: &'a EvalContext,
     /// The parameters.
@@ -153,6 +155,7 @@ impl<'a> Exec<'a> {
             txn,
             session,
             catalog: permit.catalog(),
+            permit,
             context,
             params,
             literals: &[],

@@ -62,12 +62,14 @@ pub struct UncheckedPlan {
 pub struct PermittedPlan<'p> {
     plan: &'p Rc<Plan>,
     catalog: &'p Arc<Catalog>,
+    requires: &'p [Required],
 }
 
 /// That what is run with it was permitted, and the catalog for which that holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Permit<'p> {
     catalog: &'p Arc<Catalog>,
+    requires: &'p [Required],
 }
 
 impl UncheckedPlan {
@@ -117,6 +119,7 @@ impl UncheckedPlan {
         Ok(PermittedPlan {
             plan: &self.plan,
             catalog,
+            requires: &self.requires,
         })
     }
 
@@ -188,6 +191,7 @@ impl<'p> PermittedPlan<'p> {
     pub fn permit(&self) -> Permit<'p> {
         Permit {
             catalog: self.catalog,
+            requires: self.requires,
         }
     }
 }
@@ -197,16 +201,31 @@ impl<'p> Permit<'p> {
     /// permission: constraints, generated columns, defaults of columns that are added, changes of
     /// type. Such expressions hold no query, so they look at nothing but the rows at hand.
     pub fn of_definition(catalog: &'p Arc<Catalog>) -> Permit<'p> {
-        Permit { catalog }
+        Permit {
+            catalog,
+            requires: &[],
+        }
     }
 
     /// For a cursor that is open: what was permitted when it was opened.
     pub(super) fn of_open_cursor(catalog: &'p Arc<Catalog>) -> Permit<'p> {
-        Permit { catalog }
+        Permit {
+            catalog,
+            requires: &[],
+        }
     }
 
     /// The catalog for which it holds.
     pub fn catalog(&self) -> &'p Arc<Catalog> {
         self.catalog
+    }
+
+    /// Whether the statement itself gives a column of a table its values: whoever runs it knows them.
+    pub fn gives(&self, table: u32, column: u32) -> bool {
+        let writes = [Privileges::INSERT, Privileges::UPDATE];
+        self.requires.iter().any(|required| {
+            (required.kind, required.object, required.column) == (Guarded::Table, table, column)
+                && writes.iter().any(|write| required.privileges.has(*write))
+        })
     }
 }

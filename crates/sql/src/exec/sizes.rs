@@ -19,7 +19,7 @@ use base::engine::{Engine, TreeSize};
 use base::{Error, Result, SqlState, TreeId};
 
 use super::Exec;
-use crate::catalog::access::{Guarded, Privileges};
+use crate::catalog::access::{Guarded, Privileges, READ_ALL_STATS};
 use crate::catalog::{store, Catalog, Database, Table};
 use crate::types::Datum;
 
@@ -35,9 +35,6 @@ const NAMES: [&str; 6] = [
 /// The tablespaces that there are: oid, name, and whether it has all data.
 const TABLESPACES: [(u32, &str, bool); 2] =
     [(1_663, "pg_default", true), (1_664, "pg_global", false)];
-
-/// The role whose members may ask for the size of any database.
-const READ_ALL_STATS: u32 = 3_375;
 
 /// Whether a function is one of these.
 pub(super) fn is_one(name: &str) -> bool {

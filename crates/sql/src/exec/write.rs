@@ -102,10 +102,13 @@ pub(super) fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
 fn failing_row(error: Error, table: &Table, row: &[Datum], cx: &Exec<'_>) -> Error {
     const VALUE_CHARS_MAX: usize = 64;
     let user = cx.session.settings.current_role();
-    let sees_all = cx.catalog.may_see(user, table.oid, 0..table.columns.len());
+    let sees_all = cx.catalog.may_see_all(user, table.oid);
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for (place, (column, value)) in table.columns.iter().zip(row).enumerate() {
-        let sees = sees_all || cx.catalog.may_see(user, table.oid, std::iter::once(place));
+        // Who has given a value may be shown it.
+        let sees = sees_all
+            || cx.permit.gives(table.oid, place as u32 + 1)
+            || cx.catalog.may_see(user, table.oid, std::iter::once(place));
         if column.dropped || !sees {
             continue;
         }

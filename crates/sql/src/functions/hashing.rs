@@ -1,6 +1,16 @@
-//! MD5, by which `md5()` names its results. It protects nothing.
+//! Hashes as functions: MD5, which protects nothing, and the SHA-2 family.
+//!
+//! Source: PostgreSQL 15 manual, sections 9.4 and 9.5.
 
+use std::sync::Arc;
+
+use base::Result;
 use md5::{Digest, Md5};
+use sha2::{Sha224, Sha256, Sha384, Sha512};
+
+use super::arguments::Arguments;
+use super::Call;
+use crate::types::Datum;
 
 /// The hash of some bytes in hexadecimal.
 pub fn md5_hex(bytes: &[u8]) -> String {
@@ -12,6 +22,22 @@ pub fn md5_hex(bytes: &[u8]) -> String {
         text.push(digit(byte & 15));
     }
     text
+}
+
+macro_rules! sha {
+    ($($name:ident $hash:ident;)*) => {
+        $(pub(crate) fn $name(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+            let digest = <$hash as sha2::Digest>::digest(args.bytea(0)?);
+            Ok(Datum::Bytea(Arc::from(&digest[..])))
+        })*
+    };
+}
+
+sha! {
+    sha224 Sha224;
+    sha256 Sha256;
+    sha384 Sha384;
+    sha512 Sha512;
 }
 
 #[cfg(test)]

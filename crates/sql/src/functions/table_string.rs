@@ -157,6 +157,10 @@ functions! {
     3277 "array_position" (ANYCOMPATIBLEARRAY ANYCOMPATIBLE) INT4 "in" arrays::position;
     3396 "regexp_match" (TEXT TEXT) TEXT_ARRAY "i" regexp::regexp_match;
     3397 "regexp_match" (TEXT TEXT TEXT) TEXT_ARRAY "i" regexp::regexp_match;
+    3419 "sha224" (BYTEA) BYTEA "i" hashing::sha224;
+    3420 "sha256" (BYTEA) BYTEA "i" hashing::sha256;
+    3421 "sha384" (BYTEA) BYTEA "i" hashing::sha384;
+    3422 "sha512" (BYTEA) BYTEA "i" hashing::sha512;
     3539 "format" (TEXT ANY) TEXT "snv" strings::format;
     3540 "format" (TEXT) TEXT "sn" strings::format;
     3696 "starts_with" (TEXT TEXT) BOOL "i" strings::starts_with;

@@ -9,11 +9,14 @@
 //! Background processes: what PostgreSQL does in processes of their own are tasks here. Waits
 //! other than those for locks, for the client and for replicas.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use base::coro::Interrupt;
 use base::sync::Mutex;
+
+use super::secrets::mask;
 
 /// Bytes of a statement that are shown (PostgreSQL's `track_activity_query_size`, less the zero).
 pub const QUERY_BYTES_MAX: usize = 1_023;
@@ -184,14 +187,14 @@ impl Activity {
 
     /// A statement begins.
     pub(super) fn begin(&self, query: &str, statement: i64, transaction: i64) {
-        let shown = match query.len() <= QUERY_BYTES_MAX {
-            true => query,
-            false => {
-                let ends = (0..=QUERY_BYTES_MAX).rev();
-                let end = ends.into_iter().find(|end| query.is_char_boundary(*end));
-                &query[..end.unwrap_or(0)]
-            }
+        // Whether a cut text holds a password cannot be told from what is left of it.
+        let whole = match query.len() <= QUERY_BYTES_MAX {
+            true => Cow::Borrowed(query),
+            false => mask(query),
         };
+        let ends = (0..=QUERY_BYTES_MAX.min(whole.len())).rev();
+        let end = ends.into_iter().find(|end| whole.is_char_boundary(*end));
+        let shown = &whole[..end.unwrap_or(0)];
         let mut doing = self.doing.lock();
         doing.state = SessionState::Active;
         doing.query.clear();

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use base::{Error, Result, SqlState};
 
+use super::commands::command_of;
 use super::plan::{has_into, has_rows, Planned, Watch};
 use super::plan_cache::{value_of, Kept};
 use super::run::{tag_of, Output};
@@ -68,6 +69,9 @@ impl Session {
             (Some(statement), true)
                 if has_rows(statement.node()) && !has_into(statement.node()) =>
             {
+                if given.is_none() {
+                    self.shared.command = command_of(&statement);
+                }
                 self.plan_and_keep(statement, shape, given).map(Some)
             }
             _ => Ok(None),

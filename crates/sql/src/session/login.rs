@@ -11,6 +11,8 @@ use crate::catalog::store;
 /// A role as its login sees it.
 #[derive(Clone, Default)]
 pub struct Login {
+    /// Whether there is such a role.
+    pub is_there: bool,
     /// What proves its password, as `pg_authid` keeps it.
     pub verifier: Option<String>,
     /// Until when that holds, in microseconds since 2000-01-01 UTC.
@@ -37,6 +39,7 @@ pub fn look_up(engine: &dyn Engine, name: &str, with_roles: bool) -> Result<(Log
         if with_roles {
             login.roles = store::roles_of(txn.as_mut(), &role)?;
         }
+        login.is_there = true;
         login.verifier = role.password;
         login.valid_until = role.valid_until;
     }

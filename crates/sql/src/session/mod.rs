@@ -31,6 +31,7 @@ pub mod activity;
 mod behind;
 mod by_shape;
 mod characteristics;
+mod commands;
 mod constraints;
 mod copy;
 mod cursors;
@@ -39,6 +40,7 @@ mod explain;
 mod handover;
 mod in_flight;
 mod lock_names;
+mod logged;
 pub mod login;
 mod params;
 mod plan;
@@ -46,6 +48,7 @@ mod plan_cache;
 mod plpgsql;
 mod portal;
 mod run;
+pub mod secrets;
 mod settings;
 mod shared;
 mod sink;
@@ -86,10 +89,14 @@ use settings::{Asker, Settings, Source};
 use transaction::{Open, Owed, State};
 
 pub(crate) use ddl::system::reload;
+pub use logged::{log_settings, LogContext};
 pub(crate) use plan::quote;
 pub use plan::Prepared;
 pub(crate) use settings::SettingRow;
-pub use settings::{documented, DocumentedSetting, FollowerReads, SERVER_VERSION};
+pub use settings::{
+    documented, DocumentedSetting, FollowerReads, LogLevel, LogSettings, LoggedStatements,
+    Verbosity, SERVER_VERSION,
+};
 pub use shared::Shared;
 pub use sink::{
     Column, CommandTag, Format, Notice, NoticeSeverity, Oid, Param, RowView, Sink,
@@ -306,9 +313,12 @@ impl Session {
 
     fn simple_query_inner(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()> {
         if let Some(kept) = self.plan_by_shape(text, None)? {
+            self.log_statements(text, std::slice::from_ref(&kept.statement), sink);
+            self.shared.command = commands::command_of(&kept.statement);
             return self.run_kept(text, &kept, sink);
         }
         let statements = self.parse(text)?;
+        self.log_statements(text, &statements, sink);
         if statements.is_empty() {
             self.tell(sink)?;
             return sink.empty_query();
@@ -316,6 +326,7 @@ impl Session {
         let last = statements.len() - 1;
         for (number, statement) in statements.into_iter().enumerate() {
             let alone = last == 0;
+            self.shared.command = commands::command_of(&statement);
             let prepared = self.prepare_statement(statement, &[], false)?;
             if let Some(columns) = prepared.columns() {
                 self.owe_catalog();
@@ -335,6 +346,7 @@ impl Session {
     /// Parses and plans at most one statement. Parameter types of 0, or missing ones, are inferred.
     pub fn prepare(&mut self, text: &str, param_types: &[Oid]) -> Result<Rc<Prepared>> {
         self.begin_message();
+        self.shared.command = "PARSE";
         let outcome = self.prepare_inner(text, param_types);
         if outcome.is_err() {
             self.failed();
@@ -398,6 +410,7 @@ impl Session {
     /// Gives a prepared statement its parameters.
     pub fn bind(&mut self, prepared: &Rc<Prepared>, params: &[Param<'_>]) -> Result<Portal> {
         self.begin_message();
+        self.shared.command = "BIND";
         let outcome = self.bind_inner(prepared, params);
         if outcome.is_err() {
             self.failed();
@@ -453,6 +466,7 @@ impl Session {
         self.begin_message();
         if let Some(statement) = portal.prepared.statement() {
             self.show_active(statement.text());
+            self.shared.command = commands::command_of(statement);
         }
         let outcome = self.execute_inner(portal, max_rows, sink);
         if outcome.is_err() {
@@ -539,6 +553,7 @@ impl Session {
             self.in_message = true;
             self.owed.clear();
             self.eval.statement_start = self.shared.env.wall_clock().0;
+            self.shared.command = self.idle_command();
             self.forget_in_flight();
             self.follow_configuration();
         }

@@ -119,6 +119,11 @@ impl Prepared {
         Some(self.statement.as_ref()?.own_text())
     }
 
+    /// The whole text that it was given in, as the server's log shows it.
+    pub fn whole_text(&self) -> Option<&str> {
+        Some(self.statement.as_ref()?.text())
+    }
+
     /// Whether SQL's PREPARE made it.
     pub(crate) fn is_from_sql(&self) -> bool {
         self.statement.as_ref().is_some_and(Statement::is_inner)

@@ -6,7 +6,7 @@
 //!
 //! Source: PostgreSQL 15 manual, chapter 20 and SET.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use base::engine::Isolation;
@@ -22,6 +22,7 @@ mod checks;
 mod cluster;
 mod documented;
 mod identity;
+mod logging;
 mod planner;
 mod portable;
 mod stored;
@@ -34,6 +35,7 @@ use checks::{checked, invalid, parse_bool, split_path};
 pub use cluster::configured;
 pub use documented::{documented, DocumentedSetting};
 use identity::Identity;
+pub use logging::{LogLevel, LogSettings, LoggedStatements, Verbosity};
 pub use values::FollowerReads;
 use values::{follower_reads, kilobytes, milliseconds, with_memory_unit, with_unit};
 pub use view::SettingRow;
@@ -49,6 +51,10 @@ enum Kind {
     Bool,
     /// Milliseconds, with units.
     Time,
+    /// The same, or -1 for never.
+    TimeOrOff,
+    /// `log_destination`.
+    LogDestination,
     /// Kilobytes, with units; at least so many.
     Memory(i64),
     Int(i64, i64),
@@ -163,6 +169,7 @@ const INT_MAX: i64 = i32::MAX as i64;
 /// All settings, by name regardless of case.
 const LISTED: &[Definition] = &[
     reported("application_name", Kind::Text, "", "Sets the application name to be reported in statistics and logs."),
+    define("authentication_timeout", Kind::Fixed, "1min", "Sets the maximum allowed time to complete client authentication."),
     define("bytea_output", Kind::Enum(&["escape", "hex"]), "hex", "Sets the output format for bytea."),
     define("check_function_bodies", Kind::Bool, "on", "Check routine bodies during CREATE FUNCTION and CREATE PROCEDURE."),
     reported("client_encoding", Kind::Text, "UTF8", "Sets the client's character set encoding."),
@@ -190,11 +197,25 @@ const LISTED: &[Definition] = &[
     define("lc_numeric", Kind::Text, "C.UTF-8", "Sets the locale for formatting numbers."),
     define("lc_time", Kind::Text, "C.UTF-8", "Sets the locale for formatting date and time values."),
     define("lock_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any wait for a lock."),
+    define("log_connections", Kind::Bool, "off", "Logs each successful connection."),
+    define("log_destination", Kind::LogDestination, "stderr", "Sets the destination for server log output."),
+    define("log_disconnections", Kind::Bool, "off", "Logs end of a session, including duration."),
+    define("log_duration", Kind::Bool, "off", "Logs the duration of each completed SQL statement."),
+    define("log_error_verbosity", Kind::Enum(&["terse", "default", "verbose"]), "default", "Sets the verbosity of logged messages."),
+    define("log_line_prefix", Kind::Text, "%m [%p] ", "Controls information prefixed to each log line."),
+    define("log_min_duration_statement", Kind::TimeOrOff, "-1", "Sets the minimum execution time above which all statements will be logged."),
+    define("log_min_error_statement", Kind::Enum(logging::LEVELS), "error", "Causes all statements generating error at or above this level to be logged."),
+    define("log_min_messages", Kind::Enum(logging::LEVELS), "warning", "Sets the message levels that are logged."),
+    define("log_parameter_max_length", Kind::Int(-1, 1_073_741_823), "-1", "Sets the maximum length in bytes of data logged for bind parameter values when logging statements."),
+    define("log_rotation_size", Kind::Fixed, "10MB", "Sets the maximum size a log file can reach before being rotated."),
+    define("log_statement", Kind::Enum(&["none", "ddl", "mod", "all"]), "none", "Sets the type of statements logged."),
+    define("log_timezone", Kind::Fixed, "UTC", "Sets the time zone to use in log messages."),
     define("maintenance_work_mem", Kind::Memory(1_024), "64MB", "Sets the maximum memory to be used for maintenance operations."),
     define("max_connections", Kind::Fixed, "1000", "Sets the maximum number of concurrent connections."),
     define("max_identifier_length", Kind::Fixed, "63", "Shows the maximum identifier length."),
     define("password_encryption", Kind::Enum(&["scram-sha-256"]), "scram-sha-256", "Chooses the algorithm for encrypting passwords."),
     define("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", "Controls the planner's selection of custom or generic plan."),
+    define("quorate.audit_entries", Kind::Int(1_000, INT_MAX), "100000", "Sets how many entries of the audit are kept."),
     define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
     define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
     define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one sort, hash table, grouping, window or WITH query may take."),
@@ -212,9 +233,11 @@ const LISTED: &[Definition] = &[
     define("ssl", Kind::Fixed, "off", "Enables SSL connections."),
     define("ssl_ca_file", Kind::Fixed, "", "Location of the SSL certificate authority file."),
     define("ssl_cert_file", Kind::Fixed, "server.crt", "Location of the SSL server certificate file."),
+    define("ssl_crl_file", Kind::Fixed, "", "Location of the SSL certificate revocation list file."),
     define("ssl_key_file", Kind::Fixed, "server.key", "Location of the SSL server private key file."),
     reported("standard_conforming_strings", Kind::Bool, "on", "Causes '...' strings to treat backslashes literally."),
     define("statement_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any statement."),
+    define("superuser_reserved_connections", Kind::Fixed, "3", "Sets the number of connection slots reserved for superusers."),
     define("synchronize_seqscans", Kind::Bool, "on", "Enable synchronized sequential scans."),
     define("synchronous_commit", Kind::Level, "on", "Sets the current transaction's synchronization level."),
     define("synchronous_standby_names", Kind::Text, "", "Number of synchronous standbys and list of names of potential synchronous ones."),
@@ -248,6 +271,8 @@ pub struct Parsed {
     pub max_in_flight: u64,
     /// `quorate.query_mem`, in bytes.
     pub query_memory: usize,
+    /// `quorate.audit_entries`.
+    pub audit_entries: u64,
     /// `quorate.follower_reads`.
     pub follower_reads: FollowerReads,
     /// `default_transaction_isolation`.
@@ -343,6 +368,8 @@ pub struct Settings {
     /// Reported settings that have changed since [`Settings::take_reports`].
     changed: Vec<usize>,
     generation: u64,
+    /// What goes to the server's log.
+    log: Arc<LogSettings>,
     /// The role that connected.
     authenticated: Identity,
 }
@@ -405,6 +432,7 @@ impl Settings {
                 idle_session_timeout: Duration::ZERO,
                 max_in_flight: 0,
                 query_memory: 0,
+                audit_entries: u64::MAX,
                 follower_reads: FollowerReads::Off,
                 default_isolation: Isolation::ReadCommitted,
                 default_read_only: false,
@@ -422,9 +450,11 @@ impl Settings {
             },
             changed: Vec::new(),
             generation: 0,
+            log: Arc::new(LogSettings::read(|_| String::new())),
             authenticated,
         };
         settings.parse();
+        settings.parse_log();
         settings.show_superuser();
         settings
     }
@@ -432,6 +462,11 @@ impl Settings {
     /// The values that statements look at all the time.
     pub fn parsed(&self) -> &Parsed {
         &self.parsed
+    }
+
+    /// What goes to the server's log.
+    pub fn log(&self) -> &Arc<LogSettings> {
+        &self.log
     }
 
     /// The oid of the role whose privileges count: that of SET ROLE, or the session's own. The role
@@ -574,6 +609,9 @@ impl Settings {
             self.changed.push(setting);
         }
         self.parse();
+        if definition.name.starts_with("log_") {
+            self.parse_log();
+        }
         if matches!(definition.kind, Kind::Role | Kind::SessionUser) {
             self.show_superuser();
         }
@@ -623,6 +661,16 @@ impl Settings {
         }
     }
 
+    fn parse_log(&mut self) {
+        let settings = LogSettings::read(|name| {
+            let setting = find(name);
+            setting.map_or_else(String::new, |setting| {
+                self.values[setting].current.text.clone()
+            })
+        });
+        self.log = Arc::new(settings);
+    }
+
     fn parse(&mut self) {
         let text = |name: &str| {
             let setting = find(name);
@@ -644,6 +692,7 @@ impl Settings {
             idle_session_timeout: time("idle_session_timeout"),
             max_in_flight: text("quorate.max_inflight").parse().unwrap_or(0),
             query_memory: kilobytes(text("quorate.query_mem")).unwrap_or(0) as usize * 1_024,
+            audit_entries: text("quorate.audit_entries").parse().unwrap_or(u64::MAX),
             follower_reads: follower_reads(text("quorate.follower_reads")),
             default_isolation: isolation(text("default_transaction_isolation")),
             default_read_only: text("default_transaction_read_only") == "on",
@@ -689,6 +738,11 @@ fn shown(definition: &Definition, value: &str) -> String {
         Kind::Time => match milliseconds(value) {
             Some(0) | None => "0".to_owned(),
             Some(millis) => with_unit(millis),
+        },
+        Kind::TimeOrOff => match milliseconds(value) {
+            Some(millis) if millis > 0 => with_unit(millis),
+            Some(millis) => millis.to_string(),
+            None => value.to_owned(),
         },
         Kind::Memory(_) => match kilobytes(value) {
             Some(kilobytes) => with_memory_unit(kilobytes),

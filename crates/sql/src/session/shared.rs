@@ -48,6 +48,8 @@ pub struct Shared {
     pub(crate) local: Option<Local>,
     /// Warnings of the running statement's functions, which go before its next row.
     pub(crate) warnings: Vec<Error>,
+    /// What the session does, as its log names it.
+    pub(crate) command: &'static str,
 }
 
 /// A value that counts how often it may have been changed.
@@ -121,14 +123,17 @@ impl Shared {
             flight: None,
             local: None,
             warnings,
+            command: "startup",
         }
     }
 
-    /// Shows a warning to the client if `client_min_messages` lets it through.
+    /// Shows a warning to the client if `client_min_messages` lets it through, and logs it.
     pub(crate) fn warn(&self, body: Error, sink: &mut dyn Sink) -> Result<()> {
         let severity = NoticeSeverity::Warning;
+        let notice = Notice { severity, body };
+        self.log_notice(&notice, sink);
         match self.settings.parsed().min_messages {
-            Some(least) if severity >= least => sink.notice(&Notice { severity, body }),
+            Some(least) if severity >= least => sink.notice(&notice),
             _ => Ok(()),
         }
     }

@@ -2,6 +2,7 @@
 
 use base::{Debt, Durability, Error, Result};
 
+use super::logged::LogContext;
 use crate::types::{self, Datum, EvalContext, TypeId};
 
 /// The number of a catalog row.
@@ -237,6 +238,10 @@ impl Sink for KeptRows<'_> {
         self.to.notice(notice)
     }
 
+    fn log_notice(&mut self, notice: &Notice, context: &LogContext) {
+        self.to.log_notice(notice, context);
+    }
+
     fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {
         self.to.parameter_status(name, value)
     }
@@ -270,6 +275,16 @@ pub trait Sink {
 
     /// A message that is no error, already filtered by `client_min_messages`.
     fn notice(&mut self, notice: &Notice) -> Result<()>;
+
+    /// The same message for the server's log, not filtered.
+    fn log_notice(&mut self, notice: &Notice, context: &LogContext) {
+        let _ = (notice, context);
+    }
+
+    /// The message at hand has statements that `log_statement` wants in the server's log.
+    fn log_statement(&mut self, text: &str, detail: Option<String>, context: &LogContext) {
+        let _ = (text, detail, context);
+    }
 
     /// A reported setting has changed.
     fn parameter_status(&mut self, name: &str, value: &str) -> Result<()>;

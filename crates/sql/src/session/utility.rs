@@ -100,19 +100,21 @@ impl Session {
             }
             NodeEnum::AlterSystemStmt(alter) => {
                 self.require_no_block("ALTER SYSTEM", alone)?;
-                self.alter_system(alter)
+                self.alter_system(statement.own_text(), alter)
             }
             _ => self.ddl(statement, sink, alone),
         }
     }
 
-    /// Shows a message to the client if `client_min_messages` lets it through.
+    /// Shows a message to the client if `client_min_messages` lets it through, and logs it.
     pub(super) fn notice(
         &mut self,
         severity: NoticeSeverity,
         body: Error,
         sink: &mut dyn Sink,
     ) -> Result<()> {
+        let notice = Notice { severity, body };
+        self.shared.log_notice(&notice, sink);
         let wanted = match self.shared.settings.parsed().min_messages {
             None => false,
             // INFO is always sent.
@@ -122,7 +124,7 @@ impl Session {
             return Ok(());
         }
         self.tell(sink)?;
-        sink.notice(&Notice { severity, body })
+        sink.notice(&notice)
     }
 
     pub(super) fn warn(

@@ -52,14 +52,20 @@ fn hba_rules(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         .collect())
 }
 
-fn ssl(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+/// Only sessions whose details the role may see, as in PostgreSQL: of others it knows no port.
+fn ssl(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     let own = cx.session.start.activity.clone();
     let all = match &cx.session.start.registry {
         Some(registry) => registry.all(),
         None => vec![own],
     };
     let rows = all.iter().filter_map(|activity| {
-        let tls = activity.doing()?.tls;
+        let doing = activity.doing()?;
+        let asker = cx.session.settings.current_role();
+        if !catalog.sees_sessions_of(asker, doing.role) {
+            return None;
+        }
+        let tls = doing.tls;
         let pid = int(activity.pid());
         let Some(tls) = tls else {
             let mut row = vec![pid, flag(false)];

@@ -6,6 +6,7 @@ use base::engine::{ReplicaStatus, SyncState};
 use base::Result;
 
 use super::SystemTable;
+use crate::catalog::access::READ_ALL_STATS;
 use crate::catalog::Catalog;
 use crate::exec::Exec;
 use crate::plan::Row;
@@ -44,7 +45,23 @@ pub(super) const RECEIVER: SystemTable = SystemTable {
 };
 
 /// What a standby gets from its leader. The timeline is the term.
-fn receiver(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+fn receiver(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let rows = receiver_rows(cx)?;
+    Ok(guarded(catalog, cx, 1, rows))
+}
+
+/// Rows as one sees them who may not know what the sessions of others do: the first columns alone.
+fn guarded(catalog: &Catalog, cx: &Exec<'_>, open: usize, mut rows: Vec<Row>) -> Vec<Row> {
+    let asker = cx.session.settings.current_role();
+    if !catalog.has_privileges_of(asker, READ_ALL_STATS) {
+        for row in &mut rows {
+            row[open..].fill(Datum::Null);
+        }
+    }
+    rows
+}
+
+fn receiver_rows(cx: &Exec<'_>) -> Result<Vec<Row>> {
     let status = cx.session.engine.status();
     let of = |node| status.replicas.iter().find(|replica| replica.node == node);
     let leader = status.leader.filter(|leader| *leader != status.node);
@@ -148,7 +165,7 @@ fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             time(replica.reported_at),
         ]);
     }
-    Ok(rows)
+    Ok(guarded(catalog, cx, 4, rows))
 }
 
 fn slots(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {

@@ -7,6 +7,7 @@ use crate::catalog::Catalog;
 use crate::exec::Exec;
 use crate::plan::Row;
 use crate::session::activity::{Activity, Doing, SessionState};
+use crate::session::secrets;
 use crate::types::Datum;
 
 pub(super) const ACTIVITY: SystemTable = SystemTable {
@@ -57,7 +58,12 @@ fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         .filter_map(|activity| {
             let doing = activity.doing()?;
             let waits = !engine.blockers(SessionId(activity.pid() as u32)).is_empty();
-            Some(activity_row(catalog, activity, &doing, waits))
+            let asker = cx.session.settings.current_role();
+            let row = activity_row(catalog, activity, &doing, waits);
+            Some(match catalog.sees_sessions_of(asker, doing.role) {
+                true => row,
+                false => without_details(row),
+            })
         })
         .collect())
 }
@@ -72,6 +78,34 @@ fn wait_of(activity: &Activity, doing: &Doing, waits_for_lock: bool) -> Option<[
         SessionState::Active => None,
         _ => Some(["Client", "ClientRead"]),
     }
+}
+
+/// The columns of `pg_stat_activity` that everybody sees of every session.
+const OPEN: [&str; 8] = [
+    "datid",
+    "datname",
+    "pid",
+    "usesysid",
+    "usename",
+    "application_name",
+    "backend_xid",
+    "backend_xmin",
+];
+
+/// A row as one sees it who may not know what the session does.
+fn without_details(row: Row) -> Row {
+    let names = ACTIVITY.columns.split(',').map(|column| {
+        let name = column.trim().split_once(' ');
+        name.map_or("", |(name, _)| name)
+    });
+    let columns = names.zip(row);
+    columns
+        .map(|(name, value)| match name {
+            "query" => Datum::text("<insufficient privilege>"),
+            name if OPEN.contains(&name) => value,
+            _ => Datum::Null,
+        })
+        .collect()
 }
 
 fn activity_row(
@@ -114,7 +148,7 @@ fn activity_row(
         Datum::Null,
         Datum::Null,
         Datum::Null,
-        Datum::text(&doing.query),
+        Datum::text(secrets::mask(&doing.query)),
         Datum::text("client backend"),
     ]
 }

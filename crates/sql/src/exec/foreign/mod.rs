@@ -402,8 +402,12 @@ fn violation(rules: &Rules, link: &Link, message: String, detail: String, cx: &E
     super::write::about(error, child, cx)
 }
 
-/// `Key (a, b)=(1, 2)`, as details have it.
+/// `Key (a, b)=(1, 2)`, as details have it; mere `Key` for a role that may not see the columns.
 fn shown(table: &Table, columns: &[usize], values: &[Datum], cx: &Exec<'_>) -> String {
+    let user = cx.session.settings.current_role();
+    if !cx.catalog.may_see(user, table.oid, columns.iter().copied()) {
+        return "Key".to_owned();
+    }
     let names: Vec<_> = columns
         .iter()
         .map(|place| table.columns[*place].name.as_str())

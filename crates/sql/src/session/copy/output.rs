@@ -5,6 +5,7 @@ use base::{Debt, Durability, Result};
 use super::binary;
 use super::options::{Chosen, Header, Layout, Options};
 use crate::session::sink::{Column, CommandTag, Format, Notice, RowView, Sink};
+use crate::session::LogContext;
 use crate::types;
 
 /// Writes rows for a client.
@@ -150,6 +151,10 @@ impl Sink for CopyOut<'_> {
 
     fn notice(&mut self, notice: &Notice) -> Result<()> {
         self.to.notice(notice)
+    }
+
+    fn log_notice(&mut self, notice: &Notice, context: &LogContext) {
+        self.to.log_notice(notice, context);
     }
 
     fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! DDL: writes of the catalog, as transactional as any other.
 
 mod alter;
+mod audit;
 mod build;
 mod comment;
 mod database;
@@ -93,6 +94,7 @@ impl Session {
             _ => return Err(Error::unsupported("this statement")),
         };
         self.changed_catalog();
+        self.audit(done.name, statement.own_text())?;
         Ok(done)
     }
 

@@ -20,6 +20,7 @@ use base::limits::SCAN_BATCH_ROWS;
 use base::{Durability, Error, ErrorClass, KeyRange, Result, SqlState, TreeId};
 use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 
+use crate::catalog::audit;
 use crate::session::settings::configured;
 use crate::session::utility::tag;
 use crate::session::{CommandTag, Session};
@@ -28,6 +29,7 @@ impl Session {
     /// ALTER SYSTEM SET and RESET.
     pub(in crate::session) fn alter_system(
         &mut self,
+        text: &str,
         alter: &AlterSystemStmt,
     ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
@@ -55,14 +57,18 @@ impl Session {
             }
         };
         let engine = self.shared.engine.clone();
-        change_configuration(&engine, |txn| match &change {
-            Some((name, value)) => put(txn, Stage::Written, name, value.as_deref()),
-            None => {
-                for (name, _) in stored(txn, Stage::Written)? {
-                    put(txn, Stage::Written, &name, None)?;
+        let entry = self.audited("ALTER SYSTEM", text)?;
+        let kept = self.shared.settings.parsed().audit_entries;
+        change_configuration(&engine, |txn| {
+            match &change {
+                Some((name, value)) => put(txn, Stage::Written, name, value.as_deref())?,
+                None => {
+                    for (name, _) in stored(txn, Stage::Written)? {
+                        put(txn, Stage::Written, &name, None)?;
+                    }
                 }
-                Ok(())
             }
+            audit::write(txn, &*engine, entry, kept)
         })?;
         Ok(tag("ALTER SYSTEM"))
     }

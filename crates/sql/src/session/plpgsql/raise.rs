@@ -14,8 +14,8 @@ impl Session {
     pub(super) fn raise(
         &mut self,
         raise: &Raise,
-        arguments: &[Piece],
-        options: &[(String, Piece)],
+        line: impl std::fmt::Display,
+        (arguments, options): (&[Piece], &[(String, Piece)]),
         frame: &mut Frame<'_>,
     ) -> Result<()> {
         let mut state = None;
@@ -95,6 +95,8 @@ impl Session {
             Level::Warning => NoticeSeverity::Warning,
             _ => NoticeSeverity::Notice,
         };
+        let place = format!("PL/pgSQL function inline_code_block line {line} at RAISE");
+        body.fields_mut().context = Some(place);
         self.notice(severity, body, frame.sink)
     }
 

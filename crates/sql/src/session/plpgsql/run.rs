@@ -264,7 +264,7 @@ impl Session {
                 }
             }
             StepKind::Raise(raise, arguments, options) => {
-                self.raise(raise, arguments, options, frame)
+                self.raise(raise, step.line, (arguments, options), frame)
             }
             StepKind::Assert(condition, message) => self.assert(condition, message.as_ref(), frame),
             StepKind::Perform(query) => {

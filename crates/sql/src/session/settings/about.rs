@@ -146,14 +146,19 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("transaction_read_only", User, ""),
         ("xmloption", User, ""),
     ]),
+    ("Connections and Authentication / Authentication", &[
+        ("authentication_timeout", Sighup, ""),
+    ]),
     ("Connections and Authentication / SSL", &[
         ("ssl", Sighup, ""),
         ("ssl_ca_file", Sighup, ""),
         ("ssl_cert_file", Sighup, ""),
+        ("ssl_crl_file", Sighup, ""),
         ("ssl_key_file", Sighup, ""),
     ]),
     ("Connections and Authentication / Connection Settings", &[
         ("max_connections", Postmaster, ""),
+        ("superuser_reserved_connections", Postmaster, ""),
     ]),
     ("Lock Management", &[
         ("deadlock_timeout", Superuser, ""),
@@ -186,6 +191,24 @@ const ABOUT: &[(&str, &[Row])] = &[
     ]),
     ("Reporting and Logging / What to Log", &[
         ("application_name", User, ""),
+        ("log_connections", SuperuserBackend, ""),
+        ("log_disconnections", SuperuserBackend, ""),
+        ("log_duration", Superuser, ""),
+        ("log_error_verbosity", Superuser, ""),
+        ("log_line_prefix", Sighup, "If blank, no prefix is used."),
+        ("log_parameter_max_length", Superuser, "-1 to print values in full."),
+        ("log_statement", Superuser, ""),
+        ("log_timezone", Sighup, ""),
+        ("quorate.audit_entries", Sighup, "Each statement that changes the catalog leaves an entry in quorate.audit; the oldest go."),
+    ]),
+    ("Reporting and Logging / When to Log", &[
+        ("log_min_duration_statement", Superuser, "Zero prints all queries. -1 turns this feature off."),
+        ("log_min_error_statement", Superuser, "Each level includes all the levels that follow it. The later the level, the fewer messages are sent."),
+        ("log_min_messages", Superuser, "Each level includes all the levels that follow it. The later the level, the fewer messages are sent."),
+    ]),
+    ("Reporting and Logging / Where to Log", &[
+        ("log_destination", Sighup, "Valid values are combinations of \"stderr\", \"syslog\", \"csvlog\", \"jsonlog\", and \"eventlog\", depending on the platform."),
+        ("log_rotation_size", Sighup, ""),
     ]),
     ("Resource Usage / Memory", &[
         ("maintenance_work_mem", User, "This includes operations such as VACUUM and CREATE INDEX."),

@@ -8,6 +8,7 @@
 use base::{Durability, Error, Result, SqlState};
 
 use super::about::{about, Context};
+use super::logging::{check_destinations, check_time_or_off};
 use super::values::{follower_reads_text, milliseconds, size};
 use super::{unknown, Definition, Kind};
 use crate::types::{DateStyle, Zone};
@@ -184,6 +185,8 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
             )),
             _ => Err(invalid(name, value)),
         },
+        Kind::TimeOrOff => check_time_or_off(name, value),
+        Kind::LogDestination => check_destinations(name, value),
         Kind::FollowerReads => follower_reads_text(name, value),
         Kind::Int(low, high) => match value.trim().parse::<i64>() {
             Err(_) => Err(invalid(name, value)),

@@ -166,6 +166,7 @@ impl Settings {
         self.load(configuration);
         self.generation += 1;
         self.parse();
+        self.parse_log();
         self.show_superuser();
         self.changed.clear();
         Ok(())

@@ -71,9 +71,10 @@ fn vartype(definition: &Definition) -> &'static str {
     match definition.kind {
         _ if values(definition).is_some() => "enum",
         Kind::Bool => "bool",
-        Kind::Time | Kind::Memory(_) | Kind::Int(..) => "integer",
+        Kind::Time | Kind::TimeOrOff | Kind::Memory(_) | Kind::Int(..) => "integer",
         Kind::Real => "real",
         _ if is_in_blocks(definition) || is_in_kilobytes(definition) => "integer",
+        _ if is_in_seconds(definition) => "integer",
         Kind::Fixed if matches!(definition.default, "on" | "off") => "bool",
         Kind::Fixed if definition.default.parse::<u64>().is_ok() => "integer",
         _ => "string",
@@ -87,10 +88,14 @@ fn range(definition: &Definition) -> (Option<String>, Option<String>) {
             i64::from(definition.name == "deadlock_timeout"),
             i64::from(i32::MAX),
         ),
+        Kind::TimeOrOff => (-1, i64::from(i32::MAX)),
         Kind::Memory(least) => (least, i64::from(i32::MAX)),
         Kind::Int(least, greatest) => (least, greatest),
         Kind::Real => return (Some("0".to_owned()), Some("1.79769e+308".to_owned())),
         Kind::Fixed if definition.name == "max_connections" => (1, 262_143),
+        Kind::Fixed if definition.name == "superuser_reserved_connections" => (0, 262_143),
+        Kind::Fixed if definition.name == "log_rotation_size" => (0, i64::from(i32::MAX) / 1_024),
+        _ if is_in_seconds(definition) => (1, 600),
         _ if is_in_blocks(definition) => (16, 1_073_741_823),
         _ if is_in_kilobytes(definition) => (1, i64::from(i32::MAX)),
         Kind::Fixed if vartype(definition) == "integer" => {
@@ -109,16 +114,23 @@ fn is_in_blocks(definition: &Definition) -> bool {
 
 /// Whether a setting that no session changes is a size in kB.
 fn is_in_kilobytes(definition: &Definition) -> bool {
-    definition.name == "quorate.txn_mem"
+    matches!(definition.name, "quorate.txn_mem" | "log_rotation_size")
+}
+
+/// Whether a setting that no session changes is a time in seconds.
+fn is_in_seconds(definition: &Definition) -> bool {
+    definition.name == "authentication_timeout"
 }
 
 /// What a number without a unit counts.
 fn unit(definition: &Definition) -> Option<&'static str> {
     match definition.kind {
-        Kind::Time => Some("ms"),
+        Kind::Time | Kind::TimeOrOff => Some("ms"),
         Kind::Memory(_) => Some("kB"),
         _ if is_in_blocks(definition) => Some("8kB"),
         _ if is_in_kilobytes(definition) => Some("kB"),
+        _ if is_in_seconds(definition) => Some("s"),
+        Kind::Int(..) if definition.name == "log_parameter_max_length" => Some("B"),
         _ => None,
     }
 }
@@ -131,6 +143,7 @@ pub(super) fn range_text(definition: &Definition) -> (Option<&'static str>, Stri
         (None, (Some(least), Some(greatest))) => format!("{least} to {greatest}"),
         _ => match definition.kind {
             Kind::Bool => "on, off".to_owned(),
+            Kind::LogDestination => "any of stderr, csvlog, jsonlog".to_owned(),
             Kind::FollowerReads => "off, settled, or a time".to_owned(),
             Kind::Zone => "a time zone".to_owned(),
             Kind::DateStyle => "ISO, SQL, Postgres or German; DMY, MDY or YMD".to_owned(),
@@ -145,10 +158,11 @@ pub(super) fn range_text(definition: &Definition) -> (Option<&'static str>, Stri
 /// A value without its unit.
 fn bare(definition: &Definition, value: &str) -> String {
     let number = match definition.kind {
-        Kind::Time => milliseconds(value),
+        Kind::Time | Kind::TimeOrOff => milliseconds(value),
         Kind::Memory(_) => kilobytes(value),
         _ if is_in_blocks(definition) => kilobytes(value).map(|size| size / 8),
         _ if is_in_kilobytes(definition) => kilobytes(value),
+        _ if is_in_seconds(definition) => milliseconds(value).map(|millis| millis / 1_000),
         _ => None,
     };
     number.map_or_else(|| value.to_owned(), |number| number.to_string())
