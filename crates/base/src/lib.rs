@@ -6,6 +6,7 @@
 //!
 //! This crate imports no other crate of Quorate, and does no IO.
 
+pub mod chain;
 pub mod cluster;
 pub mod codec;
 pub mod coro;
@@ -27,6 +28,7 @@ mod model;
 #[cfg(test)]
 mod sync_stress;
 
+pub use chain::Chain;
 pub use durability::{Debt, Durability, GroupDebt};
 pub use error::{Error, ErrorClass, Result, SqlState};
 pub use ids::{

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::codec::checksum_append;
 use base::env::Env;
 use base::row::Row;
 use base::{Error, GroupId, Lsn, Position, Result, TreeId};
@@ -16,7 +17,8 @@ use storage::Store;
 
 use crate::apply::for_each_row;
 use crate::config::{GroupConfig, GroupSettings};
-use crate::group::replay_for_check;
+use crate::group::{history_of, replay_for_check};
+use crate::history::History;
 use crate::overlay::ReadOnly;
 use crate::registry::{index_key, Registry};
 
@@ -33,6 +35,8 @@ pub struct CheckReport {
     pub pages: usize,
     /// For each tree, how many rows or entries it has once the log is replayed.
     pub trees: BTreeMap<TreeId, u64>,
+    /// What the log says of its history.
+    pub history: History,
 }
 
 /// Checks a group's directory, which nobody has open.
@@ -46,19 +50,12 @@ pub async fn check(
     directory: &str,
 ) -> Result<CheckReport> {
     let env: Arc<dyn Env> = Arc::new(ReadOnly::new(env));
-    let config = GroupConfig {
-        cluster,
-        group,
-        node: base::NodeId(0),
-        directory: directory.to_owned(),
-        members: Vec::new(),
-        incarnation: 1,
-        begun_after: base::Lsn::ZERO,
-        settings: GroupSettings::default(),
-    };
+    let config = config(cluster, group, directory);
     let on_disk = config.check_disk(&*env)?;
+    let history = history_of(&env, &config).await?;
     let registry = Registry::default();
-    let (store, last) = replay_for_check(&env, &config, &registry).await?;
+    let replayed = replay_for_check(&env, &config, &registry, Lsn::MAX).await?;
+    let (store, last) = replayed.ok_or_else(|| Error::internal("a log without an end"))?;
     let trees = store.check_trees(&mut |_, _, _| Ok(()))?.trees;
     check_indexes(&store, &registry, &trees)?;
     Ok(CheckReport {
@@ -67,7 +64,52 @@ pub async fn check(
         segments: on_disk.0,
         pages: on_disk.1,
         trees,
+        history,
     })
+}
+
+fn config(cluster: u64, group: GroupId, directory: &str) -> GroupConfig {
+    GroupConfig {
+        cluster,
+        group,
+        node: base::NodeId(0),
+        directory: directory.to_owned(),
+        members: Vec::new(),
+        incarnation: 1,
+        begun_after: base::Lsn::ZERO,
+        settings: GroupSettings::default(),
+    }
+}
+
+/// What a group's directory, which nobody has open, holds at an LSN: a checksum over trees, keys and
+/// rows, in order, and how many there are. None where its checkpoint is beyond that LSN, or its log
+/// ends before.
+///
+/// # Errors
+/// As [`check`].
+pub async fn contents_at(
+    env: Arc<dyn Env>,
+    cluster: u64,
+    group: GroupId,
+    directory: &str,
+    lsn: Lsn,
+) -> Result<Option<(u64, u32)>> {
+    let env: Arc<dyn Env> = Arc::new(ReadOnly::new(env));
+    let config = config(cluster, group, directory);
+    let registry = Registry::default();
+    let replayed = replay_for_check(&env, &config, &registry, lsn).await?;
+    let Some((store, _)) = replayed.filter(|(_, last)| last.lsn == lsn) else {
+        return Ok(None);
+    };
+    let (mut entries, mut checksum) = (0, 0);
+    store.check_trees(&mut |tree, key, row| {
+        entries += 1;
+        for part in [&tree.0.to_be_bytes(), key, row] {
+            checksum = checksum_append(checksum, part);
+        }
+        Ok(())
+    })?;
+    Ok(Some((entries, checksum)))
 }
 
 /// Every row has its entries, and there are no others.

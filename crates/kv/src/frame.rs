@@ -23,7 +23,7 @@ use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, GroupId, Lsn, Position, Result, Term, TreeId};
 
 /// The version of this encoding; a frame of another is refused.
-pub const FORMAT: u8 = 4;
+pub const FORMAT: u8 = 5;
 
 const CONSENSUS: u8 = 1;
 const CHUNK_REQUEST: u8 = 2;

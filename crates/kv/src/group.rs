@@ -56,6 +56,7 @@ mod sequencer;
 mod sequences;
 mod snapshots;
 mod standbys;
+mod starts;
 mod status;
 
 #[cfg(test)]
@@ -78,9 +79,10 @@ pub use builder::BuildHandle;
 pub use digest::Digest;
 pub use follow::StandbyView;
 pub use handover::Open;
-pub use replay::replay_for_check;
+pub use replay::{history_of, replay_for_check};
 pub use sequencer::TXN_SEQUENCE;
 pub use standbys::{STANDBY_NAMES, STANDBY_TIMEOUT};
+pub use starts::Unwelcome;
 pub use status::Missing;
 
 use crate::config::{GroupConfig, Observer, Transport};
@@ -101,6 +103,7 @@ pub struct Group {
     env: Arc<dyn Env>,
     config: GroupConfig,
     opened_at: Instant,
+    starts: starts::StartsFile,
     directory: RwLock<Arc<Directory>>,
     transport: Arc<dyn Transport>,
     observer: Arc<dyn Observer>,
@@ -331,6 +334,9 @@ impl Group {
     fn step(&self, from: NodeId, messages: Vec<raft::Message>, unhurried: bool) {
         let now = self.env.now();
         let mut core = self.lock();
+        if self.must_ask_first(&mut core) {
+            return;
+        }
         core.heard.insert(from, now);
         if core.failed || core.deaf {
             return;
@@ -352,6 +358,7 @@ impl Group {
             if let Err(error) = core.consensus.step(from, message, now) {
                 return self.fail(&mut core, &error);
             }
+            self.note_suspect(&mut core);
             self.pump_before_apply(&mut core);
         }
         self.note_lag(&core, from);
@@ -525,6 +532,7 @@ impl Group {
     /// Ends the group's tasks, for a shutdown in order: what was appended is flushed first.
     pub async fn close(&self) -> Result<()> {
         self.flush_all().await;
+        self.seal_log().await;
         self.shared.closed.store(true, Ordering::SeqCst);
         self.shared.leading.store(0, Ordering::SeqCst);
         self.shared.lease_until.store(0, Ordering::SeqCst);

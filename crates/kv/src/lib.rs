@@ -18,6 +18,7 @@ pub mod gate;
 #[cfg(test)]
 mod gate_tests;
 pub mod group;
+pub mod history;
 pub mod locks;
 #[cfg(test)]
 mod model;
@@ -26,6 +27,7 @@ pub mod record;
 pub mod registry;
 pub mod serial;
 pub mod standby;
+pub mod starts;
 #[cfg(test)]
 mod testing;
 pub mod txn;
@@ -37,8 +39,9 @@ pub use config::{
 };
 pub use directory::Directory;
 pub use engine::KvEngine;
-pub use group::{CommitRequest, Group, Leadership, Snapshot};
+pub use group::{CommitRequest, Group, Leadership, Snapshot, Unwelcome};
 pub use raft::planted;
 pub use record::{Change, RowChange};
+pub use starts::{Start, StartLine};
 
 use base::sync;

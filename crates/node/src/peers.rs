@@ -25,6 +25,7 @@
 //! |---|---|---|
 //! | a member | welcome | everything |
 //! | a node that was removed, or is of an older incarnation | that it was | nothing; it stops |
+//! | a member with an older directory than it was seen with ([`kv::starts`]) | that it is | nothing; it stops |
 //! | a node that the directory does not know *yet* | refused, until a member vouches for it | send frames of the group |
 //! | anybody else | refused | nothing |
 //!
@@ -50,13 +51,13 @@ use std::time::Duration;
 use base::env::{read, sleep, write_all, Env, Instant, Reactor, Severity, Stream, TaskStart};
 use base::sync::{self, Event, Mutex, RwLock};
 use base::{Error, NodeId};
-use kv::{Directory, KeyHash, Member, Transport};
+use kv::{Directory, KeyHash, Member, Start, StartLine, Transport};
 
 use self::queue::{Limits, Queue};
 use crate::secure::{NodeCertificate, Secure};
 use crate::wait::{either, timeout, Either};
 use crate::wire::{
-    put_framed, Answer, ClusterId, Hello, Incoming, Purpose, Removed, FRAME_BYTES_MAX,
+    put_framed, Answer, ClusterId, Hello, Incoming, Outdated, Purpose, Removed, FRAME_BYTES_MAX,
     HELLO_BYTES_MAX,
 };
 
@@ -93,6 +94,10 @@ pub trait Receiver: Send + Sync {
     fn disconnected(&self, node: NodeId);
     /// A member says that this node has no part in the group any more.
     fn removed(&self, removed: Removed);
+    /// The starts of this node.
+    fn line(&self) -> StartLine;
+    /// A member says that it has seen this node in a start that its directory knows nothing of.
+    fn outdated(&self, by: &str, seen: Start);
 }
 
 impl Receiver for kv::Group {
@@ -106,6 +111,14 @@ impl Receiver for kv::Group {
 
     fn removed(&self, removed: Removed) {
         self.note_removed(removed.incarnation, removed.begun_after);
+    }
+
+    fn line(&self) -> StartLine {
+        self.start_line()
+    }
+
+    fn outdated(&self, by: &str, seen: Start) {
+        self.note_outdated(by, seen);
     }
 }
 
@@ -266,7 +279,7 @@ impl Transport for Peers {
 
     fn has_asked_all(&self) -> bool {
         let outgoing = self.outgoing.read();
-        outgoing.iter().all(|one| one.asked.load(Ordering::Relaxed))
+        outgoing.iter().all(|one| one.asked.load(Ordering::Acquire))
     }
 }
 
@@ -438,7 +451,7 @@ impl Peers {
         shown: Option<&NodeCertificate>,
     ) -> Result<(), Refusal> {
         let unknown = || Refusal::of(format!("node {} is not known as a member", hello.from));
-        if !matches!(hello.purpose, Purpose::Group) {
+        if !matches!(hello.purpose, Purpose::Group { .. }) {
             return Err(unknown());
         }
         let guest = match shown {
@@ -595,7 +608,8 @@ impl Peers {
 ///
 /// # Errors
 /// `ConnectionRefused` where it refuses, `InvalidData` where it shows another key than the one that is
-/// noted of it, `PermissionDenied` with what it says of the group where this node was [`Removed`], `NotConnected` where a session
+/// noted of it, `PermissionDenied` with what it says of the group where this node was [`Removed`], or of the node where it
+/// is [`Outdated`], `NotConnected` where a session
 /// needs the leader and it does not lead, `TimedOut`, whatever the network gives.
 pub async fn greet(
     env: &dyn Env,
@@ -628,6 +642,9 @@ pub async fn greet(
             )),
             Answer::Removed(removed) => {
                 Err(io::Error::new(io::ErrorKind::PermissionDenied, removed))
+            }
+            Answer::Outdated(outdated) => {
+                Err(io::Error::new(io::ErrorKind::PermissionDenied, outdated))
             }
         }
     };
@@ -736,9 +753,14 @@ async fn keep_connected(
     // Said once, not at every try.
     let mut last_error = String::new();
     while !outgoing.queue.is_leaving() {
-        let hello = identity.hello(member.node, Purpose::Group);
+        let line = receiver.upgrade().map(|receiver| receiver.line());
+        let line = Box::new(line.unwrap_or_default());
+        let hello = identity.hello(member.node, Purpose::Group { line });
         let greeted = greet_beside(&identity, &outgoing, hello).await;
-        outgoing.asked.store(true, Ordering::Relaxed);
+        if let (Err(error), Some(receiver)) = (&greeted, receiver.upgrade()) {
+            take_dismissal(&*receiver, &member.name, error);
+        }
+        outgoing.asked.store(true, Ordering::Release);
         match greeted {
             Ok((mut stream, _)) => {
                 env.log(Severity::Info, &format!("connected to {}", member.name));
@@ -753,12 +775,6 @@ async fn keep_connected(
                 env.log(Severity::Info, &message);
             }
             Err(error) => {
-                let removed = error
-                    .get_ref()
-                    .and_then(|why| why.downcast_ref::<Removed>());
-                if let (Some(removed), Some(receiver)) = (removed, receiver.upgrade()) {
-                    receiver.removed(*removed);
-                }
                 let error = error.to_string();
                 if error != last_error {
                     let (name, address) = (&member.name, &member.peer_address);
@@ -770,6 +786,19 @@ async fn keep_connected(
         }
         sleep(&**env, pause).await;
         pause = (pause * 2).min(RETRY_LAST);
+    }
+}
+
+/// Whoever is told that it has no part in the group, or not with this directory, stops.
+fn take_dismissal(receiver: &dyn Receiver, by: &str, error: &io::Error) {
+    let Some(why) = error.get_ref() else {
+        return;
+    };
+    if let Some(removed) = why.downcast_ref::<Removed>() {
+        receiver.removed(*removed);
+    }
+    if let Some(Outdated(seen)) = why.downcast_ref::<Outdated>() {
+        receiver.outdated(by, *seen);
     }
 }
 

@@ -36,7 +36,7 @@ use base::sync::{Event, Mutex};
 use base::{Durability, Error, NodeId, Result, SqlState};
 use kv::engine::KvEngine;
 use kv::standby::StandbyEngine;
-use kv::{Directory, Group, GroupConfig, Member};
+use kv::{Directory, Group, GroupConfig, Member, Unwelcome};
 use pg::startup::CancelKey;
 
 use sql::session::activity::HbaRule;
@@ -51,7 +51,7 @@ use crate::secure::NodeCertificate;
 use crate::sessions::{fatal, lives_on, Files, Limits, Sessions};
 use crate::unproved::{Probation, Unproved};
 use crate::wait::{either, timeout, Either};
-use crate::wire::{put_framed, Answer, Incoming, Purpose};
+use crate::wire::{put_framed, Answer, Hello, Incoming, Outdated, Purpose};
 
 /// A client waits so long for a leader; then it gets 57P03.
 pub const LEADER_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -72,7 +72,7 @@ const KEYS_PAUSE: Duration = Duration::from_millis(500);
 const STOP_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The directory of the group below a node's data directory.
-const GROUP_DIRECTORY: &str = "group1";
+pub const GROUP_DIRECTORY: &str = "group1";
 
 /// One node.
 pub struct Node {
@@ -161,10 +161,12 @@ pub struct MemberStatus {
     /// Whether commits wait for it, in the words of `pg_stat_replication`. Known on the leader
     /// only, and of others.
     pub sync_state: Option<&'static str>,
+    /// This node does not hear it, because its directory is older than what is known of it.
+    pub outdated: bool,
 }
 
 impl MemberStatus {
-    fn of(replica: &ReplicaStatus, status: &ClusterStatus) -> MemberStatus {
+    fn of(replica: &ReplicaStatus, status: &ClusterStatus, outdated: &[NodeId]) -> MemberStatus {
         let leads = status.leader == Some(status.node);
         let is_other = replica.node != status.node;
         MemberStatus {
@@ -177,6 +179,7 @@ impl MemberStatus {
             priority: replica.priority,
             connected: leads.then_some(replica.connected),
             sync_state: (leads && is_other).then(|| replica.sync_state.name()),
+            outdated: outdated.contains(&replica.node),
         }
     }
 }
@@ -342,6 +345,7 @@ impl Node {
         let is_leader = status.leader == Some(self.config.node);
         let leader = status.leader.and_then(|leader| self.member_of(leader));
         let directory = self.group.directory();
+        let outdated = self.group.outdated();
         let this_member = directory.member(self.config.node);
         let votes = this_member.is_some_and(|member| member.voter);
         let role = match (is_leader, votes) {
@@ -373,7 +377,7 @@ impl Node {
             begun_after: directory.begun_after.0,
             leader_zone: directory.leader_zone.to_string(),
             members: (status.replicas.iter())
-                .map(|replica| MemberStatus::of(replica, &status))
+                .map(|replica| MemberStatus::of(replica, &status, &outdated))
                 .collect(),
             sessions: self.sessions.count(),
         }
@@ -469,6 +473,21 @@ pub async fn check(env: Arc<dyn Env>, config: &NodeConfig) -> Result<kv::check::
     kv::check::check(env, cluster, base::ids::FIRST_GROUP, GROUP_DIRECTORY).await
 }
 
+/// What the files of a node that does not run hold at an LSN, as one value; none if they cannot be
+/// brought there. Nothing is changed.
+///
+/// # Errors
+/// What is not sound, in words.
+pub async fn contents_at(
+    env: Arc<dyn Env>,
+    config: &NodeConfig,
+    lsn: base::Lsn,
+) -> Result<Option<(u64, u32)>> {
+    let cluster = config.cluster.short();
+    let group = base::ids::FIRST_GROUP;
+    kv::check::contents_at(env, cluster, group, GROUP_DIRECTORY, lsn).await
+}
+
 fn listen(env: &dyn Env, address: &str) -> Result<Box<dyn Listener>> {
     env.net().listen(address).map_err(|error| {
         let message = format!("could not listen on {address}: {error}");
@@ -557,14 +576,20 @@ async fn hear(node: &Arc<Node>, stream: Box<dyn Stream>) -> io::Result<Guest> {
     let read = read_hello(&*node.env, &mut *stream, &mut incoming).await;
     let (refusal, error) = match read {
         Ok(hello) => match node.peers.check(&hello, shown.as_ref()) {
-            Ok(()) => {
-                return Ok(Guest {
-                    stream,
-                    incoming,
-                    from: hello.from,
-                    purpose: hello.purpose,
-                })
-            }
+            Ok(()) => match meet(node, &hello).await {
+                Ok(()) => {
+                    return Ok(Guest {
+                        stream,
+                        incoming,
+                        from: hello.from,
+                        purpose: hello.purpose,
+                    })
+                }
+                Err(Refusal { why, answer }) => {
+                    let error = io::Error::new(io::ErrorKind::PermissionDenied, why);
+                    (answer, error)
+                }
+            },
             Err(Refusal { why, answer }) => {
                 let error = io::Error::new(io::ErrorKind::PermissionDenied, why);
                 (answer, error)
@@ -574,6 +599,21 @@ async fn hear(node: &Arc<Node>, stream: Box<dyn Stream>) -> io::Result<Guest> {
     };
     let _ = timeout(&*node.env, ACCEPT_PAUSE, answer(&mut *stream, &refusal)).await;
     Err(error)
+}
+
+/// Looks whether a member that wants to send frames of the group is the one that was known before.
+async fn meet(node: &Node, hello: &Hello) -> Result<(), Refusal> {
+    let Purpose::Group { line } = &hello.purpose else {
+        return Ok(());
+    };
+    let met = node.group.meet(hello.from, line).await;
+    met.map_err(|unwelcome| Refusal {
+        why: format!("node {} is not heard: {unwelcome}", hello.from),
+        answer: match unwelcome {
+            Unwelcome::Outdated(seen) => Answer::Outdated(Outdated(seen)),
+            Unwelcome::NotNoted(_) => Answer::Refused,
+        },
+    })
 }
 
 /// Serves another node, on the reactor where what it wants belongs.
@@ -590,7 +630,7 @@ async fn serve_node(
         purpose,
     } = guest;
     match purpose {
-        Purpose::Group => {
+        Purpose::Group { .. } => {
             answer(&mut *stream, &Answer::Welcome).await?;
             stream.detach()?;
             let (address, unproved) = (address.to_owned(), unproved.clone());

@@ -32,6 +32,7 @@ use base::cluster::Administration;
 use base::codec::{put_bytes, put_varint, Reader};
 use base::env::{read, Stream};
 use base::{Error, Lsn, NodeId, Result, SqlState};
+use kv::{Start, StartLine};
 use pg::auth::Access;
 use pg::handover::Resume;
 use pg::startup::CancelKey;
@@ -114,7 +115,10 @@ pub struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Frames of the group follow.
-    Group,
+    Group {
+        /// The starts of the node that connects.
+        line: Box<StartLine>,
+    },
     /// A client's session is passed on.
     Session {
         /// The client's address, `ip:port`.
@@ -158,6 +162,8 @@ pub enum Answer {
     Refused,
     /// The one that connects has no part in the group any more.
     Removed(Removed),
+    /// The one that connects was seen in a start that it knows nothing of.
+    Outdated(Outdated),
 }
 
 /// What a node learns that has no part in the group any more.
@@ -180,6 +186,22 @@ impl fmt::Display for Removed {
 }
 
 impl std::error::Error for Removed {}
+
+/// What a node learns whose directory is older than what another knows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outdated(pub Start);
+
+impl fmt::Display for Outdated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.0.number;
+        write!(
+            f,
+            "it has seen start {number} of this node, of which this directory knows nothing"
+        )
+    }
+}
+
+impl std::error::Error for Outdated {}
 
 /// What became of an operator's wish.
 #[derive(Clone, Debug)]
@@ -254,7 +276,10 @@ impl Hello {
         put_bytes(&mut out, self.name.as_bytes());
         put_bytes(&mut out, self.address.as_bytes());
         match &self.purpose {
-            Purpose::Group => out.push(GROUP),
+            Purpose::Group { line } => {
+                out.push(GROUP);
+                line.encode(&mut out);
+            }
             Purpose::Session {
                 client,
                 server,
@@ -313,7 +338,9 @@ impl Hello {
         let name = reader.str()?.into();
         let address = reader.str()?.into();
         let purpose = match reader.u8()? {
-            GROUP => Purpose::Group,
+            GROUP => Purpose::Group {
+                line: Box::new(StartLine::decode(&mut reader)?),
+            },
             SESSION => Purpose::Session {
                 client: reader.str()?.to_owned(),
                 server: reader.str()?.to_owned(),
@@ -367,6 +394,12 @@ impl Answer {
                 put_varint(&mut out, removed.begun_after.0);
                 out
             }
+            Answer::Outdated(Outdated(seen)) => {
+                let mut out = vec![4];
+                put_varint(&mut out, seen.number);
+                out.extend_from_slice(&seen.token.to_be_bytes());
+                out
+            }
         }
     }
 
@@ -384,6 +417,10 @@ impl Answer {
                 incarnation: reader.varint()?,
                 begun_after: Lsn(reader.varint()?),
             }),
+            4 => Answer::Outdated(Outdated(Start {
+                number: reader.varint()?,
+                token: reader.u64()?,
+            })),
             other => return Err(Error::corrupted(format!("an answer of kind {other}"))),
         };
         reader.finish()?;
@@ -536,8 +573,12 @@ mod tests {
 
     #[test]
     fn hellos_and_answers_come_back() {
+        let mut line = StartLine::default();
+        (1..300).for_each(|token| line.extend(token << 40));
         let purposes = [
-            Purpose::Group,
+            Purpose::Group {
+                line: Box::new(line),
+            },
             Purpose::Session {
                 client: "127.0.0.1:4711".to_owned(),
                 server: "127.0.0.2:5433".to_owned(),
@@ -575,6 +616,10 @@ mod tests {
                 incarnation: 2,
                 begun_after: Lsn(9),
             }),
+            Answer::Outdated(Outdated(Start {
+                number: 7,
+                token: u64::MAX,
+            })),
         ] {
             assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
         }

@@ -23,6 +23,10 @@ pub const DOWN: &str = "down";
 /// Shown as the role of a node that runs and does not answer.
 pub const SILENT: &str = "silent";
 
+/// Shown as the role of a node that does not run, and is not heard when it does: its directory is
+/// older than what others know of it.
+pub const OUTDATED: &str = "outdated";
+
 /// As a standby is called that nobody waits for any more; in `pg_stat_replication` too.
 const GIVEN_UP: &str = "given up";
 
@@ -114,6 +118,8 @@ pub struct MemberAnswer {
     pub voter: bool,
     pub connected: Option<bool>,
     pub sync_state: Option<String>,
+    #[serde(default)]
+    pub outdated: bool,
 }
 
 /// A node of the directory.
@@ -127,6 +133,8 @@ pub struct Looked {
     pub runs: bool,
     /// What it says; none when it does not answer.
     pub answer: Option<Answer>,
+    /// Another node does not hear it, because its directory is an older one.
+    pub outdated: bool,
 }
 
 impl Looked {
@@ -134,6 +142,7 @@ impl Looked {
     pub fn role(&self) -> &str {
         match (&self.answer, self.runs) {
             (Some(answer), _) => &answer.role,
+            (None, _) if self.outdated => OUTDATED,
             (None, true) => SILENT,
             (None, false) => DOWN,
         }
@@ -259,7 +268,7 @@ impl Absent {
         if how != GIVEN_UP && self.has(name) {
             return;
         }
-        let known = [DOWN, SILENT, GIVEN_UP];
+        let known = [DOWN, SILENT, OUTDATED, GIVEN_UP];
         let Some(how) = known.into_iter().find(|known| *known == how) else {
             return;
         };
@@ -302,7 +311,7 @@ mod tests {
         let name = |index: usize| format!("n{}", index + 1);
         let led_by = roles.iter().position(|role| *role == "leader").map(name);
         let missing: Vec<String> = (0..roles.len())
-            .filter(|index| [DOWN, SILENT].contains(&roles[*index]))
+            .filter(|index| [DOWN, SILENT, OUTDATED].contains(&roles[*index]))
             .map(name)
             .collect();
         let member = |index: usize| MemberAnswer {
@@ -310,6 +319,7 @@ mod tests {
             voter: roles[index] != "learner",
             connected: led_by.as_ref().map(|_| !missing.contains(&name(index))),
             sync_state: None,
+            outdated: false,
         };
         let answer = |index: usize| Answer {
             name: name(index),
@@ -327,8 +337,9 @@ mod tests {
         let looked = |index: usize| Looked {
             name: name(index),
             voter: roles[index] != "learner",
-            runs: roles[index] != DOWN,
+            runs: ![DOWN, OUTDATED].contains(&roles[index]),
             answer: (!missing.contains(&name(index))).then(|| answer(index)),
+            outdated: roles[index] == OUTDATED,
         };
         (0..roles.len()).map(looked).collect()
     }
@@ -348,6 +359,14 @@ mod tests {
                 "1 degraded: n2 is down, n4 is silent",
             ),
             (&["leader", "learner", "down"], "1 degraded: n3 is down"),
+            (
+                &["outdated", "follower", "leader"],
+                "1 degraded: n1 is outdated",
+            ),
+            (
+                &["outdated", "follower", "down"],
+                "2 no majority: n1 is outdated, n3 is down",
+            ),
             (
                 &["down", "follower", "down"],
                 "2 no majority: n1, n3 are down",

@@ -41,7 +41,7 @@ const FORMAT_OLDEST: u32 = 2;
 pub const NODES_MAX: usize = 9;
 
 pub const CLUSTER_FILE: &str = "cluster.json";
-const NODE_FILE: &str = "node.json";
+pub const NODE_FILE: &str = "node.json";
 const LOG_FILE: &str = "node.log";
 
 /// One node's addresses.

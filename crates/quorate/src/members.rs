@@ -34,6 +34,9 @@ enum NodeCommand {
     Promote(NamedOptions),
     /// Make a voter a learner
     Demote(NamedOptions),
+    /// Bring a stopped node back without its history, which others contradict: as a learner with a
+    /// new number, and what the others have
+    Rejoin(RejoinOptions),
     /// Change where a node stands, or how much it is preferred as the leader
     Set(SetOptions),
     /// Prefer leaders in a zone; an empty one for none
@@ -74,6 +77,18 @@ struct NamedOptions {
     name: String,
     #[command(flatten)]
     dir: DataDir,
+}
+
+#[derive(Debug, clap::Args)]
+struct RejoinOptions {
+    /// The node's name
+    name: String,
+    #[command(flatten)]
+    dir: DataDir,
+    /// What this node has and the others do not is set aside, and is no part of the cluster any
+    /// more
+    #[arg(long, required = true)]
+    discard_history: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -173,6 +188,7 @@ pub fn run(options: &NodeOptions) -> Result<(), Failure> {
             println!("{} is a learner", options.name);
             Ok(())
         }
+        NodeCommand::Rejoin(options) => rejoin(options),
         NodeCommand::Set(options) => {
             let wish = Administration::SetNode {
                 name: options.name.as_str().into(),
@@ -326,8 +342,30 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
         ));
     }
     let (_, beside) = layout::nodes_of(dir)?.swap_remove(0);
-    let like = layout::read_node(&beside)?;
+    let like = NodeFile {
+        routes: Default::default(),
+        private: true,
+        ..layout::read_node(&beside)?
+    };
     layout::check_address(&new, &addresses_of(&known_before, &like.nodes, &new))?;
+    layout::make_private_dir(&target)?;
+    let new = make_member(dir, new, like, &target, options.out.is_none())?;
+    println!(
+        "{} is a learner of the cluster; start it with: quorate start --data {}",
+        new.name,
+        target.display()
+    );
+    Ok(())
+}
+
+/// Adds a member, and makes a directory ready for it, with the settings of `like`.
+fn make_member(
+    dir: &Path,
+    new: NodeAddress,
+    like: NodeFile,
+    target: &Path,
+    is_beside: bool,
+) -> Result<NodeAddress, Failure> {
     let wish = Administration::AddNode(NewNode {
         name: new.name.as_str().into(),
         peer_address: new.peer_address.to_string().into(),
@@ -344,26 +382,88 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
         nodes: addresses_of(&after, &like.nodes, &new),
         incarnation: after.incarnation,
         begun_after: after.begun_after,
-        routes: Default::default(),
         started: false,
-        private: true,
         ..like
     };
-    layout::make_private_dir(&target)?;
-    layout::write_node(&target, &file)?;
+    layout::write_node(target, &file)?;
     if let Some(cluster) = layout::read_cluster(dir)? {
         let mut nodes = cluster.nodes.clone();
-        if options.out.is_none() {
+        if is_beside {
             nodes.push(new.clone());
         }
         layout::write_cluster(dir, &Cluster { nodes, ..cluster })?;
     }
+    Ok(new)
+}
+
+/// Removes a stopped node, sets its data aside, and adds it anew under its old name and addresses.
+fn rejoin(options: &RejoinOptions) -> Result<(), Failure> {
+    let (dir, name) = (&options.dir.data, &options.name);
+    let nodes = layout::nodes_of(dir)?;
+    let known_before = known(dir)?;
+    let target = match nodes.iter().find(|(node, _)| node.name == *name) {
+        Some((_, target)) => target.clone(),
+        // It was removed before, by a try that was cut short.
+        None => dir.join(name),
+    };
+    if !layout::is_node(&target) {
+        return Err(format!("there is no node {name} in {}", dir.display()));
+    }
+    if let Some(pid) = host::owner(&target) {
+        return Err(format!("{name} runs (process {pid}); stop it first"));
+    }
+    let old = layout::read_node(&target)?;
+    let this = old.this()?.clone();
+    let member = known_before.members.iter().find(|one| one.name == *name);
+    let is_new = member.is_some_and(|member| member.node != this.id);
+    if is_new {
+        return Err(format!(
+            "node \"{name}\" is a member with another number than {} has",
+            target.display()
+        ));
+    }
+    if member.is_some() {
+        change(dir, &Administration::RemoveNode(name.as_str().into()))?;
+    }
+    let aside = set_aside(&target)?;
+    let new = NodeAddress {
+        id: 0,
+        voter: false,
+        key: None,
+        zone: member.map_or(this.zone.clone(), |member| member.zone.clone()),
+        priority: member.map_or(this.priority, |member| member.priority),
+        ..this
+    };
+    let new = make_member(dir, new, old, &target, true)?;
     println!(
-        "{} is a learner of the cluster; start it with: quorate start --data {}",
-        new.name,
+        "{name} is a learner of the cluster, as node {}. What it had lies in {}; delete that once \
+         nobody misses anything.\nStart it with: quorate start --data {}",
+        new.id,
+        aside.display(),
         target.display()
     );
+    if member.is_some_and(|member| member.voter) {
+        println!("Once it has caught up, let it vote again: quorate node promote {name}");
+    }
     Ok(())
+}
+
+/// Moves a node's data, with the file that says whose it is, out of its own way.
+fn set_aside(target: &Path) -> Result<PathBuf, Failure> {
+    let mut places = (1..).map(|number| target.join(format!("discarded-{number}")));
+    let aside = places
+        .find(|place| !place.exists())
+        .ok_or("there is no place for the old data")?;
+    layout::make_private_dir(&aside)?;
+    let failed = |error: std::io::Error| format!("could not set the old data aside: {error}");
+    host::set_aside(
+        target,
+        node::server::GROUP_DIRECTORY,
+        layout::NODE_FILE,
+        &aside,
+    )
+    .map_err(failed)?;
+    Ok(aside)
 }
 
 /// Name and addresses of a new node, where nobody says: the next on this machine.

@@ -36,7 +36,8 @@ struct Shown {
     sql_address: SocketAddr,
     /// Its process, while it runs.
     pid: Option<i32>,
-    /// `leader`, `follower`, `learner`; `silent` when it runs and does not answer; `down`.
+    /// `leader`, `follower`, `learner`; `silent` when it runs and does not answer; `down`;
+    /// `outdated` when others do not hear it.
     role: String,
     /// Whether commits wait for it, as the leader says: a word of `pg_stat_replication`.
     sync_state: Option<String>,
@@ -109,7 +110,15 @@ pub fn look(nodes: &[(NodeAddress, PathBuf)]) -> Vec<Looked> {
             voter: node.voter,
             runs,
             answer: answer.filter(|answer| answer.name == node.name),
+            outdated: false,
         });
+    }
+    let answers = looked.iter().filter_map(|one| one.answer.as_ref());
+    let members = answers.flat_map(|answer| &answer.members);
+    let outdated = members.filter(|member| member.outdated);
+    let outdated: Vec<String> = outdated.map(|member| member.name.clone()).collect();
+    for one in &mut looked {
+        one.outdated = outdated.contains(&one.name);
     }
     looked
 }

@@ -9,7 +9,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use base::{Error, Lsn, NodeId, Position, Result, Term};
+use base::codec::Reader;
+use base::{Chain, Error, Lsn, NodeId, Position, Result, Term};
 use raft_rs::eraftpb::{self, ConfChangeType, EntryType};
 use raft_rs::{GetEntriesContext, RaftState, StorageError};
 
@@ -217,9 +218,13 @@ fn raft_hard_state(state: HardState) -> eraftpb::HardState {
     }
 }
 
+/// The mark of an entry of that kind; the library carries it along.
+const CHAIN_BEGINS: &[u8] = &[1];
+
 /// The kind of one of the library's entries.
 pub(crate) fn kind_of(entry: &eraftpb::Entry) -> EntryKind {
     match entry.get_entry_type() {
+        EntryType::EntryNormal if !entry.context.is_empty() => EntryKind::ChainBegins,
         EntryType::EntryNormal if entry.data.is_empty() => EntryKind::Empty,
         EntryType::EntryNormal => EntryKind::Normal,
         EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => EntryKind::ConfChange,
@@ -246,6 +251,9 @@ pub(crate) fn raft_entry(
             "an entry of kind {kind:?} has {} bytes",
             data.len()
         )));
+    }
+    if kind == EntryKind::ChainBegins {
+        entry.context = CHAIN_BEGINS.into();
     }
     entry.data = data.into();
     Ok(entry)
@@ -290,7 +298,8 @@ pub(crate) fn membership(state: &eraftpb::ConfState, context: Vec<u8>) -> Member
     }
 }
 
-/// The library's snapshot for ours: metadata, and the context for data.
+/// The library's snapshot for ours: metadata, and for data the chain (if it is known) and the
+/// context.
 pub(crate) fn snapshot(meta: &SnapshotMeta) -> eraftpb::Snapshot {
     let mut snapshot = eraftpb::Snapshot::default();
     snapshot.mut_metadata().index = meta.position.lsn.0;
@@ -298,19 +307,31 @@ pub(crate) fn snapshot(meta: &SnapshotMeta) -> eraftpb::Snapshot {
     snapshot
         .mut_metadata()
         .set_conf_state(conf_state(&meta.membership));
-    snapshot.data = meta.membership.context.clone().into();
+    let mut data = vec![u8::from(meta.chain.is_some())];
+    if let Some(chain) = meta.chain {
+        data.extend_from_slice(&chain.0.to_be_bytes());
+    }
+    data.extend_from_slice(&meta.membership.context);
+    snapshot.data = data.into();
     snapshot
 }
 
 /// Our snapshot for the library's.
 pub(crate) fn snapshot_meta(snapshot: &eraftpb::Snapshot) -> SnapshotMeta {
     let meta = snapshot.get_metadata();
+    let mut reader = Reader::new(&snapshot.data);
+    // Made by `snapshot`; one that the library made itself is empty.
+    let chain = match reader.u8() {
+        Ok(1) => reader.u32().ok().map(Chain),
+        _ => None,
+    };
     SnapshotMeta {
         position: Position {
             term: Term(meta.term),
             lsn: Lsn(meta.index),
         },
-        membership: membership(meta.get_conf_state(), snapshot.data.to_vec()),
+        chain,
+        membership: membership(meta.get_conf_state(), reader.rest().to_vec()),
     }
 }
 

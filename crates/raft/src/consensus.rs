@@ -3,6 +3,7 @@
 //! See the crate's page for the order of calls. All methods are plain functions of the state and
 //! their arguments; `now` is read by the caller, after the message at hand has arrived.
 
+mod histories;
 mod inputs;
 mod outputs;
 
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use base::env::Instant;
 use base::hash::HashMap;
-use base::{Durability, Error, GroupId, Lsn, NodeId, Position, Result, SqlState, Term};
+use base::{Chain, Durability, Error, GroupId, Lsn, NodeId, Position, Result, SqlState, Term};
 use raft_rs::eraftpb::{self, MessageType};
 use raft_rs::{ProgressState, RawNode, SnapshotStatus, StateRole};
 use slog::o;
@@ -281,6 +282,8 @@ pub struct Consensus<L: LogView> {
     offer: Option<SnapshotOffer>,
     /// A snapshot that is being installed, until it is flushed.
     installing: Option<u64>,
+    /// Who stood for election with another history, and where that differs.
+    suspect: Option<(NodeId, Lsn)>,
 }
 
 impl<L: LogView> Consensus<L> {
@@ -356,6 +359,7 @@ impl<L: LogView> Consensus<L> {
             held: None,
             offer: None,
             installing: None,
+            suspect: None,
             config,
             raw,
         };
@@ -420,6 +424,15 @@ impl<L: LogView> Consensus<L> {
             Message::SnapshotFailed { term, .. } => {
                 if term == self.term() && self.is_leader() {
                     self.snapshot_lost(from);
+                }
+            }
+            Message::Compare {
+                term,
+                position,
+                chain,
+            } => {
+                if term == self.term() && self.leader() == Some(from) {
+                    self.check_matches(from, position, Some(chain))?;
                 }
             }
         }
@@ -707,6 +720,12 @@ impl<L: LogView> Consensus<L> {
         self.processed = self.processed.max(done.processed);
         self.note_applied();
         self.raw.store().took_effect(self.processed);
+    }
+
+    /// Who stood for election with another history than this replica's since this was last asked,
+    /// and an LSN at which the two differ. It got no vote.
+    pub fn take_suspect(&mut self) -> Option<(NodeId, Lsn)> {
+        self.suspect.take()
     }
 
     /// Whether this replica leads, as far as it knows.

@@ -21,6 +21,8 @@
 //! * Nothing leaves that carries a term or vote which is not durable; no answer that claims a
 //!   flush leaves before it; the answer to a heartbeat waits for no flush of entries.
 //! * At most one leader of a group holds a lease at any time (the argument is in [`lease`]).
+//! * Logs match only where the [chain](base::chain) of all entries before does, not by term and LSN
+//!   alone; a replica whose history contradicts that of a leader stops.
 //! * A group's configuration takes effect at commit only.
 //!
 //! # What it leaves out

@@ -6,18 +6,19 @@
 //!
 //! ```text
 //! tag   0 Raft           type flags term log_term index commit commit_term reject_hint
-//!                        [position membership]  count × (term kind data)
+//!                        [chain]  [position [chain] membership]  count × (term kind data)
 //!       1 Watermarks     term received applied
 //!       2 LeaseRequest   term round flags promise
 //!       3 LeaseResponse  term round flags
 //!       4 SnapshotFailed term lsn
+//!       5 Compare        term position chain
 //! ```
 //! Entries of a Raft message follow its index without a gap, so their LSNs are not written.
 
 use std::time::Duration;
 
 use base::codec::{put_bytes, put_varint, Reader};
-use base::{Error, Lsn, NodeId, Position, Result, Term};
+use base::{Chain, Error, Lsn, NodeId, Position, Result, Term};
 use raft_rs::eraftpb;
 use raft_rs::eraftpb::MessageType;
 
@@ -68,11 +69,21 @@ pub enum Message {
         /// The snapshot's position.
         lsn: Lsn,
     },
+    /// A leader has another history up to a position that a follower has acknowledged.
+    Compare {
+        /// The leader's term.
+        term: Term,
+        /// The position.
+        position: Position,
+        /// The chain there, in the leader's log.
+        chain: Chain,
+    },
 }
 
-/// A message of the consensus library.
+/// A message of the consensus library, and the sender's chain behind the entry that it names: the one
+/// before those that it brings, the last that it acknowledges, or the last of a candidate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RaftMessage(pub(crate) Box<eraftpb::Message>);
+pub struct RaftMessage(pub(crate) Box<eraftpb::Message>, pub(crate) Option<Chain>);
 
 impl RaftMessage {
     pub(crate) fn kind(&self) -> MessageType {
@@ -85,9 +96,11 @@ const TAG_WATERMARKS: u8 = 1;
 const TAG_LEASE_REQUEST: u8 = 2;
 const TAG_LEASE_RESPONSE: u8 = 3;
 const TAG_SNAPSHOT_FAILED: u8 = 4;
+const TAG_COMPARE: u8 = 5;
 
 const FLAG_REJECT: u8 = 1;
 const FLAG_TRANSFER: u8 = 2;
+const FLAG_CHAIN: u8 = 4;
 
 /// The types that cross the network. All others are local to a replica, forward proposals, or
 /// read through the leader, none of which Quorate does.
@@ -117,7 +130,7 @@ pub(crate) fn proposal(term: Term, entry: eraftpb::Entry) -> RaftMessage {
     };
     message.set_msg_type(MessageType::MsgPropose);
     message.mut_entries().push(entry);
-    RaftMessage(Box::new(message))
+    RaftMessage(Box::new(message), None)
 }
 
 /// Whether the consensus library's message may leave this replica.
@@ -141,7 +154,7 @@ impl Message {
     /// Appends the bytes.
     pub fn encode_into(&self, out: &mut Vec<u8>) {
         match self {
-            Message::Raft(message) => encode_raft(&message.0, out),
+            Message::Raft(message) => encode_raft(&message.0, message.1, out),
             Message::Watermarks {
                 term,
                 received,
@@ -166,6 +179,14 @@ impl Message {
             }
             Message::SnapshotFailed { term, lsn } => {
                 put_all(out, TAG_SNAPSHOT_FAILED, &[term.0, lsn.0]);
+            }
+            Message::Compare {
+                term,
+                position,
+                chain,
+            } => {
+                let numbers = [term.0, position.term.0, position.lsn.0, u64::from(chain.0)];
+                put_all(out, TAG_COMPARE, &numbers);
             }
         }
     }
@@ -195,6 +216,14 @@ impl Message {
             TAG_SNAPSHOT_FAILED => Message::SnapshotFailed {
                 term: term(&mut reader)?,
                 lsn: Lsn(number(&mut reader)?),
+            },
+            TAG_COMPARE => Message::Compare {
+                term: term(&mut reader)?,
+                position: Position {
+                    term: term(&mut reader)?,
+                    lsn: Lsn(number(&mut reader)?),
+                },
+                chain: Chain(reader.varint_as()?),
             },
             tag => return Err(Error::corrupted(format!("there is no message {tag}"))),
         };
@@ -232,7 +261,8 @@ impl Message {
             Message::Watermarks { term, .. }
             | Message::LeaseRequest { term, .. }
             | Message::LeaseResponse { term, .. }
-            | Message::SnapshotFailed { term, .. } => *term,
+            | Message::SnapshotFailed { term, .. }
+            | Message::Compare { term, .. } => *term,
         }
     }
 }
@@ -250,7 +280,7 @@ fn term(reader: &mut Reader<'_>) -> Result<Term> {
     }
 }
 
-fn encode_raft(message: &eraftpb::Message, out: &mut Vec<u8>) {
+fn encode_raft(message: &eraftpb::Message, chain: Option<Chain>, out: &mut Vec<u8>) {
     let kind = message.get_msg_type();
     let Some((_, code)) = RAFT_TYPES.iter().find(|(known, _)| *known == kind) else {
         unreachable!("{kind:?} never leaves its replica");
@@ -261,6 +291,9 @@ fn encode_raft(message: &eraftpb::Message, out: &mut Vec<u8>) {
     }
     if is_transfer(message) {
         flags |= FLAG_TRANSFER;
+    }
+    if chain.is_some() {
+        flags |= FLAG_CHAIN;
     }
     out.extend([TAG_RAFT, *code, flags]);
     for number in [
@@ -273,10 +306,13 @@ fn encode_raft(message: &eraftpb::Message, out: &mut Vec<u8>) {
     ] {
         put_varint(out, number);
     }
+    put_chain(out, chain);
     if kind == MessageType::MsgSnapshot {
         let meta = adapter::snapshot_meta(message.get_snapshot());
         put_varint(out, meta.position.term.0);
         put_varint(out, meta.position.lsn.0);
+        out.push(u8::from(meta.chain.is_some()));
+        put_chain(out, meta.chain);
         meta.membership.encode(out);
     }
     put_varint(out, message.entries.len() as u64);
@@ -284,6 +320,19 @@ fn encode_raft(message: &eraftpb::Message, out: &mut Vec<u8>) {
         put_varint(out, entry.term);
         out.push(adapter::kind_of(entry).code());
         put_bytes(out, &entry.data);
+    }
+}
+
+fn put_chain(out: &mut Vec<u8>, chain: Option<Chain>) {
+    if let Some(chain) = chain {
+        out.extend_from_slice(&chain.0.to_be_bytes());
+    }
+}
+
+fn chain(reader: &mut Reader<'_>, is_there: bool) -> Result<Option<Chain>> {
+    match is_there {
+        true => Ok(Some(Chain(reader.u32()?))),
+        false => Ok(None),
     }
 }
 
@@ -305,23 +354,27 @@ fn decode_raft(reader: &mut Reader<'_>) -> Result<RaftMessage> {
     message.commit = number(reader)?;
     message.commit_term = number(reader)?;
     message.reject_hint = number(reader)?;
+    let told = chain(reader, flags & FLAG_CHAIN != 0)?;
     if *kind == MessageType::MsgSnapshot {
         let position = Position {
             term: term(reader)?,
             lsn: Lsn(number(reader)?),
         };
+        let has_chain = reader.u8()? != 0;
+        let chain = chain(reader, has_chain)?;
         let membership = crate::Membership::decode(reader)?;
         if position.lsn == Lsn::ZERO || position.term.0 > message.term {
             return Err(Error::corrupted("a snapshot is at no possible position"));
         }
         let meta = SnapshotMeta {
             position,
+            chain,
             membership,
         };
         message.set_snapshot(adapter::snapshot(&meta));
     }
     decode_entries(reader, &mut message)?;
-    Ok(RaftMessage(Box::new(message)))
+    Ok(RaftMessage(Box::new(message), told))
 }
 
 fn decode_entries(reader: &mut Reader<'_>, message: &mut eraftpb::Message) -> Result<()> {

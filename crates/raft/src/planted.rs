@@ -38,11 +38,13 @@ pub enum Bug {
     /// A leader whose transfer has failed takes its lease back and goes on, though the word that
     /// makes the other stand may still be under way.
     TransferForgotten,
+    /// A node that comes back with an older directory is heard.
+    OldDirectoryHeard,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 15] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -57,6 +59,7 @@ impl Bug {
         Bug::IncarnationKept,
         Bug::DdlKept,
         Bug::TransferForgotten,
+        Bug::OldDirectoryHeard,
     ];
 
     /// Its name on the command line and in records.
@@ -76,6 +79,7 @@ impl Bug {
             Bug::IncarnationKept => "incarnation-kept",
             Bug::DdlKept => "ddl-kept",
             Bug::TransferForgotten => "transfer-forgotten",
+            Bug::OldDirectoryHeard => "old-directory-heard",
         }
     }
 

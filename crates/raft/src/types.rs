@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use base::codec::{put_bytes, put_varint, Reader};
-use base::{Error, Lsn, NodeId, Position, Result, Term};
+use base::{chain, Chain, Error, Lsn, NodeId, Position, Result, Term};
 
 /// Numbers of terms, LSNs and nodes that come from outside are below this, so that adding to them
 /// never overflows; a larger one is refused as corrupt.
@@ -25,6 +25,8 @@ pub enum EntryKind {
     Normal,
     /// A change of the group's configuration; effective when committed.
     ConfChange,
+    /// Begins the [chain](base::chain) of the log anew, for a log whose chain nobody knows.
+    ChainBegins,
 }
 
 impl EntryKind {
@@ -34,6 +36,7 @@ impl EntryKind {
             EntryKind::Empty => 0,
             EntryKind::Normal => 1,
             EntryKind::ConfChange => 2,
+            EntryKind::ChainBegins => chain::BEGINS,
         }
     }
 
@@ -43,6 +46,7 @@ impl EntryKind {
             0 => Ok(EntryKind::Empty),
             1 => Ok(EntryKind::Normal),
             2 => Ok(EntryKind::ConfChange),
+            chain::BEGINS => Ok(EntryKind::ChainBegins),
             _ => Err(Error::corrupted(format!("there is no entry kind {code}"))),
         }
     }
@@ -377,6 +381,8 @@ fn step(reader: &mut Reader<'_>) -> Result<ConfChange> {
 pub struct SnapshotMeta {
     /// The term and LSN of the last entry that the checkpoint holds.
     pub position: Position,
+    /// The chain behind that entry, if it is known.
+    pub chain: Option<Chain>,
     /// The membership there.
     pub membership: Membership,
 }
@@ -445,6 +451,9 @@ pub trait LogView {
     /// The term of an entry from one before the first (what was compacted or installed last;
     /// term 0 at LSN 0) to the last; nothing outside.
     fn term(&self, lsn: Lsn) -> Option<Term>;
+
+    /// The chain behind an entry, wherever [`LogView::term`] is known and the chain is.
+    fn chain(&self, lsn: Lsn) -> Option<Chain>;
 
     /// The entries from `low` up to but not including `high`, cut when their data exceeds
     /// `bytes_max`, but at least one. Both bounds lie within the log. An error is fatal.

@@ -14,6 +14,7 @@ use node::config::NodeConfig;
 use node::server::Node;
 use node::wire::ClusterId;
 
+use crate::disk::DiskCopy;
 use crate::world::{HostId, World};
 
 /// The files of a node are checked within this.
@@ -49,6 +50,8 @@ struct Place {
     begun_after: Lsn,
     /// The members that it knew of when it was last seen.
     known: Vec<NodeId>,
+    /// Its disk when it first died, and how often it had started by then.
+    old: Option<(u64, DiskCopy)>,
     /// It has been removed, or left behind: it may stop by itself, and has nothing to say any more.
     is_dismissed: bool,
 }
@@ -111,6 +114,7 @@ impl Cluster {
             incarnation: 1,
             begun_after: Lsn::ZERO,
             known: Vec::new(),
+            old: None,
             is_dismissed: false,
         });
         let addresses = Addresses::default();
@@ -210,6 +214,7 @@ impl Cluster {
             incarnation: directory.incarnation,
             begun_after: directory.begun_after,
             known: directory.members.iter().map(|one| one.node).collect(),
+            old: None,
             is_dismissed: false,
         });
         self.addresses.add(&member.sql_address);
@@ -349,6 +354,38 @@ impl Cluster {
     pub fn crash(&mut self, node: usize, loses_power: bool) {
         self.world.crash(self.places[node].host, loses_power);
         self.forget(node);
+        let place = &mut self.places[node];
+        if place.old.is_none() {
+            place.old = Some((place.starts, self.world.copy_disk(place.host)));
+        }
+    }
+
+    /// Whether there is an older directory of a node than the one that it runs on, and every other
+    /// member knows of its present start.
+    pub(crate) fn can_be_set_back(&self, node: usize) -> bool {
+        let place = &self.places[node];
+        let is_older = place.old.as_ref().is_some_and(|old| old.0 < place.starts);
+        let running = |node: usize| self.node(node).filter(|_| self.is_alive(node));
+        let Some(own) = running(node).filter(|_| is_older) else {
+            return false;
+        };
+        let newest = own.group().start_line().newest();
+        let mut others = self.present().into_iter().filter(|other| *other != node);
+        others.all(|other| {
+            let other = running(other);
+            other.is_some_and(|other| other.group().seen_start(place.this.node) == newest)
+        })
+    }
+
+    /// Starts a node that was killed with its oldest directory in the place of its own. It must stop
+    /// by itself, and has no say any more.
+    pub(crate) fn set_back(&mut self, node: usize) {
+        let place = &self.places[node];
+        if let Some((_, old)) = &place.old {
+            self.world.restore_disk(place.host, old);
+        }
+        self.dismiss(node);
+        self.restart(node);
     }
 
     /// Brings a node back that was killed.

@@ -57,6 +57,13 @@ pub(crate) struct DiskState {
     room: Option<u64>,
 }
 
+/// What lies on a disk at one moment.
+#[derive(Clone)]
+pub(crate) struct DiskCopy {
+    files: BTreeMap<String, Vec<u8>>,
+    dirs: BTreeSet<String>,
+}
+
 impl Naming {
     fn apply(&self, names: &mut BTreeMap<String, Inode>) {
         match self {
@@ -155,6 +162,37 @@ fn tear(content: &mut Vec<u8>, offset: usize, bytes: &[u8], chance: &mut Chance)
 }
 
 impl DiskState {
+    /// What is durable, as somebody copies it who has stopped the host.
+    pub fn copy(&self) -> DiskCopy {
+        let files = self.durable_names.iter().filter_map(|(name, inode)| {
+            let content = self.files.get(inode)?;
+            Some((name.clone(), content.durable.clone()))
+        });
+        DiskCopy {
+            files: files.collect(),
+            dirs: self.dirs.clone(),
+        }
+    }
+
+    /// Puts a copy in the place of everything.
+    pub fn restore(&mut self, copy: &DiskCopy) {
+        self.files.clear();
+        self.names.clear();
+        self.namings.clear();
+        for (name, content) in &copy.files {
+            let inode = self.number();
+            let content = Content {
+                current: content.clone(),
+                durable: content.clone(),
+                pending: Vec::new(),
+            };
+            self.files.insert(inode, content);
+            self.names.insert(name.clone(), inode);
+        }
+        self.durable_names.clone_from(&self.names);
+        self.dirs.clone_from(&copy.dirs);
+    }
+
     pub fn crash(&mut self, chance: &mut Chance) {
         for content in self.files.values_mut() {
             content.crash(chance);

@@ -18,6 +18,7 @@
 //! | switchover | the leader | leadership is handed over, to anybody or to somebody |
 //! | aborted transfer | the leader | a switchover whose last word is held up until it has failed |
 //! | membership | any | a member is added, removed, let vote, or votes no more ([`crate::operator`]) |
+//! | old directory | any but the leader | it dies and comes back with the directory of its first death; it must stop, and is replaced |
 //! | lost majority | all but one | they die for good, and the one goes on alone |
 //!
 //! After every second switchover or change of membership the leader dies within milliseconds. Nodes
@@ -98,6 +99,8 @@ pub enum Fault {
     AbortedTransfer,
     /// A member is added or removed, votes from now on or no more.
     Membership,
+    /// A node comes back with an older directory.
+    OldDirectory,
     /// All nodes but one are lost for good.
     LostMajority,
 }
@@ -106,7 +109,7 @@ pub(crate) const KINDS: usize = Fault::ALL.len();
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Fault; 18] = [
+    pub const ALL: [Fault; 19] = [
         Fault::LeaderCrash,
         Fault::FollowerCrash,
         Fault::TotalCrash,
@@ -124,6 +127,7 @@ impl Fault {
         Fault::Switchover,
         Fault::AbortedTransfer,
         Fault::Membership,
+        Fault::OldDirectory,
         Fault::LostMajority,
     ];
 
@@ -147,6 +151,7 @@ impl Fault {
             Fault::Switchover => "switchovers",
             Fault::AbortedTransfer => "aborted transfers",
             Fault::Membership => "memberships",
+            Fault::OldDirectory => "old directories",
             Fault::LostMajority => "lost majorities",
         }
     }
@@ -176,6 +181,7 @@ impl Fault {
             Fault::Switchover => (5, (1, 2)),
             Fault::AbortedTransfer => (4, (700, 1_800)),
             Fault::Membership => (7, (1, 2)),
+            Fault::OldDirectory => (3, (1, 2)),
             Fault::LostMajority => (3, (1, 2)),
         }
     }
@@ -198,7 +204,7 @@ impl Fault {
             | Fault::AbortedTransfer
             | Fault::Membership
             | Fault::LostMajority => nodes > 1,
-            Fault::Split | Fault::Pendulum => nodes > 2,
+            Fault::Split | Fault::Pendulum | Fault::OldDirectory => nodes > 2,
             Fault::Depose => nodes == 3,
         }
     }
@@ -535,6 +541,19 @@ impl Injector {
                     return None;
                 }
                 return Some(self.perhaps_crash_leader(cluster));
+            }
+            Fault::OldDirectory => {
+                let node = other_than(leader?, any, &nodes);
+                let is_first = self.counts.of(Fault::OldDirectory) == 0;
+                let may = is_first && self.active.is_empty();
+                if !may || !self.operator.may_set_back(cluster) || !cluster.can_be_set_back(node) {
+                    return None;
+                }
+                self.crash(cluster, &[node])?;
+                // Of what it had synced it has lost more than any power can take.
+                self.deaths[node].power = self.deaths[node].process;
+                self.operator.set_back(cluster, node);
+                return Some(None);
             }
             Fault::LostMajority => {
                 if !self.active.is_empty() || !self.operator.begin_loss(cluster) {

@@ -11,6 +11,9 @@
 //! ```
 //! Directories take effect when they are committed, so what one shows is so for good.
 //!
+//! A node that comes back with an older directory must stop by itself; it is removed then, and
+//! another is added, as `quorate node rejoin` does.
+//!
 //! # The loss of a majority
 //! | stage | what happens |
 //! |---|---|
@@ -106,6 +109,8 @@ pub(crate) struct Operator {
     loss: Option<Loss>,
     /// Nodes that were dismissed and are back, and until when they must have stopped.
     back: Vec<(usize, Duration)>,
+    /// A node with an older directory, until it is removed.
+    set_back: Option<usize>,
     /// As many members as there should be again.
     refill_to: usize,
     looked: Duration,
@@ -124,7 +129,8 @@ impl Operator {
 
     /// Whether a majority may be lost now.
     fn may_lose(&self) -> bool {
-        self.loss.is_none() && self.back.is_empty() && self.adding.is_none()
+        let is_whole = self.set_back.is_none();
+        self.loss.is_none() && self.back.is_empty() && self.adding.is_none() && is_whole
     }
 
     /// Begins to lose all nodes but one. False if none fits.
@@ -156,11 +162,26 @@ impl Operator {
         true
     }
 
+    /// Starts a node that was just killed with an older directory.
+    pub fn set_back(&mut self, cluster: &mut Cluster, node: usize) {
+        self.refill_to = self.refill_to.max(cluster.present().len());
+        cluster.set_back(node);
+        let until = cluster.world.elapsed() + STOP_MAX;
+        self.back.push((node, until));
+        self.set_back = Some(node);
+    }
+
+    /// Whether a node may be set back now.
+    pub fn may_set_back(&self, cluster: &Cluster) -> bool {
+        let members = cluster.directory().map_or(0, |one| one.members.len());
+        self.is_idle() && cluster.present().len() == members
+    }
+
     /// What makes sense to do to the members now, if anything.
     pub fn choose(&self, cluster: &mut Cluster, nodes: usize, pick: u64) -> Option<Step> {
         let (leader, _) = cluster.leader()?;
         let directory = cluster.directory()?;
-        if self.adding.is_some() || self.loss.is_some() {
+        if self.adding.is_some() || self.loss.is_some() || self.set_back.is_some() {
             return None;
         }
         let voters = directory.members.iter().filter(|one| one.voter).count();
@@ -281,7 +302,8 @@ impl Operator {
 
     /// Begins nothing new by itself.
     pub fn rest(&mut self) {
-        self.refill_to = 0;
+        // Who is still to be removed is.
+        self.refill_to = usize::from(self.set_back.is_some());
     }
 
     /// All dismissed nodes that never came back come back now.
@@ -303,6 +325,13 @@ impl Operator {
         let Some(directory) = cluster.directory() else {
             return;
         };
+        if let Some(node) = self.set_back {
+            match directory.member(cluster.number(node)) {
+                Some(_) => drop(self.take_step(cluster, &Step::Remove(node))),
+                None => self.set_back = None,
+            }
+            return;
+        }
         let voters = directory.members.iter().filter(|one| one.voter).count();
         if voters >= self.refill_to {
             self.refill_to = 0;
@@ -463,6 +492,7 @@ fn check_last_words(cluster: &Cluster, node: usize) -> Result<(), String> {
     let known = [
         "removed from the cluster",
         "the group goes on in incarnation",
+        "older than what others know",
     ];
     match known.iter().any(|words| reason.contains(words)) {
         true => Ok(()),

@@ -40,7 +40,7 @@ use base::sync::{Mutex, MutexGuard};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::disk::DiskState;
+use crate::disk::{DiskCopy, DiskState};
 use crate::env::SimEnv;
 use crate::faults::SOUND_DISK;
 use crate::net::NetState;
@@ -412,6 +412,19 @@ impl World {
         let mut state = self.shared.state();
         state.note("room", host.0 as u64);
         state.hosts[host.0].disk.set_room(room);
+    }
+
+    /// What is durable on that host's disk.
+    pub(crate) fn copy_disk(&self, host: HostId) -> DiskCopy {
+        self.shared.state().hosts[host.0].disk.copy()
+    }
+
+    /// Puts an older copy in the place of all that is on the disk of a host that is down.
+    pub(crate) fn restore_disk(&mut self, host: HostId, copy: &DiskCopy) {
+        let mut state = self.shared.state();
+        assert!(!state.hosts[host.0].alive, "the host is down");
+        state.note("restore", host.0 as u64);
+        state.hosts[host.0].disk.restore(copy);
     }
 
     /// Cuts or heals the way from one host to another; what is under way waits for the healing.

@@ -46,10 +46,15 @@ pub(crate) fn check(
 
 /// Turns a failure to get space into 53100, which the node survives.
 pub(crate) fn space_error(what: &str, cause: std::io::Error) -> Error {
-    if cause.kind() == std::io::ErrorKind::StorageFull {
+    let words = match cause.kind() {
+        std::io::ErrorKind::StorageFull => Some("No space left on device"),
+        std::io::ErrorKind::QuotaExceeded => Some("Disk quota exceeded"),
+        _ => None,
+    };
+    if let Some(words) = words {
         return Error::new(
             SqlState::DISK_FULL,
-            format!("could not extend {what}: No space left on device"),
+            format!("could not extend {what}: {words}"),
         )
         .with_hint("Check free disk space.");
     }

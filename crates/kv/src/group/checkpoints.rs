@@ -148,6 +148,7 @@ impl Group {
             .log(Severity::Info, &format!("checkpoint at {lsn}"));
         *self.checkpoint.lock() = Some(SnapshotMeta {
             position: meta.position,
+            chain: meta.chain,
             membership: meta.membership,
         });
         self.compact(lsn)?;
@@ -195,6 +196,7 @@ impl Group {
         }
         let meta = Meta {
             position: core.applied,
+            chain: self.log.chain(core.applied.lsn),
             timestamp: core.timestamp,
             membership: core.consensus.membership().clone(),
         };

@@ -18,13 +18,13 @@
 //! leader's entries replace the end of the log, the trees go back first ([`Group::cut`]). A leader
 //! has applied its own records before they come back as entries, so those are passed over.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{Instant, Severity};
-use base::{Error, Lsn, NodeId, Position, Result, Term, Timestamp, TxnId};
+use base::{Chain, Error, Lsn, NodeId, Position, Result, Term, Timestamp, TxnId};
 use raft::planted::{is_planted, Bug};
 use raft::watermarks::View;
 use raft::{Consensus, Entry, EntryKind, HardState, LogView, Ready, Role, SnapshotMeta, State};
@@ -76,6 +76,9 @@ impl LogView for LogReader {
     }
     fn term(&self, lsn: Lsn) -> Option<Term> {
         self.log.term(lsn)
+    }
+    fn chain(&self, lsn: Lsn) -> Option<Chain> {
+        self.log.chain(lsn)
     }
     fn entries(&self, low: Lsn, high: Lsn, bytes_max: usize) -> Result<Vec<Entry>> {
         let entries = self.log.entries(low, high, bytes_max)?;
@@ -160,6 +163,8 @@ pub struct Core {
     pub(super) named: Named,
     /// When each other member was last heard of.
     pub(super) heard: BTreeMap<NodeId, Instant>,
+    /// Members that have stood for election with another history: said once of each.
+    pub(super) suspects: BTreeSet<NodeId>,
     /// Nothing works any more.
     pub(super) failed: bool,
     /// What is done once the latch is free.
@@ -197,6 +202,7 @@ impl Core {
             pace: Pace::default(),
             named: Named::default(),
             heard: BTreeMap::new(),
+            suspects: BTreeSet::new(),
             failed: false,
             after: After::default(),
         }
@@ -451,7 +457,7 @@ impl Group {
         let commit = self.gate.commit();
         let term = core.consensus.term();
         self.shared.cuts.fetch_add(1, Ordering::SeqCst);
-        self.log.install(position);
+        self.log.install(position, meta.chain);
         self.registry.builds().clear(&self.store());
         apply::load_registry(&store, &self.registry, position.lsn)?;
         let settings = apply::configuration(&store, position.lsn)?;

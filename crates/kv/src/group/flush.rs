@@ -364,6 +364,17 @@ impl Group {
         }
     }
 
+    /// Before an orderly end: the log says that everything in it was synced, so that what is gone
+    /// from it at the next start is noticed.
+    pub(super) async fn seal_log(&self) {
+        if self.is_over() || self.log.has_unwritten() {
+            return;
+        }
+        if let Err(error) = self.log.seal().await {
+            self.fail(&mut self.lock(), &error);
+        }
+    }
+
     /// Ready when everything proposed so far is on this node's disk, or cannot be for want of space.
     pub(super) async fn flush_all(self: &Group) {
         {

@@ -1,16 +1,21 @@
 //! What a checkpoint says of itself besides its pages.
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
-use base::{Error, Lsn, Position, Result, Term, Timestamp};
+use base::{Chain, Error, Lsn, Position, Result, Term, Timestamp};
 use raft::{HardState, Membership};
 
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+
+/// A format without chains, which earlier builds have written.
+const WITHOUT_CHAIN: u8 = 2;
 
 /// What a checkpoint says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// The last entry that it holds.
     pub position: Position,
+    /// The chain of the log there, if it is known.
+    pub chain: Option<Chain>,
     /// That of the newest record in it.
     pub timestamp: Timestamp,
     /// Who is a member there.
@@ -24,6 +29,10 @@ impl Meta {
         put_varint(&mut out, self.position.term.0);
         put_varint(&mut out, self.position.lsn.0);
         put_signed(&mut out, self.timestamp.0);
+        out.push(u8::from(self.chain.is_some()));
+        if let Some(chain) = self.chain {
+            out.extend_from_slice(&chain.0.to_be_bytes());
+        }
         self.membership.encode(&mut out);
         out
     }
@@ -35,16 +44,23 @@ impl Meta {
     pub fn decode(bytes: &[u8]) -> Result<Meta> {
         let mut reader = Reader::new(bytes);
         let format = reader.u8()?;
-        if format != FORMAT {
+        if format != FORMAT && format != WITHOUT_CHAIN {
             let message = format!("a checkpoint of format {format}, and {FORMAT} is known");
             return Err(Error::corrupted(message));
         }
+        let position = Position {
+            term: Term(reader.varint()?),
+            lsn: Lsn(reader.varint()?),
+        };
+        let timestamp = Timestamp(reader.signed()?);
+        let has_chain = format != WITHOUT_CHAIN && reader.u8()? != 0;
         let meta = Meta {
-            position: Position {
-                term: Term(reader.varint()?),
-                lsn: Lsn(reader.varint()?),
+            position,
+            chain: match has_chain {
+                true => Some(Chain(reader.u32()?)),
+                false => None,
             },
-            timestamp: Timestamp(reader.signed()?),
+            timestamp,
             membership: Membership::decode(&mut reader)?,
         };
         reader.finish()?;
@@ -119,10 +135,20 @@ mod tests {
                 term: Term(3),
                 lsn: Lsn(99),
             },
+            chain: Some(Chain(u32::MAX)),
             timestamp: Timestamp(-7),
             membership: Membership::new(&[NodeId(1), NodeId(2)], &[NodeId(3)]),
         };
         assert_eq!(Meta::decode(&meta.encode()).unwrap(), meta);
+        let mut before = vec![WITHOUT_CHAIN, 3, 99];
+        put_signed(&mut before, -7);
+        meta.membership.encode(&mut before);
+        let without = Meta {
+            chain: None,
+            ..meta
+        };
+        assert_eq!(Meta::decode(&before).unwrap(), without);
+        assert_eq!(Meta::decode(&without.encode()).unwrap(), without);
         assert!(Meta::decode(&[]).is_err());
     }
 

@@ -46,6 +46,11 @@ const LEAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// So long a sole voter that starts asks the other members whether the group goes on without it.
 const ASK_WAIT_MAX: Duration = Duration::from_secs(2);
 
+/// So long any other that starts asks whether they know more of its past than it does. A member
+/// that is not reached by then has nothing to say to anybody for a while, and one whose process is
+/// down refuses at once.
+const ASK_PAST_WAIT_MAX: Duration = Duration::from_millis(500);
+
 fn wrong_state(message: impl Into<String>) -> Error {
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
@@ -200,15 +205,19 @@ impl Group {
         Ok(())
     }
 
-    /// Whether this node has to ask others before it may lead: as the only voter it would be
-    /// elected at once, even if the group has long gone on without it.
+    /// Whether this node has to ask others before it takes part. As the only voter it would be
+    /// elected at once, even if the group has long gone on without it; and any other may have come
+    /// back with an older directory, and vote or acknowledge anew ([`crate::starts`]).
     pub(super) fn must_ask_first(&self, core: &mut Core) -> bool {
-        if core.has_asked {
+        if core.has_asked || is_planted(Bug::VoteAfterRestart) {
             return false;
         }
-        let alone = !core.consensus.membership().is_sole_voter(self.config.node);
-        let late = self.env.now().since(self.opened_at) >= ASK_WAIT_MAX;
-        core.has_asked = alone || late || self.transport.has_asked_all();
+        let patience = match core.consensus.membership().is_sole_voter(self.config.node) {
+            true => ASK_WAIT_MAX,
+            false => ASK_PAST_WAIT_MAX,
+        };
+        let late = self.env.now().since(self.opened_at) >= patience;
+        core.has_asked = late || self.transport.has_asked_all();
         !core.has_asked
     }
 }

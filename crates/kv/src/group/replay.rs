@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use base::env::{Env, Reactor, Severity};
 use base::sync::{Event, Mutex, RwLock};
-use base::{Error, Lsn, NodeId, Position, Result, Timestamp};
+use base::{Chain, Error, Lsn, NodeId, Position, Result, Timestamp};
 use raft::{Config, Consensus, Membership, Recovered, SnapshotMeta, StandbyNames};
 use storage::log::{Log, LogOptions};
 use storage::{Owner, Scratch, Store, StoreOptions};
@@ -23,11 +23,13 @@ use super::core::{apply_prepared, Core, LogReader};
 use super::flush::Writer;
 use super::meta::{Kept, Meta};
 use super::progress::Progress;
+use super::starts::StartsFile;
 use super::{Group, Shared};
 use crate::apply::{load_configuration, load_registry};
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::directory::Directory;
 use crate::gate::Gate;
+use crate::history::History;
 use crate::registry::Registry;
 
 /// The newest entries of the log are in memory as far as this part of the pages' room goes.
@@ -146,7 +148,7 @@ impl Group {
         let found = find(&env, &config).await?;
         let directory = Directory::of(found.membership(), &config.members)?;
         let registry = Registry::default();
-        let (applied, timestamp) = replay(&*env, &found, &registry).await?;
+        let (applied, timestamp) = replay(&*env, &found, &registry, Lsn::MAX).await?;
         let message = format!(
             "group {} opened at {}, checkpoint {}",
             config.group, applied.lsn, found.meta.position.lsn
@@ -155,6 +157,7 @@ impl Group {
 
         let offered = (found.meta.position.lsn > Lsn::ZERO).then(|| SnapshotMeta {
             position: found.meta.position,
+            chain: found.meta.chain,
             membership: found.meta.membership.clone(),
         });
         let checkpoint = Arc::new(Mutex::new(offered));
@@ -176,9 +179,11 @@ impl Group {
         core.beginning = found.kept.beginning;
         core.consensus.applied(applied);
 
+        let starts = StartsFile::open(&*env, &config.directory).await?;
         let scratch = Scratch::open(&env.disk(), &config.scratch_path())?;
         let group = Arc::new_cyclic(|me| Group {
             scratch,
+            starts,
             me: me.clone(),
             opened_at: env.now(),
             directory: RwLock::new(Arc::new(directory)),
@@ -255,6 +260,7 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
     let meta = match checkpoint.lsn {
         Lsn::ZERO => Meta {
             position: Position::default(),
+            chain: Some(Chain::START),
             timestamp: Timestamp(0),
             membership: Membership {
                 context: config.directory().encode(),
@@ -284,10 +290,11 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
         )));
     }
     if log.term(meta.position.lsn) != Some(meta.position.term) {
-        log.install(meta.position);
+        log.install(meta.position, meta.chain);
         log.write()?;
         log.sync().await?;
     }
+    check_history(&meta, log.chain(meta.position.lsn))?;
     Ok(Found {
         store,
         log,
@@ -296,7 +303,19 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
     })
 }
 
-/// Opens a directory and replays its log, for a check.
+/// Checkpoint and log are of one history.
+fn check_history(meta: &Meta, chain: Option<Chain>) -> Result<()> {
+    match (meta.chain, chain) {
+        (Some(checkpoint), Some(log)) if checkpoint != log => Err(Error::corrupted(format!(
+            "the log is another history than the checkpoint at {}",
+            meta.position.lsn
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Opens a directory and replays its log up to an LSN, for a check. None if the checkpoint is beyond
+/// that.
 ///
 /// # Errors
 /// As [`Group::open`].
@@ -304,10 +323,31 @@ pub async fn replay_for_check(
     env: &Arc<dyn Env>,
     config: &GroupConfig,
     registry: &Registry,
-) -> Result<(Arc<Store>, Position)> {
+    up_to: Lsn,
+) -> Result<Option<(Arc<Store>, Position)>> {
     let found = find(env, config).await?;
-    let (last, _) = replay(&**env, &found, registry).await?;
-    Ok((found.store, last))
+    if found.meta.position.lsn > up_to {
+        return Ok(None);
+    }
+    let (last, _) = replay(&**env, &found, registry, up_to).await?;
+    Ok(Some((found.store, last)))
+}
+
+/// What the log in a directory says of its history.
+///
+/// # Errors
+/// As [`Group::open`].
+pub async fn history_of(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<History> {
+    let found = find(env, config).await?;
+    let log = &found.log;
+    let (base, last) = (log.base(), log.last().lsn);
+    let entry = |lsn: u64| (log.term(Lsn(lsn)).unwrap_or_default(), log.chain(Lsn(lsn)));
+    Ok(History {
+        base,
+        base_chain: log.chain(base.lsn),
+        commit: found.kept.state.commit.max(found.meta.position.lsn),
+        entries: (base.lsn.0 + 1..=last.0).map(entry).collect(),
+    })
 }
 
 /// Applies the log above the checkpoint, and tells how far it has come if that takes long.
@@ -315,12 +355,13 @@ async fn replay(
     env: &dyn Env,
     found: &Found,
     registry: &Registry,
+    up_to: Lsn,
 ) -> Result<(Position, Timestamp)> {
     let (mut applied, mut timestamp) = (found.meta.position, found.meta.timestamp);
     load_registry(&found.store, registry, applied.lsn)?;
     load_configuration(&found.store, registry, applied.lsn)?;
     registry.builds().load(&found.store)?;
-    let end = found.log.last().lsn.next();
+    let end = found.log.last().lsn.min(up_to).next();
     found.store.settle(found.kept.state.commit.min(end.prev()));
     let mut progress = Progress::new(env.now(), found.log.bytes_after(applied.lsn));
     let range = (applied.lsn.next(), end);

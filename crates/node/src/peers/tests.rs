@@ -29,6 +29,12 @@ impl Receiver for Received {
     fn removed(&self, _removed: Removed) {
         self.was_removed.store(true, Ordering::Relaxed);
     }
+
+    fn line(&self) -> StartLine {
+        StartLine::default()
+    }
+
+    fn outdated(&self, _by: &str, _seen: Start) {}
 }
 
 pub(super) struct TestNode {
@@ -169,7 +175,9 @@ fn another_cluster_is_refused() {
         incarnation: 1,
         name: "n1".into(),
         address: members[0].peer_address.clone(),
-        purpose: Purpose::Group,
+        purpose: Purpose::Group {
+            line: Box::default(),
+        },
     };
     let (env, member) = (first.env.clone(), members[1].clone());
     let greeted = first
@@ -214,7 +222,9 @@ fn only_the_right_nodes_are_welcome() {
         incarnation,
         name: "n".into(),
         address: members[1].peer_address.clone(),
-        purpose: Purpose::Group,
+        purpose: Purpose::Group {
+            line: Box::default(),
+        },
     };
     assert_eq!(check(&hello(2, 1, 2)), Ok(()));
     assert_eq!(check(&hello(3, 1, 2)), Ok(()), "it may be a new one");
@@ -302,7 +312,9 @@ fn a_certificate_is_of_a_member_by_name_and_key() {
         incarnation: 1,
         name: name.into(),
         address: members[1].peer_address.clone(),
-        purpose: Purpose::Group,
+        purpose: Purpose::Group {
+            line: Box::default(),
+        },
     };
     let shown = |name: &str, byte| NodeCertificate {
         names: vec![name.to_owned()],
@@ -357,7 +369,9 @@ fn a_member_vouches_for_one_that_another_does_not_know_yet() {
         incarnation: 1,
         name: "n3".into(),
         address: third.peer_address.clone(),
-        purpose: Purpose::Group,
+        purpose: Purpose::Group {
+            line: Box::default(),
+        },
     };
     let shown = |byte| NodeCertificate {
         names: vec!["n3".to_owned()],

@@ -51,7 +51,7 @@ pub struct RealDisk {
 impl RealDisk {
     /// Takes the directory, which is made if it is missing.
     pub fn open(root: &Path) -> io::Result<RealDisk> {
-        fs::create_dir_all(root)?;
+        create_durably(root)?;
         let mut lock = OpenOptions::new()
             .read(true)
             .write(true)
@@ -118,7 +118,7 @@ impl Disk for RealDisk {
     }
 
     fn create_dir(&self, path: &str) -> io::Result<()> {
-        fs::create_dir_all(self.path(path)?)
+        create_durably(&self.path(path)?)
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
@@ -139,6 +139,26 @@ impl Disk for RealDisk {
     fn sync_dir(&self, path: &str) -> io::Result<()> {
         fs::File::open(self.path(path)?)?.sync_all()
     }
+}
+
+/// Makes a directory and its parents, and the name of each that is new durable: what is synced below
+/// is lost with a name that is not.
+fn create_durably(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        create_durably(parent)?;
+    }
+    match fs::create_dir(path) {
+        // Somebody else made it meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        result => result?,
+    }
+    fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// One open file.

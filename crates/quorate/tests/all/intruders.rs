@@ -117,7 +117,12 @@ impl Fort {
     /// The Hello of a node, for each purpose.
     fn hellos(&self, from: u64, name: &str) -> Vec<(&'static str, Vec<u8>)> {
         let purposes = [
-            ("group", Purpose::Group),
+            (
+                "group",
+                Purpose::Group {
+                    line: Box::default(),
+                },
+            ),
             ("reload", Purpose::Reload),
             ("directory", Purpose::Directory),
             ("cancel", Purpose::Cancel { pid: 1, secret: 2 }),
@@ -143,7 +148,9 @@ impl Fort {
             .map(|(what, purpose)| (what, hello(purpose)))
             .collect();
         // A session: client, server, its first packet, no rules, and so on.
-        let mut session = hello(Purpose::Group);
+        let mut session = hello(Purpose::Group {
+            line: Box::default(),
+        });
         let purpose = session.last_mut().expect("its purpose");
         *purpose = 2;
         put_bytes(&mut session, b"10.0.0.1:1");

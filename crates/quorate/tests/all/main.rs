@@ -14,6 +14,7 @@ mod failover;
 mod first_hour;
 mod floods;
 mod fsync;
+mod histories;
 mod input;
 mod install;
 mod intruders;

@@ -31,7 +31,7 @@ impl<L: LogView> Consensus<L> {
         match message.kind() {
             kind @ (MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) => {
                 let forced = kind == MessageType::MsgRequestVote && is_transfer(library);
-                if !self.may_vote(now, forced) {
+                if !self.may_vote(now, forced) || self.contradicts_candidate(from, &message) {
                     return Ok(());
                 }
             }
@@ -51,10 +51,19 @@ impl<L: LogView> Consensus<L> {
             MessageType::MsgAppend if (library.index == 0) != (library.log_term == 0) => {
                 return Ok(());
             }
-            MessageType::MsgAppendResponse if !library.reject && library.index > last => {
-                return Ok(());
+            MessageType::MsgAppend if library.term >= term => self.check_append(from, &message)?,
+            MessageType::MsgAppendResponse if !library.reject => {
+                if library.index > last || self.is_contradicted(from, &message) {
+                    return Ok(());
+                }
             }
-            MessageType::MsgSnapshot if self.must_fetch(&message) => {
+            MessageType::MsgSnapshot if library.term >= term => {
+                let meta = adapter::snapshot_meta(library.get_snapshot());
+                self.check_matches(from, meta.position, meta.chain)?;
+                if !self.must_fetch(&message) {
+                    self.step_library(from, message);
+                    return Ok(());
+                }
                 self.hold_snapshot(from, message);
                 return Ok(());
             }
@@ -200,6 +209,7 @@ impl<L: LogView> Consensus<L> {
     fn begin_leading(&mut self, now: Instant) {
         // Nothing was proposed yet, so the last entry is the one that a leader begins with.
         self.term_start = self.last();
+        let knows_chain = self.chain(self.term_start).is_some();
         assert_eq!(
             self.entry_term(self.term_start),
             Some(self.term()),
@@ -210,6 +220,9 @@ impl<L: LogView> Consensus<L> {
         self.forget_peers();
         self.ticks_to_heartbeat = TICKS_PER_HEARTBEAT;
         self.begin_round(now);
+        if !knows_chain {
+            self.begin_chain();
+        }
     }
 
     /// A leader that steps down counted on its own vote too, so it keeps it until its lease ends,

@@ -150,7 +150,8 @@ impl<L: LogView> Consensus<L> {
             // What was received and applied travels with the acknowledgement.
             acknowledged |= acknowledges && leaves;
             let to = NodeId(message.to);
-            let message = Message::Raft(RaftMessage(Box::new(message)));
+            let chain = self.chain_to_tell(&message);
+            let message = Message::Raft(RaftMessage(Box::new(message), chain));
             let envelope = Envelope { to, message };
             match leaves {
                 true => now.push(envelope),

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use base::env::Instant;
-use base::{GroupId, Lsn, NodeId, Position, Result, Term};
+use base::{Chain, GroupId, Lsn, NodeId, Position, Result, Term};
 use raft::lease::default_drift;
 use raft::{
     Config, Consensus, Entry, HardState, LogView, Membership, Message, Ready, Recovered, Role,
@@ -20,12 +20,26 @@ use raft::{
 pub const MILLISECOND: u64 = 1_000_000;
 
 /// What a disk holds.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Content {
     pub before: Position,
+    /// The chain there.
+    pub chain: Chain,
     pub entries: Vec<Entry>,
     pub hard_state: HardState,
     pub checkpoint: Option<SnapshotMeta>,
+}
+
+impl Default for Content {
+    fn default() -> Content {
+        Content {
+            before: Position::default(),
+            chain: Chain::START,
+            entries: Vec::new(),
+            hard_state: HardState::default(),
+            checkpoint: None,
+        }
+    }
 }
 
 impl Content {
@@ -66,6 +80,18 @@ impl LogView for MemoryLog {
 
     fn term(&self, lsn: Lsn) -> Option<Term> {
         self.0.borrow().term(lsn)
+    }
+
+    fn chain(&self, lsn: Lsn) -> Option<Chain> {
+        let content = self.0.borrow();
+        content.term(lsn)?;
+        let entries = content.entries.iter();
+        let up_to = entries.take_while(|entry| entry.lsn <= lsn);
+        up_to.fold(Some(content.chain), |chain, entry| {
+            let kind = entry.kind.code();
+            let digest = base::chain::digest(entry.position(), kind, &entry.data);
+            Chain::next(chain, kind, digest)
+        })
     }
 
     fn entries(&self, low: Lsn, high: Lsn, bytes_max: usize) -> Result<Vec<Entry>> {
@@ -151,6 +177,10 @@ pub struct Cluster {
     pub leases_seen: u64,
     /// Whether messages are made up, so that nothing need agree.
     lies: bool,
+    /// Who stopped for good, and why, where somebody may.
+    pub stopped: Option<Vec<(NodeId, String)>>,
+    /// Whose log was forged: what it takes for committed is not.
+    forged: Option<NodeId>,
 }
 
 impl Cluster {
@@ -175,6 +205,8 @@ impl Cluster {
             committed: BTreeMap::new(),
             leases_seen: 0,
             lies: false,
+            stopped: None,
+            forged: None,
         };
         for id in cluster.membership.nodes() {
             cluster.add(id);
@@ -270,6 +302,16 @@ impl Cluster {
         replica.life += 1;
     }
 
+    /// Puts another entry in the place of one on the disk of a replica that is down: as if it had
+    /// been of another history.
+    pub fn forge(&mut self, id: NodeId, lsn: Lsn) {
+        self.forged = Some(id);
+        let disk = &mut self.replica(id).disk;
+        let mut entries = disk.entries.iter_mut();
+        let entry = entries.find(|entry| entry.lsn == lsn).expect("it is there");
+        entry.data = b"forged".to_vec();
+    }
+
     pub fn resume(&mut self, id: NodeId) {
         let replica = self.replica(id);
         replica.stalled = false;
@@ -319,7 +361,12 @@ impl Cluster {
                 if let Some(trace) = &mut self.trace {
                     trace.push(format!("{from} → {node}  {}", describe(&message)));
                 }
-                self.up(node).step(from, message, now).unwrap();
+                let stepped = self.up(node).step(from, message, now);
+                if let (Err(error), Some(stopped)) = (&stepped, &mut self.stopped) {
+                    stopped.push((node, error.to_string()));
+                    return self.crash(node);
+                }
+                stepped.unwrap();
             }
             Event::Written(number) => self.up(node).written(number),
             Event::Flushed => {
@@ -377,6 +424,7 @@ impl Cluster {
             let mut content = replica.log.0.borrow_mut();
             if let Some(meta) = &ready.snapshot {
                 content.before = meta.position;
+                content.chain = meta.chain.expect("it is known");
                 content.entries.clear();
                 content.checkpoint = Some(meta.clone());
             }
@@ -426,6 +474,9 @@ impl Cluster {
 
     /// No two replicas ever disagree about what is committed.
     fn check_committed(&mut self, node: NodeId, committed: Lsn) {
+        if self.forged == Some(node) {
+            return;
+        }
         let log = self.replicas[&node].log.0.borrow().clone();
         for entry in log.entries.iter().filter(|entry| entry.lsn <= committed) {
             let found = (entry.term, entry.data.clone());
@@ -484,6 +535,7 @@ impl Cluster {
         let committed = self.up(node).committed().min(self.up(node).flushed());
         let membership = self.up(node).membership().clone();
         let replica = self.replica(node);
+        let chain = replica.log.chain(committed).expect("it is known");
         let mut content = replica.log.0.borrow_mut();
         let term = content.term(committed).unwrap();
         let position = Position {
@@ -491,9 +543,10 @@ impl Cluster {
             lsn: committed,
         };
         content.entries.retain(|entry| entry.lsn > committed);
-        content.before = position;
+        (content.before, content.chain) = (position, chain);
         content.checkpoint = Some(SnapshotMeta {
             position,
+            chain: Some(chain),
             membership,
         });
         let (before, checkpoint) = (content.before, content.checkpoint.clone());
@@ -505,7 +558,7 @@ impl Cluster {
             .chain([&mut replica.disk])
         {
             disk.entries.retain(|entry| entry.lsn > before.lsn);
-            disk.before = before;
+            (disk.before, disk.chain) = (before, chain);
             disk.checkpoint = checkpoint.clone();
         }
     }

@@ -112,7 +112,12 @@ fn hard_states_and_memberships_come_back() {
         ..membership
     };
     assert!(twice.validate().is_err());
-    for kind in [EntryKind::Empty, EntryKind::Normal, EntryKind::ConfChange] {
+    for kind in [
+        EntryKind::Empty,
+        EntryKind::Normal,
+        EntryKind::ConfChange,
+        EntryKind::ChainBegins,
+    ] {
         assert_eq!(EntryKind::from_code(kind.code()).unwrap(), kind);
     }
     let entry = Entry {

@@ -3,6 +3,7 @@
 mod cluster;
 mod codec;
 mod drawings;
+mod histories;
 mod random;
 mod recovery;
 mod script;

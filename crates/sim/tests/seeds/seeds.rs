@@ -12,6 +12,9 @@ const FAULTS_OF_A_KIND_MIN: u64 = 50;
 /// … but for the loss of a majority, which takes half a run.
 const LOST_MAJORITIES_MIN: u64 = 8;
 
+/// … and for old directories, of which a run has one at most, and none before somebody has died.
+const OLD_DIRECTORIES_MIN: u64 = 8;
+
 /// The leader changes at least so often.
 const FAILOVERS_MIN: u64 = 50;
 
@@ -48,6 +51,7 @@ fn two_hundred_seeds_of_three_nodes() {
         let name = fault.name();
         let least = match fault {
             Fault::LostMajority => LOST_MAJORITIES_MIN,
+            Fault::OldDirectory => OLD_DIRECTORIES_MIN,
             _ => FAULTS_OF_A_KIND_MIN,
         };
         assert!(count >= least, "{count} {name} only");

@@ -20,11 +20,13 @@
 //! ```
 //!
 //! Marks and starts are made where frames are laid out, so they take no serial of their own: theirs
-//! is the serial of the frame that follows. A mark is looked for where nothing is known of what is
+//! is the serial of the frame that follows. The [chain](base::chain) of the log behind its position
+//! stands in a start and in an install, where it is known; that of any other place follows from the
+//! entries. A mark is looked for where nothing is known of what is
 //! before it, so what is implied there is the place where it stands.
 
 use base::codec::{checksum, checksum_append, put_varint, Reader};
-use base::{Error, Lsn, Position, Result, Term};
+use base::{Chain, Error, Lsn, Position, Result, Term};
 
 /// The most bytes before the payload.
 pub(crate) const HEADER_MAX: usize = 5 + 5 + 3 * VARINT_MAX;
@@ -42,6 +44,9 @@ const EXPLICIT: u8 = 16;
 
 /// The largest of the caller's kinds.
 pub(crate) const USER_KIND_MAX: u8 = 15;
+
+/// What stands in place of the caller's kind of a start that tells the chain.
+const WITH_CHAIN: u8 = 1;
 
 /// The longest payload; a longer entry is refused when it is appended.
 pub(crate) const PAYLOAD_MAX: usize = 1 << 30;
@@ -154,6 +159,8 @@ pub(crate) struct Start {
     pub(crate) from: FilePosition,
     /// As in a mark.
     pub(crate) durable: FilePosition,
+    /// The chain before the segment's first entry, if it is known.
+    pub(crate) chain: Option<Chain>,
     /// The hard state at this point.
     pub(crate) hard_state: Vec<u8>,
 }
@@ -221,13 +228,14 @@ pub(crate) fn put_mark(out: &mut Vec<u8>, at: FilePosition, durable: FilePositio
 
 /// Appends the frame that begins a segment.
 pub(crate) fn put_start(out: &mut Vec<u8>, serial: u64, last: Position, start: &Start) {
-    let mut payload = Vec::with_capacity(32 + start.hard_state.len());
+    let mut payload = Vec::with_capacity(36 + start.hard_state.len());
     put_file_position(&mut payload, start.from);
     put_file_position(&mut payload, start.durable);
+    payload.extend(chain_bytes(start.chain).into_iter().flatten());
     payload.extend_from_slice(&start.hard_state);
     let frame = Frame {
         kind: FrameKind::Start,
-        user_kind: 0,
+        user_kind: if start.chain.is_some() { WITH_CHAIN } else { 0 },
         serial,
         position: last,
     };
@@ -236,7 +244,23 @@ pub(crate) fn put_start(out: &mut Vec<u8>, serial: u64, last: Position, start: &
 
 /// The most bytes of a start with a hard state of this length.
 pub(crate) fn start_max(hard_state: usize) -> usize {
-    HEADER_MAX + 32 + hard_state
+    HEADER_MAX + 36 + hard_state
+}
+
+/// A chain as starts and installs have it.
+pub(crate) fn chain_bytes(chain: Option<Chain>) -> Option<[u8; 4]> {
+    chain.map(|chain| chain.0.to_le_bytes())
+}
+
+/// The chain that a start or an install tells.
+pub(crate) fn parse_chain(kind: FrameKind, user_kind: u8, payload: &[u8]) -> Option<Chain> {
+    let at = match kind {
+        FrameKind::Start if user_kind == WITH_CHAIN => 32,
+        FrameKind::Install => 0,
+        _ => return None,
+    };
+    let bytes = payload.get(at..at + 4)?;
+    Some(Chain(le_u32(bytes)))
 }
 
 fn put_file_position(out: &mut Vec<u8>, position: FilePosition) {
@@ -359,7 +383,7 @@ pub(crate) fn parse_durable(
 ) -> Result<Option<FilePosition>> {
     match kind {
         FrameKind::Mark => Ok(Some(parse_mark(payload, at)?)),
-        FrameKind::Start => Ok(Some(parse_start(payload)?.durable)),
+        FrameKind::Start => Ok(Some(parse_start(0, payload)?.durable)),
         _ => Ok(None),
     }
 }
@@ -379,11 +403,14 @@ fn parse_mark(payload: &[u8], at: FilePosition) -> Result<FilePosition> {
 }
 
 /// The payload of a start.
-pub(crate) fn parse_start(payload: &[u8]) -> Result<Start> {
+pub(crate) fn parse_start(user_kind: u8, payload: &[u8]) -> Result<Start> {
+    let chain = parse_chain(FrameKind::Start, user_kind, payload);
+    let rest = if chain.is_some() { 36 } else { 32 };
     Ok(Start {
+        chain,
         from: parse_file_position(payload)?,
         durable: parse_file_position(payload.get(16..).unwrap_or_default())?,
-        hard_state: payload.get(32..).unwrap_or_default().to_vec(),
+        hard_state: payload.get(rest..).unwrap_or_default().to_vec(),
     })
 }
 

@@ -1,8 +1,8 @@
-//! Where the entries of a log are: 12 bytes for each that is written.
+//! Where the entries of a log are, and the chain up to each: 16 bytes for each that is written.
 //!
 //! A gigabyte of small commits is ten million entries, so what they have in common is kept once.
 //! Written entries are a prefix of the log, in *runs*: those of one run are of one term, in one
-//! segment. The few that wait to be written are kept as they are.
+//! segment, and the chain is known of all or of none. The few that wait to be written are kept as they are.
 //!
 //! ```text
 //!   runs                                                       waiting
@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use base::Term;
+use base::{Chain, Term};
 
 use super::frame::FilePosition;
 
@@ -27,6 +27,8 @@ pub(super) struct Place {
     pub(super) bytes: u32,
     /// Bytes of all entries up to this one, from some origin.
     pub(super) total: u64,
+    /// The chain behind it, if it is known.
+    pub(super) chain: Option<Chain>,
 }
 
 impl Place {
@@ -42,6 +44,7 @@ struct Packed {
     serial: u32,
     /// With its own bytes.
     total: u32,
+    chain: u32,
 }
 
 /// Written entries of one term in one segment.
@@ -54,6 +57,7 @@ struct Run {
     at: FilePosition,
     /// Bytes of all entries before it.
     total: u64,
+    has_chain: bool,
     entries: Vec<Packed>,
 }
 
@@ -65,13 +69,15 @@ impl Run {
             serial: place.serial,
             at: place.at,
             total: place.total - u64::from(place.bytes),
+            has_chain: place.chain.is_some(),
             entries: Vec::new(),
         }
     }
 
     /// The entry as one of this run, if it can be.
     fn pack(&self, place: &Place) -> Option<Packed> {
-        if place.term != self.term || place.at.sequence != self.at.sequence {
+        let is_like = place.term == self.term && place.chain.is_some() == self.has_chain;
+        if !is_like || place.at.sequence != self.at.sequence {
             return None;
         }
         let difference = |a: u64, b: u64| u32::try_from(a.checked_sub(b)?).ok();
@@ -79,6 +85,7 @@ impl Run {
             offset: difference(place.at.offset, self.at.offset)?,
             serial: difference(place.serial, self.serial)?,
             total: difference(place.total, self.total)?,
+            chain: place.chain.map_or(0, |chain| chain.0),
         })
     }
 
@@ -94,6 +101,7 @@ impl Run {
             },
             bytes: packed.total - before,
             total: self.total + u64::from(packed.total),
+            chain: self.has_chain.then_some(Chain(packed.chain)),
         }
     }
 }
@@ -269,6 +277,7 @@ mod tests {
                         at: FilePosition::default(),
                         bytes,
                         total,
+                        chain: (term % 3 > 0).then_some(Chain(serial as u32)),
                     };
                     list.push_back(place);
                     index.push(place);

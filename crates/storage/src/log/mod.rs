@@ -48,7 +48,7 @@ use std::sync::{Arc, Weak};
 
 use base::env::Env;
 use base::sync::{Event, Mutex, RwLock};
-use base::{Error, ErrorClass, Lsn, Position, Result, SqlState, Term};
+use base::{Chain, Error, ErrorClass, Lsn, Position, Result, SqlState, Term};
 
 use crate::Owner;
 use frame::{FilePosition, Frame, FrameKind, Next, Start, HEADER_MAX, PAYLOAD_MAX, USER_KIND_MAX};
@@ -173,6 +173,8 @@ struct Writer {
     marked: FilePosition,
     /// As of the last frame laid out.
     last: Position,
+    /// There, if it is known.
+    chain: Option<Chain>,
     hard_state: Vec<u8>,
     failed: Option<Error>,
 }
@@ -209,7 +211,7 @@ impl Log {
         )
         .await?;
         remove_stale(&*disk, dir, &scan)?;
-        let state = rewritten.state(&mut scan, sequence);
+        let state = rewritten.state(&mut scan, sequence)?;
         let recovered = LogRecovered {
             hard_state: rewritten.hard_state.clone(),
             base: state.base,
@@ -227,7 +229,8 @@ impl Log {
             .map(|segment| (segment.sequence, Arc::new(segment)))
             .collect();
         segments.insert(sequence, current.clone());
-        let writer = Writer::new(current, durable, state.framed, rewritten.hard_state);
+        let framed = (state.framed, state.chain(state.framed.lsn));
+        let writer = Writer::new(current, durable, framed, rewritten.hard_state);
         let log = Arc::new_cyclic(|me| Log {
             me: me.clone(),
             env,
@@ -379,6 +382,34 @@ impl Log {
         self.sync().await
     }
 
+    /// After [`Log::flush`] and before an orderly end: says in the log itself that everything in it
+    /// is durable, so that the next to open it tells lost bytes from a torn tail.
+    ///
+    /// # Errors
+    /// As [`Log::sync`].
+    pub async fn seal(&self) -> Result<()> {
+        {
+            let mut writer = self.writer.lock();
+            if let Some(error) = &writer.failed {
+                return Err(error.clone());
+            }
+            let mut mark = Vec::new();
+            if writer.durable > writer.marked {
+                frame::put_mark(&mut mark, writer.end(), writer.durable);
+            }
+            // Where there is no room for it, the next segment's start would say so.
+            if mark.is_empty() || writer.offset + mark.len() as u64 > writer.current.bytes {
+                return Ok(());
+            }
+            if let Err(error) = writer.put(&mark) {
+                writer.failed = Some(error.clone());
+                return Err(error);
+            }
+            writer.marked = writer.durable;
+        }
+        self.sync().await.map(drop)
+    }
+
     /// The position before the first entry.
     pub fn base(&self) -> Position {
         self.state.lock().base
@@ -407,6 +438,12 @@ impl Log {
     /// The term of an entry, [`Log::base`] included; none outside the log.
     pub fn term(&self, lsn: Lsn) -> Option<Term> {
         self.state.lock().term(lsn)
+    }
+
+    /// The [chain](base::chain) behind an entry, [`Log::base`] included; none outside the log, and
+    /// where nobody knows it.
+    pub fn chain(&self, lsn: Lsn) -> Option<Chain> {
+        self.state.lock().chain(lsn)
     }
 
     /// The entries from `low` up to and excluding `high`, as many as fit `bytes_max` and at least
@@ -459,11 +496,12 @@ impl Log {
         }
     }
 
-    /// Empties the log: it goes on after `base`, whose state is in a checkpoint. In memory at once;
+    /// Empties the log: it goes on after `base`, whose state is in a checkpoint, with that chain if
+    /// it is known. In memory at once;
     /// on disk with the next write and sync. A log that is found to end before the checkpoint, when
     /// it is opened, must be told again.
-    pub fn install(&self, base: Position) {
-        self.state.lock().install(base);
+    pub fn install(&self, base: Position, chain: Option<Chain>) {
+        self.state.lock().install(base, chain);
     }
 
     /// Writes a batch behind what is there, and returns where each frame went.
@@ -480,7 +518,7 @@ impl Log {
                 out.clear();
             }
         }
-        for (frame, end) in &batch.frames {
+        for state::Framed { frame, end, chain } in &batch.frames {
             let bytes = &batch.bytes[start..*end];
             if writer.offset + (out.len() + bytes.len()) as u64 > writer.current.bytes {
                 writer.put(&out)?;
@@ -501,6 +539,7 @@ impl Log {
                 writer.hard_state = frame::payload(bytes).to_vec();
             }
             writer.last = Next::after(*frame, writer.last).last;
+            writer.chain = *chain;
             start = *end;
         }
         writer.put(&out)?;
@@ -534,6 +573,7 @@ impl Log {
         let start = Start {
             from,
             durable: writer.durable,
+            chain: writer.chain,
             hard_state: writer.hard_state.clone(),
         };
         frame::put_start(out, next.serial, writer.last, &start);
@@ -605,7 +645,7 @@ impl Writer {
     fn new(
         current: Arc<Segment>,
         durable: FilePosition,
-        last: Position,
+        (last, chain): (Position, Option<Chain>),
         hard_state: Vec<u8>,
     ) -> Writer {
         Writer {
@@ -617,6 +657,7 @@ impl Writer {
             durable,
             marked: durable,
             last,
+            chain,
             hard_state,
             failed: None,
             current,
@@ -726,7 +767,7 @@ impl Drop for Attempt<'_> {
 pub fn check(disk: &dyn base::env::Disk, dir: &str, owner: Owner) -> Result<LogReport> {
     let mut scan = recovery::scan(disk, dir, owner)?;
     let sequence = scan.next_sequence;
-    let state = state::rewrite(&scan)?.state(&mut scan, sequence);
+    let state = state::rewrite(&scan)?.state(&mut scan, sequence)?;
     Ok(LogReport {
         segments: scan.chain.len(),
         frames: scan.count,

@@ -10,15 +10,22 @@
 //! | above every such position | nothing | a torn tail: cut here |
 //! | at the place where the next segment takes over | | no end at all: go on there |
 //!
+//! A segment that is shorter than it was made is broken, wherever the log ends.
+//!
+//! # What cannot be known here
+//! Of the last batch before a crash nothing says that it was synced: the mark that would say so
+//! comes with the batch after it, or with an orderly end ([`super::Log::seal`]). A disk that loses
+//! just that batch, and leaves zeros in its place, looks like a torn tail. Other replicas know.
+//!
 //! Marks behind an unsound frame are looked for byte by byte: a hole in the middle of what was
 //! durable must not look like a torn tail.
 
 use base::env::{Disk, OpenMode};
-use base::{Error, Result};
+use base::{chain, Chain, Error, Result};
 
 use super::frame::{
-    may_be_mark, parse_durable, parse_frame, parse_start, start_len, FilePosition, Frame,
-    FrameKind, Next, HEADER_MAX, MARK_MAX,
+    may_be_mark, parse_chain, parse_durable, parse_frame, parse_start, start_len, FilePosition,
+    Frame, FrameKind, Next, HEADER_MAX, MARK_MAX,
 };
 use super::segment::{self, Header, Segment, SEGMENT_HEADER};
 use super::state::Below;
@@ -37,6 +44,10 @@ pub(crate) struct Placed {
     pub(crate) len: u32,
     /// Bytes of the whole.
     pub(crate) frame_len: u32,
+    /// That of an entry; 0 for all else.
+    pub(crate) digest: u32,
+    /// What a start or an install tells.
+    pub(crate) chain: Option<Chain>,
 }
 
 /// What the files of a log say.
@@ -64,12 +75,12 @@ pub(super) struct Scan {
 
 impl Scan {
     /// Frames that are known to be durable by now take no more memory than what they say.
-    fn fold(&mut self) {
+    fn fold(&mut self) -> Result<()> {
         let durable = self.durable;
         let count = self.frames.partition_point(|placed| placed.at < durable);
         self.frames
             .drain(..count)
-            .for_each(|placed| self.below.add(placed));
+            .try_for_each(|placed| self.below.add(placed))
     }
 }
 
@@ -147,7 +158,7 @@ fn follow(loaded: &[Loaded], scan: &mut Scan) -> Result<Vec<bool>> {
                 offset: after_start,
             });
         }
-        scan.fold();
+        scan.fold()?;
         if bound == Some(offset) {
             at = next;
             continue;
@@ -190,10 +201,15 @@ fn load(disk: &dyn Disk, dir: &str, owner: Owner, sequence: u64) -> Result<Loade
         offset: SEGMENT_HEADER,
     };
     let from = match (header, parse_frame(&start, at, None)) {
-        (Header::Sound(_), Some(found)) if found.frame.kind == FrameKind::Start => {
-            Some(parse_start(found.payload)?.from)
+        (Header::Sound { made, .. }, _) if bytes < made => {
+            return Err(Error::corrupted(format!(
+                "log segment {sequence} has {bytes} bytes and was made of {made}: its end is gone"
+            )));
         }
-        (Header::Sound(durable), _) if durable > 0 => {
+        (Header::Sound { .. }, Some(found)) if found.frame.kind == FrameKind::Start => {
+            Some(parse_start(found.frame.user_kind, found.payload)?.from)
+        }
+        (Header::Sound { durable, .. }, _) if durable > 0 => {
             return Err(corrupted(sequence, SEGMENT_HEADER));
         }
         _ => None,
@@ -250,6 +266,11 @@ fn read_frames(loaded: &Loaded, bound: Option<u64>, scan: &mut Scan) -> Result<u
             at,
             len: found.payload.len() as u32,
             frame_len: found.len as u32,
+            digest: match frame.kind {
+                FrameKind::Entry => chain::digest(frame.position, frame.user_kind, found.payload),
+                _ => 0,
+            },
+            chain: parse_chain(frame.kind, frame.user_kind, found.payload),
         });
         offset += found.len;
     }

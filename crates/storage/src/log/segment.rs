@@ -12,7 +12,12 @@
 //! | 24–31 | cluster |
 //! | 32–39 | sequence |
 //! | 40–47 | bytes after the header that were durable before the segment got its name |
-//! | 48–63 | zero |
+//! | 48–55 | bytes of the whole file, if all of them were durable before the segment got its name |
+//! | 56–63 | zero |
+//!
+//! A file that is shorter than its header says has lost something, even where nothing is missing
+//! but zeros: whatever cut it may have cut elsewhere too. A segment that was made in a hurry says
+//! nothing, because a crash may leave it of any length; nor does one of an earlier build.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,8 +56,13 @@ impl std::fmt::Debug for Segment {
 
 /// What the first bytes of a segment say.
 pub(crate) enum Header {
-    /// It is ours; so many bytes after it were durable before the segment got its name.
-    Sound(u64),
+    /// It is ours.
+    Sound {
+        /// So many bytes after it were durable before the segment got its name.
+        durable: u64,
+        /// The file had so many bytes by then; 0 if nobody knows.
+        made: u64,
+    },
     /// It was never wholly written, or is damaged.
     Unsound,
 }
@@ -89,8 +99,13 @@ pub(crate) fn list(disk: &dyn Disk, dir: &str) -> Result<(Vec<u64>, Vec<String>)
     Ok((sequences, unfinished))
 }
 
-/// The bytes of a header.
-pub(crate) fn header(owner: Owner, sequence: u64, durable: u64) -> [u8; SEGMENT_HEADER as usize] {
+/// The bytes of a header; see [`Header`].
+pub(crate) fn header(
+    owner: Owner,
+    sequence: u64,
+    durable: u64,
+    made: u64,
+) -> [u8; SEGMENT_HEADER as usize] {
     let mut bytes = [0; SEGMENT_HEADER as usize];
     bytes[4..16].copy_from_slice(MAGIC);
     bytes[16..20].copy_from_slice(&VERSION.to_le_bytes());
@@ -98,6 +113,7 @@ pub(crate) fn header(owner: Owner, sequence: u64, durable: u64) -> [u8; SEGMENT_
     bytes[24..32].copy_from_slice(&owner.cluster.to_le_bytes());
     bytes[32..40].copy_from_slice(&sequence.to_le_bytes());
     bytes[40..48].copy_from_slice(&durable.to_le_bytes());
+    bytes[48..56].copy_from_slice(&made.to_le_bytes());
     let crc = checksum(&bytes[4..]);
     bytes[..4].copy_from_slice(&crc.to_le_bytes());
     bytes
@@ -126,7 +142,10 @@ pub(crate) fn check_header(bytes: &[u8], owner: Owner, sequence: u64) -> Result<
             le_u64(&bytes[32..40])
         )));
     }
-    Ok(Header::Sound(le_u64(&bytes[40..48])))
+    Ok(Header::Sound {
+        durable: le_u64(&bytes[40..48]),
+        made: le_u64(&bytes[48..56]),
+    })
 }
 
 /// Makes a segment of which nothing is durable yet, under its own name.
@@ -145,7 +164,7 @@ pub(crate) fn create(
         let _ = disk.remove(&path);
         return Err(space_error(&path, error));
     }
-    file.write_at(&header(owner, sequence, 0), 0)
+    file.write_at(&header(owner, sequence, 0, 0), 0)
         .map_err(|e| Error::io(format_args!("write \"{path}\""), e))?;
     Ok(Segment {
         sequence,
@@ -201,7 +220,7 @@ async fn fill(
         .map_err(|e| space_error(temporary, e))?;
     let failed = |e| Error::io(format_args!("write \"{temporary}\""), e);
     file.set_len(bytes).map_err(|e| space_error(temporary, e))?;
-    let mut head = header(owner, sequence, content.len() as u64).to_vec();
+    let mut head = header(owner, sequence, content.len() as u64, bytes).to_vec();
     head.extend_from_slice(content);
     file.write_at(&head, 0).map_err(failed)?;
     let zeros = vec![0; ZERO_BYTES];

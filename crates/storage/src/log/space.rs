@@ -19,7 +19,7 @@ use base::{Error, Result, SqlState};
 
 use super::frame::{self, FrameKind, MARK_MAX};
 use super::segment::{self, SEGMENT_HEADER};
-use super::state::Batch;
+use super::state::{Batch, Framed};
 use super::{remove, Log, Writer};
 
 impl Log {
@@ -179,7 +179,7 @@ impl Writer {
         let mut spares = self.spares.iter();
         let mut hard_state = self.hard_state.len();
         let mut start = 0;
-        for (frame, end) in &batch.frames {
+        for Framed { frame, end, .. } in &batch.frames {
             let len = (end - start) as u64;
             start = *end;
             if frame.kind == FrameKind::HardState {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Error, Lsn, Position, Result, Term};
+use base::{chain, Chain, Error, Lsn, Position, Result, Term};
 
 use super::frame::{self, put_frame, FilePosition, Frame, FrameKind, Next, Start};
 use super::index::{Index, Place};
@@ -14,17 +14,29 @@ use super::LogEntry;
 /// The memory of a written batch is used again up to this size.
 const BATCH_BYTES_KEPT: usize = 1 << 20;
 
-/// Frames, and where each ends in the bytes.
+/// Frames, and their bytes.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
-    pub(super) frames: Vec<(Frame, usize)>,
+    pub(super) frames: Vec<Framed>,
+}
+
+/// One frame of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Framed {
+    pub(super) frame: Frame,
+    /// Where it ends in the bytes.
+    pub(super) end: usize,
+    /// The chain where the log ends behind it, if it is known.
+    pub(super) chain: Option<Chain>,
 }
 
 /// Everything behind the latch of a log's state.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) base: Position,
+    /// The chain there, if it is known.
+    base_chain: Option<Chain>,
     /// The entries above `base`, without holes.
     index: Index,
     /// The newest entries: a suffix of the index.
@@ -43,9 +55,11 @@ pub(super) struct State {
 }
 
 impl State {
-    fn new(base: Position, next_serial: u64) -> State {
+    fn new(base: Position, base_chain: Option<Chain>, next_serial: u64) -> State {
+        let is_start = base.lsn == Lsn::ZERO;
         State {
             base,
+            base_chain: base_chain.or(is_start.then_some(Chain::START)),
             index: Index::default(),
             recent: VecDeque::new(),
             recent_bytes: 0,
@@ -64,6 +78,21 @@ impl State {
             term: self.index.back().map_or(self.base.term, |place| place.term),
             lsn: Lsn(self.base.lsn.0 + self.index.len() as u64),
         }
+    }
+
+    /// The chain behind the last entry, if it is known.
+    fn last_chain(&self) -> Option<Chain> {
+        self.index
+            .back()
+            .map_or(self.base_chain, |place| place.chain)
+    }
+
+    /// The chain behind an entry or the base, if it is known.
+    pub(super) fn chain(&self, lsn: Lsn) -> Option<Chain> {
+        if lsn == self.base.lsn {
+            return self.base_chain;
+        }
+        self.index.get(self.slot(lsn)?)?.chain
     }
 
     /// The entry's place in the index.
@@ -94,10 +123,21 @@ impl State {
             self.framed = position;
         }
         self.appended_bytes += (self.pending.bytes.len() - before) as u64;
-        self.pending.frames.push((frame, self.pending.bytes.len()));
+        self.pending.frames.push(Framed {
+            frame,
+            end: self.pending.bytes.len(),
+            chain: self.last_chain(),
+        });
     }
 
-    fn push_place(&mut self, term: Term, serial: u64, at: FilePosition, bytes: u32) {
+    fn push_place(
+        &mut self,
+        term: Term,
+        serial: u64,
+        at: FilePosition,
+        bytes: u32,
+        chain: Option<Chain>,
+    ) {
         let total = self.index.back().map_or(0, |place| place.total) + u64::from(bytes);
         self.index.push(Place {
             term,
@@ -105,6 +145,7 @@ impl State {
             at,
             bytes,
             total,
+            chain,
         });
     }
 
@@ -123,7 +164,10 @@ impl State {
             "the entry appended and the next"
         );
         let at = FilePosition::default();
-        self.push_place(entry.term, self.next_serial, at, entry.data.len() as u32);
+        let digest = chain::digest(entry.position(), entry.kind, &entry.data);
+        let chain = Chain::next(self.last_chain(), entry.kind, digest);
+        let bytes = entry.data.len() as u32;
+        self.push_place(entry.term, self.next_serial, at, bytes, chain);
         self.push_frame(FrameKind::Entry, entry.kind, entry.position(), &entry.data);
         self.recent_bytes += entry.data.len();
         self.recent.push_back(entry);
@@ -143,6 +187,7 @@ impl State {
         }
         if after.lsn < self.base.lsn {
             self.base = after;
+            self.base_chain = None;
         }
         for position in [&mut self.written, &mut self.durable, &mut self.syncing] {
             if position.lsn > after.lsn {
@@ -151,12 +196,15 @@ impl State {
         }
     }
 
-    pub(super) fn install(&mut self, base: Position) {
-        self.reset(base);
-        self.push_frame(FrameKind::Install, 0, base, &[]);
+    pub(super) fn install(&mut self, base: Position, chain: Option<Chain>) {
+        self.reset(base, chain);
+        let payload = frame::chain_bytes(chain);
+        let payload = payload.as_ref().map_or(&[][..], |bytes| &bytes[..]);
+        self.push_frame(FrameKind::Install, 0, base, payload);
     }
 
-    fn reset(&mut self, base: Position) {
+    fn reset(&mut self, base: Position, chain: Option<Chain>) {
+        self.base_chain = chain;
         self.index.clear();
         self.recent.clear();
         self.recent_bytes = 0;
@@ -173,7 +221,7 @@ impl State {
         mut batch: Batch,
         cache_bytes: usize,
     ) -> Position {
-        for ((frame, _), at) in batch.frames.iter().zip(places) {
+        for (Framed { frame, .. }, at) in batch.frames.iter().zip(places) {
             if frame.kind == FrameKind::Entry {
                 if let Some(slot) = self.slot(frame.position.lsn) {
                     self.index.note_written(slot, frame.serial, *at);
@@ -267,6 +315,7 @@ impl State {
             return false;
         }
         if let Some(term) = self.term(lsn) {
+            self.base_chain = self.chain(lsn);
             self.base = Position { term, lsn };
         }
         self.index.drop_up_to(sequence);
@@ -278,17 +327,36 @@ impl State {
         true
     }
 
-    /// Does again what a frame found on disk says.
-    fn replay(&mut self, frame: Frame, at: FilePosition, len: u32) {
+    /// Does again what a frame found on disk says, which is at `at` by now.
+    fn replay(&mut self, placed: &Placed, at: FilePosition) -> Result<()> {
+        let frame = placed.frame;
+        if frame.kind == FrameKind::Start {
+            return self.check_chain(placed);
+        }
         if !frame.kind.takes_serial() {
-            return;
+            return Ok(());
         }
         self.next_serial = frame.serial + 1;
         match frame.kind {
-            FrameKind::Entry => self.push_place(frame.position.term, frame.serial, at, len),
+            FrameKind::Entry => {
+                let chain = Chain::next(self.last_chain(), frame.user_kind, placed.digest);
+                self.push_place(frame.position.term, frame.serial, at, placed.len, chain);
+            }
             FrameKind::Truncate => self.truncate(frame.position),
-            FrameKind::Install => self.reset(frame.position),
+            FrameKind::Install => self.reset(frame.position, placed.chain),
             FrameKind::HardState | FrameKind::Mark | FrameKind::Start => {}
+        }
+        Ok(())
+    }
+
+    /// What a segment begins with is what the one before it ended with.
+    fn check_chain(&self, start: &Placed) -> Result<()> {
+        match (start.chain, self.chain(start.frame.position.lsn)) {
+            (Some(told), Some(known)) if told != known => Err(Error::corrupted(format!(
+                "log segment {} goes on after another history than that before it, at LSN {}",
+                start.at.sequence, start.frame.position.lsn
+            ))),
+            _ => Ok(()),
         }
     }
 }
@@ -300,6 +368,8 @@ pub(super) struct Rewrite {
     serial: u64,
     /// The last position below the durable point.
     last: Position,
+    /// The chain there.
+    chain: Option<Chain>,
     /// The hard state below the durable point.
     hard_state_before: Vec<u8>,
     /// The newest hard state.
@@ -323,16 +393,17 @@ pub(super) struct Below {
 
 impl Below {
     /// Takes the next frame.
-    pub(super) fn add(&mut self, placed: Placed) {
-        let Placed { frame, at, len, .. } = placed;
-        let begun = || State::new(frame.position, frame.serial);
+    pub(super) fn add(&mut self, placed: Placed) -> Result<()> {
+        let frame = placed.frame;
+        let begun = || State::new(frame.position, placed.chain, frame.serial);
         let state = self.state.get_or_insert_with(begun);
-        state.replay(frame, at, len);
+        state.replay(&placed, placed.at)?;
         let next = Next::after(frame, self.last);
         (self.serial, self.last) = (Some(next.serial), next.last);
         if has_hard_state(&placed) {
             self.hard_state = Some(placed);
         }
+        Ok(())
     }
 }
 
@@ -353,6 +424,10 @@ pub(super) fn rewrite(scan: &Scan) -> Result<Rewrite> {
         from: scan.durable,
         serial: first.or(below.serial).unwrap_or(1),
         last: below.last,
+        chain: match &below.state {
+            Some(state) => state.last_chain(),
+            None => State::new(below.last, None, 0).base_chain,
+        },
         hard_state_before: hard_state(scan, below.hard_state.as_ref())?,
         hard_state: hard_state(scan, newest.or(below.hard_state.as_ref()))?,
         tail,
@@ -366,7 +441,7 @@ fn hard_state(scan: &Scan, newest: Option<&Placed>) -> Result<Vec<u8>> {
     let bytes = read(scan, placed)?;
     let payload = frame::payload(&bytes);
     match placed.frame.kind {
-        FrameKind::Start => Ok(frame::parse_start(payload)?.hard_state),
+        FrameKind::Start => Ok(frame::parse_start(placed.frame.user_kind, payload)?.hard_state),
         _ => Ok(payload.to_vec()),
     }
 }
@@ -389,6 +464,7 @@ impl Rewrite {
         let start = Start {
             from: self.from,
             durable,
+            chain: self.chain,
             hard_state: self.hard_state_before.clone(),
         };
         let mut out = Vec::new();
@@ -411,17 +487,21 @@ impl Rewrite {
     }
 
     /// The state of the log with the new segment, all of it written and durable.
-    pub(super) fn state(&self, scan: &mut Scan, sequence: u64) -> State {
+    ///
+    /// # Errors
+    /// XX001 when a segment does not go on where the one before it ended.
+    pub(super) fn state(&self, scan: &mut Scan, sequence: u64) -> Result<State> {
         let first = scan.frames.first();
         let base = first.map_or(Position::default(), |first| first.frame.position);
+        let base_chain = first.and_then(|first| first.chain);
         let below = scan.below.state.take();
-        let mut state = below.unwrap_or_else(|| State::new(base, self.serial));
+        let mut state = below.unwrap_or_else(|| State::new(base, base_chain, self.serial));
         let mut offset = SEGMENT_HEADER + self.start_len() as u64;
         for placed in &scan.frames {
             if placed.frame.kind.takes_serial() {
                 let at = FilePosition { sequence, offset };
                 offset += u64::from(placed.frame_len);
-                state.replay(placed.frame, at, placed.len);
+                state.replay(placed, at)?;
             }
         }
         state.next_serial = state.next_serial.max(self.serial);
@@ -430,6 +510,6 @@ impl Rewrite {
         state.written = last;
         state.durable = last;
         state.syncing = last;
-        state
+        Ok(state)
     }
 }

@@ -139,7 +139,8 @@ fn compaction_keeps_the_rest_and_the_hard_state() {
     let (log, found) = open(&env.restart());
     assert_eq!(found.hard_state, b"vote");
     assert_eq!(all(&log), before);
-    log.install(position(5, 1000));
+    log.install(position(5, 1000), Some(Chain(77)));
+    assert_eq!(log.chain(Lsn(1000)), Some(Chain(77)));
     assert_eq!(log.first(), Lsn(1001));
     log.append(vec![entry(5, 1001, 10)], None).unwrap();
     block_on(log.flush()).unwrap();
@@ -151,6 +152,61 @@ fn compaction_keeps_the_rest_and_the_hard_state() {
         check(&*env.disk, "log", OWNER).unwrap().last,
         position(5, 1001)
     );
+}
+
+fn chains(log: &Log) -> Vec<Option<Chain>> {
+    let lsns = log.base().lsn.0..=log.last().lsn.0;
+    lsns.map(|lsn| log.chain(Lsn(lsn))).collect()
+}
+
+#[test]
+fn the_chain_follows_from_the_entries_whatever_became_of_the_files() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    let mut expected = vec![Some(Chain::START)];
+    for lsn in 1..=60 {
+        // Some of the tail is of a leader that lost, and is replaced.
+        log.append(vec![entry(1, lsn, 90)], Some(b"state")).unwrap();
+        let kept = entry(2, lsn, 100);
+        log.append(vec![kept.clone()], None).unwrap();
+        block_on(log.flush()).unwrap();
+        env.run_tasks();
+        let digest = base::chain::digest(kept.position(), kept.kind, &kept.data);
+        let before = expected.last().copied().flatten();
+        expected.push(Chain::next(before, kept.kind, digest));
+    }
+    assert_eq!(chains(&log), expected);
+    assert_eq!(log.chain(Lsn(61)), None);
+    drop(log);
+    let (log, _) = open(&env.restart());
+    assert_eq!(chains(&log), expected);
+    log.compact(Lsn(40)).unwrap();
+    let base = log.base().lsn.0 as usize;
+    assert!(base > 0);
+    assert_eq!(chains(&log), expected[base..]);
+    drop(log);
+    let (log, _) = open(&env.restart());
+    assert_eq!(chains(&log), expected[base..]);
+}
+
+#[test]
+fn a_log_without_a_chain_gets_one_where_one_begins() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    log.install(position(3, 50), None);
+    let begins = LogEntry {
+        kind: base::chain::BEGINS,
+        ..entry(3, 52, 10)
+    };
+    let entries = vec![entry(3, 51, 10), begins, entry(3, 53, 10)];
+    log.append(entries, None).unwrap();
+    block_on(log.flush()).unwrap();
+    let found = chains(&log);
+    assert_eq!(found[..2], [None, None]);
+    assert!(found[2].is_some() && found[3].is_some());
+    drop(log);
+    let (log, _) = open(&env.restart());
+    assert_eq!(chains(&log), found);
 }
 
 #[test]
@@ -196,6 +252,64 @@ fn damage_to_what_was_durable_is_never_taken_for_a_torn_tail() {
         env.disk.damage(name, offset);
     }
     assert!(refused > 100, "{refused}");
+}
+
+#[test]
+fn a_segment_that_is_shorter_than_it_was_made_is_damage() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    for lsn in 1..=30 {
+        log.append(vec![entry(1, lsn, 200)], None).unwrap();
+        block_on(log.flush()).unwrap();
+        // Segments are made ahead here, and so in no hurry.
+        env.run_tasks();
+    }
+    drop(log);
+    let files = env.disk.files();
+    assert!(files.len() > 1, "{}", files.len());
+    for (name, content) in &files {
+        let file = env.disk().open(name, base::env::OpenMode::Existing);
+        let file = file.unwrap();
+        for cut in [1, 400, content.len() as u64 - SEGMENT_HEADER] {
+            file.set_len(content.len() as u64 - cut).unwrap();
+            let error = check(&*env.disk, "log", OWNER).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::Node, "{name} {cut}: {error}");
+            assert!(error.message().contains("was made of 4096"), "{error}");
+            file.write_at(content, 0).unwrap();
+        }
+    }
+    assert_eq!(
+        check(&*env.disk, "log", OWNER).unwrap().last,
+        position(1, 30)
+    );
+}
+
+#[test]
+fn bytes_that_are_gone_from_a_sealed_log_are_damage() {
+    for is_sealed in [true, false] {
+        let env = TestEnv::new();
+        let (log, _) = open(&env);
+        for lsn in 1..=3 {
+            log.append(vec![entry(1, lsn, 200)], None).unwrap();
+            block_on(log.flush()).unwrap();
+        }
+        if is_sealed {
+            block_on(log.seal()).unwrap();
+            block_on(log.seal()).unwrap();
+        }
+        drop(log);
+        let (name, content) = env.disk.files().pop().unwrap();
+        let end = content.iter().rposition(|byte| *byte != 0).unwrap();
+        let file = env.disk().open(&name, base::env::OpenMode::Existing);
+        // The middle of the last entry, and not the mark behind it.
+        file.unwrap().write_at(&[0; 50], end as u64 - 150).unwrap();
+        let found = try_open(&env).map(|(log, _)| log.last().lsn);
+        match is_sealed {
+            true => assert_eq!(found.unwrap_err().class(), ErrorClass::Node),
+            // Nothing here tells it from a torn tail.
+            false => assert_eq!(found.unwrap(), Lsn(2)),
+        }
+    }
 }
 
 #[test]
