@@ -50,7 +50,7 @@ pub use batch::RowBatch;
 pub use configuration::{
     configuration_key, configuration_row, read_configuration, Configuration, Stage,
 };
-pub use outcomes::{Flight, XidKind, XidStatus, XIDS_MAX};
+pub use outcomes::{Flight, XidKind, XidStatus, FIRST_XID, PLACES_AHEAD_MAX, PLACES_BETWEEN_TERMS};
 pub use session_locks::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, SessionLocks};
 pub use status::{ClusterStatus, ReplicaStatus, SyncState};
 pub use storage::{StorageStatus, TreeSize};
@@ -600,12 +600,14 @@ pub trait Engine: Send + Sync {
     }
 
     /// The newest that a session has committed in a flight or later ones, if anything; waits until
-    /// that is settled.
+    /// that is settled. Id 0 where something was, or may have been, and it cannot be told which: the
+    /// flight began after `since` was committed, and what is known of flights from then on was
+    /// forgotten.
     ///
     /// # Errors
     /// 40001 when this node does not lead.
-    fn flight_outcome(&self, flight: Flight) -> Result<Option<Xid>> {
-        let _ = flight;
+    fn flight_outcome(&self, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
+        let _ = (flight, since);
         Err(Error::unsupported("outcomes of transactions"))
     }
 
@@ -720,9 +722,10 @@ pub trait Transaction {
         &mut self,
         tree: TreeId,
         key: &[u8],
+        strength: RowLock,
         newest: &mut Vec<u8>,
     ) -> Result<LockedRow> {
-        self.lock_row(tree, key, RowLock::Update, LockWait::Block, newest)
+        self.lock_row(tree, key, strength, LockWait::Block, newest)
     }
 
     /// Locks a table (or any object that has a tree) until the end of the transaction.

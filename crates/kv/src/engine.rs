@@ -290,8 +290,8 @@ impl Engine for KvEngine {
         self.group.xid_status(xid)
     }
 
-    fn flight_outcome(&self, flight: Flight) -> Result<Option<Xid>> {
-        self.group.flight_outcome(flight)
+    fn flight_outcome(&self, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
+        self.group.flight_outcome(flight, since)
     }
 
     fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {

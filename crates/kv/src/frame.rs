@@ -76,8 +76,8 @@ pub enum Frame {
     Visible {
         /// When it was asked.
         asked: u64,
-        /// The newest position that it showed.
-        lsn: Lsn,
+        /// The newest position that it showed, in the term in which it leads.
+        visible: Position,
     },
     /// That checkpoint is not to be had here any more.
     NoCheckpoint {
@@ -192,10 +192,10 @@ impl Frame {
                 out.push(ASK_VISIBLE);
                 put_varint(&mut out, *asked);
             }
-            Frame::Visible { asked, lsn } => {
+            Frame::Visible { asked, visible } => {
                 out.push(VISIBLE);
                 put_varint(&mut out, *asked);
-                put_varint(&mut out, lsn.0);
+                put_position(&mut out, *visible);
             }
             Frame::Built { tree } => {
                 out.push(BUILT);
@@ -246,7 +246,7 @@ impl Frame {
             },
             VISIBLE => Frame::Visible {
                 asked: reader.varint()?,
-                lsn: Lsn(reader.varint()?),
+                visible: position(&mut reader)?,
             },
             BUILT => Frame::Built {
                 tree: TreeId(reader.varint()?),
@@ -304,7 +304,10 @@ mod tests {
             Frame::AskVisible { asked: 1 << 40 },
             Frame::Visible {
                 asked: 1 << 40,
-                lsn: Lsn(4_711),
+                visible: Position {
+                    term: Term(7),
+                    lsn: Lsn(4_711),
+                },
             },
             Frame::Built {
                 tree: TreeId(20_000),

@@ -326,7 +326,7 @@ impl Group {
                 begun_after,
             } => self.note_removed(incarnation, begun_after),
             Frame::AskVisible { asked } => self.answer_visible(from, asked),
-            Frame::Visible { asked, lsn } => self.take_visible(asked, lsn),
+            Frame::Visible { asked, visible } => self.take_visible(asked, visible),
             other => self.receive_checkpoint_frame(from, other),
         }
     }
@@ -485,6 +485,11 @@ impl Group {
                 };
             }
         }
+    }
+
+    /// What this replica knows to be committed.
+    pub fn committed(&self) -> Lsn {
+        self.gate.commit()
     }
 
     /// Who leads, if known.

@@ -26,7 +26,8 @@
 //!
 //! # Invariants
 //! - No two owners hold one lock in conflicting modes.
-//! - A request overtakes nobody it conflicts with, except that a holder's upgrade goes first.
+//! - A request overtakes nobody it conflicts with, except that a holder's upgrade goes first, and
+//!   where a circle is opened.
 //! - Latches are taken in the order: shards by number, then `waits`. No latch is held while an
 //!   event is notified.
 //! - Locks belong to one term. [`LockTable::clear`] ends it: all locks are gone, waiters get
@@ -46,9 +47,11 @@
 //! of the two only one waits at a time. What a session locks beyond its transactions
 //! ([`AdvisoryLocks`]) is held apart, so that the end of a transaction does not take it.
 //!
-//! # What it leaves out
-//! PostgreSQL may reorder a line to break a circle that only exists because of the line's order;
-//! here the newest waiter fails.
+//! # Circles of the line's making
+//! Who waits for somebody only because that one stands ahead in line may be put ahead of it. Where
+//! that opens the circle, and closes no other, nobody fails ([`LockTable::check_deadlock`]; as
+//! PostgreSQL, `src/backend/storage/lmgr/README`, "Miscellaneous Notes" and "Deadlock
+//! Detection").
 
 mod deadlock;
 mod modes;
@@ -90,6 +93,9 @@ const SHARDS: usize = 64;
 
 /// A waiter looks again for a deadlock after this (PostgreSQL's `deadlock_timeout`).
 pub const DEADLOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Waiters that are moved in their lines to open one circle; a circle that takes more fails.
+const MOVES_MAX: usize = 4;
 
 const _: () = assert!(
     SHARDS.is_power_of_two(),
@@ -380,7 +386,8 @@ impl LockTable {
         all
     }
 
-    /// Whether `owner`, who waits, is part of a circle. If it is, it has left the line.
+    /// Whether `owner`, who waits, is part of a circle that no other order of lines opens. If it is,
+    /// it has left the line.
     fn check_deadlock(&self, owner: Owner, before: Modes) -> Result<()> {
         let suspected = deadlock::find(owner.party, |waiter, met| {
             let (name, _) = self.waits.lock().get(&waiter).cloned()?;
@@ -391,23 +398,76 @@ impl LockTable {
             return Ok(());
         }
         let mut shards: Vec<_> = self.shards.iter().map(Mutex::lock).collect();
-        let circle = deadlock::find(owner.party, |waiter, met| {
-            let (name, _) = self.waits.lock().get(&waiter).cloned()?;
-            let shard = &shards[self.shard_of(&name)];
-            shard.locks.get(&name)?.blocked(waiter, &name, met)
-        });
-        let Some(circle) = circle else {
+        let Some(circle) = self.circle_of(owner.party, &shards) else {
             return Ok(());
         };
+        let mut served = Vec::new();
+        let mut moved = Vec::new();
+        if self.reorder(owner.party, &mut shards, &mut moved) {
+            for name in moved {
+                let shard = &mut shards[self.shard_of(&name)];
+                if let Some(lock) = shard.locks.get_mut(&name) {
+                    lock.serve(&mut served);
+                }
+            }
+            drop(shards);
+            notify(served);
+            return Ok(());
+        }
         let name = &circle[0].name;
         let shard = &mut shards[self.shard_of(name)];
-        let mut served = Vec::new();
         let lock = shard.locks.get_mut(name).expect("it is waited for");
         lock.withdraw(owner, before, &mut served);
         shard.forget_if_free(name, &self.rows);
         drop(shards);
         notify(served);
         Err(deadlock_detected(&circle))
+    }
+
+    /// A circle of whoever waits, under all latches.
+    fn circle_of(&self, party: Party, shards: &[MutexGuard<'_, Shard>]) -> Option<Vec<Step>> {
+        deadlock::find(party, |waiter, met| {
+            let (name, _) = self.waits.lock().get(&waiter).cloned()?;
+            let shard = &shards[self.shard_of(&name)];
+            shard.locks.get(&name)?.blocked(waiter, &name, met)
+        })
+    }
+
+    /// Changes the order of lines until `origin` is in no circle; if that cannot be, all is as it
+    /// was. The step that is farthest from `origin` is tried first. `moved` gets the locks whose
+    /// lines are others then.
+    ///
+    /// A circle that a move closes goes through whoever was moved, since all new steps lead to it.
+    fn reorder(
+        &self,
+        origin: Party,
+        shards: &mut [MutexGuard<'_, Shard>],
+        moved: &mut Vec<Name>,
+    ) -> bool {
+        let Some(circle) = self.circle_of(origin, shards) else {
+            return true;
+        };
+        if moved.len() == MOVES_MAX {
+            return false;
+        }
+        for step in circle.iter().rev() {
+            let at = self.shard_of(&step.name);
+            let lock = shards[at].locks.get_mut(&step.name);
+            let order = lock.and_then(|lock| lock.move_ahead(step.waiter, step.blocker));
+            let Some((from, to)) = order else {
+                continue;
+            };
+            moved.push(step.name.clone());
+            if self.circle_of(step.waiter, shards).is_none() && self.reorder(origin, shards, moved)
+            {
+                return true;
+            }
+            moved.pop();
+            if let Some(lock) = shards[at].locks.get_mut(&step.name) {
+                lock.move_back(from, to);
+            }
+        }
+        false
     }
 }
 

@@ -187,8 +187,8 @@ impl Engine for StandbyEngine {
         self.leader.xid_status(xid)
     }
 
-    fn flight_outcome(&self, flight: Flight) -> Result<Option<Xid>> {
-        self.leader.flight_outcome(flight)
+    fn flight_outcome(&self, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
+        self.leader.flight_outcome(flight, since)
     }
 
     fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {

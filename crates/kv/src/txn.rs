@@ -675,9 +675,10 @@ impl<L: Leader> Transaction for Txn<L> {
         &mut self,
         tree: TreeId,
         key: &[u8],
+        strength: RowLock,
         newest: &mut Vec<u8>,
     ) -> Result<LockedRow> {
-        let how = (RowLock::Update, LockWait::Block);
+        let how = (strength, LockWait::Block);
         self.lock_and_look(tree, key, how, true, newest)
     }
 

@@ -389,13 +389,14 @@ async fn serve_here(node: &Arc<Node>, mut client: Client) -> Option<Client> {
     let left = session::serve(client.stream, context).await?;
     // One that has not begun here still has in flight what it had.
     let is_in_flight = was.is_some() && was == left.resume && client.known.is_in_flight;
-    let in_flight = was.map_or(InFlight::Nothing, |was| was.in_flight);
+    let (in_flight, since) = was.map_or_else(Default::default, |was| (was.in_flight, was.since));
     client.stream = left.stream;
     client.known = Known {
         resume: left.resume,
         input: left.following,
         is_in_flight,
         is_input_lost: is_in_flight && in_flight == InFlight::Lost,
+        since,
         ..Known::default()
     };
     Some(client)
@@ -515,6 +516,7 @@ async fn pass_on(
             client.place.set_admitted();
             client.proving.done();
         }),
+        commit: Box::new(|| node.group.committed()),
         cancel: Box::new(|| {
             node.task(Reactor::Group, "cancel", move |node| {
                 let cancelling: LocalBoxFuture<'static, ()> =

@@ -25,6 +25,7 @@ use std::task::{Context, Poll};
 
 use base::coro::{Interrupt, Interrupts};
 use base::env::{BoxFuture, Stream};
+use base::Lsn;
 use pg::backend::TransactionStatus;
 use pg::handover::{InFlight, Note, Resume, NOTE};
 
@@ -64,6 +65,8 @@ pub struct Known {
     pub is_input_lost: bool,
     /// Some of that was sent to a leader.
     pub is_in_flight: bool,
+    /// What was known to be committed before that.
+    pub since: Lsn,
     /// The client was shown something since the last ReadyForQuery.
     pub is_shown: bool,
     /// The client was shown part of a message.
@@ -82,8 +85,16 @@ impl Known {
         let resume = self.resume.clone();
         resume.map(|resume| Resume {
             in_flight,
+            since: self.since,
             ..resume
         })
+    }
+
+    /// Something is sent to a leader, when so much is known to be committed.
+    fn begins_flight(&mut self, commit: Lsn) {
+        if !std::mem::replace(&mut self.is_in_flight, true) {
+            self.since = commit;
+        }
     }
 
     /// Whether the client has said goodbye, and nothing else is left to do.
@@ -98,6 +109,8 @@ pub struct Ties<'a> {
     pub interrupts: &'a Interrupts,
     /// Told when the session has begun there: its client has shown who it is.
     pub begun: Box<dyn Fn() + 'a>,
+    /// What is known to be committed.
+    pub commit: Box<dyn Fn() -> Lsn + 'a>,
     /// Has the serving node cancel the session's statement.
     pub cancel: Box<dyn Fn() + 'a>,
     /// Ready when another node leads.
@@ -142,7 +155,9 @@ impl<'a> Passage<'a> {
         ties: Ties<'a>,
     ) -> Passage<'a> {
         let forth = known.input.clone();
-        known.is_in_flight |= !forth.is_empty();
+        if !forth.is_empty() {
+            known.begins_flight((ties.commit)());
+        }
         Passage {
             received: forth.len() as u64,
             client,
@@ -340,7 +355,7 @@ impl<'a> Passage<'a> {
         self.forth.extend_from_slice(bytes);
         self.received += count as u64;
         let known = &mut *self.known;
-        known.is_in_flight = true;
+        known.begins_flight((self.ties.commit)());
         known.is_input_lost |= known.input.len() + count > REPEATED_BYTES_MAX;
         match known.is_input_lost {
             true => known.input.clear(),

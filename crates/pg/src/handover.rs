@@ -18,7 +18,7 @@
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::engine::{Engine, Flight};
-use base::{Error, ErrorClass, Result, SqlState, Xid};
+use base::{Error, ErrorClass, Lsn, Result, SqlState, Xid};
 
 use crate::backend::TransactionStatus;
 use crate::frame::put_message;
@@ -90,6 +90,8 @@ pub struct Resume {
     pub status: TransactionStatus,
     /// What was in flight.
     pub in_flight: InFlight,
+    /// Something that was committed before that was sent for the first time.
+    pub since: Lsn,
     /// What the session was.
     pub state: Vec<u8>,
 }
@@ -100,6 +102,7 @@ impl Resume {
         put_varint(out, self.cycles);
         out.push(self.status.code());
         out.push(self.in_flight as u8);
+        put_varint(out, self.since.0);
         put_bytes(out, &self.state);
     }
 
@@ -116,6 +119,7 @@ impl Resume {
                 1 => InFlight::Repeated,
                 _ => InFlight::Lost,
             },
+            since: Lsn(reader.varint()?),
             state: reader.bytes()?.to_vec(),
         })
     }
@@ -127,7 +131,7 @@ pub(crate) fn look_into_flight(engine: &dyn Engine, session: u64, resume: &Resum
         return Ok(());
     }
     let number = resume.cycles + 1;
-    let committed = engine.flight_outcome(Flight { session, number })?;
+    let committed = engine.flight_outcome(Flight { session, number }, resume.since)?;
     match committed {
         Some(xid) => Err(answer_lost(Some(xid))),
         None if resume.in_flight == InFlight::Repeated => Ok(()),
@@ -188,6 +192,7 @@ mod tests {
             cycles: 3,
             status: TransactionStatus::Block,
             in_flight: InFlight::Lost,
+            since: Lsn(4_711),
             state: b"state".to_vec(),
         };
         let mut out = Vec::new();

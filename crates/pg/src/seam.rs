@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::sql::session::{self as sql, Column, Executed, Oid, Param, Sink};
 use base::engine::Flight;
-use base::{Debt, Durability, Result};
+use base::{Debt, Durability, Error, Result};
 
 /// One client's statements; the methods mean what those of [`sql::Session`] mean.
 #[allow(missing_docs)]
@@ -79,6 +79,9 @@ pub trait Sql: 'static {
         None
     }
 
+    fn tell_loss(&mut self) -> Option<Error> {
+        None
+    }
     fn set_flight(&mut self, flight: Option<Flight>) {
         let _ = flight;
     }
@@ -205,6 +208,10 @@ impl Sql for sql::Session {
 
     fn logged_parameters(&self, portal: &sql::Portal) -> Option<String> {
         self.logged_parameters(portal)
+    }
+
+    fn tell_loss(&mut self) -> Option<Error> {
+        self.tell_loss()
     }
 
     fn set_flight(&mut self, flight: Option<Flight>) {

@@ -41,6 +41,7 @@ use base::error::{Error, ErrorClass, Result, SqlState};
 use base::hash::HashMap;
 use base::limits::HELD_OUTPUT_BYTES_MAX;
 use base::sync::Event;
+use base::Lsn;
 use sql::session as sql;
 use sql::{Format, SessionStart};
 
@@ -702,6 +703,7 @@ impl<S: Sql> Session<S> {
             cycles: self.cycles,
             status: self.status(),
             in_flight: InFlight::Nothing,
+            since: Lsn::ZERO,
             state: self.sql.pack(),
         })
     }
@@ -770,6 +772,8 @@ impl<S: Sql> Session<S> {
             self.channel.log.ends_in(statement);
             return Err(error.clone());
         }
+        let loss = self.sql.tell_loss();
+        let error = loss.as_ref().unwrap_or(error);
         self.log(LogLevel::Error, error, statement);
         let mut output = self.channel.output.borrow_mut();
         let content = match error.class() {

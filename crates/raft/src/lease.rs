@@ -56,6 +56,7 @@ use base::env::Instant;
 use base::hash::HashMap;
 use base::{NodeId, Term};
 
+use crate::planted::{is_planted, Bug};
 use crate::types::Membership;
 use crate::watermarks::majority;
 
@@ -220,7 +221,10 @@ impl Promise {
 
     /// Promises, at an instant, what a leader asks for, and its own election timeout at least.
     pub(crate) fn give(&mut self, now: Instant, asked: Duration) {
-        let length = asked.max(self.own);
+        let length = match is_planted(Bug::PromiseByOwnSetting) {
+            true => self.own,
+            false => asked.max(self.own),
+        };
         self.given = self.given.max(length);
         self.extend(now.after(length));
     }

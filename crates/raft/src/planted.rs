@@ -40,11 +40,13 @@ pub enum Bug {
     TransferForgotten,
     /// A node that comes back with an older directory is heard.
     OldDirectoryHeard,
+    /// A voter promises by its own setting, instead of the length in the request.
+    PromiseByOwnSetting,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 15] = [
+    pub const ALL: [Bug; 16] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -60,6 +62,7 @@ impl Bug {
         Bug::DdlKept,
         Bug::TransferForgotten,
         Bug::OldDirectoryHeard,
+        Bug::PromiseByOwnSetting,
     ];
 
     /// Its name on the command line and in records.
@@ -80,6 +83,7 @@ impl Bug {
             Bug::DdlKept => "ddl-kept",
             Bug::TransferForgotten => "transfer-forgotten",
             Bug::OldDirectoryHeard => "old-directory-heard",
+            Bug::PromiseByOwnSetting => "promise-by-own-setting",
         }
     }
 

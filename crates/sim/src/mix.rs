@@ -9,7 +9,9 @@
 //! assert_eq!(Mix::parse("").unwrap(), Mix::default());
 //! ```
 //! What a file does not name is as usual, or off where it says `only = true`. A fault's figure says
-//! how often it is drawn in proportion to the others; a client's, how many of them there are.
+//! how often it is drawn in proportion to the others; a client's, how many of them there are. With
+//! `looks-inside = false` nobody looks at what leaders believe ([`crate::watch`]): whatever is wrong,
+//! clients have to find it.
 
 use std::collections::BTreeMap;
 
@@ -68,6 +70,8 @@ pub struct Mix {
     pub faults: Weights,
     /// The clients.
     pub clients: Clients,
+    /// Whether what leaders believe is held against the truth.
+    pub looks_inside: bool,
 }
 
 impl Default for Mix {
@@ -75,16 +79,18 @@ impl Default for Mix {
         Mix {
             faults: Weights(Fault::ALL.map(Fault::weight)),
             clients: Clients::default(),
+            looks_inside: true,
         }
     }
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Written {
     /// What is not named is off.
     #[serde(default)]
     only: bool,
+    looks_inside: Option<bool>,
     #[serde(default)]
     faults: BTreeMap<String, u32>,
     #[serde(default)]
@@ -98,7 +104,10 @@ impl Mix {
     /// What is wrong with it, in words.
     pub fn parse(text: &str) -> Result<Mix, String> {
         let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
-        let mut mix = Mix::default();
+        let mut mix = Mix {
+            looks_inside: written.looks_inside.unwrap_or(true),
+            ..Mix::default()
+        };
         if written.only {
             mix.faults = Weights([0; KINDS]);
             mix.clients = Clients {
@@ -150,6 +159,7 @@ mod tests {
         assert_eq!(mix.faults.of(Fault::LeaderCrash), 0);
         assert_eq!(mix.faults.of(Fault::Freeze), Fault::Freeze.weight());
         assert_eq!((mix.clients.writers, mix.clients.readers), (3, 5));
+        assert!(mix.looks_inside && !Mix::parse("looks-inside = false").unwrap().looks_inside);
         for wrong in [
             "[faults]\nearthquakes = 1",
             "[clients]\npoets = 1",

@@ -75,12 +75,40 @@ impl Config {
     }
 }
 
+/// Who has found that something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// What clients were promised, and what they saw.
+    Clients,
+    /// A node: it has panicked, or stopped itself.
+    Nodes,
+    /// What leaders believe, held against the truth ([`crate::watch`]).
+    Figures,
+    /// The operator: members that should have gone are there, or the other way round.
+    Operator,
+    /// The healed cluster: it does not settle, replicas differ, or what disks kept is damaged.
+    End,
+}
+
+impl Check {
+    /// As reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Check::Clients => "clients",
+            Check::Nodes => "nodes",
+            Check::Figures => "figures",
+            Check::Operator => "operator",
+            Check::End => "end",
+        }
+    }
+}
+
 /// What a run has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
-    /// What was wrong, if anything.
+    /// What was wrong, if anything, after the name of the [`Check`] that has found it.
     pub violation: Option<String>,
     /// The course of the run as one number.
     pub trace: u64,
@@ -163,6 +191,7 @@ pub fn run(config: Config) -> Outcome {
     let violation = match ended {
         Ok(result) => result.err(),
         Err(panic) => {
+            run.check = Check::Nodes;
             let outcome = run.outcome(Some(format!("panic: {}", panic_message(&*panic))));
             // What panicked cannot be trusted to be taken down in order.
             std::mem::forget(run);
@@ -191,6 +220,8 @@ struct Run {
     watch: Watch,
     failovers: u64,
     last_leader: Option<(usize, u64)>,
+    /// Whoever finds it, if anything is wrong next.
+    check: Check,
 }
 
 /// Transactions of more bytes come in chunks: those of a load in all worlds, in some whatever has
@@ -244,6 +275,7 @@ impl Run {
             watch: Watch::default(),
             failovers: 0,
             last_leader: None,
+            check: Check::End,
         }
     }
 
@@ -251,7 +283,7 @@ impl Run {
         let oracle = self.oracle.lock();
         Outcome {
             seed: self.config.seed,
-            violation,
+            violation: violation.map(|wrong| format!("{}: {wrong}", self.check.name())),
             trace: self.cluster.world.trace_hash(),
             events: self.cluster.world.events(),
             faults: self.injector.counts,
@@ -308,7 +340,8 @@ impl Run {
 
     /// Looks at what has become of the operator's wishes.
     fn tend(&mut self) -> Result<(), String> {
-        match self.injector.tend(&mut self.cluster)? {
+        let news = self.injector.tend(&mut self.cluster);
+        match news.inspect_err(|_| self.check = Check::Operator)? {
             Some(News::Doomed) => self.oracle.lock().mark(),
             Some(News::Lost) => self.oracle.lock().forget(),
             None => {}
@@ -336,14 +369,21 @@ impl Run {
     }
 
     fn look(&mut self) -> Result<(), String> {
-        if let Some(violation) = &self.oracle.lock().violation {
-            return Err(violation.clone());
-        }
-        if let Some(stopped) = self.cluster.stopped() {
-            return Err(stopped);
-        }
-        let wrong = self.watch.look(&self.cluster, &self.injector.deaths);
-        wrong.map_or(Ok(()), Err)
+        let seen = self.oracle.lock().violation.clone();
+        let stopped = || self.cluster.stopped();
+        let watch = &mut self.watch;
+        let mut believed = || match self.config.mix.looks_inside {
+            true => watch.look(&self.cluster, &self.injector.deaths),
+            false => None,
+        };
+        let found = seen.map(|wrong| (Check::Clients, wrong));
+        let found = found.or_else(|| stopped().map(|wrong| (Check::Nodes, wrong)));
+        let found = found.or_else(|| believed().map(|wrong| (Check::Figures, wrong)));
+        let Some((check, wrong)) = found else {
+            return Ok(());
+        };
+        self.check = check;
+        Err(wrong)
     }
 
     fn watch_leader(&mut self) {

@@ -514,6 +514,8 @@ pub struct Conflict {
     pub set: Option<Vec<(usize, Program)>>,
     /// Its WHERE.
     pub condition: Option<Program>,
+    /// Whether DO UPDATE sets columns of a key.
+    pub sets_keys: bool,
 }
 
 /// UPDATE.
@@ -527,8 +529,8 @@ pub struct Update {
     pub set: Vec<(usize, Program)>,
     /// The condition, checked again on a row that was changed meanwhile.
     pub recheck: Option<Program>,
-    /// Whether columns of a key change.
-    pub key_changes: bool,
+    /// Whether columns of a key are set, to the values that they have perhaps.
+    pub sets_keys: bool,
 }
 
 /// DELETE.

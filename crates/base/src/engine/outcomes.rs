@@ -1,15 +1,23 @@
 //! What is kept of transactions that have ended, so that nobody has to guess.
 //!
 //! # Ids
+//! An id is a place in the log, which every leadership before it moves on by [`PLACES_BETWEEN_TERMS`]:
+//!
 //! ```text
-//! 63      43  42   41                     0
-//! │ term    │kind│ number within the term │
-//!            0  by its commit: how many entries after the first of its term
-//!            1  asked for before its commit: how many before it in this term
+//! place = LSN + leaderships before × PLACES_BETWEEN_TERMS
+//! id    = FIRST_XID + 2 × place + kind
+//!                                 0  by its commit: that entry's place
+//!                                 1  asked for before its commit: a place above all visible ones
 //! ```
-//! An id of the first kind needs no table: the entry at that place of the log is of that term, or
-//! it never happened. One of the second kind is a row that its transaction inserts when it commits.
-//! A term has one leader, so neither is ever given twice.
+//! An id of the first kind needs no table: the entry at that place of the log is of that leadership,
+//! or it never happened. One of the second kind is a row that its transaction inserts when it
+//! commits. So ids grow, whoever leads, however large terms get, and none is ever given twice: a
+//! leader gives no id that lies further beyond what is committed than one leadership moves the
+//! next.
+//!
+//! # What it leaves out
+//! Ids below [`FIRST_XID`], and those of forced recoveries above it, were given by earlier builds,
+//! which made them of terms; nothing is known of those any more.
 //!
 //! # Flights
 //! A node that passes a session on to the leader numbers what it has sent and has no answer to: a
@@ -20,16 +28,24 @@
 //! row < flight   nothing was: it may be sent again, nobody has seen anything of it
 //! row ≥ flight   something was: 08007 with its id
 //! ```
+//! Rows of old are deleted. How old they are, wall clocks say, which may be wrong; so what is deleted
+//! is noted too, by the newest LSN at which such a row was written. A flight without a row that began
+//! below that may have had one, and is not sent again.
 
-use crate::ids::{Term, Xid};
+use crate::ids::Xid;
 
-const NUMBER_BITS: u32 = 42;
-const ASKED: u64 = 1 << NUMBER_BITS;
-const TERM_SHIFT: u32 = NUMBER_BITS + 1;
+/// Below this, ids of ours begin at no place.
+pub const FIRST_XID: u64 = 1 << 62;
 
-/// Numbers of one kind in one term. A leader that has given all of them gives no more; at 100,000
-/// a second that is after more than a year.
-pub const XIDS_MAX: u64 = ASKED - 1;
+/// By so much a leadership moves ids on. Entries of a leader that are not committed, and ids that
+/// are asked for beyond them, are half as many at most, so that none reaches the next leadership's.
+/// Ids last for some eight thousand million leaderships.
+pub const PLACES_BETWEEN_TERMS: u64 = 1 << 28;
+
+/// Ids are given up to so many places beyond what is committed.
+pub const PLACES_AHEAD_MAX: u64 = PLACES_BETWEEN_TERMS / 2;
+
+const PLACE_MAX: u64 = (i64::MAX as u64 - FIRST_XID) / 2;
 
 /// What became of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,23 +88,23 @@ pub enum XidKind {
 }
 
 impl Xid {
-    /// The id of a kind and a number from 1 in a term; none when the numbers have run out.
-    pub fn new(term: Term, kind: XidKind, number: u64) -> Option<Xid> {
-        let fits = number <= XIDS_MAX && term.0 < 1 << (63 - TERM_SHIFT);
+    /// The id of a kind at a place; none when they have run out.
+    pub fn new(kind: XidKind, place: u64) -> Option<Xid> {
         let asked = match kind {
             XidKind::ByCommit => 0,
-            XidKind::Asked => ASKED,
+            XidKind::Asked => 1,
         };
-        fits.then_some(Xid(term.0 << TERM_SHIFT | asked | number))
+        (place <= PLACE_MAX).then_some(Xid(FIRST_XID + 2 * place + asked))
     }
 
-    /// The term, the kind and the number.
-    pub fn parts(self) -> (Term, XidKind, u64) {
-        let kind = match self.0 & ASKED {
+    /// The kind and the place; none of an id that is not ours.
+    pub fn parts(self) -> Option<(XidKind, u64)> {
+        let number = self.0.checked_sub(FIRST_XID)?;
+        let kind = match number % 2 {
             0 => XidKind::ByCommit,
             _ => XidKind::Asked,
         };
-        (Term(self.0 >> TERM_SHIFT), kind, self.0 & XIDS_MAX)
+        Some((kind, number / 2))
     }
 }
 
@@ -99,13 +115,20 @@ mod tests {
     #[test]
     fn ids_come_apart_and_fit_a_bigint() {
         for kind in [XidKind::ByCommit, XidKind::Asked] {
-            for (term, number) in [(1, 1), (77, 123_456), ((1 << 20) - 1, XIDS_MAX)] {
-                let xid = Xid::new(Term(term), kind, number).unwrap();
-                assert_eq!(xid.parts(), (Term(term), kind, number));
+            for place in [0, 1, 123_456, PLACES_BETWEEN_TERMS << 32, PLACE_MAX] {
+                let xid = Xid::new(kind, place).unwrap();
+                assert_eq!(xid.parts(), Some((kind, place)));
                 assert!(i64::try_from(xid.0).is_ok(), "{xid}");
             }
         }
-        assert_eq!(Xid::new(Term(1), XidKind::Asked, XIDS_MAX + 1), None);
-        assert_eq!(Xid::new(Term(1 << 20), XidKind::Asked, 1), None);
+        assert_eq!(Xid::new(XidKind::Asked, PLACE_MAX + 1), None);
+        assert_eq!(Xid(FIRST_XID - 1).parts(), None);
+    }
+
+    #[test]
+    fn ids_grow_with_their_places() {
+        let id = |kind, place| Xid::new(kind, place).unwrap();
+        assert!(id(XidKind::ByCommit, 7) < id(XidKind::Asked, 7));
+        assert!(id(XidKind::Asked, 7) < id(XidKind::ByCommit, 8));
     }
 }

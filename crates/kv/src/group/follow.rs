@@ -6,13 +6,23 @@
 //!
 //! ```text
 //! n3 (standby), at most 200 ms                n1 (leads)
-//!   asks, at 12.000 s on its clock ─────────►   visible 4711, and then: has it the lease?
-//!   ◄───────────────────────────── 4711, and what was asked
-//!   whatever was acknowledged before 12.000 s is at or below 4711: so a snapshot at or above
-//!   4711 is good for that session until 12.200 s
+//!   asks, at 12.000 s on its clock ─────────►   visible (7, 4711), and then: has it the lease?
+//!   ◄───────────────────────────── (7, 4711), and what was asked
+//!   whatever was acknowledged before 12.000 s is in the log of term 7's leader at or below 4711:
+//!   so a snapshot at or above (7, 4711) is good for that session until 12.200 s
 //! ```
 //! Only n3's clock is read, and a leader without the lease does not answer. A leader notes the same
 //! for itself again and again: once it leads no more, it knows how old its data is as others do.
+//!
+//! # Why positions are compared, and not LSNs
+//! n3 may have led in term 6, and have a tail up to LSN 4720 that nobody else has and that has not
+//! been cut yet, though it hears n1 already. So the newest entry that it has applied, (t, l), is held
+//! against the answer (T, L) as Raft compares logs, by the term first:
+//!
+//! - t = T: its log up to l is that of T's leader, and has all up to L where l ≥ L.
+//! - t > T: its log up to l is that of t's leader. That one was elected after n1 had answered, for n1
+//!   held the lease then; so its log has whatever had been acknowledged, below its own entries.
+//! - t < T: nothing is known, however large l is.
 //!
 //! # Invariants
 //! - The position of such a snapshot has the term of the entry at its end, so that whoever takes
@@ -54,8 +64,9 @@ pub struct Freshness {
 struct Known {
     /// When the leader was asked last.
     asked: Option<Instant>,
-    /// The newest answer: when it was asked for, and the position that the leader showed then.
-    answer: Option<(Instant, Lsn)>,
+    /// The newest answer: when it was asked for, and the position that the leader showed then, in
+    /// its own term.
+    answer: Option<(Instant, Position)>,
 }
 
 /// A snapshot of a replica, and the store that it is of.
@@ -146,8 +157,9 @@ impl Group {
             let answer = self.freshness.state.lock().answer;
             // What was asked for by this session is as new as can be had.
             let fresh = answer.filter(|(asked, _)| *asked >= since || asked.after(most) >= now);
-            if let Some((_, lsn)) = fresh {
-                if self.lock().applied.lsn >= lsn {
+            if let Some((_, newest)) = fresh {
+                // By term, then by LSN.
+                if self.lock().applied >= newest {
                     return Ok(());
                 }
                 coro::wait(base::env::sleep(&*self.env, APPLY_LOOK_EVERY))?;
@@ -196,7 +208,7 @@ impl Group {
         let visible = self.visible();
         // As in [`Group::answer_visible`].
         if self.holds_lease() {
-            self.note_fresh(now, visible.lsn);
+            self.note_fresh(now, visible);
         }
     }
 
@@ -207,26 +219,23 @@ impl Group {
         if !self.holds_lease() {
             return;
         }
-        let frame = Frame::Visible {
-            asked,
-            lsn: visible.lsn,
-        };
+        let frame = Frame::Visible { asked, visible };
         self.transport.send(to, frame.encode(self.config.group));
         self.transport.flush();
     }
 
     /// The leader says how far it was after it was asked.
-    pub(super) fn take_visible(&self, asked: u64, lsn: Lsn) {
-        self.note_fresh(Instant(asked), lsn);
+    pub(super) fn take_visible(&self, asked: u64, visible: Position) {
+        self.note_fresh(Instant(asked), visible);
     }
 
-    fn note_fresh(&self, asked: Instant, lsn: Lsn) {
+    fn note_fresh(&self, asked: Instant, visible: Position) {
         {
             let mut known = self.freshness.state.lock();
             if known.answer.is_some_and(|(newest, _)| newest >= asked) {
                 return;
             }
-            known.answer = Some((asked, lsn));
+            known.answer = Some((asked, visible));
         }
         self.freshness.answered.notify_all();
     }

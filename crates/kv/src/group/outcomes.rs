@@ -6,25 +6,33 @@
 //! | `TERMS` | term | the LSN of its first entry | that entry, on every replica |
 //! | `OUTCOMES` | an id that was asked for | when (seconds) | its transaction's commit |
 //! | `SESSIONS` | a session that was passed on | the flight it is in, when | each commit of it |
+//! | `SESSIONS` | [`SESSIONS_FORGOTTEN`] | the newest LSN at which a row that was deleted was written | who deletes |
 //!
 //! All are ordinary rows: a cut takes them back, a checkpoint has them. An id that was asked for
 //! and is no row belongs to a transaction that goes on, which this leader knows, or to none.
 //!
+//! How many leaderships were before one, its rows of `TERMS` tell: all that are below it in any log
+//! that has its first entry, and so the same ones wherever that is.
+//!
 //! # What it leaves out
-//! Rows of `TERMS` stay for ever: some twenty bytes an election.
+//! Rows of `TERMS` stay for ever: some twenty bytes an election. An id of long ago is looked for
+//! among all that came after it.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use base::codec::Reader;
-use base::engine::{Direction, Flight, RowBatch, XidKind, XidStatus};
+use base::engine::{
+    Direction, Flight, RowBatch, XidKind, XidStatus, PLACES_AHEAD_MAX, PLACES_BETWEEN_TERMS,
+};
 use base::row::{Row, RowBuilder};
 use base::sync::Mutex;
 use base::{coro, Durability, Error, KeyRange, Lsn, Position, Result, SqlState, Term, TreeId, Xid};
 use raft::planted::{is_planted, Bug};
 use storage::Store;
 
-use super::{Group, Snapshot};
+use super::Group;
 use crate::record::{Change, RowChange};
 
 /// How long it is known what became of a transaction whose id was asked for, at least.
@@ -33,11 +41,18 @@ pub const OUTCOMES_KEPT_SECONDS: i64 = 2 * 3_600;
 /// Rows that are older are deleted by later commits, which look at so many each.
 pub const LOOKED_AT_PER_COMMIT: usize = 2;
 
-/// How long a session's row is kept after its last commit. One that goes on after that needs none.
+/// How long a session's row is kept after its last commit, if clocks are right. One that goes on
+/// after that needs none.
 pub const SESSIONS_KEPT_SECONDS: i64 = 24 * 3_600;
+
+/// The key of what is known of rows that were deleted. Sessions' keys have another length.
+pub const SESSIONS_FORGOTTEN: &[u8] = &[0xff; 9];
 
 /// Every so many flights a session looks for rows of sessions that are gone.
 pub const FLIGHTS_PER_LOOK: u64 = 32;
+
+/// Rows of `TERMS` that are read at once.
+const TERMS_PER_LOOK: usize = 256;
 
 /// The transactions of this leader that have asked for their ids and go on.
 #[derive(Debug, Default)]
@@ -46,8 +61,34 @@ pub struct Asked(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     term: Term,
+    /// The place of the newest id.
     last: u64,
     open: BTreeSet<Xid>,
+    /// The leadership that was looked for last.
+    known: Option<TermPlace>,
+}
+
+/// Ids are places that leaderships have moved on ([`base::engine::outcomes`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TermPlace {
+    term: Term,
+    /// The LSN of its first entry.
+    start: Lsn,
+    /// How many were before it.
+    before: u64,
+}
+
+impl TermPlace {
+    fn place(&self, lsn: Lsn) -> Option<u64> {
+        lsn.0
+            .checked_add(self.before.checked_mul(PLACES_BETWEEN_TERMS)?)
+    }
+
+    /// The LSN of a place, which may be one that none of its entries has.
+    fn lsn(&self, place: u64) -> Option<Lsn> {
+        let moved = self.before.checked_mul(PLACES_BETWEEN_TERMS)?;
+        place.checked_sub(moved).map(Lsn)
+    }
 }
 
 /// An id that a transaction has asked for; until it is dropped, the transaction goes on.
@@ -71,17 +112,20 @@ impl Drop for AskedXid {
 }
 
 impl Asked {
-    /// An id for a transaction of this term.
-    pub fn next(self: &Arc<Self>, term: Term) -> Result<AskedXid> {
+    /// An id for a transaction of this term, at a place above `visible` and at most at `most`.
+    pub fn next(self: &Arc<Self>, term: Term, visible: u64, most: u64) -> Result<AskedXid> {
         let mut state = self.0.lock();
         if state.term != term {
             *state = State {
                 term,
+                known: state.known,
                 ..State::default()
             };
         }
-        let xid = Xid::new(term, XidKind::Asked, state.last + 1).ok_or_else(used_up)?;
-        state.last += 1;
+        let place = state.last.max(visible) + 1;
+        let xid = Xid::new(XidKind::Asked, place).filter(|_| place <= most);
+        let xid = xid.ok_or_else(used_up)?;
+        state.last = place;
         state.open.insert(xid);
         Ok(AskedXid {
             asked: self.clone(),
@@ -105,9 +149,9 @@ impl Asked {
 fn used_up() -> Error {
     Error::new(
         SqlState::PROGRAM_LIMIT_EXCEEDED,
-        "the transaction IDs of this term are used up",
+        "too many transaction IDs were asked for without a commit",
     )
-    .with_hint("Make another node the leader.")
+    .with_hint("Commit something, or make another node the leader.")
 }
 
 /// What the first entry of a term notes.
@@ -144,6 +188,16 @@ pub fn session_row(flight: Flight, now_seconds: i64) -> Vec<u8> {
         .finish()
 }
 
+/// The row of [`SESSIONS_FORGOTTEN`].
+pub fn forgotten_row(newest: Lsn) -> Vec<u8> {
+    RowBuilder::new(1).value(&newest.0.to_be_bytes()).finish()
+}
+
+/// What such a row says.
+pub fn forgotten_lsn(row: &[u8]) -> Result<Lsn> {
+    number(row, 0).map(Lsn)
+}
+
 fn number(row: &[u8], column: usize) -> Result<u64> {
     let row = Row::parse(row)?;
     let bytes = row.column(column).unwrap_or_default();
@@ -163,25 +217,111 @@ fn term_start(store: &Store, term: Term) -> Result<Option<Lsn>> {
     }
 }
 
-/// The LSN of the first entry of the first term after this one.
-fn next_start(store: &Store, term: Term) -> Result<Option<Lsn>> {
-    let range = KeyRange {
-        start: (term.0 + 1).to_be_bytes().to_vec(),
-        ..KeyRange::all()
+/// How many leaderships are below this one, whose first entry is there.
+fn count_before(store: &Store, term: Term) -> Result<u64> {
+    let mut range = KeyRange {
+        start: Vec::new(),
+        end: Some(term.0.to_be_bytes().to_vec()),
     };
-    let mut batch = RowBatch::default();
-    let direction = Direction::Forward;
-    store.scan(TreeId::TERMS, &range, direction, Lsn::MAX, 1, &mut batch)?;
-    let first = batch.iter().next();
-    first.map(|(_, row)| number(row, 0).map(Lsn)).transpose()
+    let (mut batch, mut count) = (RowBatch::default(), 0);
+    loop {
+        batch.clear();
+        let (tree, direction) = (TreeId::TERMS, Direction::Forward);
+        store.scan(
+            tree,
+            &range,
+            direction,
+            Lsn::MAX,
+            TERMS_PER_LOOK,
+            &mut batch,
+        )?;
+        let Some((last, _)) = batch.iter().last() else {
+            return Ok(count);
+        };
+        count += batch.len() as u64;
+        range.start = [last, &[0]].concat();
+    }
+}
+
+/// The leadership that a place belongs to, as `newest` and those before it say, and the LSN of the
+/// first entry of the one after it.
+fn term_of_place(
+    store: &Store,
+    place: u64,
+    newest: TermPlace,
+) -> Result<Option<(TermPlace, Option<Lsn>)>> {
+    let mut range = KeyRange {
+        start: Vec::new(),
+        end: Some((newest.term.0 + 1).to_be_bytes().to_vec()),
+    };
+    let (mut batch, mut before, mut end) = (RowBatch::default(), newest.before, None);
+    loop {
+        batch.clear();
+        let (tree, direction) = (TreeId::TERMS, Direction::Backward);
+        store.scan(
+            tree,
+            &range,
+            direction,
+            Lsn::MAX,
+            TERMS_PER_LOOK,
+            &mut batch,
+        )?;
+        for (key, row) in batch.iter() {
+            let leadership = TermPlace {
+                term: Term(Reader::new(key).u64()?),
+                start: Lsn(number(row, 0)?),
+                before,
+            };
+            if leadership
+                .place(leadership.start)
+                .is_some_and(|first| first <= place)
+            {
+                return Ok(Some((leadership, end)));
+            }
+            end = Some(leadership.start);
+            let Some(less) = before.checked_sub(1) else {
+                return Ok(None);
+            };
+            before = less;
+            range.end = Some(key.to_vec());
+        }
+        if batch.is_empty() {
+            return Ok(None);
+        }
+    }
 }
 
 impl Group {
+    /// A leadership whose first entry is there.
+    fn term_place(&self, term: Term) -> Result<Option<TermPlace>> {
+        let known = self.asked.0.lock().known;
+        if known.is_some_and(|known| known.term == term) {
+            return Ok(known);
+        }
+        let cuts = self.shared.cuts.load(Ordering::SeqCst);
+        let store = self.store();
+        let Some(start) = term_start(&store, term)? else {
+            return Ok(None);
+        };
+        let leadership = TermPlace {
+            term,
+            start,
+            before: count_before(&store, term)?,
+        };
+        // Rows that were cut meanwhile may have been counted.
+        if self.shared.cuts.load(Ordering::SeqCst) != cuts {
+            return Ok(None);
+        }
+        self.asked.0.lock().known = Some(leadership);
+        Ok(Some(leadership))
+    }
+
     /// The id of the transaction whose record is there.
     pub fn xid_at(&self, position: Position) -> Option<Xid> {
-        let start = term_start(&self.store(), position.term).ok()??;
-        let number = (position.lsn.0 + 1).checked_sub(start.0)?;
-        Xid::new(position.term, XidKind::ByCommit, number)
+        let leadership = self.term_place(position.term).ok()??;
+        let is_near = position.lsn.0 <= self.gate.commit().0.saturating_add(PLACES_AHEAD_MAX);
+        let place = leadership.place(position.lsn).filter(|_| is_near)?;
+        Xid::new(XidKind::ByCommit, place)
     }
 
     /// The time by the wall, in seconds.
@@ -190,8 +330,16 @@ impl Group {
     }
 
     /// An id for a transaction that goes on in this term.
+    ///
+    /// # Errors
+    /// [`super::term_is_over`]; 54000 when too many were asked for since the last commit.
     pub fn ask_xid(&self, term: Term) -> Result<AskedXid> {
-        self.asked.next(term)
+        let leadership = self.term_place(term)?.ok_or_else(super::term_is_over)?;
+        let visible = leadership.place(self.visible().lsn).ok_or_else(used_up)?;
+        let commit = leadership.place(self.gate.commit()).ok_or_else(used_up)?;
+        self.check_term(term)?;
+        self.asked
+            .next(term, visible, commit.saturating_add(PLACES_AHEAD_MAX))
     }
 
     /// As [`base::engine::Engine::xid_status`].
@@ -200,19 +348,35 @@ impl Group {
     /// [`super::not_leader`]; 22023 for an id of the future.
     pub fn xid_status(self: &Arc<Self>, xid: Xid) -> Result<Option<XidStatus>> {
         let snapshot = self.snapshot()?;
-        let (term, kind, number) = xid.parts();
-        let is_future = match kind {
-            _ if term != snapshot.term() => term > snapshot.term(),
-            XidKind::ByCommit => self.commit_at(term, number)? > Some(snapshot.lsn()),
-            XidKind::Asked => number > self.asked.last(term),
+        let Some((kind, place)) = xid.parts() else {
+            return Ok(None);
         };
-        if is_future {
+        let newest = self.term_place(snapshot.term())?;
+        let newest = newest.ok_or_else(super::term_is_over)?;
+        let visible = newest.place(snapshot.lsn()).unwrap_or(u64::MAX);
+        let last = match kind {
+            XidKind::ByCommit => visible,
+            // One of an earlier term is at most that, and this term's are known.
+            XidKind::Asked => self.asked.last(newest.term).max(visible),
+        };
+        if place > last {
             let message = format!("transaction ID {xid} is in the future");
             return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
-        let status = match kind {
-            XidKind::ByCommit => self.status_by_commit(term, number, &snapshot)?,
-            XidKind::Asked => self.status_of_asked(xid)?,
+        let found = term_of_place(&self.store(), place, newest)?;
+        let status = match (kind, found) {
+            (_, None) => None,
+            (XidKind::ByCommit, Some((leadership, end))) => {
+                let lsn = leadership.lsn(place).unwrap_or(Lsn::MAX);
+                let happened = lsn <= snapshot.lsn() && end.is_none_or(|end| lsn < end);
+                Some(match happened {
+                    true => XidStatus::Committed,
+                    false => XidStatus::Aborted,
+                })
+            }
+            (XidKind::Asked, Some((leadership, _))) => {
+                self.status_of_asked(xid, leadership.term)?
+            }
         };
         self.settle_newest(snapshot.term())?;
         Ok(status)
@@ -226,36 +390,7 @@ impl Group {
         coro::wait(self.settle(Position { term, lsn }, Durability::On))?
     }
 
-    fn commit_at(&self, term: Term, number: u64) -> Result<Option<Lsn>> {
-        let start = term_start(&self.store(), term)?;
-        Ok(start
-            .map(|start| Lsn(start.0 + number - 1))
-            .filter(|_| number > 0))
-    }
-
-    fn status_by_commit(
-        &self,
-        term: Term,
-        number: u64,
-        snapshot: &Snapshot,
-    ) -> Result<Option<XidStatus>> {
-        let Some(lsn) = self.commit_at(term, number)? else {
-            // The whole term left nothing, or it is no id at all.
-            let is_id = term > Term(0) && number > 0;
-            return Ok(is_id.then_some(XidStatus::Aborted));
-        };
-        let end = next_start(&self.store(), term)?;
-        let happened = lsn <= snapshot.lsn() && end.is_none_or(|end| lsn < end);
-        Ok(Some(match happened {
-            true => XidStatus::Committed,
-            false => XidStatus::Aborted,
-        }))
-    }
-
-    fn status_of_asked(&self, xid: Xid) -> Result<Option<XidStatus>> {
-        if xid.parts().2 == 0 {
-            return Ok(None);
-        }
+    fn status_of_asked(&self, xid: Xid, term: Term) -> Result<Option<XidStatus>> {
         // Whoever ends between the two looks is a row at the third.
         let has_row = || -> Result<bool> {
             let mut row = Vec::new();
@@ -274,19 +409,18 @@ impl Group {
         if has_row()? {
             return Ok(Some(XidStatus::Committed));
         }
-        match self.is_forgotten(xid)? {
+        match self.is_forgotten(xid, term)? {
             true => Ok(None),
             false => Ok(Some(XidStatus::Aborted)),
         }
     }
 
     /// Whether rows of ids as old as this one may have been deleted: there is none before it.
-    fn is_forgotten(&self, xid: Xid) -> Result<bool> {
+    fn is_forgotten(&self, xid: Xid, term: Term) -> Result<bool> {
         let mut batch = RowBatch::default();
         let (tree, range, direction) = (TreeId::OUTCOMES, KeyRange::all(), Direction::Forward);
         self.store()
             .scan(tree, &range, direction, Lsn::MAX, 1, &mut batch)?;
-        let (term, ..) = xid.parts();
         let oldest = batch.iter().next().map(|(key, _)| key.to_vec());
         // Without any row, only this term's ids are sure not to have had one.
         Ok(match oldest {
@@ -299,15 +433,28 @@ impl Group {
     ///
     /// # Errors
     /// [`super::not_leader`].
-    pub fn flight_outcome(self: &Arc<Self>, flight: Flight) -> Result<Option<Xid>> {
+    pub fn flight_outcome(self: &Arc<Self>, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
         let snapshot = self.snapshot()?;
         let mut row = Vec::new();
         let key = flight.session.to_be_bytes();
         let store = self.store();
         let read = store.get(TreeId::SESSIONS, &key, snapshot.lsn(), &mut row)?;
+        let mut mark = Vec::new();
+        let marked = store.get(
+            TreeId::SESSIONS,
+            SESSIONS_FORGOTTEN,
+            snapshot.lsn(),
+            &mut mark,
+        )?;
         self.settle_newest(snapshot.term())?;
-        let retried = is_planted(Bug::CommitRetried);
-        if retried || !read.exists || number(&row, 0)? < flight.number {
+        if is_planted(Bug::CommitRetried) {
+            return Ok(None);
+        }
+        if !read.exists {
+            let is_forgotten = marked.exists && forgotten_lsn(&mark)? > since;
+            return Ok(is_forgotten.then_some(Xid(0)));
+        }
+        if number(&row, 0)? < flight.number {
             return Ok(None);
         }
         let term = self.log.term(read.version);

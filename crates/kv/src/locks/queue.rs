@@ -5,8 +5,9 @@
 //! - Who holds the lock in some mode and wants another (an upgrade) does not look at the line: it
 //!   is granted when it conflicts with no other holder, else it goes to the front, behind earlier
 //!   upgrades. In line it could never be served: those ahead may wait for what it holds.
-//! - When a mode is given up or a waiter leaves, the line is served from the front: each waiter
-//!   that conflicts with no other holder and with no waiter still ahead of it.
+//! - When a mode is given up, a waiter leaves or the line's order is changed, the line is served
+//!   from the front: each waiter that conflicts with no other holder and with no waiter still ahead
+//!   of it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -207,7 +208,31 @@ impl Lock {
         self.serve(served);
     }
 
-    fn serve(&mut self, served: &mut Vec<Arc<Ticket>>) {
+    /// Puts a waiter right ahead of one that it waits for only because that one stands ahead of it;
+    /// where it stood, and where it stands now. None if it waits for what the other holds.
+    pub(super) fn move_ahead(&mut self, waiter: Party, other: Party) -> Option<(usize, usize)> {
+        let place_of = |party| self.queue.iter().position(|w| w.owner.party == party);
+        let (from, to) = (place_of(waiter)?, place_of(other)?);
+        let excluded = self.queue[from].mode.conflicts();
+        let waits_for_holder = self
+            .holders()
+            .any(|holder| holder.owner.party == other && excluded.intersects(holder.modes));
+        if to >= from || waits_for_holder {
+            return None;
+        }
+        self.move_back(to, from);
+        Some((from, to))
+    }
+
+    /// Takes whoever stands at `to` back to `from`.
+    pub(super) fn move_back(&mut self, from: usize, to: usize) {
+        if let Some(waiter) = self.queue.remove(to) {
+            self.queue.insert(from, waiter);
+        }
+    }
+
+    /// Serves the line from its front; who was served is added to `served`.
+    pub(super) fn serve(&mut self, served: &mut Vec<Arc<Ticket>>) {
         let mut ahead = Modes::NONE;
         let mut place = 0;
         while let Some(waiter) = self.queue.get(place) {

@@ -1,12 +1,12 @@
 //! What a transaction writes about itself when it commits (see [`crate::group::outcomes`]).
 
 use base::engine::{Direction, LockWait, RowBatch, RowLock, Transaction};
-use base::{KeyRange, Result, TreeId, Xid};
+use base::{KeyRange, Lsn, Result, TreeId, Xid};
 
 use super::{Leader, Txn};
 use crate::group::outcomes::{
-    outcome_row, session_row, time_of, FLIGHTS_PER_LOOK, LOOKED_AT_PER_COMMIT,
-    OUTCOMES_KEPT_SECONDS, SESSIONS_KEPT_SECONDS,
+    forgotten_lsn, forgotten_row, outcome_row, session_row, time_of, FLIGHTS_PER_LOOK,
+    LOOKED_AT_PER_COMMIT, OUTCOMES_KEPT_SECONDS, SESSIONS_FORGOTTEN, SESSIONS_KEPT_SECONDS,
 };
 use crate::locks::Acquired;
 
@@ -32,7 +32,7 @@ impl<L: Leader> Txn<L> {
                 let from = flight
                     .session
                     .rotate_left((flight.number / FLIGHTS_PER_LOOK) as u32);
-                self.forget(TreeId::SESSIONS, from, now - SESSIONS_KEPT_SECONDS)?;
+                self.forget_sessions(from, now - SESSIONS_KEPT_SECONDS)?;
             }
         }
         let Some(asked) = &self.asked else {
@@ -55,8 +55,52 @@ impl<L: Leader> Txn<L> {
         Ok(())
     }
 
+    /// As [`Txn::forget`], of sessions, and notes how new the rows were: by another clock than that
+    /// of whoever wrote them, some of them may not be old at all.
+    fn forget_sessions(&mut self, from: u64, before: i64) -> Result<()> {
+        let tree = TreeId::SESSIONS;
+        let mut old = self.old_rows(tree, from, before)?;
+        old.retain(|key| key != SESSIONS_FORGOTTEN);
+        let wait = LockWait::Skip;
+        let locked = |this: &mut Self, key: &[u8]| -> Result<bool> {
+            Ok(this.locks.row(tree, key, RowLock::Update, wait)? != Acquired::Skipped)
+        };
+        if old.is_empty() || !locked(self, SESSIONS_FORGOTTEN)? {
+            return Ok(());
+        }
+        let mut row = Vec::new();
+        let mut newest = match self.get_newest(tree, SESSIONS_FORGOTTEN, &mut row)?.exists {
+            true => forgotten_lsn(&row)?,
+            false => Lsn::ZERO,
+        };
+        for key in old {
+            if !locked(self, &key)? {
+                continue;
+            }
+            let read = self.get_newest(tree, &key, &mut row)?;
+            if read.exists {
+                newest = newest.max(read.version);
+                self.delete(tree, &key)?;
+            }
+        }
+        self.put_own(tree, SESSIONS_FORGOTTEN, &forgotten_row(newest))
+    }
+
     /// Looks at a few rows, and deletes those that are older than `before`.
     fn forget(&mut self, tree: TreeId, from: u64, before: i64) -> Result<()> {
+        for key in self.old_rows(tree, from, before)? {
+            let locked = self
+                .locks
+                .row(tree, &key, RowLock::Update, LockWait::Skip)?;
+            if locked != Acquired::Skipped && self.exists_now(tree, &key)? {
+                self.delete(tree, &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys of those among a few rows that are older than `before`.
+    fn old_rows(&mut self, tree: TreeId, from: u64, before: i64) -> Result<Vec<Vec<u8>>> {
         let mut batch = RowBatch::default();
         let count = LOOKED_AT_PER_COMMIT;
         let range = KeyRange {
@@ -66,15 +110,12 @@ impl<L: Leader> Txn<L> {
         let direction = Direction::Forward;
         let newest = (self.leader.visible(), super::AFTER_ALL);
         self.scan_as_of(tree, &range, direction, newest, count, &mut batch)?;
+        let mut old = Vec::new();
         for (key, row) in batch.iter() {
-            if time_of(row)? >= before {
-                continue;
-            }
-            let locked = self.locks.row(tree, key, RowLock::Update, LockWait::Skip)?;
-            if locked != Acquired::Skipped && self.exists_now(tree, key)? {
-                self.delete(tree, key)?;
+            if time_of(row)? < before {
+                old.push(key.to_vec());
             }
         }
-        Ok(())
+        Ok(old)
     }
 }

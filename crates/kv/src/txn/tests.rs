@@ -286,7 +286,7 @@ impl Leader for Alone {
         panic!("{plan:?} beside, and there is nobody")
     }
     fn ask_xid(&self, term: Term) -> Result<AskedXid> {
-        Arc::<crate::group::outcomes::Asked>::default().next(term)
+        Arc::<crate::group::outcomes::Asked>::default().next(term, 0, u64::MAX)
     }
     fn now_seconds(&self) -> i64 {
         0

@@ -226,3 +226,172 @@ fn who_had_commits_in_flight_is_told_which() {
     assert_eq!(row.get::<_, String>(0), "committed");
     other.check();
 }
+
+/// What a client sends first after its block was lost, in SQL.
+const SENT_FIRST: [&str; 17] = [
+    "rollback to s",
+    "release s",
+    "savepoint t",
+    "fetch c",
+    "move c",
+    "close c",
+    "execute doubled(1)",
+    "deallocate doubled",
+    "copy kept to stdout",
+    "copy kept from stdin",
+    "commit",
+    "end",
+    "begin",
+    "show work_mem",
+    "set local work_mem to '1MB'",
+    "select nonsense",
+    "select 1",
+];
+
+#[test]
+fn a_lost_block_is_told_whatever_comes_first() {
+    let stage = Stage::new();
+    let follower = stage.follower();
+    let lose = "begin; insert into kept values (1) on conflict do nothing; savepoint s; \
+                declare c cursor for select generate_series(1, 9); fetch c";
+    let mut simple: Vec<_> = (0..=SENT_FIRST.len())
+        .map(|_| Session::new(stage.connect(follower)))
+        .collect();
+    let (leaving, rest) = simple.split_last_mut().expect("some");
+    for session in rest.iter_mut().chain([&mut *leaving]) {
+        // Rows of their own, so that none waits.
+        let key = session.pid;
+        let begin = lose.replace("(1)", &format!("({key})"));
+        session.client.batch_execute(&begin).expect("a block");
+    }
+    let mut extended: Vec<Client> = (0..3).map(|_| stage.connect(follower)).collect();
+    let [portals, statements, closing] = &mut extended[..] else {
+        unreachable!("three were made");
+    };
+    let numbers = "select generate_series(1, 9)";
+    let kept = statements.prepare(numbers).expect("a statement");
+    let dropped = closing.prepare(numbers).expect("a statement");
+    let mut reading = portals.transaction().expect("a block");
+    let portal = reading.bind(numbers, &[]).expect("a portal");
+    assert_eq!(reading.query_portal(&portal, 2).expect("rows").len(), 2);
+    statements
+        .batch_execute("begin; select 1")
+        .expect("a block");
+    closing.batch_execute("begin; select 1").expect("a block");
+    stage.kill_leader();
+    let lost = Some(SqlState::T_R_SERIALIZATION_FAILURE);
+    for (session, text) in rest.iter_mut().zip(SENT_FIRST) {
+        let told = session.client.batch_execute(text);
+        let told = told.expect_err(text);
+        assert_eq!(told.code().cloned(), lost, "{text}: {told}");
+        session.client.batch_execute("rollback").expect("it ends");
+        session.check();
+    }
+    leaving.client.batch_execute("rollback").expect("it ends");
+    leaving.check();
+    let told = reading.query_portal(&portal, 2).expect_err("it is gone");
+    assert_eq!(told.code().cloned(), lost, "a portal: {told}");
+    drop(reading);
+    assert_eq!(portals.query(numbers, &[]).expect("rows").len(), 9);
+    let told = statements.query(&kept, &[]).expect_err("it is gone");
+    assert_eq!(told.code().cloned(), lost, "a statement: {told}");
+    statements.batch_execute("rollback").expect("it ends");
+    assert_eq!(statements.query(&kept, &[]).expect("rows").len(), 9);
+    // A driver closes statements by the way, and looks at no answer.
+    drop(dropped);
+    let told = closing.prepare(numbers).expect_err("it is gone");
+    assert_eq!(told.code().cloned(), lost, "parsing: {told}");
+}
+
+/// Rows that each loop writes.
+const WRITTEN: i32 = 60;
+
+/// Tries a transaction with a savepoint until it is in; how often 40001 was told.
+fn insert_with_retries(endpoint: &Endpoint, id: i32, client: &mut Option<Client>) -> usize {
+    let mut failures = 0;
+    let begun = std::time::Instant::now();
+    loop {
+        assert!(begun.elapsed() < PATIENCE, "{id} does not get in");
+        let Some(connected) = client else {
+            *client = connect(endpoint).ok();
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        let error = match insert_once(connected, id) {
+            Ok(()) => return failures,
+            Err(error) => error,
+        };
+        match error.code() {
+            Some(&SqlState::T_R_SERIALIZATION_FAILURE) => failures += 1,
+            // It was committed by a try whose answer was lost.
+            Some(&SqlState::UNIQUE_VIOLATION) => return failures,
+            _ => assert!(error.is_closed() || is_fatal(&error), "{id}: {error:?}"),
+        }
+        if connected.is_closed() || error.code().is_none() || is_fatal(&error) {
+            *client = None;
+        }
+    }
+}
+
+fn is_fatal(error: &postgres::Error) -> bool {
+    error
+        .as_db_error()
+        .is_none_or(|told| told.severity() == "FATAL")
+}
+
+/// One try, as a driver's retry loop makes it: whatever fails ends in a rollback.
+fn insert_once(client: &mut Client, id: i32) -> Result<(), postgres::Error> {
+    let mut block = client.transaction()?;
+    block.execute("insert into kept values ($1)", &[&id])?;
+    std::thread::sleep(Duration::from_millis(25));
+    let mut nested = block.savepoint("inner")?;
+    nested.execute("insert into kept values ($1)", &[&-id])?;
+    std::thread::sleep(Duration::from_millis(25));
+    match id % 2 {
+        0 => nested.rollback()?,
+        _ => nested.commit()?,
+    }
+    block.commit()
+}
+
+#[test]
+fn retry_loops_of_a_driver_get_over_killed_leaders() {
+    let mut patient = crate::kill::Patient::new(3);
+    patient.nodes()[0]
+        .query("create table kept(id int primary key)")
+        .expect("the table is made");
+    let loops: Vec<_> = (0..3)
+        .map(|number: usize| {
+            let endpoint = patient.nodes()[number].clone();
+            std::thread::spawn(move || {
+                let mut client = None;
+                let ids = (1..=WRITTEN).map(|id| id * 3 + number as i32);
+                let failures = ids.map(|id| insert_with_retries(&endpoint, id, &mut client));
+                failures.sum::<usize>()
+            })
+        })
+        .collect();
+    while !loops.iter().all(|one| one.is_finished()) {
+        std::thread::sleep(Duration::from_millis(700));
+        let Ok(leader) = patient.cluster.leader() else {
+            continue;
+        };
+        patient.kill(leader);
+        std::thread::sleep(Duration::from_millis(700));
+        patient.start(leader);
+        patient.wait_until_answering(leader);
+    }
+    let failures: Vec<usize> = loops
+        .into_iter()
+        .map(|one| one.join().expect("a loop ends"))
+        .collect();
+    println!("40001 was told {failures:?} times");
+    assert!(failures.iter().sum::<usize>() > 0, "no block was lost");
+    let count = |what: &str| {
+        let sql = format!("select count(*) from kept where {what}");
+        patient.nodes()[0].query(&sql).expect("a count")
+    };
+    assert_eq!(count("id > 0"), (3 * WRITTEN).to_string());
+    assert_eq!(count("id < 0 and id % 2 = 0"), "0");
+    assert_eq!(count("id < 0"), count("id > 0 and id % 2 = 1"));
+}

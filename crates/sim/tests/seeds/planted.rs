@@ -13,7 +13,16 @@ use sim::Bug;
 const RECORDED: &str = include_str!("planted.txt");
 
 /// What is on in the worlds of a line with a fourth word.
-const TRANSFERS: (&str, &str) = ("transfers.toml", include_str!("transfers.toml"));
+const MIXES: [(&str, &str); 2] = [
+    ("leases.toml", include_str!("leases.toml")),
+    ("transfers.toml", include_str!("transfers.toml")),
+];
+
+fn mix_of(name: &str) -> Mix {
+    let known = MIXES.into_iter().find(|mix| mix.0 == name);
+    let (_, text) = known.unwrap_or_else(|| panic!("{name} is not among the files"));
+    Mix::parse(text).expect("a mix")
+}
 
 fn recorded() -> Vec<(Bug, Config)> {
     RECORDED
@@ -23,10 +32,7 @@ fn recorded() -> Vec<(Bug, Config)> {
             let words: Vec<&str> = line.split_whitespace().collect();
             let (bug, nodes, seed, mix) = match words[..] {
                 [bug, nodes, seed] => (bug, nodes, seed, Mix::default()),
-                [bug, nodes, seed, mix] if mix == TRANSFERS.0 => {
-                    let mix = Mix::parse(TRANSFERS.1).expect("a mix");
-                    (bug, nodes, seed, mix)
-                }
+                [bug, nodes, seed, mix] => (bug, nodes, seed, mix_of(mix)),
                 _ => panic!("{line:?} has other words"),
             };
             let bug = Bug::parse(bug).unwrap_or_else(|| panic!("no bug is called {bug}"));

@@ -461,6 +461,7 @@ impl Binder<'_> {
                 indexes,
                 set: None,
                 condition: None,
+                sets_keys: false,
             });
         }
         if indexes.is_none() {
@@ -482,6 +483,7 @@ impl Binder<'_> {
         let condition = self.where_clause(&clause.where_clause, &scope)?;
         Ok(Conflict {
             indexes,
+            sets_keys: sets_keys(&writable.base, &set),
             set: Some(set),
             condition: condition.as_ref().map(compile),
         })
@@ -563,19 +565,7 @@ impl Binder<'_> {
         let set = self.assignments(&update.target_list, &writable, &scope)?;
         let (returning, columns) = self.returning(update.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
-        let key_changes = table
-            .indexes
-            .iter()
-            .filter(|index| index.unique)
-            .any(|index| {
-                let mut indexed = index.columns.iter();
-                indexed.any(|column| {
-                    let column = column.column;
-                    let from = &table.columns[column].generated_from;
-                    set.iter()
-                        .any(|(place, _)| *place == column || from.contains(place))
-                })
-            });
+        let sets_keys = sets_keys(&table, &set);
         let touch = Touch {
             changes: set.iter().map(|set| set.0).collect(),
             ..Touch::default()
@@ -588,7 +578,7 @@ impl Binder<'_> {
             input: Rc::new(input),
             set,
             recheck: condition.as_ref().map(compile),
-            key_changes,
+            sets_keys,
         };
         Ok((Plan::Update(Box::new(update)), columns, true))
     }
@@ -688,6 +678,15 @@ impl Binder<'_> {
 /// The scope in which a table's own columns are named.
 pub(super) fn target_scope(table: &Arc<Table>, name: &str) -> Scope<'static> {
     Writable::table(table.clone()).scope(name)
+}
+
+/// Whether SET names columns of a key, or such as one is computed from.
+fn sets_keys(table: &Table, set: &[(usize, Program)]) -> bool {
+    let is_set = |column: usize| set.iter().any(|(place, _)| *place == column);
+    table.key_columns().any(|column| {
+        let mut from = table.columns[column].generated_from.iter();
+        is_set(column) || from.any(|column| is_set(*column))
+    })
 }
 
 /// `nextval` of the sequence behind an identity column: who inserts needs no privilege on that,

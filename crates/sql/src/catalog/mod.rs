@@ -320,6 +320,13 @@ pub struct Check {
 }
 
 impl Table {
+    /// The places of the columns that a foreign key could refer to (some of them twice): those of
+    /// unique indexes on columns alone. What changes none of them leaves the row's keys as they are.
+    pub fn key_columns(&self) -> impl Iterator<Item = usize> + '_ {
+        let unique = self.indexes.iter().filter(|index| index.unique);
+        unique.flat_map(|index| index.columns.iter().map(|column| column.column))
+    }
+
     /// The primary key.
     pub fn primary_key(&self) -> Option<&Index> {
         self.indexes.first().filter(|index| index.primary)

@@ -1,8 +1,8 @@
 //! Catalog rows in their trees: reading a whole [`Catalog`], and the writes of DDL.
 
 use base::engine::{
-    CatalogVersion, Direction, Engine, IndexColumn, IndexDescriptor, Inserted, LockWait, RowBatch,
-    RowLock, Transaction, TreeDescriptor, TreeKind,
+    CatalogVersion, Direction, Engine, IndexColumn, IndexDescriptor, Inserted, LockWait, LockedRow,
+    RowBatch, RowLock, Transaction, TreeDescriptor, TreeKind,
 };
 use base::key::{put_key_column, KeyKind, KeyRange};
 use base::row::{Row, RowBuilder};
@@ -231,6 +231,30 @@ pub fn duplicate_relation(name: &str) -> Error {
         SqlState::DUPLICATE_TABLE,
         format!("relation \"{name}\" already exists"),
     )
+}
+
+/// The newest that is known of a table, with what this transaction has changed.
+pub fn newest_table(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<Option<Table>> {
+    let key = oid_key(&[database, oid]);
+    let mut batch = RowBatch::default();
+    txn.scan_newest(RELATIONS, &KeyRange::point(&key), 1, &mut batch)?;
+    match batch.is_empty() {
+        true => Ok(None),
+        false => descriptor::decode(batch.get(0).1).map(Some),
+    }
+}
+
+/// Locks the row of a table against whoever would replace or remove it.
+///
+/// # Errors
+/// As PostgreSQL, where somebody has removed it meanwhile.
+pub fn hold_table(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<()> {
+    let key = oid_key(&[database, oid]);
+    let (strength, wait) = (RowLock::NoKeyUpdate, LockWait::Block);
+    match txn.lock_row(RELATIONS, &key, strength, wait, &mut Vec::new())? {
+        LockedRow::Unchanged | LockedRow::Changed => Ok(()),
+        LockedRow::Gone | LockedRow::Skipped => Err(Error::internal("tuple concurrently deleted")),
+    }
 }
 
 /// Replaces the row of a table. Names and trees are the caller's affair.

@@ -5,12 +5,15 @@
 //! rests on the record that logged it, and so does whatever shows the value: the transaction owes
 //! it.
 
-use base::engine::SequencePosition;
+use std::sync::Arc;
+
+use base::engine::{LockWait, SequencePosition, TableLock};
 use base::{Debt, Error, Result, SqlState};
 
 use super::Exec;
 use crate::catalog::access::Privileges;
 use crate::catalog::depend::shown_name;
+use crate::catalog::store;
 use crate::catalog::{Sequence, Table};
 use crate::plan::Row;
 use crate::types::{Datum, TypeId};
@@ -35,6 +38,7 @@ pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datu
         Some(table) => table.clone(),
         None => return Err(no_sequence(cx, oid)),
     };
+    let table = hold(cx, table)?;
     let Some(sequence) = &table.sequence else {
         return Err(no_sequence(cx, oid));
     };
@@ -67,6 +71,26 @@ pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datu
             )),
         },
     }
+}
+
+/// Locks a sequence as PostgreSQL does for all these functions, against whoever changes or drops it,
+/// until the transaction ends; it is then as whoever was waited for has left it.
+fn hold(cx: &mut Exec<'_>, table: Arc<Table>) -> Result<Arc<Table>> {
+    let engine = cx.session.engine.clone();
+    if table.sequence.is_none() || engine.is_standby() {
+        return Ok(table);
+    }
+    let mode = TableLock::RowExclusive;
+    cx.txn.lock_table(table.tree, mode, LockWait::Block)?;
+    if engine.catalog_version() == cx.catalog.version {
+        return Ok(table);
+    }
+    let database = cx.catalog.database.oid;
+    let newest = store::newest_table(cx.txn, database, table.oid)?;
+    newest.map(Arc::new).ok_or_else(|| {
+        let message = format!("could not open relation with OID {}", table.oid);
+        Error::internal(message)
+    })
 }
 
 fn last_used(cx: &Exec<'_>) -> Result<u32> {

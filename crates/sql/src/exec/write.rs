@@ -364,7 +364,9 @@ impl<'p> InsertCursor<'p> {
         }
         let mut bytes = Vec::new();
         let tree = table.tree;
-        match cx.txn.lock_row_in_the_way(tree, &key, &mut bytes)? {
+        // As PostgreSQL: by the columns that are set, whatever to.
+        let strength = strength(conflict.sets_keys);
+        match (cx.txn).lock_row_in_the_way(tree, &key, strength, &mut bytes)? {
             LockedRow::Gone | LockedRow::Skipped => return Ok(Upserted::Again),
             LockedRow::Changed => {}
             LockedRow::Unchanged => {
@@ -535,7 +537,7 @@ fn lock(
     wait: LockWait,
     recheck: Option<&Program>,
     cx: &mut Exec<'_>,
-) -> Result<Option<Key>> {
+) -> Result<Option<Locked>> {
     let width = table.columns.len();
     let Datum::Bytea(key) = &row[start + width] else {
         // The empty side of an outer join has no row to lock.
@@ -547,7 +549,10 @@ fn lock(
         .txn
         .lock_row(table.tree, &key, strength, wait, &mut newest)?
     {
-        LockedRow::Unchanged => Ok(Some(key)),
+        LockedRow::Unchanged => Ok(Some(Locked {
+            key,
+            is_changed: false,
+        })),
         LockedRow::Gone | LockedRow::Skipped => Ok(None),
         LockedRow::Changed => {
             let values = rows::decode(table, &[], &newest, &key, false)?;
@@ -556,10 +561,33 @@ fn lock(
             }
             match recheck {
                 Some(condition) if !condition.test(cx, row)? => Ok(None),
-                _ => Ok(Some(key)),
+                _ => Ok(Some(Locked {
+                    key,
+                    is_changed: true,
+                })),
             }
         }
     }
+}
+
+/// A row that was locked.
+struct Locked {
+    key: Key,
+    /// It was changed meanwhile.
+    is_changed: bool,
+}
+
+/// How a row is locked that is to be updated.
+fn strength(moves_keys: bool) -> RowLock {
+    match moves_keys {
+        true => RowLock::Update,
+        false => RowLock::NoKeyUpdate,
+    }
+}
+
+fn moves_keys(table: &Table, old: &[Datum], new: &[Datum]) -> bool {
+    let mut columns = table.key_columns();
+    columns.any(|column| old[column] != new[column])
 }
 
 /// The rows that an UPDATE returns.
@@ -573,34 +601,53 @@ impl<'p> UpdateCursor<'p> {
     pub fn new(update: &'p Update) -> UpdateCursor<'p> {
         UpdateCursor {
             update,
-            input: open_to_lock(&update.input, UpdateCursor::strength(update)),
-        }
-    }
-
-    fn strength(update: &Update) -> RowLock {
-        match update.key_changes {
-            true => RowLock::Update,
-            false => RowLock::NoKeyUpdate,
+            // Where keys may move, a row has to be looked at before it is known how to lock it.
+            input: match update.sets_keys {
+                true => open(&update.input),
+                false => open_to_lock(&update.input, strength(false)),
+            },
         }
     }
 
     fn write(&mut self, mut row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let update = self.update;
         let table = &update.target.table;
-        let strength = UpdateCursor::strength(update);
-        let recheck = update.recheck.as_ref();
-        let Some(key) = lock(table, 0, &mut row, strength, LockWait::Block, recheck, cx)? else {
-            return Ok(None);
-        };
         let width = table.columns.len();
-        let mut new = row[..width].to_vec();
+        let mut new = match update.sets_keys {
+            true => Some(self.new_row(&row, cx)?),
+            false => None,
+        };
+        loop {
+            let moves = |new: &Row| moves_keys(table, &row[..width], new);
+            let strength = strength(new.as_ref().is_some_and(moves));
+            let (wait, recheck) = (LockWait::Block, update.recheck.as_ref());
+            let Some(locked) = lock(table, 0, &mut row, strength, wait, recheck, cx)? else {
+                return Ok(None);
+            };
+            let new_row = match new.take().filter(|_| !locked.is_changed) {
+                Some(new) => new,
+                None => self.new_row(&row, cx)?,
+            };
+            if strength < RowLock::Update && moves_keys(table, &row[..width], &new_row) {
+                // What came of the row meanwhile makes its keys move.
+                new = Some(new_row);
+                continue;
+            }
+            replace_row(&update.target, &locked.key, &row[..width], &new_row, cx)?;
+            row[..width].clone_from_slice(&new_row);
+            return Ok(Some(row));
+        }
+    }
+
+    /// What becomes of a row, of which the first columns are the table's.
+    fn new_row(&self, row: &Row, cx: &mut Exec<'_>) -> Result<Row> {
+        let update = self.update;
+        let mut new = row[..update.target.table.columns.len()].to_vec();
         for (place, value) in &update.set {
-            new[*place] = value.eval(cx, &row)?;
+            new[*place] = value.eval(cx, row)?;
         }
         check_row(&update.target, &mut new, cx)?;
-        replace_row(&update.target, &key, &row[..width], &new, cx)?;
-        row[..width].clone_from_slice(&new);
-        Ok(Some(row))
+        Ok(new)
     }
 }
 
@@ -641,9 +688,10 @@ impl Cursor for DeleteCursor<'_> {
             let table = &self.delete.target.table;
             let recheck = self.delete.recheck.as_ref();
             let wait = LockWait::Block;
-            let Some(key) = lock(table, 0, &mut row, RowLock::Update, wait, recheck, cx)? else {
+            let Some(locked) = lock(table, 0, &mut row, RowLock::Update, wait, recheck, cx)? else {
                 continue;
             };
+            let key = locked.key;
             cx.txn.delete(table.tree, &key)?;
             let old = &row[..table.columns.len()];
             entries::delete(&self.delete.target.entries, table, &key, old, cx)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::cluster::Administration;
 use base::engine::*;
 use base::env::BoxFuture;
-use base::{Debt, Durability, Result, SequenceId, SessionId, Timestamp, TreeId, Xid};
+use base::{Debt, Durability, Lsn, Result, SequenceId, SessionId, Timestamp, TreeId, Xid};
 
 use super::transaction::LocalTransaction;
 use super::{Local, FIRST_OID, FIRST_TREE};
@@ -164,8 +164,8 @@ impl Engine for LocalEngine {
         self.inner.xid_status(xid)
     }
 
-    fn flight_outcome(&self, flight: Flight) -> Result<Option<Xid>> {
-        self.inner.flight_outcome(flight)
+    fn flight_outcome(&self, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
+        self.inner.flight_outcome(flight, since)
     }
 
     fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {

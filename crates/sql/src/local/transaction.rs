@@ -388,11 +388,14 @@ impl Transaction for LocalTransaction {
         &mut self,
         tree: TreeId,
         key: &[u8],
+        strength: RowLock,
         newest: &mut Vec<u8>,
     ) -> Result<LockedRow> {
         match is_local(tree, key) {
-            true => self.lock_row(tree, key, RowLock::Update, LockWait::Block, newest),
-            false => self.inner().lock_row_in_the_way(tree, key, newest),
+            true => self.lock_row(tree, key, strength, LockWait::Block, newest),
+            false => self
+                .inner()
+                .lock_row_in_the_way(tree, key, strength, newest),
         }
     }
 

@@ -10,8 +10,20 @@
 //! ```
 //!
 //! # What becomes of an open block
-//! It is lost. The session that is made anew is *inside a lost block*: its next statement fails
-//! with 40001, as on a leader that has lost its term, and ROLLBACK ends it.
+//! It is lost. The session that is made anew is *inside a lost block*: whatever the client sends
+//! next fails with 40001, as on a leader that has lost its term; ROLLBACK and COMMIT end the block, the
+//! first in peace and the second, if it comes first, with 40001 too. Savepoints, cursors and portals
+//! of the block are gone, but no client is told just that, since its loop would not try again:
+//!
+//! | what comes | first | after an error |
+//! |---|---|---|
+//! | ROLLBACK | done | done |
+//! | COMMIT | 40001, and the block has ended | ROLLBACK |
+//! | ROLLBACK TO, AND CHAIN | 40001 | 40001 |
+//! | any other statement, and whatever else is an error | 40001 | 25P02 |
+//!
+//! Drivers answer an error with ROLLBACK TO where they keep savepoints of their own, so that one is
+//! told again. AND CHAIN cannot begin a block like one that nothing is known of.
 //!
 //! # What it leaves out
 //! Advisory locks, held cursors and temporary tables cannot move: [`Session::is_pinned`]. The unnamed statement is
@@ -23,7 +35,7 @@ use base::engine::Flight;
 use base::{Debt, Durability, Error, ErrorClass, Result};
 
 use super::shared::Stamp;
-use super::transaction::State;
+use super::transaction::{Loss, State};
 use super::{Column, CommandTag, Notice, Oid, RowView, Session, Sink, TransactionStatus};
 
 /// The version of what [`Session::changes`] gives.
@@ -128,7 +140,7 @@ impl Session {
             // A block that has failed may have done so after the client was last told.
             TransactionStatus::InBlock | TransactionStatus::Failed => {
                 self.state = State::Block;
-                self.lost = true;
+                self.loss = Loss::Untold;
             }
         }
         self.show_idle();

@@ -86,7 +86,7 @@ use params::Params;
 use plan_cache::{PlanCache, World};
 use portal::{Forgotten, Running};
 use settings::{Asker, Settings, Source};
-use transaction::{Open, Owed, State};
+use transaction::{Loss, Open, Owed, State};
 
 pub(crate) use ddl::system::reload;
 pub use logged::{log_settings, LogContext};
@@ -183,8 +183,8 @@ pub struct Session {
     configuration: u64,
     /// What was told last of what the session is.
     told: Option<shared::Stamp>,
-    /// The block that is open was lost with its leader.
-    lost: bool,
+    /// Whether the block that is open was lost with its leader.
+    loss: Loss,
     /// The generation of the settings that `eval` was made with.
     eval_generation: u64,
     open: Option<Open>,
@@ -272,7 +272,7 @@ impl Session {
         let mut session = Session {
             eval: EvalContext::new(clock),
             told: None,
-            lost: false,
+            loss: Loss::None,
             eval_generation: u64::MAX,
             configuration,
             shared: Shared::new(engine, env, start, settings, warnings),
@@ -492,6 +492,16 @@ impl Session {
     /// the implicit transaction is rolled back, or the block is in the failed state.
     pub fn fail(&mut self) {
         self.failed();
+    }
+
+    /// What the client is told in the place of the first error, whatever that is, after its block was
+    /// lost with its leader: a cursor, a savepoint or a portal is not there for that reason alone.
+    pub fn tell_loss(&mut self) -> Option<Error> {
+        let untold = self.loss == Loss::Untold;
+        untold.then(|| {
+            self.loss = Loss::Told;
+            transaction::lost_block()
+        })
     }
 
     /// What ReadyForQuery shows.

@@ -10,7 +10,7 @@ use pg_query::protobuf::TransactionStmtKind;
 
 use super::behind::TreesSeen;
 use super::plan_cache::Kept;
-use super::transaction::State;
+use super::transaction::{lost_block, Loss, State};
 use super::utility::node_of;
 use super::{missing_database, Column, Oid, Session};
 use crate::bind::literals::{self, Watched};
@@ -402,6 +402,9 @@ impl Session {
     }
 
     fn check_allowed(&self, node: &NodeEnum) -> Result<()> {
+        if self.loss != Loss::None && !is_fit_for_lost_block(node, self.state) {
+            return Err(lost_block());
+        }
         if self.state != State::Failed || ends_failure(node) {
             return Ok(());
         }
@@ -606,6 +609,18 @@ fn ends_failure(node: &NodeEnum) -> bool {
             | TransactionStmtKind::TransStmtRollback
             | TransactionStmtKind::TransStmtRollbackTo)
     )
+}
+
+/// Whether a statement means the same in a block that was lost with its leader as in any other: there
+/// COMMIT fails by itself, and once the block has failed all but what would go on with it is refused.
+fn is_fit_for_lost_block(node: &NodeEnum, state: State) -> bool {
+    match node {
+        NodeEnum::TransactionStmt(transaction) if ends_failure(node) => {
+            let kind = TransactionStmtKind::try_from(transaction.kind);
+            kind != Ok(TransactionStmtKind::TransStmtRollbackTo) && !transaction.chain
+        }
+        _ => state == State::Failed,
+    }
 }
 
 fn oids(types: &[TypeId]) -> Vec<Oid> {

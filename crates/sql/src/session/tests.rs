@@ -610,3 +610,86 @@ fn every_system_relation_can_be_read() {
     );
     assert_eq!(rows.unwrap()[1..], ["a", "b", "SELECT 2"]);
 }
+
+/// What a client is shown that sends this in a block that was lost with its leader, after `before`.
+fn in_a_lost_block(before: &[&str], text: &str) -> String {
+    let engine = FakeEngine::default();
+    let mut old = connect(&engine, "postgres", "postgres").unwrap();
+    run(
+        &mut old,
+        "prepare p as select 1; create table if not exists t (i int)",
+    );
+    let packed = old.pack();
+    let mut session = connect(&engine, "postgres", "postgres").unwrap();
+    session.resume(&packed, TransactionStatus::InBlock).unwrap();
+    for text in before {
+        run_as_told(&mut session, text);
+    }
+    run_as_told(&mut session, text)
+}
+
+/// As [`run`], but for the error that the protocol layer shows.
+fn run_as_told(session: &mut Session, text: &str) -> String {
+    let outcome = session.simple_query(text, &mut Lines::default());
+    let status = match session.transaction_status() {
+        TransactionStatus::Idle => 'I',
+        TransactionStatus::InBlock => 'T',
+        TransactionStatus::Failed => 'E',
+    };
+    match outcome {
+        Ok(()) => format!("ok {status}"),
+        Err(error) => {
+            let told = session.tell_loss().unwrap_or(error);
+            format!("{} {status}", told.state())
+        }
+    }
+}
+
+#[test]
+fn a_lost_block_says_so_whatever_comes_first() {
+    for text in [
+        "select 1",
+        "rollback to s",
+        "release s",
+        "savepoint s",
+        "begin",
+        "fetch c",
+        "move c",
+        "close c",
+        "declare c cursor for select 1",
+        "execute p",
+        "deallocate p",
+        "copy t to stdout",
+        "copy t from stdin",
+        "show work_mem",
+        "set work_mem = '1MB'",
+        "set local work_mem = '1MB'",
+        "prepare q as select 2",
+        "lock table t",
+        "select nonsense",
+        "nonsense",
+        "select 1; rollback",
+        "rollback and chain",
+    ] {
+        assert_eq!(in_a_lost_block(&[], text), "40001 E", "{text}");
+        assert_eq!(in_a_lost_block(&[text], "rollback"), "ok I", "{text}");
+        assert_eq!(
+            in_a_lost_block(&[text], "rollback to s"),
+            "40001 E",
+            "{text}"
+        );
+        assert_eq!(in_a_lost_block(&[text], "select 1"), "25P02 E", "{text}");
+        assert_eq!(in_a_lost_block(&[text], "commit"), "ok I", "{text}");
+    }
+    assert_eq!(in_a_lost_block(&[], "commit"), "40001 I");
+    assert_eq!(in_a_lost_block(&[], "end"), "40001 I");
+    assert_eq!(in_a_lost_block(&[], "commit and chain"), "40001 E");
+    assert_eq!(in_a_lost_block(&[], "rollback"), "ok I");
+    assert_eq!(in_a_lost_block(&[], "rollback; select 1"), "ok I");
+    assert_eq!(in_a_lost_block(&[" ; "], "select 1"), "40001 E");
+    assert_eq!(in_a_lost_block(&["rollback"], "fetch c"), "34000 I");
+    assert_eq!(
+        in_a_lost_block(&["rollback", "begin"], "rollback to s"),
+        "3B001 E"
+    );
+}

@@ -31,6 +31,22 @@ pub(super) enum State {
     Failed,
 }
 
+/// Whether the open block was lost with its leader ([`super::handover`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// It was not.
+    None,
+    /// It was, and the client is still to be told.
+    Untold,
+    /// It was, and the client has been told; the block is still open.
+    Told,
+}
+
+/// 40001: the block went with its leader.
+pub(super) fn lost_block() -> Error {
+    Error::serialization("could not serialize access due to a failover")
+}
+
 /// A transaction that is open.
 pub(super) struct Open {
     pub txn: Box<dyn Transaction>,
@@ -118,11 +134,9 @@ impl Session {
 
     /// Fails inside a block that was lost with its leader.
     fn check_not_lost(&self) -> Result<()> {
-        match self.lost {
-            true => Err(Error::serialization(
-                "could not serialize access due to a failover",
-            )),
-            false => Ok(()),
+        match self.loss {
+            Loss::None => Ok(()),
+            Loss::Untold | Loss::Told => Err(lost_block()),
         }
     }
 
@@ -148,9 +162,7 @@ impl Session {
         };
         // Where leadership was lost and won again meanwhile, somebody else may have this work now.
         if self.shared.start.interrupts.is_cut() {
-            return Err(Error::serialization(
-                "could not serialize access due to a failover",
-            ));
+            return Err(lost_block());
         }
         txn.set_lock_timeout(self.shared.settings.parsed().lock_timeout);
         self.open = Some(Open {
@@ -233,7 +245,7 @@ impl Session {
             self.owed.add(open.txn.debt(), durability);
         }
         self.state = State::None;
-        self.lost = false;
+        self.loss = Loss::None;
         self.end_cursors();
         self.shared.settings.roll_back_to(0);
         self.shared.settings.end_transaction();

@@ -1,7 +1,8 @@
 //! A node goes on alone.
 
 use base::cluster::{Administration, NewNode};
-use base::{Durability, NodeId, Result, SqlState};
+use base::engine::XidStatus;
+use base::{Durability, NodeId, Result, SqlState, Xid};
 
 use super::cluster::{insert, millis, rows, Cluster};
 
@@ -102,4 +103,65 @@ fn a_survivor_of_three_goes_on_and_takes_in_new_nodes() {
     promoted.expect("it has caught up");
     cluster.assert_equal();
     assert_eq!(keys(&cluster, NodeId(4)), ["a", "b"]);
+}
+
+/// Asks for an id on whoever leads.
+fn ask(cluster: &mut Cluster) -> Xid {
+    let (_, group) = cluster.leader();
+    let term = group.leading().expect("it leads");
+    let asked = cluster.world.session(move || group.ask_xid(term));
+    asked.expect("an id").xid()
+}
+
+/// Each forced recovery adds a million to the term; ids go on.
+#[test]
+fn ids_survive_forced_recoveries() {
+    let mut cluster = Cluster::learning(11);
+    cluster.create_table();
+    let mut ids = vec![ask(&mut cluster)];
+    for last in [TWO, NodeId(3), NodeId(4)] {
+        cluster.commit_at(insert(&format!("{last}"), "1"), Durability::RemoteApply);
+        let before: Vec<NodeId> = cluster.groups.keys().copied().collect();
+        cluster.world.pass(millis(500));
+        for node in before.into_iter().filter(|node| *node != last) {
+            cluster.crash(node);
+        }
+        cluster.world.pass(millis(1_000));
+        promote(&mut cluster, last).expect("it goes on");
+        ids.push(ask(&mut cluster));
+        let position = cluster.commit_at(insert(&format!("{last} alone"), "1"), Durability::On);
+        let (_, group) = cluster.leader();
+        let by_commit = group.xid_at(position).expect("an id");
+        ids.push(by_commit);
+        let of_both = [ids[0], by_commit];
+        let known = cluster.world.session({
+            let group = group.clone();
+            move || of_both.map(|id| group.xid_status(id).expect("it is known"))
+        });
+        assert_eq!(known[1], Some(XidStatus::Committed));
+        assert_ne!(known[0], Some(XidStatus::Committed));
+        let next = last.0 + 1;
+        let add = Administration::AddNode(NewNode {
+            name: format!("n{next}").into(),
+            peer_address: format!("10.0.0.{next}:1").into(),
+            sql_address: format!("10.0.0.{next}:2").into(),
+            ..NewNode::default()
+        });
+        let adding = group.clone();
+        let number = cluster
+            .world
+            .run(async move { adding.administer(add).await });
+        assert_eq!(number, Ok(next));
+        let directory = group.directory();
+        cluster.members = directory.members.clone();
+        (cluster.incarnation, cluster.begun_after) = (directory.incarnation, directory.begun_after);
+        cluster.start(NodeId(next));
+        cluster.assert_equal();
+    }
+    let term = cluster.leader().1.leading().expect("it leads");
+    assert!(term.0 > 3_000_000, "{term}");
+    let mut sorted = ids.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted, ids);
 }

@@ -1,12 +1,15 @@
 //! Three voters, or one and a learner.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use base::{Durability, NodeId, Position, SqlState};
+use base::{coro, Durability, GroupId, NodeId, Position, SqlState};
 
-use super::cluster::{commit, insert, millis, rows, Cluster};
+use super::cluster::{commit, insert, millis, row, rows, update, Cluster, TABLE};
 use crate::config::GroupSettings;
+use crate::frame::Frame;
 use crate::group::{Group, Missing};
+use crate::txn::View;
 
 const NODES: [NodeId; 3] = [NodeId(1), NodeId(2), NodeId(3)];
 
@@ -68,6 +71,45 @@ fn a_new_leader_takes_the_tail_of_the_old_one_back() {
     cluster.assert_equal();
     let keys: Vec<_> = rows(&cluster.groups[&old]).into_keys().collect();
     assert_eq!(keys, ["kept", "new"]);
+}
+
+/// The answer of the next leader overtakes its log: an entry that it makes a deposed one take back
+/// is no proof of anything, however large its LSN.
+#[test]
+fn a_tail_that_the_next_leader_lacks_is_not_as_new_as_its_log() {
+    let mut cluster = three(4);
+    let (old, group) = cluster.leader();
+    cluster.commit_at(insert("k", "old"), Durability::On);
+    isolate(&mut cluster, old, false);
+    for i in 0..5 {
+        commit_on(&mut cluster, &group, &format!("tail{i}")).expect("it still leads");
+    }
+    cluster.groups.remove(&old);
+    let (new, leader) = cluster.leader();
+    cluster.commit_at(update("k", "old", "new"), Durability::On);
+    cluster.world.pass(millis(1_000));
+    assert_eq!(group.leading(), None);
+    assert!(group.visible().lsn > leader.visible().lsn);
+    let shown = Arc::new(base::sync::Mutex::new(None));
+    let (slot, reader) = (shown.clone(), group.clone());
+    cluster.world.spawn(coro::run(Arc::default(), move || {
+        let view = reader.standby_view(Some(Duration::ZERO)).expect("a view");
+        let mut row = Vec::new();
+        let at = view.position().lsn;
+        view.get(TABLE, b"k", at, &mut row).expect("a row");
+        *slot.lock() = Some(row);
+    }));
+    cluster.world.pass(millis(10));
+    let answer = Frame::Visible {
+        asked: cluster.world.now().0,
+        visible: leader.visible(),
+    };
+    group.receive(new, &answer.encode(GroupId(1)));
+    cluster.world.pass(millis(50));
+    assert_eq!(*shown.lock(), None, "shown before the log was cut");
+    isolate(&mut cluster, old, true);
+    cluster.world.until("a row", |_| shown.lock().is_some());
+    assert_eq!(*shown.lock(), Some(row("k", "new")));
 }
 
 #[test]

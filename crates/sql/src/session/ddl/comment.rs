@@ -1,5 +1,6 @@
 //! COMMENT ON, and CREATE EXTENSION of what is built in.
 
+use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{CommentStmt, CreateExtensionStmt, ObjectType, RangeVar};
 
@@ -174,7 +175,16 @@ impl Session {
             RelationRef::Table(_) => self.must_own_relation(table)?,
             RelationRef::Index(_, index) => self.must_own_index(table, &table.indexes[index])?,
         }
+        self.lock_commented(table)?;
         Ok(Address::of(Address::CLASS, oid))
+    }
+
+    /// One comments at a time, and nobody changes the relation meanwhile.
+    fn lock_commented(&mut self, table: &Table) -> Result<()> {
+        match table.kind {
+            RelationKind::System => Ok(()),
+            _ => self.lock_mode(table, TableLock::ShareUpdateExclusive),
+        }
     }
 
     fn commented_column(&mut self, catalog: &Catalog, names: &[String]) -> Result<Address> {
@@ -190,6 +200,7 @@ impl Session {
             )
         })?;
         self.must_own_part_of(catalog, &table)?;
+        self.lock_commented(&table)?;
         Ok(Address {
             class: Address::CLASS,
             object: table.oid,

@@ -17,6 +17,7 @@ use crate::catalog::access::{
     denied, grant as give, must_own, revoke as take, Acl, AclItem, Guarded, Privileges,
 };
 use crate::catalog::cluster::{self, Address};
+use crate::catalog::store;
 use crate::catalog::{Catalog, RelationKind, Role};
 use crate::parser::NodeEnum;
 
@@ -57,9 +58,29 @@ impl Session {
             grantees,
         };
         for item in items {
+            self.hold_granted(&catalog, &item)?;
             self.grant_on(&catalog, &item, &order, sink)?;
         }
         Ok(tag(if grant.is_grant { "GRANT" } else { "REVOKE" }))
+    }
+
+    /// Who changes a relation waits for who gives privileges on it, and the other way round: in
+    /// PostgreSQL both change its row of `pg_class`.
+    fn hold_granted(&mut self, catalog: &Catalog, item: &Item) -> Result<()> {
+        if item.address.class != Address::CLASS {
+            return Ok(());
+        }
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let is_listed = |table: &std::sync::Arc<crate::catalog::Table>| {
+            table.oid == item.address.object && table.kind != RelationKind::System
+        };
+        if catalog.tables.iter().any(is_listed) {
+            let txn = open.txn.as_mut();
+            store::hold_table(txn, catalog.database.oid, item.address.object)?;
+        }
+        Ok(())
     }
 
     /// The oid of who is given something; 0 is PUBLIC.

@@ -25,7 +25,7 @@ mod view;
 
 use std::sync::Arc;
 
-use base::engine::{LockWait, TableLock};
+use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, RangeVar};
 
@@ -163,18 +163,28 @@ impl Session {
 
     /// The table that a name means once it is locked against everyone.
     fn lock_table(&mut self, range: &RangeVar) -> Result<Arc<Table>> {
-        self.lock_table_for(range, Privileges::NONE)
+        self.lock_table_so(range, TableLock::AccessExclusive)
+    }
+
+    /// The same in another mode.
+    fn lock_table_so(&mut self, range: &RangeVar, mode: TableLock) -> Result<Arc<Table>> {
+        self.lock_table_for(range, Privileges::NONE, mode)
     }
 
     /// The same for one who owns the table or holds a privilege on it.
-    fn lock_table_for(&mut self, range: &RangeVar, enough: Privileges) -> Result<Arc<Table>> {
+    fn lock_table_for(
+        &mut self,
+        range: &RangeVar,
+        enough: Privileges,
+        mode: TableLock,
+    ) -> Result<Arc<Table>> {
         loop {
             let table = self.find_table(range)?;
             match enough.is_none() {
                 true => self.must_own_relation(&table)?,
                 false => self.must_hold(&table, enough)?,
             }
-            self.lock_fully(&table)?;
+            self.lock_mode(&table, mode)?;
             let again = self.find_table(range)?;
             if again.tree == table.tree && again.oid == table.oid {
                 return Ok(again);
@@ -217,12 +227,7 @@ impl Session {
     }
 
     fn lock_fully(&mut self, table: &Table) -> Result<()> {
-        let Some(open) = &mut self.open else {
-            return Err(Error::internal("nothing is open"));
-        };
-        open.txn
-            .lock_table(table.tree, TableLock::AccessExclusive, LockWait::Block)?;
-        open.txn.begin_statement()
+        self.lock_mode(table, TableLock::AccessExclusive)
     }
 
     /// The schema in which something is made.

@@ -3,6 +3,7 @@
 //! The options are taken in the order in which PostgreSQL checks them, so that the first of several
 //! mistakes is the one that is reported.
 
+use base::engine::TableLock;
 use base::{Error, Result, SequenceId, SqlState};
 use pg_query::protobuf::{AlterSeqStmt, CreateSeqStmt, DefElem, Node, RangeVar};
 
@@ -182,7 +183,8 @@ impl Session {
         if self.skip_missing(range, alter.missing_ok, sink)? {
             return Ok(tag("ALTER SEQUENCE"));
         }
-        let table = self.lock_table(range)?;
+        // Values go on being read, and none is given, until this transaction ends.
+        let table = self.lock_table_so(range, TableLock::ShareRowExclusive)?;
         self.change_sequence(text, &table, &alter.options, alter.for_identity)?;
         Ok(tag("ALTER SEQUENCE"))
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{DropBehavior, TruncateStmt};
 
@@ -22,7 +23,8 @@ impl Session {
             let Some(NodeEnum::RangeVar(range)) = &node.node else {
                 continue;
             };
-            let table = self.lock_table_for(range, Privileges::TRUNCATE)?;
+            let table =
+                self.lock_table_for(range, Privileges::TRUNCATE, TableLock::AccessExclusive)?;
             if table.kind != RelationKind::Table {
                 return Err(Error::new(
                     SqlState::WRONG_OBJECT_TYPE,

@@ -1,6 +1,8 @@
 //! VACUUM and ANALYZE, which have nothing to do: there are no dead rows to clear away, and no
-//! statistics. What they name is checked all the same.
+//! statistics. What they name is checked and locked all the same: who waits for them to end may rely
+//! on nobody else's doing the same meanwhile.
 
+use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{DefElem, Node, VacuumStmt};
 
@@ -8,7 +10,7 @@ use super::super::copy::options::truth_of;
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
 use crate::bind::qualified;
-use crate::catalog::{RelationKind, RelationRef};
+use crate::catalog::{RelationKind, RelationRef, Table};
 use crate::parser::{char_position, NodeEnum};
 
 /// Options of VACUUM that are on or off.
@@ -47,7 +49,7 @@ impl Session {
         } else {
             "ANALYZE"
         };
-        let analyzes = check_options(text, name, vacuum)?;
+        let options = check_options(text, name, vacuum)?;
         if vacuum.is_vacuumcmd {
             self.require_no_block("VACUUM", alone)?;
         }
@@ -55,7 +57,7 @@ impl Session {
             let Some(NodeEnum::VacuumRelation(relation)) = &node.node else {
                 continue;
             };
-            if !relation.va_cols.is_empty() && !analyzes {
+            if !relation.va_cols.is_empty() && !options.analyzes {
                 return Err(Error::new(
                     SqlState::FEATURE_NOT_SUPPORTED,
                     "ANALYZE option must be specified when a column list is provided",
@@ -95,6 +97,12 @@ impl Session {
                 self.warn(SqlState::of("01000"), &message, sink)?;
                 continue;
             }
+            if let Some((state, why)) = self.lock_vacuumed(&table, &options)? {
+                let name = name.to_lowercase();
+                let message = format!("skipping {name} of \"{}\" --- {why}", table.name);
+                self.warn(state, &message, sink)?;
+                continue;
+            }
             let columns: Vec<&str> = relation.va_cols.iter().filter_map(word_of).collect();
             for (place, column) in columns.iter().enumerate() {
                 let (state, what) = match table.column(column) {
@@ -110,12 +118,53 @@ impl Session {
         }
         Ok(tag(name))
     }
+
+    /// Locks a table; or why it is to be skipped.
+    fn lock_vacuumed(
+        &mut self,
+        table: &Table,
+        options: &Options,
+    ) -> Result<Option<(SqlState, &'static str)>> {
+        if table.kind == RelationKind::System || self.shared.engine.is_standby() {
+            return Ok(None);
+        }
+        let mode = match options.full {
+            true => TableLock::AccessExclusive,
+            false => TableLock::ShareUpdateExclusive,
+        };
+        let wait = match options.skips_locked {
+            true => LockWait::Skip,
+            false => LockWait::Block,
+        };
+        self.ensure_open()?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        if !open.txn.lock_table(table.tree, mode, wait)? {
+            return Ok(Some((SqlState::LOCK_NOT_AVAILABLE, "lock not available")));
+        }
+        open.txn.begin_statement()?;
+        let is_there = self.current_catalog()?.table_by_oid(table.oid).is_some();
+        let gone = (SqlState::UNDEFINED_TABLE, "relation no longer exists");
+        Ok((!is_there).then_some(gone))
+    }
 }
 
-/// Whether columns may be named, which only ANALYZE looks at.
-fn check_options(text: &str, name: &str, vacuum: &VacuumStmt) -> Result<bool> {
-    let mut analyzes = !vacuum.is_vacuumcmd;
-    let (mut full, mut parallel) = (false, 0);
+/// What a statement asks for.
+struct Options {
+    /// Columns may be named, which only ANALYZE looks at.
+    analyzes: bool,
+    full: bool,
+    skips_locked: bool,
+}
+
+fn check_options(text: &str, name: &str, vacuum: &VacuumStmt) -> Result<Options> {
+    let mut options = Options {
+        analyzes: !vacuum.is_vacuumcmd,
+        full: false,
+        skips_locked: false,
+    };
+    let mut parallel = 0;
     for node in &vacuum.options {
         let Some(NodeEnum::DefElem(option)) = &node.node else {
             continue;
@@ -148,15 +197,16 @@ fn check_options(text: &str, name: &str, vacuum: &VacuumStmt) -> Result<bool> {
             let message = format!("{own} requires a Boolean value");
             Error::new(SqlState::SYNTAX_ERROR, message)
         })?;
-        analyzes |= own == "analyze" && on;
-        full |= own == "full" && on;
+        options.analyzes |= own == "analyze" && on;
+        options.full |= own == "full" && on;
+        options.skips_locked |= own == "skip_locked" && on;
     }
-    match full && parallel > 0 {
+    match options.full && parallel > 0 {
         true => Err(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,
             "VACUUM FULL cannot be performed in parallel",
         )),
-        false => Ok(analyzes),
+        false => Ok(options),
     }
 }
 

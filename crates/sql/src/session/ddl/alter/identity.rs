@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterTableCmd, Constraint, Node};
 
@@ -82,6 +83,9 @@ impl Session {
             let options: Vec<Node> = options.into_iter().cloned().collect();
             let catalog = self.current_catalog()?;
             if let Some(sequence) = sequence_of(&catalog, table, place) {
+                self.lock_mode(&sequence, TableLock::ShareRowExclusive)?;
+                let catalog = self.current_catalog()?;
+                let sequence = sequence_of(&catalog, table, place).unwrap_or(sequence);
                 self.change_sequence(text, &sequence, &options, true)?;
                 self.changed_catalog();
             }
