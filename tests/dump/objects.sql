@@ -155,3 +155,15 @@ revoke delete on kinds from postgres;
 grant select on summary to public;
 grant select on stock.places to dump_writer;
 grant select on "odd Schema"."Odd ""Table" to dump_reader;
+
+-- Row security.
+alter table stock.products enable row level security;
+alter table stock.held enable row level security;
+alter table stock.held force row level security;
+create policy mine on stock.products using (label <> 'none'::text) with check (price > 0::numeric);
+create policy "odd Policy" on stock.held as restrictive for update to dump_reader, "dump Odd ""Name" using (amount > 1) with check (amount < 100);
+create policy adds on stock.held for insert with check (true);
+create policy sees on stock.held for select to dump_reader using (amount is not null);
+create policy not_in_force on no_rows for delete using (a = 1);
+comment on policy mine on stock.products is 'own ones';
+create view invoked with (security_invoker = true, security_barrier = false) as select id from stock.products where price > 1::numeric;

@@ -39,6 +39,11 @@ create view used as select * from held join places as p (place, named, above) us
 create view numbers as
     select 'it''s' = 'products_id_seq'::regclass::text as same union select true;
 
+-- Policies with queries in them.
+alter table held enable row level security;
+create policy known on held using (exists (select 1 from places p where p.id = held.place and p.name <> '') or product = 1);
+create policy listed on held for insert with check (product in (select id from products));
+
 -- What is named in them changes afterwards.
 alter table products drop column gone;
 alter table products add column later integer default 3;

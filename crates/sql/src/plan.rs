@@ -481,6 +481,8 @@ pub struct Target {
     pub table: Arc<Table>,
     /// Its generated columns: place and value over the new row.
     pub generated: Vec<(usize, Program)>,
+    /// What policies ask of new rows, as INSERT or UPDATE writes them.
+    pub policy_checks: Vec<PolicyCheck>,
     /// The conditions of views with CHECK OPTION: name and condition over the new row.
     pub view_checks: Vec<(String, Program)>,
     /// Its CHECK constraints: name and condition over the new row.
@@ -491,6 +493,15 @@ pub struct Target {
     pub rules: Option<Rc<Rules>>,
     /// What is returned of each row.
     pub returning: Option<Vec<Program>>,
+}
+
+/// What policies ask of a row that is written.
+#[derive(Debug)]
+pub struct PolicyCheck {
+    /// The name of the policy, if it is one that holds rows back.
+    pub policy: Option<String>,
+    /// The condition over the row; NULL is as bad as false.
+    pub condition: Program,
 }
 
 /// INSERT.
@@ -505,7 +516,7 @@ pub struct Insert {
 }
 
 /// ON CONFLICT.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Conflict {
     /// The indexes that may conflict, by their places; none: any.
     pub indexes: Option<Vec<usize>>,
@@ -516,6 +527,10 @@ pub struct Conflict {
     pub condition: Option<Program>,
     /// Whether DO UPDATE sets columns of a key.
     pub sets_keys: bool,
+    /// What policies ask of the row in the way before it may be changed.
+    pub old_checks: Vec<PolicyCheck>,
+    /// What they ask of what becomes of it.
+    pub new_checks: Vec<PolicyCheck>,
 }
 
 /// UPDATE.

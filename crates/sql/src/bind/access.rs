@@ -8,6 +8,7 @@ use base::Result;
 
 use super::from::all_of;
 use super::implies::{fix_constants, implied};
+use super::policy::{leaks, surely};
 use super::Binder;
 use crate::catalog::Index;
 use crate::exec::program::compile;
@@ -98,6 +99,12 @@ impl Scan {
     }
 }
 
+/// The conditions by which rows may be looked for: the guards, and what tells of no row.
+fn leading(guards: &[Expr], conditions: &[Expr]) -> Vec<Expr> {
+    let early = conditions.iter().filter(|condition| !leaks(condition));
+    guards.iter().chain(early).cloned().collect()
+}
+
 const OPERATORS: [(&str, &str); 5] = [
     ("=", "="),
     ("<", ">"),
@@ -121,7 +128,15 @@ pub(super) enum Reach {
 
 impl Binder<'_> {
     /// How well these conditions lead to the table's rows.
-    pub(super) fn reach_by(&self, scan: &Scan, conditions: &[Expr]) -> Reach {
+    pub(super) fn reach_by(&self, scan: &Scan, guards: &[Expr], conditions: &[Expr]) -> Reach {
+        let all;
+        let conditions = match guards {
+            [] => conditions,
+            _ => {
+                all = leading(guards, conditions);
+                &all
+            }
+        };
         let mut settled;
         let scan = match scan.computed {
             None => scan,
@@ -159,8 +174,22 @@ impl Binder<'_> {
         }
     }
 
-    /// The scan with the best way to the rows that meet the conditions.
-    pub(super) fn choose_access(&mut self, mut scan: Scan, conditions: Vec<Expr>) -> Result<Scan> {
+    /// The scan with the best way to the rows that meet the conditions, of which the guards are
+    /// tested before any other that could tell of a row.
+    pub(super) fn choose_access(
+        &mut self,
+        mut scan: Scan,
+        guards: Vec<Expr>,
+        conditions: Vec<Expr>,
+    ) -> Result<Scan> {
+        let guarding = guards.len();
+        let (early, late) = match guarding {
+            0 => (conditions, Vec::new()),
+            _ => conditions
+                .into_iter()
+                .partition(|condition| !leaks(condition)),
+        };
+        let conditions: Vec<_> = guards.into_iter().chain(early).collect();
         scan.settle_computed(&conditions);
         let bounds = bounds(&scan, &conditions);
         let best = scan
@@ -200,7 +229,11 @@ impl Binder<'_> {
             .into_iter()
             .enumerate()
             .filter(|(number, _)| !used_up.contains(number))
-            .map(|(_, condition)| condition)
+            .map(|(number, condition)| match number < guarding {
+                true => surely(condition),
+                false => condition,
+            })
+            .chain(late)
             .collect();
         scan.filter = all_of(rest).as_ref().map(compile);
         Ok(scan)

@@ -14,7 +14,7 @@ use super::expr::Place;
 use super::foreign::Touch;
 use super::write::target_scope;
 use super::{strings, Binder, Bound};
-use crate::catalog::access::Privileges;
+use crate::catalog::access::{denied, Guarded, Privileges};
 use crate::catalog::{RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::parser::NodeEnum;
@@ -50,6 +50,14 @@ impl Binder<'_> {
         check_target(&table)?;
         self.lock(table.tree, TableLock::RowExclusive);
         self.require_of(&table, Privileges::INSERT, 0);
+        self.check_may_copy(&table, &copied_columns(copy, &table)?, Privileges::INSERT)?;
+        if self.guarded_from(&table)?.is_some() {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "COPY FROM not supported with row-level security",
+            )
+            .with_hint("Use INSERT statements instead."));
+        }
         let filter = match &copy.where_clause {
             None => None,
             Some(_) => {
@@ -85,7 +93,7 @@ impl Binder<'_> {
             ..Touch::default()
         };
         let insert = Insert {
-            target: self.target(table, None, touch)?,
+            target: self.target(table, Vec::new(), None, touch)?,
             input: Rc::new(Plan::Values(Vec::new())),
             conflict: None,
         };
@@ -102,6 +110,7 @@ impl Binder<'_> {
         let table = self.copied_table(range)?;
         check_source(&table)?;
         let columns = copied_columns(copy, &table)?;
+        self.check_may_copy(&table, &columns, Privileges::SELECT)?;
         let names = columns.iter().map(|place| &table.columns[*place].name);
         let select = SelectStmt {
             target_list: names.map(|name| target(name)).collect(),
@@ -112,6 +121,20 @@ impl Binder<'_> {
         };
         let bound = self.statement(&NodeEnum::SelectStmt(Box::new(select)))?;
         Ok((bound, table))
+    }
+
+    /// 42501 for a copy of a table with row security by a role that lacks the privilege: it is to be
+    /// told that before it hears of policies.
+    fn check_may_copy(&self, table: &Table, places: &[usize], needed: Privileges) -> Result<()> {
+        let (catalog, role) = (self.cx.catalog, self.cx.role);
+        let may = |place: &usize| catalog.holds_column(role, table.oid, *place as u32 + 1, needed);
+        let is_refused = table.row_security
+            && !catalog.holds(role, Guarded::Table, table.oid, needed)
+            && !places.iter().all(may);
+        match is_refused {
+            true => Err(denied(table.kind.noun(), &table.name)),
+            false => Ok(()),
+        }
     }
 
     /// The table that COPY names; errors say no position, as in PostgreSQL.

@@ -93,6 +93,7 @@ impl Binder<'_> {
         let query = &query
             .ok_or_else(|| Error::internal("a view without a query"))?
             .query;
+        self.names_only = true;
         let statements = parser::parse(query)?;
         let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())
         else {
@@ -405,7 +406,7 @@ impl Binder<'_> {
     }
 
     /// Stored text with the names of relations in the places of their oids.
-    fn renamed(&self, text: &str) -> Result<String> {
+    pub(super) fn renamed(&self, text: &str) -> Result<String> {
         let tokens = parser::tokens(text)?;
         let part = |at: usize| {
             tokens

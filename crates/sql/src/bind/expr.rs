@@ -108,6 +108,9 @@ impl Place {
         ..Place::plain("index predicates")
     };
 
+    /// The condition of a policy.
+    pub const POLICY: Place = Place::plain("policy expressions");
+
     /// A CHECK constraint.
     pub const CHECK: Place = Place {
         no_subquery: Some("check constraint"),

@@ -173,9 +173,17 @@ fn item(named: &Named) -> String {
         .alias
         .as_ref()
         .map_or(named.name.as_str(), |alias| alias.aliasname.as_str());
-    let mut given = given.into_iter();
-    let columns: Vec<_> = named
-        .table
+    item_text(&named.table, alias, &mut given.into_iter())
+}
+
+/// An item of FROM as stored text has it: under an alias, and with names for its columns, of which
+/// the first may be given.
+pub(super) fn item_text<'n>(
+    table: &'n Table,
+    alias: &str,
+    given: &mut dyn Iterator<Item = &'n str>,
+) -> String {
+    let columns: Vec<_> = table
         .columns
         .iter()
         .enumerate()
@@ -191,7 +199,7 @@ fn item(named: &Named) -> String {
     format!(
         "{}.\"{}\" AS {}{list}",
         quoted(BY_OID),
-        named.table.oid,
+        table.oid,
         quoted(alias)
     )
 }
@@ -217,6 +225,7 @@ impl Binder<'_> {
     /// # Errors
     /// What is wrong with it.
     pub fn fixed_query(&mut self, select: &SelectStmt) -> Result<FixedQuery> {
+        self.names_only = true;
         let text = parser::deparse_query(select)?;
         let statements = parser::parse(&text)?;
         let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())

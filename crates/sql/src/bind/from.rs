@@ -14,9 +14,11 @@ use pg_query::protobuf::{
 
 use super::expr::{truth, Place};
 use super::join_order::{rearrange, take_apart, Chain};
+use super::policy::surely;
 use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
 use super::view::is_unpopulated;
 use super::{boxed, inner, strings, Binder};
+use crate::catalog::policy::PolicyCommand as For;
 use crate::catalog::RelationKind;
 use crate::exec::program::compile;
 use crate::functions::resolve_operator;
@@ -34,8 +36,15 @@ pub struct Source {
 }
 
 pub(super) enum SourceKind {
-    /// A table, and what its rows must meet by themselves.
-    Scan(Scan, Vec<Expr>),
+    /// A table.
+    Scan {
+        scan: Box<Scan>,
+        /// What its rows must meet before anything else looks at them ([`super::policy`]); none as
+        /// long as that is not settled.
+        guards: Option<Vec<Expr>>,
+        /// What its rows must meet by themselves.
+        own: Vec<Expr>,
+    },
     Other(Plan),
     Join {
         kind: JoinKind,
@@ -47,10 +56,27 @@ pub(super) enum SourceKind {
 }
 
 impl Source {
-    /// Rows of a table must meet these too.
-    pub(super) fn filter(&mut self, conditions: Vec<Expr>) {
-        if let SourceKind::Scan(_, own) = &mut self.kind {
+    /// Rows of a table must meet these too, the guards first.
+    pub(super) fn filter(&mut self, more: Vec<Expr>, conditions: Vec<Expr>) {
+        if let SourceKind::Scan { guards, own, .. } = &mut self.kind {
+            guards.get_or_insert_default().extend(more);
             own.extend(conditions);
+        }
+    }
+
+    /// What the rows of the table whose columns begin there must meet by themselves.
+    pub(super) fn conditions_of(&self, place: usize) -> Vec<Expr> {
+        match &self.kind {
+            SourceKind::Scan { guards, own, .. } if self.start == place => {
+                let guards = guards.iter().flatten().cloned().map(surely);
+                guards.chain(own.iter().cloned()).collect()
+            }
+            SourceKind::Join { left, right, .. } => {
+                let mut all = left.conditions_of(place);
+                all.extend(right.conditions_of(place));
+                all
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -69,20 +95,30 @@ impl Source {
         if self.width > 0 {
             self.start = places[self.start];
         }
-        let own = match &mut self.kind {
-            SourceKind::Scan(_, own) => own,
+        let conditions: Vec<&mut Expr> = match &mut self.kind {
+            SourceKind::Scan { guards, own, .. } => {
+                guards.iter_mut().flatten().chain(own).collect()
+            }
             SourceKind::Other(_) => return,
             SourceKind::Join {
                 left, right, on, ..
             } => {
                 left.move_columns(places);
                 right.move_columns(places);
-                on
+                on.iter_mut().collect()
             }
         };
-        for condition in own {
+        for condition in conditions {
             super::join_order::move_columns(condition, places);
         }
+    }
+}
+
+/// The commands whose policies guard rows that are read, or read and locked.
+pub(super) fn reads(with_lock: bool) -> &'static [For] {
+    match with_lock {
+        true => &[For::Select, For::Update],
+        false => &[For::Select],
     }
 }
 
@@ -193,13 +229,14 @@ impl Binder<'_> {
             let alias = range.alias.as_ref();
             return self.other(plan, columns, &range.relname, alias, scope, next);
         }
-        let lock = if with_keys {
+        let alias = range.alias.as_ref();
+        let locked = with_keys && self.is_locked(alias, &range.relname);
+        let lock = if locked {
             TableLock::RowShare
         } else {
             TableLock::AccessShare
         };
         let table = self.table(range, lock)?;
-        let alias = range.alias.as_ref();
         let source = match table.kind {
             RelationKind::System | RelationKind::Sequence => {
                 let plan = self.system(&table)?;
@@ -214,7 +251,8 @@ impl Binder<'_> {
                 if is_unpopulated(&table) {
                     self.unpopulated.get_or_insert(table.oid);
                 }
-                self.scan(table.clone(), alias, scope, with_keys, next)?
+                let source = self.scan(table.clone(), alias, scope, with_keys, next)?;
+                self.guarded(source, reads(locked))?
             }
         };
         let item = scope.tables.last_mut();
@@ -228,7 +266,22 @@ impl Binder<'_> {
         Ok(source)
     }
 
-    /// A scan of a table, added to the scope.
+    /// Whether locking clauses, if there are any, mean an item of that alias or name.
+    pub(super) fn is_locked(&self, alias: Option<&Alias>, name: &str) -> bool {
+        let shown = alias.map_or(name, |alias| alias.aliasname.as_str());
+        self.locked.is_empty() || self.locked.iter().any(|locked| locked == shown)
+    }
+
+    /// The same scan with what policies ask of its rows, for these commands.
+    pub(super) fn guarded(&mut self, mut source: Source, commands: &[For]) -> Result<Source> {
+        let start = source.start;
+        if let SourceKind::Scan { scan, guards, .. } = &mut source.kind {
+            *guards = Some(self.guards(&scan.table, start, &scan.needed, commands)?);
+        }
+        Ok(source)
+    }
+
+    /// A scan of a table, added to the scope; [`Binder::guarded`] completes it.
     pub(super) fn scan(
         &mut self,
         table: std::sync::Arc<crate::catalog::Table>,
@@ -276,7 +329,11 @@ impl Binder<'_> {
             computed,
         };
         Ok(Source {
-            kind: SourceKind::Scan(scan, Vec::new()),
+            kind: SourceKind::Scan {
+                scan: Box::new(scan),
+                guards: None,
+                own: Vec::new(),
+            },
             start,
             width,
         })
@@ -607,10 +664,11 @@ impl Binder<'_> {
     pub(super) fn build(&mut self, source: Source, conditions: Vec<Expr>) -> Result<Plan> {
         let start = source.start;
         match source.kind {
-            SourceKind::Scan(scan, own) => {
+            SourceKind::Scan { scan, guards, own } => {
+                let guards = guards.ok_or_else(|| Error::internal("a scan without guards"))?;
                 let all = own.into_iter().chain(conditions).collect();
-                let local = shifted(all, start);
-                Ok(Plan::Scan(self.choose_access(scan, local)?))
+                let (guards, local) = (shifted(guards, start), shifted(all, start));
+                Ok(Plan::Scan(self.choose_access(*scan, guards, local)?))
             }
             SourceKind::Other(plan) => {
                 let local = shifted(conditions, start);

@@ -56,9 +56,10 @@ pub(super) fn take_apart(source: Source, chain: &mut Chain) {
             take_apart(*right, chain);
             chain.conditions.extend(on);
         }
-        SourceKind::Scan(scan, own) => {
+        SourceKind::Scan { scan, guards, own } => {
             chain.conditions.extend(own);
-            let kind = SourceKind::Scan(scan, Vec::new());
+            let own = Vec::new();
+            let kind = SourceKind::Scan { scan, guards, own };
             chain.items.push(Source { kind, ..source });
         }
         kind => chain.items.push(Source { kind, ..source }),
@@ -102,11 +103,15 @@ impl Binder<'_> {
             (own(a) && other(b)) || (own(b) && other(a))
         });
         match &item.kind {
-            SourceKind::Scan(scan, _) => match self.reach_by(scan, &usable) {
-                Reach::All if hashed => Step::Hash,
-                Reach::All => Step::Cross,
-                reach => Step::Keys(reach),
-            },
+            SourceKind::Scan { scan, guards, .. } => {
+                let guards: Vec<_> = guards.iter().flatten().collect();
+                let guards: Vec<_> = guards.iter().map(|guard| seen_from(guard, item)).collect();
+                match self.reach_by(scan, &guards, &usable) {
+                    Reach::All if hashed => Step::Hash,
+                    Reach::All => Step::Cross,
+                    reach => Step::Keys(reach),
+                }
+            }
             _ if hashed => Step::Hash,
             _ => Step::Cross,
         }
@@ -121,22 +126,25 @@ impl Binder<'_> {
         right_only: &[Expr],
         pairs: &[Expr],
     ) -> Result<Option<Rc<Plan>>> {
-        let SourceKind::Scan(scan, own) = &right.kind else {
+        let SourceKind::Scan { scan, guards, own } = &right.kind else {
             return Ok(None);
         };
-        if right_only.iter().chain(own).chain(pairs).any(looks_outside) {
+        let guards: Vec<_> = guards.iter().flatten().cloned().collect();
+        let mut all = right_only.iter().chain(own).chain(pairs).chain(&guards);
+        if all.any(looks_outside) {
             return Ok(None);
         }
+        let guards = shifted(guards, right.start);
         let own = right_only.iter().chain(own).cloned().collect();
         let own = shifted(own, right.start);
-        let alone = self.choose_access(scan.clone(), own.clone())?;
+        let alone = self.choose_access((**scan).clone(), guards.clone(), own.clone())?;
         let mut all = own;
         for pair in pairs.iter().filter(|pair| sides(pair).is_some()) {
             let mut pair = pair.clone();
             outside(&mut pair, left, right.start);
             all.push(pair);
         }
-        let by_row = self.choose_access(scan.clone(), all)?;
+        let by_row = self.choose_access((**scan).clone(), guards, all)?;
         let better = by_row.access.equal.len() > alone.access.equal.len()
             && self.reach_of(&alone) < Reach::Row;
         Ok(better.then(|| Rc::new(Plan::Scan(by_row))))

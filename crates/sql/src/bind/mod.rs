@@ -26,6 +26,7 @@
 //! | [`view`] | what a view stands for |
 //! | [`definition`] | a view's query as text |
 //! | [`updatable`] | views that are a selection of one table |
+//! | [`policy`] | which rows a role may see and write |
 //! | [`given`] | values that are not for the statement to give |
 //! | [`fixed`] | text whose names are fixed |
 //!
@@ -55,6 +56,7 @@ pub mod join_order;
 mod level;
 pub mod literals;
 mod outputs;
+mod policy;
 pub mod scope;
 pub mod select;
 pub mod sublink;
@@ -77,7 +79,7 @@ use pg_query::protobuf::{Node, RangeVar};
 
 use crate::catalog::access::{Guarded, Privileges};
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
-use crate::exec::permit::{Required, UncheckedPlan};
+use crate::exec::permit::{BoundFor, Required, UncheckedPlan};
 use crate::exec::program::compile;
 use crate::parser::{char_position, NodeEnum};
 use crate::plan::{Plan, With};
@@ -176,6 +178,21 @@ pub struct Binder<'a> {
     unpopulated: Option<u32>,
     /// What the owners of views are asked for on the tables that a write through them reaches.
     through_views: Privileges,
+    /// Whose privileges and policies count for what is named now, if not those of whoever runs the
+    /// statement: the owner of the view that names it.
+    checked_as: Option<u32>,
+    /// Whether the text at work is a part of a table that needs no privileges of its own.
+    of_table: bool,
+    /// The tables whose policies are being bound, the innermost last.
+    policies: Vec<u32>,
+    /// Whether policies are applied; otherwise a statement that they would affect is refused.
+    pub(crate) row_security: bool,
+    /// Whether a table was named that guards its rows.
+    rests_on_role: bool,
+    /// Whether the text is not to be run, so that policies are no matter.
+    pub(crate) names_only: bool,
+    /// The items that a locking clause names with OF; none: all are locked.
+    locked: Vec<String>,
 }
 
 impl<'a> Binder<'a> {
@@ -207,6 +224,13 @@ impl<'a> Binder<'a> {
             requires: Vec::new(),
             unpopulated: None,
             through_views: Privileges::NONE,
+            checked_as: None,
+            of_table: false,
+            policies: Vec::new(),
+            row_security: true,
+            rests_on_role: false,
+            names_only: false,
+            locked: Vec::new(),
         }
     }
 
@@ -243,8 +267,17 @@ impl<'a> Binder<'a> {
 
     /// A plan with the locks and privileges that binding it has found to be needed.
     fn bound(&mut self, plan: Plan, columns: Vec<OutputColumn>, writes: bool) -> Bound {
+        // What was bound for its names alone is for nobody to run.
+        const NOBODY: u32 = 0;
+        let bound_for = (self.rests_on_role || self.names_only).then_some(BoundFor {
+            role: match self.names_only {
+                true => NOBODY,
+                false => self.cx.role,
+            },
+            row_security: self.row_security,
+        });
         Bound {
-            plan: UncheckedPlan::new(plan, std::mem::take(&mut self.requires)),
+            plan: UncheckedPlan::new(plan, std::mem::take(&mut self.requires), bound_for),
             columns,
             locks: std::mem::take(&mut self.locks),
             writes,
@@ -332,10 +365,8 @@ impl<'a> Binder<'a> {
     }
 
     fn require(&mut self, kind: Guarded, object: u32, privileges: Privileges, column: u32) {
-        let view = self.expanding.last();
-        let view = view.and_then(|view| self.cx.catalog.table_by_oid(*view));
-        if self.stored && view.is_none() {
-            // The text of a table that the statement needs a privilege on anyway.
+        if self.of_table {
+            // The statement needs a privilege on the table anyway.
             return;
         }
         let required = Required {
@@ -343,7 +374,7 @@ impl<'a> Binder<'a> {
             object,
             privileges,
             column,
-            view_owner: view.map(|view| view.owner),
+            view_owner: self.checked_as,
         };
         if !self.requires.contains(&required) {
             self.requires.push(required);

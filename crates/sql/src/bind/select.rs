@@ -12,7 +12,7 @@ use pg_query::protobuf::{
 use super::access::scan_in_order;
 use super::column_name::column_name;
 use super::expr::Place;
-use super::from::{conjuncts, filtered};
+use super::from::{all_of, conjuncts, filtered};
 use super::group::{settle_places, Grouping};
 use super::outputs::{Order, Outputs};
 use super::scope::Scope;
@@ -104,7 +104,10 @@ impl Binder<'_> {
         let mut scope = Scope::inside(parent);
         let locking = !select.locking_clause.is_empty();
         let mut next = 0;
-        let source = self.bind_from(&select.from_clause, &mut scope, locking, &mut next)?;
+        let locked = std::mem::replace(&mut self.locked, locked_names(select));
+        let source = self.bind_from(&select.from_clause, &mut scope, locking, &mut next);
+        self.locked = locked;
+        let source = source?;
         scope.beyond.set(next);
         let condition = self.where_clause(&select.where_clause, &scope)?;
         self.window_clause(&select.window_clause, &mut scope)?;
@@ -139,6 +142,13 @@ impl Binder<'_> {
             distinct_on,
         };
         let conditions = conjuncts(condition.clone());
+        let mut rechecks = Vec::new();
+        for item in scope.tables.iter().filter(|_| locking) {
+            let own = source
+                .iter()
+                .flat_map(|source| source.conditions_of(item.start));
+            rechecks.push(all_of(own.chain(conditions.iter().cloned()).collect()));
+        }
         let mut plan = match source {
             None => filtered(Plan::Values(vec![Vec::new()]), conditions),
             Some(source) => self.build(source, conditions)?,
@@ -148,7 +158,7 @@ impl Binder<'_> {
         if locking {
             self.check_locking(select, grouped, windowed)?;
             let (exprs, order) = (outputs.exprs, outputs.order);
-            return self.finish_locking(select, plan, exprs, order, columns, condition, &scope);
+            return self.finish_locking(select, plan, exprs, order, columns, rechecks, &scope);
         }
         let mut groups = Vec::new();
         if grouped {
@@ -509,7 +519,7 @@ impl Binder<'_> {
         exprs: Vec<Expr>,
         order: Vec<Order>,
         columns: Vec<OutputColumn>,
-        condition: Option<Expr>,
+        rechecks: Vec<Option<Expr>>,
         scope: &Scope<'_>,
     ) -> Result<Query> {
         let mut plan = input;
@@ -529,7 +539,7 @@ impl Binder<'_> {
             let NodeEnum::LockingClause(clause) = inner(node)? else {
                 continue;
             };
-            self.locking_clause(clause, condition.as_ref(), scope, &mut locks)?;
+            self.locking_clause(clause, &rechecks, scope, &mut locks)?;
         }
         plan = Plan::Lock(Rc::new(plan), locks);
         plan = self.limit(select, plan, scope)?;
@@ -545,7 +555,7 @@ impl Binder<'_> {
     fn locking_clause(
         &mut self,
         clause: &LockingClause,
-        condition: Option<&Expr>,
+        rechecks: &[Option<Expr>],
         scope: &Scope<'_>,
         locks: &mut Vec<LockRows>,
     ) -> Result<()> {
@@ -581,7 +591,7 @@ impl Binder<'_> {
             }
             named.push(range.relname.as_str());
         }
-        for item in &scope.tables {
+        for (item, recheck) in scope.tables.iter().zip(rechecks) {
             let Some(table) = item.base.as_ref().or(item.table.as_ref()) else {
                 continue;
             };
@@ -592,7 +602,7 @@ impl Binder<'_> {
                     start: item.start,
                     strength,
                     wait,
-                    recheck: condition.map(compile),
+                    recheck: recheck.as_ref().map(compile),
                 });
             }
         }
@@ -800,6 +810,29 @@ impl Binder<'_> {
         let column = self.coerce_argument(column, to)?;
         Ok(projection(plan, &[column]))
     }
+}
+
+/// The items that the locking clauses name; none if one of them is for all.
+fn locked_names(select: &SelectStmt) -> Vec<String> {
+    let mut names = Vec::new();
+    for node in &select.locking_clause {
+        let Some(NodeEnum::LockingClause(clause)) = &node.node else {
+            continue;
+        };
+        if clause.locked_rels.is_empty() {
+            return Vec::new();
+        }
+        names.extend(
+            clause
+                .locked_rels
+                .iter()
+                .filter_map(|node| match &node.node {
+                    Some(NodeEnum::RangeVar(range)) => Some(range.relname.clone()),
+                    _ => None,
+                }),
+        );
+    }
+    names
 }
 
 /// The first locking clause as error messages name it.

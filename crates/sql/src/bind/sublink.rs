@@ -30,6 +30,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
+        self.check_endless_policy()?;
         let location = link.location;
         let NodeEnum::SelectStmt(select) = boxed(&link.subselect)? else {
             return Err(Error::internal("a subquery that is no SELECT"));

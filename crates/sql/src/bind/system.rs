@@ -43,9 +43,7 @@ impl Binder<'_> {
         };
         let outside = std::mem::replace(&mut self.cx, own);
         let ctes = std::mem::take(&mut self.ctes);
-        self.expanding.push(table.oid);
-        let query = self.select(select, None);
-        self.expanding.pop();
+        let query = self.below(table, |binder| binder.select(select, None));
         self.ctes = ctes;
         self.cx = outside;
         let query = query?;

@@ -13,6 +13,7 @@
 //! A view that is read is not taken apart this way where its query sorts, locks, calls volatile
 //! functions or looks at its row from within a subquery; it is then a query of its own.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -20,14 +21,15 @@ use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Alias, SelectStmt, SetOperation};
 
-use super::from::{conjuncts, Source};
+use super::from::{conjuncts, reads, Source};
 use super::scope::{table_columns, Scope, ScopeTable};
-use super::{inner, literals, Binder};
+use super::view::query_of_text;
+use super::{inner, Binder};
 use crate::catalog::access::Privileges;
 use crate::catalog::{CheckOption, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::functions::Volatility;
-use crate::parser::{self, NodeEnum};
+use crate::parser::NodeEnum;
 use crate::plan::{Expr, ExprKind};
 
 /// What such a view is, over the row of its table.
@@ -37,7 +39,11 @@ pub(super) struct Simple {
     pub base: Arc<Table>,
     /// The view's columns.
     columns: Vec<Expr>,
-    /// What rows meet that it shows.
+    /// The role that its table is used as, if not whoever runs the statement.
+    checked_as: Option<u32>,
+    /// What rows meet that it shows, tested before anything of those around it may look at them.
+    guards: Vec<Expr>,
+    /// What they meet besides.
     conditions: Vec<Expr>,
     /// The conditions that written rows are checked against: the view's name, and the condition.
     checks: Vec<(String, Expr)>,
@@ -94,7 +100,7 @@ impl Writable {
             table: Some(named.clone()),
             columns: table_columns(named),
             start,
-            needed: None,
+            needed: Some(Rc::new(RefCell::new(vec![false; self.base.columns.len()]))),
             exprs: self
                 .view
                 .as_ref()
@@ -128,7 +134,26 @@ impl Writable {
             .collect()
     }
 
-    /// What rows meet that can be written through it.
+    /// The place in the table of a column of the view that is named, if it is one of the table's.
+    pub(super) fn place_below(&self, place: usize) -> Option<usize> {
+        let (_, simple) = self.view.as_ref()?;
+        place_of(simple.columns.get(place)?)
+    }
+
+    /// The role that the table is used as, if not whoever runs the statement; `named` is the one that
+    /// names it.
+    pub(super) fn checked_as(&self, named: Option<u32>) -> Option<u32> {
+        let view = self.view.as_ref();
+        view.map_or(named, |(_, simple)| simple.checked_as)
+    }
+
+    /// What rows meet that can be written through it, before anything else looks at them.
+    pub(super) fn guards(&self) -> Vec<Expr> {
+        let view = self.view.as_ref();
+        view.map_or_else(Vec::new, |(_, simple)| simple.guards.clone())
+    }
+
+    /// What they meet besides.
     pub(super) fn conditions(&self) -> Vec<Expr> {
         self.view
             .as_ref()
@@ -254,26 +279,25 @@ impl Binder<'_> {
         if self.expanding.contains(&view.oid) {
             return Err(super::view::endless(view));
         }
-        let statements = literals::foreign(|| parser::parse(&query.query))?;
-        let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())
-        else {
-            return Err(Error::internal("a view of no query"));
-        };
+        let select = &query_of_text(&query.query)?;
         if let Some(detail) = clause_in_the_way(select) {
             return Ok(Err(detail));
         }
-        self.expanding.push(view.oid);
         let cascaded = cascaded || query.check_option == CheckOption::Cascaded;
-        let simple = self.in_stored_text(|binder| binder.simple_query(select, cascaded));
-        self.expanding.pop();
+        let simple = self.below(view, |binder| {
+            binder.in_stored_text(|binder| binder.simple_query(select, cascaded))
+        });
         let mut simple = match simple? {
             Ok(simple) => simple,
             Err(detail) => return Ok(Err(detail)),
         };
         let checked = cascaded || query.check_option != CheckOption::None;
-        // The last of the conditions is the view's own.
         if let (true, Some(own)) = (checked, simple.1) {
             simple.0.checks.push((view.name.clone(), own));
+        }
+        if view.security_barrier() {
+            let own = std::mem::take(&mut simple.0.conditions);
+            simple.0.guards.extend(own);
         }
         Ok(Ok(simple.0))
     }
@@ -326,16 +350,19 @@ impl Binder<'_> {
             return Ok(Err(detail));
         }
         let below = writable.view.as_ref().map(|view| &view.1);
+        let guards = writable.guards();
         let mut conditions = writable.conditions();
         conditions.extend(conjuncts(condition.clone()));
         let readable = below.is_none_or(|below| below.readable)
             && select.sort_clause.is_empty()
             && select.locking_clause.is_empty()
             && exprs.iter().all(is_movable)
-            && conditions.iter().all(is_movable);
+            && guards.iter().chain(&conditions).all(is_movable);
         let simple = Simple {
             base: writable.base.clone(),
             columns: exprs,
+            checked_as: writable.checked_as(self.checked_as),
+            guards,
             conditions,
             checks: below.map_or_else(Vec::new, |below| below.checks.clone()),
             readable,
@@ -371,7 +398,8 @@ impl Binder<'_> {
                 return Ok(None);
             }
         };
-        let lock = match with_key {
+        let locked = with_key && self.is_locked(alias, &view.name);
+        let lock = match locked {
             true => TableLock::RowShare,
             false => TableLock::AccessShare,
         };
@@ -379,7 +407,11 @@ impl Binder<'_> {
         let start = *next;
         let mut columns = table_columns(view);
         let name = self.alias(alias, &view.name, &mut columns)?;
-        let mut source = self.scan(simple.base.clone(), None, scope, with_key, next)?;
+        let checked_as = std::mem::replace(&mut self.checked_as, simple.checked_as);
+        let source = self.scan(simple.base.clone(), None, scope, with_key, next);
+        let guarded = source.and_then(|source| self.guarded(source, reads(locked)));
+        self.checked_as = checked_as;
+        let mut source = guarded?;
         let item = scope.tables.last_mut();
         let item = item.ok_or_else(|| Error::internal("an item that is not in scope"))?;
         item.alias = name;
@@ -387,11 +419,12 @@ impl Binder<'_> {
         item.table = None;
         item.base = Some(simple.base.clone());
         item.exprs = Some(moved(&simple.columns, start));
+        let guards = moved(&simple.guards, start);
         let conditions = moved(&simple.conditions, start);
-        for condition in conditions.iter() {
+        for condition in guards.iter().chain(conditions.iter()) {
             item.mark(condition);
         }
-        source.filter(conditions.to_vec());
+        source.filter(guards.to_vec(), conditions.to_vec());
         Ok(Some(source))
     }
 

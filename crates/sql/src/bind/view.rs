@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{Alias, RangeVar};
+use pg_query::protobuf::{Alias, RangeVar, SelectStmt};
 
 use super::from::Source;
 use super::scope::{table_columns, Scope};
@@ -38,7 +38,7 @@ pub(super) fn is_unpopulated(table: &Table) -> bool {
 }
 
 /// 42P17 for a view that names itself.
-pub(super) fn endless(view: &Table) -> Error {
+pub(crate) fn endless(view: &Table) -> Error {
     Error::new(
         SqlState::of("42P17"),
         format!(
@@ -46,6 +46,15 @@ pub(super) fn endless(view: &Table) -> Error {
             view.name
         ),
     )
+}
+
+/// The query that stored text is.
+pub(super) fn query_of_text(text: &str) -> Result<SelectStmt> {
+    let statements = literals::foreign(|| parser::parse(text))?;
+    match statements.first().map(|first| first.node()) {
+        Some(NodeEnum::SelectStmt(select)) => Ok((**select).clone()),
+        _ => Err(Error::internal("stored text of no query")),
+    }
 }
 
 impl<'a> Binder<'a> {
@@ -89,15 +98,26 @@ impl<'a> Binder<'a> {
         if self.expanding.contains(&table.oid) {
             return Err(endless(table));
         }
-        let statements = literals::foreign(|| parser::parse(&view.query))?;
-        let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|first| first.node())
-        else {
-            return Err(Error::internal("a view of no query"));
-        };
-        self.expanding.push(table.oid);
-        let query = self.in_stored_text(|binder| binder.select(select, None));
+        let select = query_of_text(&view.query)?;
+        self.below(table, |binder| {
+            binder.in_stored_text(|binder| binder.select(&select, None))
+        })
+    }
+
+    /// Binds what stands below a view: for its owner, unless the view says that it is for whoever
+    /// runs the statement.
+    pub(super) fn below<T>(
+        &mut self,
+        view: &Table,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.expanding.push(view.oid);
+        let role = (!view.security_invoker()).then_some(view.owner);
+        let checked_as = std::mem::replace(&mut self.checked_as, role);
+        let bound = bind(self);
+        self.checked_as = checked_as;
         self.expanding.pop();
-        query
+        bound
     }
 
     /// The query of a materialized view, as a statement.

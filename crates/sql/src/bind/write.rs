@@ -12,7 +12,7 @@ use pg_query::protobuf::{
 
 use super::expr::Place;
 use super::foreign::Touch;
-use super::from::{all_of, conjuncts};
+use super::from::{all_of, conjuncts, Source};
 use super::given::{check_update, given, refused_insert, Given};
 use super::scope::{Scope, ScopeTable};
 use super::select::projection;
@@ -20,13 +20,44 @@ use super::updatable::{Verb, Writable};
 use super::window::window_in;
 use super::{boxed, inner, literals, qualified, Binder, OutputColumn};
 use crate::catalog::access::Privileges;
+use crate::catalog::policy::PolicyCommand as For;
 use crate::catalog::{view, Identity, RelationKind, Table};
 use crate::exec::program::{compile, Program};
 use crate::parser::{self, NodeEnum};
-use crate::plan::{Conflict, Delete, Expr, ExprKind, Insert, Plan, Target, Update};
+use crate::plan::{Conflict, Delete, Expr, ExprKind, Insert, Plan, PolicyCheck, Target, Update};
 use crate::types::{Datum, TypeId};
 
 type Written = (Plan, Vec<OutputColumn>, bool);
+
+/// What an UPDATE or DELETE works on.
+struct TargetRows {
+    target: Source,
+    others: Option<Source>,
+    condition: Option<Expr>,
+}
+
+/// Whether a statement reads the table that it writes, so that policies for SELECT count too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads(bool);
+
+impl Reads {
+    /// Takes in whether the first item of a scope, which is what is written to, was looked at.
+    fn note(&mut self, scope: &Scope<'_>) {
+        let target = scope.tables.first();
+        let looked_at = target.and_then(|target| target.needed.as_ref());
+        self.0 |= looked_at.is_some_and(|flags| flags.borrow().contains(&true));
+    }
+
+    /// The commands whose policies guard the rows that are to be written.
+    fn commands(self, written: For) -> &'static [For] {
+        match (written, self.0) {
+            (For::Delete, true) => &[For::Delete, For::Select],
+            (For::Delete, false) => &[For::Delete],
+            (_, true) => &[For::Update, For::Select],
+            (_, false) => &[For::Update],
+        }
+    }
+}
 
 impl Binder<'_> {
     fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
@@ -62,6 +93,7 @@ impl Binder<'_> {
 
     pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {
         let before = self.with_clause(insert.with_clause.as_ref(), None)?;
+        let mut reads = Reads::default();
         let writable = self.target_table(insert.relation.as_ref(), Verb::Insert)?;
         let table = writable.base.clone();
         let places = self.insert_columns(insert, &writable)?;
@@ -76,11 +108,20 @@ impl Binder<'_> {
         let name = alias.map_or(name, |alias| alias.aliasname.clone());
         let conflict = match &insert.on_conflict_clause {
             None => None,
-            Some(clause) => Some(self.on_conflict(clause, &writable, &name)?),
+            Some(clause) => Some(self.on_conflict(clause, &writable, &name, &mut reads)?),
         };
         let scope = writable.scope(&name);
         let (returning, columns) = self.returning(insert.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
+        reads.note(&scope);
+        let mut conflict = conflict;
+        let policy_checks = self.as_used(&writable, |binder| {
+            if let Some(conflict) = conflict.as_mut().filter(|conflict| conflict.set.is_some()) {
+                conflict.old_checks = binder.conflict_checks(&table, reads.0)?;
+                conflict.new_checks = binder.update_checks(&table, reads.0)?;
+            }
+            binder.insert_checks(&table, reads.0)
+        })?;
         let set = conflict.as_ref().and_then(|conflict| conflict.set.as_ref());
         let touch = Touch {
             inserts: true,
@@ -90,7 +131,7 @@ impl Binder<'_> {
         let insert = Insert {
             target: Target {
                 view_checks: writable.checks(),
-                ..self.target(table, returning, touch)?
+                ..self.target(table, policy_checks, returning, touch)?
             },
             input: Rc::new(input),
             conflict,
@@ -101,10 +142,12 @@ impl Binder<'_> {
     pub(super) fn target(
         &mut self,
         table: Arc<Table>,
+        policy_checks: Vec<PolicyCheck>,
         returning: Option<Vec<Program>>,
         touch: Touch,
     ) -> Result<Target> {
         Ok(Target {
+            policy_checks,
             checks: self.checks(&table)?,
             entries: self.entries(&table)?,
             rules: self.rules(&table, touch)?,
@@ -113,6 +156,20 @@ impl Binder<'_> {
             table,
             returning,
         })
+    }
+
+    /// Binds what policies ask of the table behind what a statement writes to, as the role that it
+    /// is used as.
+    fn as_used<T>(
+        &mut self,
+        writable: &Writable,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let role = writable.checked_as(self.checked_as);
+        let checked_as = std::mem::replace(&mut self.checked_as, role);
+        let bound = bind(self);
+        self.checked_as = checked_as;
+        bound
     }
 
     /// The generated columns of a table.
@@ -159,10 +216,12 @@ impl Binder<'_> {
         };
         let variables = self.cx.variables.take();
         let stored = std::mem::replace(&mut self.stored, true);
+        let of_table = std::mem::replace(&mut self.of_table, true);
         let recorded = self.recorded.take();
         let bound = self.expr(boxed(&target.val)?, scope, place);
         self.cx.variables = variables;
         self.stored = stored;
+        self.of_table = of_table;
         self.recorded = recorded;
         bound
     }
@@ -232,8 +291,16 @@ impl Binder<'_> {
     ) {
         let table = writable.named().clone();
         let mut columns = table.columns.iter();
-        if let Some(place) = columns.position(|column| column.name == name && !column.dropped) {
-            self.require_of(&table, privileges, place as u32 + 1);
+        let Some(place) = columns.position(|column| column.name == name && !column.dropped) else {
+            return;
+        };
+        self.require_of(&table, privileges, place as u32 + 1);
+        // Through a view its owner writes.
+        if let Some(below) = writable.place_below(place) {
+            let role = writable.checked_as(self.checked_as);
+            let checked_as = std::mem::replace(&mut self.checked_as, role);
+            self.require_of(&writable.base, privileges, below as u32 + 1);
+            self.checked_as = checked_as;
         }
     }
 
@@ -454,17 +521,19 @@ impl Binder<'_> {
         clause: &OnConflictClause,
         writable: &Writable,
         name: &str,
+        reads: &mut Reads,
     ) -> Result<Conflict> {
         let indexes = self.arbiter(clause, writable)?;
+        // What is in the way is found by its values.
+        reads.0 |= indexes.is_some();
+        let conflict = Conflict {
+            indexes,
+            ..Conflict::default()
+        };
         if clause.action == OnConflictAction::OnconflictNothing as i32 {
-            return Ok(Conflict {
-                indexes,
-                set: None,
-                condition: None,
-                sets_keys: false,
-            });
+            return Ok(conflict);
         }
-        if indexes.is_none() {
+        if conflict.indexes.is_none() {
             return Err(self
                 .error(
                     SqlState::SYNTAX_ERROR,
@@ -476,16 +545,18 @@ impl Binder<'_> {
         let mut scope = writable.scope(name);
         scope.tables.push(ScopeTable {
             table: None,
+            needed: None,
             qualified_only: true,
             ..writable.item("excluded", writable.base.columns.len())
         });
         let set = self.assignments(&clause.target_list, writable, &scope)?;
         let condition = self.where_clause(&clause.where_clause, &scope)?;
+        reads.note(&scope);
         Ok(Conflict {
-            indexes,
             sets_keys: sets_keys(&writable.base, &set),
             set: Some(set),
             condition: condition.as_ref().map(compile),
+            ..conflict
         })
     }
 
@@ -560,12 +631,17 @@ impl Binder<'_> {
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
-        let (input, scope, condition) =
+        let (rows, scope) =
             self.target_rows(&writable, alias, &update.from_clause, &update.where_clause)?;
         let set = self.assignments(&update.target_list, &writable, &scope)?;
         let (returning, columns) = self.returning(update.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
         let sets_keys = sets_keys(&table, &set);
+        let mut reads = Reads::default();
+        reads.note(&scope);
+        let (input, condition) = self.guarded_rows(rows, &writable, reads.commands(For::Update))?;
+        let policy_checks =
+            self.as_used(&writable, |binder| binder.update_checks(&table, reads.0))?;
         let touch = Touch {
             changes: set.iter().map(|set| set.0).collect(),
             ..Touch::default()
@@ -573,7 +649,7 @@ impl Binder<'_> {
         let update = Update {
             target: Target {
                 view_checks: writable.checks(),
-                ..self.target(table, returning, touch)?
+                ..self.target(table, policy_checks, returning, touch)?
             },
             input: Rc::new(input),
             set,
@@ -591,46 +667,70 @@ impl Binder<'_> {
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
-        let (input, scope, condition) =
+        let (rows, scope) =
             self.target_rows(&writable, alias, &delete.using_clause, &delete.where_clause)?;
         let (returning, columns) = self.returning(delete.returning_clause.as_ref(), &scope)?;
         self.forget_ctes(before);
+        let mut reads = Reads::default();
+        reads.note(&scope);
+        let (input, condition) = self.guarded_rows(rows, &writable, reads.commands(For::Delete))?;
         let touch = Touch {
             deletes: true,
             ..Touch::default()
         };
         let delete = Delete {
-            target: self.target(table, returning, touch)?,
+            target: self.target(table, Vec::new(), returning, touch)?,
             input: Rc::new(input),
             recheck: condition.as_ref().map(compile),
         };
         Ok((Plan::Delete(Box::new(delete)), columns, true))
     }
 
-    /// The rows that an UPDATE or DELETE works on: the target's columns and key come first.
-    #[allow(clippy::type_complexity)]
+    /// The rows that an UPDATE or DELETE works on: the target's columns and key come first. What
+    /// guards them is known once all of the statement is ([`Binder::guarded_rows`]).
     fn target_rows(
         &mut self,
         writable: &Writable,
         alias: Option<&pg_query::protobuf::Alias>,
         from: &[Node],
         condition: &Option<Box<Node>>,
-    ) -> Result<(Plan, Scope<'static>, Option<Expr>)> {
+    ) -> Result<(TargetRows, Scope<'static>)> {
         let mut scope = Scope::default();
         let mut next = 0;
         let base = writable.base.clone();
-        let mut source = self.scan(base, None, &mut scope, true, &mut next)?;
+        let target = self.scan(base, None, &mut scope, true, &mut next)?;
         let mut item = writable.item(&writable.named().name, 0);
         item.alias = self.alias(alias, &writable.named().name, &mut item.columns)?;
         scope.tables = vec![item];
-        if let Some(others) = self.bind_from(from, &mut scope, false, &mut next)? {
-            source = super::from::cross(source, others);
-        }
+        let others = self.bind_from(from, &mut scope, false, &mut next)?;
         let condition = self.where_clause(condition, &scope)?;
+        let rows = TargetRows {
+            target,
+            others,
+            condition,
+        };
+        Ok((rows, scope))
+    }
+
+    /// Those of the rows that may be seen and changed by a statement which does what these policies
+    /// are for; also what a row must meet that has changed meanwhile.
+    fn guarded_rows(
+        &mut self,
+        rows: TargetRows,
+        writable: &Writable,
+        commands: &[For],
+    ) -> Result<(Plan, Option<Expr>)> {
+        let mut target = self.as_used(writable, |binder| binder.guarded(rows.target, commands))?;
+        target.filter(writable.guards(), Vec::new());
+        let guards = target.conditions_of(0);
+        let source = match rows.others {
+            Some(others) => super::from::cross(target, others),
+            None => target,
+        };
         let mut conditions = writable.conditions();
-        conditions.extend(conjuncts(condition));
+        conditions.extend(conjuncts(rows.condition));
         let plan = self.build(source, conditions.clone())?;
-        Ok((plan, scope, all_of(conditions)))
+        Ok((plan, all_of(guards.into_iter().chain(conditions).collect())))
     }
 
     fn returning(

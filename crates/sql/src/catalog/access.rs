@@ -15,6 +15,7 @@ use base::codec::{put_varint, Reader};
 use base::{Error, Result, SqlState};
 
 use super::cluster::Address;
+use super::policy::RowSecurity;
 use super::{
     system, Catalog, Role, Schema, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER,
 };
@@ -566,10 +567,16 @@ impl Catalog {
         self.may_see(role, table, std::iter::once(usize::MAX))
     }
 
-    /// Whether a role may see these columns of a table, by their places. The one place that says
-    /// what errors may show of a row.
+    /// Whether a role may see these columns of a table's rows, whatever rows, by their places. The
+    /// one place that says what errors may show of a row.
     pub fn may_see(&self, role: u32, table: u32, mut columns: impl Iterator<Item = usize>) -> bool {
         let see = Privileges::SELECT;
+        let guarded = self
+            .table_by_oid(table)
+            .map(|table| self.row_security(role, table));
+        if matches!(guarded, Some(RowSecurity::On { .. })) {
+            return false;
+        }
         self.holds(role, Guarded::Table, table, see)
             || columns.all(|place| {
                 let number = u32::try_from(place)

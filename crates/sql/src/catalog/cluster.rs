@@ -46,6 +46,7 @@ impl Address {
     pub const DATABASE: u32 = 1_262;
     pub const CONSTRAINT: u32 = 2_606;
     pub const NAMESPACE: u32 = 2_615;
+    pub const POLICY: u32 = 3_256;
     pub const EXTENSION: u32 = 3_079;
     pub const LANGUAGE: u32 = 2_612;
     pub const TABLESPACE: u32 = 1_213;

@@ -18,10 +18,12 @@
 //! # Who must see to what
 //! Whoever adds a reference to a descriptor adds its edge in [`Catalog::dependencies`].
 
+use std::sync::Arc;
+
 use base::hash::HashSet;
 use base::{Error, Result, SqlState};
 
-use super::{Catalog, RelationRef, Table, PG_CATALOG};
+use super::{Catalog, Policy, RelationRef, Table, Uses, PG_CATALOG};
 use crate::session::quote;
 
 /// Something that can be dropped.
@@ -37,6 +39,8 @@ pub enum Object {
     Default(u32, usize),
     /// A constraint, by oid.
     Constraint(u32),
+    /// A policy, by oid.
+    Policy(u32),
 }
 
 /// How one object depends on another.
@@ -65,7 +69,8 @@ impl Object {
     /// The oid by which objects are put in order.
     fn oid(self) -> u32 {
         match self {
-            Object::Schema(oid) | Object::Relation(oid) | Object::Constraint(oid) => oid,
+            Object::Schema(oid) | Object::Relation(oid) => oid,
+            Object::Constraint(oid) | Object::Policy(oid) => oid,
             Object::Column(oid, _) | Object::Default(oid, _) => oid,
         }
     }
@@ -104,6 +109,12 @@ impl Object {
                     format!("constraint {} on {}", quote(name), named(table.oid))
                 }
                 None => format!("constraint {oid}"),
+            },
+            Object::Policy(oid) => match catalog.policy(oid) {
+                Some((table, policy)) => {
+                    format!("policy {} on {}", quote(&policy.name), named(table.oid))
+                }
+                None => format!("policy {oid}"),
             },
         }
     }
@@ -167,6 +178,14 @@ impl Catalog {
         })
     }
 
+    /// The policy of that oid, with its table.
+    pub fn policy(&self, oid: u32) -> Option<(&Arc<Table>, &Policy)> {
+        self.tables.iter().find_map(|table| {
+            let mut policies = table.policies.iter();
+            Some((table, policies.find(|policy| policy.oid == oid)?))
+        })
+    }
+
     /// Everything that depends on something, of what users have made.
     pub fn dependencies(&self) -> Vec<Dependency> {
         let mut edges = Edges(Vec::new());
@@ -188,6 +207,21 @@ impl Edges {
             referenced,
             kind,
         });
+    }
+
+    /// What stored text names.
+    fn add_uses(&mut self, dependent: Object, all: &[Uses]) {
+        for uses in all {
+            // Its own table takes a policy along without a word.
+            if uses.columns.is_empty() {
+                let relation = Object::Relation(uses.relation);
+                self.add(dependent, DependencyKind::Normal, relation);
+            }
+            for column in &uses.columns {
+                let column = Object::Column(uses.relation, *column);
+                self.add(dependent, DependencyKind::Normal, column);
+            }
+        }
     }
 }
 
@@ -244,13 +278,13 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
         let kind = if owner.identity { Internal } else { Auto };
         edges.add(own, kind, Object::Column(owner.table, owner.column));
     }
-    for uses in table.view.iter().flat_map(|view| &view.uses) {
-        if uses.columns.is_empty() {
-            edges.add(own, Normal, Object::Relation(uses.relation));
-        }
-        for column in &uses.columns {
-            edges.add(own, Normal, Object::Column(uses.relation, *column));
-        }
+    if let Some(view) = &table.view {
+        edges.add_uses(own, &view.uses);
+    }
+    for policy in &table.policies {
+        let object = Object::Policy(policy.oid);
+        edges.add(object, Auto, own);
+        edges.add_uses(object, &policy.uses);
     }
 }
 

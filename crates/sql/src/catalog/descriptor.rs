@@ -4,6 +4,7 @@ use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::row::{put_optional, Row, RowBuilder};
 use base::{Error, Result, TreeId};
 
+use super::policy;
 use super::sequence::{self, Sequence};
 use super::view::{self, View};
 use super::{
@@ -11,8 +12,11 @@ use super::{
 };
 use crate::types::TypeId;
 
-/// The version of this encoding; another one is refused.
-const FORMAT: u64 = 4;
+/// The version of this encoding.
+const FORMAT: u64 = 5;
+
+/// The one before, which ends before row security and is read as well; any other is refused.
+const FORMAT_WITHOUT_POLICIES: u64 = 4;
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -90,6 +94,11 @@ pub fn encode(table: &Table) -> Vec<u8> {
     }
     put_part(&mut out, table.view.as_ref(), view::encode);
     put_part(&mut out, table.sequence.as_ref(), sequence::encode);
+    out.push(u8::from(table.row_security) | u8::from(table.force_row_security) << 1);
+    put_varint(&mut out, table.policies.len() as u64);
+    for policy in &table.policies {
+        policy::put(&mut out, policy);
+    }
     RowBuilder::new(1).value(&out).finish()
 }
 
@@ -141,12 +150,12 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         .ok_or_else(|| Error::corrupted("a table without a descriptor"))?;
     let mut reader = Reader::new(bytes);
     let format = reader.varint()?;
-    if format != FORMAT {
+    if ![FORMAT, FORMAT_WITHOUT_POLICIES].contains(&format) {
         return Err(Error::corrupted(format!(
             "a table descriptor of format {format}, not {FORMAT}"
         )));
     }
-    let table = Table {
+    let mut table = Table {
         oid: reader.varint_as()?,
         schema: reader.varint_as()?,
         name: reader.str()?.to_owned(),
@@ -163,7 +172,14 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         })?,
         view: read_part::<View>(&mut reader, view::decode)?,
         sequence: read_part::<Sequence>(&mut reader, sequence::decode)?,
+        ..Table::default()
     };
+    if format != FORMAT_WITHOUT_POLICIES {
+        let flags = reader.u8()?;
+        table.row_security = flags & 1 != 0;
+        table.force_row_security = flags & 2 != 0;
+        table.policies = read_list(&mut reader, policy::read)?;
+    }
     reader.finish()?;
     Ok(table)
 }
@@ -263,7 +279,9 @@ pub(super) fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Action, Computed, ComputedKey, ForeignKey, KeySource};
+    use super::super::{
+        Action, Computed, ComputedKey, ForeignKey, KeySource, Policy, PolicyCommand,
+    };
     use super::*;
 
     fn computed_index() -> Index {
@@ -363,6 +381,21 @@ mod tests {
                 initially_deferred: false,
                 validated: true,
             }],
+            row_security: true,
+            force_row_security: true,
+            policies: vec![Policy {
+                oid: 16_389,
+                name: "own".to_owned(),
+                command: PolicyCommand::Update,
+                permissive: true,
+                roles: vec![0, 16_390],
+                using: Some("SELECT i > 0".to_owned()),
+                check: None,
+                uses: vec![super::super::Uses {
+                    relation: 16_384,
+                    columns: vec![0],
+                }],
+            }],
             options: vec![("fillfactor".to_owned(), "90".to_owned())],
             view: Some(View {
                 query: "SELECT 1".to_owned(),
@@ -384,5 +417,16 @@ mod tests {
         };
         assert_eq!(decode(&encode(&table)).unwrap(), table);
         assert!(decode(b"\x01\x03\x07\x07").is_err());
+    }
+
+    #[test]
+    fn tables_of_the_format_before_come_back() {
+        let row = encode(&Table::default());
+        let mut bytes = Row::parse(&row).unwrap().column(0).unwrap().to_vec();
+        // Without the flags and the policies at its end.
+        bytes.truncate(bytes.len() - 2);
+        bytes[0] = FORMAT_WITHOUT_POLICIES as u8;
+        let row = RowBuilder::new(1).value(&bytes).finish();
+        assert_eq!(decode(&row).unwrap(), Table::default());
     }
 }

@@ -27,6 +27,7 @@ pub mod computed;
 pub mod depend;
 pub mod descriptor;
 pub mod foreign;
+pub mod policy;
 pub mod sequence;
 pub mod store;
 pub mod system;
@@ -47,6 +48,7 @@ use cluster::{Address, Cluster, RoleSettings};
 pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
 pub use foreign::{Action, ForeignKey};
+pub use policy::{Policy, PolicyCommand, RowSecurity};
 pub use sequence::{Owner, Sequence};
 pub use view::{CheckOption, Uses, View};
 
@@ -217,7 +219,13 @@ pub struct Table {
     pub checks: Vec<Check>,
     /// Its FOREIGN KEY constraints.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Its storage parameters, which change nothing.
+    /// Whether policies say who may see and write which of its rows.
+    pub row_security: bool,
+    /// Whether they do so for its owner too.
+    pub force_row_security: bool,
+    /// Its policies, which may be there without being in force.
+    pub policies: Vec<Policy>,
+    /// Its storage parameters; those of a table change nothing.
     pub options: Vec<(String, String)>,
     /// The query of a view or a materialized view.
     pub view: Option<View>,

@@ -176,7 +176,9 @@ fn check_shared(table: &Table) -> Result<()> {
         ));
     }
     let mut defaults = table.columns.iter().flat_map(|column| &column.default_uses);
-    let mut uses = table.view.iter().flat_map(|view| &view.uses);
+    let of_policies = table.policies.iter().flat_map(|policy| &policy.uses);
+    let of_view = table.view.iter().flat_map(|view| &view.uses);
+    let mut uses = of_view.chain(of_policies);
     if defaults.any(|oid| is_local(*oid)) || uses.any(|uses| is_local(uses.relation)) {
         return Err(Error::unsupported(
             "a permanent object that needs a temporary one",
@@ -280,6 +282,9 @@ pub fn drop_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Re
         free_name(txn, NameClass::Relation, database, table.schema, name)?;
     }
     cluster::forget_object(txn, database, Address::CLASS, table.oid)?;
+    for policy in &table.policies {
+        cluster::forget_object(txn, database, Address::POLICY, policy.oid)?;
+    }
     for index in &table.indexes {
         cluster::forget_object(txn, database, Address::CLASS, index.oid)?;
         cluster::forget_object(txn, database, Address::CONSTRAINT, index.constraint)?;

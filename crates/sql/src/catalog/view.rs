@@ -20,6 +20,8 @@ use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, Result};
 
 use super::descriptor::read_list;
+use super::Table;
+use crate::types::text::parse_bool;
 
 /// The schema by which stored text names relations: their names there are oids.
 pub const BY_OID: &str = "#";
@@ -63,16 +65,52 @@ pub enum CheckOption {
     Cascaded,
 }
 
-pub(super) fn encode(view: &View, out: &mut Vec<u8>) {
-    put_bytes(out, view.query.as_bytes());
-    put_varint(out, view.uses.len() as u64);
-    for uses in &view.uses {
+/// The option by which a view is no way around what it hides ([`Table::security_barrier`]).
+pub const SECURITY_BARRIER: &str = "security_barrier";
+/// The option by which a view is used as whoever runs the statement ([`Table::security_invoker`]).
+pub const SECURITY_INVOKER: &str = "security_invoker";
+
+impl Table {
+    fn has_option(&self, name: &str) -> bool {
+        let option = self.options.iter().find(|known| known.0 == name);
+        option.is_some_and(|(_, value)| parse_bool(value) == Some(true))
+    }
+
+    /// Of a view: whether what it hides is hidden from functions in the statement around it, too.
+    pub fn security_barrier(&self) -> bool {
+        self.has_option(SECURITY_BARRIER)
+    }
+
+    /// Of a view: whether privileges and policies are those of whoever runs the statement, rather
+    /// than of the view's owner.
+    pub fn security_invoker(&self) -> bool {
+        self.has_option(SECURITY_INVOKER)
+    }
+}
+
+pub(super) fn put_uses(out: &mut Vec<u8>, all: &[Uses]) {
+    put_varint(out, all.len() as u64);
+    for uses in all {
         put_varint(out, u64::from(uses.relation));
         put_varint(out, uses.columns.len() as u64);
         for column in &uses.columns {
             put_varint(out, *column as u64);
         }
     }
+}
+
+pub(super) fn read_uses(reader: &mut Reader<'_>) -> Result<Vec<Uses>> {
+    read_list(reader, |reader| {
+        Ok(Uses {
+            relation: reader.varint_as()?,
+            columns: read_list(reader, |reader| reader.varint_as())?,
+        })
+    })
+}
+
+pub(super) fn encode(view: &View, out: &mut Vec<u8>) {
+    put_bytes(out, view.query.as_bytes());
+    put_uses(out, &view.uses);
     out.push(view.check_option as u8);
     out.push(u8::from(view.populated));
 }
@@ -80,12 +118,7 @@ pub(super) fn encode(view: &View, out: &mut Vec<u8>) {
 pub(super) fn decode(reader: &mut Reader<'_>) -> Result<View> {
     Ok(View {
         query: reader.str()?.to_owned(),
-        uses: read_list(reader, |reader| {
-            Ok(Uses {
-                relation: reader.varint_as()?,
-                columns: read_list(reader, |reader| reader.varint_as())?,
-            })
-        })?,
+        uses: read_uses(reader)?,
         check_option: match reader.u8()? {
             0 => CheckOption::None,
             1 => CheckOption::Local,

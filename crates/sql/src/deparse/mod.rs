@@ -22,6 +22,7 @@ mod window;
 pub use expression::{expression, is_call, Names, Style};
 pub use stored::{
     check, column_default, index_condition, index_key, index_keys_node, index_node, node_text,
+    policy_node,
 };
 pub use window::{sort_key, window};
 

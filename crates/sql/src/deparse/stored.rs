@@ -39,6 +39,11 @@ pub fn index_node(condition: &str) -> String {
     format!("{{CHECK}} {condition}")
 }
 
+/// The condition of a policy as a `pg_node_tree`.
+pub fn policy_node(condition: &str) -> String {
+    format!("{{POLICY}} {condition}")
+}
+
 /// The expressions that an index is on as a `pg_node_tree`: how long each is, then all of them; none
 /// if it is on columns alone.
 pub fn index_keys_node(computed: &Computed) -> Option<String> {
@@ -111,6 +116,14 @@ pub fn node_text(
                 rest = after;
             }
             return Ok(shown.join(", "));
+        }
+        if kind == "POLICY" {
+            let bound = binder.shown_policy(table, text)?;
+            return match expression(&bound, &Columns(table), eval, style, false) {
+                Ok(shown) => Ok(shown),
+                // A query inside keeps the layout in which the catalog has it.
+                Err(_) => binder.stored_policy(text),
+            };
         }
         let place = kind.strip_prefix("DEFAULT ").and_then(|p| p.parse().ok());
         let place = place.filter(|place: &usize| *place < table.columns.len());

@@ -18,7 +18,9 @@ use super::{index_text, sequences, Exec};
 use crate::bind::{BindContext, Binder};
 use crate::catalog::cluster::Address;
 use crate::catalog::system::facts;
-use crate::catalog::{Catalog, ForeignKey, Table, FIRST_USER_OID, PG_CATALOG, SUPERUSER};
+use crate::catalog::{
+    Catalog, ForeignKey, RowSecurity, Table, FIRST_USER_OID, PG_CATALOG, SUPERUSER,
+};
 use crate::deparse;
 use crate::functions::strings::quote_identifier;
 use crate::functions::{self, Function};
@@ -93,7 +95,8 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
             Some(table) => table.kind == crate::catalog::RelationKind::Table,
             None => false,
         })),
-        "row_security_active" | "pg_is_wal_replay_paused" => Ok(Datum::Bool(false)),
+        "pg_is_wal_replay_paused" => Ok(Datum::Bool(false)),
+        "row_security_active" => row_security_active(cx, args),
         "to_regclass" | "to_regproc" | "to_regprocedure" | "to_regnamespace" | "to_regrole"
         | "to_regtype" => named(cx, function.result, args[0].as_str()),
         "pg_describe_object" => Ok(describe(cx, args)),
@@ -115,6 +118,18 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
         | "pg_last_wal_replay_lsn" => Ok(Datum::Null),
         _ => Err(Error::unsupported(format!("function {name}"))),
     }
+}
+
+/// Whether a table, by its oid or its name, guards its rows from the session's role.
+fn row_security_active(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let oid = match &args[0] {
+        Datum::Oid(oid) => *oid,
+        name => cx.context.oid_of(TypeId::REGCLASS, name.as_str())?,
+    };
+    let role = cx.session.settings.current_role();
+    let table = cx.catalog.table_by_oid(oid);
+    let guarded = table.map(|table| cx.catalog.row_security(role, table));
+    Ok(Datum::Bool(matches!(guarded, Some(RowSecurity::On { .. }))))
 }
 
 fn oid_of(args: &[Datum], place: usize) -> u32 {

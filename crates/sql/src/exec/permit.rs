@@ -11,7 +11,8 @@
 //!                   └ looked at by EXPLAIN                └ Permit ─Exec::new→ values
 //! ```
 //! So a new way to run a statement cannot forget the check: it has nothing to run before it asked.
-//! What a role may see of a table's rows will be decided here too.
+//! What a role may see of a table's rows is a part of the plan ([`crate::bind::Binder`] puts it
+//! there), and such a plan is for that role alone ([`BoundFor`]).
 //!
 //! # Invariants
 //! - Privileges count for the role that runs a statement when it runs it, not for who prepared it.
@@ -26,7 +27,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::Result;
+use base::{Error, Result};
 
 use crate::catalog::access::{denied, Guarded, Privileges};
 use crate::catalog::{system, Catalog, RelationKind};
@@ -48,11 +49,21 @@ pub struct Required {
     pub view_owner: Option<u32>,
 }
 
+/// For whom a plan was bound that has policies in it, or would have them for somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundFor {
+    /// The role that runs it.
+    pub role: u32,
+    /// `row_security`.
+    pub row_security: bool,
+}
+
 /// A plan that nobody may run yet.
 #[derive(Debug)]
 pub struct UncheckedPlan {
     plan: Rc<Plan>,
     requires: Vec<Required>,
+    bound_for: Option<BoundFor>,
     /// For whom, and with which catalog, it was last found permitted.
     verdict: RefCell<Option<(u32, Arc<Catalog>)>>,
 }
@@ -74,7 +85,11 @@ pub struct Permit<'p> {
 
 impl UncheckedPlan {
     /// A plan, and all that whoever runs it must be allowed to do.
-    pub fn new(plan: Plan, mut requires: Vec<Required>) -> UncheckedPlan {
+    pub fn new(
+        plan: Plan,
+        mut requires: Vec<Required>,
+        bound_for: Option<BoundFor>,
+    ) -> UncheckedPlan {
         // Relation by relation, in the order in which they are named: the first that is refused is
         // the one that the error names.
         let mut objects: Vec<u32> = Vec::new();
@@ -89,6 +104,7 @@ impl UncheckedPlan {
         UncheckedPlan {
             plan: Rc::new(plan),
             requires,
+            bound_for,
             verdict: RefCell::default(),
         }
     }
@@ -100,19 +116,31 @@ impl UncheckedPlan {
 
     /// A plan around this one, which asks for the same.
     pub fn wrap(self, around: impl FnOnce(Rc<Plan>) -> Plan) -> UncheckedPlan {
-        UncheckedPlan::new(around(self.plan), self.requires)
+        UncheckedPlan::new(around(self.plan), self.requires, self.bound_for)
+    }
+
+    /// Whether it is a plan for that role with that `row_security`; otherwise the statement must be
+    /// bound anew.
+    pub fn is_for(&self, now: BoundFor) -> bool {
+        self.bound_for.is_none_or(|bound_for| bound_for == now)
     }
 
     /// The plan for a role to run.
     ///
     /// # Errors
-    /// 42501 for what the role may not do.
+    /// 42501 for what the role may not do; XX000 for a plan with the policies of another role.
     pub fn permit<'p>(&'p self, catalog: &'p Arc<Catalog>, role: u32) -> Result<PermittedPlan<'p>> {
         let is_known = match &*self.verdict.borrow() {
             Some((known, with)) => *known == role && Arc::ptr_eq(with, catalog),
             None => false,
         };
         if !is_known {
+            if self
+                .bound_for
+                .is_some_and(|bound_for| bound_for.role != role)
+            {
+                return Err(Error::internal("a plan with the policies of another role"));
+            }
             self.check(catalog, role)?;
             *self.verdict.borrow_mut() = Some((role, catalog.clone()));
         }
@@ -154,7 +182,7 @@ impl UncheckedPlan {
 }
 
 /// 42501 with the object's name.
-fn refused(catalog: &Catalog, required: &Required) -> base::Error {
+fn refused(catalog: &Catalog, required: &Required) -> Error {
     let (noun, name) = match required.kind {
         Guarded::Schema => (
             "schema",

@@ -14,7 +14,7 @@ use super::permit::PermittedPlan;
 use super::program::Program;
 use super::{foreign, index_text, long, rows, Exec};
 use crate::catalog::{Index, Table};
-use crate::plan::{Conflict, Delete, Insert, LockRows, Plan, Row, Target, Update};
+use crate::plan::{Conflict, Delete, Insert, LockRows, Plan, PolicyCheck, Row, Target, Update};
 use crate::types::{self, Datum};
 
 /// The rows that a writing node returns: none without RETURNING, but all are written.
@@ -29,12 +29,18 @@ fn returned(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<Option<
     }
 }
 
-/// Computes the generated columns of a new row, and checks it against NOT NULL, CHECK and the
-/// conditions of views.
-fn check_row(target: &Target, row: &mut [Datum], cx: &mut Exec<'_>) -> Result<()> {
+/// Computes the generated columns of a new row, and checks it against policies, NOT NULL, CHECK and
+/// the conditions of views.
+fn check_row(
+    target: &Target,
+    policies: &[PolicyCheck],
+    row: &mut [Datum],
+    cx: &mut Exec<'_>,
+) -> Result<()> {
     for (place, value) in &target.generated {
         row[*place] = value.eval(cx, row)?;
     }
+    check_policies(&target.table, policies, "", row, cx)?;
     check_values(&target.table, &target.checks, row, cx)?;
     for (view, condition) in &target.view_checks {
         // Here NULL is one: the view would not show the row.
@@ -47,6 +53,31 @@ fn check_row(target: &Target, row: &mut [Datum], cx: &mut Exec<'_>) -> Result<()
                 cx,
             ));
         }
+    }
+    Ok(())
+}
+
+/// 42501 for a row that policies do not let be written. What it holds is not said.
+fn check_policies(
+    table: &Table,
+    policies: &[PolicyCheck],
+    which: &str,
+    row: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    for check in policies {
+        if check.condition.test(cx, row)? {
+            continue;
+        }
+        let named = check.policy.as_ref();
+        let named = named.map_or_else(String::new, |name| format!(" \"{name}\""));
+        return Err(Error::new(
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            format!(
+                "new row violates row-level security policy{named}{which} for table \"{}\"",
+                table.name
+            ),
+        ));
     }
     Ok(())
 }
@@ -245,7 +276,7 @@ impl<'p> InsertCursor<'p> {
     /// # Errors
     /// 23502, 23514.
     pub(crate) fn check(insert: &Insert, row: &mut [Datum], cx: &mut Exec<'_>) -> Result<()> {
-        check_row(&insert.target, row, cx)
+        check_row(&insert.target, &insert.target.policy_checks, row, cx)
     }
 
     /// Inserts a row that was checked or does what ON CONFLICT says; none when nothing was
@@ -384,11 +415,13 @@ impl<'p> InsertCursor<'p> {
                 return Ok(Upserted::Skipped);
             }
         }
-        let mut new = both[..width].to_vec();
+        let (table, old) = (&target.table, &both[..width]);
+        check_policies(table, &conflict.old_checks, " (USING expression)", old, cx)?;
+        let mut new = old.to_vec();
         for (place, value) in conflict.set.iter().flatten() {
             new[*place] = value.eval(cx, &both)?;
         }
-        check_row(target, &mut new, cx)?;
+        check_row(target, &conflict.new_checks, &mut new, cx)?;
         replace_row(target, &key, &both[..width], &new, cx)?;
         Ok(Upserted::Row(new))
     }
@@ -646,7 +679,7 @@ impl<'p> UpdateCursor<'p> {
         for (place, value) in &update.set {
             new[*place] = value.eval(cx, row)?;
         }
-        check_row(&update.target, &mut new, cx)?;
+        check_row(&update.target, &update.target.policy_checks, &mut new, cx)?;
         Ok(new)
     }
 }

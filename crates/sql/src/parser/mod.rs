@@ -140,18 +140,7 @@ pub fn parse(text: &str) -> Result<Vec<Statement>> {
 /// XX000 when it cannot be written.
 pub fn deparse_expression(node: &protobuf::Node) -> Result<String> {
     let text = large_stack(|| {
-        let target = protobuf::ResTarget {
-            val: Some(Box::new(node.clone())),
-            ..Default::default()
-        };
-        let select = protobuf::SelectStmt {
-            target_list: vec![protobuf::Node {
-                node: Some(NodeEnum::ResTarget(Box::new(target))),
-            }],
-            limit_option: protobuf::LimitOption::Default as i32,
-            op: protobuf::SetOperation::SetopNone as i32,
-            ..Default::default()
-        };
+        let select = selection(node, None);
         let statement = protobuf::RawStmt {
             stmt: Some(Box::new(protobuf::Node {
                 node: Some(NodeEnum::SelectStmt(Box::new(select))),
@@ -168,6 +157,23 @@ pub fn deparse_expression(node: &protobuf::Node) -> Result<String> {
     text.strip_prefix("SELECT ")
         .map(str::to_owned)
         .ok_or_else(|| Error::internal("an expression that is no target"))
+}
+
+/// The query of an expression over a relation, or over nothing.
+pub fn selection(node: &protobuf::Node, from: Option<protobuf::RangeVar>) -> protobuf::SelectStmt {
+    let wrapped = |node| protobuf::Node { node: Some(node) };
+    let target = protobuf::ResTarget {
+        val: Some(Box::new(node.clone())),
+        ..Default::default()
+    };
+    let from = from.map(|range| wrapped(NodeEnum::RangeVar(range)));
+    protobuf::SelectStmt {
+        target_list: vec![wrapped(NodeEnum::ResTarget(Box::new(target)))],
+        from_clause: from.into_iter().collect(),
+        limit_option: protobuf::LimitOption::Default as i32,
+        op: protobuf::SetOperation::SetopNone as i32,
+        ..Default::default()
+    }
 }
 
 /// A query as SQL text, to be kept in the catalog.

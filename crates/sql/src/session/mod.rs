@@ -644,7 +644,10 @@ impl Session {
         let (role, session_role) = (settings.current_role(), settings.session_role());
         let strings = settings.show("standard_conforming_strings").ok();
         let strings = strings.map(|shown| shown.1);
-        out.push_str(&format!(" {role} {session_role} {strings:?}"));
+        let row_security = settings.parsed().row_security;
+        out.push_str(&format!(
+            " {role} {session_role} {strings:?} {row_security}"
+        ));
         out
     }
 }

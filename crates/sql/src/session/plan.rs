@@ -16,6 +16,7 @@ use super::{missing_database, Column, Oid, Session};
 use crate::bind::literals::{self, Watched};
 use crate::bind::{BindContext, Binder, Bound, OutputColumn, Variables};
 use crate::catalog::{store, Catalog, RelationRef};
+use crate::exec::permit::BoundFor;
 use crate::exec::point;
 use crate::parser::{self, Literal, NodeEnum, Statement};
 use crate::types::{Datum, NameLookup, TypeId};
@@ -456,8 +457,22 @@ impl Session {
         Ok(anew)
     }
 
+    /// Whether the policies in a plan, if there are any, are those for the session's role.
+    fn is_for_this_role(&self, planned: &Planned) -> bool {
+        let settings = &self.shared.settings;
+        let now = BoundFor {
+            role: settings.current_role(),
+            row_security: settings.parsed().row_security,
+        };
+        let bound = planned.bound.as_ref();
+        bound.is_none_or(|bound| bound.plan.is_for(now))
+    }
+
     /// Whether a plan holds now.
     pub(super) fn holds(&self, planned: &Planned) -> bool {
+        if !self.is_for_this_role(planned) {
+            return false;
+        }
         match self.open.as_ref().filter(|open| open.catalog_changed) {
             Some(open) => {
                 let own = open.own_catalog.as_ref();
@@ -543,9 +558,11 @@ impl Session {
             text: statement.text(),
             variables,
         };
+        let row_security = self.shared.settings.parsed().row_security;
         let bind = || {
             let mut binder = Binder::new(cx, given.to_vec(), open_params);
             binder.trees_seen = seen;
+            binder.row_security = row_security;
             let bound = binder.statement(node)?;
             Ok::<_, Error>((bound, binder.finish_params()?))
         };

@@ -297,6 +297,8 @@ pub struct Parsed {
     pub bytea_escape: bool,
     /// `search_path`, taken apart.
     pub search_path: Vec<String>,
+    /// `row_security`.
+    pub row_security: bool,
     /// The role of the session, and the one that SET ROLE chose instead.
     session_user: Identity,
     role: Option<Identity>,
@@ -445,6 +447,7 @@ impl Settings {
                 extra_float_digits: 1,
                 bytea_escape: false,
                 search_path: Vec::new(),
+                row_security: true,
                 session_user: authenticated.clone(),
                 role: None,
             },
@@ -474,6 +477,17 @@ impl Settings {
     pub fn current_role(&self) -> u32 {
         let role = self.parsed.role.as_ref();
         role.unwrap_or(&self.parsed.session_user).oid()
+    }
+
+    /// Lets the session act as a role until [`Settings::act_as_chosen`]: for what runs as the owner of
+    /// an object, whoever asks for it.
+    pub(crate) fn act_as(&mut self, role: &Role) {
+        self.parsed.role = Some(Identity::logged_in(role));
+    }
+
+    /// Lets the session act as the role that it has chosen.
+    pub(crate) fn act_as_chosen(&mut self) {
+        self.parse();
     }
 
     /// The oid of the session's role: the one that connected, or that of SET SESSION AUTHORIZATION.
@@ -718,6 +732,7 @@ impl Settings {
             extra_float_digits: text("extra_float_digits").parse().unwrap_or(1),
             bytea_escape: text("bytea_output") == "escape",
             search_path: split_path(text("search_path")),
+            row_security: text("row_security") == "on",
             session_user: acts_as("session_authorization").unwrap_or_else(Identity::nobody),
             role: acts_as("role"),
         };

@@ -14,7 +14,8 @@ use super::settings::{is_guarded, isolation};
 use super::transaction::State;
 use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext};
-use crate::catalog::access::{Privileges, CHECKPOINT};
+use crate::catalog::access::{denied, Guarded, Privileges, CHECKPOINT};
+use crate::catalog::{RelationKind, Table};
 use crate::parser::{NodeEnum, Statement};
 use crate::types::{Datum, TypeId};
 
@@ -542,9 +543,51 @@ impl Session {
             locked.map_err(|error| named_table(error, &table))?;
             let again = self.find_table(range)?;
             if again.tree == table.tree && again.oid == table.oid {
-                return Ok(());
+                return self.lock_below(&again, &mut Vec::new(), mode, wait);
             }
         }
+    }
+
+    /// Locks what a view names too, for which its owner needs the privileges, or with
+    /// `security_invoker` the session's role.
+    fn lock_below(
+        &mut self,
+        view: &Table,
+        above: &mut Vec<u32>,
+        mode: TableLock,
+        wait: LockWait,
+    ) -> Result<()> {
+        let query = view.view.as_ref();
+        let Some(query) = query.filter(|_| view.kind == RelationKind::View) else {
+            return Ok(());
+        };
+        if above.contains(&view.oid) {
+            return Err(bind::view::endless(view));
+        }
+        above.push(view.oid);
+        let catalog = self.current_catalog()?;
+        let role = match view.security_invoker() {
+            true => self.shared.settings.current_role(),
+            false => view.owner,
+        };
+        let named = query.uses.iter();
+        let named = named.filter_map(|uses| catalog.table_by_oid(uses.relation));
+        for table in named {
+            if !matches!(table.kind, RelationKind::Table | RelationKind::View) {
+                continue;
+            }
+            if !catalog.holds_any(role, Guarded::Table, table.oid, enough_to_lock(mode)) {
+                return Err(denied(table.kind.noun(), &table.name));
+            }
+            let Some(open) = &mut self.open else {
+                return Err(Error::internal("nothing is open"));
+            };
+            let locked = open.txn.lock_table(table.tree, mode, wait);
+            locked.map_err(|error| named_table(error, table))?;
+            self.lock_below(table, above, mode, wait)?;
+        }
+        above.pop();
+        Ok(())
     }
 
     fn lock_statement(&mut self, lock: &LockStmt) -> Result<CommandTag> {

@@ -121,9 +121,15 @@ create table closed.t (k int);
 create sequence m.s;
 create view m.view as select k, v from m.t;
 create materialized view m.mat as select k, v from m.t;
+create table m.guarded (k int primary key, n int);
+insert into m.guarded values (1, 1), (2, 0), (3, 3);
+alter table m.guarded enable row level security;
+create policy shown on m.guarded using (k <> 2) with check (k <> 9);
+create policy kept on m.guarded as restrictive for delete using (k = 1);
+create view m.invoked with (security_invoker) as select k from m.guarded;
 grant all on all tables in schema m, closed to m_granted;
 grant all on all sequences in schema m to m_granted;
-grant select (k), insert (k), update (k), references (k) on m.t, m.ref, m.view to m_column;
+grant select (k), insert (k), update (k), references (k) on m.t, m.ref, m.view, m.guarded, m.invoked to m_column;
 grant select (k) on m.mat to m_column;
 grant insert (v) on m.ser, m.ide to m_column;
 grant insert on m.kid to m_stranger;
@@ -173,6 +179,11 @@ pub const STATEMENTS: &[Statement] = &[
     query("select k from m.mat"),
     query("select * from m.mat"),
     query("select k from closed.t"),
+    query("select k from m.guarded where 1 / (k - 2) >= 0"),
+    query("select k from m.guarded where 1 / n >= 0"),
+    query("select k from m.invoked where 1 / (k - 2) >= 0"),
+    query("select a.k from m.guarded a join m.t b on 1 / (a.k - 2) >= 0"),
+    outer("select k from m.guarded where 1 / (k - 2) >= 0 for update"),
     query("select last_value from m.s"),
     outer("select nextval('m.s') as k"),
     query("select rolpassword from pg_authid where rolname = 'm_alone'"),
@@ -205,6 +216,13 @@ pub const STATEMENTS: &[Statement] = &[
     write("insert into m.view (k) values (100)"),
     write("insert into m.view values (100, 'x')"),
     write("insert into closed.t values (1)"),
+    write("insert into m.guarded (k) values (9)"),
+    write("insert into m.guarded (k) values (10)"),
+    write("insert into m.guarded (k) values (2)"),
+    write("insert into m.guarded (k) values (2) on conflict (k) do update set k = 11"),
+    write("insert into m.guarded (k) values (1) on conflict (k) do update set k = 9"),
+    write("insert into m.invoked values (9)"),
+    returning("insert into m.guarded (k) values (10) returning k"),
     returning("insert into m.t (k) values (100) returning k"),
     returning("insert into m.t (k) values (100) returning v"),
     returning("insert into m.t (k) values (100) returning *"),
@@ -221,6 +239,12 @@ pub const STATEMENTS: &[Statement] = &[
     write("update m.view set k = 3 where k = 1"),
     write("update m.view set v = 'x'"),
     write("update closed.t set k = 1"),
+    write("update m.guarded set k = 9 where k = 1"),
+    write("update m.guarded set k = k + 10 / (k - 2)"),
+    write("update m.guarded set n = 1"),
+    write("update m.invoked set k = 9 where k = 1"),
+    write("delete from m.guarded where 1 / (k - 2) >= 0"),
+    write("delete from m.guarded where 1 / (k - 3) < 1"),
     returning("update m.t set k = 3 where k = 1 returning k"),
     returning("update m.t set k = 3 where k = 1 returning n"),
     write("delete from m.t"),
@@ -238,7 +262,13 @@ pub const STATEMENTS: &[Statement] = &[
     utility("lock table m.t in access share mode"),
     utility("lock table m.t in row exclusive mode"),
     utility("lock table m.t in share mode"),
+    utility("copy m.guarded to stdout"),
+    utility("copy m.guarded (k) to stdout"),
+    utility("copy m.guarded from stdin"),
+    utility("copy m.guarded (k) from stdin"),
     utility("lock table m.t"),
+    utility("lock table m.view"),
+    utility("lock table m.invoked in access share mode"),
     utility("truncate m.u"),
     utility("truncate m.u, m.t"),
     utility("truncate m.ref cascade"),
@@ -261,6 +291,8 @@ pub const STATEMENTS: &[Statement] = &[
     utility("create view room.made as select * from closed.t"),
     utility("create schema made"),
     utility("create schema made authorization m_owner"),
+    utility("create policy made on m.t using (true)"),
+    utility("create policy made on lost.t using (true)"),
     utility("create role m_made"),
     open("create extension if not exists plpgsql"),
     alone("reindex schema m", "select 1"),
@@ -315,6 +347,12 @@ pub const STATEMENTS: &[Statement] = &[
     utility("comment on view m.view is 'x'"),
     utility("comment on sequence m.s is 'x'"),
     utility("comment on constraint t_pkey on m.t is 'x'"),
+    utility("alter table m.t enable row level security"),
+    utility("alter table m.guarded force row level security"),
+    utility("alter policy shown on m.guarded using (true)"),
+    utility("alter policy shown on m.guarded rename to seen"),
+    utility("alter view m.view set (security_invoker)"),
+    utility("comment on policy shown on m.guarded is 'x'"),
     utility("comment on role m_alone is 'x'"),
     utility("comment on database matrix is 'x'"),
     utility("grant select on m.t to m_alone"),
@@ -332,6 +370,7 @@ pub const STATEMENTS: &[Statement] = &[
     utility("drop table closed.other"),
     utility("drop table m.t cascade"),
     utility("drop table lost.t"),
+    utility("drop policy shown on m.guarded"),
     utility("drop view m.view"),
     utility("drop materialized view m.mat"),
     utility("drop sequence m.s"),

@@ -44,6 +44,11 @@ pub(super) const ROWS: &[OfCatalog] = &[
         }
     }),
     ("pg_namespace", namespaces),
+    ("pg_policy", |catalog, rows| {
+        for table in user_tables(catalog) {
+            policies(table, rows);
+        }
+    }),
     ("pg_rewrite", rules),
     ("pg_sequence", sequences),
     ("table_privileges", privileges),
@@ -200,6 +205,8 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
                 b'n'
             }),
         ),
+        ("relrowsecurity", flag(table.row_security)),
+        ("relforcerowsecurity", flag(table.force_row_security)),
         ("relacl", relacl),
         (
             "reloptions",
@@ -507,6 +514,26 @@ fn rules(catalog: &Catalog, rows: &mut Rows) {
     }
 }
 
+fn policies(table: &Table, rows: &mut Rows) {
+    let node = |condition: &Option<String>| match condition {
+        Some(condition) => text(crate::deparse::policy_node(condition)),
+        None => Datum::Null,
+    };
+    for policy in &table.policies {
+        let roles = policy.roles.iter().map(|role| oid(*role)).collect();
+        rows.push([
+            ("oid", oid(policy.oid)),
+            ("polname", text(&policy.name)),
+            ("polrelid", oid(table.oid)),
+            ("polcmd", char(policy.command.code())),
+            ("polpermissive", flag(policy.permissive)),
+            ("polroles", array(TypeId::OID, roles)),
+            ("polqual", node(&policy.using)),
+            ("polwithcheck", node(&policy.check)),
+        ]);
+    }
+}
+
 fn sequences(catalog: &Catalog, rows: &mut Rows) {
     for table in user_tables(catalog) {
         let Some(sequence) = &table.sequence else {
@@ -537,6 +564,7 @@ fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
             None => (DEFAULTS, 0, 0),
         },
         Object::Constraint(oid) => (Address::CONSTRAINT, oid, 0),
+        Object::Policy(oid) => (Address::POLICY, oid, 0),
     }
 }
 

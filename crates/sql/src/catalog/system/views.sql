@@ -43,6 +43,18 @@ select n.nspname as schemaname, c.relname as matviewname, pg_get_userbyid(c.relo
 from pg_class c left join pg_namespace n on n.oid = c.relnamespace
 where c.relkind = 'm'
 
+-- pg_catalog.pg_policies
+select n.nspname as schemaname, c.relname as tablename, p.polname as policyname,
+  case when p.polpermissive then 'PERMISSIVE' else 'RESTRICTIVE' end as permissive,
+  case when 0 = any (p.polroles) then array['public'::name]
+    else array(select a.rolname from pg_authid a where a.oid = any (p.polroles) order by a.rolname)
+    end as roles,
+  case p.polcmd when 'r' then 'SELECT' when 'a' then 'INSERT' when 'w' then 'UPDATE'
+    when 'd' then 'DELETE' else 'ALL' end as cmd,
+  pg_get_expr(p.polqual, p.polrelid) as qual, pg_get_expr(p.polwithcheck, p.polrelid) as with_check
+from pg_policy p join pg_class c on c.oid = p.polrelid
+  left join pg_namespace n on n.oid = c.relnamespace
+
 -- pg_catalog.pg_indexes
 select n.nspname as schemaname, c.relname as tablename, i.relname as indexname,
   pg_get_indexdef(i.oid) as indexdef

@@ -169,9 +169,11 @@ impl Session {
             text: statement.text(),
             variables: None,
         };
+        let row_security = self.shared.settings.parsed().row_security;
         let (bound, more) = parser::large_stack(|| {
             let mut binder = Binder::new(cx, Vec::new(), false);
             binder.trees_seen = seen.clone();
+            binder.row_security = row_security;
             bind(&mut binder)
         })?;
         let planned = Planned {

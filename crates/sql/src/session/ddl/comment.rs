@@ -6,6 +6,7 @@ use pg_query::protobuf::{CommentStmt, CreateExtensionStmt, ObjectType, RangeVar}
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::policy::no_policy;
 use super::role::no_role;
 use super::{database, texts};
 use crate::catalog::access::must_own;
@@ -60,6 +61,7 @@ impl Session {
             (Ok(ObjectType::ObjectTabconstraint), _) => {
                 self.commented_constraint(&catalog, &names)?
             }
+            (Ok(ObjectType::ObjectPolicy), _) => self.commented_policy(&catalog, &names)?,
             (Ok(object), Some(NodeEnum::String(_))) => {
                 self.commented_name(&catalog, object, &names[0])?
             }
@@ -228,6 +230,17 @@ impl Session {
         })?;
         self.must_own_part_of(catalog, &table)?;
         Ok(Address::of(Address::CONSTRAINT, oid))
+    }
+
+    fn commented_policy(&mut self, catalog: &Catalog, names: &[String]) -> Result<Address> {
+        let Some((name, of)) = names.split_last() else {
+            return Err(Error::internal("COMMENT ON POLICY of nothing"));
+        };
+        let table = self.find_table_in("", &range_of(of))?;
+        let policy = table.policies.iter().find(|policy| policy.name == *name);
+        let policy = policy.ok_or_else(|| no_policy(&table, name))?;
+        self.must_own_part_of(catalog, &table)?;
+        Ok(Address::of(Address::POLICY, policy.oid))
     }
 
     /// An object that has a name of one part.

@@ -11,9 +11,11 @@ use pg_query::protobuf::{DropBehavior, DropStmt, ObjectType, RangeVar};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::policy::no_policy;
 use super::texts;
 use crate::bind::{self, BindContext};
 use crate::catalog::access::must_own;
+use crate::catalog::cluster::{self, Address};
 use crate::catalog::depend::{listed, plan_drop, Dropped};
 use crate::catalog::{
     store, Catalog, Identity, Object, RelationKind, RelationRef, Table, INFORMATION_SCHEMA,
@@ -31,7 +33,12 @@ struct Kind {
     tag: &'static str,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
+    Kind {
+        object: ObjectType::ObjectPolicy,
+        noun: "policy",
+        tag: "DROP POLICY",
+    },
     Kind {
         object: ObjectType::ObjectTable,
         noun: "table",
@@ -83,7 +90,10 @@ impl Session {
             match self.named_for_drop(kind, &name)? {
                 Ok(_) => known.push(name),
                 Err(missing) if drop.missing_ok => {
-                    let message = format!("{}, skipping", missing.message());
+                    let mut message = format!("{}, skipping", missing.message());
+                    if kind.object == ObjectType::ObjectPolicy {
+                        message = message.replacen("\" for table \"", "\" for relation \"", 1);
+                    }
                     let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
                     self.notice(NoticeSeverity::Notice, body, sink)?;
                 }
@@ -133,6 +143,9 @@ impl Session {
                 Some(schema) => Ok(Ok(Object::Schema(schema.oid))),
             };
         }
+        if kind.object == ObjectType::ObjectPolicy {
+            return self.policy_for_drop(&catalog, names);
+        }
         if let [.., schema, _] = names {
             if catalog.schema(schema).is_none() {
                 return Ok(Err(no_schema(schema)));
@@ -165,6 +178,31 @@ impl Session {
             )));
         }
         Ok(Ok(Object::Relation(found.oid(&catalog))))
+    }
+
+    /// The policy that a name, the last, of a table means.
+    fn policy_for_drop(
+        &mut self,
+        catalog: &Catalog,
+        names: &[String],
+    ) -> Result<std::result::Result<Object, Error>> {
+        let Some((name, of)) = names.split_last() else {
+            return Err(Error::internal("DROP POLICY of nothing"));
+        };
+        let Some((_, RelationRef::Table(place))) = self.find_named(of)? else {
+            let message = format!("relation \"{}\" does not exist", of.join("."));
+            return Ok(Err(Error::new(SqlState::UNDEFINED_TABLE, message)));
+        };
+        let table = &catalog.tables[place];
+        let policy = table.policies.iter().find(|policy| policy.name == *name);
+        let Some(policy) = policy else {
+            return Ok(Err(no_policy(table, name)));
+        };
+        let role = self.shared.settings.current_role();
+        match catalog.has_privileges_of(role, table.owner) {
+            true => Ok(Ok(Object::Policy(policy.oid))),
+            false => Err(must_own("relation", &table.name)),
+        }
     }
 
     /// What a name means, and where the catalog has it.
@@ -363,6 +401,7 @@ fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
             let table = catalog.constraint(oid)?.0.oid;
             catalog.table_by_oid(table)
         }
+        Object::Policy(oid) => catalog.policy(oid).map(|found| found.0),
     }
 }
 
@@ -414,6 +453,10 @@ fn remove_part(
         Object::Constraint(oid) => {
             table.checks.retain(|check| check.oid != oid);
             table.foreign_keys.retain(|key| key.oid != oid);
+        }
+        Object::Policy(oid) => {
+            table.policies.retain(|policy| policy.oid != oid);
+            cluster::forget_object(txn, database, Address::POLICY, oid)?;
         }
         Object::Schema(_) => {}
     }

@@ -12,6 +12,7 @@ mod index;
 mod like;
 mod members;
 mod owned;
+mod policy;
 mod rename;
 mod role;
 mod role_settings;
@@ -89,6 +90,8 @@ impl Session {
             NodeEnum::GrantStmt(grant) => self.grant(grant, sink)?,
             NodeEnum::ReassignOwnedStmt(reassign) => self.reassign_owned(reassign)?,
             NodeEnum::DropOwnedStmt(drop) => self.drop_owned(drop, sink)?,
+            NodeEnum::CreatePolicyStmt(create) => self.create_policy(create, sink)?,
+            NodeEnum::AlterPolicyStmt(alter) => self.alter_policy(alter, sink)?,
             NodeEnum::CommentStmt(comment) => self.comment(comment)?,
             NodeEnum::CreateExtensionStmt(create) => self.create_extension(create, sink)?,
             _ => return Err(Error::unsupported("this statement")),
@@ -114,6 +117,8 @@ impl Session {
                 NodeEnum::RefreshMatViewStmt(_) => "REFRESH MATERIALIZED VIEW",
                 NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
                 NodeEnum::DropStmt(_) => "DROP TABLE",
+                NodeEnum::CreatePolicyStmt(_) => "CREATE POLICY",
+                NodeEnum::AlterPolicyStmt(_) => "ALTER POLICY",
                 NodeEnum::IndexStmt(_) => "CREATE INDEX",
                 NodeEnum::AlterTableStmt(_)
                 | NodeEnum::RenameStmt(_)
@@ -390,6 +395,8 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::GrantStmt(_)
         | NodeEnum::ReassignOwnedStmt(_)
         | NodeEnum::DropOwnedStmt(_)
+        | NodeEnum::CreatePolicyStmt(_)
+        | NodeEnum::AlterPolicyStmt(_)
         | NodeEnum::CommentStmt(_)
         | NodeEnum::CreateExtensionStmt(_) => return None,
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",

@@ -14,8 +14,9 @@ use super::super::{CommandTag, Session, Sink};
 use crate::catalog::access::{self, denied, Acl, AclItem, Guarded, Privileges};
 use crate::catalog::cluster::{self, Address};
 use crate::catalog::{
-    store, Catalog, Database, Object, RelationKind, Role, Schema, Table, SUPERUSER,
+    store, Catalog, Database, Object, Policy, RelationKind, Role, Schema, Table, SUPERUSER,
 };
+use crate::local::is_local;
 use crate::parser::NodeEnum;
 
 /// A list of privileges after its object has been given to somebody else: what the old owner held
@@ -253,6 +254,7 @@ impl Session {
         for (at, acl) in lists {
             self.put_list(&catalog, at, &acl)?;
         }
+        self.forget_in_policies(&catalog, &is_theirs)?;
         self.forget_own_catalog();
         let cascade = drop.behavior == DropBehavior::DropCascade as i32;
         let roots = |session: &mut Session| {
@@ -261,6 +263,7 @@ impl Session {
             let tables = tables.filter(|table| is_theirs(table.owner));
             let mut roots: Vec<_> = tables.map(|table| Object::Relation(table.oid)).collect();
             let schemas = catalog.schemas.iter();
+            let schemas = schemas.filter(|schema| !is_local(schema.oid));
             let schemas = schemas.filter(|schema| is_theirs(schema.owner));
             roots.extend(schemas.map(|schema| Object::Schema(schema.oid)));
             Ok(roots)
@@ -269,6 +272,38 @@ impl Session {
             self.drop_objects(roots, cascade, sink)?;
         }
         Ok(tag("DROP OWNED"))
+    }
+}
+
+impl Session {
+    /// Policies are no longer for certain roles; one that was for nobody else goes.
+    fn forget_in_policies(
+        &mut self,
+        catalog: &Catalog,
+        is_theirs: &impl Fn(u32) -> bool,
+    ) -> Result<()> {
+        let names_them = |policy: &Policy| policy.roles.iter().any(|role| is_theirs(*role));
+        for table in &catalog.tables {
+            if !table.policies.iter().any(names_them) {
+                continue;
+            }
+            let mut new = (**table).clone();
+            for policy in &mut new.policies {
+                policy.roles.retain(|role| !is_theirs(*role));
+            }
+            let gone = new
+                .policies
+                .extract_if(.., |policy| policy.roles.is_empty());
+            let gone: Vec<_> = gone.map(|policy| policy.oid).collect();
+            self.put_table(&new)?;
+            for oid in gone {
+                let open = self.open.as_mut();
+                let open = open.ok_or_else(|| Error::internal("nothing is open"))?;
+                let database = catalog.database.oid;
+                cluster::forget_object(open.txn.as_mut(), database, Address::POLICY, oid)?;
+            }
+        }
+        Ok(())
     }
 }
 

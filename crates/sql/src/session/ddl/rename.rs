@@ -59,6 +59,9 @@ impl Session {
         }
         let of = ObjectType::try_from(rename.relation_type).map_err(|_| ());
         let range = rename.relation.as_ref();
+        if object == Ok(ObjectType::ObjectPolicy) {
+            return self.rename_policy(range, &rename.subname, &rename.newname);
+        }
         if let Some(kind) = part_of_table(object, of) {
             let range = range.ok_or_else(|| Error::internal("RENAME of nothing"))?;
             if !self.skip_missing(range, rename.missing_ok, sink)? {
@@ -172,6 +175,9 @@ impl Session {
                 )
             }
         };
+        if index.is_none() {
+            self.restate_policies(&table, &mut new)?;
+        }
         let database = catalog.database.oid;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));

@@ -14,6 +14,7 @@ use crate::catalog::access::{is_predefined, AclItem};
 use crate::catalog::cluster;
 use crate::catalog::{Catalog, Object, Role};
 use crate::functions::scram;
+use crate::local::is_local;
 use crate::parser::{self, NodeEnum};
 use crate::types::{self, Datum, TypeId, NO_TYPMOD};
 
@@ -355,6 +356,16 @@ impl Session {
             };
             needed.push((address.object, format!("privileges for {what}")));
         }
+        for table in &catalog.tables {
+            for policy in table
+                .policies
+                .iter()
+                .filter(|own| own.roles.contains(&role.oid))
+            {
+                let what = Object::Policy(policy.oid).describe(catalog, &search_path);
+                needed.push((policy.oid, format!("target of {what}")));
+            }
+        }
         needed.sort_by_key(|known| known.0);
         let mut needed: Vec<_> = needed.into_iter().map(|known| known.1).collect();
         for database in catalog.databases.clone() {
@@ -382,7 +393,9 @@ impl Session {
         Ok(loaded.map_or(0, |other| {
             let tables = other.tables.iter().filter(|table| table.owner == role);
             let schemas = other.schemas.iter().filter(|schema| schema.owner == role);
-            tables.count() + schemas.count()
+            let policies = other.tables.iter().flat_map(|table| &table.policies);
+            let policies = policies.filter(|policy| policy.roles.contains(&role));
+            tables.count() + schemas.count() + policies.count()
         }))
     }
 
@@ -437,6 +450,8 @@ fn owned_by(catalog: &Catalog, role: u32, search_path: &[u32]) -> Vec<(u32, Stri
     let databases = databases.filter(|known| known.owner == role);
     let databases = databases.map(|known| (known.oid, format!("database {}", known.name)));
     let schemas = catalog.schemas.iter().filter(|known| known.owner == role);
+    // That of temporary tables is the session's.
+    let schemas = schemas.filter(|known| !is_local(known.oid));
     let schemas = schemas.map(|known| (known.oid, format!("schema {}", known.name)));
     let tables = catalog.tables.iter().filter(|known| known.owner == role);
     let tables = tables.map(|known| {

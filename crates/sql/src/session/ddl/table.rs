@@ -487,7 +487,12 @@ impl Session {
             text,
             variables: None,
         };
-        parser::large_stack(|| bind(&mut Binder::new(cx, Vec::new(), false)))
+        let row_security = self.shared.settings.parsed().row_security;
+        parser::large_stack(|| {
+            let mut binder = Binder::new(cx, Vec::new(), false);
+            binder.row_security = row_security;
+            bind(&mut binder)
+        })
     }
 }
 

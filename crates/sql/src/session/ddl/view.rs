@@ -18,11 +18,13 @@ use super::texts;
 use crate::bind::fixed::FixedQuery;
 use crate::bind::{Bound, OutputColumn};
 use crate::catalog::store::{self, duplicate_relation};
+use crate::catalog::view::{SECURITY_BARRIER, SECURITY_INVOKER};
 use crate::catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
 use crate::exec::permit::UncheckedPlan;
 use crate::local::is_local;
 use crate::parser::NodeEnum;
 use crate::plan::{Insert, Plan, Target};
+use crate::types::text::parse_bool;
 use crate::types::typmod::format_type;
 use crate::types::{Category, TypeId};
 
@@ -110,38 +112,56 @@ impl Session {
     }
 
     fn view_options(&mut self, create: &ViewStmt, view: &mut Table) -> Result<()> {
-        let mut check = match ViewCheckOption::try_from(create.with_check_option) {
+        let check = match ViewCheckOption::try_from(create.with_check_option) {
             Ok(ViewCheckOption::LocalCheckOption) => CheckOption::Local,
             Ok(ViewCheckOption::CascadedCheckOption) => CheckOption::Cascaded,
             _ => CheckOption::None,
         };
-        for node in &create.options {
+        if let Some(view) = &mut view.view {
+            view.check_option = check;
+        }
+        self.set_view_options(view, &create.options)
+    }
+
+    /// Takes over the options of WITH (…) or SET (…).
+    ///
+    /// # Errors
+    /// 22023 for one that there is not, or not with that value; 0A000 for a check option of a view
+    /// through which nothing can be written.
+    pub(super) fn set_view_options(&mut self, view: &mut Table, options: &[Node]) -> Result<()> {
+        let refused = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+        let mut check = view
+            .view
+            .as_ref()
+            .map_or(CheckOption::None, |view| view.check_option);
+        for node in options {
             let Some(NodeEnum::DefElem(option)) = &node.node else {
                 continue;
             };
-            let value = option_text(option);
-            match option.defname.as_str() {
+            let name = option.defname.as_str();
+            let value = match option.arg {
+                None => "true".to_owned(),
+                Some(_) => option_text(option),
+            };
+            match name {
                 "check_option" if value == "local" => check = CheckOption::Local,
                 "check_option" if value == "cascaded" => check = CheckOption::Cascaded,
                 "check_option" => {
-                    return Err(Error::new(
-                        SqlState::INVALID_PARAMETER_VALUE,
-                        format!("invalid value for enum option \"check_option\": {value}"),
-                    )
-                    .with_detail("Valid values are \"local\" and \"cascaded\"."))
+                    let message =
+                        format!("invalid value for enum option \"check_option\": {value}");
+                    return Err(refused(message)
+                        .with_detail("Valid values are \"local\" and \"cascaded\"."));
                 }
-                // There are no rights to be had on rows, and no function that could leak them.
-                "security_barrier" | "security_invoker" => {
-                    let value = if value.is_empty() { "true" } else { &value };
-                    view.options
-                        .push((option.defname.clone(), value.to_owned()));
+                SECURITY_BARRIER | SECURITY_INVOKER => {
+                    if parse_bool(&value).is_none() {
+                        let message =
+                            format!("invalid value for boolean option \"{name}\": {value}");
+                        return Err(refused(message));
+                    }
+                    view.options.retain(|known| known.0 != name);
+                    view.options.push((name.to_owned(), value));
                 }
-                other => {
-                    return Err(Error::new(
-                        SqlState::INVALID_PARAMETER_VALUE,
-                        format!("unrecognized parameter \"{other}\""),
-                    ))
-                }
+                other => return Err(refused(format!("unrecognized parameter \"{other}\""))),
             }
         }
         if check != CheckOption::None {
@@ -164,22 +184,25 @@ impl Session {
 
     /// A query as the catalog keeps it, and the tables that it names locked against DDL.
     fn fixed_query(&mut self, text: &str, select: &SelectStmt) -> Result<FixedQuery> {
-        let (bound, _) = self.bind_and_lock(text, select)?;
+        let (bound, _) = self.bind_and_lock(text, select, true)?;
         let catalog = self.current_catalog()?;
         drop(bound);
         self.try_binding("", &catalog, |binder| binder.fixed_query(select))
     }
 
-    /// A bound query whose tables are locked, and the catalog that it was bound with.
+    /// A bound query whose tables are locked, and the catalog that it was bound with; perhaps one
+    /// that is not to be run.
     pub(super) fn bind_and_lock(
         &mut self,
         text: &str,
         select: &SelectStmt,
+        names_only: bool,
     ) -> Result<(Bound, Arc<Catalog>)> {
         let mut locked = Vec::new();
         for _ in 0..REPLANS_MAX {
             let catalog = self.current_catalog()?;
             let bound = self.try_binding(text, &catalog, |binder| {
+                binder.names_only = names_only;
                 binder.statement(&NodeEnum::SelectStmt(Box::new(select.clone())))
             })?;
             let mut waited = false;
@@ -269,7 +292,7 @@ impl Session {
             self.pass_over_existing(&name, if_not_exists, sink)?;
             return Ok(tag(done));
         }
-        let (bound, catalog) = self.bind_and_lock(text, select)?;
+        let (bound, catalog) = self.bind_and_lock(text, select, into.skip_data)?;
         let mut table = Table {
             oid: self.new_oid()?,
             schema,
@@ -369,29 +392,44 @@ impl Session {
             ));
         }
         let catalog = self.current_catalog()?;
-        let bound = self.try_binding("", &catalog, |binder| binder.query_of(&old))?;
+        let owner = catalog.known_role(old.owner)?.clone();
+        self.shared.settings.act_as(&owner);
+        let filled = self.refill(&old, refresh.skip_data);
+        self.shared.settings.act_as_chosen();
+        // Names are looked for with the role's privileges.
+        self.forget_own_catalog();
+        self.refresh_names();
+        filled?;
+        Ok(tag("REFRESH MATERIALIZED VIEW"))
+    }
+
+    /// Gives a materialized view the rows that its query has now, for the role that the session acts
+    /// as.
+    fn refill(&mut self, old: &Table, skip_data: bool) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let bound = self.try_binding("", &catalog, |binder| binder.query_of(old))?;
         for (tree, _) in &bound.locks {
             if let Some(open) = &mut self.open {
                 open.txn
                     .lock_table(*tree, TableLock::AccessShare, LockWait::Block)?;
             }
         }
-        let mut new = self.with_new_trees(&old)?;
+        let mut new = self.with_new_trees(old)?;
         if let Some(view) = &mut new.view {
-            view.populated = !refresh.skip_data;
+            view.populated = !skip_data;
         }
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
         store::create_trees(open.txn.as_mut(), &new)?;
         store::update_table(open.txn.as_mut(), catalog.database.oid, &new)?;
-        store::drop_trees(open.txn.as_mut(), &old)?;
+        store::drop_trees(open.txn.as_mut(), old)?;
         self.changed_catalog();
-        if !refresh.skip_data {
+        if !skip_data {
             bound.check_populated(&catalog)?;
             self.fill_table(new, bound.plan)?;
         }
-        Ok(tag("REFRESH MATERIALIZED VIEW"))
+        Ok(())
     }
 }
 

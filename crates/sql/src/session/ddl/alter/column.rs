@@ -11,7 +11,7 @@ use super::super::table::{cut_name, order_constraints};
 use super::column_place;
 use super::rewrite::{null_in, NewValue};
 use crate::bind::{self, BindContext};
-use crate::catalog::{store, Catalog, Identity, Object, Table};
+use crate::catalog::{store, Catalog, Identity, Object, Table, Uses};
 use crate::exec::permit::Permit;
 use crate::exec::program::Program;
 use crate::exec::Exec;
@@ -386,9 +386,20 @@ fn refuse_used_column(catalog: &Catalog, table: &Table, place: usize) -> Result<
             user.name
         )));
     }
+    let names_it = |uses: &Uses| uses.relation == table.oid && uses.columns.contains(&place);
     for view in &catalog.tables {
-        let mut uses = view.view.iter().flat_map(|view| &view.uses);
-        if uses.any(|uses| uses.relation == table.oid && uses.columns.contains(&place)) {
+        let mut policies = view.policies.iter();
+        if let Some(policy) = policies.find(|policy| policy.uses.iter().any(names_it)) {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used in a policy definition",
+            )
+            .with_detail(format!(
+                "policy {} on table {} depends on column \"{name}\"",
+                policy.name, view.name
+            )));
+        }
+        if view.view.iter().flat_map(|view| &view.uses).any(names_it) {
             return Err(Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,
                 "cannot alter type of a column used by a view or rule",

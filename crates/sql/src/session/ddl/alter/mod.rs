@@ -23,7 +23,7 @@
 //! row must compute and another type make new trees.
 //!
 //! # What it leaves out
-//! Inheritance, partitions, triggers, rules and row security: 0A000. A rewrite goes through the
+//! Inheritance, partitions, triggers and rules: 0A000. A rewrite goes through the
 //! transaction's write set, so that it must fit into memory.
 
 mod column;
@@ -116,7 +116,8 @@ impl Session {
         }
         for command in commands {
             let kind = Type::try_from(command.subtype).unwrap_or(Type::Undefined);
-            if matches!(kind, Type::AtChangeOwner) {
+            let of_view = matches!(kind, Type::AtSetRelOptions | Type::AtResetRelOptions);
+            if matches!(kind, Type::AtChangeOwner) || of_view && table.kind == RelationKind::View {
                 continue;
             }
             return Err(Error::new(
@@ -166,6 +167,16 @@ impl Session {
             Type::AtAddIdentity => self.alter_add_identity(text, &catalog, &table, command),
             Type::AtSetIdentity => self.alter_set_identity(text, &table, command),
             Type::AtDropIdentity => self.alter_drop_identity(&table, command, sink),
+            Type::AtEnableRowSecurity | Type::AtDisableRowSecurity => {
+                let mut new = (*table).clone();
+                new.row_security = kind == Type::AtEnableRowSecurity;
+                self.put_table(&new)
+            }
+            Type::AtForceRowSecurity | Type::AtNoForceRowSecurity => {
+                let mut new = (*table).clone();
+                new.force_row_security = kind == Type::AtForceRowSecurity;
+                self.put_table(&new)
+            }
             kind => Err(Error::unsupported(format!(
                 "ALTER TABLE {}",
                 action_name(kind)

@@ -8,7 +8,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType, Node};
 use super::super::super::utility::option_text;
 use super::super::super::Session;
 use super::constraint::constraint_oid;
-use crate::catalog::{Catalog, KeySource, RelationKind, Table};
+use crate::catalog::{Catalog, CheckOption, KeySource, RelationKind, Table};
 use crate::parser::NodeEnum;
 
 /// The storage parameters of tables. They change nothing here, and are shown.
@@ -68,6 +68,7 @@ impl Session {
         let mut new = (**table).clone();
         self.restate(table, &mut new, Some((place, to)))?;
         new.columns[place].name = to.to_owned();
+        self.restate_policies(table, &mut new)?;
         self.put_table(&new)
     }
 
@@ -177,8 +178,15 @@ impl Session {
             for node in &list.items {
                 if let Some(NodeEnum::DefElem(option)) = &node.node {
                     new.options.retain(|known| known.0 != option.defname);
+                    if let Some(view) = &mut new.view {
+                        if option.defname == "check_option" {
+                            view.check_option = CheckOption::None;
+                        }
+                    }
                 }
             }
+        } else if table.kind == RelationKind::View {
+            self.set_view_options(&mut new, &list.items)?;
         } else {
             set_options(&mut new, &list.items)?;
         }
