@@ -20,7 +20,7 @@ help:
 	@echo "make soak    the simulator for an hour (SOAK_SECONDS=...); results go to docs/TESTING.md"
 	@echo "make conformance  score against PostgreSQL's regression suite (SCORE=its script), into docs/CONFORMANCE.md"
 	@echo "make performance  measure beside PostgreSQL, into docs/PERFORMANCE.md"
-	@echo "make lint    formatting and clippy, without warnings"
+	@echo "make lint    formatting and clippy, without warnings; cargo-deny, where it is installed"
 	@echo "make fmt     format the sources"
 	@echo "make deps    install what building and testing need through apt, if it is missing"
 
@@ -64,6 +64,7 @@ soak: build
 lint: deps-build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@scripts/deny.sh
 
 fmt:
 	cargo fmt --all

@@ -15,6 +15,10 @@ FROM STDIN that the server has refused, some versions take the next line for a s
 on up to `\\.`: where the suite has none they lose step, and what they skip would count as failures of the
 server. That is noticed in what psql echoes, and said; such a file is held to no floor of another psql,
 and keeps its row on the page.
+
+Of the files that tests/conformance/missing.txt names, every statement that fails stands there with the
+feature that it lacks. One that fails and does not stand there fails the run, and so does one that stands
+there and does not fail.
 """
 import difflib
 import json
@@ -28,6 +32,7 @@ import tempfile
 import time
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "CONFORMANCE.md")
+MISSING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "conformance", "missing.txt")
 PORT = "27543"
 # COPY from the client; FROM STDOUT is another word for it, whose data the suite's script takes for statements.
 FROM_CLIENT = re.compile(r"\bfrom\s+std(in|out)\b", re.I)
@@ -107,6 +112,69 @@ def lines_of(path):
         return file.read().split("\n")
 
 
+def answered(lines, printed):
+    """What was printed after each of a script's lines that were echoed, by index.
+
+    >>> answered(["select 1;", "select 2;"], ["select 1;", "1", "select 2;", "ERROR", "DETAIL"])
+    {0: ['1'], 1: ['ERROR', 'DETAIL']}
+    """
+    matcher = difflib.SequenceMatcher(None, lines, printed, autojunk=False)
+    places = {}
+    for start, at, size in matcher.get_matching_blocks():
+        places.update((start + step, at + step) for step in range(size))
+    ends = [*list(places.values())[1:], len(printed)]
+    return {line: printed[at + 1 : end] for (line, at), end in zip(places.items(), ends)}
+
+
+def failures(lines, expected, printed):
+    """The numbers of a script's lines after which something else was printed, with its first line.
+
+    >>> failures(["select 1;", "", "select 2;"], ["select 1;", "1", "select 2;", "2"], ["select 1;", "1", "select 2;", "ERROR"])
+    {3: 'ERROR'}
+    """
+    spoken = [at for at, line in enumerate(lines) if line.strip()]
+    texts = [lines[at] for at in spoken]
+    tidy = lambda block: [line.rstrip() for line in block if line.strip()]
+    wanted, got = answered(texts, expected), answered(texts, printed)
+    found = {}
+    for place, at in enumerate(spoken):
+        if place in wanted and tidy(wanted[place]) != tidy(got.get(place, ["(not reached)"])):
+            found[at + 1] = (tidy(got.get(place, ["(not reached)"])) or ["(nothing)"])[0]
+    return found
+
+
+def missing():
+    """What stands in MISSING: for each of its files the feature by number of line."""
+    found = {}
+    for line in lines_of(MISSING):
+        if line and not line.startswith("#"):
+            name, where, feature = (line.split(" ", 2) + ["", ""])[:3]
+            first, _, last = where.partition("-")
+            numbers = range(int(first), int(last or first) + 1) if where else []
+            found.setdefault(name, {}).update(dict.fromkeys(numbers, feature))
+    return found
+
+
+def unexplained(directory):
+    """What of the statements that fail, and of those that should, is not as MISSING says, from what was kept."""
+    wrong, listed = [], missing()
+    for kept in sorted(os.listdir(directory)):
+        if not kept.endswith(".of"):
+            continue
+        (sql, *_) = lines_of(os.path.join(directory, kept))
+        name = os.path.basename(sql).removesuffix(".sql")
+        if name not in listed:
+            continue
+        printed = lines_of(os.path.join(directory, kept.removesuffix(".of")))
+        expected = os.path.join(os.path.dirname(sql), "..", "expected")
+        others = [os.path.join(expected, f"{name}{suffix}.out") for suffix in ["", "_1", "_2", "_3"]]
+        found = [failures(lines_of(sql), lines_of(path), printed) for path in others if os.path.exists(path)]
+        failed = min(found, key=len)
+        wrong += [f"{name} {line}: fails, and no feature is missing: {failed[line]}" for line in failed if line not in listed[name]]
+        wrong += [f"{name} {line}: does not fail ({listed[name][line]})" for line in listed[name] if line not in failed]
+    return wrong
+
+
 def steps(directory):
     """Where psql lost step, by file of the suite, from what was kept."""
     found = {}
@@ -152,7 +220,7 @@ def measure(quorate, score, directory):
         server.send_signal(signal.SIGINT)
         server.wait(timeout=60)
     with open(out, encoding="utf8") as file:
-        return json.load(file), wrong, steps(kept)
+        return json.load(file), wrong + unexplained(kept), steps(kept)
 
 
 def table(files, psql, kept):

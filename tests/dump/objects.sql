@@ -167,3 +167,13 @@ create policy sees on stock.held for select to dump_reader using (amount is not 
 create policy not_in_force on no_rows for delete using (a = 1);
 comment on policy mine on stock.products is 'own ones';
 create view invoked with (security_invoker = true, security_barrier = false) as select id from stock.products where price > 1::numeric;
+
+-- Privileges of what is yet to be made, and on what is built in.
+alter default privileges for role dump_owner in schema stock grant select on tables to dump_reader;
+alter default privileges for role dump_owner in schema stock grant usage on sequences to dump_writer with grant option;
+alter default privileges for role dump_owner revoke execute on functions from public;
+alter default privileges for role dump_owner grant usage on schemas to dump_reader;
+alter default privileges for role dump_owner revoke delete on tables from dump_owner;
+revoke execute on function sinh(double precision) from public;
+grant execute on function sinh(double precision) to dump_reader;
+grant usage on language plpgsql to dump_reader;

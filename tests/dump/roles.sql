@@ -22,3 +22,6 @@ alter role dump_writer in database dump_objects set lock_timeout = '5s';
 
 create database dump_empty;
 create database dump_queries;
+
+grant set, alter system on parameter lc_messages to dump_reader with grant option;
+grant set on parameter shop.door to dump_writer;

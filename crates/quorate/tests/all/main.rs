@@ -45,6 +45,7 @@ mod slt;
 mod source;
 mod space;
 mod stage;
+mod supply;
 mod switchover;
 mod tidy;
 mod values;

@@ -62,6 +62,7 @@ impl Binder<'_> {
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
         let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;
         if let Some(found) = window {
+            self.calls(found.function.oid);
             return self.window_function(call, &found, args, scope, place);
         }
         let aggregate = match !call.agg_star && args.is_empty() {
@@ -72,6 +73,7 @@ impl Binder<'_> {
             }
         };
         if let Some(found) = aggregate {
+            self.calls(found.aggregate.oid);
             if call.over.is_some() {
                 return self.aggregate_over(call, &found, args, scope, place);
             }
@@ -185,6 +187,7 @@ impl Binder<'_> {
     }
 
     fn call_found(&mut self, found: FunctionMatch, args: Vec<Expr>, location: i32) -> Result<Expr> {
+        self.calls(found.function.oid);
         let args = args
             .into_iter()
             .zip(&found.argument_types)

@@ -57,6 +57,9 @@ impl Binder<'_> {
         let Some(how) = find_coercion(expr.ty, ty, context) else {
             return Ok(Err(expr));
         };
+        if let Some(function) = called(&how) {
+            self.calls(function);
+        }
         let through_text = matches!(how, Coercion::InOut);
         let location = expr.location;
         let coerced = Expr {
@@ -242,6 +245,15 @@ impl Binder<'_> {
             }
         }
         Ok(expr)
+    }
+}
+
+/// The oid of the function by which values change.
+fn called(how: &Coercion) -> Option<u32> {
+    match how {
+        Coercion::Function(function) => Some(function.oid),
+        Coercion::Array(of_elements) => called(of_elements),
+        Coercion::Binary | Coercion::InOut => None,
     }
 }
 

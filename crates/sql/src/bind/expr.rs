@@ -457,6 +457,7 @@ impl Binder<'_> {
             self.coerce_argument(left, found.argument_types[0])?,
             self.coerce_argument(right, found.argument_types[1])?,
         ];
+        self.calls(found.operator.function.oid);
         Ok(operator_call(&found, args, location))
     }
 
@@ -528,6 +529,7 @@ impl Binder<'_> {
             let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
             let found = self.operator(name, TypeId::NONE, right.ty, location)?;
             let arg = self.coerce_argument(right, found.argument_types[0])?;
+            self.calls(found.operator.function.oid);
             return Ok(operator_call(&found, vec![arg], location));
         };
         let left = self.expr(inner(left)?, scope, place)?;

@@ -78,6 +78,7 @@ use base::{Error, Result, SqlState, TreeId};
 use pg_query::protobuf::{Node, RangeVar};
 
 use crate::catalog::access::{Guarded, Privileges};
+use crate::catalog::cluster::Address;
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
 use crate::exec::permit::{BoundFor, Required, UncheckedPlan};
 use crate::exec::program::compile;
@@ -375,6 +376,25 @@ impl<'a> Binder<'a> {
             privileges,
             column,
             view_owner: self.checked_as,
+        };
+        if !self.requires.contains(&required) {
+            self.requires.push(required);
+        }
+    }
+
+    /// Notes that the statement calls a function, if something was said of who may. Whoever runs the
+    /// statement must, below a view too.
+    fn calls(&mut self, function: u32) {
+        let address = Address::of(Address::PROC, function);
+        if !self.cx.catalog.acls.contains_key(&address) {
+            return;
+        }
+        let required = Required {
+            kind: Guarded::Function,
+            object: function,
+            privileges: Privileges::EXECUTE,
+            column: 0,
+            view_owner: None,
         };
         if !self.requires.contains(&required) {
             self.requires.push(required);

@@ -19,7 +19,7 @@ use super::select::projection;
 use super::updatable::{Verb, Writable};
 use super::window::window_in;
 use super::{boxed, inner, literals, qualified, Binder, OutputColumn};
-use crate::catalog::access::Privileges;
+use crate::catalog::access::{denied, Privileges};
 use crate::catalog::policy::PolicyCommand as For;
 use crate::catalog::{view, Identity, RelationKind, Table};
 use crate::exec::program::{compile, Program};
@@ -70,6 +70,10 @@ impl Binder<'_> {
         };
         self.require_of(&table, privileges, 0);
         if table.kind == RelationKind::System {
+            // Nobody else holds such a privilege, whatever was granted.
+            if !self.cx.catalog.is_superuser(self.cx.role) {
+                return Err(denied("table", &table.name));
+            }
             return Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!(

@@ -2,14 +2,7 @@
 //!
 //! An object without a stored list of privileges has its owner's and PUBLIC's by default
 //! ([`default_acl`]); the first GRANT or REVOKE writes the list out, as in PostgreSQL, and it is
-//! printed as PostgreSQL prints it:
-//!
-//! ```
-//! use sql::catalog::access::{AclItem, Privileges};
-//! let item = AclItem { grantee: 0, grantor: 10, privileges: Privileges::SELECT, options: Privileges::NONE };
-//! let name = |oid: u32| if oid == 10 { "postgres".to_owned() } else { String::new() };
-//! assert_eq!(item.print(&name), "=r/postgres");
-//! ```
+//! printed as PostgreSQL prints it ([`crate::types::acl`]).
 
 use base::codec::{put_varint, Reader};
 use base::{Error, Result, SqlState};
@@ -19,7 +12,9 @@ use super::policy::RowSecurity;
 use super::{
     system, Catalog, Role, Schema, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER,
 };
+use crate::functions::function_by_oid;
 use crate::local::is_local;
+pub use crate::types::acl::{AclItem, Privileges};
 
 /// The role whose only member is the owner of the current database.
 pub const DATABASE_OWNER: u32 = 6_171;
@@ -87,90 +82,6 @@ pub fn predefined() -> (Vec<Role>, Vec<Membership>) {
     (roles.to_vec(), members.to_vec())
 }
 
-/// A set of privileges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Privileges(pub u32);
-
-/// The letters of privileges in the order in which lists print them, with their bits and names.
-const LETTERS: [(char, u32, &str); 14] = [
-    ('a', 1 << 0, "INSERT"),
-    ('r', 1 << 1, "SELECT"),
-    ('w', 1 << 2, "UPDATE"),
-    ('d', 1 << 3, "DELETE"),
-    ('D', 1 << 4, "TRUNCATE"),
-    ('x', 1 << 5, "REFERENCES"),
-    ('t', 1 << 6, "TRIGGER"),
-    ('X', 1 << 7, "EXECUTE"),
-    ('U', 1 << 8, "USAGE"),
-    ('C', 1 << 9, "CREATE"),
-    ('T', 1 << 10, "TEMPORARY"),
-    ('c', 1 << 11, "CONNECT"),
-    ('s', 1 << 12, "SET"),
-    ('A', 1 << 13, "ALTER SYSTEM"),
-];
-
-#[allow(missing_docs)]
-impl Privileges {
-    pub const NONE: Privileges = Privileges(0);
-    pub const INSERT: Privileges = Privileges(1 << 0);
-    pub const SELECT: Privileges = Privileges(1 << 1);
-    pub const UPDATE: Privileges = Privileges(1 << 2);
-    pub const DELETE: Privileges = Privileges(1 << 3);
-    pub const TRUNCATE: Privileges = Privileges(1 << 4);
-    pub const REFERENCES: Privileges = Privileges(1 << 5);
-    pub const TRIGGER: Privileges = Privileges(1 << 6);
-    pub const EXECUTE: Privileges = Privileges(1 << 7);
-    pub const USAGE: Privileges = Privileges(1 << 8);
-    pub const CREATE: Privileges = Privileges(1 << 9);
-    pub const TEMPORARY: Privileges = Privileges(1 << 10);
-    pub const CONNECT: Privileges = Privileges(1 << 11);
-}
-
-impl Privileges {
-    /// Those in either.
-    pub const fn with(self, other: Privileges) -> Privileges {
-        Privileges(self.0 | other.0)
-    }
-
-    /// Those not in the other.
-    pub const fn without(self, other: Privileges) -> Privileges {
-        Privileges(self.0 & !other.0)
-    }
-
-    /// Those in both.
-    pub const fn and(self, other: Privileges) -> Privileges {
-        Privileges(self.0 & other.0)
-    }
-
-    /// Whether there are none.
-    pub const fn is_none(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Whether all of the other are in it.
-    pub const fn has(self, other: Privileges) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// The privilege of that name, in any case.
-    pub fn named(name: &str) -> Option<Privileges> {
-        let name = match name.to_ascii_uppercase().as_str() {
-            "TEMP" => "TEMPORARY".to_owned(),
-            upper => upper.to_owned(),
-        };
-        let found = LETTERS.iter().find(|known| known.2 == name)?;
-        Some(Privileges(found.1))
-    }
-
-    /// The names of those in it.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        LETTERS
-            .iter()
-            .filter(move |known| self.0 & known.1 != 0)
-            .map(|known| known.2)
-    }
-}
-
 /// The kinds of objects that have privileges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -184,9 +95,49 @@ pub enum Guarded {
     Language,
     Tablespace,
     Type,
+    Parameter,
+    LargeObject,
+    ForeignDataWrapper,
+    ForeignServer,
 }
 
 impl Guarded {
+    /// The kind of a letter, as `acldefault` takes them, but for 'S'.
+    pub const fn lettered(letter: u8) -> Option<Guarded> {
+        Some(match letter {
+            b'c' => Guarded::Column,
+            b'r' => Guarded::Table,
+            b's' => Guarded::Sequence,
+            b'd' => Guarded::Database,
+            b'f' => Guarded::Function,
+            b'l' => Guarded::Language,
+            b'L' => Guarded::LargeObject,
+            b'n' => Guarded::Schema,
+            b'p' => Guarded::Parameter,
+            b't' => Guarded::Tablespace,
+            b'T' => Guarded::Type,
+            b'F' => Guarded::ForeignDataWrapper,
+            _ => return None,
+        })
+    }
+
+    /// The catalog that lists such objects.
+    pub const fn class(self) -> u32 {
+        match self {
+            Guarded::Table | Guarded::Sequence | Guarded::Column => Address::CLASS,
+            Guarded::Database => Address::DATABASE,
+            Guarded::Schema => Address::NAMESPACE,
+            Guarded::Function => Address::PROC,
+            Guarded::Language => Address::LANGUAGE,
+            Guarded::Tablespace => Address::TABLESPACE,
+            Guarded::Type => Address::TYPE,
+            Guarded::Parameter => Address::PARAMETER_ACL,
+            Guarded::LargeObject => Address::LARGE_OBJECT,
+            Guarded::ForeignDataWrapper => Address::FOREIGN_DATA_WRAPPER,
+            Guarded::ForeignServer => Address::FOREIGN_SERVER,
+        }
+    }
+
     /// All privileges that such an object has.
     pub const fn all(self) -> Privileges {
         match self {
@@ -203,8 +154,13 @@ impl Guarded {
                 .with(Privileges::CONNECT),
             Guarded::Schema => Privileges::USAGE.with(Privileges::CREATE),
             Guarded::Function => Privileges::EXECUTE,
-            Guarded::Language | Guarded::Type => Privileges::USAGE,
+            Guarded::Language
+            | Guarded::Type
+            | Guarded::ForeignDataWrapper
+            | Guarded::ForeignServer => Privileges::USAGE,
             Guarded::Tablespace => Privileges::CREATE,
+            Guarded::Parameter => Privileges::SET.with(Privileges::ALTER_SYSTEM),
+            Guarded::LargeObject => Privileges::SELECT.with(Privileges::UPDATE),
         }
     }
 
@@ -219,52 +175,17 @@ impl Guarded {
     }
 }
 
-/// What one role was given by another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AclItem {
-    /// Who may; 0 is PUBLIC.
-    pub grantee: u32,
-    /// Who said so.
-    pub grantor: u32,
-    /// What.
-    pub privileges: Privileges,
-    /// Of those, what the grantee may give to others.
-    pub options: Privileges,
-}
-
 /// The privileges of one object.
 pub type Acl = Vec<AclItem>;
 
-impl AclItem {
-    /// As PostgreSQL prints it: `grantee=rw*/grantor`.
-    pub fn print(&self, name: &dyn Fn(u32) -> String) -> String {
-        let quoted = |oid: u32| {
-            let name = name(oid);
-            let plain = name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii());
-            match plain {
-                true => name,
-                false => format!("\"{}\"", name.replace('"', "\"\"")),
-            }
-        };
-        let mut out = match self.grantee {
-            0 => String::new(),
-            grantee => quoted(grantee),
-        };
-        out.push('=');
-        for (letter, bit, _) in LETTERS {
-            if self.privileges.0 & bit != 0 {
-                out.push(letter);
-                if self.options.0 & bit != 0 {
-                    out.push('*');
-                }
-            }
-        }
-        out.push('/');
-        out.push_str(&quoted(self.grantor));
-        out
-    }
+/// Functions that only superusers may call unless they grant that, beside those of schema `quorate`.
+const RESTRICTED_FUNCTIONS: [&str; 2] = ["pg_promote", "pg_reload_conf"];
+
+/// Whether PUBLIC may not call a function that is built in.
+pub fn is_restricted(function: u32) -> bool {
+    function_by_oid(function).is_some_and(|function| {
+        RESTRICTED_FUNCTIONS.contains(&function.name) || function.name.starts_with("quorate.")
+    })
 }
 
 /// The privileges of an object of which nothing was said.
@@ -311,6 +232,11 @@ pub fn revoke(acl: &mut Acl, taken: AclItem, options_only: bool) {
         }
     }
     acl.retain(|item| !item.privileges.is_none());
+}
+
+/// Orders a list so that two that say the same are equal.
+pub fn sort(acl: &mut Acl) {
+    acl.sort_by_key(|item| (item.grantee, item.grantor));
 }
 
 /// As stored.
@@ -429,28 +355,29 @@ impl Catalog {
         }
     }
 
+    /// Who owns such an object; what is built in belongs to the first superuser.
+    pub fn owner_of(&self, kind: Guarded, object: u32) -> u32 {
+        let owner = match kind {
+            Guarded::Database => self.database_by_oid(object).map(|known| known.owner),
+            Guarded::Schema => self.schema_by_oid(object).map(|known| known.owner),
+            Guarded::Table | Guarded::Sequence | Guarded::Column => {
+                self.table_by_oid(object).map(|known| known.owner)
+            }
+            _ => None,
+        };
+        owner.unwrap_or(SUPERUSER)
+    }
+
     /// What was said of an object, or what holds without that.
     pub fn acl_of(&self, kind: Guarded, object: u32) -> Acl {
-        let (class, owner) = match kind {
-            Guarded::Database => (
-                Address::DATABASE,
-                self.database_by_oid(object).map(|known| known.owner),
-            ),
-            Guarded::Schema => (
-                Address::NAMESPACE,
-                self.schema_by_oid(object).map(|known| known.owner),
-            ),
-            Guarded::Function => (Address::PROC, None),
-            _ => (
-                Address::CLASS,
-                self.table_by_oid(object).map(|known| known.owner),
-            ),
-        };
-        if let Some(acl) = self.acls.get(&Address::of(class, object)) {
+        if let Some(acl) = self.acls.get(&Address::of(kind.class(), object)) {
             return acl.clone();
         }
-        let owner = owner.unwrap_or(SUPERUSER);
+        let owner = self.owner_of(kind, object);
         let mut acl = default_acl(kind, owner);
+        if kind == Guarded::Function && is_restricted(object) {
+            acl.retain(|item| item.grantee != 0);
+        }
         let open = match kind {
             Guarded::Schema => matches!(object, PG_CATALOG | PUBLIC | INFORMATION_SCHEMA | QUORATE),
             Guarded::Table => system::is_readable(object),
@@ -554,9 +481,10 @@ impl Catalog {
         };
         match column {
             0 => {
-                let table = self.table_by_oid(table);
-                let count = table.map_or(0, |table| table.columns.len() as u32);
-                (1..=count).any(is_held)
+                let columns = self.table_by_oid(table).map(|table| &table.columns);
+                let columns = columns.into_iter().flatten().zip(1..);
+                let mut kept = columns.filter(|(column, _)| !column.dropped);
+                kept.any(|(_, number)| is_held(number))
             }
             column => is_held(column),
         }
@@ -586,12 +514,6 @@ impl Catalog {
             })
     }
 
-    /// Whether a role has such a privilege on everything, by one of the roles that are there from
-    /// the start.
-    pub fn holds_on_everything(&self, role: u32, kind: Guarded, asked: Privileges) -> bool {
-        self.held_everywhere(role, kind).has(asked)
-    }
-
     /// What a role holds on all objects of a kind, by the roles that are there from the start.
     fn held_everywhere(&self, role: u32, kind: Guarded) -> Privileges {
         let (read, write) = match kind {
@@ -606,6 +528,43 @@ impl Catalog {
             .into_iter()
             .filter(|(group, _)| self.has_privileges_of(role, *group))
             .fold(Privileges::NONE, |held, (_, given)| held.with(given))
+    }
+
+    /// Whether a role may set a parameter that only superusers set otherwise, or write it with ALTER
+    /// SYSTEM.
+    pub fn holds_parameter(&self, role: u32, name: &str, asked: Privileges) -> bool {
+        let mut known = self.parameters.iter();
+        let known = known.find(|known| known.1.eq_ignore_ascii_case(name));
+        self.is_superuser(role)
+            || known.is_some_and(|(oid, _)| self.holds(role, Guarded::Parameter, *oid, asked))
+    }
+
+    /// In whose name a role gives or takes these privileges on an object, and which of them it may:
+    /// the owner's if it has that, or else the role among its own that may most.
+    pub fn best_grantor(
+        &self,
+        role: u32,
+        owner: u32,
+        acl: &Acl,
+        asked: Privileges,
+    ) -> (u32, Privileges) {
+        if self.has_privileges_of(role, owner) {
+            return (owner, asked);
+        }
+        let mut best = (role, Privileges::NONE);
+        for own in self.roles_of(role, true) {
+            let given = acl.iter().filter(|item| item.grantee == own);
+            let options = given
+                .fold(Privileges::NONE, |held, item| held.with(item.options))
+                .and(asked);
+            if options == asked {
+                return (own, options);
+            }
+            if options.0.count_ones() > best.1 .0.count_ones() {
+                best = (own, options);
+            }
+        }
+        best
     }
 
     /// What of these privileges a role may give to others.

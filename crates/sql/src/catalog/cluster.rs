@@ -2,8 +2,9 @@
 //! memberships, settings of roles and databases, comments, privileges.
 //!
 //! Comments and privileges are kept beside the objects they belong to, under the object's address:
-//! the catalog it is listed in, its oid, and for a column its number. Those of databases, roles and
-//! tablespaces have 0 for their database.
+//! the catalog it is listed in, its oid, and for a column its number. Those of databases, roles,
+//! tablespaces and parameters have 0 for their database. Default privileges and the privileges of
+//! parameters are lists that stand for themselves: their rows say of what they are.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use base::row::{Row, RowBuilder};
 use base::{Error, Result, TreeId};
 
 use super::access::{self, Acl, Membership};
+use super::default_acl::DefaultAcl;
 use super::store::{self, claim_name, free_name, NameClass};
 use super::{Database, Role};
 
@@ -50,6 +52,12 @@ impl Address {
     pub const EXTENSION: u32 = 3_079;
     pub const LANGUAGE: u32 = 2_612;
     pub const TABLESPACE: u32 = 1_213;
+    pub const DEFAULT_ACL: u32 = 826;
+    pub const PARAMETER_ACL: u32 = 6_243;
+    pub const LARGE_OBJECT: u32 = 2_613;
+    pub const FOREIGN_DATA_WRAPPER: u32 = 2_328;
+    pub const FOREIGN_SERVER: u32 = 1_417;
+    pub const ATTRIBUTE: u32 = 1_249;
 }
 
 impl Address {
@@ -66,7 +74,7 @@ impl Address {
     pub const fn is_shared(self) -> bool {
         matches!(
             self.class,
-            Address::ROLE | Address::DATABASE | Address::TABLESPACE
+            Address::ROLE | Address::DATABASE | Address::TABLESPACE | Address::PARAMETER_ACL
         )
     }
 
@@ -102,6 +110,10 @@ pub struct Cluster {
     pub comments: BTreeMap<Address, String>,
     /// The privileges of objects of which something was said.
     pub acls: BTreeMap<Address, Acl>,
+    /// What ALTER DEFAULT PRIVILEGES has said; the lists are among `acls`.
+    pub defaults: Vec<DefaultAcl>,
+    /// The parameters of which something was said, by the oids of their lists among `acls`.
+    pub parameters: BTreeMap<u32, String>,
 }
 
 const SUPERUSER: u8 = 1;
@@ -327,7 +339,9 @@ pub fn put_comment(
     }
 }
 
-/// Replaces the privileges of an object, or takes away what was said of them.
+/// Replaces the privileges of an object, or takes away what was said of them. A list that stands
+/// for itself, of [`Address::DEFAULT_ACL`] or [`Address::PARAMETER_ACL`], goes on saying of what it
+/// is.
 pub fn put_acl(
     txn: &mut dyn Transaction,
     database: u32,
@@ -337,11 +351,59 @@ pub fn put_acl(
     let key = address.key(database);
     match acl {
         Some(acl) => {
-            let row = RowBuilder::new(1).value(&access::encode(acl)).finish();
-            put(txn, PRIVILEGES, &key, &row)
+            let mut old = Vec::new();
+            let subject = match txn.get(PRIVILEGES, &store::oid_key(&key), &mut old)? {
+                true => Row::parse(&old)?.column(1).map(<[u8]>::to_vec),
+                false => None,
+            };
+            put(txn, PRIVILEGES, &key, &acl_row(acl, subject.as_deref()))
         }
         None => erase(txn, PRIVILEGES, &key),
     }
+}
+
+fn acl_row(acl: &Acl, subject: Option<&[u8]>) -> Vec<u8> {
+    let acl = access::encode(acl);
+    match subject {
+        None => RowBuilder::new(1).value(&acl).finish(),
+        Some(subject) => RowBuilder::new(2).value(&acl).value(subject).finish(),
+    }
+}
+
+/// Inserts or replaces what objects of a kind get when a role makes them.
+pub fn put_default_acl(
+    txn: &mut dyn Transaction,
+    database: u32,
+    default: &DefaultAcl,
+    acl: &Acl,
+) -> Result<()> {
+    let key = Address::of(Address::DEFAULT_ACL, default.oid).key(database);
+    let subject = default.encode();
+    put(txn, PRIVILEGES, &key, &acl_row(acl, Some(&subject)))
+}
+
+/// Inserts or replaces the privileges of a parameter.
+pub fn put_parameter_acl(txn: &mut dyn Transaction, oid: u32, name: &str, acl: &Acl) -> Result<()> {
+    let key = Address::of(Address::PARAMETER_ACL, oid).key(0);
+    let row = acl_row(acl, Some(name.as_bytes()));
+    put(txn, PRIVILEGES, &key, &row)
+}
+
+/// Takes away what objects get that are made in a schema.
+pub fn forget_defaults_in(txn: &mut dyn Transaction, database: u32, schema: u32) -> Result<()> {
+    let mut keys = Vec::new();
+    let prefix = [database, Address::DEFAULT_ACL];
+    store::scan(txn, PRIVILEGES, &prefix, 4, |oids, row| {
+        let default = DefaultAcl::decode(oids[2], Row::parse(row)?.column(1))?;
+        if default.schema == schema {
+            keys.push(oids.to_vec());
+        }
+        Ok(())
+    })?;
+    for key in keys {
+        erase(txn, PRIVILEGES, &key)?;
+    }
+    Ok(())
 }
 
 /// Takes away what hangs on an object that is dropped, its columns included.
@@ -362,6 +424,22 @@ pub fn forget_object(
         }
     }
     Ok(())
+}
+
+/// Takes away what hangs on a column that is dropped.
+pub fn forget_column(
+    txn: &mut dyn Transaction,
+    database: u32,
+    table: u32,
+    column: u32,
+) -> Result<()> {
+    let address = Address {
+        class: Address::CLASS,
+        object: table,
+        column,
+    };
+    put_comment(txn, database, address, None)?;
+    put_acl(txn, database, address, None)
 }
 
 /// Reads what one database sees of all that.
@@ -401,7 +479,19 @@ pub(super) fn load(txn: &mut dyn Transaction, database: u32) -> Result<Cluster> 
         store::scan(txn, PRIVILEGES, &[prefix], 4, |oids, row| {
             let row = Row::parse(row)?;
             let acl = access::decode(row.column(0).unwrap_or_default())?;
-            cluster.acls.insert(address_of(oids), acl);
+            let address = address_of(oids);
+            match address.class {
+                Address::DEFAULT_ACL => {
+                    let default = DefaultAcl::decode(address.object, row.column(1))?;
+                    cluster.defaults.push(default);
+                }
+                Address::PARAMETER_ACL => {
+                    let name = store::text(&row, 1)?;
+                    cluster.parameters.insert(address.object, name);
+                }
+                _ => {}
+            }
+            cluster.acls.insert(address, acl);
             Ok(())
         })?;
     }

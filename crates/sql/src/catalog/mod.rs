@@ -24,6 +24,7 @@ pub mod audit;
 pub mod cluster;
 pub mod collation;
 pub mod computed;
+pub mod default_acl;
 pub mod depend;
 pub mod descriptor;
 pub mod foreign;
@@ -44,6 +45,7 @@ use crate::types::TypeId;
 
 use access::{Acl, Membership};
 use cluster::{Address, Cluster, RoleSettings};
+use default_acl::DefaultAcl;
 
 pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
@@ -378,6 +380,10 @@ pub struct Catalog {
     pub comments: BTreeMap<Address, String>,
     /// The privileges of objects of which something was said.
     pub acls: BTreeMap<Address, Acl>,
+    /// What ALTER DEFAULT PRIVILEGES has said; the lists are among `acls`.
+    pub defaults: Vec<DefaultAcl>,
+    /// The parameters of which something was said, by the oids of their lists among `acls`.
+    pub parameters: BTreeMap<u32, String>,
     /// Rows of `pg_catalog`, once someone has asked for them.
     system: system::Cache,
     by_name: HashMap<(u32, String), RelationRef>,
@@ -447,6 +453,8 @@ impl Catalog {
             settings: cluster.settings,
             comments: cluster.comments,
             acls: cluster.acls,
+            defaults: cluster.defaults,
+            parameters: cluster.parameters,
             system: system::Cache::default(),
             by_name,
             by_oid,

@@ -205,11 +205,13 @@ fn concurrently() -> Error {
     Error::internal("tuple concurrently updated")
 }
 
-/// Inserts the row of a table, its trees and its names.
+/// Inserts the row of a table, its trees and its names, and the privileges that ALTER DEFAULT
+/// PRIVILEGES has said for such a table.
 ///
 /// # Errors
 /// 42P07 when a name is taken.
-pub fn insert_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+pub fn insert_table(txn: &mut dyn Transaction, catalog: &Catalog, table: &Table) -> Result<()> {
+    let database = catalog.database.oid;
     check_shared(table)?;
     let names = std::iter::once((&table.name, table.oid))
         .chain(table.indexes.iter().map(|index| (&index.name, index.oid)));
@@ -221,9 +223,15 @@ pub fn insert_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> 
     }
     create_trees(txn, table)?;
     let key = oid_key(&[database, table.oid]);
-    match txn.insert(RELATIONS, &key, &descriptor::encode(table))? {
-        Inserted::Done => Ok(()),
-        Inserted::Duplicate(_) => Err(concurrently()),
+    if let Inserted::Duplicate(_) = txn.insert(RELATIONS, &key, &descriptor::encode(table))? {
+        return Err(concurrently());
+    }
+    match catalog.acl_of_new_relation(table) {
+        Some(acl) => {
+            let address = Address::of(Address::CLASS, table.oid);
+            cluster::put_acl(txn, database, address, Some(&acl))
+        }
+        None => Ok(()),
     }
 }
 
@@ -452,7 +460,21 @@ pub fn insert_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) 
     Ok(inserted == Inserted::Done)
 }
 
-/// Replaces a schema; its name stays.
+/// Inserts a schema that a statement makes, with the privileges that ALTER DEFAULT PRIVILEGES has
+/// said for schemas of its owner; false when the name is taken.
+pub fn make_schema(txn: &mut dyn Transaction, catalog: &Catalog, schema: &Schema) -> Result<bool> {
+    let database = catalog.database.oid;
+    if !insert_schema(txn, database, schema)? {
+        return Ok(false);
+    }
+    if let Some(acl) = catalog.acl_of_new(Guarded::Schema, schema.owner, 0) {
+        let address = Address::of(Address::NAMESPACE, schema.oid);
+        cluster::put_acl(txn, database, address, Some(&acl))?;
+    }
+    Ok(true)
+}
+
+/// Replaces the row of a schema. Its name is the caller's affair.
 pub fn update_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<()> {
     let row = schema_row(schema);
     cluster::put(txn, SCHEMAS, &[database, schema.oid], &row)
@@ -465,9 +487,24 @@ fn schema_row(schema: &Schema) -> Vec<u8> {
         .finish()
 }
 
+/// Gives a schema another name; false when that is taken. What was said of it stays.
+pub fn rename_schema(
+    txn: &mut dyn Transaction,
+    database: u32,
+    old: &Schema,
+    new: &Schema,
+) -> Result<bool> {
+    free_name(txn, NameClass::Schema, database, 0, &old.name)?;
+    if !claim_name(txn, NameClass::Schema, database, 0, &new.name, new.oid)? {
+        return Ok(false);
+    }
+    update_schema(txn, database, new).map(|()| true)
+}
+
 /// Removes a schema, which must be empty.
 pub fn drop_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<()> {
     cluster::forget_object(txn, database, Address::NAMESPACE, schema.oid)?;
+    cluster::forget_defaults_in(txn, database, schema.oid)?;
     free_name(txn, NameClass::Schema, database, 0, &schema.name)?;
     remove(txn, SCHEMAS, &oid_key(&[database, schema.oid]))
 }

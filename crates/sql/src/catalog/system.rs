@@ -45,6 +45,7 @@ mod settings;
 mod storage;
 mod views;
 
+pub use builtin::{language_named, language_or_tablespace, tablespace_named, Language};
 pub(crate) use objects::acl_items;
 use relations::Rows;
 
@@ -262,10 +263,46 @@ pub fn rows(
             out.extend(own.rows.iter().cloned());
         }
     }
+    put_privileges(table, catalog, &mut out);
     if table.oid == storage::CLASS_OID {
         storage::put_sizes(table, catalog, cx, &mut out);
     }
     Ok(out)
+}
+
+/// Shows what was said of the privileges on what is built in, in rows that are kept for all.
+fn put_privileges(table: &Table, catalog: &Catalog, rows: &mut [Row]) {
+    let (class, names) = match table.oid {
+        Address::CLASS => (Address::CLASS, ["oid", "", "relacl"]),
+        Address::ATTRIBUTE => (Address::CLASS, ["attrelid", "attnum", "attacl"]),
+        Address::PROC => (Address::PROC, ["oid", "", "proacl"]),
+        Address::TYPE => (Address::TYPE, ["oid", "", "typacl"]),
+        Address::LANGUAGE => (Address::LANGUAGE, ["oid", "", "lanacl"]),
+        Address::TABLESPACE => (Address::TABLESPACE, ["oid", "", "spcacl"]),
+        _ => return,
+    };
+    let first = Address::of(class, 0);
+    let last = Address {
+        column: u32::MAX,
+        ..Address::of(class, super::FIRST_USER_OID - 1)
+    };
+    let said = catalog.acls.range(first..=last);
+    let said = said.filter(|(at, _)| (at.column != 0) == (table.oid == Address::ATTRIBUTE));
+    let said: Vec<_> = said.collect();
+    let [Some(object), column, Some(shown)] = names.map(|name| table.column(name)) else {
+        return;
+    };
+    for (at, acl) in said {
+        let is_it = |row: &&mut Row| {
+            let number = column.map_or(Some(0), |column| row[column].as_i64());
+            matches!(row[object], Datum::Oid(oid) if oid == at.object)
+                // Those of the columns that every table has are negative.
+                && number == Some(i64::from(at.column as i32))
+        };
+        for row in rows.iter_mut().filter(is_it) {
+            row[shown] = acl_items(catalog, acl);
+        }
+    }
 }
 
 /// Whether rows of a relation can be looked up by a column.

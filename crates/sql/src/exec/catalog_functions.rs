@@ -357,23 +357,18 @@ fn foreign_key(cx: &Exec<'_>, table: &Table, key: &ForeignKey) -> String {
 /// `acldefault`: the privileges of an object of which nothing was said.
 fn default_privileges(catalog: &Catalog, args: &[Datum]) -> Result<Datum> {
     use crate::catalog::access::{default_acl, Guarded};
-    let kind = match args[0] {
-        Datum::Char(b'c') => Guarded::Column,
-        Datum::Char(b'r') => Guarded::Table,
-        Datum::Char(b's') => Guarded::Sequence,
-        Datum::Char(b'd') => Guarded::Database,
-        Datum::Char(b'f') => Guarded::Function,
-        Datum::Char(b'l') => Guarded::Language,
-        Datum::Char(b'n') => Guarded::Schema,
-        Datum::Char(b't') => Guarded::Tablespace,
-        Datum::Char(b'T') => Guarded::Type,
-        // Large objects, parameters, foreign data: there are none.
-        Datum::Char(other) => {
-            let what = format!("acldefault('{}', …)", char::from(other));
-            return Err(Error::unsupported(what));
-        }
-        _ => return Ok(Datum::Null),
+    let Datum::Char(letter) = args[0] else {
+        return Ok(Datum::Null);
     };
+    // 'S' is said of servers here, and of sequences in pg_default_acl.
+    let kind = match letter {
+        b'S' => Some(Guarded::ForeignServer),
+        letter => Guarded::lettered(letter),
+    };
+    let kind = kind.ok_or_else(|| {
+        let letter = char::from(letter);
+        Error::internal(format!("unrecognized objtype abbreviation: {letter}"))
+    })?;
     let mut acl = default_acl(kind, oid_of(args, 1));
     if kind == Guarded::Column {
         acl.clear();

@@ -31,6 +31,7 @@ use base::{Error, Result};
 
 use crate::catalog::access::{denied, Guarded, Privileges};
 use crate::catalog::{system, Catalog, RelationKind};
+use crate::functions;
 use crate::plan::Plan;
 
 /// A privilege that a statement needs.
@@ -99,7 +100,11 @@ impl UncheckedPlan {
             }
         }
         if objects.len() > 1 {
-            requires.sort_by_key(|required| objects.iter().position(|at| *at == required.object));
+            // What is called is asked about last.
+            requires.sort_by_key(|required| {
+                let place = objects.iter().position(|at| *at == required.object);
+                (required.kind == Guarded::Function, place)
+            });
         }
         UncheckedPlan {
             plan: Rc::new(plan),
@@ -188,6 +193,7 @@ fn refused(catalog: &Catalog, required: &Required) -> Error {
             "schema",
             catalog.schema_by_oid(required.object).map(|s| &s.name),
         ),
+        Guarded::Function => return denied_call(required.object),
         _ => match catalog.table_by_oid(required.object) {
             Some(table) if system::kind(table) == b'v' && table.kind == RelationKind::System => {
                 ("view", Some(&table.name))
@@ -197,6 +203,17 @@ fn refused(catalog: &Catalog, required: &Required) -> Error {
         },
     };
     denied(noun, name.map_or("", String::as_str))
+}
+
+/// 42501 for a function, an aggregate or a window function.
+pub(super) fn denied_call(oid: u32) -> base::Error {
+    if let Some(aggregate) = functions::aggregate_by_oid(oid) {
+        return denied("aggregate", aggregate.name);
+    }
+    let name = functions::function_by_oid(oid).map(|function| function.name);
+    let name = name.or_else(|| functions::window_by_oid(oid).map(|function| function.name));
+    let name = name.unwrap_or_default();
+    denied("function", name.trim_start_matches("quorate."))
 }
 
 impl<'p> PermittedPlan<'p> {

@@ -6,10 +6,10 @@
 use base::{Error, Result, SqlState};
 
 use super::Exec;
-use crate::catalog::access::{denied, Acl, Guarded, Privileges};
+use crate::catalog::access::{denied, Guarded, Privileges};
 use crate::catalog::cluster::Address;
-use crate::catalog::{Catalog, RelationKind, Table};
-use crate::functions::Function;
+use crate::catalog::{system, Catalog, RelationKind, Table};
+use crate::functions::{self, Function};
 use crate::types::{Datum, TypeId};
 
 /// Computes such a function.
@@ -30,71 +30,171 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
         return Err(Error::internal("no privilege is asked for"));
     };
     let catalog = cx.catalog.clone();
-    match function.name {
-        "has_table_privilege"
-        | "has_any_column_privilege"
-        | "has_sequence_privilege"
-        | "has_column_privilege" => {
+    let held = match function.name {
+        "has_table_privilege" | "has_any_column_privilege" | "has_column_privilege" => {
             let oid = object(cx, &rest[0], TypeId::REGCLASS)?;
-            let kind = match function.name {
-                "has_sequence_privilege" => Guarded::Sequence,
-                "has_table_privilege" => Guarded::Table,
+            let column = match with_column {
+                true => Of::Column(column_of(&catalog, oid, &rest[1])?),
+                false if function.name == "has_table_privilege" => Of::Table,
+                false => Of::AnyColumn,
+            };
+            let kind = match column {
+                Of::Table => Guarded::Table,
                 _ => Guarded::Column,
             };
             let asked = asked(wanted, kind)?;
-            let Some((table, _)) = relation(&catalog, oid) else {
-                return Ok(Datum::Null);
-            };
-            let acl = catalog.acl_of(Guarded::Table, oid);
-            let mut held = holds(&catalog, role, table.1, &acl, &asked)
-                || holds_by_group(&catalog, role, kind, &asked);
-            if !held && kind == Guarded::Column {
-                held = columns_hold(&catalog, role, table, rest.get(1), with_column, &asked);
+            relation_holds(&catalog, role, oid, column, &asked)
+        }
+        "has_sequence_privilege" => {
+            let oid = object(cx, &rest[0], TypeId::REGCLASS)?;
+            let asked = asked(wanted, Guarded::Sequence)?;
+            let table = catalog.table_by_oid(oid);
+            if let Some(other) = table.filter(|table| table.kind != RelationKind::Sequence) {
+                return Err(Error::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("\"{}\" is not a sequence", other.name),
+                ));
             }
-            Ok(Datum::Bool(held))
+            table.map(|_| holds(&catalog, role, Guarded::Sequence, oid, &asked))
         }
-        "has_database_privilege" => {
-            let oid = match &rest[0] {
-                Datum::Oid(oid) => *oid,
-                name => database_named(&catalog, name.as_str())?,
+        "has_parameter_privilege" => {
+            let asked = asked(wanted, Guarded::Parameter)?;
+            let name = rest[0].as_str().to_ascii_lowercase();
+            let mut known = catalog.parameters.iter();
+            let known = known.find(|known| *known.1 == name).map(|known| *known.0);
+            Some(match known {
+                Some(oid) => holds(&catalog, role, Guarded::Parameter, oid, &asked),
+                None => catalog.is_superuser(role),
+            })
+        }
+        name => {
+            let (kind, found) = built_in(cx, name, &rest[0])?;
+            let asked = asked(wanted, kind)?;
+            let is_there = match (&rest[0], found) {
+                (Datum::Oid(oid), _) => is_there(&catalog, kind, *oid).then_some(*oid),
+                (_, found) => found,
             };
-            let asked = asked(wanted, Guarded::Database)?;
-            let Some(owner) = catalog.database_by_oid(oid).map(|known| known.owner) else {
-                return Ok(Datum::Null);
-            };
-            let acl = catalog.acl_of(Guarded::Database, oid);
-            Ok(Datum::Bool(holds(&catalog, role, owner, &acl, &asked)))
+            // Superusers may look into schemas that are not there.
+            let of_nothing = kind == Guarded::Schema && catalog.is_superuser(role);
+            match is_there {
+                Some(oid) => Some(holds(&catalog, role, kind, oid, &asked)),
+                None => of_nothing.then_some(true),
+            }
         }
-        "has_schema_privilege" => {
-            let oid = object(cx, &rest[0], TypeId::REGNAMESPACE)?;
-            let asked = asked(wanted, Guarded::Schema)?;
-            let Some(owner) = catalog.schema_by_oid(oid).map(|known| known.owner) else {
-                return Ok(Datum::Null);
-            };
-            let acl = catalog.acl_of(Guarded::Schema, oid);
-            let held = holds(&catalog, role, owner, &acl, &asked)
-                || holds_by_group(&catalog, role, Guarded::Schema, &asked);
-            Ok(Datum::Bool(held))
-        }
-        "has_function_privilege" => {
-            asked(wanted, Guarded::Function)?;
-            Ok(Datum::Bool(true))
-        }
-        "has_language_privilege" => {
-            asked(wanted, Guarded::Language)?;
-            Ok(Datum::Bool(true))
-        }
-        "has_type_privilege" => {
-            asked(wanted, Guarded::Type)?;
-            Ok(Datum::Bool(true))
-        }
-        "has_tablespace_privilege" => {
-            asked(wanted, Guarded::Tablespace)?;
-            Ok(Datum::Bool(catalog.is_superuser(role)))
-        }
-        "has_parameter_privilege" => Ok(Datum::Bool(catalog.is_superuser(role))),
-        name => Err(Error::unsupported(format!("function {name}"))),
+    };
+    Ok(held.map_or(Datum::Null, Datum::Bool))
+}
+
+/// The kind of object that a function asks about, and the oid of one that is given by its name.
+fn built_in(cx: &Exec<'_>, function: &str, named: &Datum) -> Result<(Guarded, Option<u32>)> {
+    let by_oid = matches!(named, Datum::Oid(_));
+    let name = if by_oid { "" } else { named.as_str() };
+    let missing = |what: &str| {
+        let message = format!("{what} \"{name}\" does not exist");
+        Error::new(SqlState::UNDEFINED_OBJECT, message)
+    };
+    let kind = match function {
+        "has_database_privilege" => Guarded::Database,
+        "has_schema_privilege" => Guarded::Schema,
+        "has_function_privilege" => Guarded::Function,
+        "has_language_privilege" => Guarded::Language,
+        "has_type_privilege" => Guarded::Type,
+        "has_tablespace_privilege" => Guarded::Tablespace,
+        "has_foreign_data_wrapper_privilege" => Guarded::ForeignDataWrapper,
+        "has_server_privilege" => Guarded::ForeignServer,
+        name => return Err(Error::unsupported(format!("function {name}"))),
+    };
+    if by_oid {
+        return Ok((kind, None));
     }
+    let oid = match kind {
+        Guarded::Database => database_named(cx.catalog, name)?,
+        Guarded::Schema => object(cx, named, TypeId::REGNAMESPACE)?,
+        Guarded::Function => object(cx, named, TypeId::REGPROCEDURE)?,
+        Guarded::Type => object(cx, named, TypeId::REGTYPE)?,
+        Guarded::Language => {
+            let language = system::language_named(name);
+            language.ok_or_else(|| missing("language"))?.oid
+        }
+        Guarded::Tablespace => {
+            system::tablespace_named(name).ok_or_else(|| missing("tablespace"))?
+        }
+        Guarded::ForeignServer => return Err(missing("server")),
+        _ => return Err(missing("foreign-data wrapper")),
+    };
+    Ok((kind, Some(oid)))
+}
+
+fn is_there(catalog: &Catalog, kind: Guarded, oid: u32) -> bool {
+    match kind {
+        Guarded::Database => catalog.database_by_oid(oid).is_some(),
+        Guarded::Schema => catalog.schema_by_oid(oid).is_some(),
+        Guarded::Function => functions::signature_of(oid).is_some(),
+        Guarded::Type => TypeId(oid).info().is_some(),
+        Guarded::Language | Guarded::Tablespace => !system::language_or_tablespace(oid).is_empty(),
+        _ => false,
+    }
+}
+
+/// What of a relation is asked about.
+#[derive(Clone, Copy)]
+enum Of {
+    Table,
+    AnyColumn,
+    /// None for one that is dropped or was never there.
+    Column(Option<u32>),
+}
+
+/// The number of a column of a relation.
+///
+/// # Errors
+/// 42703 for a name that no column has, or had.
+fn column_of(catalog: &Catalog, oid: u32, column: &Datum) -> Result<Option<u32>> {
+    let Some(table) = catalog.table_by_oid(oid) else {
+        return Ok(None);
+    };
+    let place = match column {
+        Datum::Int2(number) => usize::try_from(*number).ok().and_then(|n| n.checked_sub(1)),
+        name => {
+            let name = name.as_str();
+            let dropped = name
+                .strip_prefix("........pg.dropped.")
+                .and_then(|rest| rest.strip_suffix("........"));
+            let place = table.column(name);
+            if place.is_none() && dropped.is_none() {
+                return Err(Error::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!(
+                        "column \"{name}\" of relation \"{}\" does not exist",
+                        table.name
+                    ),
+                ));
+            }
+            place
+        }
+    };
+    let known = place.filter(|place| table.columns.get(*place).is_some_and(|c| !c.dropped));
+    Ok(known.and_then(|place| u32::try_from(place + 1).ok()))
+}
+
+/// Whether one of these is held of a relation; none where it is not there.
+fn relation_holds(catalog: &Catalog, role: u32, oid: u32, of: Of, asked: &[Asked]) -> Option<bool> {
+    let table = catalog.table_by_oid(oid)?;
+    if matches!(of, Of::Column(None)) {
+        return None;
+    }
+    let kind = match table.kind {
+        RelationKind::Sequence => Guarded::Sequence,
+        _ => Guarded::Table,
+    };
+    if holds(catalog, role, kind, oid, asked) {
+        return Some(true);
+    }
+    Some(match of {
+        Of::Table => false,
+        Of::Column(column) => columns_hold(catalog, role, (oid, table.owner), column, asked),
+        Of::AnyColumn => columns_hold(catalog, role, (oid, table.owner), None, asked),
+    })
 }
 
 /// 42501 unless the session's role has one of these privileges on a sequence.
@@ -150,13 +250,6 @@ fn database_named(catalog: &Catalog, name: &str) -> Result<u32> {
     })
 }
 
-/// The oid and the owner of a relation, and whether it is a sequence.
-fn relation(catalog: &Catalog, oid: u32) -> Option<((u32, u32), bool)> {
-    let table = catalog.table_by_oid(oid)?;
-    let sequence = table.kind == RelationKind::Sequence;
-    Some(((oid, table.owner), sequence))
-}
-
 /// One privilege that is asked for, and whether with the right to give it on.
 type Asked = (Privileges, bool);
 
@@ -176,8 +269,11 @@ fn asked(text: &str, kind: Guarded) -> Result<Vec<Asked>> {
                 Some(name) => (name.trim(), true),
                 None => (upper.as_str(), false),
             };
+            // There was a privilege of that name once; nobody holds it.
+            if matches!(kind, Guarded::Table) && name == "RULE" {
+                return Ok((Privileges::NONE, option));
+            }
             let found = Privileges::named(name).filter(|found| kind.all().has(*found));
-            // Any privilege of tables may be asked of columns and sequences by their own names.
             found
                 .map(|found| (found, option))
                 .ok_or_else(|| unknown(word))
@@ -185,40 +281,25 @@ fn asked(text: &str, kind: Guarded) -> Result<Vec<Asked>> {
         .collect()
 }
 
-/// Whether one of these is held.
-fn holds(catalog: &Catalog, role: u32, owner: u32, acl: &Acl, asked: &[Asked]) -> bool {
+/// Whether one of these is held on an object as a whole.
+fn holds(catalog: &Catalog, role: u32, kind: Guarded, object: u32, asked: &[Asked]) -> bool {
+    let acl = catalog.acl_of(kind, object);
+    let owner = catalog.owner_of(kind, object);
     asked.iter().any(|(privileges, option)| match option {
-        true => catalog.grantable(role, owner, acl).has(*privileges),
-        false => catalog.privileges(role, acl, *privileges).has(*privileges),
+        _ if privileges.is_none() => false,
+        true => catalog.grantable(role, owner, &acl).has(*privileges),
+        false => catalog.holds(role, kind, object, *privileges),
     })
 }
 
-/// Whether one of these is held on everything of a kind.
-fn holds_by_group(catalog: &Catalog, role: u32, kind: Guarded, asked: &[Asked]) -> bool {
-    asked
-        .iter()
-        .any(|(privileges, option)| !option && catalog.holds_on_everything(role, kind, *privileges))
-}
-
-/// Whether one of these is held of a column, or of any.
+/// Whether one of these is held of a column by its own list, or of any.
 fn columns_hold(
     catalog: &Catalog,
     role: u32,
     (oid, owner): (u32, u32),
-    column: Option<&Datum>,
-    one: bool,
+    column: Option<u32>,
     asked: &[Asked],
 ) -> bool {
-    let Some(table) = catalog.table_by_oid(oid) else {
-        return false;
-    };
-    let wanted = match (one, column) {
-        (true, Some(Datum::Int2(number))) => u32::try_from(*number).ok(),
-        (true, Some(name)) => table
-            .column(name.as_str())
-            .and_then(|place| u32::try_from(place + 1).ok()),
-        _ => None,
-    };
     let first = Address {
         class: Address::CLASS,
         object: oid,
@@ -228,11 +309,14 @@ fn columns_hold(
         column: u32::MAX,
         ..first
     };
-    catalog
-        .acls
-        .range(first..=last)
-        .filter(|(address, _)| !one || Some(address.column) == wanted)
-        .any(|(_, acl)| holds(catalog, role, owner, acl, asked))
+    let lists = catalog.acls.range(first..=last);
+    let mut lists = lists.filter(|(address, _)| column.is_none_or(|known| known == address.column));
+    lists.any(|(_, acl)| {
+        asked.iter().any(|(privileges, option)| match option {
+            true => catalog.grantable(role, owner, acl).has(*privileges),
+            false => catalog.privileges(role, acl, *privileges).has(*privileges),
+        })
+    })
 }
 
 fn has_role(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {

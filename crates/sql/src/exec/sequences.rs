@@ -115,7 +115,7 @@ fn no_sequence(cx: &Exec<'_>, oid: u32) -> Error {
 }
 
 fn refuse_read_only(cx: &Exec<'_>, name: &str) -> Result<()> {
-    match cx.session.read_only {
+    match cx.session.read_only || cx.session.settings.made_read_only() {
         false => Ok(()),
         true => Err(Error::new(
             SqlState::READ_ONLY_SQL_TRANSACTION,

@@ -4,16 +4,26 @@ use base::coro::{self, Interrupt};
 use base::env;
 use base::{Error, Result, SqlState};
 
+use super::permit::denied_call;
 use super::{
     activity, catalog_functions, cluster_functions, outcomes, privilege_functions, replication,
     sequences, sizes, Exec,
 };
+use crate::catalog::access::{is_restricted, Guarded, Privileges};
 use crate::functions::Function;
 use crate::types::{Array, Datum, TypeId};
 
 /// Computes such a function. It is not called with a NULL argument if it is strict.
 pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Datum> {
     let name = function.name;
+    let role = cx.session.settings.current_role();
+    if is_restricted(function.oid)
+        && !cx
+            .catalog
+            .holds(role, Guarded::Function, function.oid, Privileges::EXECUTE)
+    {
+        return Err(denied_call(function.oid));
+    }
     match name {
         "current_user" => role_name(cx, cx.session.settings.current_role()),
         "session_user" => role_name(cx, cx.session.settings.session_role()),

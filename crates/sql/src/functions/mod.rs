@@ -21,6 +21,7 @@
 //! [`Body::Session`]: they are found and typed here, and the executor answers them by OID. Functions
 //! made by users are another issue.
 
+mod acl;
 pub mod aggregate;
 mod arguments;
 mod arrays;
@@ -209,4 +210,40 @@ pub enum CastMethod {
     Function(&'static Function),
     /// Through the text form.
     InOut,
+}
+
+/// The functions, aggregates and window functions of a name: oids and types of arguments.
+pub fn signatures(name: &str) -> Vec<(u32, Vec<TypeId>)> {
+    let functions = functions_named(name).iter();
+    let functions = functions.filter(|known| function_by_oid(known.oid).is_some());
+    let functions = functions.map(|known| (known.oid, known.arguments.to_vec()));
+    let aggregates = aggregates_named(name).iter();
+    let aggregates = aggregates.map(|known| (known.oid, known.arguments.to_vec()));
+    let windows = windows_named(name).map(|known| (known.oid, known.arguments.to_vec()));
+    let mut all: Vec<_> = functions.chain(aggregates).chain(windows).collect();
+    all.sort_by_key(|known| known.0);
+    all.dedup_by_key(|known| known.0);
+    all
+}
+
+/// The oids and names of all functions, aggregates and window functions.
+pub fn all_signatures() -> Vec<(u32, &'static str)> {
+    let functions = all_functions().map(|known| (known.oid, known.name));
+    let aggregates = all_aggregates().map(|known| (known.oid, known.name));
+    let windows = all_windows().map(|known| (known.oid, known.name));
+    let mut all: Vec<_> = functions.chain(aggregates).chain(windows).collect();
+    all.sort_unstable();
+    all.dedup_by_key(|known| known.0);
+    all
+}
+
+/// A function, aggregate or window function with the types of its arguments: `abs(integer)`.
+pub fn signature_of(oid: u32) -> Option<String> {
+    let function = function_by_oid(oid).map(|known| (known.name, known.arguments));
+    let aggregate = || aggregate_by_oid(oid).map(|known| (known.name, known.arguments));
+    let window = || window_by_oid(oid).map(|known| (known.name, known.arguments));
+    let (name, arguments) = function.or_else(aggregate).or_else(window)?;
+    let arguments: Vec<_> = arguments.iter().map(TypeId::to_string).collect();
+    let name = strings::quote_identifier(name);
+    Some(format!("{name}({})", arguments.join(",")))
 }

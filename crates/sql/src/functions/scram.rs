@@ -9,6 +9,8 @@
 //! assert!(scram::is_verifier(&verifier));
 //! ```
 
+use super::hashing::md5_hex;
+
 /// How often the password is hashed.
 const ITERATIONS: u32 = 4_096;
 
@@ -224,6 +226,19 @@ pub fn is_verifier(text: &str) -> bool {
     md5 || Verifier::parse(text).is_some()
 }
 
+/// Whether a verifier, of either form, is that of a role's empty password.
+pub fn is_of_empty(text: &str, role: &str) -> bool {
+    match Verifier::parse(text) {
+        // Whoever gives one that was hashed more often knows what it is of.
+        Some(known) if known.iterations == ITERATIONS => {
+            let own = Verifier::parse(&verifier("", &known.salt));
+            own.is_some_and(|own| own.stored_key == known.stored_key)
+        }
+        Some(_) => false,
+        None => text.strip_prefix("md5") == Some(&md5_hex(role.as_bytes())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,6 +257,15 @@ mod tests {
         let mac = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         let message = b"what do ya want for nothing?";
         assert_eq!(hex(&hmac(b"Jefe", message)), mac);
+    }
+
+    #[test]
+    fn the_empty_password_is_known() {
+        assert!(is_of_empty(&verifier("", b"salt"), "somebody"));
+        assert!(!is_of_empty(&verifier("x", b"salt"), "somebody"));
+        let own = format!("md5{}", md5_hex(b"somebody"));
+        assert!(is_of_empty(&own, "somebody"));
+        assert!(!is_of_empty(&own, "another"));
     }
 
     #[test]

@@ -15,6 +15,12 @@ use crate::types::{Datum, Interval, Record, TypeId, Zone};
 /// The columns of the rows of a function, if they have several.
 pub fn columns(oid: u32) -> Option<&'static [(&'static str, TypeId)]> {
     let columns: &'static [_] = match oid {
+        1_689 => &[
+            ("grantor", TypeId::OID),
+            ("grantee", TypeId::OID),
+            ("privilege_type", TypeId::TEXT),
+            ("is_grantable", TypeId::BOOL),
+        ],
         2_289 => &[
             ("option_name", TypeId::TEXT),
             ("option_value", TypeId::TEXT),
@@ -36,7 +42,7 @@ pub fn columns(oid: u32) -> Option<&'static [(&'static str, TypeId)]> {
     Some(columns)
 }
 
-fn record(call: &Call<'_>, oid: u32, values: Vec<Datum>) -> Datum {
+pub(super) fn record(call: &Call<'_>, oid: u32, values: Vec<Datum>) -> Datum {
     let _ = call;
     let columns = columns(oid).unwrap_or_default();
     assert_eq!(columns.len(), values.len(), "columns of function {oid}");

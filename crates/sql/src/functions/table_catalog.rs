@@ -40,6 +40,18 @@ functions! {
     2395 "has_tablespace_privilege" (OID TEXT) BOOL "s" session;
     2509 "pg_get_expr" (PG_NODE_TREE OID BOOL) TEXT "s" session;
     2998 "pg_indexes_size" (REGCLASS) INT8 "v" session;
+    3000 "has_foreign_data_wrapper_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    3001 "has_foreign_data_wrapper_privilege" (NAME OID TEXT) BOOL "s" session;
+    3002 "has_foreign_data_wrapper_privilege" (OID TEXT TEXT) BOOL "s" session;
+    3003 "has_foreign_data_wrapper_privilege" (OID OID TEXT) BOOL "s" session;
+    3004 "has_foreign_data_wrapper_privilege" (TEXT TEXT) BOOL "s" session;
+    3005 "has_foreign_data_wrapper_privilege" (OID TEXT) BOOL "s" session;
+    3006 "has_server_privilege" (NAME TEXT TEXT) BOOL "s" session;
+    3007 "has_server_privilege" (NAME OID TEXT) BOOL "s" session;
+    3008 "has_server_privilege" (OID TEXT TEXT) BOOL "s" session;
+    3009 "has_server_privilege" (OID OID TEXT) BOOL "s" session;
+    3010 "has_server_privilege" (TEXT TEXT) BOOL "s" session;
+    3011 "has_server_privilege" (OID TEXT) BOOL "s" session;
     3024 "has_any_column_privilege" (NAME TEXT TEXT) BOOL "s" session;
     3025 "has_any_column_privilege" (NAME OID TEXT) BOOL "s" session;
     3026 "has_any_column_privilege" (OID TEXT TEXT) BOOL "s" session;

@@ -5,8 +5,14 @@
 use super::table::functions;
 
 functions! {
+    1035 "aclinsert" (ACLITEM_ARRAY ACLITEM) ACLITEM_ARRAY "i" acl::insert;
+    1036 "aclremove" (ACLITEM_ARRAY ACLITEM) ACLITEM_ARRAY "i" acl::remove;
+    1037 "aclcontains" (ACLITEM_ARRAY ACLITEM) BOOL "i" acl::contains;
+    1062 "aclitemeq" (ACLITEM ACLITEM) BOOL "i" acl::equal;
     1349 "oidvectortypes" (OIDVECTOR) TEXT "s" sets::type_names;
     1403 "current_schemas" (BOOL) NAME_ARRAY "s" session;
+    1365 "makeaclitem" (OID OID TEXT BOOL) ACLITEM "i" acl::make;
+    1689 "aclexplode" (ACLITEM_ARRAY) RECORD "s" set acl::explode;
     2289 "pg_options_to_table" (TEXT_ARRAY) RECORD "s" set sets::options;
     2856 "pg_timezone_names" () RECORD "s" set sets::zones;
     3423 "pg_partition_tree" (REGCLASS) RECORD "v" set system::no_partitions;

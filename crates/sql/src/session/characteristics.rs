@@ -29,6 +29,13 @@ impl Session {
         }
     }
 
+    /// Whether the open transaction may write nothing: it began so, or a statement, or `set_config`
+    /// in one, has said so since.
+    pub(super) fn is_read_only(&self) -> bool {
+        let began_so = self.open.as_ref().is_some_and(|open| open.read_only);
+        began_so || self.shared.settings.made_read_only()
+    }
+
     pub(super) fn set_characteristic(&mut self, name: &str, value: &str) -> Result<()> {
         let is_on = matches!(
             value.to_ascii_lowercase().as_str(),
@@ -39,7 +46,7 @@ impl Session {
         };
         let (begun, nested) = (open.begun, !open.savepoints.is_empty());
         let before = TxnOptions {
-            read_only: open.read_only,
+            read_only: self.is_read_only(),
             ..self.characteristics
         };
         let mut wanted = before;

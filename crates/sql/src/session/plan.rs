@@ -176,7 +176,7 @@ impl NameLookup for Names {
                 .map(|schema| quote(&schema.name)),
             TypeId::REGROLE => self.catalog.role_by_oid(oid).map(|role| quote(&role.name)),
             TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
-            TypeId::REGPROCEDURE => procedure_text(oid),
+            TypeId::REGPROCEDURE => crate::functions::signature_of(oid),
             TypeId::REGPROC => {
                 crate::functions::function_by_oid(oid).map(|function| function.name.to_owned())
             }
@@ -218,16 +218,6 @@ impl NameLookup for Names {
                 .map(|function| function.oid),
         })
     }
-}
-
-/// A function with its argument types.
-fn procedure_text(oid: u32) -> Option<String> {
-    let function = crate::functions::function_by_oid(oid).map(|f| (f.name, f.arguments));
-    let aggregate = || crate::functions::aggregate_by_oid(oid).map(|a| (a.name, a.arguments));
-    let window = || crate::functions::window_by_oid(oid).map(|w| (w.name, w.arguments));
-    let (name, types) = function.or_else(aggregate).or_else(window)?;
-    let types: Vec<_> = types.iter().map(TypeId::to_string).collect();
-    Some(format!("{}({})", quote(name), types.join(",")))
 }
 
 /// The function that a text names with its argument types: `abs(integer)`.
@@ -279,7 +269,7 @@ pub(crate) fn quote(name: &str) -> String {
 /// The parts of a qualified name.
 fn split_name(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
-    let mut quoted = false;
+    let (mut quoted, mut begins) = (false, true);
     let mut chars = text.trim().chars().peekable();
     while let Some(c) = chars.next() {
         let last = parts.last_mut().expect("there is always one");
@@ -288,11 +278,13 @@ fn split_name(text: &str) -> Vec<String> {
                 chars.next();
                 last.push('"');
             }
-            '"' => quoted = !quoted,
+            '"' if quoted || begins => quoted = !quoted,
             '.' if !quoted => parts.push(String::new()),
             c if quoted => last.push(c),
+            // Quotes inside of a name that began without are part of it.
             c => last.extend(c.to_lowercase()),
         }
+        begins = c == '.' && !quoted;
     }
     parts
 }

@@ -81,10 +81,11 @@ impl Session {
             let Some(bound) = &planned.bound else {
                 return Ok(planned);
             };
+            let is_read_only = self.is_read_only();
             let Some(open) = &mut self.open else {
                 return Err(Error::internal("nothing is open"));
             };
-            if bound.writes && open.read_only {
+            if bound.writes && is_read_only {
                 let verb = verb_of(bound.plan.plan());
                 return Err(Error::new(
                     SqlState::READ_ONLY_SQL_TRANSACTION,
@@ -170,12 +171,12 @@ impl Session {
         if let Output::Sink(sink) = output {
             self.tell(*sink)?;
         }
+        self.shared.read_only = self.is_read_only();
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
         open.begun = true;
         open.txn.begin_statement()?;
-        self.shared.read_only = open.read_only;
         if let (Some(columns), Output::Sink(sink)) = (&planned.point, &mut *output) {
             let values = (params, literals);
             let (txn, buffers) = (open.txn.as_mut(), &mut self.point);

@@ -31,6 +31,7 @@ mod view;
 
 use about::{about, Context};
 pub use change::{is_guarded, Asker};
+pub use checks::check_parameter_name;
 use checks::{checked, invalid, parse_bool, split_path};
 pub use cluster::configured;
 pub use documented::{documented, DocumentedSetting};
@@ -354,17 +355,37 @@ impl Value {
     }
 }
 
-struct Change {
-    setting: usize,
-    session: Held,
-    current: Held,
+/// What a change has replaced.
+enum Change {
+    Listed {
+        setting: usize,
+        session: Held,
+        current: Held,
+    },
+    Custom(Custom),
+}
+
+impl Change {
+    fn is_of(&self, wanted: usize) -> bool {
+        matches!(self, Change::Listed { setting, .. } if *setting == wanted)
+    }
+}
+
+/// A setting of other software's namespace (`a.b`): a text that nobody here looks at. One that was
+/// never set before a change that is taken back stays, and is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Custom {
+    name: String,
+    /// What RESET goes back to.
+    start: String,
+    session: String,
+    current: String,
 }
 
 /// The settings of one session.
 pub struct Settings {
     values: Vec<Value>,
-    /// What settings of other software's namespaces (`a.b`) were set to.
-    custom: Vec<(String, String)>,
+    custom: Vec<Custom>,
     journal: Vec<Change>,
     parsed: Parsed,
     /// Reported settings that have changed since [`Settings::take_reports`].
@@ -529,14 +550,20 @@ impl Settings {
             };
             return Ok((definition.name.to_owned(), shown(definition, value)));
         }
-        match self
-            .custom
-            .iter()
-            .find(|custom| custom.0.eq_ignore_ascii_case(name))
-        {
-            Some(custom) => Ok(custom.clone()),
+        let mut custom = self.custom.iter();
+        match custom.find(|custom| custom.name.eq_ignore_ascii_case(name)) {
+            Some(custom) => Ok((custom.name.clone(), custom.current.clone())),
             None => Err(unknown(name)),
         }
+    }
+
+    /// Whether the open transaction was made read-only since it began.
+    pub fn made_read_only(&self) -> bool {
+        let setting = find("transaction_read_only");
+        setting.is_some_and(|setting| {
+            self.values[setting].current.text == "on"
+                && self.journal.iter().any(|change| change.is_of(setting))
+        })
     }
 
     /// Whether the session is on a standby.
@@ -549,7 +576,7 @@ impl Settings {
     /// given is the session's default.
     fn in_force(&self, setting: usize) -> usize {
         let name = DEFINITIONS[setting].name;
-        let is_given = |change: &Change| change.setting == setting;
+        let is_given = |change: &Change| change.is_of(setting);
         match name.starts_with("transaction_") && !self.journal.iter().any(is_given) {
             true => find(&format!("default_{name}")).unwrap_or(setting),
             false => setting,
@@ -601,7 +628,7 @@ impl Settings {
 
     fn assign(&mut self, setting: usize, new: Held, local: bool) {
         let value = &mut self.values[setting];
-        self.journal.push(Change {
+        self.journal.push(Change::Listed {
             setting,
             session: value.session.clone(),
             current: value.current.clone(),
@@ -650,12 +677,25 @@ impl Settings {
             let Some(change) = self.journal.pop() else {
                 return;
             };
-            let value = &mut self.values[change.setting];
-            value.session = change.session;
-            let changes = differ(&value.current, &change.current);
-            value.current = change.current;
-            if changes {
-                self.touched(change.setting);
+            match change {
+                Change::Listed {
+                    setting,
+                    session,
+                    current,
+                } => {
+                    let value = &mut self.values[setting];
+                    value.session = session;
+                    let changes = differ(&value.current, &current);
+                    value.current = current;
+                    if changes {
+                        self.touched(setting);
+                    }
+                }
+                Change::Custom(before) => {
+                    let name = before.name.clone();
+                    *self.custom_named(&name) = before;
+                    self.generation += 1;
+                }
             }
         }
     }
@@ -666,11 +706,20 @@ impl Settings {
             return;
         }
         for change in std::mem::take(&mut self.journal) {
-            let value = &mut self.values[change.setting];
-            let changes = differ(&value.current, &value.session);
-            value.current.clone_from(&value.session);
-            if changes {
-                self.touched(change.setting);
+            match change {
+                Change::Listed { setting, .. } => {
+                    let value = &mut self.values[setting];
+                    let changes = differ(&value.current, &value.session);
+                    value.current.clone_from(&value.session);
+                    if changes {
+                        self.touched(setting);
+                    }
+                }
+                Change::Custom(before) => {
+                    let custom = self.custom_named(&before.name);
+                    custom.current.clone_from(&custom.session);
+                    self.generation += 1;
+                }
             }
         }
     }
@@ -683,6 +732,20 @@ impl Settings {
             })
         });
         self.log = Arc::new(settings);
+    }
+
+    /// The setting of other software of that name, which may be new.
+    fn custom_named(&mut self, name: &str) -> &mut Custom {
+        let mut known = self.custom.iter();
+        let known = known.position(|custom| custom.name.eq_ignore_ascii_case(name));
+        let place = known.unwrap_or_else(|| {
+            self.custom.push(Custom {
+                name: name.to_owned(),
+                ..Custom::default()
+            });
+            self.custom.len() - 1
+        });
+        &mut self.custom[place]
     }
 
     fn parse(&mut self) {
@@ -800,6 +863,27 @@ mod tests {
         assert_eq!(settings.parsed().durability, Durability::Off);
         settings.roll_back_to(mark);
         assert_eq!(settings.parsed().durability, Durability::On);
+    }
+
+    #[test]
+    fn settings_of_other_software_are_part_of_transactions() {
+        let mut settings = Settings::of_nobody();
+        let shown = |settings: &Settings| settings.show("a.b").map(|shown| shown.1).unwrap();
+        settings.set(None, "a.b", Some("1"), false).unwrap();
+        settings.roll_back_to(0);
+        assert_eq!(shown(&settings), "");
+        settings.set(None, "a.b", Some("2"), false).unwrap();
+        settings.end_transaction();
+        settings.set(None, "A.B", Some("3"), true).unwrap();
+        let mark = settings.mark();
+        settings.set(None, "a.b", Some("4"), false).unwrap();
+        assert_eq!(shown(&settings), "4");
+        settings.roll_back_to(mark);
+        assert_eq!(shown(&settings), "3");
+        settings.end_transaction();
+        assert_eq!(shown(&settings), "2");
+        settings.reset_all();
+        assert_eq!(shown(&settings), "");
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`acl`] | privileges and `aclitem` |
 //! | [`type_id`] | OIDs, names, categories, `format_type` |
 //! | [`datum`] | the value itself, arrays and records |
 //! | [`context`] | what evaluation may know of its session: instants, time zone, settings |
@@ -35,6 +36,7 @@
 //! Types made by users; collations other than C; arrays and records beyond their text form,
 //! equality and order; money, geometry, networks (an `inet` is kept as its text).
 
+pub mod acl;
 pub mod array;
 pub mod binary;
 pub mod column;

@@ -50,7 +50,7 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::PG_LSN => Datum::Unsigned8(parse_lsn(text).ok_or_else(|| invalid(kind, text))?),
         TypeId::XID8 => Datum::Unsigned8(parse_unsigned(text)),
         TypeId::TID => Datum::Unsigned8(parse_tid(text).ok_or_else(|| invalid(kind, text))?),
-        TypeId::ACLITEM => Datum::text(text.trim()),
+        TypeId::ACLITEM => Datum::text(super::acl::AclItem::parse(context, text)?.text(context)),
         TypeId::INET => Datum::text(parse_inet(text).ok_or_else(|| invalid(kind, text))?),
         TypeId::XID | TypeId::CID => Datum::Oid(parse_unsigned(text) as u32),
         _ if kind.is_oid_like() => Datum::Oid(parse_oid(context, kind, text)?),

@@ -72,7 +72,6 @@ pub const BY_WAYS: [&str; 9] = [
 pub const UNSUPPORTED: &[(&[Way], &str)] = &[
     (&[Way::ExplainAnalyze], ""),
     (&[], "merge into"),
-    (&[], "alter default privileges"),
     (&[], "create function"),
     (&[], "call "),
     (&[], "create type"),
@@ -142,6 +141,10 @@ create schema lost;
 grant usage on schema lost to public;
 create table lost.t (k int);
 alter table lost.t owner to m_owner;
+revoke execute on function sinh(double precision), bit_xor(integer) from public;
+grant execute on function sinh(double precision), bit_xor(integer) to m_granted;
+revoke usage on type timetz from public;
+grant usage on type timetz to m_granted;
 create schema strange authorization m_stranger;
 ";
 
@@ -150,6 +153,8 @@ pub const STATEMENTS: &[Statement] = &[
     // ---- Queries ----
     // PostgreSQL drops subqueries that nobody looks at, with what they require, so those that it
     // could drop stand in no other query.
+    query("select sinh(k)::int as k from m.view"),
+    query("select bit_xor(k) as k from m.view"),
     query("select k from m.t"),
     query("select v from m.t"),
     query("select * from m.t"),
@@ -280,6 +285,8 @@ pub const STATEMENTS: &[Statement] = &[
     utility("create table room.made (k int references m.ref)"),
     utility("create table room.made (k int, foreign key (k) references m.t)"),
     utility("create table room.made (like m.t)"),
+    utility("create table room.made (k timetz)"),
+    utility("create table room.made as select null::timetz as k"),
     utility("create table m.made as select 1 as k"),
     utility("select k into room.made from m.u"),
     utility("create materialized view m.made as select 1 as k"),
@@ -361,6 +368,27 @@ pub const STATEMENTS: &[Statement] = &[
     utility("grant select (k) on m.t to m_alone"),
     utility("grant usage on sequence m.s to m_alone"),
     utility("revoke usage on schema closed from m_granted"),
+    utility("grant select on m.t to m_alone granted by m_owner"),
+    utility("grant select on m.t to m_alone with grant option"),
+    utility("grant select on all tables in schema closed to m_alone"),
+    utility("grant usage on all sequences in schema m to m_alone"),
+    utility("grant usage on language plpgsql to m_alone"),
+    utility("revoke usage on language plpgsql from public"),
+    utility("grant usage on language c to m_alone"),
+    utility("grant execute on function abs(integer) to m_alone"),
+    utility("revoke execute on routine abs(integer) from public"),
+    utility("grant execute on procedure m.absent() to m_alone"),
+    utility("grant usage on type text to m_alone"),
+    utility("grant usage on domain m.absent to m_alone"),
+    utility("grant create on tablespace pg_default to m_alone"),
+    utility("grant set, alter system on parameter log_min_messages to m_alone"),
+    utility("grant select on large object 1 to m_alone"),
+    utility("grant usage on foreign server absent to m_alone"),
+    utility("grant usage on foreign data wrapper absent to m_alone"),
+    utility("alter default privileges for role m_owner grant select on tables to m_alone"),
+    utility("alter default privileges for role m_owner in schema m revoke all on sequences from m_alone"),
+    open("alter default privileges revoke execute on functions from public"),
+    open("alter default privileges grant usage on schemas to m_alone"),
     utility("revoke m_owner from m_member"),
     utility("grant m_alone to m_stranger"),
     utility("reassign owned by m_owner to m_granted"),
@@ -392,7 +420,6 @@ pub const STATEMENTS: &[Statement] = &[
     },
     // ---- What Quorate does not have ----
     utility("merge into m.t using m.u on t.k = u.k when matched then delete"),
-    utility("alter default privileges for role m_owner grant select on tables to m_alone"),
     utility("create function m.made() returns int language sql as 'select 1'"),
     open("call m.absent()"),
     utility("create type m.made as (k int)"),

@@ -33,6 +33,8 @@ pub(super) const ROWS: &[OfBinary] = &[
 
 /// The language of functions that are built in.
 const INTERNAL: u32 = 12;
+/// The language of functions in libraries, of which there are none.
+const C: u32 = 13;
 /// The language `sql`.
 const SQL: u32 = 14;
 /// The language `plpgsql`.
@@ -376,25 +378,80 @@ fn collations(rows: &mut Rows) {
     }
 }
 
+/// A language in which functions could be written.
+pub struct Language {
+    /// Its oid.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it is for everybody, rather than for superusers.
+    pub trusted: bool,
+    procedural: bool,
+}
+
+const LANGUAGES: [Language; 4] = [
+    Language {
+        oid: INTERNAL,
+        name: "internal",
+        trusted: false,
+        procedural: false,
+    },
+    Language {
+        oid: C,
+        name: "c",
+        trusted: false,
+        procedural: false,
+    },
+    Language {
+        oid: SQL,
+        name: "sql",
+        trusted: true,
+        procedural: false,
+    },
+    Language {
+        oid: PLPGSQL,
+        name: "plpgsql",
+        trusted: true,
+        procedural: true,
+    },
+];
+
+/// The language of that name.
+pub fn language_named(name: &str) -> Option<&'static Language> {
+    LANGUAGES.iter().find(|known| known.name == name)
+}
+
 fn languages(rows: &mut Rows) {
-    for (language, name, procedural) in [
-        (INTERNAL, "internal", false),
-        (SQL, "sql", false),
-        (PLPGSQL, "plpgsql", true),
-    ] {
+    for language in &LANGUAGES {
+        let handler = if language.procedural { HANDLER } else { 0 };
         rows.push([
-            ("oid", oid(language)),
-            ("lanname", text(name)),
+            ("oid", oid(language.oid)),
+            ("lanname", text(language.name)),
             ("lanowner", oid(SUPERUSER)),
-            ("lanispl", flag(procedural)),
-            ("lanpltrusted", flag(language != INTERNAL)),
-            ("lanplcallfoid", oid(if procedural { HANDLER } else { 0 })),
+            ("lanispl", flag(language.procedural)),
+            ("lanpltrusted", flag(language.trusted)),
+            ("lanplcallfoid", oid(handler)),
         ]);
     }
 }
 
+const TABLESPACES: [(u32, &str); 2] = [(1_663, "pg_default"), (1_664, "pg_global")];
+
+/// The oid of the tablespace of that name.
+pub fn tablespace_named(name: &str) -> Option<u32> {
+    let found = TABLESPACES.iter().find(|known| known.1 == name);
+    found.map(|known| known.0)
+}
+
+/// The name of the language or the tablespace of that oid, or nothing.
+pub fn language_or_tablespace(oid: u32) -> &'static str {
+    let languages = LANGUAGES.iter().map(|known| (known.oid, known.name));
+    let mut all = languages.chain(TABLESPACES);
+    all.find(|known| known.0 == oid).map_or("", |known| known.1)
+}
+
 fn tablespaces(rows: &mut Rows) {
-    for (tablespace, name) in [(1_663, "pg_default"), (1_664, "pg_global")] {
+    for (tablespace, name) in TABLESPACES {
         rows.push([
             ("oid", oid(tablespace)),
             ("spcname", text(name)),
@@ -443,6 +500,7 @@ pub(super) const COMMENTS: &[(u32, u32, &str)] = &[
     (2_601, HEAP, "heap table access method"),
     (2_601, BTREE, "b-tree index access method"),
     (Address::LANGUAGE, INTERNAL, "built-in functions"),
+    (Address::LANGUAGE, C, "dynamically-loaded C functions"),
     (Address::LANGUAGE, SQL, "SQL-language functions"),
     (Address::LANGUAGE, PLPGSQL, "PL/pgSQL procedural language"),
     (Address::NAMESPACE, PG_CATALOG, "system catalog schema"),

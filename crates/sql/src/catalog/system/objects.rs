@@ -6,7 +6,7 @@
 use super::builtin::{self, BTREE, HEAP};
 use super::relations::{array, char, flag, int, oid, small, text, vector, Rows};
 use super::{OfBinary, OfCatalog};
-use crate::catalog::access::{Acl, Guarded, Privileges};
+use crate::catalog::access::{Acl, Guarded};
 use crate::catalog::cluster::Address;
 use crate::catalog::collation;
 use crate::catalog::{
@@ -36,6 +36,7 @@ pub(super) const ROWS: &[OfCatalog] = &[
             constraints(table, rows);
         }
     }),
+    ("pg_default_acl", default_privileges),
     ("pg_depend", dependencies),
     ("pg_description", descriptions),
     ("pg_index", |catalog, rows| {
@@ -51,7 +52,6 @@ pub(super) const ROWS: &[OfCatalog] = &[
     }),
     ("pg_rewrite", rules),
     ("pg_sequence", sequences),
-    ("table_privileges", privileges),
 ];
 
 /// The same of the relations that are there from the start.
@@ -103,6 +103,21 @@ pub(super) fn acl(catalog: &Catalog, class: u32, object: u32, column: u32) -> Da
     match catalog.acls.get(&address) {
         Some(acl) => acl_items(catalog, acl),
         None => Datum::Null,
+    }
+}
+
+fn default_privileges(catalog: &Catalog, rows: &mut Rows) {
+    for default in &catalog.defaults {
+        rows.push([
+            ("oid", oid(default.oid)),
+            ("defaclrole", oid(default.role)),
+            ("defaclnamespace", oid(default.schema)),
+            ("defaclobjtype", char(default.letter())),
+            (
+                "defaclacl",
+                acl(catalog, Address::DEFAULT_ACL, default.oid, 0),
+            ),
+        ]);
     }
 }
 
@@ -610,36 +625,5 @@ fn dependencies(catalog: &Catalog, rows: &mut Rows) {
                 }),
             ),
         ]);
-    }
-}
-
-fn privileges(catalog: &Catalog, rows: &mut Rows) {
-    let name = |role: u32| match catalog.role_by_oid(role) {
-        Some(role) => text(&role.name),
-        None => text("PUBLIC"),
-    };
-    let yes_or_no = |yes: bool| text(if yes { "YES" } else { "NO" });
-    let tables = catalog.tables.iter();
-    for table in tables.filter(|table| table.kind != RelationKind::Sequence) {
-        let schema = catalog.schema_by_oid(table.schema);
-        let schema = schema.map_or(Datum::Null, |schema| text(&schema.name));
-        for item in catalog.acl_of(Guarded::Table, table.oid) {
-            for privilege in item.privileges.names() {
-                let held = Privileges::named(privilege).unwrap_or_default();
-                rows.push([
-                    ("grantor", name(item.grantor)),
-                    ("grantee", name(item.grantee)),
-                    ("table_catalog", text(&catalog.database.name)),
-                    ("table_schema", schema.clone()),
-                    ("table_name", text(&table.name)),
-                    ("privilege_type", text(privilege)),
-                    (
-                        "is_grantable",
-                        yes_or_no(item.grantee == table.owner || item.options.has(held)),
-                    ),
-                    ("with_hierarchy", yes_or_no(privilege == "SELECT")),
-                ]);
-            }
-        }
     }
 }

@@ -12,6 +12,7 @@ pub(super) const ROWS: &[OfCatalog] = &[
     ("pg_authid", roles),
     ("pg_database", databases),
     ("pg_db_role_setting", settings),
+    ("pg_parameter_acl", parameters),
     ("pg_shdescription", comments),
 ];
 
@@ -85,6 +86,19 @@ fn settings(catalog: &Catalog, rows: &mut Rows) {
             ("setdatabase", oid(settings.database)),
             ("setrole", oid(settings.role)),
             ("setconfig", config(settings)),
+        ]);
+    }
+}
+
+fn parameters(catalog: &Catalog, rows: &mut Rows) {
+    for (parameter, name) in &catalog.parameters {
+        rows.push([
+            ("oid", oid(*parameter)),
+            ("parname", text(name)),
+            (
+                "paracl",
+                acl(catalog, Address::PARAMETER_ACL, *parameter, 0),
+            ),
         ]);
     }
 }

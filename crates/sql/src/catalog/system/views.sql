@@ -96,7 +96,12 @@ select rolname as role_name from pg_authid where pg_has_role(oid, 'USAGE')
 -- information_schema.applicable_roles
 select m.rolname as grantee, r.rolname as role_name,
   case when a.admin_option then 'YES' else 'NO' end as is_grantable
-from pg_auth_members a join pg_authid m on m.oid = a.member join pg_authid r on r.oid = a.roleid
+from (
+    select member, roleid, admin_option from pg_auth_members
+    union
+    select d.datdba, o.oid, false from pg_database d, pg_authid o
+    where d.datname = current_database() and o.rolname = 'pg_database_owner') a
+  join pg_authid m on m.oid = a.member join pg_authid r on r.oid = a.roleid
 where pg_has_role(a.member, 'USAGE')
 
 -- information_schema.administrable_role_authorizations
@@ -310,7 +315,111 @@ from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l 
   left join pg_type t on t.oid = p.prorettype left join pg_namespace nt on nt.oid = t.typnamespace
 where p.prokind in ('f', 'p')
 
+-- information_schema.table_privileges
+select giver.rolname as grantor, taker.rolname as grantee, current_database() as table_catalog,
+  n.nspname as table_schema, c.relname as table_name, a.privilege_type,
+  case when a.is_grantable or pg_has_role(taker.oid, c.relowner, 'USAGE') then 'YES' else 'NO' end
+    as is_grantable,
+  case when a.privilege_type = 'SELECT' then 'YES' else 'NO' end as with_hierarchy
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  cross join lateral aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
+  join pg_authid giver on giver.oid = a.grantor
+  join (select oid, rolname from pg_authid union all select 0::oid, 'PUBLIC'::name) taker
+    on taker.oid = a.grantee
+where c.relkind in ('r', 'v', 'f', 'p')
+  and a.privilege_type in ('INSERT', 'SELECT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER')
+  and (pg_has_role(giver.oid, 'USAGE') or pg_has_role(taker.oid, 'USAGE') or taker.rolname = 'PUBLIC')
+
+-- information_schema.column_privileges
+select giver.rolname as grantor, taker.rolname as grantee, current_database() as table_catalog,
+  n.nspname as table_schema, a.relname as table_name, a.attname as column_name, a.privilege_type,
+  case when a.is_grantable or pg_has_role(taker.oid, a.relowner, 'USAGE') then 'YES' else 'NO' end
+    as is_grantable
+from (
+    select c.relnamespace, c.relname, c.relowner, t.attname, p.grantor, p.grantee, p.privilege_type,
+      p.is_grantable
+    from pg_class c join pg_attribute t on t.attrelid = c.oid
+      cross join lateral aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) p
+    where c.relkind in ('r', 'v', 'f', 'p') and t.attnum > 0 and not t.attisdropped
+    union
+    select c.relnamespace, c.relname, c.relowner, t.attname, p.grantor, p.grantee, p.privilege_type,
+      p.is_grantable
+    from pg_class c join pg_attribute t on t.attrelid = c.oid
+      cross join lateral aclexplode(t.attacl) p
+    where c.relkind in ('r', 'v', 'f', 'p') and t.attnum > 0 and not t.attisdropped) a
+  join pg_namespace n on n.oid = a.relnamespace
+  join pg_authid giver on giver.oid = a.grantor
+  join (select oid, rolname from pg_authid union all select 0::oid, 'PUBLIC'::name) taker
+    on taker.oid = a.grantee
+where a.privilege_type in ('INSERT', 'SELECT', 'UPDATE', 'REFERENCES')
+  and (pg_has_role(giver.oid, 'USAGE') or pg_has_role(taker.oid, 'USAGE') or taker.rolname = 'PUBLIC')
+
+-- information_schema.usage_privileges
+select u.rolname as grantor, 'PUBLIC'::name as grantee, current_database() as object_catalog,
+  n.nspname as object_schema, c.collname as object_name, 'COLLATION' as object_type,
+  'USAGE' as privilege_type, 'NO' as is_grantable
+from pg_collation c join pg_namespace n on n.oid = c.collnamespace join pg_authid u on u.oid = c.collowner
+where c.collencoding in (-1, (select encoding from pg_database where datname = current_database()))
+union all
+select giver.rolname, taker.rolname, current_database(), n.nspname, c.relname, 'SEQUENCE', 'USAGE',
+  case when a.is_grantable or pg_has_role(taker.oid, c.relowner, 'USAGE') then 'YES' else 'NO' end
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  cross join lateral aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
+  join pg_authid giver on giver.oid = a.grantor
+  join (select oid, rolname from pg_authid union all select 0::oid, 'PUBLIC'::name) taker
+    on taker.oid = a.grantee
+where c.relkind = 'S' and a.privilege_type = 'USAGE'
+  and (pg_has_role(giver.oid, 'USAGE') or pg_has_role(taker.oid, 'USAGE') or taker.rolname = 'PUBLIC')
+
+-- information_schema.routine_privileges
+select giver.rolname as grantor, taker.rolname as grantee, current_database() as specific_catalog,
+  n.nspname as specific_schema, p.proname::text || '_' || p.oid::text as specific_name,
+  current_database() as routine_catalog, n.nspname as routine_schema, p.proname as routine_name,
+  'EXECUTE' as privilege_type,
+  case when a.is_grantable or pg_has_role(taker.oid, p.proowner, 'USAGE') then 'YES' else 'NO' end
+    as is_grantable
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+  cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+  join pg_authid giver on giver.oid = a.grantor
+  join (select oid, rolname from pg_authid union all select 0::oid, 'PUBLIC'::name) taker
+    on taker.oid = a.grantee
+where a.privilege_type = 'EXECUTE'
+  and (pg_has_role(giver.oid, 'USAGE') or pg_has_role(taker.oid, 'USAGE') or taker.rolname = 'PUBLIC')
+
+-- information_schema.data_type_privileges
+select current_database() as object_catalog, x.object_schema, x.object_name, x.object_type,
+  x.dtd_identifier
+from (
+    select table_schema as object_schema, table_name as object_name, 'TABLE' as object_type,
+      dtd_identifier
+    from information_schema.columns
+    union all
+    select specific_schema, specific_name, 'ROUTINE', dtd_identifier from information_schema.routines) x
+
 -- information_schema.role_table_grants
 select grantor, grantee, table_catalog, table_schema, table_name, privilege_type, is_grantable,
   with_hierarchy
-from information_schema.table_privileges where grantee <> 'PUBLIC'
+from information_schema.table_privileges
+where grantor in (select role_name from information_schema.enabled_roles)
+  or grantee in (select role_name from information_schema.enabled_roles)
+
+-- information_schema.role_column_grants
+select grantor, grantee, table_catalog, table_schema, table_name, column_name, privilege_type,
+  is_grantable
+from information_schema.column_privileges
+where grantor in (select role_name from information_schema.enabled_roles)
+  or grantee in (select role_name from information_schema.enabled_roles)
+
+-- information_schema.role_usage_grants
+select grantor, grantee, object_catalog, object_schema, object_name, object_type, privilege_type,
+  is_grantable
+from information_schema.usage_privileges
+where grantor in (select role_name from information_schema.enabled_roles)
+  or grantee in (select role_name from information_schema.enabled_roles)
+
+-- information_schema.role_routine_grants
+select grantor, grantee, specific_catalog, specific_schema, specific_name, routine_catalog,
+  routine_schema, routine_name, privilege_type, is_grantable
+from information_schema.routine_privileges
+where grantor in (select role_name from information_schema.enabled_roles)
+  or grantee in (select role_name from information_schema.enabled_roles)

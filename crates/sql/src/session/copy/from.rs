@@ -45,7 +45,7 @@ impl Session {
             Err(error)
         })?;
         self.ensure_open()?;
-        if self.open.as_ref().is_some_and(|open| open.read_only) {
+        if self.is_read_only() {
             return Err(Error::new(
                 SqlState::READ_ONLY_SQL_TRANSACTION,
                 "cannot execute COPY FROM in a read-only transaction",

@@ -97,7 +97,7 @@ impl Session {
         Ok(tag("COMMENT"))
     }
 
-    fn type_of_name(
+    pub(super) fn type_of_name(
         &mut self,
         catalog: &std::sync::Arc<Catalog>,
         name: &pg_query::protobuf::TypeName,

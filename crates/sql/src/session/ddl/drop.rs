@@ -438,6 +438,8 @@ fn remove_part(
             column.not_null = false;
             column.missing = None;
             column.dropped = true;
+            let number = u32::try_from(place + 1).unwrap_or(u32::MAX);
+            cluster::forget_column(txn, database, table.oid, number)?;
         }
         Object::Relation(oid) => {
             let Some(place) = table.indexes.iter().position(|index| index.oid == oid) else {

@@ -29,6 +29,26 @@ fn specs(nodes: &[Node]) -> Vec<RoleSpec> {
     specs.collect()
 }
 
+/// Whether the right to make others members is given too, or alone is taken.
+///
+/// # Errors
+/// 0A000 for options of later versions.
+fn admin_option(grant: &GrantRoleStmt) -> Result<bool> {
+    let mut admin = false;
+    for node in &grant.opt {
+        let Some(NodeEnum::DefElem(option)) = &node.node else {
+            continue;
+        };
+        if option.defname != "admin" {
+            let name = option.defname.to_ascii_uppercase();
+            return Err(Error::unsupported(format!("the {name} option of GRANT")));
+        }
+        // REVOKE ADMIN OPTION FOR comes as the option with the value false.
+        admin = !grant.is_grant || option_text(option) != "false";
+    }
+    Ok(admin)
+}
+
 impl Session {
     /// GRANT role TO role, and REVOKE.
     pub(super) fn grant_roles(
@@ -37,13 +57,9 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
-        let admin = grant.opt.iter().any(|node| match &node.node {
-            Some(NodeEnum::DefElem(option)) => {
-                option.defname == "admin" && option_text(option) != "false"
-            }
-            _ => false,
-        });
-        let grantor = match &grant.grantor {
+        let admin = admin_option(grant)?;
+        // PostgreSQL 15 takes GRANTED BY of a REVOKE for granted, and so reads no name from it.
+        let grantor = match grant.grantor.as_ref().filter(|_| grant.is_grant) {
             Some(spec) => self.role_of(&catalog, spec)?.oid,
             None => self.shared.settings.current_role(),
         };

@@ -88,6 +88,7 @@ impl Session {
             NodeEnum::DropRoleStmt(drop) => self.drop_roles(drop, sink)?,
             NodeEnum::GrantRoleStmt(grant) => self.grant_roles(grant, sink)?,
             NodeEnum::GrantStmt(grant) => self.grant(grant, sink)?,
+            NodeEnum::AlterDefaultPrivilegesStmt(alter) => self.alter_default_privileges(alter)?,
             NodeEnum::ReassignOwnedStmt(reassign) => self.reassign_owned(reassign)?,
             NodeEnum::DropOwnedStmt(drop) => self.drop_owned(drop, sink)?,
             NodeEnum::CreatePolicyStmt(create) => self.create_policy(create, sink)?,
@@ -103,10 +104,11 @@ impl Session {
 
     fn start_ddl(&mut self, node: &NodeEnum) -> Result<()> {
         self.ensure_open()?;
+        let is_read_only = self.is_read_only();
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        if open.read_only {
+        if is_read_only {
             let verb = match node {
                 NodeEnum::CreateStmt(_) => "CREATE TABLE",
                 NodeEnum::TruncateStmt(_) => "TRUNCATE TABLE",
@@ -116,6 +118,13 @@ impl Session {
                 NodeEnum::SelectStmt(_) => "SELECT INTO",
                 NodeEnum::RefreshMatViewStmt(_) => "REFRESH MATERIALIZED VIEW",
                 NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
+                NodeEnum::AlterDefaultPrivilegesStmt(_) => "ALTER DEFAULT PRIVILEGES",
+                NodeEnum::GrantStmt(grant) if grant.is_grant => "GRANT",
+                NodeEnum::GrantStmt(_) => "REVOKE",
+                NodeEnum::GrantRoleStmt(grant) if grant.is_grant => "GRANT ROLE",
+                NodeEnum::GrantRoleStmt(_) => "REVOKE ROLE",
+                NodeEnum::ReassignOwnedStmt(_) => "REASSIGN OWNED",
+                NodeEnum::DropOwnedStmt(_) => "DROP OWNED",
                 NodeEnum::DropStmt(_) => "DROP TABLE",
                 NodeEnum::CreatePolicyStmt(_) => "CREATE POLICY",
                 NodeEnum::AlterPolicyStmt(_) => "ALTER POLICY",
@@ -249,6 +258,16 @@ impl Session {
         }
         let schema = catalog.schema_by_oid(schema);
         Err(denied("schema", schema.map_or("", |schema| &schema.name)))
+    }
+
+    /// 42501 for a type of which the role may make no columns.
+    pub(super) fn may_use_type(&self, catalog: &Catalog, ty: TypeId) -> Result<()> {
+        let ty = ty.array_element().unwrap_or(ty);
+        let role = self.shared.settings.current_role();
+        match catalog.holds(role, Guarded::Type, ty.0, Privileges::USAGE) {
+            true => Ok(()),
+            false => Err(denied("type", &ty.to_string())),
+        }
     }
 
     /// The schema of that name, or the first of the search path.
@@ -393,6 +412,7 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         | NodeEnum::DropRoleStmt(_)
         | NodeEnum::GrantRoleStmt(_)
         | NodeEnum::GrantStmt(_)
+        | NodeEnum::AlterDefaultPrivilegesStmt(_)
         | NodeEnum::ReassignOwnedStmt(_)
         | NodeEnum::DropOwnedStmt(_)
         | NodeEnum::CreatePolicyStmt(_)
@@ -402,7 +422,6 @@ fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
         NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
         NodeEnum::CallStmt(_) => "CALL",
         NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
-        NodeEnum::AlterDefaultPrivilegesStmt(_) => "ALTER DEFAULT PRIVILEGES",
         NodeEnum::ListenStmt(_) => "LISTEN",
         NodeEnum::NotifyStmt(_) => "NOTIFY",
         NodeEnum::UnlistenStmt(_) => "UNLISTEN",

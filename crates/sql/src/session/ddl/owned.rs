@@ -131,10 +131,20 @@ impl Session {
     }
 
     fn put_list(&mut self, catalog: &Catalog, at: Address, acl: &Acl) -> Result<()> {
+        let default = catalog.defaults.iter();
+        let default = default.filter(|_| at.class == Address::DEFAULT_ACL);
+        if let Some(default) = default.copied().find(|known| known.oid == at.object) {
+            return self.put_default_acl(catalog, &default, acl.clone());
+        }
         let open = self.open.as_mut();
         let open = open.ok_or_else(|| Error::internal("nothing is open"))?;
-        // A column without a list is one on which nobody was given anything.
-        let acl = Some(acl).filter(|acl| at.column == 0 || !acl.is_empty());
+        let is_plain = match at.class {
+            // A column without a list is one on which nobody was given anything.
+            Address::CLASS => at.column != 0 && acl.is_empty(),
+            Address::PARAMETER_ACL => *acl == access::default_acl(Guarded::Parameter, SUPERUSER),
+            _ => false,
+        };
+        let acl = Some(acl).filter(|_| !is_plain);
         cluster::put_acl(open.txn.as_mut(), catalog.database.oid, at, acl)
     }
 
@@ -243,10 +253,17 @@ impl Session {
             let database = catalog.database_by_oid(at.object);
             at.class == Address::DATABASE && database.is_some_and(|known| is_theirs(known.owner))
         };
+        let own_defaults = catalog
+            .defaults
+            .iter()
+            .filter(|known| is_theirs(known.role));
+        let own_defaults: Vec<_> = own_defaults
+            .map(|known| Address::of(Address::DEFAULT_ACL, known.oid))
+            .collect();
         let lists: Vec<_> = catalog
             .acls
             .iter()
-            .filter(|(at, _)| !is_own_database(at))
+            .filter(|(at, _)| !is_own_database(at) && !own_defaults.contains(at))
             .map(|(at, acl)| (*at, acl, without(acl, &is_theirs)))
             .filter(|(_, before, after)| *before != after)
             .map(|(at, _, after)| (at, after))
@@ -255,6 +272,11 @@ impl Session {
             self.put_list(&catalog, at, &acl)?;
         }
         self.forget_in_policies(&catalog, &is_theirs)?;
+        for at in own_defaults {
+            let open = self.open.as_mut();
+            let open = open.ok_or_else(|| Error::internal("nothing is open"))?;
+            cluster::put_acl(open.txn.as_mut(), catalog.database.oid, at, None)?;
+        }
         self.forget_own_catalog();
         let cascade = drop.behavior == DropBehavior::DropCascade as i32;
         let roots = |session: &mut Session| {

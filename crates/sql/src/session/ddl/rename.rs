@@ -50,7 +50,7 @@ impl Session {
         }
         match object {
             Ok(ObjectType::ObjectRole) => {
-                return self.rename_role(&rename.subname, &rename.newname)
+                return self.rename_role(&rename.subname, &rename.newname, sink)
             }
             Ok(ObjectType::ObjectDatabase) => {
                 return self.rename_database(&rename.subname, &rename.newname)
@@ -250,8 +250,7 @@ impl Session {
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        store::drop_schema(open.txn.as_mut(), database, schema)?;
-        match store::insert_schema(open.txn.as_mut(), database, &renamed)? {
+        match store::rename_schema(open.txn.as_mut(), database, schema, &renamed)? {
             true => Ok(tag("ALTER SCHEMA")),
             false => Err(taken()),
         }

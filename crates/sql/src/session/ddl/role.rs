@@ -11,9 +11,9 @@ use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::table::cut_name;
 use crate::catalog::access::{is_predefined, AclItem};
-use crate::catalog::cluster;
-use crate::catalog::{Catalog, Object, Role};
-use crate::functions::scram;
+use crate::catalog::cluster::{self, Address};
+use crate::catalog::{system, Catalog, Object, Role, SUPERUSER};
+use crate::functions::{self, scram};
 use crate::local::is_local;
 use crate::parser::{self, NodeEnum};
 use crate::types::{self, Datum, TypeId, NO_TYPMOD};
@@ -90,6 +90,7 @@ impl Session {
             login: create.stmt_type == RoleStmtType::RolestmtUser as i32,
             ..Role::default()
         };
+        role.name.clone_from(&name);
         let named = self.role_options(text, &mut role, &create.options, sink)?;
         if !own.superuser {
             let special = [
@@ -109,7 +110,6 @@ impl Session {
             }
         }
         check_not_reserved(&name)?;
-        role.name = name;
         let exists = catalog.role(&role.name).is_some();
         let inserted = match &mut self.open {
             Some(open) if !exists => cluster::insert_role(open.txn.as_mut(), &role)?,
@@ -177,7 +177,10 @@ impl Session {
                     }
                     role.connection_limit = limit;
                 }
-                "password" => role.password = self.password(option, sink)?,
+                "password" => {
+                    let name = role.name.clone();
+                    role.password = self.password(&name, option, sink)?;
+                }
                 "validUntil" => {
                     let text = option_text(option);
                     let ty = TypeId::TIMESTAMPTZ;
@@ -203,12 +206,17 @@ impl Session {
     }
 
     /// What is kept of a password; none for NULL and the empty one.
-    fn password(&mut self, option: &DefElem, sink: &mut dyn Sink) -> Result<Option<String>> {
+    fn password(
+        &mut self,
+        role: &str,
+        option: &DefElem,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<String>> {
         if option.arg.is_none() {
             return Ok(None);
         }
         let text = option_text(option);
-        if text.is_empty() {
+        if text.is_empty() || scram::is_verifier(&text) && scram::is_of_empty(&text, role) {
             let body = Error::new(
                 SqlState::SUCCESSFUL_COMPLETION,
                 "empty string is not a valid password, clearing password",
@@ -339,21 +347,7 @@ impl Session {
             if !acl.iter().any(named) || owner_of(catalog, *address) == Some(role.oid) {
                 continue;
             }
-            let what = match address.class {
-                cluster::Address::DATABASE => {
-                    let database = catalog.database_by_oid(address.object);
-                    let name = database.map_or("", |database| &database.name);
-                    format!("database {name}")
-                }
-                cluster::Address::NAMESPACE => {
-                    Object::Schema(address.object).describe(catalog, &search_path)
-                }
-                _ => match usize::try_from(address.column) {
-                    Ok(column @ 1..) => Object::Column(address.object, column - 1),
-                    _ => Object::Relation(address.object),
-                }
-                .describe(catalog, &search_path),
-            };
+            let what = described(catalog, *address, &search_path);
             needed.push((address.object, format!("privileges for {what}")));
         }
         for table in &catalog.tables {
@@ -395,12 +389,24 @@ impl Session {
             let schemas = other.schemas.iter().filter(|schema| schema.owner == role);
             let policies = other.tables.iter().flat_map(|table| &table.policies);
             let policies = policies.filter(|policy| policy.roles.contains(&role));
-            tables.count() + schemas.count() + policies.count()
+            let defaults = other.defaults.iter().filter(|known| known.role == role);
+            let named = |item: &AclItem| item.grantee == role || item.grantor == role;
+            let lists = other.acls.iter().filter(|(address, acl)| {
+                !address.is_shared()
+                    && acl.iter().any(named)
+                    && owner_of(&other, **address) != Some(role)
+            });
+            tables.count() + schemas.count() + policies.count() + defaults.count() + lists.count()
         }))
     }
 
     /// ALTER ROLE … RENAME TO.
-    pub(super) fn rename_role(&mut self, old: &str, new: &str) -> Result<CommandTag> {
+    pub(super) fn rename_role(
+        &mut self,
+        old: &str,
+        new: &str,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let own = self.current_role(&catalog)?;
         let role = catalog.role(old).cloned().ok_or_else(|| no_role(old))?;
@@ -429,10 +435,19 @@ impl Session {
                 false => denied("permission denied to rename role"),
             });
         }
-        let renamed = Role {
+        let mut renamed = Role {
             name: new.clone(),
             ..role.clone()
         };
+        // The old name is part of what was hashed.
+        let md5 = renamed.password.take_if(|kept| kept.starts_with("md5"));
+        if md5.is_some() {
+            let body = Error::new(
+                SqlState::SUCCESSFUL_COMPLETION,
+                "MD5 password cleared because of role rename",
+            );
+            self.notice(NoticeSeverity::Notice, body, sink)?;
+        }
         let done = match &mut self.open {
             Some(open) => cluster::update_role(open.txn.as_mut(), &role, &renamed)?,
             None => false,
@@ -458,26 +473,74 @@ fn owned_by(catalog: &Catalog, role: u32, search_path: &[u32]) -> Vec<(u32, Stri
         let shown = Object::Relation(known.oid).describe(catalog, search_path);
         (known.oid, shown)
     });
-    let owned = databases.chain(schemas).chain(tables);
+    let defaults = catalog.defaults.iter().filter(|known| known.role == role);
+    let defaults = defaults.map(|known| (known.oid, known.describe(catalog)));
+    let owned = databases.chain(schemas).chain(tables).chain(defaults);
     owned
         .map(|(oid, what)| (oid, format!("owner of {what}")))
         .collect()
 }
 
-fn owner_of(catalog: &Catalog, address: cluster::Address) -> Option<u32> {
+fn owner_of(catalog: &Catalog, address: Address) -> Option<u32> {
     match address.class {
-        cluster::Address::DATABASE => {
+        Address::DATABASE => {
             let database = catalog.database_by_oid(address.object);
             database.map(|known| known.owner)
         }
-        cluster::Address::NAMESPACE => {
+        Address::NAMESPACE => {
             let schema = catalog.schema_by_oid(address.object);
             schema.map(|known| known.owner)
         }
-        _ => {
+        Address::DEFAULT_ACL => {
+            let mut known = catalog.defaults.iter();
+            let default = known.find(|known| known.oid == address.object);
+            default.map(|known| known.role)
+        }
+        Address::CLASS => {
             let table = catalog.table_by_oid(address.object);
             table.map(|known| known.owner)
         }
+        _ => Some(SUPERUSER),
+    }
+}
+
+/// What messages call something that has a list of privileges.
+fn described(catalog: &Catalog, address: Address, search_path: &[u32]) -> String {
+    match address.class {
+        Address::DATABASE => {
+            let database = catalog.database_by_oid(address.object);
+            let name = database.map_or("", |database| &database.name);
+            format!("database {name}")
+        }
+        Address::NAMESPACE => Object::Schema(address.object).describe(catalog, search_path),
+        Address::DEFAULT_ACL => {
+            let mut known = catalog.defaults.iter();
+            let default = known.find(|known| known.oid == address.object);
+            default.map_or_else(String::new, |known| known.describe(catalog))
+        }
+        Address::PARAMETER_ACL => {
+            let name = catalog.parameters.get(&address.object);
+            format!("parameter {}", name.map_or("", String::as_str))
+        }
+        Address::CLASS => match usize::try_from(address.column) {
+            Ok(column @ 1..) => Object::Column(address.object, column - 1),
+            _ => Object::Relation(address.object),
+        }
+        .describe(catalog, search_path),
+        class => built_in_name(class, address.object),
+    }
+}
+
+/// What messages call something that is built in.
+fn built_in_name(class: u32, object: u32) -> String {
+    match class {
+        Address::TYPE => format!("type {}", TypeId(object)),
+        Address::PROC => {
+            let shown = functions::signature_of(object).unwrap_or_default();
+            format!("function {shown}")
+        }
+        Address::LANGUAGE => format!("language {}", system::language_or_tablespace(object)),
+        _ => format!("tablespace {}", system::language_or_tablespace(object)),
     }
 }
 

@@ -57,9 +57,7 @@ impl Session {
             return Ok(tag("CREATE SCHEMA"));
         }
         let inserted = match &mut self.open {
-            Some(open) if !exists => {
-                store::insert_schema(open.txn.as_mut(), catalog.database.oid, &schema)?
-            }
+            Some(open) if !exists => store::make_schema(open.txn.as_mut(), &catalog, &schema)?,
             _ => false,
         };
         if !inserted {

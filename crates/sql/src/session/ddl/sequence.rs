@@ -68,11 +68,10 @@ impl Session {
             let owner = self.owner_named(names, &table)?;
             set_owner(&mut table, owner)?;
         }
-        let database = catalog.database.oid;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        store::insert_table(open.txn.as_mut(), database, &table)?;
+        store::insert_table(open.txn.as_mut(), &catalog, &table)?;
         Ok(tag("CREATE SEQUENCE"))
     }
 

@@ -20,6 +20,7 @@ use base::limits::SCAN_BATCH_ROWS;
 use base::{Durability, Error, ErrorClass, KeyRange, Result, SqlState, TreeId};
 use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 
+use crate::catalog::access::Privileges;
 use crate::catalog::audit;
 use crate::session::settings::configured;
 use crate::session::utility::tag;
@@ -36,14 +37,14 @@ impl Session {
         let own = self.current_role(&catalog)?;
         let set = alter.setstmt.as_ref();
         let set = set.ok_or_else(|| Error::internal("ALTER SYSTEM of nothing"))?;
-        if !own.superuser {
-            let message = match VariableSetKind::try_from(set.kind) {
-                Ok(VariableSetKind::VarResetAll) => {
-                    "permission denied to perform ALTER SYSTEM RESET ALL".to_owned()
-                }
-                _ => format!("permission denied to set parameter \"{}\"", set.name),
-            };
-            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        let all = VariableSetKind::try_from(set.kind) == Ok(VariableSetKind::VarResetAll);
+        let denied = |message| Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        if all && !own.superuser {
+            return denied("permission denied to perform ALTER SYSTEM RESET ALL".to_owned());
+        }
+        if !catalog.holds_parameter(own.oid, &set.name, Privileges::ALTER_SYSTEM) {
+            let message = format!("permission denied to set parameter \"{}\"", set.name);
+            return denied(message);
         }
         let given = self.value_given(set)?;
         let change = match given {

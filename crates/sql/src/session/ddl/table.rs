@@ -80,14 +80,13 @@ impl Session {
         for (constraint, column) in &constraints {
             self.add_constraint(text, &catalog, constraint, *column, &mut table)?;
         }
-        let database = catalog.database.oid;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
         table.long_tree = store::long_tree(&table);
-        store::insert_table(open.txn.as_mut(), database, &table)?;
+        store::insert_table(open.txn.as_mut(), &catalog, &table)?;
         for sequence in &sequences {
-            store::insert_table(open.txn.as_mut(), database, sequence)?;
+            store::insert_table(open.txn.as_mut(), &catalog, sequence)?;
         }
         Ok(tag("CREATE TABLE"))
     }
@@ -243,6 +242,7 @@ impl Session {
             Some(type_id) => (type_id, types::NO_TYPMOD),
             None => bind::types::resolve(&cx, type_name)?,
         };
+        self.may_use_type(catalog, type_id)?;
         if type_id.category() == types::Category::Pseudo || type_id == TypeId::UNKNOWN {
             return Err(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,

@@ -176,10 +176,13 @@ impl Session {
     }
 
     pub(super) fn insert_relation(&mut self, catalog: &Catalog, table: &Table) -> Result<()> {
+        for column in &table.columns {
+            self.may_use_type(catalog, column.type_id)?;
+        }
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        store::insert_table(open.txn.as_mut(), catalog.database.oid, table)
+        store::insert_table(open.txn.as_mut(), catalog, table)
     }
 
     /// A query as the catalog keeps it, and the tables that it names locked against DDL.

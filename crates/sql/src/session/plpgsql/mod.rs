@@ -19,6 +19,8 @@ use pg_query::protobuf::DoStmt;
 use super::transaction::State;
 use super::utility::{option_text, tag};
 use super::{CommandTag, Session, Sink};
+use crate::catalog::access::{denied, Guarded, Privileges};
+use crate::catalog::system;
 use crate::parser::{char_position, NodeEnum};
 use crate::plpgsql::parse::parse;
 
@@ -53,6 +55,7 @@ impl Session {
                 "no inline code specified",
             ));
         };
+        self.may_write_in(system::language_named("plpgsql"))?;
         // Where the body begins in the statement, for errors of the compiler.
         let start = body_start(text, location);
         let placed = |error: Error| match error.fields().position {
@@ -64,6 +67,18 @@ impl Session {
         let atomic = self.state == State::Block || !alone;
         self.run_block(code, atomic, sink)?;
         Ok(tag("DO"))
+    }
+
+    /// 42501 for a language in which the role may write nothing.
+    fn may_write_in(&mut self, language: Option<&system::Language>) -> Result<()> {
+        let language = language.ok_or_else(|| Error::internal("no such language"))?;
+        self.ensure_open()?;
+        let catalog = self.current_catalog()?;
+        let role = self.shared.settings.current_role();
+        match catalog.holds(role, Guarded::Language, language.oid, Privileges::USAGE) {
+            true => Ok(()),
+            false => Err(denied("language", language.name)),
+        }
     }
 }
 

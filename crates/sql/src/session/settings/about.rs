@@ -175,11 +175,16 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("server_version_num", Internal, ""),
     ]),
     ("Query Tuning / Other Planner Options", &[
+        ("constraint_exclusion", User, ""),
+        ("default_statistics_target", User, ""),
         ("jit", User, ""),
         ("plan_cache_mode", User, "Prepared statements can have custom and generic plans, and the planner will attempt to choose which is better.  This can be set to override the default behavior."),
     ]),
     ("Query Tuning / Planner Cost Constants", &[
         ("random_page_cost", User, ""),
+    ]),
+    ("Developer Options", &[
+        ("force_parallel_mode", User, ""),
     ]),
     ("Replication / Primary Server", &[
         ("quorate.max_inflight", User, "A value of 0 turns the bound off."),

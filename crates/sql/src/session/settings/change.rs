@@ -13,16 +13,15 @@
 //!
 //! The values of `role` and `session_authorization` are checked in [`super::identity`].
 //!
-//! # What it leaves out
-//! Settings of other software's namespaces (`a.b`) are texts that nobody looks at, and not part of
-//! transactions.
+//! Settings of other software's namespaces (`a.b`) are texts that nobody looks at.
 
 use base::Result;
 
 use super::about::about;
 use super::checks::{check_context, check_custom_name, checked, too_late, unchangeable, When};
 use super::identity::{Grounds, NONE};
-use super::{find, Held, Kind, Settings, Source, DEFINITIONS};
+use super::{find, Change, Held, Kind, Settings, Source, DEFINITIONS};
+use crate::catalog::access::Privileges;
 use crate::catalog::Catalog;
 
 /// Who asks for a change of a setting.
@@ -89,7 +88,7 @@ impl Settings {
         local: bool,
     ) -> Result<()> {
         let Some(setting) = find(name) else {
-            return self.set_custom(name, value);
+            return self.set_custom(name, value, local);
         };
         let asker = Asker::Statement(catalog);
         let kind = DEFINITIONS[setting].kind;
@@ -119,7 +118,13 @@ impl Settings {
     /// As [`Settings::set`].
     pub fn begin_with(&mut self, asker: Asker<'_>, name: &str, value: &str) -> Result<()> {
         let Some(setting) = find(name) else {
-            return self.set_custom(name, Some(value));
+            check_custom_name(name)?;
+            let custom = self.custom_named(name);
+            custom.start = value.to_owned();
+            custom.session = value.to_owned();
+            custom.current = value.to_owned();
+            self.generation += 1;
+            return Ok(());
         };
         let held = self.accepted(asker, setting, name, Some(value))?;
         if self.values[setting].start.source > held.source {
@@ -144,7 +149,7 @@ impl Settings {
         value: Option<&str>,
     ) -> Result<Held> {
         let definition = &DEFINITIONS[setting];
-        check_context(definition, name, asker.when(), || self.is_superusers(asker))?;
+        check_context(definition, name, asker.when(), || self.may_set(asker, name))?;
         let Some(value) = value else {
             return Ok(self.values[setting].start.clone());
         };
@@ -167,12 +172,12 @@ impl Settings {
         }
     }
 
-    /// Whether what is asked for is asked for by a superuser.
-    fn is_superusers(&self, asker: Asker<'_>) -> bool {
+    /// Whether what only superusers set is asked for by one, or by whoever was given that.
+    fn may_set(&self, asker: Asker<'_>, name: &str) -> bool {
         match asker {
             Asker::Configuration | Asker::Stored(..) => true,
             Asker::Client(catalog) | Asker::Statement(Some(catalog)) => {
-                catalog.is_superuser(self.current_role())
+                catalog.holds_parameter(self.current_role(), name, Privileges::SET)
             }
             Asker::Statement(None) => false,
         }
@@ -191,15 +196,24 @@ impl Settings {
                 self.assign(setting, start, false);
             }
         }
+        for custom in &mut self.custom {
+            let before = custom.clone();
+            custom.current.clone_from(&custom.start);
+            custom.session.clone_from(&custom.start);
+            self.journal.push(Change::Custom(before));
+        }
+        self.generation += 1;
     }
 
-    fn set_custom(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+    fn set_custom(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         check_custom_name(name)?;
-        self.custom
-            .retain(|custom| !custom.0.eq_ignore_ascii_case(name));
-        if let Some(value) = value {
-            self.custom.push((name.to_owned(), value.to_owned()));
+        let custom = self.custom_named(name);
+        let before = custom.clone();
+        custom.current = value.map_or_else(|| custom.start.clone(), str::to_owned);
+        if !local {
+            custom.session.clone_from(&custom.current);
         }
+        self.journal.push(Change::Custom(before));
         self.generation += 1;
         Ok(())
     }

@@ -82,6 +82,21 @@ pub(super) fn check_custom_name(name: &str) -> Result<()> {
     }
 }
 
+/// Whether privileges can be said of a parameter of that name: a setting, or what could be one of
+/// other software.
+///
+/// # Errors
+/// 42602.
+pub fn check_parameter_name(name: &str) -> Result<()> {
+    if super::find(name).is_some() || check_custom_name(name).is_ok() {
+        return Ok(());
+    }
+    Err(Error::new(
+        SqlState::of("42602"),
+        format!("invalid parameter name \"{name}\""),
+    ))
+}
+
 /// 42501.
 pub(super) fn denied(name: &str) -> Error {
     Error::new(
@@ -137,9 +152,12 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
                 _ => Err(invalid(name, value)),
             }
         }
-        Kind::Text => Ok(value.to_owned()),
+        Kind::Text => check_text(name, value).map(|()| value.to_owned()),
         Kind::Bool => match parse_bool(value) {
             Some(true) => Ok("on".to_owned()),
+            Some(false) if name == "standard_conforming_strings" => Err(Error::unsupported(
+                "parameter \"standard_conforming_strings\" with the value off",
+            )),
             Some(false) => Ok("off".to_owned()),
             None => Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,
@@ -200,7 +218,12 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
         },
         Kind::Enum(values) => {
             let lower = value.to_ascii_lowercase();
-            match values.iter().find(|known| **known == lower) {
+            let wanted = match parse_bool(value) {
+                Some(true) if values.contains(&"on") => "on",
+                Some(false) if values.contains(&"off") => "off",
+                _ => lower.as_str(),
+            };
+            match values.iter().find(|known| **known == wanted) {
                 Some(known) => Ok((*known).to_owned()),
                 None => Err(invalid(name, value)
                     .with_hint(format!("Available values: {}.", values.join(", ")))),
@@ -216,6 +239,42 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
             Err(_) => Err(invalid(name, value)),
         },
         Kind::DateStyle => Ok(current.changed(value)?.show()),
+    }
+}
+
+/// The locales that there are.
+const LOCALES: [&str; 4] = ["C", "POSIX", "C.UTF-8", "C.utf8"];
+
+/// Whether a setting takes a text that only some are values of. What would have an effect in
+/// PostgreSQL that there is none of here is refused.
+///
+/// # Errors
+/// 22023; 0A000.
+fn check_text(name: &str, value: &str) -> Result<()> {
+    let refused = |detail: String| Err(invalid(name, value).with_detail(detail));
+    match name {
+        "default_table_access_method" if value.is_empty() => {
+            refused(format!("{name} cannot be empty."))
+        }
+        "default_table_access_method" if value != "heap" => {
+            refused(format!("Table access method \"{value}\" does not exist."))
+        }
+        "default_tablespace" if value == "pg_global" => {
+            let what = "parameter \"default_tablespace\" with the value pg_global";
+            Err(Error::unsupported(what))
+        }
+        "default_tablespace" if !matches!(value, "" | "pg_default") => {
+            refused(format!("Tablespace \"{value}\" does not exist."))
+        }
+        // The environment's is C.UTF-8.
+        "lc_monetary" | "lc_numeric" | "lc_time" if value.is_empty() => Ok(()),
+        "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => {
+            match LOCALES.contains(&value) {
+                true => Ok(()),
+                false => Err(invalid(name, value)),
+            }
+        }
+        _ => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use base::engine::Configuration;
 use base::{Error, Result, SqlState};
 
 use super::about::{about, Context};
-use super::{checked, find, unknown, Held, Kind, Settings, Source, DEFINITIONS};
+use super::{checked, find, unknown, Change, Held, Kind, Settings, Source, DEFINITIONS};
 use crate::types::DateStyle;
 
 /// Settings that no file and no ALTER SYSTEM may give.
@@ -61,8 +61,15 @@ impl Settings {
             let changes = follows(&value.current) && value.current.text != new.text;
             let held = [&mut value.start, &mut value.session, &mut value.current];
             let journal = self.journal.iter_mut();
-            let journal = journal.filter(|change| change.setting == setting);
-            let journal = journal.flat_map(|change| [&mut change.session, &mut change.current]);
+            let journal = journal.filter_map(|change| match change {
+                Change::Listed {
+                    setting: changed,
+                    session,
+                    current,
+                } if *changed == setting => Some([session, current]),
+                _ => None,
+            });
+            let journal = journal.flatten();
             let held = held.into_iter().chain(journal);
             held.filter(|held| follows(held))
                 .for_each(|held| held.clone_from(&new));

@@ -24,28 +24,70 @@ pub struct DocumentedSetting {
     pub has_effect: bool,
 }
 
-/// PostgreSQL's settings that clients set, and that nothing here depends on. Those of its planner
-/// say so themselves.
-const WITHOUT_EFFECT: [&str; 19] = [
-    "check_function_bodies",
-    "deadlock_timeout",
-    "default_table_access_method",
-    "default_tablespace",
-    "escape_string_warning",
-    "jit",
-    "lc_messages",
-    "lc_monetary",
-    "lc_numeric",
-    "lc_time",
-    "maintenance_work_mem",
-    "random_page_cost",
-    "row_security",
-    "standard_conforming_strings",
-    "synchronize_seqscans",
-    "wal_compression",
-    "wal_level",
-    "work_mem",
-    "xmloption",
+/// PostgreSQL's settings that clients set, and that nothing here depends on, with the reason. Those
+/// of its planner say so themselves.
+const WITHOUT_EFFECT: [(&str, &str); 19] = [
+    (
+        "check_function_bodies",
+        "There are no functions of one's own whose bodies could be checked.",
+    ),
+    (
+        "deadlock_timeout",
+        "Deadlocks are looked for as soon as somebody waits.",
+    ),
+    (
+        "default_table_access_method",
+        "There is one, heap; another is refused (22023).",
+    ),
+    (
+        "default_tablespace",
+        "There is one for objects, pg_default; another is refused.",
+    ),
+    (
+        "escape_string_warning",
+        "There is nothing to warn of while standard_conforming_strings is on.",
+    ),
+    ("jit", "Nothing is compiled."),
+    (
+        "lc_messages",
+        "Messages are English; locales other than C, POSIX and C.UTF-8 are refused (22023).",
+    ),
+    (
+        "lc_monetary",
+        "Nothing is formatted by locales; others than C, POSIX and C.UTF-8 are refused (22023).",
+    ),
+    (
+        "lc_numeric",
+        "Nothing is formatted by locales; others than C, POSIX and C.UTF-8 are refused (22023).",
+    ),
+    (
+        "lc_time",
+        "Nothing is formatted by locales; others than C, POSIX and C.UTF-8 are refused (22023).",
+    ),
+    (
+        "maintenance_work_mem",
+        "Indexes are built from the pages of their tables, in `shared_buffers`.",
+    ),
+    (
+        "random_page_cost",
+        "Plans follow from keys, not from costs.",
+    ),
+    ("row_security", "There are no policies."),
+    (
+        "standard_conforming_strings",
+        "It is on; turning it off is refused (0A000).",
+    ),
+    (
+        "synchronize_seqscans",
+        "Every scan begins at the first row.",
+    ),
+    ("wal_compression", ""),
+    ("wal_level", ""),
+    (
+        "work_mem",
+        "quorate.query_mem bounds what a query takes, and nothing is kept on disk.",
+    ),
+    ("xmloption", "There is no type xml."),
 ];
 
 /// What the planner's settings say of themselves; see `planner.rs`.
@@ -68,7 +110,10 @@ pub fn documented() -> Vec<DocumentedSetting> {
                 true => "It cannot be changed.",
                 false => "",
             };
-            let words = [definition.description, about.extra, fixed];
+            let mut without = WITHOUT_EFFECT.iter();
+            let without = without.find(|known| known.0 == definition.name);
+            let reason = without.map_or("", |known| known.1);
+            let words = [definition.description, about.extra, fixed, reason];
             let words: Vec<_> = words
                 .into_iter()
                 .filter(|words| !words.is_empty())
@@ -82,7 +127,7 @@ pub fn documented() -> Vec<DocumentedSetting> {
                 values,
                 context: context.name(),
                 is_fixed,
-                has_effect: !says_so && !WITHOUT_EFFECT.contains(&definition.name),
+                has_effect: !says_so && without.is_none(),
             }
         })
         .collect();
@@ -97,7 +142,7 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_a_setting_of_postgresql() {
         let all = documented();
-        for name in WITHOUT_EFFECT {
+        for (name, _) in WITHOUT_EFFECT {
             let found = all.iter().find(|one| one.name == name);
             assert!(found.is_some_and(|one| !one.has_effect), "{name}");
         }

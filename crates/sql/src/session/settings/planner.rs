@@ -7,6 +7,8 @@ const NOTHING: &str = "Accepted and without effect: plans follow from keys, not 
 
 #[rustfmt::skip]
 pub(super) const SETTINGS: &[Definition] = &[
+    define("constraint_exclusion", Kind::Enum(&["partition", "on", "off"]), "partition", NOTHING),
+    define("default_statistics_target", Kind::Int(1, 10_000), "100", NOTHING),
     define("enable_async_append", Kind::Bool, "on", NOTHING),
     define("enable_bitmapscan", Kind::Bool, "on", NOTHING),
     define("enable_gathermerge", Kind::Bool, "on", NOTHING),
@@ -27,6 +29,7 @@ pub(super) const SETTINGS: &[Definition] = &[
     define("enable_seqscan", Kind::Bool, "on", NOTHING),
     define("enable_sort", Kind::Bool, "on", NOTHING),
     define("enable_tidscan", Kind::Bool, "on", NOTHING),
+    define("force_parallel_mode", Kind::Enum(&["off", "on", "regress"]), "off", NOTHING),
     define("max_parallel_workers_per_gather", Kind::Int(0, 1_024), "0", NOTHING),
     define("min_parallel_index_scan_size", Kind::Memory(0), "512kB", NOTHING),
     define("min_parallel_table_scan_size", Kind::Memory(0), "8MB", NOTHING),

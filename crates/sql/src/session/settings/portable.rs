@@ -13,7 +13,7 @@ use base::codec::{put_bytes, put_varint, Reader};
 use base::engine::Configuration;
 use base::{Error, ErrorClass, Result, SqlState};
 
-use super::{find, Held, Identity, Kind, Settings, Source, DEFINITIONS};
+use super::{find, Change, Held, Identity, Kind, Settings, Source, DEFINITIONS};
 use crate::catalog::Catalog;
 
 impl Source {
@@ -84,16 +84,23 @@ impl Settings {
             put_held(out, session);
         }
         put_varint(out, self.custom.len() as u64);
-        for (name, value) in &self.custom {
-            put_bytes(out, name.as_bytes());
+        for custom in &self.custom {
+            let is_it = |change: &&Change| matches!(change, Change::Custom(before) if before.name == custom.name);
+            let value = match self.journal.iter().find(is_it) {
+                Some(Change::Custom(before)) => &before.session,
+                _ => &custom.session,
+            };
+            put_bytes(out, custom.name.as_bytes());
             put_bytes(out, value.as_bytes());
         }
     }
 
     /// The value for the session if the open transaction were rolled back.
     fn after_rollback(&self, setting: usize) -> &Held {
-        let before = self.journal.iter().find(|change| change.setting == setting);
-        before.map_or(&self.values[setting].session, |change| &change.session)
+        match self.journal.iter().find(|change| change.is_of(setting)) {
+            Some(Change::Listed { session, .. }) => session,
+            _ => &self.values[setting].session,
+        }
     }
 
     /// Takes over who the session has become.
@@ -157,10 +164,16 @@ impl Settings {
             value.session = session;
         }
         let count: usize = reader.varint_as()?;
-        self.custom.clear();
+        for custom in &mut self.custom {
+            custom.session.clear();
+            custom.current.clear();
+        }
         for _ in 0..count {
             let name = reader.str()?.to_owned();
-            self.custom.push((name, reader.str()?.to_owned()));
+            let value = reader.str()?;
+            let custom = self.custom_named(&name);
+            custom.session = value.to_owned();
+            custom.current = value.to_owned();
         }
         self.journal.clear();
         self.load(configuration);

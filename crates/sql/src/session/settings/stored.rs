@@ -10,6 +10,7 @@ use base::{Error, Result, SqlState};
 
 use super::checks::{check_context, check_custom_name, checked, denied, When};
 use super::{find, Kind, Settings, DEFINITIONS};
+use crate::catalog::access::Privileges;
 use crate::catalog::Catalog;
 use crate::types::DateStyle;
 
@@ -53,18 +54,16 @@ impl Settings {
     /// # Errors
     /// 42704, 55P02, 42501.
     pub fn check_storable(&self, catalog: &Catalog, name: &str) -> Result<Option<usize>> {
-        let is_superuser = catalog.is_superuser(self.current_role());
+        let may = catalog.holds_parameter(self.current_role(), name, Privileges::SET);
         let Some(setting) = find(name) else {
             check_custom_name(name)?;
             // Nobody knows what it means to whoever will look at it.
-            return match is_superuser {
+            return match may {
                 true => Ok(None),
                 false => Err(denied(name)),
             };
         };
-        check_context(&DEFINITIONS[setting], name, When::Beginning, || {
-            is_superuser
-        })?;
+        check_context(&DEFINITIONS[setting], name, When::Beginning, || may)?;
         Ok(Some(setting))
     }
 }

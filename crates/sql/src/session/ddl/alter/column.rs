@@ -48,7 +48,7 @@ impl Session {
         let sequence = self.own_sequence(text, catalog, column, &mut new, &[])?;
         self.add_generation(text, catalog, column, &mut new)?;
         if let (Some(sequence), Some(open)) = (&sequence, &mut self.open) {
-            store::insert_table(open.txn.as_mut(), catalog.database.oid, sequence)?;
+            store::insert_table(open.txn.as_mut(), catalog, sequence)?;
             self.changed_catalog();
         }
         self.fill_column(old, new)?;
@@ -244,6 +244,7 @@ impl Session {
             refuse_used_column(catalog, old, place)?;
             let definition = column_def(command)?;
             let (ty, typmod, collation) = self.type_of(text, catalog, definition)?;
+            self.may_use_type(catalog, ty)?;
             let using = definition.raw_default.as_deref();
             let program = self.try_binding(text, catalog, |binder| {
                 binder.check_retyped_default(old, place, (ty, typmod))?;

@@ -48,7 +48,7 @@ impl Session {
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        store::insert_table(open.txn.as_mut(), catalog.database.oid, &sequence)?;
+        store::insert_table(open.txn.as_mut(), catalog, &sequence)?;
         self.changed_catalog();
         let mut new = (**table).clone();
         let made = &mut new.columns[place];

@@ -1,0 +1,251 @@
+-- names: keeper heir guest crate label parcel
+-- GRANT and REVOKE on everything that can be granted, and who may.
+create role keeper;
+create role heir;
+create role guest;
+create role member in role heir;
+grant create on schema public to keeper;
+set role keeper;
+create table crate(label int, parcel int);
+create sequence files;
+grant select on crate to heir with grant option;
+grant select on crate to guest;
+grant insert, select(label) on crate to heir;
+set role guest;
+revoke all on crate from heir;
+revoke select on crate from heir;
+set role heir;
+revoke insert on crate from guest;
+revoke insert, select on crate from guest;
+grant insert, select on crate to guest;
+grant all on crate to guest;
+grant select (label), insert (parcel) on crate to guest;
+-- A member gives in the name of the role that may.
+set role member;
+grant select on crate to keeper;
+grant select on crate to guest granted by keeper;
+grant select on crate to guest granted by current_user;
+reset role;
+select relacl from pg_class where relname = 'crate';
+select attname, attacl from pg_attribute where attrelid = 'crate'::regclass and attnum > 0 order by attnum;
+set role keeper;
+revoke select on crate from heir;
+revoke grant option for select on crate from heir cascade;
+select relacl from pg_class where relname = 'crate';
+grant select on crate to heir with grant option;
+set role heir;
+grant select on crate to guest with grant option;
+set role guest;
+grant select on crate to heir with grant option;
+reset role;
+
+-- Words.
+grant usage on table crate to guest;
+grant nonsense on crate to guest;
+grant usage(label) on crate to guest;
+grant connect on crate to guest;
+grant select(label) on database postgres to guest;
+grant select(absent) on crate to guest;
+grant all on crate to public with grant option;
+grant select on files to guest;
+grant insert on files to guest;
+grant insert on sequence files to guest;
+grant select(last_value) on files to guest;
+grant update(last_value) on files to guest;
+grant select on sequence crate to guest;
+select relacl from pg_class where relname = 'files';
+revoke all on crate, files from guest, heir cascade;
+grant select, insert on crate, crate to guest;
+revoke select, insert(label) on crate from guest;
+select relacl from pg_class where relname = 'crate';
+
+-- Languages, functions, types, tablespaces.
+grant usage on language sql to guest;
+grant usage on language absent to guest;
+grant usage on language internal to guest;
+grant execute on language plpgsql to guest;
+grant execute on function abs to guest;
+grant execute on function absent to guest;
+grant execute on function absent(int) to guest;
+grant execute on procedure now() to guest;
+grant usage on function now() to guest;
+grant usage on procedure now() to guest;
+grant usage on routine now() to guest;
+grant execute on routine now() to guest;
+grant usage on type _int4 to guest;
+grant usage on type absent to guest;
+grant usage on domain int4 to guest;
+grant create on tablespace pg_default to guest;
+grant create on tablespace absent to guest;
+grant select on large object 5 to guest;
+grant usage on foreign data wrapper absent to guest;
+grant usage on foreign server absent to guest;
+set role guest;
+grant usage on language plpgsql to guest;
+grant execute on function abs(int) to guest;
+grant usage on type int4 to guest;
+grant create on tablespace pg_default to guest;
+revoke execute on function abs(int) from public;
+reset role;
+select lanname, lanacl from pg_language where lanname <> 'plpgsql' order by 1;
+select spcname, spcacl from pg_tablespace order by 1;
+select proacl from pg_proc where oid = 'now()'::regprocedure;
+revoke all on tablespace pg_default from guest;
+revoke execute on function now() from guest;
+revoke usage on language sql from guest;
+
+-- Functions that not everybody may call.
+revoke execute on function cosh(float8), bit_xor(int4), int8(int4), lead(anyelement) from public;
+grant execute on function cosh(float8) to guest;
+select proname, proacl from pg_proc where proacl is not null and proname in ('cosh', 'bit_xor', 'int8', 'lead') order by 1;
+create view label as select cosh(1)::int as label;
+grant select on label to guest, heir;
+set role guest;
+select cosh(0);
+select label from label;
+select bit_xor(1);
+select '{1}'::int4[]::int8[];
+select lead(1) over ();
+prepare parcel as select cosh(0);
+set role heir;
+select cosh(0);
+select label from label;
+execute parcel;
+select has_function_privilege('cosh(float8)', 'execute'), has_function_privilege('guest', 'cosh(float8)', 'execute');
+reset role;
+select cosh(0), bit_xor(1), '{1}'::int4[]::int8[];
+drop view label;
+grant execute on function cosh(float8), bit_xor(int4), int8(int4), lead(anyelement) to public;
+revoke execute on function cosh(float8) from guest;
+revoke execute on function pg_reload_conf() from public;
+set role guest;
+select pg_reload_conf();
+reset role;
+grant execute on function pg_reload_conf() to guest;
+set role guest;
+select pg_reload_conf();
+reset role;
+revoke execute on function pg_reload_conf() from guest;
+
+-- Types of which not everybody may make columns.
+revoke usage on type timetz from public;
+select typacl from pg_type where typname = 'timetz';
+grant create on schema public to guest;
+set role guest;
+create table label(clock timetz);
+create table label(clock timetz[]);
+create table label as select null::timetz as clock;
+create view label as select null::timetz as clock;
+create table label(clock time);
+alter table label add column other timetz;
+alter table label alter column clock type timetz;
+drop table label;
+select null::timetz;
+reset role;
+grant usage on type timetz to public;
+revoke create on schema public from guest;
+
+-- A language in which not everybody may write.
+begin;
+revoke usage on language plpgsql from public;
+savepoint before;
+set local role guest;
+do 'begin end';
+rollback to before;
+do 'begin end';
+rollback;
+do language absent 'begin end';
+
+-- Parameters.
+grant set on parameter absent to guest;
+grant set on parameter "not.a name" to guest;
+revoke set on parameter absent from guest;
+grant select on parameter work_mem to guest;
+grant set on parameter Log_Absent.Thing to guest;
+set role guest;
+set lc_messages = 'C';
+alter system set work_mem = '4MB';
+select has_parameter_privilege('lc_messages', 'set'), has_parameter_privilege('absent', 'alter system');
+reset role;
+grant set, alter system on parameter LC_Messages to guest with grant option;
+select parname, paracl from pg_parameter_acl order by 1;
+set role guest;
+set lc_messages = 'C';
+select set_config('lc_messages', 'POSIX', false);
+reset lc_messages;
+select has_parameter_privilege('LC_messages', 'set with grant option'), has_parameter_privilege('heir', 'lc_messages', 'alter system');
+grant set on parameter lc_messages to heir;
+grant set on parameter deadlock_timeout to heir;
+reset role;
+select parname, paracl from pg_parameter_acl order by 1;
+drop role guest;
+revoke all on parameter lc_messages from guest;
+revoke all on parameter lc_messages from guest cascade;
+revoke all on parameter log_absent.thing from guest;
+select count(*) from pg_parameter_acl;
+
+-- All of a schema.
+grant select on all tables in schema absent to guest;
+grant select on all tables in schema public to guest;
+grant usage on all sequences in schema public to guest;
+grant execute on all functions in schema public to guest;
+grant execute on all procedures in schema public to guest;
+grant execute on all routines in schema public to guest;
+select relname, relacl from pg_class where relname in ('crate', 'files') order by 1;
+
+-- What is built in.
+begin;
+revoke select on pg_sequence from public;
+select relacl from pg_class where relname = 'pg_sequence';
+set local role guest;
+select count(*) >= 0 from pg_sequence;
+rollback;
+grant select (rolname) on pg_authid to guest;
+select attacl from pg_attribute where attrelid = 'pg_authid'::regclass and attname = 'rolname';
+set role guest;
+select count(rolname) > 0 from pg_authid;
+select count(rolpassword) > 0 from pg_authid;
+reset role;
+
+-- Lists as values.
+select * from aclexplode('{keeper=r*w/heir,=U/postgres}'::aclitem[]) a(who, whom, what, on_too) where whom = 0;
+select a.grantee::regrole, a.grantor::regrole, privilege_type, is_grantable from aclexplode('{keeper=r*w/heir}'::aclitem[]) a;
+select '{keeper=r*w/heir}'::aclitem[] @> 'keeper=r/heir', '{keeper=r*w/heir}'::aclitem[] @> 'keeper=w*/heir', 'keeper=r/heir'::aclitem = 'keeper=r/heir';
+select makeaclitem(0, 'keeper'::regrole, 'SELECT', true), makeaclitem('heir'::regrole, 'keeper'::regrole, 'usage', false);
+select makeaclitem(0, 0, 'SELECT, INSERT', true);
+select 'keeper=rr/heir'::aclitem, 'group keeper=r/heir'::aclitem, 'user keeper=a*/heir'::aclitem;
+select 'keeper=zz/heir'::aclitem;
+select 'nobody=r/keeper'::aclitem;
+select 'keeper'::aclitem;
+select 'other keeper=r/heir'::aclitem;
+select 'keeper=r/'::aclitem;
+select 'keeper=r/heir x'::aclitem;
+select aclinsert('{}', 'keeper=r/heir');
+select aclremove('{}', 'keeper=r/heir');
+select kind, acldefault(kind, 10) from unnest('{c,r,s,d,f,l,L,n,p,t,F,S,T}'::"char"[]) kind;
+select acldefault('x', 10);
+
+-- What is asked about.
+select has_table_privilege('crate', 'select with grant option, rule'), has_table_privilege('guest', 'crate', 'rule');
+select has_table_privilege('crate', '');
+select has_sequence_privilege('crate', 'usage');
+select has_sequence_privilege('guest', 'files', 'usage'), has_sequence_privilege('keeper', 'files', 'usage'), has_sequence_privilege('heir', 'files', 'usage');
+select has_column_privilege('crate', 'absent', 'select');
+select has_column_privilege('crate', 9::int2, 'select'), has_column_privilege(0::oid, 'label', 'select');
+select has_server_privilege('absent', 'usage');
+select has_foreign_data_wrapper_privilege('absent', 'usage');
+select has_server_privilege(0::oid, 'usage'), has_foreign_data_wrapper_privilege(0::oid, 'usage'), has_function_privilege(0::oid, 'execute'), has_language_privilege(0::oid, 'usage'), has_type_privilege(0::oid, 'usage'), has_tablespace_privilege(0::oid, 'create'), has_database_privilege(0::oid, 'connect');
+select has_function_privilege('absent()', 'execute');
+select has_language_privilege('absent', 'usage');
+select has_tablespace_privilege('absent', 'create');
+select has_type_privilege('absent', 'usage');
+select has_tablespace_privilege('guest', 'pg_default', 'create'), has_type_privilege('guest', 'int4', 'usage'), has_language_privilege('guest', 'plpgsql', 'usage');
+select has_table_privilege('absent'::name, 'crate', 'select');
+select has_table_privilege('public', 'crate', 'select'), has_table_privilege('public', 'pg_class', 'select');
+select has_parameter_privilege('guest', 'work_mem', 'nonsense');
+
+drop owned by guest, heir;
+drop table crate;
+drop sequence files;
+drop owned by keeper;
+drop role keeper, heir, guest, member;
