@@ -159,7 +159,7 @@ grant select on "odd Schema"."Odd ""Table" to dump_reader;
 -- Row security.
 alter table stock.products enable row level security;
 alter table stock.held enable row level security;
-alter table stock.held force row level security;
+alter table no_rows force row level security;
 create policy mine on stock.products using (label <> 'none'::text) with check (price > 0::numeric);
 create policy "odd Policy" on stock.held as restrictive for update to dump_reader, "dump Odd ""Name" using (amount > 1) with check (amount < 100);
 create policy adds on stock.held for insert with check (true);

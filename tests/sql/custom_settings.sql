@@ -1,3 +1,4 @@
+-- names: goods more
 -- Settings of other software, and characteristics of a transaction that set_config changes.
 begin;
 set shop.door = 'open';

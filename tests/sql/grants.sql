@@ -191,7 +191,7 @@ grant usage on all sequences in schema public to guest;
 grant execute on all functions in schema public to guest;
 grant execute on all procedures in schema public to guest;
 grant execute on all routines in schema public to guest;
-select relname, relacl from pg_class where relname in ('crate', 'files') order by 1;
+select relname, relacl from pg_class where relname in ('crate', 'files') order by relkind, oid;
 
 -- What is built in.
 begin;

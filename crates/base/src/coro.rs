@@ -26,6 +26,12 @@
 //! - It never suspends across frames of another language: foreign code runs on the thread's own
 //!   stack, through [`on_thread_stack`].
 //! - Recursion is checked against the stack that is left ([`check_depth`], 54001).
+//!
+//! # Giving way
+//! Nothing interrupts a coroutine but itself. Whatever can be long says how much it has done
+//! ([`work`]), in bytes, elements, digits or steps, and now and then that gives way to others and
+//! looks for interrupts. What is deeply recursive and long runs on a large stack of its own
+//! ([`on_large_stack`]), where it can give way, unlike on the thread's ([`on_thread_stack`]).
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -40,7 +46,7 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::error::{Error, ErrorClass, SqlState};
-use crate::limits::COROUTINE_STACK_BYTES;
+use crate::limits::{COROUTINE_STACK_BYTES, LARGE_STACK_BYTES, WORK_PER_TURN};
 use crate::sync::{latches_held, Mutex};
 
 /// Why a statement is told to stop.
@@ -174,6 +180,10 @@ struct Current {
 thread_local! {
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+    /// What the coroutine at work has done since it was resumed.
+    static WORK: Cell<usize> = const { Cell::new(0) };
+    /// A coroutine is being dropped: what unwinds is no panic.
+    static UNWINDING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Stacks that a thread keeps for later statements.
@@ -235,6 +245,59 @@ pub fn yield_now() -> Result<(), Interrupt> {
     wait(crate::turns::give_way())
 }
 
+/// Counts what was done, and gives way to others each [`WORK_PER_TURN`] units. A unit is about a
+/// nanosecond: a byte looked at, a tenth of a step of an expression. Outside a coroutine, and where
+/// it cannot wait because it runs on the thread's own stack, it only counts.
+///
+/// # Errors
+/// The pending interrupt.
+///
+/// # Panics
+/// As [`wait`], when it gives way: no latch may be held.
+#[inline]
+pub fn work(units: usize) -> Result<(), Interrupt> {
+    let done = WORK.with(|done| {
+        let sum = done.get().saturating_add(units);
+        done.set(sum);
+        sum
+    });
+    match done < WORK_PER_TURN {
+        true => Ok(()),
+        false => end_turn(),
+    }
+}
+
+/// As [`work`], in the midst of code that cannot fail: an interrupt unwinds to [`interruptible`].
+///
+/// # Panics
+/// As [`work`].
+#[inline]
+pub fn work_or_unwind(units: usize) {
+    if let Err(interrupt) = work(units) {
+        std::panic::resume_unwind(Box::new(interrupt));
+    }
+}
+
+/// Runs code that calls [`work_or_unwind`].
+///
+/// # Errors
+/// The interrupt that has ended it.
+pub fn interruptible<R>(f: impl FnOnce() -> R) -> Result<R, Interrupt> {
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    ended.map_err(|panic| match panic.downcast::<Interrupt>() {
+        Ok(interrupt) => *interrupt,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+#[cold]
+fn end_turn() -> Result<(), Interrupt> {
+    match inside() {
+        true => yield_now(),
+        false => Ok(()),
+    }
+}
+
 /// Whether this code runs inside a coroutine.
 pub fn inside() -> bool {
     CURRENT.with(|current| current.get().is_some())
@@ -252,10 +315,56 @@ pub fn on_thread_stack<R>(f: impl FnOnce() -> R + Send) -> R {
     let Some(current) = CURRENT.with(Cell::take) else {
         return f();
     };
+    /// Goes back into the coroutine, also when `f` panics.
+    struct Back(Current);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            CURRENT.with(|slot| slot.set(Some(self.0)));
+        }
+    }
+    let back = Back(current);
     // SAFETY: the yielder lives as long as the coroutine that this code runs in.
-    let result = unsafe { current.yielder.as_ref() }.on_parent_stack(f);
-    CURRENT.with(|slot| slot.set(Some(current)));
-    result
+    unsafe { back.0.yielder.as_ref() }.on_parent_stack(f)
+}
+
+/// Runs deeply recursive code that is long on a large stack of its own, where it may wait, and so
+/// give way. Outside a coroutine it just calls `f`.
+pub fn on_large_stack<R>(f: impl FnOnce() -> R) -> R {
+    let Some(current) = CURRENT.with(Cell::get) else {
+        return f();
+    };
+    let mut result = None;
+    let slot = &mut result;
+    let body: Box<dyn FnOnce() + '_> = Box::new(move || *slot = Some(f()));
+    // SAFETY: the inner coroutine is at its end, or unwound, before this function's frame is left:
+    // `Run` is dropped here in any case. So nothing that `f` borrows is gone while it runs.
+    let body: Box<dyn FnOnce() + 'static> = unsafe { std::mem::transmute(body) };
+    // SAFETY: the outer `Run` holds this very reference count for as long as this code runs.
+    let interrupts = unsafe {
+        Arc::increment_strong_count(current.interrupts.as_ptr());
+        Arc::from_raw(current.interrupts.as_ptr())
+    };
+    let stack = DefaultStack::new(LARGE_STACK_BYTES).expect("address space for a stack");
+    wait_uninterrupted(start(stack, false, interrupts, body));
+    result.expect("it has run to its end")
+}
+
+/// Runs `f`, and gives what it panicked with instead of unwinding further. A coroutine that is
+/// being dropped is unwound past this.
+///
+/// # Errors
+/// The panic's message.
+pub fn catch_panic<R>(f: impl FnOnce() -> R) -> Result<R, String> {
+    let inside = CURRENT.with(Cell::get);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).map_err(|panic| {
+        if UNWINDING.with(Cell::get) {
+            std::panic::resume_unwind(panic);
+        }
+        CURRENT.with(|slot| slot.set(inside));
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        text.unwrap_or_else(|| "a panic without a message".to_owned())
+    })
 }
 
 /// Checks that enough stack is left for a few more calls. Outside a coroutine nothing is checked.
@@ -297,6 +406,15 @@ pub fn run<R: 'static>(interrupts: Arc<Interrupts>, body: impl FnOnce() -> R + '
         .unwrap_or_else(|| {
             DefaultStack::new(COROUTINE_STACK_BYTES).expect("address space for a stack")
         });
+    start(stack, true, interrupts, body)
+}
+
+fn start<R: 'static>(
+    stack: DefaultStack,
+    is_pooled: bool,
+    interrupts: Arc<Interrupts>,
+    body: impl FnOnce() -> R + 'static,
+) -> Run<R> {
     let stack_limit = stack.limit().get();
     let shared = NonNull::from(&*interrupts);
     let coroutine = Coroutine::with_stack(stack, move |yielder: &Switch, context| {
@@ -312,6 +430,7 @@ pub fn run<R: 'static>(interrupts: Arc<Interrupts>, body: impl FnOnce() -> R + '
     });
     Run {
         coroutine: Some(coroutine),
+        is_pooled,
         _interrupts: interrupts,
         not_send: PhantomData,
     }
@@ -322,6 +441,8 @@ type Body<R> = Coroutine<NonNull<()>, (), R, DefaultStack>;
 /// A running coroutine: the future of its result.
 pub struct Run<R: 'static> {
     coroutine: Option<Body<R>>,
+    /// Whether its stack is one of those that are kept.
+    is_pooled: bool,
     _interrupts: Arc<Interrupts>,
     not_send: PhantomData<*mut ()>,
 }
@@ -340,13 +461,15 @@ impl<R> Future for Run<R> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         let coroutine = self.coroutine.as_mut().expect("polled after its end");
         let outer = CURRENT.with(Cell::take);
+        let outer = Outer(outer);
+        WORK.with(|done| done.set(0));
         let result = coroutine.resume(NonNull::from(cx).cast());
-        CURRENT.with(|slot| slot.set(outer));
+        drop(outer);
         match result {
             CoroutineResult::Yield(()) => Poll::Pending,
             CoroutineResult::Return(value) => {
                 let coroutine = self.coroutine.take().expect("it has just returned");
-                pool(coroutine.into_stack());
+                self.put_away(coroutine.into_stack());
                 Poll::Ready(value)
             }
         }
@@ -358,10 +481,29 @@ impl<R> Drop for Run<R> {
         // The body is unwound by `force_unwind`; it may look for its coroutine on the way, and
         // finds none, so a destructor that waits would panic.
         if let Some(mut coroutine) = self.coroutine.take() {
-            let outer = CURRENT.with(Cell::take);
+            let outer = Outer(CURRENT.with(Cell::take));
+            let unwinding = UNWINDING.with(|flag| flag.replace(true));
             coroutine.force_unwind();
-            CURRENT.with(|slot| slot.set(outer));
-            pool(coroutine.into_stack());
+            UNWINDING.with(|flag| flag.set(unwinding));
+            drop(outer);
+            self.put_away(coroutine.into_stack());
+        }
+    }
+}
+
+/// Goes back into the coroutine around, if there is one, also when the inner one panics.
+struct Outer(Option<Current>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        CURRENT.with(|slot| slot.set(self.0));
+    }
+}
+
+impl<R> Run<R> {
+    fn put_away(&self, stack: DefaultStack) {
+        if self.is_pooled {
+            pool(stack);
         }
     }
 }
@@ -440,6 +582,105 @@ mod tests {
             Poll::Ready(Err(error)) => assert_eq!(error.state(), SqlState::STATEMENT_TOO_COMPLEX),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn long_work_gives_way_and_can_be_ended() {
+        let interrupts = Arc::new(Interrupts::default());
+        let mut statement = run(interrupts.clone(), || loop {
+            work(WORK_PER_TURN / 4)?;
+        });
+        for _ in 0..3 {
+            assert!(poll(&mut statement).is_pending());
+        }
+        interrupts.raise(Interrupt::StatementTimeout);
+        let ended: Poll<Result<(), Interrupt>> = poll(&mut statement);
+        assert_eq!(ended, Poll::Ready(Err(Interrupt::StatementTimeout)));
+    }
+
+    #[test]
+    fn an_interrupt_unwinds_what_cannot_fail() {
+        let interrupts = Arc::new(Interrupts::default());
+        let mut statement = run(interrupts.clone(), || {
+            let mut values: Vec<_> = (0..1_000).rev().collect();
+            let sorted = interruptible(|| {
+                values.sort_by(|a, b| {
+                    work_or_unwind(WORK_PER_TURN / 4);
+                    a.cmp(b)
+                });
+            });
+            values.sort_unstable();
+            (sorted, values.len(), values[999])
+        });
+        assert!(poll(&mut statement).is_pending());
+        interrupts.raise(Interrupt::Cancel);
+        let ended = poll(&mut statement);
+        assert_eq!(ended, Poll::Ready((Err(Interrupt::Cancel), 1_000, 999)));
+    }
+
+    fn recurse(levels: usize) -> Result<usize, Interrupt> {
+        let frame = std::hint::black_box([levels; 64]);
+        work(WORK_PER_TURN / 64)?;
+        Ok(match levels {
+            0 => frame[0],
+            _ => recurse(levels - 1)? + frame[63] - levels + 1,
+        })
+    }
+
+    #[test]
+    fn what_is_deep_and_long_gives_way_on_a_stack_of_its_own() {
+        const LEVELS: usize = COROUTINE_STACK_BYTES / 64;
+        let mut statement = run(Arc::default(), || on_large_stack(|| recurse(LEVELS)));
+        let mut turns = 0;
+        let result = loop {
+            match poll(&mut statement) {
+                Poll::Ready(result) => break result,
+                Poll::Pending => turns += 1,
+            }
+        };
+        assert_eq!(result, Ok(LEVELS));
+        assert!(turns > LEVELS / 128, "{turns} turns");
+        assert!(!inside());
+    }
+
+    #[test]
+    fn what_waits_on_a_large_stack_is_unwound_with_its_statement() {
+        struct Flag<'a>(&'a Cell<usize>);
+        impl Drop for Flag<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let dropped = Rc::new(Cell::new(0));
+        let shared = dropped.clone();
+        let mut statement = run(Arc::default(), move || {
+            let _outer = Flag(&shared);
+            let caught = catch_panic(|| {
+                on_large_stack(|| {
+                    let _inner = Flag(&shared);
+                    let _ = wait(std::future::pending::<()>());
+                });
+            });
+            unreachable!("{caught:?}");
+        });
+        assert!(poll(&mut statement).is_pending());
+        drop(statement);
+        assert_eq!(dropped.get(), 2);
+    }
+
+    #[test]
+    fn a_panic_is_caught_wherever_it_happens() {
+        let mut statement = run(Arc::default(), || {
+            let here = catch_panic(|| panic!("here"));
+            let below = catch_panic(|| on_thread_stack(|| panic!("{}", "on the thread's stack")));
+            let beside = catch_panic(|| on_large_stack(|| panic!("on a large stack")));
+            assert!(inside());
+            yield_now().unwrap();
+            [here, below, beside].map(|caught: Result<(), _>| caught.unwrap_err())
+        });
+        assert!(poll(&mut statement).is_pending());
+        let told = ["here", "on the thread's stack", "on a large stack"];
+        assert_eq!(poll(&mut statement), Poll::Ready(told.map(String::from)));
     }
 
     #[test]

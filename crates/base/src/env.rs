@@ -68,7 +68,13 @@ pub enum Reactor {
     /// Reading and writing single pages of trees, which may block; numbered from 0 to
     /// [`PAGE_REACTORS`].
     Pages(usize),
+    /// What can neither give way nor be ended, and may be long: parsing long texts; numbered from 0
+    /// to [`PARSE_REACTORS`].
+    Parse(usize),
 }
+
+/// How many reactors parse long texts: so many such statements are parsed at a time, others wait.
+pub const PARSE_REACTORS: usize = 4;
 
 /// How many reactors read and write pages: so many reads a disk is asked for at a time. Four get
 /// three quarters of what sixteen do from a virtual disk, and less from a fast one.
@@ -116,6 +122,17 @@ pub trait Env: Send + Sync + 'static {
     /// disk cannot take in time is counted and left out. A world without files keeps nothing.
     fn write_log(&self, to: LogDestination, lines: String) {
         let _ = (to, lines);
+    }
+
+    /// Whether a panic of a statement is to be answered as its error. Where every panic must come
+    /// to light, as in a simulated world, it is not.
+    fn contains_panics(&self) -> bool {
+        true
+    }
+
+    /// The processor time that the calling thread has used so far; for figures, decides nothing.
+    fn thread_time(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Stops the node at once, as a failed fsync demands (P6). In the simulator it returns, and
@@ -259,11 +276,16 @@ pub trait Stream: Send {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
     /// Writes some bytes.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+    /// Whether [`Stream::poll_finish`] does anything: where it does not, dropping the stream is the
+    /// only end, and loses nothing that is on its way.
+    fn can_finish(&self) -> bool {
+        false
+    }
     /// Says that nothing more will be written: the other side reads what is on its way, and then an
     /// end. What it still sends can be read on.
     ///
     /// # Errors
-    /// `Unsupported` where only dropping the stream ends it; whatever the system refuses.
+    /// `Unsupported`; whatever the system refuses.
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let _ = cx;
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))

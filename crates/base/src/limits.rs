@@ -24,6 +24,17 @@ pub const ROW_VALUE_BYTES_MAX: usize = 4_000;
 /// many there are.
 pub const COROUTINE_STACK_BYTES: usize = 1 << 20;
 
+/// Stack of what is deeply recursive and long, and gives way ([`crate::coro::on_large_stack`]).
+pub const LARGE_STACK_BYTES: usize = 64 << 20;
+
+/// A statement gives way to others each time it has done so much ([`crate::coro::work`]), in units
+/// of about a nanosecond.
+pub const WORK_PER_TURN: usize = 1 << 19;
+
+/// A text longer than this is parsed on a thread of its own, because PostgreSQL's grammar cannot
+/// give way, and bound on a stack of its own, where binding can.
+pub const SHORT_TEXT_BYTES_MAX: usize = 16 << 10;
+
 /// A long computation gives way to others every so many rows.
 pub const ROWS_PER_YIELD: usize = 256;
 

@@ -389,12 +389,14 @@ async fn serve_here(node: &Arc<Node>, mut client: Client) -> Option<Client> {
     let left = session::serve(client.stream, context).await?;
     // One that has not begun here still has in flight what it had.
     let is_in_flight = was.is_some() && was == left.resume && client.known.is_in_flight;
+    let is_repeated = is_in_flight && client.known.is_repeated;
     let (in_flight, since) = was.map_or_else(Default::default, |was| (was.in_flight, was.since));
     client.stream = left.stream;
     client.known = Known {
         resume: left.resume,
         input: left.following,
         is_in_flight,
+        is_repeated,
         is_input_lost: is_in_flight && in_flight == InFlight::Lost,
         since,
         ..Known::default()
@@ -449,6 +451,7 @@ fn context(
         mock_key: node.config.cluster.0.to_be_bytes().to_vec(),
         authentication_timeout: node.settings.authentication_timeout,
         proving: Proving::default(),
+        stretches: node.stretches.clone(),
         client_address: String::new(),
         server_address: String::new(),
         log_settings: node.log_settings(),

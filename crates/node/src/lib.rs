@@ -10,6 +10,7 @@
 //! | [`peers`] | connections between nodes; [`wire`] is what they say |
 //! | [`session`] | serving one client: its stream, its statements, its gate, its timers |
 //! | [`sessions`] | which clients are served here, and how one is cancelled |
+//! | [`stretches`] | how long statements run without giving way |
 //! | [`splice`] | passing a client's bytes on to the leader |
 //! | [`real`] | the only module that names threads, sockets, files and clocks |
 //!
@@ -28,6 +29,7 @@ pub mod secure;
 pub mod server;
 pub mod session;
 pub mod sessions;
+pub mod stretches;
 pub mod unproved;
 pub mod wait;
 pub mod wire;

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | nothing is in flight | the session is made anew; its client notices nothing |
 //! | something is, and nothing of its answer was shown | the new leader looks whether anything of it was committed. If not, the input comes again: outside a block it just runs, inside one it gets 40001. If so, 08007 |
+//! | the same, and another leader was lost with it before | the same look; then 08007, or FATAL 40001: it may be what ends them |
 //! | some of the answer was shown | the same look; then 08007, or FATAL 40001: the connection ends |
 //! | it holds what cannot move | 57P01 |
 //!
@@ -67,6 +68,9 @@ pub struct Known {
     pub is_in_flight: bool,
     /// What was known to be committed before that.
     pub since: Lsn,
+    /// It was sent to a second leader already, after the first was lost with it. What ends the
+    /// process that runs it is not to end one after the other.
+    pub is_repeated: bool,
     /// The client was shown something since the last ReadyForQuery.
     pub is_shown: bool,
     /// The client was shown part of a message.
@@ -77,6 +81,7 @@ impl Known {
     /// What the next leader is told.
     pub fn resume(&self) -> Option<Resume> {
         let is_lost = self.is_input_lost || self.is_shown || !self.pinned.is_empty();
+        let is_lost = is_lost || self.is_repeated;
         let in_flight = match (self.is_in_flight, is_lost) {
             (false, _) => InFlight::Nothing,
             (true, false) => InFlight::Repeated,
@@ -88,6 +93,15 @@ impl Known {
             since: self.since,
             ..resume
         })
+    }
+
+    /// A leader is given what was not answered, if there is anything, when so much is known to be
+    /// committed.
+    fn give_again(&mut self, any: bool, commit: Lsn) {
+        self.is_repeated = self.is_in_flight && any;
+        if any {
+            self.begins_flight(commit);
+        }
     }
 
     /// Something is sent to a leader, when so much is known to be committed.
@@ -155,9 +169,7 @@ impl<'a> Passage<'a> {
         ties: Ties<'a>,
     ) -> Passage<'a> {
         let forth = known.input.clone();
-        if !forth.is_empty() {
-            known.begins_flight((ties.commit)());
-        }
+        known.give_again(!forth.is_empty(), (ties.commit)());
         Passage {
             received: forth.len() as u64,
             client,
@@ -309,6 +321,7 @@ impl<'a> Passage<'a> {
         self.handled = handled;
         let known = &mut *self.known;
         known.is_in_flight = self.received > handled;
+        known.is_repeated &= count == 0;
         if known.is_input_lost {
             known.is_input_lost = known.is_in_flight;
         } else {
@@ -368,4 +381,24 @@ impl<'a> Passage<'a> {
 fn is_fatal(body: &[u8]) -> bool {
     let mut fields = body.split(|byte| *byte == 0);
     fields.any(|field| matches!(field, b"VFATAL" | b"VPANIC"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_is_run_again_once() {
+        let mut known = Known {
+            resume: Some(Resume::default()),
+            input: b"select poison()".to_vec(),
+            ..Known::default()
+        };
+        let in_flight = |known: &Known| known.resume().map(|resume| resume.in_flight);
+        assert_eq!(in_flight(&known), Some(InFlight::Nothing));
+        known.give_again(true, Lsn(0));
+        assert_eq!(in_flight(&known), Some(InFlight::Repeated));
+        known.give_again(true, Lsn(0));
+        assert_eq!(in_flight(&known), Some(InFlight::Lost));
+    }
 }

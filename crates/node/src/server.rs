@@ -49,6 +49,7 @@ use crate::config::{buffers_text, seconds_text, size_text, NodeConfig, NodeSetti
 use crate::peers::{answer, read_hello, Peers, Receiver, Refusal, CONNECT_TIMEOUT};
 use crate::secure::NodeCertificate;
 use crate::sessions::{fatal, lives_on, Files, Limits, Sessions};
+use crate::stretches::{Stretch, Stretches};
 use crate::unproved::{Probation, Unproved};
 use crate::wait::{either, timeout, Either};
 use crate::wire::{put_framed, Answer, Hello, Incoming, Outdated, Purpose};
@@ -93,6 +94,7 @@ pub struct Node {
     next_reactor: AtomicUsize,
     /// What [`Node::log_settings`] gave last, and of which generation of the cluster's settings.
     log_settings: Mutex<Option<(u64, Arc<LogSettings>)>>,
+    pub(crate) stretches: Arc<Stretches>,
 }
 
 /// One node as a status page shows it.
@@ -137,6 +139,8 @@ pub struct NodeStatus {
     pub members: Vec<MemberStatus>,
     /// Sessions that it serves.
     pub sessions: usize,
+    /// The longest time for which one of their statements did not give way.
+    pub longest_stretch: Option<Stretch>,
 }
 
 /// A member as a status page shows it.
@@ -245,6 +249,7 @@ impl Node {
             is_ready: AtomicBool::new(false),
             ready: Event::new(),
             next_reactor: AtomicUsize::new(0),
+            stretches: Arc::default(),
         });
         let files: Weak<dyn Files> = Arc::downgrade(&(node.clone() as Arc<dyn Files>));
         node.sessions.serve_files(files);
@@ -380,6 +385,7 @@ impl Node {
                 .map(|replica| MemberStatus::of(replica, &status, &outdated))
                 .collect(),
             sessions: self.sessions.count(),
+            longest_stretch: self.stretches.longest(),
         }
     }
 

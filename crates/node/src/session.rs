@@ -53,6 +53,7 @@ use sql::session::{LogLevel, LogSettings};
 use pg::auth::Access;
 use pg::startup::{CancelKey, StartupParameters};
 
+use crate::stretches::{Resumed, Stretches};
 use crate::unproved::Proving;
 
 mod startup;
@@ -110,6 +111,8 @@ pub struct SessionContext {
     pub authentication_timeout: Duration,
     /// Told once it has, and its session has begun.
     pub proving: Proving,
+    /// Told how long its statements run without giving way.
+    pub stretches: Arc<Stretches>,
     /// Where the client comes from, `ip:port`.
     pub client_address: String,
     /// Where it was accepted, `ip:port`.
@@ -155,6 +158,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
         mock_key,
         authentication_timeout,
         proving,
+        stretches,
         client_address,
         server_address,
         log_settings,
@@ -200,6 +204,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
     driver.passed_on = passed_on;
     driver.unbegun = Some(resume);
     driver.proving = proving;
+    driver.stretches = stretches;
     poll_fn(|cx| driver.poll(cx)).await;
     let Some(resume) = driver.left.take() else {
         // One that goes on elsewhere has not ended, and neither has one that never began.
@@ -302,6 +307,9 @@ struct Driver<S: Sql> {
     /// What the session was before it began here, until it has.
     unbegun: Option<Option<Resume>>,
     proving: Proving,
+    stretches: Arc<Stretches>,
+    /// Whether what runs was resumed before.
+    is_resumed: bool,
     /// What goes on elsewhere.
     left: Option<Option<Resume>>,
     /// Whether it goes on elsewhere, and whoever has its client knows all of it.
@@ -340,6 +348,8 @@ impl<S: Sql> Driver<S> {
             passed_on: false,
             unbegun: None,
             proving: Proving::default(),
+            stretches: Arc::default(),
+            is_resumed: false,
             left: None,
             goes_on: false,
         }
@@ -482,13 +492,20 @@ impl<S: Sql> Driver<S> {
                     true
                 }
             },
-            Work::Running(running) => match Pin::new(running).poll(cx) {
-                Poll::Pending => false,
-                Poll::Ready((session, turn)) => {
-                    self.turn_over(session, turn);
-                    true
+            Work::Running(running) => {
+                let again = std::mem::replace(&mut self.is_resumed, true);
+                let resumed = Resumed::now(&*self.env, again);
+                let polled = Pin::new(running).poll(cx);
+                let activity = self.activity.as_deref();
+                self.stretches.note(&*self.env, resumed, activity);
+                match polled {
+                    Poll::Pending => false,
+                    Poll::Ready((session, turn)) => {
+                        self.turn_over(session, turn);
+                        true
+                    }
                 }
-            },
+            }
             Work::Idle(_) => self.start_work(),
             Work::Ended => false,
         }
@@ -506,6 +523,7 @@ impl<S: Sql> Driver<S> {
             Work::Idle(session) => {
                 let run = coro::run(self.interrupts.clone(), move || pg::session::run(session));
                 self.work = Work::Running(run);
+                self.is_resumed = false;
                 true
             }
             other => {

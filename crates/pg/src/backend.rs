@@ -6,6 +6,7 @@
 //! Source: PostgreSQL 15 manual, sections 55.7 and 55.8.
 
 use base::error::{Error, ErrorClass, Result, SqlState};
+use base::limits::MESSAGE_BYTES_MAX;
 
 use crate::frame::{put_count, put_cstr, put_message, violation, BodyReader};
 use crate::frontend::{put_value, Values};
@@ -421,6 +422,17 @@ impl<'a> DataRow<'a> {
         let length = i32::try_from(length).map_err(|_| too_long())?;
         self.out[start..start + 4].copy_from_slice(&length.to_be_bytes());
         Ok(())
+    }
+
+    /// Whether what there is of the row fits a message.
+    ///
+    /// # Errors
+    /// 54000.
+    pub fn check(&self) -> Result<()> {
+        match self.out.len() - self.start <= MESSAGE_BYTES_MAX {
+            true => Ok(()),
+            false => Err(too_long()),
+        }
     }
 
     /// Completes the row.

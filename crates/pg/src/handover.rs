@@ -77,7 +77,8 @@ pub enum InFlight {
     Nothing,
     /// It comes again, if nothing of it was committed.
     Repeated,
-    /// It cannot come again: some of its answer was shown, or it is too long.
+    /// It cannot come again: some of its answer was shown, it is too long, or two leaders were lost
+    /// with it.
     Lost,
 }
 
@@ -140,7 +141,7 @@ pub(crate) fn look_into_flight(engine: &dyn Engine, session: u64, resume: &Resum
             SqlState::SERIALIZATION_FAILURE,
             "could not serialize access due to a failover",
         )
-        .with_detail("Nothing was committed, but part of the answer had been sent.")),
+        .with_detail("Nothing was committed, and it is not run again.")),
     }
 }
 

@@ -232,16 +232,31 @@ impl Output {
         content: Content,
         write: impl FnOnce(&mut Vec<u8>) -> base::Result<()>,
     ) -> base::Result<()> {
+        /// Takes back what was appended unless it stays, also when `write` panics.
+        struct Appended<'a> {
+            bytes: &'a mut Vec<u8>,
+            start: usize,
+            stays: bool,
+        }
+        impl Drop for Appended<'_> {
+            fn drop(&mut self) {
+                if !self.stays {
+                    self.bytes.truncate(self.start);
+                }
+            }
+        }
         let start = self.bytes.len();
-        if let Err(error) = write(&mut self.bytes) {
-            self.bytes.truncate(start);
-            return Err(error);
+        let mut appended = Appended {
+            bytes: &mut self.bytes,
+            start,
+            stays: false,
+        };
+        write(appended.bytes)?;
+        appended.stays = !(self.replaced || self.closed);
+        drop(appended);
+        if self.bytes.len() > start {
+            self.account(self.bytes.len() - start, content);
         }
-        if self.replaced || self.closed {
-            self.bytes.truncate(start);
-            return Ok(());
-        }
-        self.account(self.bytes.len() - start, content);
         Ok(())
     }
 

@@ -66,6 +66,28 @@ impl<'a> Replies<'a> {
     }
 }
 
+impl Replies<'_> {
+    /// A row that is written apart, where that can give way.
+    fn long_row(&mut self, row: &sql::RowView<'_>) -> Result<()> {
+        let mut bytes = Vec::new();
+        let mut message = DataRow::begin(&mut bytes, row.len());
+        for column in 0..row.len() {
+            match row.is_null(column) {
+                true => message.value(None),
+                false => message.write(|out| row.put(column, self.formats.get(column), out))?,
+            }
+            message.check()?;
+        }
+        message.finish();
+        coro::work(bytes.len())?;
+        let mut output = self.channel.output.borrow_mut();
+        output.try_push(Content::Shown, |out| {
+            out.extend_from_slice(&bytes);
+            Ok(())
+        })
+    }
+}
+
 impl sql::Sink for Replies<'_> {
     fn owe(&mut self, debt: &Debt, durability: Durability) {
         self.flush_tag(false);
@@ -90,6 +112,9 @@ impl sql::Sink for Replies<'_> {
         self.channel.wait_for_room()?;
         self.shown = true;
         let formats = &self.formats;
+        if row.is_long() {
+            return self.long_row(row);
+        }
         let mut output = self.channel.output.borrow_mut();
         output.try_push(Content::Shown, |out| {
             let mut message = DataRow::begin(out, row.len());
@@ -100,6 +125,7 @@ impl sql::Sink for Replies<'_> {
                     message.write(|out| row.put(column, formats.get(column), out))?;
                 }
             }
+            message.check()?;
             message.finish();
             Ok(())
         })

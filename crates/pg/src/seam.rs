@@ -53,6 +53,14 @@ pub trait Sql: 'static {
     }
     fn sync(&mut self, sink: &mut dyn Sink) -> Result<()>;
     fn fail(&mut self);
+    /// The text of the statement that runs.
+    fn running(&self) -> String {
+        String::new()
+    }
+    /// Whether the outcome of a commit is not known yet.
+    fn is_committing(&self) -> bool {
+        false
+    }
 
     /// The text of a prepared statement.
     fn text(prepared: &Self::Prepared) -> Option<&str> {
@@ -212,6 +220,14 @@ impl Sql for sql::Session {
 
     fn tell_loss(&mut self) -> Option<Error> {
         self.tell_loss()
+    }
+
+    fn running(&self) -> String {
+        self.running()
+    }
+
+    fn is_committing(&self) -> bool {
+        self.is_committing()
     }
 
     fn set_flight(&mut self, flight: Option<Flight>) {

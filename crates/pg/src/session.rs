@@ -22,6 +22,12 @@
 //! statement has failed is thrown away. Rows of COPY TO STDOUT are output like others: at
 //! [`HELD_OUTPUT_BYTES_MAX`] the statement waits until some has left.
 //!
+//! # Panics
+//! A panic is the error of the message that met it: XX000, its transaction is rolled back, what was
+//! half said is taken back, and the log has the statement beside the panic. One in the middle of a
+//! commit ends the session with 08007, because its outcome is not known here. Panics with a latch
+//! held stop the node (`crates/node/src/real/mod.rs`): what others share may be half changed.
+//!
 //! # What it leaves out
 //! The function call protocol (0A000), and the `F`, `L` and `R` fields of errors, which name PostgreSQL's source files.
 
@@ -36,7 +42,7 @@ use ::sql::session::activity::{Activity, Registry};
 use ::sql::session::{secrets, LogLevel};
 use base::coro::{self, Interrupt, Interrupts};
 use base::engine::{Engine, Flight};
-use base::env::{Env, Instant};
+use base::env::{self, Env, Instant};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use base::hash::HashMap;
 use base::limits::HELD_OUTPUT_BYTES_MAX;
@@ -49,7 +55,7 @@ use crate::auth::{Access, Request};
 use crate::backend::{self, Backend, Severity, TransactionStatus};
 use crate::frame::{violation, Framer, Message, Side};
 use crate::frontend::{Formats, Frontend};
-use crate::handover::{look_into_flight, lost_with_leader, InFlight, Note, Resume};
+use crate::handover::{answer_lost, look_into_flight, lost_with_leader, InFlight, Note, Resume};
 use crate::log::{duration_text, Entry, SessionLog};
 use crate::output::{Content, Output};
 use crate::replies::{severity_of, Replies};
@@ -532,12 +538,58 @@ impl<S: Sql> Session<S> {
         let mut message = std::mem::take(&mut self.message);
         let taken = self.channel.input.borrow_mut().next_into(&mut message);
         let step = match taken {
-            Ok(true) => self.handle(message.kind, &message.body),
+            Ok(true) => self.handle_contained(message.kind, &message.body),
             Ok(false) => Ok(Step::NothingThere),
             Err(error) => Err(error),
         };
         self.message = message;
         step
+    }
+
+    /// Handles a message; a panic on the way becomes its error.
+    fn handle_contained(&mut self, kind: u8, body: &[u8]) -> Result<Step> {
+        if !self.env.contains_panics() {
+            return self.handle(kind, body);
+        }
+        match coro::catch_panic(|| self.handle(kind, body)) {
+            Ok(step) => step,
+            Err(panic) => coro::catch_panic(|| self.panicked(kind, &panic))
+                .unwrap_or_else(|panic| Err(lost_to(&panic))),
+        }
+    }
+
+    /// What was going on has panicked: nothing of it stays, and the session goes on.
+    fn panicked(&mut self, kind: u8, panic: &str) -> Result<Step> {
+        let statement = self.sql.running();
+        let what = format!("a statement ended by a panic: {panic}; statement: {statement}");
+        self.env.log(env::Severity::Error, &what);
+        if self.sql.is_committing() {
+            return Err(answer_lost(None));
+        }
+        self.sql.fail();
+        if self.status() == TransactionStatus::Idle {
+            self.drop_portals();
+        }
+        let error = Error::internal(format!("internal error: {panic}"));
+        self.error(&error, Some(&statement))?;
+        match kind {
+            // Whatever was skipped, Sync ends it.
+            b'Q' | b'S' => {
+                let channel = self.channel.clone();
+                let mut replies = Replies::new(&channel, RowFormats::All(Format::Text), None);
+                self.sql.sync(&mut replies)?;
+                self.skipping = false;
+                self.in_batch = false;
+                self.end_cycle();
+            }
+            _ => {
+                self.skipping = true;
+                let mut output = self.channel.output.borrow_mut();
+                output.flush();
+                output.end_message();
+            }
+        }
+        Ok(Step::Handled)
     }
 
     fn handle(&mut self, kind: u8, body: &[u8]) -> Result<Step> {
@@ -824,6 +876,12 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
             ),
         )
     })
+}
+
+/// A session that panics while it looks after a panic cannot go on.
+fn lost_to(panic: &str) -> Error {
+    let message = format!("internal error: {panic}");
+    Error::of_class(ErrorClass::Session, SqlState::INTERNAL_ERROR, message)
 }
 
 /// An error during startup ends the connection, unless the session may begin elsewhere.

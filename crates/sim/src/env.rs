@@ -93,6 +93,10 @@ impl Env for SimEnv {
         world::log(&self.shared.state(), self.host, severity, message);
     }
 
+    fn contains_panics(&self) -> bool {
+        false
+    }
+
     fn stop_node(&self, reason: &str) {
         let mut state = self.shared.state();
         if !state.lives(self.host, self.incarnation) {

@@ -398,8 +398,8 @@ pub enum Plan {
     Trim(Rc<Plan>, usize),
     /// At most so many rows, after skipping some.
     Limit(Rc<Plan>, Option<Program>, Option<Program>),
-    /// UNION, INTERSECT, EXCEPT; whether ALL.
-    SetOperation(SetOperation, bool, Rc<Plan>, Rc<Plan>, Vec<TypeId>),
+    /// UNION of two or more, INTERSECT, EXCEPT of two; whether ALL.
+    SetOperation(SetOperation, bool, Vec<Plan>, Vec<TypeId>),
     /// Rows of a WITH query, which runs once.
     Shared(usize, Rc<Plan>),
     /// Rows of a query that names itself, of which a [`Plan::Shared`] is made.

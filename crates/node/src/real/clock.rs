@@ -29,6 +29,13 @@ pub fn now() -> Instant {
     Instant(u64::try_from(nanos).unwrap_or(0))
 }
 
+/// The processor time that this thread has used.
+pub fn thread_time() -> Duration {
+    let time = read(libc::CLOCK_THREAD_CPUTIME_ID);
+    let nanos = time.tv_sec * 1_000_000_000 + time.tv_nsec;
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+}
+
 /// The wall clock.
 pub fn wall_clock() -> Timestamp {
     let time = read(libc::CLOCK_REALTIME);

@@ -38,6 +38,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::env::{BoxFuture, Disk, Env, Instant, LogDestination, Net, Reactor, Severity, TaskStart};
 use base::sync::Mutex;
@@ -223,6 +224,10 @@ impl Env for RealEnv {
         log::write(to, lines);
     }
 
+    fn thread_time(&self) -> Duration {
+        clock::thread_time()
+    }
+
     fn stop_node(&self, reason: &str) {
         self.log(Severity::Error, &format!("the node stops: {reason}"));
         exit_now();
@@ -239,7 +244,8 @@ fn exit_now() -> ! {
 fn report_panics(name: String) {
     std::panic::set_hook(Box::new(move |panic| {
         let latches = base::sync::latches_held();
-        let in_session = reactor::current().is_some_and(|at| matches!(at, Reactor::Session(_)));
+        let in_session = reactor::current()
+            .is_some_and(|at| matches!(at, Reactor::Session(_) | Reactor::Parse(_)));
         log::line(&name, Severity::Error, &panic.to_string());
         let backtrace = std::backtrace::Backtrace::capture();
         if backtrace.status() == std::backtrace::BacktraceStatus::Captured {

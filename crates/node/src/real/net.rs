@@ -227,6 +227,10 @@ impl Stream for RealStream {
         Poll::Ready(Ok(written))
     }
 
+    fn can_finish(&self) -> bool {
+        true
+    }
+
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.registered()?.poll_shutdown(cx)
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-use base::env::{Reactor, TaskStart, PAGE_REACTORS};
+use base::env::{Reactor, TaskStart, PAGE_REACTORS, PARSE_REACTORS};
 use base::sync::Mutex;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::sync::Notify;
@@ -41,6 +41,7 @@ pub struct Reactors {
     log: Mailbox,
     background: Mailbox,
     pages: Vec<Mailbox>,
+    parse: Vec<Mailbox>,
 }
 
 /// Where other threads leave tasks for a reactor.
@@ -63,6 +64,9 @@ impl Reactors {
             pages: (0..PAGE_REACTORS)
                 .map(|index| thread(Reactor::Pages(index), Duration::ZERO))
                 .collect::<io::Result<_>>()?,
+            parse: (0..PARSE_REACTORS)
+                .map(|index| thread(Reactor::Parse(index), Duration::ZERO))
+                .collect::<io::Result<_>>()?,
         })
     }
 
@@ -84,6 +88,7 @@ impl Reactors {
             Reactor::Log => &self.log,
             Reactor::Background => &self.background,
             Reactor::Pages(index) => &self.pages[index % self.pages.len()],
+            Reactor::Parse(index) => &self.parse[index % self.parse.len()],
         };
         // A reactor ends only with the process.
         let _ = mailbox.0.lock().send(start);
@@ -100,10 +105,14 @@ fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
         Reactor::Log => ("log".to_owned(), STACK_BYTES),
         Reactor::Background => ("background".to_owned(), STACK_BYTES),
         Reactor::Pages(index) => (format!("pages-{index}"), STACK_BYTES),
+        Reactor::Parse(index) => (format!("parse-{index}"), SESSION_STACK_BYTES),
     };
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_time();
-    if !matches!(reactor, Reactor::Log | Reactor::Pages(_)) {
+    if !matches!(
+        reactor,
+        Reactor::Log | Reactor::Pages(_) | Reactor::Parse(_)
+    ) {
         // These threads have no sockets: without them they sleep on a futex, which wakes faster.
         builder.enable_io();
     }

@@ -14,8 +14,10 @@ use super::CLOSE_WAIT_MAX;
 use crate::secure::Secure;
 use crate::wait::timeout;
 
-/// A client that was told why its session ends, and does not close the connection, is left after
-/// this: libpq's close when they are used next.
+/// A client that was told why its session ends closes the connection within this, if it ever does.
+const READ_WAIT_MAX: Duration = Duration::from_millis(20);
+
+/// One that does not (libpq's close when they are used next) is left after this.
 const PARTING_MAX: Duration = Duration::from_millis(100);
 
 /// What a client sent before its session began.
@@ -167,14 +169,19 @@ pub async fn refuse(stream: &mut dyn Stream, env: &dyn Env, log: &SessionLog, er
 ///
 /// Where something of the client's was not read when its connection is closed, the system throws
 /// away what is on its way to the client and resets the connection (RFC 1122, 4.2.2.13): it would
-/// see a broken connection in place of the reason. So what it still sends is read for a moment.
+/// see a broken connection in place of the reason. So what it still sends is read for a moment. Nor
+/// does the end come with the last words: some drivers take it first when they find both.
 pub(crate) async fn part(stream: &mut dyn Stream, env: &dyn Env) {
-    let parting = async {
-        if poll_fn(|cx| stream.poll_finish(cx)).await.is_err() {
-            return;
-        }
-        let mut unread = [0; 1_024];
-        while matches!(env::read(stream, &mut unread).await, Ok(count) if count > 0) {}
-    };
-    let _ = timeout(env, PARTING_MAX, parting).await;
+    if !stream.can_finish() || timeout(env, READ_WAIT_MAX, drain(stream)).await.is_some() {
+        return;
+    }
+    if poll_fn(|cx| stream.poll_finish(cx)).await.is_ok() {
+        let _ = timeout(env, PARTING_MAX, drain(stream)).await;
+    }
+}
+
+/// Reads until the other side has closed the connection.
+async fn drain(stream: &mut dyn Stream) {
+    let mut unread = [0; 1_024];
+    while matches!(env::read(stream, &mut unread).await, Ok(count) if count > 0) {}
 }

@@ -265,19 +265,18 @@ fn a_lost_block_is_told_whatever_comes_first() {
         session.client.batch_execute(&begin).expect("a block");
     }
     let mut extended: Vec<Client> = (0..3).map(|_| stage.connect(follower)).collect();
-    let [portals, statements, closing] = &mut extended[..] else {
+    let [portals, statements, parsing] = &mut extended[..] else {
         unreachable!("three were made");
     };
     let numbers = "select generate_series(1, 9)";
     let kept = statements.prepare(numbers).expect("a statement");
-    let dropped = closing.prepare(numbers).expect("a statement");
     let mut reading = portals.transaction().expect("a block");
     let portal = reading.bind(numbers, &[]).expect("a portal");
     assert_eq!(reading.query_portal(&portal, 2).expect("rows").len(), 2);
     statements
         .batch_execute("begin; select 1")
         .expect("a block");
-    closing.batch_execute("begin; select 1").expect("a block");
+    parsing.batch_execute("begin; select 1").expect("a block");
     stage.kill_leader();
     let lost = Some(SqlState::T_R_SERIALIZATION_FAILURE);
     for (session, text) in rest.iter_mut().zip(SENT_FIRST) {
@@ -297,9 +296,7 @@ fn a_lost_block_is_told_whatever_comes_first() {
     assert_eq!(told.code().cloned(), lost, "a statement: {told}");
     statements.batch_execute("rollback").expect("it ends");
     assert_eq!(statements.query(&kept, &[]).expect("rows").len(), 9);
-    // A driver closes statements by the way, and looks at no answer.
-    drop(dropped);
-    let told = closing.prepare(numbers).expect_err("it is gone");
+    let told = parsing.prepare(numbers).expect_err("it is gone");
     assert_eq!(told.code().cloned(), lost, "parsing: {told}");
 }
 
@@ -344,7 +341,7 @@ fn insert_once(client: &mut Client, id: i32) -> Result<(), postgres::Error> {
     let mut block = client.transaction()?;
     block.execute("insert into kept values ($1)", &[&id])?;
     std::thread::sleep(Duration::from_millis(25));
-    let mut nested = block.savepoint("inner")?;
+    let mut nested = block.savepoint("nested")?;
     nested.execute("insert into kept values ($1)", &[&-id])?;
     std::thread::sleep(Duration::from_millis(25));
     match id % 2 {

@@ -148,9 +148,7 @@ impl Fort {
             .map(|(what, purpose)| (what, hello(purpose)))
             .collect();
         // A session: client, server, its first packet, no rules, and so on.
-        let mut session = hello(Purpose::Group {
-            line: Box::default(),
-        });
+        let mut session = hello(Purpose::Reload);
         let purpose = session.last_mut().expect("its purpose");
         *purpose = 2;
         put_bytes(&mut session, b"10.0.0.1:1");

@@ -15,6 +15,7 @@ mod first_hour;
 mod floods;
 mod fsync;
 mod histories;
+mod hostile;
 mod input;
 mod install;
 mod intruders;

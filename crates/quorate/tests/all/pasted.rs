@@ -159,7 +159,7 @@ fn the_readme() {
 }
 
 /// What a block of docs/OPERATIONS.md is told by, and the trouble that it is for.
-const TROUBLES: [(&str, &str); 6] = [
+const TROUBLES: [(&str, &str); 7] = [
     (
         "tail -20 DIR/n2/node.log",
         "kill -9 \"$(cat DIR/n2/lock)\"; sleep 1",
@@ -177,6 +177,10 @@ const TROUBLES: [(&str, &str); 6] = [
         "quorate node remove n3",
         "kill -9 \"$(cat DIR/n3/lock)\"; sleep 1; rm -r DIR/n3/group1; \
          ! quorate start --data DIR/n3",
+    ),
+    (
+        "quorate node rejoin n3",
+        "kill -9 \"$(cat DIR/n3/lock)\"; sleep 1",
     ),
     ("quorate promote --data /backup/n3", "quorate stop"),
 ];

@@ -60,7 +60,7 @@ fn listed<'r>(rules: &'r toml::Table, section: &str, list: &str, key: &str) -> V
             toml::Value::String(text) => text.as_str(),
             rule => {
                 let reason = rule.get("reason").and_then(toml::Value::as_str);
-                assert!(reason.is_some_and(|reason| !reason.is_empty()), "{rule}");
+                assert!(reason.is_some_and(|reason| !reason.is_empty()), "{rule:?}");
                 rule[key].as_str().expect("a text")
             }
         })

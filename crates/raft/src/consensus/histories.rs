@@ -33,7 +33,7 @@ impl<L: LogView> Consensus<L> {
         };
         let before = self.handed_out_chain(Lsn(first).prev());
         let entries = unstable.entries.iter().take_while(is_unstable);
-        entries.fold(before, |before, entry| chain_after(before, entry))
+        entries.fold(before, chain_after)
     }
 
     fn handed_out_chain(&self, lsn: Lsn) -> Option<Chain> {

@@ -52,10 +52,11 @@ impl<L: LogView> Consensus<L> {
                 return Ok(());
             }
             MessageType::MsgAppend if library.term >= term => self.check_append(from, &message)?,
-            MessageType::MsgAppendResponse if !library.reject => {
-                if library.index > last || self.is_contradicted(from, &message) {
-                    return Ok(());
-                }
+            MessageType::MsgAppendResponse
+                if !library.reject
+                    && (library.index > last || self.is_contradicted(from, &message)) =>
+            {
+                return Ok(());
             }
             MessageType::MsgSnapshot if library.term >= term => {
                 let meta = adapter::snapshot_meta(library.get_snapshot());

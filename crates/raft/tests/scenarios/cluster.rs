@@ -87,11 +87,13 @@ impl LogView for MemoryLog {
         content.term(lsn)?;
         let entries = content.entries.iter();
         let up_to = entries.take_while(|entry| entry.lsn <= lsn);
-        up_to.fold(Some(content.chain), |chain, entry| {
+        let mut chain = Some(content.chain);
+        for entry in up_to {
             let kind = entry.kind.code();
             let digest = base::chain::digest(entry.position(), kind, &entry.data);
-            Chain::next(chain, kind, digest)
-        })
+            chain = Chain::next(chain, kind, digest);
+        }
+        chain
     }
 
     fn entries(&self, low: Lsn, high: Lsn, bytes_max: usize) -> Result<Vec<Entry>> {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use base::{Error, Result, SqlState};
+use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
     AConst, AExpr, AExprKind, BoolExpr, BoolExprType, BoolTestType, CaseExpr, Node, NullTestType,
@@ -15,6 +15,9 @@ use crate::functions::{resolve_operator, OperatorMatch};
 use crate::parser::NodeEnum;
 use crate::plan::{Expr, ExprKind, Func};
 use crate::types::{Datum, TypeId};
+
+/// What binding an expression counts for, in the units of [`coro::work`].
+const EXPRESSION_WORK: usize = 400;
 
 /// Where an expression stands, which says what it may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +129,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
+        coro::work(EXPRESSION_WORK)?;
         self.deeper(|binder| binder.expr_inner(node, scope, place))
     }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use base::engine::{LockWait, RowLock};
-use base::{Error, Result, SqlState};
+use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::{
     LockClauseStrength, LockWaitPolicy, LockingClause, Node, SelectStmt, SetOperation as SetOp,
     SortBy, SortByDir, SortByNulls,
@@ -41,6 +41,9 @@ pub struct Query {
 /// Queries may be nested this deep, UNION included; further is 54001. A statement runs them on its
 /// own, smaller stack.
 pub const QUERY_DEPTH_MAX: usize = 300;
+
+/// What binding a query counts for, in the units of [`coro::work`].
+const SELECT_WORK: usize = 4_000;
 
 impl Binder<'_> {
     /// Binds a query inside the scope of another.
@@ -725,17 +728,43 @@ impl Binder<'_> {
         operation: SetOp,
         parent: Option<&Scope<'_>>,
     ) -> Result<Query> {
+        fn side(side: &Option<Box<SelectStmt>>) -> Result<&SelectStmt> {
+            let missing = || Error::internal("a set operation without a side");
+            side.as_deref().ok_or_else(missing)
+        }
+        // `a UNION b UNION c …` leans to the left, as deep as it is long: from the inside out.
+        let mut levels = vec![(select, operation)];
+        let mut left = side(&select.larg)?;
+        while left.with_clause.is_none() {
+            let operation = match SetOp::try_from(left.op) {
+                Ok(SetOp::SetopNone | SetOp::Undefined) | Err(_) => break,
+                Ok(operation) => operation,
+            };
+            levels.push((left, operation));
+            left = side(&left.larg)?;
+        }
+        let mut query = self.select(left, parent)?;
+        for (level, operation) in levels.into_iter().rev() {
+            coro::work(SELECT_WORK)?;
+            let right = self.select(side(&level.rarg)?, parent)?;
+            query = self.combine(level, operation, query, right)?;
+        }
+        Ok(query)
+    }
+
+    /// One set operation of two queries.
+    fn combine(
+        &mut self,
+        select: &SelectStmt,
+        operation: SetOp,
+        left: Query,
+        right: Query,
+    ) -> Result<Query> {
         let (operation, name) = match operation {
             SetOp::SetopUnion => (SetOperation::Union, "UNION"),
             SetOp::SetopIntersect => (SetOperation::Intersect, "INTERSECT"),
             _ => (SetOperation::Except, "EXCEPT"),
         };
-        let side = |side: &Option<Box<SelectStmt>>| {
-            side.clone()
-                .ok_or_else(|| Error::internal("a set operation without a side"))
-        };
-        let left = self.select(&*side(&select.larg)?, parent)?;
-        let right = self.select(&*side(&select.rarg)?, parent)?;
         if left.columns.len() != right.columns.len() {
             return Err(self.error(
                 SqlState::SYNTAX_ERROR,
@@ -763,8 +792,16 @@ impl Binder<'_> {
         }
         let left_plan = self.as_types(left.plan, &left.columns, &left.literals, &types)?;
         let right_plan = self.as_types(right.plan, &right.columns, &right.literals, &types)?;
-        let (left_plan, right_plan) = (Rc::new(left_plan), Rc::new(right_plan));
-        let plan = Plan::SetOperation(operation, select.all, left_plan, right_plan, types);
+        let plan = match left_plan {
+            // Duplicates go at the end anyway, or nowhere.
+            Plan::SetOperation(SetOperation::Union, all, mut parts, of)
+                if operation == SetOperation::Union && (all || !select.all) && of == types =>
+            {
+                parts.push(right_plan);
+                Plan::SetOperation(operation, select.all, parts, types)
+            }
+            left => Plan::SetOperation(operation, select.all, vec![left, right_plan], types),
+        };
         let plan = self.finish_output(select, plan, &columns)?;
         Ok(Query {
             plan,

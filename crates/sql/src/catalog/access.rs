@@ -8,7 +8,6 @@ use base::codec::{put_varint, Reader};
 use base::{Error, Result, SqlState};
 
 use super::cluster::Address;
-use super::policy::RowSecurity;
 use super::{
     system, Catalog, Role, Schema, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER,
 };
@@ -499,10 +498,8 @@ impl Catalog {
     /// one place that says what errors may show of a row.
     pub fn may_see(&self, role: u32, table: u32, mut columns: impl Iterator<Item = usize>) -> bool {
         let see = Privileges::SELECT;
-        let guarded = self
-            .table_by_oid(table)
-            .map(|table| self.row_security(role, table));
-        if matches!(guarded, Some(RowSecurity::On { .. })) {
+        let known = self.table_by_oid(table);
+        if known.is_some_and(|known| self.guards_rows(role, known)) {
             return false;
         }
         self.holds(role, Guarded::Table, table, see)

@@ -115,6 +115,11 @@ impl Catalog {
         }
     }
 
+    /// Whether policies decide which rows of a table a role sees.
+    pub fn guards_rows(&self, role: u32, table: &Table) -> bool {
+        matches!(self.row_security(role, table), RowSecurity::On { .. })
+    }
+
     /// The policies of a table that speak for a role about a command, by name; those that let rows
     /// through, and those that hold some back.
     pub fn policies<'t>(

@@ -159,15 +159,15 @@ pub(super) fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
             offset: offset.as_ref(),
             left: None,
         }),
-        Plan::SetOperation(operation, all, left, right, types) => {
+        Plan::SetOperation(operation, all, parts, types) => {
             let (operation, all) = (*operation, *all);
             if operation == SetOperation::Union && all {
                 return Box::new(AppendCursor {
-                    inputs: vec![open(right), open(left)],
+                    inputs: parts.iter().rev().map(open).collect(),
                 });
             }
             Box::new(Later::new(move |cx| {
-                set_operation(operation, all, left, right, types, cx)
+                set_operation(operation, all, parts, types, cx)
             }))
         }
         Plan::Shared(number, plan) => Box::new(SharedCursor::new(*number, plan)),
@@ -713,18 +713,18 @@ impl Cursor for AppendCursor<'_> {
     }
 }
 
-/// UNION, INTERSECT and EXCEPT: counts the equal rows of both sides.
+/// UNION of any number of parts, INTERSECT and EXCEPT of two: counts the equal rows of the first
+/// and of the others.
 fn set_operation(
     operation: SetOperation,
     all: bool,
-    left: &Plan,
-    right: &Plan,
+    parts: &[Plan],
     types: &[TypeId],
     cx: &mut Exec<'_>,
 ) -> Result<Vec<Row>> {
     let mut groups = Groups::new(types.to_vec());
     let mut counts: Vec<(usize, usize)> = Vec::new();
-    for (side, plan) in [left, right].into_iter().enumerate() {
+    for (side, plan) in parts.iter().enumerate() {
         for row in collect(plan, cx)? {
             let (group, new) = groups.find_or_add(row);
             if new {

@@ -138,8 +138,9 @@ impl State {
             .map(|(place, ty)| (place, *ty, false, false))
             .collect();
         let order = if order.is_empty() { by_value } else { order };
-        sort_rows(&mut self.waiting, &order);
+        sort_rows(&mut self.waiting, &order)?;
         for row in &self.waiting {
+            cx.tick()?;
             self.accumulator.step(cx.context, &row[..width])?;
         }
         self.accumulator.finish(cx.context)
@@ -260,6 +261,7 @@ impl<'p> Grouped<'p> {
                 }
                 row = wider;
             }
+            cx.tick()?;
             for (state, plan) in states.into_iter().zip(aggregates) {
                 row.push(state.finish(plan, cx)?);
             }

@@ -69,6 +69,7 @@ impl<'p> JoinCursor<'p> {
         if !self.join.hash.is_empty() {
             let types = self.types();
             for (place, row) in rows.iter().enumerate() {
+                cx.tick()?;
                 let mut key = Vec::with_capacity(types.len());
                 for (_, value, _) in &self.join.hash {
                     key.push(value.eval(cx, row)?);

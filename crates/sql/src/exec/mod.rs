@@ -15,6 +15,7 @@
 //! | [`rows`] | rows and keys as bytes |
 //! | [`point`] | one row by its key, without cursors |
 //! | [`subquery`] | queries inside expressions |
+//! | [`members`] | long lists of constants |
 //! | [`sequences`] | `nextval` and its kin |
 //! | [`advisory`] | advisory locks, and who waits for whom |
 //! | [`session_functions`] | functions that ask the session or the cluster |
@@ -31,6 +32,7 @@ pub mod group;
 mod index_text;
 pub mod join;
 pub mod long;
+mod members;
 mod outcomes;
 pub mod permit;
 pub mod point;
@@ -52,20 +54,23 @@ use std::sync::Arc;
 
 use base::engine::Transaction;
 use base::hash::HashMap;
-use base::limits::ROWS_PER_YIELD;
+use base::limits::{ROWS_PER_YIELD, WORK_PER_TURN};
 use base::{coro, Error, Result, SqlState};
 
 use crate::catalog::Catalog;
 use crate::plan::{Plan, Row};
-use crate::session::Shared;
+use crate::session::{planted, Shared};
 use crate::types::{Datum, EvalContext};
 
 use cursor::open as open_unchecked;
 pub use cursor::{Cursor, KeptCursor};
 use permit::{Permit, PermittedPlan};
 
-/// A row that is written takes about as long as so many that are read.
-const WRITTEN_ROW_TICKS: usize = 4;
+/// What reading a row counts for, in the units of [`coro::work`].
+const ROW_WORK: usize = WORK_PER_TURN / ROWS_PER_YIELD;
+
+/// What writing one counts for beside reading it.
+const WRITTEN_ROW_WORK: usize = 4 * ROW_WORK;
 
 /// A running statement.
 pub struct Exec<'a> {
@@ -100,7 +105,8 @@ pub struct Exec<'a> {
     /// enclosing rows there were where they are defined.
     levels: Vec<(std::ops::Range<usize>, usize)>,
     members: HashMap<usize, Rc<subquery::Members>>,
-    ticks: usize,
+    /// Work that was done where nothing could give way, for the next [`Exec::tick`].
+    pending: usize,
 }
 
 /// What a statement has computed once and for all: kept while its rows are read piece by piece.
@@ -170,7 +176,7 @@ impl<'a> Exec<'a> {
             working: HashMap::default(),
             levels: Vec::new(),
             members: HashMap::default(),
-            ticks: 0,
+            pending: 0,
         }
     }
 
@@ -179,18 +185,15 @@ impl<'a> Exec<'a> {
     /// # Errors
     /// The pending interrupt.
     pub fn tick(&mut self) -> Result<()> {
-        self.ticks += 1;
-        if self.ticks >= ROWS_PER_YIELD && coro::inside() {
-            self.ticks = 0;
-            coro::yield_now()?;
-        }
-        Ok(())
+        let pending = std::mem::take(&mut self.pending);
+        Ok(coro::work(ROW_WORK + pending)?)
     }
 
     /// Counts a row that was written, for the next [`Exec::tick`] too.
     pub fn note_written(&mut self) {
+        planted::panic_at(&self.session.settings, "write");
         self.written += 1;
-        self.ticks += WRITTEN_ROW_TICKS;
+        self.pending += WRITTEN_ROW_WORK;
     }
 
     /// Forgets what subqueries with these numbers have computed.

@@ -6,13 +6,19 @@
 
 use std::rc::Rc;
 
-use base::{Error, Result};
+use base::{coro, Error, Result};
 
+use super::members::Members;
 use super::{long, session_functions, subquery, Exec};
 use crate::bind::literals;
 use crate::functions::{Body, Call, Coercion, Function};
 use crate::plan::{Expr, ExprKind, SubQuery};
 use crate::types::{self, Array, Datum, Record, TypeId};
+
+/// What an operation counts for, in the units of [`coro::work`]; and up to which sum they are only
+/// added up.
+const OP_WORK: usize = 16;
+const OPS_COUNTED: usize = 64 << 10;
 
 /// An expression, compiled.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +62,8 @@ enum Op {
     Extreme(usize, TypeId, bool),
     NullIf(&'static Function, Rc<[TypeId]>),
     AnyArray(&'static Function, Rc<[TypeId]>, bool),
+    /// Whether the top is in a list.
+    Member(Rc<Members>),
     Array(usize, TypeId),
     Record(Vec<TypeId>),
     Sub(Rc<SubQuery>, bool, Rc<[usize]>),
@@ -172,6 +180,10 @@ impl Program {
             }
             ExprKind::AnyArray(left, right, function, types, all) => {
                 self.add(left);
+                if let Some(members) = Members::of(right, *function, types, *all) {
+                    self.ops.push(Op::Member(Rc::new(members)));
+                    return;
+                }
                 self.add_unary(right, Op::AnyArray(function.0, types.clone(), *all));
             }
             ExprKind::Array(elements, element) => {
@@ -322,6 +334,10 @@ impl Program {
         let mut at = 0;
         while let Some(op) = self.ops.get(at) {
             at += 1;
+            cx.pending += OP_WORK;
+            if cx.pending >= OPS_COUNTED {
+                coro::work(std::mem::take(&mut cx.pending))?;
+            }
             match op {
                 Op::Const(value) => cx.stack.push(value.clone()),
                 Op::Column(index) => {
@@ -512,6 +528,7 @@ fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
             let (array, value) = (cx.pop(), cx.pop());
             any_array(cx, function, types, *all, &value, &array)?
         }
+        Op::Member(members) => members.test(&cx.pop()),
         Op::Array(count, element) => {
             let elements = cx.pop_many(*count);
             make_array(*element, elements)?
@@ -612,6 +629,7 @@ fn any_array(
     };
     let mut unknown = false;
     for element in &array.elements {
+        coro::work(OP_WORK)?;
         let pair = [value.clone(), element.clone()];
         match compare(cx, function, types, &pair)? {
             Datum::Bool(holds) if holds != all => return Ok(Datum::Bool(holds)),

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use base::Result;
+use base::{coro, Result};
 
 use super::cursor::{open, Cursor};
 use super::{row_bytes, Exec};
@@ -12,9 +12,16 @@ use crate::types::{self, Datum, TypeId};
 /// A column to sort by: place, type, descending, NULLs first.
 pub type SortColumn = (usize, TypeId, bool, bool);
 
+/// What comparing two rows counts for, in the units of [`coro::work`].
+const COMPARE_WORK: usize = 32;
+
 /// Sorts rows by columns; rows that are equal there keep their order.
-pub fn sort_rows(rows: &mut [Row], columns: &[SortColumn]) {
-    rows.sort_by(|a, b| {
+///
+/// # Errors
+/// The pending interrupt.
+pub fn sort_rows(rows: &mut [Row], columns: &[SortColumn]) -> Result<()> {
+    let order = |a: &Row, b: &Row| {
+        coro::work_or_unwind(COMPARE_WORK);
         for (place, ty, descending, nulls_first) in columns {
             let order = compare(*ty, &a[*place], &b[*place], *descending, *nulls_first);
             if order.is_ne() {
@@ -22,7 +29,8 @@ pub fn sort_rows(rows: &mut [Row], columns: &[SortColumn]) {
             }
         }
         Ordering::Equal
-    });
+    };
+    Ok(coro::interruptible(|| rows.sort_by(order))?)
 }
 
 fn compare(ty: TypeId, a: &Datum, b: &Datum, descending: bool, nulls_first: bool) -> Ordering {
@@ -74,7 +82,7 @@ impl<'p> SortCursor<'p> {
             .enumerate()
             .map(|(place, key)| (width + place, key.ty, key.descending, key.nulls_first))
             .collect();
-        sort_rows(&mut rows, &columns);
+        sort_rows(&mut rows, &columns)?;
         for row in &mut rows {
             row.truncate(width);
         }

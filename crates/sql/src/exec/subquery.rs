@@ -10,7 +10,7 @@ use super::group::hash_row;
 use super::{collect, Exec};
 use crate::functions::Call;
 use crate::plan::{Func, Row, SubKind, SubQuery};
-use crate::types::{self, Array, Datum, TypeId};
+use crate::types::{self, growth, Array, Datum, TypeId};
 
 /// The value of a subquery for a row, of which it sees the values at these places. One that does
 /// not look at it is computed once.
@@ -192,8 +192,13 @@ fn run(
         SubKind::Exists => Ok(Datum::Bool(cursor.next(cx)?.is_some())),
         SubKind::Array(element) => {
             let mut elements = Vec::new();
+            let mut bytes = 0;
             while let Some(mut row) = cursor.next(cx)? {
-                elements.push(row.swap_remove(0));
+                let element = row.swap_remove(0);
+                let more = growth::ELEMENT_BYTES + growth::bytes_of(&element);
+                growth::check_room(bytes, more)?;
+                bytes += more;
+                elements.push(element);
             }
             Ok(Datum::Array(std::sync::Arc::new(Array::of(
                 *element, elements,

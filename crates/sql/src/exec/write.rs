@@ -133,6 +133,9 @@ pub(super) fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
 fn failing_row(error: Error, table: &Table, row: &[Datum], cx: &Exec<'_>) -> Error {
     const VALUE_CHARS_MAX: usize = 64;
     let user = cx.session.settings.current_role();
+    if cx.catalog.guards_rows(user, table) {
+        return error;
+    }
     let sees_all = cx.catalog.may_see_all(user, table.oid);
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for (place, (column, value)) in table.columns.iter().zip(row).enumerate() {

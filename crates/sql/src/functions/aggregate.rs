@@ -15,11 +15,16 @@
 
 use std::sync::{Arc, OnceLock};
 
+use base::coro;
 use base::error::{Error, Result, SqlState};
 use base::hash::HashMap;
 
 use super::table_aggregates::AGGREGATES;
-use crate::types::{compare, Array, Datum, EvalContext, Interval, Numeric, TypeId};
+use crate::types::{compare, growth, Array, Datum, EvalContext, Interval, Numeric, TypeId};
+
+/// Elements that are copied at once, and what each counts for in the units of [`coro::work`].
+const COPIED_AT_ONCE: usize = 1_000;
+const ELEMENT_WORK: usize = 16;
 
 /// What an aggregate computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +130,8 @@ enum State {
     Value(Datum),
     Text(Option<String>),
     Bytes(Option<Vec<u8>>),
-    Elements(Option<Vec<Datum>>),
+    /// With the memory that they take.
+    Elements(Option<Vec<Datum>>, usize),
 }
 
 impl Aggregate {
@@ -162,7 +168,7 @@ impl Aggregate {
             },
             Kind::Join if argument == TypeId::BYTEA => State::Bytes(None),
             Kind::Join => State::Text(None),
-            Kind::Collect => State::Elements(None),
+            Kind::Collect => State::Elements(None, 0),
             _ => State::Value(Datum::Null),
         };
         Accumulator {
@@ -235,13 +241,20 @@ impl Accumulator {
     /// # Errors
     /// 22003 on overflow.
     pub fn step(&mut self, _context: &EvalContext, arguments: &[Datum]) -> Result<()> {
+        coro::interruptible(|| self.step_inner(arguments))?
+    }
+
+    fn step_inner(&mut self, arguments: &[Datum]) -> Result<()> {
         let null = Datum::Null;
         let value = arguments.first().unwrap_or(&null);
         if let (Kind::CountRows, State::Count(count)) = (self.aggregate.kind, &mut self.state) {
             *count += 1;
             return Ok(());
         }
-        if let State::Elements(elements) = &mut self.state {
+        if let State::Elements(elements, bytes) = &mut self.state {
+            let more = growth::ELEMENT_BYTES + growth::bytes_of(value);
+            growth::check_room(*bytes, more)?;
+            *bytes += more;
             elements.get_or_insert_default().push(value.clone());
             return Ok(());
         }
@@ -290,8 +303,12 @@ impl Accumulator {
                 *kept = combine(self.aggregate.kind, self.argument, kept_now, value)?;
             }
             State::Text(text) => {
+                let separator = arguments.get(1).unwrap_or(&null).as_str();
+                let more = separator.len() + value.as_str().len();
+                growth::check_room(text.as_ref().map_or(0, String::len), more)?;
+                coro::work(more)?;
                 if let Some(text) = &mut *text {
-                    text.push_str(arguments.get(1).unwrap_or(&null).as_str());
+                    text.push_str(separator);
                 }
                 text.get_or_insert_default().push_str(value.as_str());
             }
@@ -299,6 +316,9 @@ impl Accumulator {
                 let Datum::Bytea(more) = value else {
                     return Err(wrong(value));
                 };
+                let added = arguments.get(1).map_or(0, growth::bytes_of) + more.len();
+                growth::check_room(bytes.as_ref().map_or(0, Vec::len), added)?;
+                coro::work(added)?;
                 if let (Some(bytes), Some(Datum::Bytea(separator))) =
                     (&mut *bytes, arguments.get(1))
                 {
@@ -306,7 +326,7 @@ impl Accumulator {
                 }
                 bytes.get_or_insert_default().extend_from_slice(more);
             }
-            State::Elements(_) => {}
+            State::Elements(..) => {}
         }
         Ok(())
     }
@@ -393,11 +413,17 @@ impl Accumulator {
                 let kept = std::mem::replace(a, Datum::Null);
                 *a = combine(kind, self.argument, kept, b)?;
             }
-            (State::Text(a), State::Text(Some(b))) => a.get_or_insert_default().push_str(b),
+            (State::Text(a), State::Text(Some(b))) => {
+                growth::check_room(a.as_ref().map_or(0, String::len), b.len())?;
+                a.get_or_insert_default().push_str(b);
+            }
             (State::Bytes(a), State::Bytes(Some(b))) => {
+                growth::check_room(a.as_ref().map_or(0, Vec::len), b.len())?;
                 a.get_or_insert_default().extend_from_slice(b);
             }
-            (State::Elements(a), State::Elements(Some(b))) => {
+            (State::Elements(a, bytes), State::Elements(Some(b), more)) => {
+                growth::check_room(*bytes, *more)?;
+                *bytes += more;
                 a.get_or_insert_default().extend_from_slice(b);
             }
             _ => {}
@@ -410,6 +436,10 @@ impl Accumulator {
     /// # Errors
     /// As [`Accumulator::step`].
     pub fn finish(&self, _context: &EvalContext) -> Result<Datum> {
+        coro::interruptible(|| self.finish_inner())?
+    }
+
+    fn finish_inner(&self) -> Result<Datum> {
         let kind = self.aggregate.kind;
         Ok(match &self.state {
             State::Count(count) => Datum::Int8(*count),
@@ -447,10 +477,15 @@ impl Accumulator {
             State::Value(value) => value.clone(),
             State::Text(text) => text.as_ref().map_or(Datum::Null, Datum::text),
             State::Bytes(bytes) => bytes.as_ref().map_or(Datum::Null, Datum::bytea),
-            State::Elements(elements) => match elements {
+            State::Elements(elements, _) => match elements {
                 None => Datum::Null,
                 Some(elements) => {
-                    Datum::Array(Arc::new(Array::of(self.argument, elements.clone())))
+                    let mut all = Vec::with_capacity(elements.len());
+                    for some in elements.chunks(COPIED_AT_ONCE) {
+                        coro::work(some.len() * ELEMENT_WORK)?;
+                        all.extend_from_slice(some);
+                    }
+                    Datum::Array(Arc::new(Array::of(self.argument, all)))
                 }
             },
         })

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
+use super::strings::find;
 use super::{Call, Rows};
+use crate::types::growth::{self, Growing};
 use crate::types::{self, compare, Array, Datum, TypeId};
 
 pub(crate) fn length(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -48,7 +51,10 @@ fn elements(value: &Datum) -> Result<Vec<Datum>> {
             SqlState::of("2202E"),
             "argument must be empty or one-dimensional array",
         )),
-        Datum::Array(array) => Ok(array.elements.clone()),
+        Datum::Array(array) => {
+            coro::work(array.elements.len() * ELEMENT_WORK)?;
+            Ok(array.elements.clone())
+        }
         _ => Err(Error::internal("an array is wanted")),
     }
 }
@@ -57,7 +63,11 @@ fn element_type(call: &Call<'_>) -> TypeId {
     call.result.array_element().unwrap_or(TypeId::TEXT)
 }
 
+/// What copying or comparing an element counts for, in the units of [`coro::work`].
+const ELEMENT_WORK: usize = 8;
+
 fn put(call: &Call<'_>, elements: Vec<Datum>) -> Result<Datum> {
+    growth::check_elements(elements.len())?;
     Ok(Datum::Array(Arc::new(Array::of(
         element_type(call),
         elements,
@@ -112,28 +122,43 @@ pub(crate) fn position(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 /// Whether every element of the second is in the first.
-fn includes(a: &Array, b: &Array) -> bool {
-    b.elements.iter().all(|wanted| {
-        !wanted.is_null()
-            && a.elements
-                .iter()
-                .any(|element| compare::equal(a.element, element, wanted))
-    })
+fn includes(a: &Array, b: &Array) -> Result<bool> {
+    for wanted in &b.elements {
+        if wanted.is_null() || !has(a, wanted)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a value is an element.
+fn has(array: &Array, wanted: &Datum) -> Result<bool> {
+    for some in array.elements.chunks(1_000) {
+        coro::work(some.len() * ELEMENT_WORK)?;
+        let mut some = some.iter();
+        if some.any(|element| compare::equal(array.element, element, wanted)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(crate) fn contains(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Bool(includes(&*args.array(0)?, &*args.array(1)?)))
+    includes(&*args.array(0)?, &*args.array(1)?).map(Datum::Bool)
 }
 
 pub(crate) fn contained(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Bool(includes(&*args.array(1)?, &*args.array(0)?)))
+    includes(&*args.array(1)?, &*args.array(0)?).map(Datum::Bool)
 }
 
 pub(crate) fn overlap(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (a, b) = (args.array(0)?, args.array(1)?);
-    Ok(Datum::Bool(a.elements.iter().any(|x| {
-        !x.is_null() && b.elements.iter().any(|y| compare::equal(a.element, x, y))
-    })))
+    for wanted in &a.elements {
+        if !wanted.is_null() && has(&b, wanted)? {
+            return Ok(Datum::Bool(true));
+        }
+    }
+    Ok(Datum::Bool(false))
 }
 
 /// `array_to_string(array, separator [, word for NULL])`.
@@ -142,16 +167,24 @@ pub(crate) fn to_text(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         return Ok(Datum::Null);
     };
     let word = args.get(2).filter(|word| !word.is_null());
-    let mut parts = Vec::new();
+    let (mut out, mut any) = (Growing::default(), false);
     for element in &array.elements {
-        match (element.is_null(), word) {
-            (false, _) => parts.push(types::output(call.context, array.element, element)?),
-            (true, Some(word)) => parts.push(word.as_str().to_owned()),
-            (true, None) => {}
+        coro::work(ELEMENT_WORK)?;
+        let part = match (element.is_null(), word) {
+            (false, _) => types::output(call.context, array.element, element)?,
+            (true, Some(word)) => word.as_str().to_owned(),
+            (true, None) => continue,
+        };
+        if std::mem::replace(&mut any, true) {
+            out.push_str(separator)?;
         }
+        out.push_str(&part)?;
     }
-    Ok(Datum::text(parts.join(separator)))
+    Ok(out.into_datum())
 }
+
+/// What a part of a text that becomes an element counts for, beside its bytes.
+const PART_WORK: usize = 64;
 
 /// The parts of a text; `None` for a NULL text.
 pub(crate) fn split(args: &[Datum]) -> Result<Option<Vec<Datum>>> {
@@ -159,17 +192,35 @@ pub(crate) fn split(args: &[Datum]) -> Result<Option<Vec<Datum>>> {
         return Ok(None);
     };
     let word = args.get(2).filter(|word| !word.is_null());
-    let parts: Vec<String> = match args.any(1)? {
-        _ if text.is_empty() => Vec::new(),
-        Datum::Null => text.chars().map(String::from).collect(),
-        Datum::Text(separator) if separator.is_empty() => vec![text.to_string()],
-        separator => text.split(separator.as_str()).map(str::to_owned).collect(),
+    let mut parts = Vec::new();
+    let mut add = |part: &str| {
+        coro::work(PART_WORK)?;
+        growth::check_elements(parts.len() + 1)?;
+        parts.push(match word {
+            Some(word) if word.as_str() == part => Datum::Null,
+            _ => Datum::text(part),
+        });
+        Ok::<_, Error>(())
     };
-    let part = |part: String| match word {
-        Some(word) if word.as_str() == part => Datum::Null,
-        _ => Datum::text(part),
-    };
-    Ok(Some(parts.into_iter().map(part).collect()))
+    match args.any(1)? {
+        _ if text.is_empty() => {}
+        Datum::Null => {
+            let mut bytes = [0; 4];
+            for c in text.chars() {
+                add(c.encode_utf8(&mut bytes))?;
+            }
+        }
+        Datum::Text(separator) if separator.is_empty() => add(text)?,
+        separator => {
+            let mut rest = &**text;
+            while let Some(at) = find(rest, separator.as_str())? {
+                add(&rest[..at])?;
+                rest = &rest[at + separator.as_str().len()..];
+            }
+            add(rest)?;
+        }
+    }
+    Ok(Some(parts))
 }
 
 /// `string_to_array`.
@@ -182,8 +233,10 @@ pub(crate) fn from_text(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 /// `unnest(array)`.
 pub(crate) fn unnest(_: &Call<'_>, args: &[Datum]) -> Result<Rows> {
-    let found = args.array(0)?.elements.clone();
-    Ok(Box::new(found.into_iter().map(Ok)))
+    let array = args.array(0)?;
+    let element = move |place: usize| Ok(array.elements[place].clone());
+    let count = args.array(0)?.elements.len();
+    Ok(Box::new((0..count).map(element)))
 }
 
 /// `generate_subscripts(array, dimension)`.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use base::Result;
+use base::{coro, Result};
 use md5::{Digest, Md5};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 
@@ -12,9 +12,28 @@ use super::arguments::Arguments;
 use super::Call;
 use crate::types::Datum;
 
-/// The hash of some bytes in hexadecimal.
+/// Bytes that are hashed at a time.
+const PORTION: usize = 16 << 10;
+
+/// The hash of some bytes in hexadecimal, of many bit by bit.
+///
+/// # Errors
+/// The pending interrupt.
+pub fn md5_of(bytes: &[u8]) -> Result<String> {
+    let mut hash = Md5::new();
+    for portion in bytes.chunks(PORTION) {
+        coro::work(2 * portion.len())?;
+        hash.update(portion);
+    }
+    Ok(in_hex(&hash.finalize()))
+}
+
+/// The hash of a few bytes in hexadecimal.
 pub fn md5_hex(bytes: &[u8]) -> String {
-    let digest = Md5::digest(bytes);
+    in_hex(&Md5::digest(bytes))
+}
+
+fn in_hex(digest: &[u8]) -> String {
     let mut text = String::with_capacity(2 * digest.len());
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     for byte in digest {

@@ -56,9 +56,10 @@ mod table_system;
 mod to_char;
 pub mod window;
 
+use base::coro;
 use base::error::{Error, Result};
 
-use crate::types::{Datum, EvalContext, TypeId};
+use crate::types::{growth, Datum, EvalContext, TypeId};
 
 pub use aggregate::{aggregate_by_oid, aggregates_named, all_aggregates, Accumulator, Aggregate};
 pub(crate) use registry::under_keyword;
@@ -149,7 +150,11 @@ impl Function {
             return Ok(Datum::Null);
         }
         match self.body {
-            Body::Native(native) => native(call, arguments),
+            Body::Native(native) => {
+                let value = coro::interruptible(|| native(call, arguments))??;
+                growth::check(&value)?;
+                Ok(value)
+            }
             _ => Err(Error::internal(format!(
                 "function {} ({}) is not computed from values alone",
                 self.name, self.oid

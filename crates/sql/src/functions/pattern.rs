@@ -1,5 +1,6 @@
 //! `LIKE` and `ILIKE`.
 
+use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
@@ -7,28 +8,40 @@ use super::strings::fold;
 use super::Call;
 use crate::types::Datum;
 
+/// Steps of [`like`] that are counted as work at a time, and what each counts for.
+const STEPS_COUNTED: usize = 1 << 10;
+const STEP_WORK: usize = 3;
+
 /// Whether a text matches a LIKE pattern with the escape character `\`.
 ///
 /// # Errors
-/// 22025 when the pattern ends with the escape.
+/// 22025 when the pattern ends with the escape; the pending interrupt.
 pub fn like(text: &str, pattern: &str) -> Result<bool> {
-    let text: Vec<char> = text.chars().collect();
-    let pattern: Vec<char> = pattern.chars().collect();
-    let (mut t, mut p) = (0, 0);
+    let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
+    // Bytes are compared; only `_` has to know where a character ends.
+    let after = |at: usize| {
+        let following = text[at + 1..].iter();
+        at + 1 + following.take_while(|byte| **byte & 0xc0 == 0x80).count()
+    };
+    let (mut t, mut p, mut steps) = (0, 0, 0);
     // Where to go on when what follows the last `%` does not match: one character later.
     let mut retry: Option<(usize, usize)> = None;
     loop {
+        steps += 1;
+        if steps % STEPS_COUNTED == 0 {
+            coro::work(STEPS_COUNTED * STEP_WORK)?;
+        }
         match pattern.get(p) {
-            Some('%') => {
+            Some(b'%') => {
                 retry = Some((p + 1, t));
                 p += 1;
                 continue;
             }
-            Some('_') if t < text.len() => {
-                (t, p) = (t + 1, p + 1);
+            Some(b'_') if t < text.len() => {
+                (t, p) = (after(t), p + 1);
                 continue;
             }
-            Some('\\') => {
+            Some(b'\\') => {
                 let Some(escaped) = pattern.get(p + 1) else {
                     return Err(Error::new(
                         SqlState::of("22025"),
@@ -48,9 +61,10 @@ pub fn like(text: &str, pattern: &str) -> Result<bool> {
             _ => {}
         }
         match retry {
-            Some((after, from)) if from < text.len() => {
-                retry = Some((after, from + 1));
-                (t, p) = (from + 1, after);
+            Some((rest, from)) if from < text.len() => {
+                let next = after(from);
+                retry = Some((rest, next));
+                (t, p) = (next, rest);
             }
             _ => return Ok(false),
         }
@@ -123,7 +137,7 @@ pub(super) use matchers;
 
 matchers! {
     text_like text_not_like(text, pattern) like(text, pattern)?;
-    text_ilike text_not_ilike(text, pattern) like(&fold(text), &fold(pattern))?;
+    text_ilike text_not_ilike(text, pattern) like(&fold(text)?, &fold(pattern)?)?;
 }
 
 #[cfg(test)]

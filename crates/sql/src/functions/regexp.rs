@@ -12,6 +12,7 @@ use super::arguments::Arguments;
 use super::pattern::matchers;
 use super::{Call, Rows};
 use crate::regex::{Flags, Found, Regex, Span};
+use crate::types::growth::Growing;
 use crate::types::{Array, Datum, TypeId};
 
 /// Expressions kept per thread; at this number all are forgotten.
@@ -116,28 +117,32 @@ fn start_of(text: &str, number: usize) -> usize {
 }
 
 /// The replacement, with what `\1` and `\&` stand for.
-fn expand(text: &str, found: &Found, replacement: &str, out: &mut String) {
-    let mut chars = replacement.chars().peekable();
-    while let Some(c) = chars.next() {
-        let span = match chars.peek().filter(|_| c == '\\') {
-            Some('&') => Some(found.whole),
-            Some(digit @ '1'..='9') => {
-                let group = found.groups.get(*digit as usize - '1' as usize);
-                group.copied().flatten().or(Some((0, 0)))
+fn expand(text: &str, found: &Found, replacement: &str, out: &mut Growing) -> Result<()> {
+    let mut rest = replacement;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at])?;
+        rest = &rest[at + 1..];
+        let span = match rest.bytes().next() {
+            Some(b'&') => Some(found.whole),
+            Some(digit @ b'1'..=b'9') => {
+                let group = found.groups.get(usize::from(digit - b'1'));
+                group.copied().flatten()
             }
-            Some('\\') => Some((0, 0)),
-            _ => None,
+            Some(b'\\') => {
+                out.push('\\')?;
+                None
+            }
+            _ => {
+                out.push('\\')?;
+                continue;
+            }
         };
-        match span {
-            None => out.push(c),
-            Some((begin, end)) => {
-                out.push_str(&text[begin..end]);
-                if chars.next() == Some('\\') {
-                    out.push('\\');
-                }
-            }
+        if let Some((begin, end)) = span {
+            out.push_str(&text[begin..end])?;
         }
+        rest = &rest[1..];
     }
+    out.push_str(rest)
 }
 
 /// `regexp_replace(text, pattern, replacement [, start [, n]] [, flags])`.
@@ -163,19 +168,19 @@ pub(crate) fn regexp_replace(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         false => options.global,
     };
     let regex = options.compile(args.text(1)?)?;
-    let (mut out, mut end, mut met) = (String::new(), 0, 0);
+    let (mut out, mut end, mut met) = (Growing::default(), 0, 0);
     regex.each(text, start_of(text, start), &mut |found| {
         met += 1;
         if !all && met != wanted {
             return Ok(true);
         }
-        out.push_str(&text[end..found.whole.0]);
-        expand(text, &found, replacement, &mut out);
+        out.push_str(&text[end..found.whole.0])?;
+        expand(text, &found, replacement, &mut out)?;
         end = found.whole.1;
         Ok(all)
     })?;
-    out.push_str(&text[end..]);
-    Ok(Datum::text(out))
+    out.push_str(&text[end..])?;
+    Ok(out.into_datum())
 }
 
 fn part(text: &str, span: Option<Span>) -> Datum {

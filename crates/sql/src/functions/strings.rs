@@ -1,15 +1,15 @@
 //! Functions of text and bytes.
 
+use base::coro;
 use base::error::{Error, Result, SqlState};
+use base::hash::HashMap;
 
 use super::arguments::Arguments;
-use super::hashing::md5_hex;
+use super::hashing::md5_of;
 use super::{Call, Rows};
+use crate::types::growth::{self, Growing, GrowingBytes};
 use crate::types::typmod::CHARACTERS_MAX;
 use crate::types::{self, Datum, TypeId};
-
-/// Bytes that a text may have at most.
-const TEXT_BYTES_MAX: usize = 1 << 30;
 
 fn too_large() -> Error {
     Error::new(
@@ -50,37 +50,43 @@ fn cast_to_text(call: &Call<'_>, args: &[Datum], index: usize) -> Result<String>
 
 pub(crate) fn concatenate(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (a, b) = (cast_to_text(call, args, 0)?, cast_to_text(call, args, 1)?);
+    growth::check_room(a.len(), b.len())?;
+    coro::work(a.len() + b.len())?;
     put(a + &b)
 }
 
 pub(crate) fn bytes_concatenate(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    Ok(Datum::bytea(
-        [&args.bytea(0)?[..], &args.bytea(1)?[..]].concat(),
-    ))
+    let mut out = GrowingBytes::default();
+    out.extend(&args.bytea(0)?)?;
+    out.extend(&args.bytea(1)?)?;
+    Ok(Datum::bytea(out.into_bytes()))
 }
 
 /// `concat`: NULLs count as nothing.
 pub(crate) fn concat(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let mut out = String::new();
+    let mut out = Growing::default();
     for (index, value) in args.iter().enumerate() {
         if !value.is_null() {
-            out.push_str(&as_text(call, args, index)?);
+            out.push_str(&as_text(call, args, index)?)?;
         }
     }
-    put(out)
+    Ok(out.into_datum())
 }
 
 pub(crate) fn concat_ws(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     if args.first().is_none_or(Datum::is_null) {
         return Ok(Datum::Null);
     }
-    let mut parts = Vec::new();
+    let (mut out, mut any) = (Growing::default(), false);
     for (index, value) in args.iter().enumerate().skip(1) {
         if !value.is_null() {
-            parts.push(as_text(call, args, index)?);
+            if std::mem::replace(&mut any, true) {
+                out.push_str(args.text(0)?)?;
+            }
+            out.push_str(&as_text(call, args, index)?)?;
         }
     }
-    put(parts.join(args.text(0)?))
+    Ok(out.into_datum())
 }
 
 fn count(value: usize) -> Result<Datum> {
@@ -88,15 +94,20 @@ fn count(value: usize) -> Result<Datum> {
 }
 
 pub(crate) fn length(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let text = args.text(0)?;
-    count(match text.is_ascii() {
-        true => text.len(),
-        false => text.chars().count(),
-    })
+    count(characters(args.text(0)?)?)
+}
+
+/// How many characters a text has.
+fn characters(text: &str) -> Result<usize> {
+    let mut count = 0;
+    for piece in growth::pieces(text) {
+        count += piece?.chars().count();
+    }
+    Ok(count)
 }
 
 pub(crate) fn bpchar_length(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    count(args.text(0)?.trim_end_matches(' ').chars().count())
+    count(characters(args.text(0)?.trim_end_matches(' '))?)
 }
 
 pub(crate) fn octet_length(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -108,17 +119,17 @@ pub(crate) fn octet_length(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 pub(crate) fn bit_length(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     match octet_length(call, args)? {
-        Datum::Int4(bytes) => Ok(Datum::Int4(bytes * 8)),
+        Datum::Int4(bytes) => Ok(Datum::Int4(bytes.wrapping_mul(8))),
         other => Ok(other),
     }
 }
 
 pub(crate) fn upper(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    put(map_chars(args.text(0)?, |c| single(c.to_uppercase(), c)))
+    map_chars(args.text(0)?, |c| single(c.to_uppercase(), c)).map(Growing::into_datum)
 }
 
 pub(crate) fn lower(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    put(map_chars(args.text(0)?, |c| single(c.to_lowercase(), c)))
+    map_chars(args.text(0)?, |c| single(c.to_lowercase(), c)).map(Growing::into_datum)
 }
 
 /// The mapped character, if it is one; C's `towupper` knows no other.
@@ -129,30 +140,31 @@ fn single(mut mapped: impl Iterator<Item = char>, c: char) -> char {
     }
 }
 
-fn map_chars(text: &str, map: impl Fn(char) -> char) -> String {
-    text.chars().map(map).collect()
+fn map_chars(text: &str, mut map: impl FnMut(char) -> char) -> Result<Growing> {
+    let mut out = Growing::with_capacity(text.len());
+    for c in text.chars() {
+        out.push(map(c))?;
+    }
+    Ok(out)
 }
 
 /// The text in lower case, character by character.
-pub(crate) fn fold(text: &str) -> String {
-    map_chars(text, |c| single(c.to_lowercase(), c))
+pub(crate) fn fold(text: &str) -> Result<String> {
+    let folded = map_chars(text, |c| single(c.to_lowercase(), c))?;
+    Ok(folded.into_string())
 }
 
 pub(crate) fn initcap(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let mut inside = false;
-    let text: String = args
-        .text(0)?
-        .chars()
-        .map(|c| {
-            let mapped = match inside {
-                true => single(c.to_lowercase(), c),
-                false => single(c.to_uppercase(), c),
-            };
-            inside = c.is_alphanumeric();
-            mapped
-        })
-        .collect();
-    put(text)
+    let text = map_chars(args.text(0)?, |c| {
+        let mapped = match inside {
+            true => single(c.to_lowercase(), c),
+            false => single(c.to_uppercase(), c),
+        };
+        inside = c.is_alphanumeric();
+        mapped
+    })?;
+    Ok(text.into_datum())
 }
 
 /// The characters from `start` (counted from 1, perhaps from before it), at most `length` of them.
@@ -164,16 +176,31 @@ fn slice_chars(text: &str, start: i64, length: Option<i64>) -> Result<&str> {
     };
     let skip = usize::try_from(start - 1).unwrap_or(0);
     let take = usize::try_from(end.saturating_sub(start.max(1))).unwrap_or(0);
-    let from = text
-        .char_indices()
-        .nth(skip)
-        .map_or(text.len(), |(at, _)| at);
+    let from = place_of(text, skip)?;
     let rest = &text[from..];
-    let to = rest
-        .char_indices()
-        .nth(take)
-        .map_or(rest.len(), |(at, _)| at);
-    Ok(&rest[..to])
+    Ok(&rest[..place_of(rest, take)?])
+}
+
+/// Where so many characters of a text end.
+fn place_of(text: &str, characters: usize) -> Result<usize> {
+    let (mut at, mut left) = (0, characters);
+    for piece in growth::pieces(text) {
+        let piece = piece?;
+        let in_piece = match piece.is_ascii() {
+            true => piece.len(),
+            false => piece.chars().count(),
+        };
+        if in_piece > left {
+            let inside = piece.char_indices().nth(left);
+            return Ok(at + inside.map_or(piece.len(), |(inside, _)| inside));
+        }
+        left -= in_piece;
+        at += piece.len();
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(at)
 }
 
 pub(crate) fn substring(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -201,7 +228,7 @@ pub(crate) fn overlay(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (text, with, start) = (args.text(0)?, args.text(1)?, args.int(2)?);
     let length = match args.len() > 3 {
         true => args.int(3)?,
-        false => with.chars().count() as i64,
+        false => characters(with)? as i64,
     };
     if start <= 0 {
         return Err(negative_substring());
@@ -209,13 +236,17 @@ pub(crate) fn overlay(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let after = start.saturating_add(length);
     let head = slice_chars(text, 1, Some(start - 1))?;
     let tail = slice_chars(text, after, None)?;
-    put(format!("{head}{with}{tail}"))
+    let mut out = Growing::default();
+    for part in [head, with, tail] {
+        out.push_str(part)?;
+    }
+    Ok(out.into_datum())
 }
 
 pub(crate) fn left(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (text, n) = (args.text(0)?, args.int(1)?);
     let keep = match n < 0 {
-        true => (text.chars().count() as i64 + n).max(0),
+        true => (characters(text)? as i64 + n).max(0),
         false => n,
     };
     put(slice_chars(text, 1, Some(keep))?)
@@ -223,7 +254,7 @@ pub(crate) fn left(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 pub(crate) fn right(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (text, n) = (args.text(0)?, args.int(1)?);
-    let total = text.chars().count() as i64;
+    let total = characters(text)? as i64;
     let skip = match n < 0 {
         true => -n,
         false => (total - n).max(0),
@@ -232,7 +263,12 @@ pub(crate) fn right(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 pub(crate) fn reverse(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    put(args.text(0)?.chars().rev().collect::<String>())
+    let text = args.text(0)?;
+    let mut out = Growing::with_capacity(text.len());
+    for c in text.chars().rev() {
+        out.push(c)?;
+    }
+    Ok(out.into_datum())
 }
 
 fn trim_set(args: &[Datum]) -> Result<Vec<char>> {
@@ -267,21 +303,53 @@ pub(crate) fn bytes_trim(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 pub(crate) fn position(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (text, wanted) = (args.text(0)?, args.text(1)?);
-    match text.find(wanted) {
-        Some(at) => count(text[..at].chars().count() + 1),
+    match find(text, wanted)? {
+        Some(at) => count(characters(&text[..at])? + 1),
         None => count(0),
     }
 }
+
+/// Where a text first stands in another one.
+pub(crate) fn find(text: &str, wanted: &str) -> Result<Option<usize>> {
+    // A piece with as much behind it as a place that begins in it can need.
+    let step = wanted.len().max(FIND_STEP);
+    let boundary = |at: usize| {
+        let mut ends = at.min(text.len())..=text.len();
+        ends.find(|at| text.is_char_boundary(*at))
+            .unwrap_or(text.len())
+    };
+    let mut from = 0;
+    loop {
+        let end = boundary(from + step + wanted.len());
+        let found = text[from..end].find(wanted);
+        coro::work(wanted.len() + found.unwrap_or(end - from))?;
+        if let Some(at) = found {
+            return Ok(Some(from + at));
+        }
+        if end == text.len() {
+            return Ok(None);
+        }
+        from = boundary(from + step);
+    }
+}
+
+/// How much of a text is searched at a time.
+const FIND_STEP: usize = 16 << 10;
 
 pub(crate) fn bytes_position(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (bytes, wanted) = (args.bytea(0)?, args.bytea(1)?);
     if wanted.is_empty() {
         return count(1);
     }
-    let found = bytes
-        .windows(wanted.len())
-        .position(|part| *part == *wanted);
-    count(found.map_or(0, |at| at + 1))
+    for (at, part) in bytes.windows(wanted.len()).enumerate() {
+        if at % 64 == 0 {
+            coro::work(64 * 8)?;
+        }
+        if *part == *wanted {
+            return count(at + 1);
+        }
+    }
+    count(0)
 }
 
 pub(crate) fn replace(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -289,30 +357,46 @@ pub(crate) fn replace(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     if from.is_empty() {
         return args.any(0).cloned();
     }
-    put(text.replace(from, args.text(2)?))
+    let (to, mut out, mut rest) = (args.text(2)?, Growing::default(), text);
+    while let Some(at) = find(rest, from)? {
+        out.push_str(&rest[..at])?;
+        out.push_str(to)?;
+        rest = &rest[at + from.len()..];
+    }
+    out.push_str(rest)?;
+    Ok(out.into_datum())
 }
 
 pub(crate) fn translate(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let from: Vec<char> = args.text(1)?.chars().collect();
     let to: Vec<char> = args.text(2)?.chars().collect();
-    let text: String = args
-        .text(0)?
-        .chars()
-        .filter_map(|c| match from.iter().position(|f| *f == c) {
-            None => Some(c),
-            Some(index) => to.get(index).copied(),
-        })
-        .collect();
-    put(text)
+    let mut map: HashMap<char, Option<char>> = HashMap::default();
+    for (index, c) in from.into_iter().enumerate() {
+        map.entry(c).or_insert_with(|| to.get(index).copied());
+    }
+    let text = args.text(0)?;
+    let mut out = Growing::with_capacity(text.len());
+    for piece in growth::pieces(text) {
+        for c in piece?.chars() {
+            match map.get(&c) {
+                None => out.push(c)?,
+                Some(Some(other)) => out.push(*other)?,
+                Some(None) => {}
+            }
+        }
+    }
+    Ok(out.into_datum())
 }
 
 pub(crate) fn repeat(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let text = args.text(0)?;
     let times = usize::try_from(args.int(1)?).unwrap_or(0);
-    if text.len().saturating_mul(times) >= TEXT_BYTES_MAX {
+    if growth::check_room(0, text.len().saturating_mul(times)).is_err() {
         return Err(too_large());
     }
-    put(text.repeat(times))
+    let mut out = Growing::default();
+    out.push_times(text, times)?;
+    Ok(out.into_datum())
 }
 
 fn padding(args: &[Datum]) -> Result<(String, bool)> {
@@ -322,13 +406,19 @@ fn padding(args: &[Datum]) -> Result<(String, bool)> {
         false => vec![' '],
     };
     let wanted = usize::try_from(args.int(1)?).unwrap_or(0);
-    if wanted >= TEXT_BYTES_MAX / 4 {
+    if growth::check_room(0, wanted.saturating_mul(4)).is_err() {
         return Err(too_large());
     }
-    let missing = wanted.saturating_sub(text.chars().count());
+    let has = characters(text)?;
+    let missing = wanted.saturating_sub(has);
+    let mut pad = Growing::default();
+    let filling = fill.iter().cycle().take(missing);
+    for c in filling {
+        pad.push(*c)?;
+    }
     match fill.is_empty() {
-        true => Ok((String::new(), wanted < text.chars().count())),
-        false => Ok((fill.iter().cycle().take(missing).collect(), missing == 0)),
+        true => Ok((String::new(), wanted < has)),
+        false => Ok((pad.into_string(), missing == 0)),
     }
 }
 
@@ -360,14 +450,24 @@ pub(crate) fn split_part(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         return put(if field == 1 || field == -1 { text } else { "" });
     }
     let index = (field.unsigned_abs() - 1) as usize;
-    let found = match field > 0 {
-        true => text.split(separator).nth(index),
-        false => {
-            let parts: Vec<&str> = text.split(separator).collect();
-            parts.iter().rev().nth(index).copied()
+    if field < 0 {
+        let mut parts = text.rsplit(separator);
+        for _ in 0..index {
+            coro::work(separator.len() * 8)?;
+            if parts.next().is_none() {
+                return put("");
+            }
         }
-    };
-    put(found.unwrap_or(""))
+        return put(parts.next().unwrap_or(""));
+    }
+    let mut rest = text;
+    for _ in 0..index {
+        match find(rest, separator)? {
+            Some(at) => rest = &rest[at + separator.len()..],
+            None => return put(""),
+        }
+    }
+    put(&rest[..find(rest, separator)?.unwrap_or(rest.len())])
 }
 
 pub(crate) fn ascii(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -405,8 +505,8 @@ pub(crate) fn starts_with(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 pub(crate) fn md5(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     match args.any(0)? {
-        Datum::Bytea(bytes) => put(md5_hex(bytes)),
-        _ => put(md5_hex(args.text(0)?.as_bytes())),
+        Datum::Bytea(bytes) => put(md5_of(bytes)?),
+        _ => put(md5_of(args.text(0)?.as_bytes())?),
     }
 }
 
@@ -441,7 +541,20 @@ pub(crate) fn quote_ident(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 pub(crate) fn quote_literal(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    put(quote_string(&cast_to_text(call, args, 0)?))
+    let text = cast_to_text(call, args, 0)?;
+    if text.len() <= FIND_STEP {
+        return put(quote_string(&text));
+    }
+    let mut out = Growing::with_capacity(text.len());
+    out.push_str(if text.contains('\\') { "E'" } else { "'" })?;
+    for c in text.chars() {
+        if matches!(c, '\'' | '\\') {
+            out.push(c)?;
+        }
+        out.push(c)?;
+    }
+    out.push('\'')?;
+    Ok(out.into_datum())
 }
 
 pub(crate) fn quote_nullable(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -470,19 +583,19 @@ pub(crate) fn format(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let Datum::Text(template) = args.any(0)? else {
         return Ok(Datum::Null);
     };
-    let mut out = String::new();
+    let mut out = Growing::default();
     let mut rest = template.chars().peekable();
     let mut next = 1;
     while let Some(c) = rest.next() {
         if c != '%' {
-            out.push(c);
+            out.push(c)?;
         } else if rest.next_if_eq(&'%').is_some() {
-            out.push('%');
+            out.push('%')?;
         } else {
             next = format_one(call, args, &mut rest, next, &mut out)?;
         }
     }
-    put(out)
+    Ok(out.into_datum())
 }
 
 /// What follows one `%`; gives the number of the next argument.
@@ -491,7 +604,7 @@ fn format_one(
     args: &[Datum],
     rest: &mut Characters<'_>,
     next: usize,
-    out: &mut String,
+    out: &mut Growing,
 ) -> Result<usize> {
     let mut width = digits(rest);
     let mut index = next;
@@ -519,10 +632,13 @@ fn format_one(
     if pad > CHARACTERS_MAX as usize {
         return Err(bad_format("number is out of range"));
     }
-    let missing = " ".repeat(pad.saturating_sub(shown.chars().count()));
-    match left {
-        true => out.extend([shown, missing]),
-        false => out.extend([missing, shown]),
+    let missing = pad.saturating_sub(characters(&shown)?);
+    if !left {
+        out.push_times(" ", missing)?;
+    }
+    out.push_str(&shown)?;
+    if left {
+        out.push_times(" ", missing)?;
     }
     Ok(index + 1)
 }
@@ -563,12 +679,12 @@ fn unknown_encoding(name: &str) -> Error {
     )
 }
 
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::new();
+fn base64(bytes: &[u8]) -> Result<Growing> {
+    let mut out = Growing::default();
     let mut line = 0;
     for chunk in bytes.chunks(3) {
         if line == BASE64_LINE {
-            out.push('\n');
+            out.push('\n')?;
             line = 0;
         }
         let word = u32::from(chunk[0]) << 16
@@ -576,15 +692,15 @@ fn base64(bytes: &[u8]) -> String {
             | u32::from(*chunk.get(2).unwrap_or(&0));
         for index in 0..4 {
             if index > chunk.len() {
-                out.push('=');
+                out.push('=')?;
             } else {
                 let digit = word >> (18 - 6 * index) & 63;
-                out.push(char::from(BASE64[digit as usize]));
+                out.push(char::from(BASE64[digit as usize]))?;
             }
         }
         line += 4;
     }
-    out
+    Ok(out)
 }
 
 fn unbase64(text: &str) -> Result<Vec<u8>> {
@@ -592,6 +708,9 @@ fn unbase64(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let (mut word, mut digits, mut padding) = (0u32, 0, 0);
     for c in text.chars().filter(|c| !c.is_ascii_whitespace()) {
+        if digits == 0 {
+            coro::work(64)?;
+        }
         let value = match c {
             '=' => {
                 padding += 1;
@@ -628,18 +747,26 @@ fn unbase64(text: &str) -> Result<Vec<u8>> {
 pub(crate) fn encode(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (bytes, name) = (args.bytea(0)?, args.text(1)?);
     match name.to_ascii_lowercase().as_str() {
-        "hex" => put(bytes.iter().map(|b| format!("{b:02x}")).collect::<String>()),
-        "base64" => put(base64(&bytes)),
+        "hex" => {
+            let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+            let mut out = Growing::default();
+            for byte in bytes.iter() {
+                out.push(digit(byte >> 4))?;
+                out.push(digit(byte & 15))?;
+            }
+            Ok(out.into_datum())
+        }
+        "base64" => base64(&bytes).map(Growing::into_datum),
         "escape" => {
-            let mut out = String::new();
+            let mut out = Growing::default();
             for byte in bytes.iter() {
                 match byte {
-                    0 | 0x80.. => out.push_str(&format!("\\{byte:03o}")),
-                    b'\\' => out.push_str("\\\\"),
-                    _ => out.push(char::from(*byte)),
+                    0 | 0x80.. => out.push_str(&format!("\\{byte:03o}"))?,
+                    b'\\' => out.push_str("\\\\")?,
+                    _ => out.push(char::from(*byte))?,
                 }
             }
-            put(out)
+            Ok(out.into_datum())
         }
         _ => Err(unknown_encoding(name)),
     }
@@ -648,7 +775,13 @@ pub(crate) fn encode(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 pub(crate) fn decode(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (text, name) = (args.text(0)?, args.text(1)?);
     match name.to_ascii_lowercase().as_str() {
-        "hex" => types::text::parse_hex(text).map(Datum::bytea),
+        "hex" => {
+            let mut hex = types::text::Hex::default();
+            for piece in growth::pieces(text) {
+                hex.read(piece?)?;
+            }
+            hex.finish().map(Datum::bytea)
+        }
         "base64" => unbase64(text).map(Datum::bytea),
         "escape" => types::input(call.context, TypeId::BYTEA, -1, text),
         _ => Err(unknown_encoding(name)),

@@ -9,6 +9,11 @@
 //! the thread's own stack ([`large_stack`]), which has tens of megabytes where a coroutine's has
 //! one. libpg_query stops at two megabytes of its own frames (54001), which bounds all that.
 //!
+//! # Length
+//! The grammar is C and cannot give way. A text of more than [`SHORT_TEXT_BYTES_MAX`] bytes is
+//! therefore parsed on a thread of its own ([`parse_beside`]), where its tree is dropped too, and
+//! whatever walks the tree of such a text does so on a stack where it can give way ([`deep`]).
+//!
 //! # What it leaves out
 //! The grammar is PostgreSQL 18's, a superset of 15's: what 15 refuses as a syntax error may get
 //! a different error, or a meaning.
@@ -17,10 +22,13 @@ mod ffi;
 pub mod shape;
 
 use std::ffi::CString;
-use std::mem::ManuallyDrop;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::coro;
+use base::env::{Env, LocalBoxFuture, Reactor, PARSE_REACTORS};
+use base::limits::SHORT_TEXT_BYTES_MAX;
+use base::sync::{Event, Mutex};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf;
 use prost::Message;
@@ -40,15 +48,21 @@ pub struct Statement {
     path: Vec<fn(&NodeEnum) -> Option<&NodeEnum>>,
 }
 
-/// A parse tree, which is dropped where there is room for it.
+/// A parse tree, which is dropped where there is room for it, and time.
 #[derive(Debug)]
-struct Tree(ManuallyDrop<Vec<protobuf::RawStmt>>);
+struct Tree {
+    statements: Vec<protobuf::RawStmt>,
+    /// Where the tree of a long text is dropped.
+    beside: Option<Arc<dyn Env>>,
+}
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // SAFETY: taken once, here.
-        let statements = unsafe { ManuallyDrop::take(&mut self.0) };
-        large_stack(move || drop(statements));
+        let statements = std::mem::take(&mut self.statements);
+        match self.beside.take() {
+            Some(env) => beside(&*env, "drop a parse tree", move || drop(statements)),
+            None => large_stack(move || drop(statements)),
+        }
     }
 }
 
@@ -89,7 +103,7 @@ impl Statement {
     }
 
     fn outermost(&self) -> &NodeEnum {
-        self.tree.0[self.index]
+        self.tree.statements[self.index]
             .stmt
             .as_ref()
             .and_then(|node| node.node.as_ref())
@@ -103,17 +117,60 @@ impl Statement {
 /// 42601 with a position, and what else PostgreSQL's parser raises; 54001 when it is too deep.
 pub fn parse(text: &str) -> Result<Vec<Statement>> {
     crate::bind::literals::parsed();
+    let statements = large_stack(|| raw_statements(text))?;
+    Ok(statements_of(text, statements, None))
+}
+
+/// As [`parse`], on a thread of its own if the text is long, while others use this one.
+///
+/// # Errors
+/// As [`parse`]; the pending interrupt.
+pub fn parse_beside(text: &str, env: &Arc<dyn Env>) -> Result<Vec<Statement>> {
+    if text.len() <= SHORT_TEXT_BYTES_MAX || !coro::inside() {
+        return parse(text);
+    }
+    crate::bind::literals::parsed();
+    let outcome = Arc::new((Mutex::new(None), Event::new()));
+    let (given, own) = (outcome.clone(), text.to_owned());
+    beside(&**env, "parse", move || {
+        let parsed = coro::catch_panic(|| raw_statements(&own));
+        let parsed = parsed.unwrap_or_else(|panic| Err(Error::internal(panic)));
+        *given.0.lock() = Some(parsed);
+        given.1.notify_all();
+    });
+    let statements = coro::wait(outcome.1.until(|| outcome.0.lock().take()))??;
+    Ok(statements_of(text, statements, Some(env.clone())))
+}
+
+/// Runs a job on one of the threads for what cannot give way.
+fn beside(env: &dyn Env, name: &'static str, job: impl FnOnce() + Send + 'static) {
+    let which = env.random() as usize % PARSE_REACTORS;
+    let start = move || -> LocalBoxFuture<'static, ()> {
+        job();
+        Box::pin(std::future::ready(()))
+    };
+    env.spawn(Reactor::Parse(which), name, Box::new(start));
+}
+
+fn raw_statements(text: &str) -> Result<Vec<protobuf::RawStmt>> {
     let c_text = CString::new(text).map_err(|_| zero_byte())?;
-    let decoded = large_stack(|| match ffi::parse(&c_text) {
+    match ffi::parse(&c_text) {
         Ok(bytes) => protobuf::ParseResult::decode(bytes.as_slice())
             .map(|result| result.stmts)
             .map_err(|error| Error::internal(format!("a parse tree: {error}"))),
         Err(error) => Err(error_of(error)),
-    })?;
+    }
+}
+
+fn statements_of(
+    text: &str,
+    statements: Vec<protobuf::RawStmt>,
+    beside: Option<Arc<dyn Env>>,
+) -> Vec<Statement> {
     let text: Rc<str> = Rc::from(text);
-    let tree = Rc::new(Tree(ManuallyDrop::new(decoded)));
-    let mut statements = Vec::with_capacity(tree.0.len());
-    for (index, raw) in tree.0.iter().enumerate() {
+    let tree = Rc::new(Tree { statements, beside });
+    let mut statements = Vec::with_capacity(tree.statements.len());
+    for (index, raw) in tree.statements.iter().enumerate() {
         if raw.stmt.as_ref().is_none_or(|node| node.node.is_none()) {
             continue;
         }
@@ -131,7 +188,7 @@ pub fn parse(text: &str) -> Result<Vec<Statement>> {
             path: Vec::new(),
         });
     }
-    Ok(statements)
+    statements
 }
 
 /// An expression as SQL text, to be kept in the catalog.
@@ -279,6 +336,15 @@ pub fn char_position(text: &str, location: i32) -> Option<u32> {
         .filter(|byte| **byte & 0xc0 != 0x80)
         .count();
     u32::try_from(before + 1).ok()
+}
+
+/// Runs deeply recursive `f`, which works on this text: of a long one on a stack of its own, where
+/// it can give way.
+pub fn deep<R>(text: &str, f: impl FnOnce() -> R) -> R {
+    match text.len() > SHORT_TEXT_BYTES_MAX {
+        true => coro::on_large_stack(f),
+        false => large_stack(f),
+    }
 }
 
 /// Runs `f` on the thread's own stack; it must not wait.

@@ -8,8 +8,8 @@ use super::commands::command_of;
 use super::plan::{has_into, has_rows, Planned, Watch};
 use super::plan_cache::{value_of, Kept};
 use super::run::{tag_of, Output};
-use super::transaction::State;
-use super::{Session, Sink};
+use super::transaction::{Loss, State};
+use super::{planted, Session, Sink};
 use crate::bind::literals::{Taken, Watched};
 use crate::parser::{self, Shape, Statement};
 use crate::types::{Datum, TypeId};
@@ -28,7 +28,8 @@ impl Session {
     ) -> Result<Option<Rc<Kept>>> {
         let own_catalog = self.open.as_ref().is_some_and(|open| open.catalog_changed);
         let keeps_plans = self.shared.settings.parsed().keeps_plans;
-        if own_catalog || self.is_behind() || !keeps_plans || self.state == State::Failed {
+        let may_not = self.state == State::Failed || self.loss != Loss::None;
+        if own_catalog || self.is_behind() || !keeps_plans || may_not {
             return Ok(None);
         }
         let mut shape = std::mem::take(&mut self.shape);
@@ -64,7 +65,7 @@ impl Session {
             self.use_catalog(&kept.planned.catalog);
             return Ok(Some(kept));
         }
-        let mut statements = parser::parse(text)?;
+        let mut statements = parser::parse_beside(text, &self.shared.env)?;
         match (statements.pop(), statements.is_empty()) {
             (Some(statement), true)
                 if has_rows(statement.node()) && !has_into(statement.node()) =>
@@ -149,7 +150,8 @@ impl Session {
         if let Some(statement) = self.plans.parsed(text) {
             return Ok(vec![statement]);
         }
-        let statements = parser::parse(text)?;
+        planted::panic_at(&self.shared.settings, "parse");
+        let statements = parser::parse_beside(text, &self.shared.env)?;
         if let [only] = statements.as_slice() {
             if !has_rows(only.node()) {
                 self.plans.keep_parsed(text, only);
@@ -187,7 +189,7 @@ impl Session {
     ) -> Result<u64> {
         let settled = self.settle_plan(planned.clone(), |session| {
             // The values of the literals are in this plan itself.
-            let statement = parser::parse(text)?.pop();
+            let statement = parser::parse_beside(text, &session.shared.env)?.pop();
             let statement = statement.ok_or_else(|| Error::internal("a text without statement"))?;
             let (anew, _) = session.plan(&statement, &[], false, None)?;
             if anew.types != planned.types {

@@ -147,14 +147,14 @@ fn describe(plan: &Plan, depth: usize, lines: &mut Vec<String>) {
         Plan::Sort(input, _) => ("Sort".to_owned(), vec![&**input]),
         Plan::Distinct(input, _) => ("Unique".to_owned(), vec![&**input]),
         Plan::Limit(input, _, _) => ("Limit".to_owned(), vec![&**input]),
-        Plan::SetOperation(operation, all, left, right, _) => {
+        Plan::SetOperation(operation, all, parts, _) => {
             let name = match (operation, all) {
                 (SetOperation::Union, true) => "Append",
                 (SetOperation::Union, false) => "HashAggregate",
                 (SetOperation::Intersect, _) => "HashSetOp Intersect",
                 (SetOperation::Except, _) => "HashSetOp Except",
             };
-            (name.to_owned(), vec![&**left, &**right])
+            (name.to_owned(), parts.iter().collect())
         }
         Plan::Shared(_, input) => ("CTE Scan".to_owned(), vec![&**input]),
         Plan::Recursive(recursive) => (

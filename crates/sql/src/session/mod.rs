@@ -45,6 +45,7 @@ pub mod login;
 mod params;
 mod plan;
 mod plan_cache;
+pub(crate) mod planted;
 mod plpgsql;
 mod portal;
 mod run;
@@ -194,6 +195,8 @@ pub struct Session {
     /// Those of the transaction that was begun last.
     characteristics: TxnOptions,
     owed: Owed,
+    /// A commit has begun whose outcome is not known yet.
+    committing: bool,
     /// Whether the message at work has begun: its debt is collected until the next one begins.
     in_message: bool,
     in_flight: InFlight,
@@ -281,6 +284,7 @@ impl Session {
             state: State::None,
             characteristics: TxnOptions::default(),
             owed: Owed::default(),
+            committing: false,
             in_message: false,
             in_flight: InFlight::default(),
             catalog,
@@ -502,6 +506,17 @@ impl Session {
             self.loss = Loss::Told;
             transaction::lost_block()
         })
+    }
+
+    /// The text of the statement that runs, or the beginning of a long one.
+    pub fn running(&self) -> String {
+        let doing = self.shared.start.activity.doing();
+        doing.map(|doing| doing.query).unwrap_or_default()
+    }
+
+    /// Whether a commit has begun whose outcome is not known.
+    pub fn is_committing(&self) -> bool {
+        self.committing
     }
 
     /// What ReadyForQuery shows.

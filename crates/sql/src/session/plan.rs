@@ -12,7 +12,7 @@ use super::behind::TreesSeen;
 use super::plan_cache::Kept;
 use super::transaction::{lost_block, Loss, State};
 use super::utility::node_of;
-use super::{missing_database, Column, Oid, Session};
+use super::{missing_database, planted, Column, Oid, Session};
 use crate::bind::literals::{self, Watched};
 use crate::bind::{BindContext, Binder, Bound, OutputColumn, Variables};
 use crate::catalog::{store, Catalog, RelationRef};
@@ -550,15 +550,17 @@ impl Session {
             text: statement.text(),
             variables,
         };
-        let row_security = self.shared.settings.parsed().row_security;
+        let settings = &self.shared.settings;
+        let row_security = settings.parsed().row_security;
         let bind = || {
+            planted::panic_at(settings, "bind");
             let mut binder = Binder::new(cx, given.to_vec(), open_params);
             binder.trees_seen = seen;
             binder.row_security = row_security;
             let bound = binder.statement(node)?;
             Ok::<_, Error>((bound, binder.finish_params()?))
         };
-        let (bound, watched) = parser::large_stack(|| match &watch {
+        let (bound, watched) = parser::deep(cx.text, || match &watch {
             None => (bind(), Watched::default()),
             Some(watch) => literals::watch(cx.text, watch.literals, watch.denied, bind),
         });

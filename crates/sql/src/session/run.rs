@@ -10,7 +10,7 @@ use super::plan::Planned;
 use super::portal::Read;
 use super::sink::{KeptRows, RowView};
 use super::transaction::State;
-use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
+use super::{planted, CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
 use crate::exec::permit::PermittedPlan;
 use crate::exec::{self, point, Exec};
 use crate::parser::NodeEnum;
@@ -203,6 +203,7 @@ impl Session {
         let mut cursor = exec::open(permitted);
         let mut given = 0;
         while let Some(row) = cursor.next(&mut cx)? {
+            planted::panic_at(&cx.session.settings, "exec");
             given += 1;
             match output {
                 Output::Rows(rows, most) => {

@@ -566,6 +566,12 @@ impl Settings {
         })
     }
 
+    /// Whether a setting that nobody defines has this value.
+    pub fn has_custom(&self, name: &str, value: &str) -> bool {
+        let mut custom = self.custom.iter();
+        custom.any(|known| known.name == name && known.current == value)
+    }
+
     /// Whether the session is on a standby.
     fn is_standby(&self) -> bool {
         let setting = find("in_hot_standby");

@@ -3,7 +3,7 @@
 use base::{Debt, Durability, Error, Result};
 
 use super::logged::LogContext;
-use crate::types::{self, Datum, EvalContext, TypeId};
+use crate::types::{self, growth, Datum, EvalContext, TypeId};
 
 /// The number of a catalog row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -144,6 +144,15 @@ impl RowView<'_> {
     /// How many columns it has.
     pub fn len(&self) -> usize {
         self.values.len()
+    }
+
+    /// Whether to write it takes long, or gives way on the way: to be written apart from what
+    /// others use.
+    pub fn is_long(&self) -> bool {
+        const SHORT_BYTES_MAX: usize = 64 << 10;
+        let nested = |value: &Datum| matches!(value, Datum::Array(_) | Datum::Record(_));
+        let bytes: usize = self.values.iter().map(growth::bytes_of).sum();
+        bytes > SHORT_BYTES_MAX || self.values.iter().any(nested)
     }
 
     /// Whether it has none.

@@ -12,7 +12,7 @@ use base::{Debt, Durability, Error, Result, SessionId, SqlState, TreeId};
 
 use super::constraints::{Constraints, Mark};
 use super::settings::FollowerReads;
-use super::{Session, Sink, TransactionStatus};
+use super::{planted, Session, Sink, TransactionStatus};
 use crate::catalog::Catalog;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -221,7 +221,11 @@ impl Session {
         let has_xid = !open.wrote && matches!(open.txn.xid(false), Ok(Some(_)));
         // A block was begun in an earlier flight than the one that ends it.
         open.txn.set_flight(self.shared.flight);
-        match open.txn.commit(durability) {
+        self.committing = true;
+        planted::panic_at(&self.shared.settings, "commit");
+        let committed = open.txn.commit(durability);
+        self.committing = false;
+        match committed {
             Ok(debt) => {
                 if open.wrote || has_xid {
                     sink.committed(&debt);

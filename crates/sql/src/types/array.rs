@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::numeric::is_space;
-use super::{text, Array, Datum, Dimension, EvalContext, Record, TypeId};
+use super::{growth, text, Array, Datum, Dimension, EvalContext, Record, TypeId};
 
 /// Dimensions that an array has at most.
 const DIMENSIONS_MAX: usize = 6;
@@ -18,7 +19,12 @@ fn malformed(text: &str, detail: impl Into<String>) -> Error {
     .with_detail(detail)
 }
 
+/// What writing an element counts for, in the units of [`coro::work`], beside its bytes.
+const ELEMENT_WORK: usize = 64;
+
 /// Appends the text form of an array.
+///
+/// It gives way: whoever has something borrowed that others need must not call it.
 pub(crate) fn write(context: &EvalContext, array: &Array, out: &mut String) -> Result<()> {
     if array.dimensions.is_empty() {
         out.push_str("{}");
@@ -55,6 +61,8 @@ fn write_level<'a>(
             None | Some(Datum::Null) => out.push_str("NULL"),
             Some(element) => {
                 let form = text::output(context, array.element, element)?;
+                coro::work(ELEMENT_WORK + form.len())?;
+                growth::check_room(out.len(), 2 * form.len())?;
                 let special = |c: char| is_space(c) || matches!(c, '{' | '}' | ',' | '"' | '\\');
                 let quoted =
                     form.is_empty() || form.eq_ignore_ascii_case("null") || form.contains(special);

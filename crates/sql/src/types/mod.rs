@@ -26,6 +26,7 @@
 //! | [`binary`] | binary forms of the extended protocol |
 //! | [`column`] | bytes in rows, and the [`base::key::KeyKind`] that orders them |
 //! | [`compare`] | order, equality and hashing |
+//! | [`growth`] | how long a value may become |
 //! | [`numeric`] | decimal arithmetic |
 //! | [`float`] | text forms of binary floating point |
 //! | [`datetime`] | dates, times, time zones, intervals |
@@ -45,6 +46,7 @@ pub mod context;
 pub mod datetime;
 pub mod datum;
 pub mod float;
+pub mod growth;
 pub mod numeric;
 pub mod text;
 pub mod type_id;

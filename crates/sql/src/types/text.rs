@@ -385,31 +385,51 @@ fn parse_bytea(text: &str) -> Result<Vec<u8>> {
 }
 
 /// Pairs of hexadecimal digits, with white space between pairs.
-pub(crate) fn parse_hex(digits: &str) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(digits.len() / 2);
-    let mut half = None;
-    for c in digits.chars() {
-        if half.is_none() && is_space(c) {
-            continue;
+fn parse_hex(digits: &str) -> Result<Vec<u8>> {
+    let mut hex = Hex::default();
+    hex.read(digits)?;
+    hex.finish()
+}
+
+/// Bytes that are read from hexadecimal digits part by part.
+#[derive(Default)]
+pub(crate) struct Hex {
+    bytes: Vec<u8>,
+    half: Option<u8>,
+}
+
+impl Hex {
+    /// The next part.
+    pub(crate) fn read(&mut self, digits: &str) -> Result<()> {
+        self.bytes.reserve(digits.len() / 2);
+        for c in digits.chars() {
+            if self.half.is_none() && is_space(c) {
+                continue;
+            }
+            let digit = c.to_digit(16).ok_or_else(|| {
+                Error::new(
+                    SqlState::INVALID_PARAMETER_VALUE,
+                    format!("invalid hexadecimal digit: \"{c}\""),
+                )
+            })? as u8;
+            match self.half.take() {
+                None => self.half = Some(digit),
+                Some(high) => self.bytes.push(high << 4 | digit),
+            }
         }
-        let digit = c.to_digit(16).ok_or_else(|| {
-            Error::new(
+        Ok(())
+    }
+
+    /// The bytes.
+    pub(crate) fn finish(self) -> Result<Vec<u8>> {
+        match self.half {
+            None => Ok(self.bytes),
+            Some(_) => Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,
-                format!("invalid hexadecimal digit: \"{c}\""),
-            )
-        })? as u8;
-        match half.take() {
-            None => half = Some(digit),
-            Some(high) => out.push(high << 4 | digit),
+                "invalid hexadecimal data: odd number of digits",
+            )),
         }
     }
-    if half.is_some() {
-        return Err(Error::new(
-            SqlState::INVALID_PARAMETER_VALUE,
-            "invalid hexadecimal data: odd number of digits",
-        ));
-    }
-    Ok(out)
 }
 
 fn write_bytea(bytes: &Arc<[u8]>, escape: bool, out: &mut String) {

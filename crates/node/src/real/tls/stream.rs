@@ -141,6 +141,10 @@ impl Stream for TlsStream {
         Poll::Ready(Ok(std::mem::take(&mut self.taken)))
     }
 
+    fn can_finish(&self) -> bool {
+        self.below.can_finish()
+    }
+
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.tls.send_close_notify();
         ready!(self.poll_flush(cx))?;

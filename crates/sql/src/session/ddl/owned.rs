@@ -313,10 +313,10 @@ impl Session {
             for policy in &mut new.policies {
                 policy.roles.retain(|role| !is_theirs(*role));
             }
-            let gone = new
-                .policies
-                .extract_if(.., |policy| policy.roles.is_empty());
-            let gone: Vec<_> = gone.map(|policy| policy.oid).collect();
+            let policies = std::mem::take(&mut new.policies).into_iter();
+            let (gone, kept) = policies.partition(|policy| policy.roles.is_empty());
+            new.policies = kept;
+            let gone: Vec<_> = gone.into_iter().map(|policy| policy.oid).collect();
             self.put_table(&new)?;
             for oid in gone {
                 let open = self.open.as_mut();

@@ -246,7 +246,7 @@ impl Session {
     }
 
     fn compile_piece(&mut self, piece: &Piece, slots: &[Slot]) -> Result<Compiled> {
-        let mut statements = parser::parse(&piece.text)?;
+        let mut statements = parser::parse_beside(&piece.text, &self.shared.env)?;
         let statement = match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => statement,
             _ => {

@@ -477,7 +477,8 @@ impl Session {
             names: Rc::default(),
             planned: std::cell::RefCell::default(),
         };
-        let mut statements = parser::parse(&text).map_err(|error| shown.explain(error))?;
+        let mut statements =
+            parser::parse_beside(&text, &self.shared.env).map_err(|error| shown.explain(error))?;
         let Some(statement) = statements.pop() else {
             return Ok((0, None));
         };

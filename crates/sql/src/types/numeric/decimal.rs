@@ -4,6 +4,7 @@
 //! trailing zero digit; zero has no digits, weight 0 and no sign. `scale` is how many decimal
 //! digits are shown after the point; no digit stands behind them.
 
+use base::coro;
 use std::cmp::Ordering;
 
 use super::SMALL_SCALE_MAX;
@@ -323,10 +324,12 @@ impl Decimal {
         }
     }
 
-    /// The product, exactly; the scale is the sum of the scales.
+    /// The product, exactly; the scale is the sum of the scales. Like a quotient, it takes as many
+    /// steps as the product of both lengths, and gives way ([`coro::work_or_unwind`]).
     pub fn mul(&self, other: &Decimal) -> Decimal {
         let mut product = vec![0u64; self.digits.len() + other.digits.len()];
         for (i, a) in self.digits.iter().enumerate().rev() {
+            coro::work_or_unwind(other.digits.len());
             for (j, b) in other.digits.iter().enumerate() {
                 // At most 10^8 each, and fewer than 2^17 of them: far below 2^64.
                 product[i + j + 1] += u64::from(*a) * u64::from(*b);
@@ -395,6 +398,7 @@ fn long_division(dividend: &[u16], divisor: &[u16], count: usize) -> Vec<u16> {
     let base = i64::from(BASE);
     let mut quotient = Vec::with_capacity(count);
     for at in 0..count {
+        coro::work_or_unwind(8 * len);
         let high = i64::from(rest[at]) * base + i64::from(rest[at + 1]);
         let next = i64::from(rest.get(at + 2).copied().unwrap_or(0));
         let mut guess = (high / first).min(base - 1);

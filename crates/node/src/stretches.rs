@@ -1,0 +1,90 @@
+//! How long statements keep their reactor without giving way.
+//!
+//! Nothing interrupts a statement but itself ([`base::coro::work`]); while it does not give way, the
+//! other sessions of its reactor stand still. So whoever resumes statements notes here how long each
+//! resume took, and the status page shows the longest since the node started, with its statement:
+//!
+//! ```text
+//! "longest_stretch": { "microseconds": 1845, "statement": "select length(repeat(…" }
+//! ```
+//! It is a statement's processor time where that is known, which is from its second resume on, else
+//! the time that passed: on a machine with too much to do the first resume may look longer than it
+//! was.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::env::{Env, Instant};
+use base::sync::Mutex;
+use sql::session::activity::Activity;
+
+/// Shorter stretches are not looked at: they keep nobody waiting.
+const NOTED_MIN: Duration = Duration::from_millis(5);
+
+/// Of longer statements the beginning is shown.
+const SHOWN_CHARACTERS_MAX: usize = 200;
+
+/// The longest stretch of a node.
+#[derive(Debug, Default)]
+pub struct Stretches {
+    /// How long the longest was, so that shorter ones are told apart at once.
+    microseconds: AtomicU64,
+    longest: Mutex<Option<Stretch>>,
+}
+
+/// How long a statement ran without giving way.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Stretch {
+    /// How long.
+    pub microseconds: u64,
+    /// The beginning of the statement.
+    pub statement: String,
+}
+
+/// When a statement is resumed.
+#[derive(Clone, Copy, Debug)]
+pub struct Resumed {
+    at: Instant,
+    /// The thread's processor time then.
+    thread_time: Option<Duration>,
+}
+
+impl Resumed {
+    /// Now; `again` says that it is not the first time.
+    pub fn now(env: &dyn Env, again: bool) -> Resumed {
+        Resumed {
+            at: env.now(),
+            thread_time: again.then(|| env.thread_time()),
+        }
+    }
+}
+
+impl Stretches {
+    /// A statement that was resumed has given way, waits, or is at its end.
+    pub fn note(&self, env: &dyn Env, resumed: Resumed, activity: Option<&Activity>) {
+        let passed = env.now().since(resumed.at);
+        if passed < NOTED_MIN {
+            return;
+        }
+        let used = resumed
+            .thread_time
+            .map(|then| env.thread_time().saturating_sub(then));
+        let took = used.map_or(passed, |used| used.min(passed));
+        let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let before = self.microseconds.fetch_max(microseconds, Ordering::Relaxed);
+        if microseconds > before {
+            let doing = activity.and_then(Activity::doing);
+            let statement = doing.map(|doing| doing.query).unwrap_or_default();
+            let statement = statement.chars().take(SHOWN_CHARACTERS_MAX).collect();
+            *self.longest.lock() = Some(Stretch {
+                microseconds,
+                statement,
+            });
+        }
+    }
+
+    /// The longest so far.
+    pub fn longest(&self) -> Option<Stretch> {
+        self.longest.lock().clone()
+    }
+}
