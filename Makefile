@@ -59,6 +59,8 @@ soak: build
 	QUORATE_LOSSES=100,30,30 QUORATE_LOSSES_DOCUMENT="$(CURDIR)/docs/TESTING.md" QUORATE_COMMIT="$$(git rev-parse --short=10 HEAD)" \
 		cargo test --release --locked -p quorate --test all -- losses:: --nocapture
 	QUORATE_KILLS=50 cargo test --release --locked -p quorate --test all -- kill:: --nocapture
+	QUORATE_FUZZ_SECONDS=$${SOAK_SECONDS:-3600} QUORATE_FUZZ_SEED=$$(date +%s) \
+		cargo test --release --locked -p quorate --test all -- fuzz:: --nocapture
 	@scripts/soak.sh
 
 lint: deps-build

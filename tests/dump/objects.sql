@@ -161,7 +161,7 @@ alter table stock.products enable row level security;
 alter table stock.held enable row level security;
 alter table no_rows force row level security;
 create policy mine on stock.products using (label <> 'none'::text) with check (price > 0::numeric);
-create policy "odd Policy" on stock.held as restrictive for update to dump_reader, "dump Odd ""Name" using (amount > 1) with check (amount < 100);
+create policy "odd Policy" on stock.held as restrictive for update to "dump Odd ""Name" using (amount > 1) with check (amount < 100);
 create policy adds on stock.held for insert with check (true);
 create policy sees on stock.held for select to dump_reader using (amount is not null);
 create policy not_in_force on no_rows for delete using (a = 1);

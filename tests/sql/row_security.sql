@@ -1,4 +1,4 @@
--- names: parcels keeper weight remark drivers depot
+-- names: parcels keeper weight remark drivers depot stops
 \pset null '(null)'
 create role alice;
 create role bob;
@@ -278,10 +278,10 @@ select current_user;
 drop materialized view kept;
 
 -- Columns of a view's table are its owner's to write.
-create table crate_of(id int primary key, label text, amount int);
-create view crates as select id, label, amount from crate_of;
+create table depots(id int primary key, label text, amount int);
+create view crates as select id, label, amount from depots;
 alter view crates owner to alice;
-grant select, insert (id, label), update (label) on crate_of to alice;
+grant select, insert (id, label), update (label) on depots to alice;
 grant all on crates to bob;
 set role bob;
 insert into crates values (1, 'x', 1);
@@ -293,7 +293,7 @@ delete from crates;
 select * from crates;
 reset role;
 drop view crates;
-drop table crate_of;
+drop table depots;
 
 -- Statements that are prepared, and cursors.
 prepare q as select id from parcels where id < 5 order by id;

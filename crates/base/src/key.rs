@@ -48,6 +48,8 @@ pub enum KeyKind {
     Numeric = 4,
     /// An interval.
     Interval = 5,
+    /// Text whose spaces at the end do not count where it is compared (`character(n)`).
+    Padded = 6,
 }
 
 impl KeyKind {
@@ -60,6 +62,7 @@ impl KeyKind {
             KeyKind::Bytes,
             KeyKind::Numeric,
             KeyKind::Interval,
+            KeyKind::Padded,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == code)
@@ -69,6 +72,12 @@ impl KeyKind {
 
 const VALUE: u8 = 1;
 const NULL: u8 = 2;
+
+/// The text without the spaces at its end.
+fn without_padding(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte != b' ');
+    &text[..end.map_or(0, |end| end + 1)]
+}
 
 /// Appends one column to a key.
 ///
@@ -92,6 +101,7 @@ pub fn put_key_column(
                 KeyKind::Bytes => put_escaped(out, bytes),
                 KeyKind::Numeric => put_numeric(out, bytes)?,
                 KeyKind::Interval => put_interval(out, bytes)?,
+                KeyKind::Padded => put_escaped(out, without_padding(bytes)),
             }
         }
     }

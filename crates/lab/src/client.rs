@@ -121,14 +121,33 @@ impl Client {
         settings: &[(&str, &str)],
         limit: Duration,
     ) -> Result<Client> {
-        let connected = within(env, limit, Client::open(env, address, settings)).await;
+        Client::connect_to(env, address, "postgres", settings, limit).await
+    }
+
+    /// The same, in another database than `postgres`.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub async fn connect_to(
+        env: &dyn Env,
+        address: &str,
+        database: &str,
+        settings: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<Client> {
+        let connected = within(env, limit, Client::open(env, address, database, settings)).await;
         connected.unwrap_or_else(|| Err(broken("no answer in time")))
     }
 
-    async fn open(env: &dyn Env, address: &str, settings: &[(&str, &str)]) -> Result<Client> {
+    async fn open(
+        env: &dyn Env,
+        address: &str,
+        database: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Client> {
         let mut client = Client {
             stream: env.net().connect(address).await.map_err(broken)?,
-            protocol: Protocol::new("postgres", "postgres", settings),
+            protocol: Protocol::new("postgres", database, settings),
             buffer: vec![0; READ_BYTES],
             fragment: None,
         };

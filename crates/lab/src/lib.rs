@@ -13,6 +13,7 @@ pub mod check;
 pub mod client;
 pub mod driver;
 pub mod experiments;
+pub mod fuzz;
 pub mod host;
 pub mod journal;
 pub mod lists;

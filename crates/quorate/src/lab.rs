@@ -7,6 +7,7 @@ use crate::Failure;
 mod check;
 mod client;
 mod compare;
+mod fuzz;
 mod relay;
 mod run;
 mod tpcc;
@@ -29,6 +30,8 @@ enum Command {
     Document(compare::DocumentOptions),
     /// Check the correctness of a running server, under a fault of your own
     Check(check::Options),
+    /// Compare the answers to random statements with PostgreSQL's
+    Fuzz(fuzz::Options),
     /// TPC-C against a running server
     #[command(subcommand)]
     Tpcc(tpcc::Command),
@@ -47,6 +50,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Command::Compare(options) => compare::run(options),
         Command::Document(options) => compare::document(options),
         Command::Check(options) => check::run(options),
+        Command::Fuzz(options) => fuzz::run(options),
         Command::Tpcc(command) => tpcc::run(command),
         Command::Relay(options) => relay::run(options),
     }

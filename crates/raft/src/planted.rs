@@ -38,15 +38,13 @@ pub enum Bug {
     /// A leader whose transfer has failed takes its lease back and goes on, though the word that
     /// makes the other stand may still be under way.
     TransferForgotten,
-    /// A node that comes back with an older directory is heard.
-    OldDirectoryHeard,
     /// A voter promises by its own setting, instead of the length in the request.
     PromiseByOwnSetting,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 16] = [
+    pub const ALL: [Bug; 15] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -61,7 +59,6 @@ impl Bug {
         Bug::IncarnationKept,
         Bug::DdlKept,
         Bug::TransferForgotten,
-        Bug::OldDirectoryHeard,
         Bug::PromiseByOwnSetting,
     ];
 
@@ -82,7 +79,6 @@ impl Bug {
             Bug::IncarnationKept => "incarnation-kept",
             Bug::DdlKept => "ddl-kept",
             Bug::TransferForgotten => "transfer-forgotten",
-            Bug::OldDirectoryHeard => "old-directory-heard",
             Bug::PromiseByOwnSetting => "promise-by-own-setting",
         }
     }

@@ -194,6 +194,12 @@ fn drop_all(server: &Endpoint) {
     let roles =
         "select string_agg(quote_ident(rolname), ', ') from pg_roles where rolname like 'dump%'";
     let roles = psql(server, "postgres", roles);
+    // What was given on settings is of no database.
+    psql(
+        server,
+        "postgres",
+        &format!("drop owned by {}", roles.trim()),
+    );
     psql(server, "postgres", &format!("drop role {}", roles.trim()));
 }
 

@@ -14,6 +14,7 @@ mod failover;
 mod first_hour;
 mod floods;
 mod fsync;
+mod fuzz;
 mod histories;
 mod hostile;
 mod input;

@@ -13,7 +13,7 @@ const FAULTS_OF_A_KIND_MIN: u64 = 50;
 const LOST_MAJORITIES_MIN: u64 = 8;
 
 /// … and for old directories, of which a run has one at most, and none before somebody has died.
-const OLD_DIRECTORIES_MIN: u64 = 8;
+const OLD_DIRECTORIES_MIN: u64 = 3;
 
 /// The leader changes at least so often.
 const FAILOVERS_MIN: u64 = 50;

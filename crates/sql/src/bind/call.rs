@@ -283,8 +283,12 @@ impl Binder<'_> {
                 self.check_distinct_order(&args, &value)?;
             }
             let value = self.settle(value)?;
+            self.check_sortable(&value)?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
+        }
+        if call.agg_distinct {
+            args.iter().try_for_each(|arg| self.check_sortable(arg))?;
         }
         let aggregate = AggregateCall {
             aggregate: Agg(found.aggregate),

@@ -11,7 +11,7 @@ use pg_query::protobuf::{
 
 use super::scope::Scope;
 use super::{boxed, inner, literals, strings, types, Binder};
-use crate::functions::{resolve_operator, OperatorMatch};
+use crate::functions::{check_sortable, resolve_operator, OperatorMatch};
 use crate::parser::NodeEnum;
 use crate::plan::{Expr, ExprKind, Func};
 use crate::types::{Datum, TypeId};
@@ -210,6 +210,7 @@ impl Binder<'_> {
                 let what = if greatest { "GREATEST" } else { "LEAST" };
                 let args = self.nodes(&extreme.args, scope, below)?;
                 let (args, ty) = self.unify(args, what)?;
+                check_sortable(ty)?;
                 Ok(Expr::new(
                     ExprKind::Extreme(args, greatest),
                     ty,

@@ -83,7 +83,7 @@ use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
 use crate::exec::permit::{BoundFor, Required, UncheckedPlan};
 use crate::exec::program::compile;
 use crate::parser::{char_position, NodeEnum};
-use crate::plan::{Plan, With};
+use crate::plan::{Expr, Plan, With};
 use crate::types::{EvalContext, TypeId};
 
 /// Expressions may be nested this deep; further is 54001. The thread's stack has room for it.
@@ -303,6 +303,21 @@ impl<'a> Binder<'a> {
     /// An error at a location of the statement.
     fn error(&self, state: SqlState, message: impl Into<String>, location: i32) -> Error {
         self.place(Error::new(state, message), location)
+    }
+
+    /// 42883 for what cannot be sorted by.
+    fn check_sortable(&self, value: &Expr) -> Result<()> {
+        match value.ty.is_sortable() {
+            true => Ok(()),
+            false => {
+                let message = format!(
+                    "could not identify an ordering operator for type {}",
+                    value.ty
+                );
+                let error = self.error(SqlState::UNDEFINED_FUNCTION, message, value.leftmost());
+                Err(error.with_hint("Use an explicit ordering operator or modify the query."))
+            }
+        }
     }
 
     /// The same error with a position, unless it has one.

@@ -280,6 +280,7 @@ impl Binder<'_> {
                 None => self.expr(node, scope, Place::output("ORDER BY"))?,
             };
             let value = self.settle(value)?;
+            self.check_sortable(&value)?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }
@@ -708,6 +709,7 @@ impl Binder<'_> {
                          FROM clause.",
                     ));
             };
+            self.check_sortable(&exprs[place])?;
             let (descending, nulls_first) = sort_order(sort);
             keys.push(SortKey {
                 value: compile(&exprs[place]),

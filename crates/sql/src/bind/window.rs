@@ -132,12 +132,25 @@ impl Binder<'_> {
             self.refuse_using(sort)?;
             let value = self.expr(boxed(&sort.node)?, scope, place)?;
             let (descending, nulls_first) = sort_order(sort);
-            order.push((self.settle(value)?, descending, nulls_first));
+            let value = self.settle(value)?;
+            self.check_sortable(&value)?;
+            order.push((value, descending, nulls_first));
         }
         let mut partition = Vec::new();
         for node in &definition.partition_clause {
             let value = self.node(node, scope, place)?;
-            partition.push(self.settle(value)?);
+            let value = self.settle(value)?;
+            if !value.ty.is_sortable() {
+                let error = self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "could not implement window PARTITION BY",
+                    -1,
+                );
+                return Err(
+                    error.with_detail("Window partitioning columns must be of sortable datatypes.")
+                );
+            }
+            partition.push(value);
         }
         let mut name = WindowName::Given;
         if let Some(below) = below {

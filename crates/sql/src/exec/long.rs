@@ -224,7 +224,7 @@ pub fn encode(
             value => value,
         };
         bytes.clear();
-        types::encode_column(column.type_id, value, &mut bytes)?;
+        types::encode_column(column.type_id, column.typmod, value, &mut bytes)?;
         check_length(bytes.len())?;
         if bytes.len() <= SHORT_VALUE_BYTES_MAX || table.long_tree == NO_TREE {
             builder.push(Some(&bytes));

@@ -13,7 +13,7 @@ use super::long;
 use crate::catalog::store::no_order;
 use crate::catalog::{Index, IndexedColumn, KeyOrder, Table};
 use crate::plan::Row;
-use crate::types::{self, Datum, TypeId};
+use crate::types::{self, Datum, TypeId, NO_TYPMOD};
 
 /// The values of a stored row; columns that are not needed are NULL. The key follows them if asked
 /// for.
@@ -133,10 +133,10 @@ pub fn put_key(order: KeyOrder, value: &Datum, key: &mut Key) -> Result<()> {
         Datum::Int2(value) => put(&value.to_be_bytes()),
         Datum::Int4(value) => put(&value.to_be_bytes()),
         Datum::Int8(value) => put(&value.to_be_bytes()),
-        Datum::Text(value) if type_id != TypeId::BPCHAR => put(value.as_bytes()),
+        Datum::Text(value) => put(value.as_bytes()),
         value => {
             let mut bytes = Vec::new();
-            types::encode_column(type_id, value, &mut bytes)?;
+            types::encode_column(type_id, NO_TYPMOD, value, &mut bytes)?;
             put(&bytes)
         }
     }
@@ -178,7 +178,7 @@ fn skip_column(key: &[u8], kind: KeyKind, type_id: TypeId, descending: bool) -> 
         KeyKind::Fixed | KeyKind::Int => 1 + usize::try_from(type_id.len()).map_err(|_| short())?,
         KeyKind::Float => 9,
         KeyKind::Interval => 17,
-        KeyKind::Bytes => {
+        KeyKind::Bytes | KeyKind::Padded => {
             let mut place = 1;
             loop {
                 match (at(place)?, at(place + 1)?) {

@@ -19,6 +19,7 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 use base::hash::HashMap;
 
+use super::comparison;
 use super::table_aggregates::AGGREGATES;
 use crate::types::{compare, growth, Array, Datum, EvalContext, Interval, Numeric, TypeId};
 
@@ -496,6 +497,9 @@ impl Accumulator {
 fn combine(kind: Kind, argument: TypeId, kept: Datum, value: &Datum) -> Result<Datum> {
     if kept.is_null() {
         return Ok(value.clone());
+    }
+    if let (Kind::Min | Kind::Max, Datum::Array(array)) = (kind, &kept) {
+        comparison::check_sortable(array.element)?;
     }
     let order = || compare::compare(argument, value, &kept);
     Ok(match kind {

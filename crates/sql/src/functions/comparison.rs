@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use base::error::{Error, Result};
+use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
 use super::Call;
 use crate::types::datetime::{date, timestamp};
-use crate::types::{compare, Datum};
+use crate::types::{compare, Datum, TypeId};
 
 fn order(call: &Call<'_>, args: &[Datum]) -> Result<Ordering> {
     match args {
@@ -23,11 +23,33 @@ fn order(call: &Call<'_>, args: &[Datum]) -> Result<Ordering> {
     }
 }
 
+/// The same where equality is not enough: arrays are compared element by element, and not all
+/// elements have an order.
+fn sorted(call: &Call<'_>, args: &[Datum]) -> Result<Ordering> {
+    for value in args {
+        if let Datum::Array(array) = value {
+            check_sortable(array.element)?;
+        }
+    }
+    order(call, args)
+}
+
+/// 42883 for a type without an order.
+pub(crate) fn check_sortable(kind: TypeId) -> Result<()> {
+    match kind.is_sortable() {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::UNDEFINED_FUNCTION,
+            format!("could not identify a comparison function for type {kind}"),
+        )),
+    }
+}
+
 macro_rules! comparisons {
-    ($($name:ident $cross:ident $test:ident;)*) => {
+    ($($name:ident $cross:ident $order:ident $test:ident;)*) => {
         $(
             pub(crate) fn $name(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-                order(call, args).map(|order| Datum::Bool(order.$test()))
+                $order(call, args).map(|order| Datum::Bool(order.$test()))
             }
             /// The same between date, timestamp and timestamp with time zone.
             pub(crate) fn $cross(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -38,26 +60,49 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    eq cross_eq is_eq;
-    ne cross_ne is_ne;
-    lt cross_lt is_lt;
-    le cross_le is_le;
-    gt cross_gt is_gt;
-    ge cross_ge is_ge;
+    eq cross_eq order is_eq;
+    ne cross_ne order is_ne;
+    lt cross_lt sorted is_lt;
+    le cross_le sorted is_le;
+    gt cross_gt sorted is_gt;
+    ge cross_ge sorted is_ge;
 }
 
-/// -1, 0 or 1.
+/// The first bytes that differ; zero stands for the end.
+fn differing(a: &[u8], b: &[u8]) -> i32 {
+    let at = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let byte = |bytes: &[u8]| bytes.get(at).map_or(0, |byte| i32::from(*byte));
+    byte(a) - byte(b)
+}
+
+/// Below, at or above zero. What PostgreSQL's give besides -1 and 1 is kept, since some store it:
+/// the difference of small numbers and of the first bytes that differ.
 pub(crate) fn cmp(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Int4(order(call, args)? as i32))
+    let order = sorted(call, args)?;
+    let difference = match (args.any(0)?, args.any(1)?) {
+        (Datum::Char(a), Datum::Char(b)) => i32::from(*a) - i32::from(*b),
+        (Datum::Int2(a), Datum::Int2(b)) => i32::from(*a) - i32::from(*b),
+        (Datum::Text(a), Datum::Text(b)) if order.is_ne() => differing(a.as_bytes(), b.as_bytes()),
+        (Datum::Uuid(a), Datum::Uuid(b)) => differing(&a[..], &b[..]),
+        (Datum::Bytea(a), Datum::Bytea(b)) => {
+            let shared = a.len().min(b.len());
+            match differing(&a[..shared], &b[..shared]) {
+                0 => order as i32,
+                difference => difference,
+            }
+        }
+        _ => order as i32,
+    };
+    Ok(Datum::Int4(difference))
 }
 
 pub(crate) fn larger(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let index = usize::from(order(call, args)?.is_lt());
+    let index = usize::from(sorted(call, args)?.is_lt());
     args.any(index).cloned()
 }
 
 pub(crate) fn smaller(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let index = usize::from(order(call, args)?.is_gt());
+    let index = usize::from(sorted(call, args)?.is_gt());
     args.any(index).cloned()
 }
 

@@ -54,6 +54,7 @@ mod table_sets;
 mod table_string;
 mod table_system;
 mod to_char;
+mod to_char_number;
 pub mod window;
 
 use base::coro;
@@ -62,6 +63,7 @@ use base::error::{Error, Result};
 use crate::types::{growth, Datum, EvalContext, TypeId};
 
 pub use aggregate::{aggregate_by_oid, aggregates_named, all_aggregates, Accumulator, Aggregate};
+pub(crate) use comparison::check_sortable;
 pub(crate) use registry::under_keyword;
 pub use registry::{
     all_casts, all_functions, all_operators, cast_between, function_by_oid, functions_named,

@@ -77,8 +77,12 @@ pub(crate) fn trunc_timestamptz(call: &Call<'_>, args: &[Datum]) -> Result<Datum
 }
 
 pub(crate) fn trunc_timestamptz_zone(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let at = args.timestamptz(1)?;
+    if !timestamp::is_finite(at) {
+        return Ok(Datum::TimestampTz(at));
+    }
     let zone = Zone::parse(args.text(2)?)?;
-    fields::truncate_timestamptz(&zone, args.text(0)?, args.timestamptz(1)?).map(Datum::TimestampTz)
+    fields::truncate_timestamptz(&zone, args.text(0)?, at).map(Datum::TimestampTz)
 }
 
 pub(crate) fn trunc_interval(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -227,16 +231,21 @@ pub(crate) fn from_unix(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 // ---- zones
 
 pub(crate) fn at_zone_timestamp(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let at = args.timestamp(1)?;
+    if !timestamp::is_finite(at) {
+        return Ok(Datum::TimestampTz(at));
+    }
     let zone = Zone::parse(args.text(0)?)?;
-    timestamp::to_utc(&zone, args.timestamp(1)?).map(Datum::TimestampTz)
+    timestamp::to_utc(&zone, at).map(Datum::TimestampTz)
 }
 
 pub(crate) fn at_zone_timestamptz(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let at = args.timestamptz(1)?;
+    if !timestamp::is_finite(at) {
+        return Ok(Datum::Timestamp(at));
+    }
     let zone = Zone::parse(args.text(0)?)?;
-    Ok(Datum::Timestamp(timestamp::to_local(
-        &zone,
-        args.timestamptz(1)?,
-    )))
+    Ok(Datum::Timestamp(timestamp::to_local(&zone, at)))
 }
 
 /// A zone given as an interval from UTC.
@@ -253,16 +262,21 @@ fn interval_zone(interval: &Interval) -> Result<Zone> {
 }
 
 pub(crate) fn at_interval_timestamp(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let at = args.timestamp(1)?;
+    if !timestamp::is_finite(at) {
+        return Ok(Datum::TimestampTz(at));
+    }
     let zone = interval_zone(&args.interval(0)?)?;
-    timestamp::to_utc(&zone, args.timestamp(1)?).map(Datum::TimestampTz)
+    timestamp::to_utc(&zone, at).map(Datum::TimestampTz)
 }
 
 pub(crate) fn at_interval_timestamptz(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let at = args.timestamptz(1)?;
+    if !timestamp::is_finite(at) {
+        return Ok(Datum::Timestamp(at));
+    }
     let zone = interval_zone(&args.interval(0)?)?;
-    Ok(Datum::Timestamp(timestamp::to_local(
-        &zone,
-        args.timestamptz(1)?,
-    )))
+    Ok(Datum::Timestamp(timestamp::to_local(&zone, at)))
 }
 
 // ---- casts

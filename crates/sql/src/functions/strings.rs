@@ -256,6 +256,8 @@ pub(crate) fn right(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (text, n) = (args.text(0)?, args.int(1)?);
     let total = characters(text)? as i64;
     let skip = match n < 0 {
+        // Its negative is itself in PostgreSQL, and nothing is left out.
+        true if n == i64::from(i32::MIN) => 0,
         true => -n,
         false => (total - n).max(0),
     };
@@ -809,7 +811,7 @@ pub(crate) fn char_to_text(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 pub(crate) fn text_to_char(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Char(args.text(0)?.bytes().next().unwrap_or(0)))
+    Ok(Datum::Char(types::text::parse_char(args.text(0)?)))
 }
 
 pub(crate) fn bool_to_text(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {

@@ -100,11 +100,11 @@ functions! {
     1660 "bpchariclike" (BPCHAR TEXT) BOOL "i" pattern::text_ilike;
     1661 "bpcharicnlike" (BPCHAR TEXT) BOOL "i" pattern::text_not_ilike;
     1703 "numeric" (NUMERIC INT4) NUMERIC "i" strings::fit_scale;
-    1772 "to_char" (NUMERIC TEXT) TEXT "s" to_char::of_number;
-    1773 "to_char" (INT4 TEXT) TEXT "s" to_char::of_number;
-    1774 "to_char" (INT8 TEXT) TEXT "s" to_char::of_number;
-    1775 "to_char" (FLOAT4 TEXT) TEXT "s" to_char::of_number;
-    1776 "to_char" (FLOAT8 TEXT) TEXT "s" to_char::of_number;
+    1772 "to_char" (NUMERIC TEXT) TEXT "s" to_char_number::of_number;
+    1773 "to_char" (INT4 TEXT) TEXT "s" to_char_number::of_number;
+    1774 "to_char" (INT8 TEXT) TEXT "s" to_char_number::of_number;
+    1775 "to_char" (FLOAT4 TEXT) TEXT "s" to_char_number::of_number;
+    1776 "to_char" (FLOAT8 TEXT) TEXT "s" to_char_number::of_number;
     1810 "bit_length" (BYTEA) INT4 "i" strings::bit_length;
     1811 "bit_length" (TEXT) INT4 "i" strings::bit_length;
     1946 "encode" (BYTEA TEXT) TEXT "i" strings::encode;

@@ -1,11 +1,11 @@
-//! `to_char` for moments, intervals and numbers.
+//! `to_char` for moments and intervals; [`super::to_char_number`] has that of numbers.
 //!
 //! A template is cut into patterns (`YYYY`, `HH24`, `9`), quoted text and other characters, which
 //! stand for themselves.
 //!
 //! # What it leaves out
-//! Locale patterns (`TM`, `L`, `G`, `D` mean the C locale's), Roman numerals, `EEEE`, `V`, and the
-//! opposite direction (`to_date`, `to_number`, `to_timestamp` of text).
+//! Locale patterns (`TM`), and the opposite direction (`to_date`, `to_number`, `to_timestamp` of
+//! text).
 
 use base::error::{Error, Result, SqlState};
 
@@ -13,10 +13,7 @@ use super::arguments::Arguments;
 use super::Call;
 use crate::types::datetime::calendar::{days_from_civil, iso_week, weekday, Fields, JULIAN_EPOCH};
 use crate::types::datetime::{timestamp, zone, HOUR, MINUTE, SECOND};
-use crate::types::{Datum, Interval, Numeric};
-
-/// Digits that a number's template may have.
-const TEMPLATE_DIGITS_MAX: usize = 2_000;
+use crate::types::{Datum, Interval};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -134,7 +131,7 @@ fn cased(name: &str, pattern: &str) -> String {
     }
 }
 
-fn ordinal_suffix(number: &str, upper: bool) -> &'static str {
+pub(super) fn ordinal_suffix(number: &str, upper: bool) -> &'static str {
     let teen = number.len() > 1 && number.as_bytes()[number.len() - 2] == b'1';
     let index = match (teen, number.as_bytes().last()) {
         (false, Some(b'1')) => 0,
@@ -198,7 +195,11 @@ fn calendar_part(shown: &Shown, name: &str, fill: bool) -> String {
     let f = &shown.fields;
     let days = f.days();
     let iso = iso_week(days);
-    let of_year = days - days_from_civil(f.year, 1, 1) + 1;
+    // An interval's days, where a date has those of its year.
+    let of_year = match shown.dated {
+        true => days - days_from_civil(f.year, 1, 1) + 1,
+        false => (f.year * 12 + f.month) * 30 + f.day,
+    };
     match name {
         "MM" => padded(f.month, 2, fill),
         "MONTH" | "Month" | "month" => named(&MONTHS, f.month - 1, name, fill),
@@ -235,8 +236,7 @@ fn calendar_part(shown: &Shown, name: &str, fill: bool) -> String {
         }
         "DD" if fill => format!("{:02}", f.day),
         "DD" => f.day.to_string(),
-        "DDD" if shown.dated => padded(of_year, 3, fill),
-        "DDD" => padded(f.day, 3, fill),
+        "DDD" => padded(of_year, 3, fill),
         "IDDD" => {
             let monday = days - (weekday(days) + 6) % 7;
             let of_iso_year = (iso.1 - 1) * 7 + (days - monday) + 1;
@@ -255,6 +255,7 @@ fn calendar_part(shown: &Shown, name: &str, fill: bool) -> String {
         },
         "CC" => {
             let century = match f.year > 0 {
+                _ if !shown.dated => f.year / 100,
                 true => (f.year - 1) / 100 + 1,
                 false => f.year / 100 - 1,
             };
@@ -322,7 +323,16 @@ fn clock_part(shown: &Shown, name: &str, fill: bool) -> Option<String> {
     })
 }
 
-fn format_moment(shown: &Shown, template: &str) -> String {
+/// Whether an interval has what a pattern shows.
+fn is_of_interval(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace('.', "");
+    !matches!(
+        name.as_str(),
+        "AD" | "BC" | "MONTH" | "MON" | "DAY" | "DY" | "D" | "ID" | "TZ" | "TZH" | "TZM" | "OF"
+    )
+}
+
+fn format_moment(shown: &Shown, template: &str) -> Result<String> {
     let mut out = String::new();
     for part in parts(template) {
         match part {
@@ -332,6 +342,13 @@ fn format_moment(shown: &Shown, template: &str) -> String {
                 fill,
                 ordinal,
             } => {
+                if !shown.dated && !is_of_interval(name) {
+                    return Err(Error::new(
+                        SqlState::INVALID_DATETIME_FORMAT,
+                        "invalid format specification for an interval value",
+                    )
+                    .with_hint("Intervals are not tied to specific calendar dates."));
+                }
                 let text = clock_part(shown, name, fill)
                     .unwrap_or_else(|| calendar_part(shown, name, fill));
                 out.push_str(&text);
@@ -341,7 +358,7 @@ fn format_moment(shown: &Shown, template: &str) -> String {
             }
         }
     }
-    out
+    Ok(out)
 }
 
 pub(crate) fn of_timestamp(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -355,7 +372,7 @@ pub(crate) fn of_timestamp(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         offset: None,
         zone: String::new(),
     };
-    Ok(Datum::text(format_moment(&shown, template)))
+    format_moment(&shown, template).map(Datum::text)
 }
 
 pub(crate) fn of_timestamptz(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -370,7 +387,7 @@ pub(crate) fn of_timestamptz(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         offset: Some(zone.offset_at(at)),
         zone: zone.abbreviation_at(at),
     };
-    Ok(Datum::text(format_moment(&shown, template)))
+    format_moment(&shown, template).map(Datum::text)
 }
 
 pub(crate) fn of_interval(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -392,265 +409,5 @@ pub(crate) fn of_interval(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         offset: None,
         zone: String::new(),
     };
-    Ok(Datum::text(format_moment(&shown, template)))
-}
-
-/// A number's template taken apart.
-#[derive(Default)]
-struct NumberTemplate {
-    /// Digit positions before and after the point: whether each is a `0`.
-    before: Vec<bool>,
-    after: Vec<bool>,
-    fill: bool,
-    sign_first: bool,
-    sign_last: bool,
-    minus_last: bool,
-    minus_first: bool,
-    brackets: bool,
-    point: bool,
-    /// What stands where: digits, group separators and literal text, in order.
-    items: Vec<Item>,
-}
-
-enum Item {
-    Digit,
-    Group,
-    Point,
-    Literal(char),
-}
-
-fn unsupported(pattern: &str) -> Error {
-    Error::unsupported(format!("the pattern \"{pattern}\" in to_char of numbers"))
-}
-
-fn number_template(text: &str) -> Result<NumberTemplate> {
-    let mut t = NumberTemplate {
-        fill: true,
-        ..NumberTemplate::default()
-    };
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let two = rest.get(..2).unwrap_or("").to_ascii_uppercase();
-        let digits_seen = !t.before.is_empty() || !t.after.is_empty();
-        match two.as_str() {
-            "FM" => t.fill = false,
-            "MI" if digits_seen => t.minus_last = true,
-            "MI" => t.minus_first = true,
-            "PR" => t.brackets = true,
-            "PL" | "SG" | "RN" | "TH" => return Err(unsupported(&two)),
-            _ => {
-                rest = &rest[c.len_utf8()..];
-                match c.to_ascii_uppercase() {
-                    '9' | '0' => {
-                        let side = if t.point { &mut t.after } else { &mut t.before };
-                        side.push(c == '0');
-                        t.items.push(Item::Digit);
-                    }
-                    '.' | 'D' if t.point => {
-                        return Err(Error::new(
-                            SqlState::SYNTAX_ERROR,
-                            "multiple decimal points",
-                        ))
-                    }
-                    '.' | 'D' => {
-                        t.point = true;
-                        t.items.push(Item::Point);
-                    }
-                    ',' | 'G' => t.items.push(Item::Group),
-                    'S' if digits_seen => t.sign_last = true,
-                    'S' => t.sign_first = true,
-                    'V' | 'E' | 'L' => return Err(unsupported(&c.to_string())),
-                    '"' => {
-                        let end = rest.find('"').unwrap_or(rest.len());
-                        t.items.extend(rest[..end].chars().map(Item::Literal));
-                        rest = rest.get(end + 1..).unwrap_or("");
-                    }
-                    _ => t.items.push(Item::Literal(c)),
-                }
-                continue;
-            }
-        }
-        rest = &rest[2..];
-    }
-    if t.before.len() + t.after.len() > TEMPLATE_DIGITS_MAX {
-        return Err(Error::new(
-            SqlState::PROGRAM_LIMIT_EXCEEDED,
-            "the template has too many digits",
-        ));
-    }
-    Ok(t)
-}
-
-/// A number laid over a template's digit positions.
-struct Digits<'a> {
-    whole: &'a str,
-    fraction: &'a str,
-    /// How many digits after the point are shown.
-    fraction_shown: usize,
-    /// The position of the number's first digit.
-    first: usize,
-    /// The first position that shows a digit: that one, or the first `0`.
-    start: usize,
-    /// The number does not fit.
-    overflow: bool,
-}
-
-impl<'a> Digits<'a> {
-    fn of(text: &'a str, t: &NumberTemplate, finite: bool) -> Digits<'a> {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let overflow = !finite || whole.trim_start_matches('0').len() > t.before.len();
-        // Trailing zeros that FM drops: those of `9` positions.
-        let last_zero = t
-            .after
-            .iter()
-            .rposition(|zero| *zero)
-            .map_or(0, |at| at + 1);
-        let fraction_shown = match t.fill {
-            true => fraction.len(),
-            false => fraction.trim_end_matches('0').len().max(last_zero),
-        };
-        // No zero stands before a point that digits follow.
-        let whole = match t.point && whole == "0" && fraction_shown > 0 {
-            true => "",
-            false => whole,
-        };
-        let first = t.before.len().saturating_sub(whole.len());
-        let first_zero = t.before.iter().position(|zero| *zero);
-        let start = match overflow {
-            true => 0,
-            false => first.min(first_zero.unwrap_or(t.before.len())),
-        };
-        Digits {
-            whole,
-            fraction,
-            fraction_shown,
-            first,
-            start,
-            overflow,
-        }
-    }
-
-    fn before(&self, position: usize) -> char {
-        let digit = position
-            .checked_sub(self.first)
-            .and_then(|at| self.whole.as_bytes().get(at));
-        match (self.overflow, digit) {
-            (true, _) => '#',
-            (false, Some(digit)) => char::from(*digit),
-            (false, None) => '0',
-        }
-    }
-
-    fn after(&self, position: usize) -> Option<char> {
-        match self.overflow {
-            true => Some('#'),
-            false => self.fraction.as_bytes()[..self.fraction_shown]
-                .get(position)
-                .map(|digit| char::from(*digit)),
-        }
-    }
-}
-
-fn format_number(number: &Numeric, text: &str) -> Result<String> {
-    let t = number_template(text)?;
-    let rounded = number.round(t.after.len() as i32)?;
-    let negative = rounded.is_negative();
-    let text = rounded.abs().to_string();
-    let digits = Digits::of(&text, &t, number.is_finite());
-    let mut body = String::new();
-    if t.minus_first {
-        body.push_str(mark(negative, "-", t.fill));
-    }
-    let mut signed = false;
-    let sign = sign_text(&t, negative);
-    let (mut position, mut in_fraction) = (0, 0);
-    for item in &t.items {
-        match item {
-            Item::Literal(c) => body.push(*c),
-            // What follows a point without digits behind it is left out.
-            Item::Point if t.after.is_empty() && !t.before.is_empty() => {
-                put_sign(&mut body, &mut signed, sign);
-                return Ok(body);
-            }
-            Item::Point => {
-                put_sign(&mut body, &mut signed, sign);
-                body.push('.');
-            }
-            Item::Group if position > digits.start => body.push(','),
-            Item::Group if t.fill => body.push(' '),
-            Item::Group => {}
-            Item::Digit if position < t.before.len() => {
-                if position >= digits.start {
-                    put_sign(&mut body, &mut signed, sign);
-                    body.push(digits.before(position));
-                } else if t.fill {
-                    body.push(' ');
-                }
-                position += 1;
-            }
-            Item::Digit => {
-                put_sign(&mut body, &mut signed, sign);
-                body.extend(digits.after(in_fraction));
-                in_fraction += 1;
-            }
-        }
-    }
-    put_sign(&mut body, &mut signed, sign);
-    if t.brackets {
-        body.push_str(mark(negative, ">", t.fill));
-    }
-    if t.minus_last {
-        body.push_str(mark(negative, "-", t.fill));
-    }
-    if t.sign_last {
-        body.push(if negative { '-' } else { '+' });
-    }
-    Ok(body)
-}
-
-/// What stands directly before the first digit.
-fn sign_text(t: &NumberTemplate, negative: bool) -> &'static str {
-    let blank = if t.fill { " " } else { "" };
-    match (negative, t.brackets) {
-        _ if t.minus_last || t.minus_first || t.sign_last => "",
-        (true, true) => "<",
-        (true, false) => "-",
-        (false, _) if t.sign_first => "+",
-        (false, _) => blank,
-    }
-}
-
-/// A mark of negative numbers, in the place of which others have a blank.
-fn mark(negative: bool, sign: &'static str, fill: bool) -> &'static str {
-    match (negative, fill) {
-        (true, _) => sign,
-        (false, true) => " ",
-        (false, false) => "",
-    }
-}
-
-fn put_sign(body: &mut String, signed: &mut bool, sign: &str) {
-    if !*signed {
-        body.push_str(sign);
-        *signed = true;
-    }
-}
-
-/// A float as its template shows it, rounded in binary rather than in decimal.
-fn from_float(value: f64, template: &str) -> Result<Numeric> {
-    if !value.is_finite() {
-        return Numeric::from_f64(value);
-    }
-    let decimals = number_template(template)?.after.len();
-    Numeric::parse(&format!("{value:.decimals$}"))
-}
-
-pub(crate) fn of_number(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let number = match args.any(0)? {
-        Datum::Numeric(number) => number.clone(),
-        Datum::Float8(value) => from_float(*value, args.text(1)?)?,
-        Datum::Float4(value) => from_float(f64::from(*value), args.text(1)?)?,
-        _ => Numeric::from(args.int(0)?),
-    };
-    Ok(Datum::text(format_number(&number, args.text(1)?)?))
+    format_moment(&shown, template).map(Datum::text)
 }

@@ -249,14 +249,26 @@ impl Session {
         ))
     }
 
+    /// What BEGIN says of a transaction that there is already.
+    fn set_characteristics(&mut self, options: &[Node]) -> Result<()> {
+        for (name, value) in transaction_options(options) {
+            self.set_characteristic(name, &value)?;
+        }
+        Ok(())
+    }
+
     fn begin_block(&mut self, options: &[Node], sink: &mut dyn Sink) -> Result<()> {
         match self.state {
             State::Block => {
                 let state = SqlState::ACTIVE_SQL_TRANSACTION;
                 self.warn(state, "there is already a transaction in progress", sink)?;
+                self.set_characteristics(options)?;
             }
             // The statements before BEGIN in the same message become part of the block.
-            State::Implicit if self.open.is_some() => self.state = State::Block,
+            State::Implicit if self.open.is_some() => {
+                self.state = State::Block;
+                self.set_characteristics(options)?;
+            }
             _ => {
                 let parsed = self.shared.settings.parsed();
                 let mut wanted = TxnOptions {

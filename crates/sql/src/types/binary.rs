@@ -8,7 +8,7 @@ use base::error::{Error, Result, SqlState};
 
 use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::typmod::apply_typmod;
-use super::{Array, Datum, Dimension, Interval, Numeric, TypeId};
+use super::{Array, Datum, Dimension, Interval, Numeric, TypeId, NO_TYPMOD};
 
 /// The number of dimensions that is taken for nonsense.
 const DIMENSIONS_MAX: i32 = 6;
@@ -48,7 +48,7 @@ pub fn send(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         }
         Datum::Null | Datum::Void => {}
         // All others are sent as they are stored.
-        _ => super::encode_column(kind, value, out)?,
+        _ => super::encode_column(kind, NO_TYPMOD, value, out)?,
     }
     Ok(())
 }

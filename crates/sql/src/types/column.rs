@@ -25,6 +25,8 @@ use super::{Array, Datum, Dimension, Interval, Numeric, Record, TypeId, NO_TYPMO
 /// How columns of this type become ordered keys; `None` when the type has no order.
 pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
     Some(match kind {
+        // They are equal or not, and wrap around.
+        TypeId::XID | TypeId::CID => return None,
         TypeId::INT2
         | TypeId::INT4
         | TypeId::INT8
@@ -43,17 +45,19 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         TypeId::NUMERIC => KeyKind::Numeric,
         TypeId::INTERVAL => KeyKind::Interval,
         TypeId::BYTEA => KeyKind::Bytes,
+        TypeId::BPCHAR => KeyKind::Padded,
         _ if kind.is_oid_like() => KeyKind::Fixed,
         _ if kind.is_text_like() => KeyKind::Bytes,
         _ => return None,
     })
 }
 
-/// Appends the column bytes of a value that is not NULL and is of this very type.
+/// Appends the column bytes of a value that is not NULL and is of this very type. The padding of
+/// `character(n)` is not stored; without a modifier spaces at the end are the value's own.
 ///
 /// # Errors
 /// XX000 for a value of another type.
-pub fn encode_column(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Datum::Bool(v) => out.push(u8::from(*v)),
         Datum::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
@@ -64,7 +68,7 @@ pub fn encode_column(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<(
         Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Numeric(v) => encode_numeric(v, out),
-        Datum::Text(v) if kind == TypeId::BPCHAR => {
+        Datum::Text(v) if kind == TypeId::BPCHAR && typmod != NO_TYPMOD => {
             out.extend_from_slice(v.trim_end_matches(' ').as_bytes());
         }
         Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
@@ -144,7 +148,7 @@ fn encode_element(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> 
         return Ok(());
     }
     let mut bytes = Vec::new();
-    encode_column(kind, value, &mut bytes)?;
+    encode_column(kind, NO_TYPMOD, value, &mut bytes)?;
     put_varint(out, 1);
     put_bytes(out, &bytes);
     Ok(())

@@ -11,7 +11,7 @@
 //! let value = types::input(&context, TypeId::NUMERIC, NO_TYPMOD, "1.50").unwrap();
 //! assert_eq!(types::output(&context, TypeId::NUMERIC, &value).unwrap(), "1.50");
 //! let mut column = Vec::new();
-//! types::encode_column(TypeId::NUMERIC, &value, &mut column).unwrap();
+//! types::encode_column(TypeId::NUMERIC, NO_TYPMOD, &value, &mut column).unwrap();
 //! assert_eq!(types::decode_column(TypeId::NUMERIC, NO_TYPMOD, &column).unwrap(), value);
 //! ```
 //!

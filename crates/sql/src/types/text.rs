@@ -21,6 +21,21 @@ pub(crate) fn invalid(kind: impl std::fmt::Display, text: &str) -> Error {
     )
 }
 
+/// A `"char"`: the first byte, or the one that a backslash and three octal digits write.
+pub(crate) fn parse_char(text: &str) -> u8 {
+    let octal = match text.as_bytes() {
+        [b'\\', digits @ ..] if digits.len() == 3 => digits,
+        _ => &[],
+    };
+    let is_octal = !octal.is_empty() && octal.iter().all(|c| (b'0'..=b'7').contains(c));
+    match is_octal {
+        true => octal
+            .iter()
+            .fold(0u8, |value, c| value.wrapping_mul(8).wrapping_add(c - b'0')),
+        false => text.bytes().next().unwrap_or(0),
+    }
+}
+
 /// Reads a value of a type; the modifier is enforced as by an assignment.
 ///
 /// # Errors
@@ -38,7 +53,7 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
             Datum::text(text)
         }
         TypeId::NAME => Datum::text(truncate_name(text)),
-        TypeId::CHAR => Datum::Char(text.bytes().next().unwrap_or(0)),
+        TypeId::CHAR => Datum::Char(parse_char(text)),
         TypeId::BYTEA => Datum::bytea(parse_bytea(text)?),
         TypeId::UUID => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(kind, text))?),
         TypeId::DATE => date::input(context, text)?,
@@ -101,7 +116,11 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         Datum::Text(v) => out.push_str(v),
         Datum::Bytea(v) => write_bytea(v, context.bytea_escape, out),
         Datum::Char(0) => {}
-        Datum::Char(v) => out.push(char::from(*v)),
+        Datum::Char(v) if v.is_ascii() => out.push(char::from(*v)),
+        // Such a byte alone is no character.
+        Datum::Char(v) => {
+            let _ = write!(out, "\\{v:03o}");
+        }
         Datum::Uuid(v) => write_uuid(v, out),
         Datum::Date(v) => date::write(context.date_style, *v, out),
         Datum::Time(v) => time::write(*v, out),

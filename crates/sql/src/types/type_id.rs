@@ -219,6 +219,12 @@ impl TypeId {
         self.info().map(|info| info.element)
     }
 
+    /// Whether values have an order, which transaction and command ids do not.
+    pub fn is_sortable(self) -> bool {
+        let of = self.array_element().unwrap_or(self);
+        !matches!(of, TypeId::XID | TypeId::CID | TypeId::ACLITEM)
+    }
+
     /// The array type over this one.
     pub fn array_of(self) -> Option<TypeId> {
         let array = self.scalar_info()?.array;

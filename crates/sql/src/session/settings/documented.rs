@@ -26,7 +26,7 @@ pub struct DocumentedSetting {
 
 /// PostgreSQL's settings that clients set, and that nothing here depends on, with the reason. Those
 /// of its planner say so themselves.
-const WITHOUT_EFFECT: [(&str, &str); 19] = [
+const WITHOUT_EFFECT: [(&str, &str); 18] = [
     (
         "check_function_bodies",
         "There are no functions of one's own whose bodies could be checked.",
@@ -72,7 +72,6 @@ const WITHOUT_EFFECT: [(&str, &str); 19] = [
         "random_page_cost",
         "Plans follow from keys, not from costs.",
     ),
-    ("row_security", "There are no policies."),
     (
         "standard_conforming_strings",
         "It is on; turning it off is refused (0A000).",

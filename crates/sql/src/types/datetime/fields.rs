@@ -377,10 +377,11 @@ fn truncatable(name: &str, kind: TypeId) -> Result<Field> {
 /// # Errors
 /// 22023, 0A000, 22008.
 pub fn truncate_timestamp(name: &str, micros: i64) -> Result<i64> {
-    let field = truncatable(name, TypeId::TIMESTAMP)?;
+    // Of infinity PostgreSQL looks at no unit.
     if !is_finite(micros) {
         return Ok(micros);
     }
+    let field = truncatable(name, TypeId::TIMESTAMP)?;
     truncate(field, micros)
         .filter(|micros| super::calendar::in_range(*micros))
         .ok_or_else(timestamp::out_of_range)
@@ -391,10 +392,10 @@ pub fn truncate_timestamp(name: &str, micros: i64) -> Result<i64> {
 /// # Errors
 /// 22023, 0A000, 22008.
 pub fn truncate_timestamptz(zone: &super::zone::Zone, name: &str, micros: i64) -> Result<i64> {
-    let field = truncatable(name, TypeId::TIMESTAMPTZ)?;
     if !is_finite(micros) {
         return Ok(micros);
     }
+    let field = truncatable(name, TypeId::TIMESTAMPTZ)?;
     let offset = i64::from(zone.offset_at(micros)) * SECOND;
     let local = truncate(field, micros + offset).ok_or_else(timestamp::out_of_range)?;
     let keeps_offset = matches!(

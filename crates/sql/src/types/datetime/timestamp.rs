@@ -230,8 +230,11 @@ pub fn difference(a: i64, b: i64) -> Result<Interval> {
 /// integers that they are, as in PostgreSQL 15.
 ///
 /// # Errors
-/// None so far.
+/// 22008 for -infinity, while PostgreSQL takes infinity for the last moment there is.
 pub fn age(a: i64, b: i64) -> Result<Interval> {
+    if a == NEGATIVE_INFINITY || b == NEGATIVE_INFINITY {
+        return Err(out_of_range());
+    }
     let negative = a < b;
     let (later, earlier) = if negative { (b, a) } else { (a, b) };
     let (late, early) = (Fields::of(later), Fields::of(earlier));

@@ -100,7 +100,7 @@ impl Session {
             }
         } else {
             let mut bytes = Vec::new();
-            types::encode_column(column.type_id, &value, &mut bytes)?;
+            types::encode_column(column.type_id, column.typmod, &value, &mut bytes)?;
             column.missing = Some(bytes);
         }
         if new.long_tree == store::NO_TREE {
