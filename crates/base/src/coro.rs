@@ -329,9 +329,16 @@ pub fn on_thread_stack<R>(f: impl FnOnce() -> R + Send) -> R {
 
 /// Runs deeply recursive code that is long on a large stack of its own, where it may wait, and so
 /// give way. Outside a coroutine it just calls `f`.
-pub fn on_large_stack<R>(f: impl FnOnce() -> R) -> R {
+///
+/// # Errors
+/// 53200 where the system has no address space for the stack.
+pub fn on_large_stack<R>(f: impl FnOnce() -> R) -> Result<R, Error> {
     let Some(current) = CURRENT.with(Cell::get) else {
-        return f();
+        return Ok(f());
+    };
+    let Ok(stack) = DefaultStack::new(LARGE_STACK_BYTES) else {
+        let message = "out of memory: no address space for a stack";
+        return Err(Error::new(SqlState::OUT_OF_MEMORY, message));
     };
     let mut result = None;
     let slot = &mut result;
@@ -344,9 +351,8 @@ pub fn on_large_stack<R>(f: impl FnOnce() -> R) -> R {
         Arc::increment_strong_count(current.interrupts.as_ptr());
         Arc::from_raw(current.interrupts.as_ptr())
     };
-    let stack = DefaultStack::new(LARGE_STACK_BYTES).expect("address space for a stack");
     wait_uninterrupted(start(stack, false, interrupts, body));
-    result.expect("it has run to its end")
+    Ok(result.expect("it has run to its end"))
 }
 
 /// Runs `f`, and gives what it panicked with instead of unwinding further. A coroutine that is
@@ -630,7 +636,9 @@ mod tests {
     #[test]
     fn what_is_deep_and_long_gives_way_on_a_stack_of_its_own() {
         const LEVELS: usize = COROUTINE_STACK_BYTES / 64;
-        let mut statement = run(Arc::default(), || on_large_stack(|| recurse(LEVELS)));
+        let mut statement = run(Arc::default(), || {
+            on_large_stack(|| recurse(LEVELS)).unwrap()
+        });
         let mut turns = 0;
         let result = loop {
             match poll(&mut statement) {
@@ -659,7 +667,7 @@ mod tests {
                 on_large_stack(|| {
                     let _inner = Flag(&shared);
                     let _ = wait(std::future::pending::<()>());
-                });
+                })
             });
             unreachable!("{caught:?}");
         });
@@ -673,7 +681,7 @@ mod tests {
         let mut statement = run(Arc::default(), || {
             let here = catch_panic(|| panic!("here"));
             let below = catch_panic(|| on_thread_stack(|| panic!("{}", "on the thread's stack")));
-            let beside = catch_panic(|| on_large_stack(|| panic!("on a large stack")));
+            let beside = catch_panic(|| on_large_stack(|| panic!("on a large stack")).unwrap());
             assert!(inside());
             yield_now().unwrap();
             [here, below, beside].map(|caught: Result<(), _>| caught.unwrap_err())

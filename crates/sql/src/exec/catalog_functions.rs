@@ -18,9 +18,7 @@ use super::{index_text, sequences, Exec};
 use crate::bind::{BindContext, Binder};
 use crate::catalog::cluster::Address;
 use crate::catalog::system::facts;
-use crate::catalog::{
-    Catalog, ForeignKey, RowSecurity, Table, FIRST_USER_OID, PG_CATALOG, SUPERUSER,
-};
+use crate::catalog::{Catalog, ForeignKey, Table, FIRST_USER_OID, PG_CATALOG, SUPERUSER};
 use crate::deparse;
 use crate::functions::strings::quote_identifier;
 use crate::functions::{self, Function};
@@ -128,8 +126,8 @@ fn row_security_active(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
     };
     let role = cx.session.settings.current_role();
     let table = cx.catalog.table_by_oid(oid);
-    let guarded = table.map(|table| cx.catalog.row_security(role, table));
-    Ok(Datum::Bool(matches!(guarded, Some(RowSecurity::On { .. }))))
+    let guards = table.is_some_and(|table| cx.catalog.guards_rows(role, table));
+    Ok(Datum::Bool(guards))
 }
 
 fn oid_of(args: &[Datum], place: usize) -> u32 {

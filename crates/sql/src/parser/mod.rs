@@ -340,10 +340,13 @@ pub fn char_position(text: &str, location: i32) -> Option<u32> {
 
 /// Runs deeply recursive `f`, which works on this text: of a long one on a stack of its own, where
 /// it can give way.
-pub fn deep<R>(text: &str, f: impl FnOnce() -> R) -> R {
+///
+/// # Errors
+/// 53200 where there is no such stack.
+pub fn deep<R>(text: &str, f: impl FnOnce() -> R) -> Result<R> {
     match text.len() > SHORT_TEXT_BYTES_MAX {
         true => coro::on_large_stack(f),
-        false => large_stack(f),
+        false => Ok(large_stack(f)),
     }
 }
 

@@ -563,7 +563,7 @@ impl Session {
         let (bound, watched) = parser::deep(cx.text, || match &watch {
             None => (bind(), Watched::default()),
             Some(watch) => literals::watch(cx.text, watch.literals, watch.denied, bind),
-        });
+        })?;
         let (bound, params) = bound?;
         let returns_rows = !bound.columns.is_empty() || matches!(node, NodeEnum::SelectStmt(_));
         let planned = Planned {
