@@ -5,6 +5,8 @@
 //! ([`crate::exec`]) runs a tree of [`Plan`] nodes. A row is a vector of values; expressions name
 //! columns by their place in it.
 
+mod literal;
+mod same;
 mod window;
 
 use std::cell::RefCell;
@@ -13,7 +15,6 @@ use std::sync::Arc;
 
 use base::engine::{LockWait, RowLock};
 
-use crate::bind::literals;
 use crate::catalog::{Catalog, Index, Table};
 use crate::exec::entries::EntryRule;
 use crate::exec::foreign::Rules;
@@ -21,6 +22,8 @@ use crate::exec::program::Program;
 use crate::functions::{Aggregate, Coercion, Function};
 use crate::types::{Datum, TypeId};
 
+pub use literal::{Literal, Taken};
+pub use same::{all_same, orders_same};
 pub use window::{
     Bound, Exclusion, Frame, FrameMode, WindowCall, WindowFunctionPlan, WindowName, WindowPlan,
     WindowSpec, Windowed,
@@ -29,23 +32,9 @@ pub use window::{
 /// A row in memory.
 pub type Row = Vec<Datum>;
 
-/// A location in the statement's text, in bytes; all are equal, so that expressions are compared
-/// by meaning. Negative: unknown.
-///
-/// Expressions whose kinds have been found equal compare their locations last, so this is where a
-/// plan is known to rest on the values of literals ([`crate::bind::literals`]).
+/// A location in the statement's text, in bytes. Negative: unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Location(pub i32);
-
-impl PartialEq for Location {
-    fn eq(&self, other: &Location) -> bool {
-        if self.0 != other.0 {
-            literals::fix(self.0);
-            literals::fix(other.0);
-        }
-        true
-    }
-}
 
 /// A function, compared by identity.
 #[derive(Clone, Copy, Debug)]
@@ -67,19 +56,12 @@ impl PartialEq for Agg {
     }
 }
 
-/// How a value changes its type, and whether someone wrote that it should; the types at both ends
-/// decide it, so all are equal.
+/// How a value changes its type, and whether someone wrote that it should.
 #[derive(Clone, Copy, Debug)]
 pub struct How(pub Coercion, pub bool);
 
-impl PartialEq for How {
-    fn eq(&self, _: &How) -> bool {
-        true
-    }
-}
-
 /// An expression with its type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
@@ -92,10 +74,10 @@ pub struct Expr {
 }
 
 /// What an expression is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum ExprKind {
-    /// A value.
-    Const(Datum),
+    /// A value, and the literal of the statement's text that it is, if it is one.
+    Const(Datum, Option<Rc<Literal>>),
     /// A column of the row.
     Column(usize),
     /// A column of the row of an enclosing query, so many levels up (from 1).
@@ -155,7 +137,7 @@ pub enum ExprKind {
 }
 
 /// A call of an aggregate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct AggregateCall {
     /// Which.
     pub aggregate: Agg,
@@ -172,7 +154,7 @@ pub struct AggregateCall {
 }
 
 /// What a subquery in an expression gives.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum SubKind {
     /// Its only value.
     Scalar,
@@ -199,12 +181,6 @@ pub struct SubQuery {
     pub correlated: bool,
     /// Its number within the statement.
     pub number: usize,
-}
-
-impl PartialEq for SubQuery {
-    fn eq(&self, other: &SubQuery) -> bool {
-        std::ptr::eq(self, other)
-    }
 }
 
 /// Where rows of a table are looked for.
@@ -563,7 +539,7 @@ impl Expr {
     /// The expressions it is made of.
     pub fn parts(&self) -> Vec<&Expr> {
         match &self.kind {
-            ExprKind::Const(_)
+            ExprKind::Const(..)
             | ExprKind::Column(_)
             | ExprKind::Outer(..)
             | ExprKind::Param(_)
@@ -609,7 +585,7 @@ impl Expr {
     /// The expressions it is made of, to be changed.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
-            ExprKind::Const(_)
+            ExprKind::Const(..)
             | ExprKind::Column(_)
             | ExprKind::Outer(..)
             | ExprKind::Param(_)

@@ -56,7 +56,7 @@ impl Keys<'_> {
                 column_of(&access.keys[place]) == Some(column)
             }
             (Keys::Computed(access), Side::Expression(expr)) => {
-                access.keys[place].bare() == expr.bare()
+                access.keys[place].bare().same(expr.bare())
             }
         }
     }

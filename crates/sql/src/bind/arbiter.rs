@@ -35,7 +35,10 @@ impl Inferred {
     fn is_served_by(&self, access: &ComputedAccess) -> bool {
         let has = |key: &Expr| match key.bare().kind {
             ExprKind::Column(place) => self.columns.contains(&place),
-            _ => self.expressions.iter().any(|own| own.bare() == key.bare()),
+            _ => self
+                .expressions
+                .iter()
+                .any(|own| own.bare().same(key.bare())),
         };
         let has_column = |place: &usize| {
             let mut keys = access.keys.iter();
@@ -43,7 +46,7 @@ impl Inferred {
         };
         let has_expression = |own: &Expr| {
             let mut keys = access.keys.iter();
-            keys.any(|key| key.bare() == own.bare())
+            keys.any(|key| key.bare().same(own.bare()))
         };
         access.keys.iter().all(has)
             && self.columns.iter().all(has_column)

@@ -241,9 +241,9 @@ impl Binder<'_> {
     fn check_distinct_order(&self, args: &[Expr], value: &Expr) -> Result<()> {
         let is_it = |arg: &Expr| match &arg.kind {
             ExprKind::Coerce(inner, How(_, false)) | ExprKind::Fit(inner, false) => {
-                **inner == *value || arg == value
+                inner.same(value) || arg.same(value)
             }
-            _ => arg == value,
+            _ => arg.same(value),
         };
         match !value.is_untyped() && args.iter().any(is_it) {
             true => Ok(()),

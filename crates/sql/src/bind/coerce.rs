@@ -2,7 +2,7 @@
 
 use base::{Error, Result, SqlState};
 
-use super::{literals, Binder};
+use super::Binder;
 use crate::functions::{find_coercion, select_common_type, CastContext, Coercion};
 use crate::plan::{Expr, ExprKind, How, Location};
 use crate::types::{self, Datum, TypeId, NO_TYPMOD};
@@ -11,7 +11,7 @@ impl Expr {
     /// A value.
     pub fn constant(value: Datum, ty: TypeId, location: i32) -> Expr {
         Expr {
-            kind: ExprKind::Const(value),
+            kind: ExprKind::Const(value, None),
             ty,
             typmod: NO_TYPMOD,
             location: Location(location),
@@ -30,7 +30,7 @@ impl Expr {
 
     /// Whether it is a literal or a parameter whose type is open.
     pub fn is_untyped(&self) -> bool {
-        self.ty == TypeId::UNKNOWN && matches!(self.kind, ExprKind::Const(_) | ExprKind::Param(_))
+        self.ty == TypeId::UNKNOWN && matches!(self.kind, ExprKind::Const(..) | ExprKind::Param(_))
     }
 }
 
@@ -107,23 +107,23 @@ impl Binder<'_> {
                 expr.ty = ty;
                 Ok(fit(expr, typmod, explicit))
             }
-            ExprKind::Const(Datum::Null) => {
+            ExprKind::Const(Datum::Null, _) => {
                 expr.ty = ty;
                 Ok(expr)
             }
-            ExprKind::Const(value) => {
+            ExprKind::Const(value, literal) => {
                 let text = value.as_str().to_owned();
                 // The modifier of an interval says how its text is read; others are applied to
                 // the value when the statement runs.
                 let modifier = match ty {
                     TypeId::INTERVAL if typmod != NO_TYPMOD => {
-                        literals::fix(location);
+                        literal.iter().for_each(|literal| literal.fix());
                         typmod
                     }
                     _ => NO_TYPMOD,
                 };
                 if is_of_the_day(ty, &text) {
-                    literals::fleeting();
+                    self.fleeting = true;
                 }
                 let value = types::input(self.cx.eval, ty, modifier, &text)
                     .map_err(|error| self.place(error, location))?;
@@ -132,7 +132,8 @@ impl Binder<'_> {
                 {
                     recorded.constants.push((location, *oid));
                 }
-                let constant = Expr::constant(value, ty, location);
+                let kind = ExprKind::Const(value, literal.clone());
+                let constant = Expr::new(kind, ty, location);
                 Ok(fit(constant, typmod, explicit))
             }
             _ => Ok(expr),

@@ -10,10 +10,10 @@ use pg_query::protobuf::{
 };
 
 use super::scope::Scope;
-use super::{boxed, inner, literals, strings, types, Binder};
+use super::{boxed, inner, strings, types, Binder};
 use crate::functions::{check_sortable, resolve_operator, OperatorMatch};
 use crate::parser::NodeEnum;
-use crate::plan::{Expr, ExprKind, Func};
+use crate::plan::{Expr, ExprKind, Func, Literal};
 use crate::types::{Datum, TypeId};
 
 /// What binding an expression counts for, in the units of [`coro::work`].
@@ -269,34 +269,41 @@ impl Binder<'_> {
 
     fn constant(&mut self, constant: &AConst) -> Result<Expr> {
         let location = constant.location;
-        literals::met(location);
+        let literal = self.cx.literals.and_then(|literals| literals.at(location));
         if constant.isnull {
             return Ok(Expr::constant(Datum::Null, TypeId::UNKNOWN, location));
         }
         let (value, ty) = match &constant.val {
             Some(Val::Ival(integer)) => (Datum::Int4(integer.ival), TypeId::INT4),
-            Some(Val::Fval(number)) => return self.number(&number.fval, location),
+            Some(Val::Fval(number)) => return self.number(&number.fval, literal, location),
             Some(Val::Boolval(value)) => (Datum::Bool(value.boolval), TypeId::BOOL),
             Some(Val::Sval(text)) => (Datum::text(&text.sval), TypeId::UNKNOWN),
             Some(Val::Bsval(_)) => return Err(self.unsupported("a bit string", location)),
             // libpg_query leaves out the value of the integer 0.
             None => (Datum::Int4(0), TypeId::INT4),
         };
-        Ok(Expr::constant(value, ty, location))
+        Ok(Expr::new(ExprKind::Const(value, literal), ty, location))
     }
 
     /// A number that is no int4: int8 if it fits, else numeric.
-    fn number(&mut self, text: &str, location: i32) -> Result<Expr> {
+    fn number(&mut self, text: &str, literal: Option<Rc<Literal>>, location: i32) -> Result<Expr> {
         let digits = text.replace('_', "");
         // The grammar makes one number of a minus sign and a number: it may be the least int4.
         if let Ok(value) = digits.parse::<i32>() {
-            return Ok(Expr::constant(Datum::Int4(value), TypeId::INT4, location));
+            let kind = ExprKind::Const(Datum::Int4(value), literal);
+            return Ok(Expr::new(kind, TypeId::INT4, location));
         }
         if let Ok(value) = digits.parse::<i64>() {
-            return Ok(Expr::constant(Datum::Int8(value), TypeId::INT8, location));
+            let kind = ExprKind::Const(Datum::Int8(value), literal);
+            return Ok(Expr::new(kind, TypeId::INT8, location));
         }
-        let literal = Expr::constant(Datum::text(&digits), TypeId::UNKNOWN, location);
-        self.cast(literal, TypeId::NUMERIC, -1, location)
+        let kind = ExprKind::Const(Datum::text(&digits), literal);
+        self.cast(
+            Expr::new(kind, TypeId::UNKNOWN, location),
+            TypeId::NUMERIC,
+            -1,
+            location,
+        )
     }
 
     fn param(&mut self, number: i32, location: i32) -> Result<Expr> {

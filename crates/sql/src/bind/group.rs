@@ -36,7 +36,7 @@ impl Grouping {
 
     /// The group that is an expression: of several, that which the first output column is.
     fn place_of(&self, expr: &Expr) -> Option<usize> {
-        let same = (0..self.groups.len()).filter(|place| self.groups[*place] == *expr);
+        let same = (0..self.groups.len()).filter(|place| self.groups[*place].same(expr));
         same.min_by_key(|place| {
             let owner = self.owners.get(*place).copied().flatten();
             owner.unwrap_or(usize::MAX)
@@ -116,7 +116,10 @@ impl Binder<'_> {
         }
         match expr.kind {
             ExprKind::Aggregate(call) => {
-                let known = grouping.aggregates.iter().position(|known| *known == *call);
+                let known = grouping
+                    .aggregates
+                    .iter()
+                    .position(|known| known.same(&call));
                 let place = known.unwrap_or(grouping.aggregates.len());
                 if known.is_none() {
                     grouping.aggregates.push(*call);

@@ -187,12 +187,12 @@ impl Binder<'_> {
         self.check_group_key(&expr)?;
         let expr = self.settle(expr)?;
         let output = match named.apart {
-            true => output.or_else(|| named.exprs.iter().position(|own| *own == expr)),
+            true => output.or_else(|| named.exprs.iter().position(|own| own.same(&expr))),
             false => None,
         };
         let known = match output {
             Some(_) => named.owners.iter().position(|owner| *owner == output),
-            None => named.groups.iter().position(|known| *known == expr),
+            None => named.groups.iter().position(|known| known.same(&expr)),
         };
         Ok(known.unwrap_or_else(|| {
             named.groups.push(expr);

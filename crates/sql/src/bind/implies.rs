@@ -20,7 +20,6 @@
 use std::cmp::Ordering;
 
 use super::from::conjuncts;
-use super::literals;
 use super::scope::columns_of;
 use crate::functions::resolve_operator;
 use crate::plan::{Expr, ExprKind};
@@ -47,8 +46,8 @@ pub(super) fn implied(index: &[Expr], query: &[Expr]) -> bool {
 /// Notes that the plan rests on the constants in an expression.
 pub(super) fn fix_constants(expr: &Expr) {
     expr.visit(&mut |part| {
-        if let ExprKind::Const(_) = part.kind {
-            literals::fix(part.location.0);
+        if let ExprKind::Const(_, Some(literal)) = &part.kind {
+            literal.fix();
         }
     });
 }
@@ -70,8 +69,8 @@ pub(super) fn normal(mut condition: Expr) -> Expr {
             if let ([left, right], Some("=")) = (&args[..], comparison) {
                 if left.ty == TypeId::BOOL && right.ty == TypeId::BOOL {
                     let (value, constant) = match (&left.kind, &right.kind) {
-                        (_, ExprKind::Const(constant)) => (left, constant),
-                        (ExprKind::Const(constant), _) => (right, constant),
+                        (_, ExprKind::Const(constant, _)) => (left, constant),
+                        (ExprKind::Const(constant, _), _) => (right, constant),
                         _ => return condition,
                     };
                     match constant {
@@ -105,7 +104,7 @@ fn all_imply(query: &[Expr], wanted: &Expr) -> bool {
 
 /// Whether one condition implies another.
 fn implies(given: &Expr, wanted: &Expr) -> bool {
-    if given == wanted {
+    if given.same(wanted) {
         return true;
     }
     match (&given.kind, &wanted.kind) {
@@ -129,7 +128,7 @@ fn is_false_for_null(condition: &Expr, value: &Expr) -> bool {
 
 /// Whether an expression is NULL where a value in it is.
 fn is_null_for_null(expr: &Expr, value: &Expr) -> bool {
-    if expr.bare() == value.bare() {
+    if expr.bare().same(value.bare()) {
         return true;
     }
     match &expr.kind {
@@ -138,7 +137,7 @@ fn is_null_for_null(expr: &Expr, value: &Expr) -> bool {
         }
         ExprKind::AnyArray(left, right, function, ..) if function.0.strict => {
             let has_elements = match &right.kind {
-                ExprKind::Const(Datum::Array(array)) => !array.elements.is_empty(),
+                ExprKind::Const(Datum::Array(array), _) => !array.elements.is_empty(),
                 ExprKind::Array(elements, _) => !elements.is_empty(),
                 _ => false,
             };
@@ -174,7 +173,7 @@ fn compared(expr: &Expr) -> Option<(&Expr, &'static str, &Expr)> {
         return None;
     };
     let is_constant =
-        |expr: &Expr| matches!(&expr.kind, ExprKind::Const(value) if !value.is_null());
+        |expr: &Expr| matches!(&expr.kind, ExprKind::Const(value, _) if !value.is_null());
     match (is_constant(&args[0]), is_constant(&args[1])) {
         (false, true) => Some((&args[0], name, &args[1])),
         (true, false) => {
@@ -193,7 +192,7 @@ fn compared(expr: &Expr) -> Option<(&Expr, &'static str, &Expr)> {
 
 fn value_of(constant: &Expr) -> Option<&Datum> {
     match &constant.kind {
-        ExprKind::Const(value) => Some(value),
+        ExprKind::Const(value, _) => Some(value),
         _ => None,
     }
 }
@@ -205,7 +204,7 @@ fn in_order(given: &Expr, wanted: &Expr) -> bool {
     else {
         return false;
     };
-    if operand.bare() != other.bare() || a.ty != b.ty {
+    if !operand.bare().same(other.bare()) || a.ty != b.ty {
         return false;
     }
     let (Some(a), Some(b)) = (value_of(a), value_of(b)) else {
@@ -236,7 +235,7 @@ fn listed(expr: &Expr) -> Option<(&Expr, Vec<&Datum>)> {
         return None;
     }
     let values = match &right.kind {
-        ExprKind::Const(Datum::Array(array)) => array.elements.iter().collect(),
+        ExprKind::Const(Datum::Array(array), _) => array.elements.iter().collect(),
         ExprKind::Array(elements, _) => elements.iter().map(value_of).collect::<Option<_>>()?,
         _ => return None,
     };
@@ -248,7 +247,7 @@ fn is_among(given: &Expr, wanted: &Expr) -> bool {
     let (Some((operand, have)), Some((other, want))) = (listed(given), listed(wanted)) else {
         return false;
     };
-    operand.bare() == other.bare()
+    operand.bare().same(other.bare())
         && have.iter().all(|value| {
             !value.is_null()
                 && want.iter().any(|known| {

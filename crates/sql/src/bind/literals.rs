@@ -1,92 +1,28 @@
-//! Literals of a statement that its plan does not rest on.
+//! The literals of the statement's text, as binding meets them ([`crate::plan::Literal`]).
 //!
-//! A plan is kept for the next statement of the same [`crate::parser::Shape`]. While it is made,
-//! the binder sees the literals' values, as ever; where a constant is compiled that is a literal of
-//! the text, an operation is compiled instead that takes the literal's value of the day. So what
-//! binding makes of a value, its type and its place, is the same with and without.
-//!
-//! A literal is *fixed*, which means that the plan serves only the very same literal, when
-//! - no constant was compiled of it: `ORDER BY 1`, `varchar(10)`;
-//! - two constants of different types were;
-//! - binding has looked at its value: two expressions were found equal that hold it (`GROUP BY
-//!   a + 1`), or whoever looked has called [`fix`];
-//! - the constant's type is read with more than the literal's text, like `regclass`;
-//! - a constant stands at its place in another text that is bound as well.
-//!
-//! # Invariants
-//! - A text other than the statement's own (a default, a view) is bound inside [`foreign`]. One that
-//!   is parsed outside fixes everything.
-//! - Binding may wait for pages of the catalog, while other statements of the thread are bound: each
-//!   has a state of its own.
+//! ```text
+//! select -5, 'a'     literals 0 (with its minus sign) and 1, at bytes 8 and 11
+//! ```
+//! They stand in the [`super::BindContext`] beside the text that they are of; another text that is
+//! bound on the way (a view's, a default's) has none.
 
-use std::cell::RefCell;
+use std::rc::Rc;
 
-use base::coro;
-
-use crate::parser::{Literal, LiteralKind};
-use crate::types::{Datum, TypeId};
-
-/// Types whose constants are what their literal's text says, and nothing else.
-const PLAIN_TYPES: &[TypeId] = &[
-    TypeId::BOOL,
-    TypeId::INT2,
-    TypeId::INT4,
-    TypeId::INT8,
-    TypeId::NUMERIC,
-    TypeId::FLOAT4,
-    TypeId::FLOAT8,
-    TypeId::TEXT,
-    TypeId::VARCHAR,
-    TypeId::BPCHAR,
-    TypeId::BYTEA,
-    TypeId::UUID,
-    TypeId::DATE,
-    TypeId::TIME,
-    TypeId::TIMESTAMP,
-    TypeId::TIMESTAMPTZ,
-    TypeId::INTERVAL,
-];
-
-/// What binding made of a literal.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Taken {
-    /// The constant's type.
-    pub ty: TypeId,
-    /// The constant's value, to be compared with what the literal's text gives.
-    pub value: Datum,
-    /// Whether the constant includes a minus sign in front of the literal.
-    pub negated: bool,
-}
+use crate::parser::{self, LiteralKind};
+use crate::plan::{Literal, Taken};
 
 #[derive(Debug)]
-struct Seen {
+struct Place {
     start: i32,
     /// Where the minus sign in front of it stands, if there is one.
     minus: Option<i32>,
-    is_number: bool,
-    fixed: bool,
-    taken: Option<Taken>,
+    literal: Rc<Literal>,
 }
 
+/// The literals of a text, by their places.
 #[derive(Debug, Default)]
-struct Literals {
-    seen: Vec<Seen>,
-    foreign: usize,
-    fleeting: bool,
-}
-
-thread_local! {
-    /// Of each coroutine that binds now: a bind may wait for the catalog's pages, and others bind
-    /// meanwhile.
-    static LITERALS: RefCell<Vec<(usize, Literals)>> = const { RefCell::new(Vec::new()) };
-}
-
-fn take(number: usize) -> Option<Literals> {
-    LITERALS.with(|watches| {
-        let mut watches = watches.borrow_mut();
-        let at = watches.iter().rposition(|(of, _)| *of == number)?;
-        Some(watches.swap_remove(at).1)
-    })
+pub struct Literals {
+    places: Vec<Place>,
 }
 
 /// What was seen while a statement was bound.
@@ -97,148 +33,55 @@ pub struct Watched {
     /// The literals that were found fixed when the plan already left them open: it is of no use,
     /// and they must be denied the next time.
     pub late: Vec<usize>,
-    /// Whether the plan rests on the time at which it was made.
-    pub fleeting: bool,
 }
 
-/// Runs `bind`, and watches what it makes of the literals. Those in `deny` are fixed.
-pub fn watch<R>(
-    text: &str,
-    literals: &[Literal],
-    deny: &[usize],
-    bind: impl FnOnce() -> R,
-) -> (R, Watched) {
-    let seen = literals
-        .iter()
-        .enumerate()
-        .map(|(number, literal)| Seen {
+impl Literals {
+    /// The literals of a text, those in `deny` fixed.
+    pub fn of(text: &str, literals: &[parser::Literal], deny: &[usize]) -> Literals {
+        let place = |(number, literal): (usize, &parser::Literal)| Place {
             start: i32::try_from(literal.start).unwrap_or(-1),
-            minus: minus_before(text, literal),
-            is_number: literal.kind == LiteralKind::Number,
-            fixed: deny.contains(&number),
-            taken: None,
-        })
-        .collect();
-    /// Ends the watch, also when `bind` panics or its statement is dropped.
-    struct Guard(usize);
-    impl Drop for Guard {
-        fn drop(&mut self) {
-            take(self.0);
+            minus: match literal.kind {
+                LiteralKind::Number => minus_before(text, literal),
+                _ => None,
+            },
+            literal: Literal::new(number, deny.contains(&number)),
+        };
+        Literals {
+            places: literals.iter().enumerate().map(place).collect(),
         }
     }
-    let literals = Literals {
-        seen,
-        ..Literals::default()
-    };
-    let number = coro::number();
-    LITERALS.with(|watches| watches.borrow_mut().push((number, literals)));
-    let guard = Guard(number);
-    let result = bind();
-    let literals = take(number);
-    std::mem::forget(guard);
-    let Literals { seen, fleeting, .. } = literals.unwrap_or_default();
-    let late = (0..seen.len())
-        .filter(|number| seen[*number].fixed && seen[*number].taken.is_some())
-        .collect();
-    let watched = Watched {
-        taken: seen.into_iter().map(|seen| seen.taken).collect(),
-        late,
-        fleeting,
-    };
-    (result, watched)
+
+    /// The literal that a constant at this location is.
+    pub(super) fn at(&self, location: i32) -> Option<Rc<Literal>> {
+        if location < 0 {
+            return None;
+        }
+        let mut places = self.places.iter();
+        let found = places.find(|at| at.start == location || at.minus == Some(location))?;
+        found.literal.set_negated(found.start != location);
+        Some(found.literal.clone())
+    }
+
+    /// What became of them, once the statement is bound.
+    pub fn watched(&self) -> Watched {
+        let literals = || self.places.iter().map(|at| &at.literal);
+        let is_late = |literal: &Literal| literal.is_fixed() && literal.taken().is_some();
+        Watched {
+            taken: literals().map(|literal| literal.taken()).collect(),
+            late: literals()
+                .enumerate()
+                .filter(|(_, literal)| is_late(literal))
+                .map(|(number, _)| number)
+                .collect(),
+        }
+    }
 }
 
 /// Where a minus sign stands in front of a number, with nothing but white space between.
-fn minus_before(text: &str, literal: &Literal) -> Option<i32> {
+fn minus_before(text: &str, literal: &parser::Literal) -> Option<i32> {
     let before = &text.as_bytes()[..literal.start];
     let at = before
         .iter()
         .rposition(|byte| !byte.is_ascii_whitespace())?;
     i32::try_from(at).ok().filter(|_| before[at] == b'-')
-}
-
-fn with<R>(f: impl FnOnce(&mut Literals) -> R) -> Option<R> {
-    let number = coro::number();
-    LITERALS.with(|watches| {
-        let mut watches = watches.borrow_mut();
-        let watch = watches.iter_mut().rev().find(|(of, _)| *of == number)?;
-        Some(f(&mut watch.1))
-    })
-}
-
-impl Literals {
-    fn at(&mut self, location: i32) -> Option<(usize, &mut Seen)> {
-        if location < 0 {
-            return None;
-        }
-        self.seen.iter_mut().enumerate().find(|(_, seen)| {
-            seen.start == location || (seen.is_number && seen.minus == Some(location))
-        })
-    }
-}
-
-/// Which literal's value to use instead of a constant that is compiled.
-pub fn instead_of(value: &Datum, ty: TypeId, location: i32) -> Option<usize> {
-    with(|literals| {
-        let (number, seen) = literals.at(location)?;
-        let taken = Taken {
-            ty,
-            value: value.clone(),
-            negated: seen.start != location,
-        };
-        let same = seen.taken.as_ref().is_none_or(|known| *known == taken);
-        if !same || !PLAIN_TYPES.contains(&ty) || value.is_null() {
-            seen.fixed = true;
-        }
-        if seen.fixed {
-            return None;
-        }
-        seen.taken = Some(taken);
-        Some(number)
-    })
-    .flatten()
-}
-
-/// The plan rests on the value of the literal at this location, if there is one.
-pub fn fix(location: i32) {
-    with(|literals| {
-        if let Some((_, seen)) = literals.at(location) {
-            seen.fixed = true;
-        }
-    });
-}
-
-/// The plan rests on the time at which it is made (`'now'`).
-pub fn fleeting() {
-    with(|literals| literals.fleeting = true);
-}
-
-/// A constant of the text at hand is bound.
-pub fn met(location: i32) {
-    with(|literals| {
-        if literals.foreign > 0 {
-            if let Some((_, seen)) = literals.at(location) {
-                seen.fixed = true;
-            }
-        }
-    });
-}
-
-/// A text is parsed: unless it is known to be foreign, locations mean nothing any more.
-pub fn parsed() {
-    with(|literals| {
-        if literals.foreign == 0 {
-            for seen in &mut literals.seen {
-                seen.fixed = true;
-            }
-        }
-    });
-}
-
-/// Binds a text that is not the statement's own.
-pub fn foreign<R>(bind: impl FnOnce() -> R) -> R {
-    with(|literals| literals.foreign += 1);
-    let result = bind();
-    with(|literals| literals.foreign -= 1);
-    result
 }

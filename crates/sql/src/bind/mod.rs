@@ -77,6 +77,7 @@ use base::engine::TableLock;
 use base::{Error, Result, SqlState, TreeId};
 use pg_query::protobuf::{Node, RangeVar};
 
+use self::literals::Literals;
 use crate::catalog::access::{Guarded, Privileges};
 use crate::catalog::cluster::Address;
 use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
@@ -111,6 +112,8 @@ pub struct BindContext<'a> {
     pub eval: &'a EvalContext,
     /// The statement's text, which locations refer to.
     pub text: &'a str,
+    /// The literals of the text, if its plan is to leave them open.
+    pub literals: Option<&'a Literals>,
     /// PL/pgSQL's variables; parameters are theirs then.
     pub variables: Option<&'a dyn Variables>,
 }
@@ -141,6 +144,8 @@ pub struct Bound {
     pub writes: bool,
     /// A materialized view among what it reads that has no rows yet.
     pub unpopulated: Option<u32>,
+    /// Whether the plan rests on the time at which it was made (`'now'`).
+    pub fleeting: bool,
 }
 
 /// Binds one statement.
@@ -190,6 +195,8 @@ pub struct Binder<'a> {
     pub(crate) row_security: bool,
     /// Whether a table was named that guards its rows.
     rests_on_role: bool,
+    /// Whether the plan rests on the time at which it is made (`'now'`).
+    fleeting: bool,
     /// Whether the text is not to be run, so that policies are no matter.
     pub(crate) names_only: bool,
     /// The items that a locking clause names with OF; none: all are locked.
@@ -230,6 +237,7 @@ impl<'a> Binder<'a> {
             policies: Vec::new(),
             row_security: true,
             rests_on_role: false,
+            fleeting: false,
             names_only: false,
             locked: Vec::new(),
         }
@@ -283,6 +291,7 @@ impl<'a> Binder<'a> {
             locks: std::mem::take(&mut self.locks),
             writes,
             unpopulated: self.unpopulated.take(),
+            fleeting: self.fleeting,
         }
     }
 

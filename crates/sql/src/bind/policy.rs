@@ -67,7 +67,7 @@ pub(super) fn leaks(expr: &Expr) -> bool {
             | ExprKind::Distinct(_, _, function, ..)
             | ExprKind::AnyArray(_, _, function, ..) => tells(function),
             ExprKind::Coerce(_, How(how, _)) => !matches!(how, Coercion::Binary),
-            ExprKind::Const(_)
+            ExprKind::Const(..)
             | ExprKind::Column(_)
             | ExprKind::Outer(..)
             | ExprKind::Param(_)

@@ -128,7 +128,7 @@ impl Binder<'_> {
         };
         let locations: Vec<_> = exprs.iter().map(Expr::leftmost).collect();
         let literal = |expr: &Expr| {
-            let open = expr.is_untyped() && matches!(expr.kind, ExprKind::Const(_));
+            let open = expr.is_untyped() && matches!(expr.kind, ExprKind::Const(..));
             open.then(|| expr.clone())
         };
         let literals: Vec<_> = exprs.iter().map(literal).collect();
@@ -314,7 +314,7 @@ impl Binder<'_> {
                     if output.name != name || column.fields.len() != 1 {
                         continue;
                     }
-                    if found.is_some_and(|other| exprs[other] != exprs[place]) {
+                    if found.is_some_and(|other| !exprs[other].same(&exprs[place])) {
                         return Err(self.error(
                             SqlState::AMBIGUOUS_COLUMN,
                             format!("{clause} \"{name}\" is ambiguous"),
@@ -413,7 +413,7 @@ impl Binder<'_> {
         let mut keys = Vec::new();
         let mut sort_places = Vec::new();
         for (value, descending, nulls_first) in order {
-            let place = exprs.iter().position(|expr| *expr == value);
+            let place = exprs.iter().position(|expr| expr.same(&value));
             let place = match place {
                 Some(place) => place,
                 None if distinct && on.is_empty() => {
@@ -441,7 +441,7 @@ impl Binder<'_> {
         let mut sorted: Vec<_> = sort_places.clone();
         let plain = on.is_empty();
         for (expr, location) in on {
-            let place = exprs.iter().position(|known| *known == expr);
+            let place = exprs.iter().position(|known| known.same(&expr));
             let place = place.unwrap_or(exprs.len());
             distinct_on.push((place, expr.ty));
             on_locations.push(location);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
-use super::{literals, BindContext, Binder};
+use super::{BindContext, Binder};
 use crate::catalog::{system, Table, PG_CATALOG, SUPERUSER};
 use crate::exec::program::compile;
 use crate::functions::CastContext;
@@ -26,10 +26,6 @@ impl Binder<'_> {
 
     /// A system view: its query, with the columns of the relation.
     fn system_view(&mut self, table: &Arc<Table>, text: &'static str) -> Result<Plan> {
-        literals::foreign(|| self.system_view_inner(table, text))
-    }
-
-    fn system_view_inner(&mut self, table: &Arc<Table>, text: &'static str) -> Result<Plan> {
         let statements = parser::parse(text)?;
         let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|only| only.node()) else {
             return Err(Error::internal("a view that is no query"));
@@ -38,6 +34,7 @@ impl Binder<'_> {
             search_path: SEARCH_PATH,
             role: SUPERUSER,
             text,
+            literals: None,
             variables: None,
             ..self.cx
         };

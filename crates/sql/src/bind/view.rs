@@ -8,7 +8,7 @@ use pg_query::protobuf::{Alias, RangeVar, SelectStmt};
 use super::from::Source;
 use super::scope::{table_columns, Scope};
 use super::select::Query;
-use super::{literals, Binder, Bound};
+use super::{Binder, Bound};
 use crate::catalog::view::BY_OID;
 use crate::catalog::{Catalog, RelationKind, Table};
 use crate::parser::{self, NodeEnum};
@@ -50,7 +50,7 @@ pub(crate) fn endless(view: &Table) -> Error {
 
 /// The query that stored text is.
 pub(super) fn query_of_text(text: &str) -> Result<SelectStmt> {
-    let statements = literals::foreign(|| parser::parse(text))?;
+    let statements = parser::parse(text)?;
     match statements.first().map(|first| first.node()) {
         Some(NodeEnum::SelectStmt(select)) => Ok((**select).clone()),
         _ => Err(Error::internal("stored text of no query")),
@@ -136,13 +136,14 @@ impl<'a> Binder<'a> {
     ) -> Result<T> {
         let cx = self.cx;
         self.cx.text = "";
+        self.cx.literals = None;
         self.cx.variables = None;
         let stored = std::mem::replace(&mut self.stored, true);
         let ctes = std::mem::take(&mut self.ctes);
         let recorded = self.recorded.take();
         let open_params = std::mem::replace(&mut self.open_params, false);
         let nullable = std::mem::take(&mut self.nullable);
-        let bound = literals::foreign(|| bind(self));
+        let bound = bind(self);
         self.nullable = nullable;
         self.open_params = open_params;
         self.recorded = recorded;

@@ -124,7 +124,7 @@ pub(super) fn windows(
 /// Puts a number in the place of each call.
 fn take_out(expr: &mut Expr, calls: &mut Vec<WindowCall>) {
     if let ExprKind::Window(call) = &expr.kind {
-        let known = calls.iter().position(|known| *known == **call);
+        let known = calls.iter().position(|known| known.same(&**call));
         let number = known.unwrap_or(calls.len());
         let taken = std::mem::replace(&mut expr.kind, ExprKind::Column(RESULTS + number));
         if let (ExprKind::Window(call), None) = (taken, known) {
@@ -157,7 +157,7 @@ fn nodes_of(calls: &[WindowCall], named: &[NamedWindow]) -> Vec<Node> {
             _ => None,
         };
         let place = place.unwrap_or(named.len());
-        match nodes.iter_mut().find(|known| known.spec == call.window) {
+        match nodes.iter_mut().find(|known| known.spec.same(&call.window)) {
             Some(known) => {
                 known.calls.push(number);
                 known.named = known.named.min(place);
@@ -215,7 +215,7 @@ impl Keys {
     }
 
     fn number(&mut self, expr: &Expr) -> usize {
-        let known = self.exprs.iter().position(|known| known == expr);
+        let known = self.exprs.iter().position(|known| known.same(expr));
         known.unwrap_or_else(|| {
             self.exprs.push(expr.clone());
             self.exprs.len() - 1
@@ -259,7 +259,7 @@ struct Below {
 impl Below {
     /// The column that an expression has become; it is added if need be.
     fn place(&mut self, expr: &Expr) -> usize {
-        let known = self.columns.iter().position(|known| known == expr);
+        let known = self.columns.iter().position(|known| known.same(expr));
         known.unwrap_or_else(|| {
             self.columns.push(expr.clone());
             self.columns.len() - 1
@@ -267,7 +267,7 @@ impl Below {
     }
 
     fn known(&self, expr: &Expr) -> usize {
-        let known = self.columns.iter().position(|known| known == expr);
+        let known = self.columns.iter().position(|known| known.same(expr));
         known.expect("the keys of every window are columns")
     }
 
@@ -287,7 +287,7 @@ impl Below {
         let place = match expr.kind {
             ExprKind::Column(place) if is_result(place) => return,
             ExprKind::Column(_) => Some(self.place(expr)),
-            _ => self.columns.iter().position(|known| known == expr),
+            _ => self.columns.iter().position(|known| known.same(expr)),
         };
         if let Some(place) = place {
             expr.kind = ExprKind::Column(place);

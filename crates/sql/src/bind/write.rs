@@ -18,7 +18,7 @@ use super::scope::{Scope, ScopeTable};
 use super::select::projection;
 use super::updatable::{Verb, Writable};
 use super::window::window_in;
-use super::{boxed, inner, literals, qualified, Binder, OutputColumn};
+use super::{boxed, inner, qualified, Binder, OutputColumn};
 use crate::catalog::access::{denied, Privileges};
 use crate::catalog::policy::PolicyCommand as For;
 use crate::catalog::{view, Identity, RelationKind, Table};
@@ -206,10 +206,6 @@ impl Binder<'_> {
 
     /// An expression that the catalog keeps as text.
     pub(super) fn stored(&mut self, text: &str, scope: &Scope<'_>, place: Place) -> Result<Expr> {
-        literals::foreign(|| self.stored_inner(text, scope, place))
-    }
-
-    fn stored_inner(&mut self, text: &str, scope: &Scope<'_>, place: Place) -> Result<Expr> {
         let statements = parser::parse(&format!("SELECT {text}"))?;
         let target = match statements.first().map(|statement| statement.node()) {
             Some(NodeEnum::SelectStmt(select)) => select.target_list.first(),
@@ -218,12 +214,13 @@ impl Binder<'_> {
         let Some(Some(NodeEnum::ResTarget(target))) = target.map(|node| node.node.as_ref()) else {
             return Err(Error::internal("a stored expression that is none"));
         };
-        let variables = self.cx.variables.take();
+        let (variables, literals) = (self.cx.variables.take(), self.cx.literals.take());
         let stored = std::mem::replace(&mut self.stored, true);
         let of_table = std::mem::replace(&mut self.of_table, true);
         let recorded = self.recorded.take();
         let bound = self.expr(boxed(&target.val)?, scope, place);
         self.cx.variables = variables;
+        self.cx.literals = literals;
         self.stored = stored;
         self.of_table = of_table;
         self.recorded = recorded;

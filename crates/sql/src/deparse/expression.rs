@@ -154,7 +154,7 @@ fn shape(expr: &Expr) -> Shape {
         | ExprKind::Distinct(..)
         | ExprKind::AnyArray(..)
         | ExprKind::Sub(..) => Shape::Test,
-        ExprKind::Const(_)
+        ExprKind::Const(..)
         | ExprKind::Column(_)
         | ExprKind::Outer(..)
         | ExprKind::Param(_)
@@ -289,7 +289,7 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         match &expr.kind {
-            ExprKind::Const(value) => self.constant(value, expr.ty, expr.typmod, Label::Needed),
+            ExprKind::Const(value, _) => self.constant(value, expr.ty, expr.typmod, Label::Needed),
             ExprKind::Column(place) => {
                 let name = self.names.column(*place, 0);
                 self.text(&name);
@@ -471,7 +471,7 @@ impl<'a> Writer<'a> {
                 Ok(())
             }
             ("extract", [field, value]) => {
-                if let ExprKind::Const(Datum::Text(field)) = &field.kind {
+                if let ExprKind::Const(Datum::Text(field), _) = &field.kind {
                     let _ = write!(self.out, "EXTRACT({field} FROM ");
                     self.put(value, false)?;
                     self.text(")");
@@ -498,7 +498,7 @@ impl<'a> Writer<'a> {
     /// A key to sort or group by: in parentheses unless it is a name or a constant.
     pub(super) fn sort_key(&mut self, expr: &Expr) -> Result<()> {
         let (is_name, in_brackets) = match &expr.kind {
-            ExprKind::Const(value) if !value.is_null() => {
+            ExprKind::Const(value, _) if !value.is_null() => {
                 let label = format!("::{}", format_type(expr.ty, expr.typmod));
                 let before = self.out.len();
                 self.constant(value, expr.ty, expr.typmod, Label::Needed)?;
@@ -507,7 +507,7 @@ impl<'a> Writer<'a> {
                 }
                 return Ok(());
             }
-            ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Const(_) => (true, false),
+            ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Const(..) => (true, false),
             ExprKind::Call(function, args, _) => {
                 (false, operator_of(function.0, args.len()).is_none())
             }
@@ -583,7 +583,7 @@ impl<'a> Writer<'a> {
     fn fit(&mut self, inner: &Expr, whole: &Expr) -> Result<()> {
         let ty = format_type(whole.ty, whole.typmod);
         match &inner.kind {
-            ExprKind::Const(value) if !value.is_null() => {
+            ExprKind::Const(value, _) if !value.is_null() => {
                 self.constant(value, inner.ty, NO_TYPMOD, Label::None)?;
                 let _ = write!(self.out, "::{ty}");
                 Ok(())

@@ -50,6 +50,7 @@ fn conditions_are_printed_as_postgresql_prints_them() {
         role: SUPERUSER,
         eval: &eval,
         text: "",
+        literals: None,
         variables: None,
     };
     let mut wrong = String::new();

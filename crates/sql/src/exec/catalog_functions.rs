@@ -236,6 +236,7 @@ fn view_definition(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
         role: SUPERUSER,
         eval: cx.context,
         text: "",
+        literals: None,
         variables: None,
     };
     let text = crate::parser::large_stack(|| {
@@ -255,6 +256,7 @@ fn node(cx: &Exec<'_>, text: &str, table: u32, pretty: bool) -> Result<Datum> {
         role: SUPERUSER,
         eval: cx.context,
         text: "",
+        literals: None,
         variables: None,
     };
     Ok(Datum::text(deparse::node_text(bind, table, text, pretty)?))

@@ -27,6 +27,7 @@ fn bound<T>(cx: &Exec<'_>, f: impl FnOnce(BindContext<'_>) -> Result<T>) -> Resu
         role: SUPERUSER,
         eval: cx.context,
         text: "",
+        literals: None,
         variables: None,
     })
 }

@@ -6,7 +6,7 @@
 //! ```
 //! A list is one of these if it has more than [`LIST_LENGTH_MIN`] elements, all of them constants
 //! of the type of `x`, and the comparison is plain equality. Shorter ones are compared: their
-//! literals may be left open in a plan that is kept ([`crate::bind::literals`]).
+//! literals may be left open in a plan that is kept ([`crate::plan::Literal`]).
 
 use base::hash::HashMap;
 
@@ -57,8 +57,8 @@ impl Members {
         };
         for element in elements {
             match &element.kind {
-                ExprKind::Const(Datum::Null) => members.has_null = true,
-                ExprKind::Const(value) if element.ty == *ty => members.add(value),
+                ExprKind::Const(Datum::Null, _) => members.has_null = true,
+                ExprKind::Const(value, _) if element.ty == *ty => members.add(value),
                 _ => return None,
             }
         }

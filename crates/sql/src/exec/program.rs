@@ -10,7 +10,6 @@ use base::{coro, Error, Result};
 
 use super::members::Members;
 use super::{long, session_functions, subquery, Exec};
-use crate::bind::literals;
 use crate::functions::{Body, Call, Coercion, Function};
 use crate::plan::{Expr, ExprKind, SubQuery};
 use crate::types::{self, Array, Datum, Record, TypeId};
@@ -123,9 +122,10 @@ impl Program {
 
     fn add(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Const(value) => {
-                let literal = literals::instead_of(value, expr.ty, expr.location.0);
-                self.ops.push(match literal {
+            ExprKind::Const(value, literal) => {
+                let literal = literal.as_ref();
+                let number = literal.and_then(|literal| literal.instead_of(value, expr.ty));
+                self.ops.push(match number {
                     Some(number) => Op::Literal(number),
                     None => Op::Const(value.clone()),
                 });

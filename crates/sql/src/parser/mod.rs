@@ -116,7 +116,6 @@ impl Statement {
 /// # Errors
 /// 42601 with a position, and what else PostgreSQL's parser raises; 54001 when it is too deep.
 pub fn parse(text: &str) -> Result<Vec<Statement>> {
-    crate::bind::literals::parsed();
     let statements = large_stack(|| raw_statements(text))?;
     Ok(statements_of(text, statements, None))
 }
@@ -129,7 +128,6 @@ pub fn parse_beside(text: &str, env: &Arc<dyn Env>) -> Result<Vec<Statement>> {
     if text.len() <= SHORT_TEXT_BYTES_MAX || !coro::inside() {
         return parse(text);
     }
-    crate::bind::literals::parsed();
     let outcome = Arc::new((Mutex::new(None), Event::new()));
     let (given, own) = (outcome.clone(), text.to_owned());
     beside(&**env, "parse", move || {

@@ -52,7 +52,7 @@ impl PartialEq for Windowed {
 }
 
 /// A call of a window function.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct WindowCall {
     /// Of what.
     pub function: Windowed,
@@ -68,7 +68,7 @@ pub struct WindowCall {
     pub name: WindowName,
 }
 
-/// How OVER names a window; names are only shown, so that all are equal.
+/// How OVER names a window; names are only shown.
 #[derive(Clone, Debug)]
 pub enum WindowName {
     /// `OVER (…)`.
@@ -79,14 +79,8 @@ pub enum WindowName {
     From(String, bool),
 }
 
-impl PartialEq for WindowName {
-    fn eq(&self, _: &WindowName) -> bool {
-        true
-    }
-}
-
 /// A window.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct WindowSpec {
     /// PARTITION BY.
     pub partition: Vec<Expr>,

@@ -10,8 +10,9 @@ use super::plan_cache::{value_of, Kept};
 use super::run::{tag_of, Output};
 use super::transaction::{Loss, State};
 use super::{planted, Session, Sink};
-use crate::bind::literals::{Taken, Watched};
+use crate::bind::literals::Watched;
 use crate::parser::{self, Shape, Statement};
+use crate::plan::Taken;
 use crate::types::{Datum, TypeId};
 
 impl Session {
@@ -114,7 +115,9 @@ impl Session {
             params: params.into(),
             statement,
         });
-        if !watched.fleeting && !kept.planned.own {
+        let bound = kept.planned.bound.as_ref();
+        let fleeting = bound.is_some_and(|bound| bound.fleeting);
+        if !fleeting && !kept.planned.own {
             let taken = &watched.taken;
             self.plans
                 .keep((&text, shape), self.world, given, taken, &kept);

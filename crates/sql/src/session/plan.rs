@@ -13,7 +13,7 @@ use super::plan_cache::Kept;
 use super::transaction::{lost_block, Loss, State};
 use super::utility::node_of;
 use super::{missing_database, planted, Column, Oid, Session};
-use crate::bind::literals::{self, Watched};
+use crate::bind::literals::{Literals, Watched};
 use crate::bind::{BindContext, Binder, Bound, OutputColumn, Variables};
 use crate::catalog::{store, Catalog, RelationRef};
 use crate::exec::permit::BoundFor;
@@ -542,12 +542,17 @@ impl Session {
             };
             return Ok((planned, params, Watched::default()));
         }
+        let literals = watch.map(|watch| {
+            let text = statement.text();
+            Literals::of(text, watch.literals, watch.denied)
+        });
         let cx = BindContext {
             catalog: &catalog,
             search_path: path.schemas(),
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: statement.text(),
+            literals: literals.as_ref(),
             variables,
         };
         let settings = &self.shared.settings;
@@ -560,11 +565,8 @@ impl Session {
             let bound = binder.statement(node)?;
             Ok::<_, Error>((bound, binder.finish_params()?))
         };
-        let (bound, watched) = parser::deep(cx.text, || match &watch {
-            None => (bind(), Watched::default()),
-            Some(watch) => literals::watch(cx.text, watch.literals, watch.denied, bind),
-        })?;
-        let (bound, params) = bound?;
+        let (bound, params) = parser::deep(cx.text, bind)??;
+        let watched = literals.map(|literals| literals.watched());
         let returns_rows = !bound.columns.is_empty() || matches!(node, NodeEnum::SelectStmt(_));
         let planned = Planned {
             seen: kept_seen,
@@ -576,7 +578,7 @@ impl Session {
             path,
             catalog,
         };
-        Ok((planned, params, watched))
+        Ok((planned, params, watched.unwrap_or_default()))
     }
 }
 

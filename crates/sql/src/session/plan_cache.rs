@@ -30,8 +30,8 @@ use base::engine::{CatalogVersion, Engine};
 use base::hash::HashMap;
 
 use super::plan::Planned;
-use crate::bind::literals::Taken;
 use crate::parser::{Literal, LiteralKind, Shape, Statement};
+use crate::plan::Taken;
 use crate::types::{self, Datum, EvalContext, TypeId, NO_TYPMOD};
 
 /// Plans that a reactor keeps.

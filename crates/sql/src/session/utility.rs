@@ -454,6 +454,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: statement.text(),
+            literals: None,
             variables: None,
         };
         let mut types = Vec::new();

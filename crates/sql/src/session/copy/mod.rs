@@ -167,6 +167,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: statement.text(),
+            literals: None,
             variables: None,
         };
         let row_security = self.shared.settings.parsed().row_security;

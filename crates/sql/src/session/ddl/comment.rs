@@ -109,6 +109,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: "",
+            literals: None,
             variables: None,
         };
         crate::bind::types::resolve(&cx, name)

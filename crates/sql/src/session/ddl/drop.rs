@@ -218,6 +218,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: "",
+            literals: None,
             variables: None,
         };
         let range = RangeVar {

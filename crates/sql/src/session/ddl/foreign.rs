@@ -122,6 +122,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: "",
+            literals: None,
             variables: None,
         };
         let is_own = range.relname == table.name

@@ -170,6 +170,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
+            literals: None,
             variables: None,
         };
         bind::find_table(&cx, range)
@@ -348,6 +349,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
+            literals: None,
             variables: None,
         };
         let plan =

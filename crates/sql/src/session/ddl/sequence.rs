@@ -266,6 +266,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text: "",
+            literals: None,
             variables: None,
         };
         bind::find_relation(&cx, range)
@@ -407,6 +408,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
+            literals: None,
             variables: None,
         };
         let (type_id, _) = bind::types::resolve(&cx, name)?;

@@ -232,6 +232,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
+            literals: None,
             variables: None,
         };
         let type_name = column
@@ -485,6 +486,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
+            literals: None,
             variables: None,
         };
         let row_security = self.shared.settings.parsed().row_security;

@@ -370,6 +370,7 @@ impl Session {
                 locks: Vec::new(),
                 writes: true,
                 unpopulated: None,
+                fleeting: false,
             }),
         };
         self.run_plan(

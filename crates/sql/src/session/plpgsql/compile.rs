@@ -124,6 +124,7 @@ impl Session {
                 role: self.shared.settings.current_role(),
                 eval: &self.eval,
                 text,
+                literals: None,
                 variables: None,
             },
             slots: Vec::new(),

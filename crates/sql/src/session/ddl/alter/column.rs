@@ -292,6 +292,7 @@ impl Session {
             role: self.shared.settings.current_role(),
             eval: &self.eval,
             text,
+            literals: None,
             variables: None,
         };
         let name = definition.type_name.as_ref();

@@ -1,0 +1,193 @@
+//! Whether two expressions are the same: by what they mean, not by where they stand.
+//!
+//! ```text
+//! select a + 1 from t group by a + 1      the two sums are the same
+//! ```
+//! There is no `==` for expressions, because whoever finds that two are the same makes a plan that
+//! rests on the literals in them.
+
+use std::rc::Rc;
+
+use super::{AggregateCall, Bound, Expr, ExprKind, SubQuery, WindowCall, WindowSpec};
+
+impl Expr {
+    /// Whether both mean the same. Literals that were found to be equal are fixed, so that a plan
+    /// that was made because of it serves no others.
+    pub fn same(&self, other: &Expr) -> bool {
+        if !self.equals(other) {
+            return false;
+        }
+        self.fix_unlike(other);
+        true
+    }
+
+    fn equals(&self, other: &Expr) -> bool {
+        self.ty == other.ty
+            && self.typmod == other.typmod
+            && self.kind.alike(&other.kind)
+            && pairwise(self, other).is_some_and(|mut pairs| pairs.all(|(a, b)| a.equals(b)))
+    }
+
+    /// Fixes literals of two that are equal, where they are not one and the same.
+    fn fix_unlike(&self, other: &Expr) {
+        if let (ExprKind::Const(_, a), ExprKind::Const(_, b)) = (&self.kind, &other.kind) {
+            let one = match (a, b) {
+                (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+                _ => false,
+            };
+            if !one {
+                a.iter().chain(b).for_each(|literal| literal.fix());
+            }
+        }
+        for (a, b) in pairwise(self, other).into_iter().flatten() {
+            a.fix_unlike(b);
+        }
+    }
+}
+
+fn pairwise<'e>(a: &'e Expr, b: &'e Expr) -> Option<impl Iterator<Item = (&'e Expr, &'e Expr)>> {
+    let (a, b) = (a.parts(), b.parts());
+    (a.len() == b.len()).then(|| a.into_iter().zip(b))
+}
+
+impl ExprKind {
+    /// Whether they are equal but for the expressions that they are made of.
+    fn alike(&self, other: &ExprKind) -> bool {
+        use ExprKind as E;
+        match (self, other) {
+            (E::Const(a, _), E::Const(b, _)) => a == b,
+            (E::Column(a), E::Column(b)) | (E::Param(a), E::Param(b)) => a == b,
+            (E::Outer(a, b), E::Outer(c, d)) => (a, b) == (c, d),
+            (E::Call(f, _, a), E::Call(g, _, b)) | (E::SetCall(f, _, a), E::SetCall(g, _, b)) => {
+                (f, a) == (g, b)
+            }
+            (E::NullIf(_, f, _, a), E::NullIf(_, g, _, b)) => (f, a) == (g, b),
+            (E::Distinct(_, _, f, a, p), E::Distinct(_, _, g, b, q))
+            | (E::AnyArray(_, _, f, a, p), E::AnyArray(_, _, g, b, q)) => (f, a, p) == (g, b, q),
+            (E::Fit(_, a), E::Fit(_, b))
+            | (E::IsNull(_, a), E::IsNull(_, b))
+            | (E::Extreme(_, a), E::Extreme(_, b)) => a == b,
+            (E::IsTruth(_, a, p), E::IsTruth(_, b, q)) => (a, p) == (b, q),
+            (E::Array(_, a), E::Array(_, b)) => a == b,
+            (E::Sub(a, p, seen), E::Sub(b, q, others)) => {
+                let places = |seen: &[(usize, Expr)]| -> Vec<usize> {
+                    seen.iter().map(|column| column.0).collect()
+                };
+                a.is(b) && p.is_some() == q.is_some() && places(seen) == places(others)
+            }
+            (E::Aggregate(a), E::Aggregate(b)) => a.alike(b),
+            (E::Window(a), E::Window(b)) => a.alike(b),
+            (E::Coerce(..), E::Coerce(..))
+            | (E::And(_), E::And(_))
+            | (E::Or(_), E::Or(_))
+            | (E::Not(_), E::Not(_))
+            | (E::Case(..), E::Case(..))
+            | (E::CaseValue(..), E::CaseValue(..))
+            | (E::CaseInput, E::CaseInput)
+            | (E::Coalesce(_), E::Coalesce(_))
+            | (E::Record(_), E::Record(_))
+            | (E::Grouping(_), E::Grouping(_))
+            | (E::Subscript(..), E::Subscript(..)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl SubQuery {
+    fn is(&self, other: &SubQuery) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// The directions of an order.
+fn directions(order: &[(Expr, bool, bool)]) -> Vec<(bool, bool)> {
+    order.iter().map(|key| (key.1, key.2)).collect()
+}
+
+impl AggregateCall {
+    fn alike(&self, other: &AggregateCall) -> bool {
+        self.aggregate == other.aggregate
+            && self.types == other.types
+            && self.distinct == other.distinct
+            && self.args.len() == other.args.len()
+            && self.filter.is_some() == other.filter.is_some()
+            && directions(&self.order) == directions(&other.order)
+    }
+
+    /// Whether both are the same call; see [`Expr::same`].
+    pub fn same(&self, other: &AggregateCall) -> bool {
+        self.alike(other)
+            && all_same(&self.args, &other.args)
+            && all_same(&self.filter, &other.filter)
+            && orders_same(&self.order, &other.order)
+    }
+}
+
+impl WindowCall {
+    fn alike(&self, other: &WindowCall) -> bool {
+        self.function == other.function
+            && self.types == other.types
+            && self.args.len() == other.args.len()
+            && self.filter.is_some() == other.filter.is_some()
+            && self.window.alike(&other.window)
+    }
+
+    /// Whether both are the same call; see [`Expr::same`].
+    pub fn same(&self, other: &WindowCall) -> bool {
+        self.alike(other)
+            && all_same(&self.args, &other.args)
+            && all_same(&self.filter, &other.filter)
+            && self.window.same(&other.window)
+    }
+}
+
+impl WindowSpec {
+    fn alike(&self, other: &WindowSpec) -> bool {
+        let (a, b) = (&self.frame, &other.frame);
+        self.options == other.options
+            && self.partition.len() == other.partition.len()
+            && directions(&self.order) == directions(&other.order)
+            && (a.mode, a.exclude) == (b.mode, b.exclude)
+            && a.start.alike(&b.start)
+            && a.end.alike(&b.end)
+    }
+
+    /// Whether both are the same window; see [`Expr::same`].
+    pub fn same(&self, other: &WindowSpec) -> bool {
+        let offsets = |spec: &WindowSpec| -> Vec<Expr> {
+            let frame = &spec.frame;
+            let both = frame.start.offset().into_iter().chain(frame.end.offset());
+            both.cloned().collect()
+        };
+        self.alike(other)
+            && all_same(&self.partition, &other.partition)
+            && orders_same(&self.order, &other.order)
+            && all_same(&offsets(self), &offsets(other))
+    }
+}
+
+impl Bound<Expr> {
+    fn alike(&self, other: &Bound<Expr>) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// Whether the expressions of two lists are the same, one by one; see [`Expr::same`].
+pub fn all_same<'e>(
+    a: impl IntoIterator<Item = &'e Expr>,
+    b: impl IntoIterator<Item = &'e Expr>,
+) -> bool {
+    let (mut a, mut b) = (a.into_iter(), b.into_iter());
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return true,
+            (Some(a), Some(b)) if a.same(b) => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Whether two orders are the same; see [`Expr::same`].
+pub fn orders_same(a: &[(Expr, bool, bool)], b: &[(Expr, bool, bool)]) -> bool {
+    directions(a) == directions(b) && all_same(a.iter().map(|k| &k.0), b.iter().map(|k| &k.0))
+}
