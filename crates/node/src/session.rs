@@ -42,11 +42,12 @@ use base::engine::{ClusterStatus, Engine};
 use base::env::{BoxFuture, Env, Instant, Stream};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use pg::backend::TransactionStatus;
+use pg::channel::Channel;
 use pg::handover::Resume;
 use pg::log::{Entry, Kind, SessionLog, Who};
 use pg::output::{outcome_unknown, settled_by, Undone};
 use pg::seam::Sql;
-use pg::session::{Channel, Identity, Session, Turn};
+use pg::session::{Identity, Session, Turn};
 use sql::session::activity::{Activity, Registry};
 use sql::session::{LogLevel, LogSettings};
 

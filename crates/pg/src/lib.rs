@@ -6,6 +6,7 @@
 //! | [`startup`] | the first packet of a connection |
 //! | [`auth`], [`hba`] | who may come in, and what a client must show |
 //! | [`frontend`], [`backend`] | the messages of the two sides, decoded and encoded |
+//! | [`channel`] | what a session and its driver share |
 //! | [`output`] | what a session says, held until its debt is paid |
 //! | `replies` | what statements show, as messages |
 //! | [`session`] | the server's side of one connection, driving `sql` |
@@ -17,6 +18,7 @@
 
 pub mod auth;
 pub mod backend;
+pub mod channel;
 pub mod client;
 pub mod frame;
 pub mod frontend;

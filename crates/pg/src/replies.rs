@@ -7,9 +7,9 @@ use base::error::{Error, Result, SqlState};
 use base::{Debt, Durability};
 
 use crate::backend::{self, Backend, DataRow, Severity};
+use crate::channel::{Channel, CopyInput, RowFormats};
 use crate::log::Entry;
 use crate::output::Content;
-use crate::session::{Channel, CopyInput, RowFormats};
 
 /// Puts what a statement shows into the output.
 pub(crate) struct Replies<'a> {

@@ -20,7 +20,7 @@
 //! COPY FROM STDIN waits inside its statement for CopyData, and takes it straight from the
 //! [`Channel`]; Flush and Sync among it say nothing, as in PostgreSQL. What still comes after the
 //! statement has failed is thrown away. Rows of COPY TO STDOUT are output like others: at
-//! [`HELD_OUTPUT_BYTES_MAX`] the statement waits until some has left.
+//! [`base::limits::HELD_OUTPUT_BYTES_MAX`] the statement waits until some has left.
 //!
 //! # Panics
 //! A panic is the error of the message that met it: XX000, its transaction is rolled back, what was
@@ -33,7 +33,6 @@
 
 mod extended;
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,28 +44,24 @@ use base::engine::{Engine, Flight};
 use base::env::{self, Env, Instant};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use base::hash::HashMap;
-use base::limits::HELD_OUTPUT_BYTES_MAX;
-use base::sync::Event;
 use base::Lsn;
 use sql::session as sql;
 use sql::{Format, SessionStart};
 
 use crate::auth::{Access, Request};
 use crate::backend::{self, Backend, Severity, TransactionStatus};
-use crate::frame::{violation, Framer, Message, Side};
-use crate::frontend::{Formats, Frontend};
+use crate::channel::{Channel, RowFormats};
+use crate::frame::{violation, Message};
+use crate::frontend::Frontend;
 use crate::handover::{answer_lost, look_into_flight, lost_with_leader, InFlight, Note, Resume};
-use crate::log::{duration_text, Entry, SessionLog};
-use crate::output::{Content, Output};
+use crate::log::{duration_text, Entry};
+use crate::output::Content;
 use crate::replies::{severity_of, Replies};
 use crate::seam::Sql;
 use crate::startup::{CancelKey, StartupParameters};
 
 /// Pipelined messages that a session handles before it gives way to others.
 const MESSAGES_PER_YIELD: usize = 64;
-
-/// COPY FROM STDIN goes to work on what has arrived from this size on.
-const COPY_TAKEN_BYTES_MIN: usize = 64 << 10;
 
 /// Parameters of a Bind that need no memory of their own.
 const INLINE_PARAMS: usize = 16;
@@ -91,108 +86,6 @@ const REPORTED_DEFAULTS: &[(&str, &str)] = &[
 
 /// Clients read the number in front: to them this is PostgreSQL 15.
 pub const SERVER_VERSION: &str = concat!("15.0 (Quorate ", env!("CARGO_PKG_VERSION"), ")");
-
-/// What a session and its driver share. Both stay on one thread, and no borrow outlives a call.
-#[derive(Debug)]
-pub struct Channel {
-    /// What the client has sent and nobody has handled.
-    pub input: RefCell<Framer>,
-    /// What the client has not been sent.
-    pub output: RefCell<Output>,
-    /// Notified when something has been received.
-    pub arrived: Event,
-    /// Notified when output has left.
-    pub room: Event,
-    /// When the statement that runs, or whose output is held, is to be interrupted.
-    pub deadline: Cell<Option<Instant>>,
-    /// The session's way to the server's log.
-    pub log: SessionLog,
-}
-
-impl Default for Channel {
-    fn default() -> Channel {
-        Channel {
-            input: RefCell::new(Framer::new(Side::Frontend)),
-            output: RefCell::default(),
-            arrived: Event::new(),
-            room: Event::new(),
-            deadline: Cell::new(None),
-            log: SessionLog::default(),
-        }
-    }
-}
-
-impl Channel {
-    /// That of a session which has a log.
-    pub fn with_log(log: SessionLog) -> Channel {
-        Channel {
-            log,
-            ..Channel::default()
-        }
-    }
-
-    /// Whether the session may go on producing output.
-    pub fn has_room(&self) -> bool {
-        self.output.borrow().pending() <= HELD_OUTPUT_BYTES_MAX
-    }
-
-    /// Waits, inside a coroutine, until there is room for output.
-    pub(crate) fn wait_for_room(&self) -> Result<()> {
-        if self.has_room() {
-            return Ok(());
-        }
-        let room = self.room.until(|| self.has_room().then_some(()));
-        Ok(coro::wait(room)?)
-    }
-}
-
-/// What the input holds for a COPY FROM STDIN.
-pub(crate) enum CopyInput {
-    /// Data, which was taken.
-    Data,
-    /// The end.
-    Done,
-    /// No whole message yet.
-    NotYet,
-}
-
-impl Channel {
-    /// Takes what the client sends to a COPY FROM STDIN and has arrived.
-    pub(crate) fn take_copy_data(&self, data: &mut Vec<u8>) -> Result<CopyInput> {
-        let mut input = self.input.borrow_mut();
-        let before = data.len();
-        loop {
-            let taken = data.len() - before;
-            match input.peek() {
-                Some(b'd' | b'H' | b'S') if taken >= COPY_TAKEN_BYTES_MIN => {
-                    return Ok(CopyInput::Data)
-                }
-                Some(b'c' | b'f') | None if taken > 0 => return Ok(CopyInput::Data),
-                None if !input.has_message() => return Ok(CopyInput::NotYet),
-                Some(kind) if !matches!(kind, b'd' | b'c' | b'f' | b'H' | b'S') => {
-                    return Err(violation(format!(
-                        "unexpected message type 0x{kind:02X} during COPY from stdin"
-                    )));
-                }
-                _ => {}
-            }
-            let Some(frame) = input.next()? else {
-                return Ok(CopyInput::NotYet);
-            };
-            match Frontend::decode(frame.kind, frame.body)? {
-                Frontend::CopyData(bytes) => data.extend_from_slice(bytes),
-                Frontend::CopyDone => return Ok(CopyInput::Done),
-                Frontend::CopyFail(reason) => {
-                    let reason = String::from_utf8_lossy(reason);
-                    let message = format!("COPY from stdin failed: {reason}");
-                    return Err(Error::new(SqlState::QUERY_CANCELED, message));
-                }
-                // Clients that send Sync behind Execute do not know yet that data is wanted.
-                _ => {}
-            }
-        }
-    }
-}
 
 /// Why [`run`] returned.
 #[derive(Debug)]
@@ -253,36 +146,6 @@ struct OpenPortal<S: Sql> {
     complete: bool,
     /// The names of its statement and its own, where the log may want them.
     logged_as: Option<String>,
-}
-
-/// One format for every column, or one for each.
-#[derive(Clone, Debug)]
-pub(crate) enum RowFormats {
-    All(Format),
-    Each(Vec<Format>),
-}
-
-impl RowFormats {
-    fn of(formats: &Formats<'_>) -> RowFormats {
-        match formats.count() {
-            0 | 1 => RowFormats::All(format(formats, 0)),
-            count => RowFormats::Each((0..count).map(|index| format(formats, index)).collect()),
-        }
-    }
-
-    pub(crate) fn get(&self, column: usize) -> Format {
-        match self {
-            RowFormats::All(format) => *format,
-            RowFormats::Each(formats) => formats.get(column).copied().unwrap_or_default(),
-        }
-    }
-}
-
-fn format(formats: &Formats<'_>, index: usize) -> Format {
-    match formats.is_binary(index) {
-        true => Format::Binary,
-        false => Format::Text,
-    }
 }
 
 /// One client's session.

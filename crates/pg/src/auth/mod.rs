@@ -36,10 +36,10 @@ use base::error::{Error, ErrorClass, Result, SqlState};
 use base::Durability;
 
 use crate::backend::{put_sasl_data, put_sasl_mechanisms, SASL_CONTINUE, SASL_FINAL};
+use crate::channel::Channel;
 use crate::frame::{violation, BodyReader};
 use crate::hba::{self, ClientCert, Method, Rule};
 use crate::output::Content;
-use crate::session::Channel;
 use crate::startup::StartupParameters;
 use scram::{Exchange, Outcome};
 

@@ -13,8 +13,9 @@ use base::error::{Error, Result, SqlState};
 use sql::session as sql;
 use sql::{Executed, Format, Oid, Param};
 
-use super::{format, utf8, OpenPortal, RowFormats, Session, Step, INLINE_PARAMS};
+use super::{utf8, OpenPortal, RowFormats, Session, Step, INLINE_PARAMS};
 use crate::backend::{self, Backend, TransactionStatus};
+use crate::channel::format;
 use crate::frontend::{Bind, Parse, Target};
 use crate::log::Entry;
 use crate::output::Content;

@@ -10,9 +10,10 @@ use base::coro::{self, Interrupts};
 use base::env::{BoxFuture, Disk, Env, Instant, Net, Reactor, TaskStart};
 use base::{Debt, Timestamp};
 
+use crate::channel::Channel;
 use crate::frontend::{put_bind, put_parse, Frontend, Target};
 use crate::script::{Control, Script};
-use crate::session::{run, Channel, Session, Turn};
+use crate::session::{run, Session, Turn};
 use crate::startup::CancelKey;
 
 /// An environment in which nothing happens.

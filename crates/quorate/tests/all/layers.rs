@@ -3,11 +3,34 @@
 use crate::source;
 
 /// A crate and the crates of Quorate that it may import. `quorate` may import all.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("base", &[]),
     ("raft", &["base"]),
     ("storage", &["base"]),
-    ("sql", &["base"]),
+    ("types", &["base"]),
+    ("functions", &["base", "types"]),
+    ("syntax", &["base"]),
+    ("catalog", &["base", "types", "functions"]),
+    (
+        "planner",
+        &["base", "types", "functions", "syntax", "catalog"],
+    ),
+    (
+        "execution",
+        &["base", "types", "functions", "syntax", "catalog", "planner"],
+    ),
+    (
+        "sql",
+        &[
+            "base",
+            "types",
+            "functions",
+            "syntax",
+            "catalog",
+            "planner",
+            "execution",
+        ],
+    ),
     ("kv", &["base", "raft", "storage"]),
     ("pg", &["base", "sql"]),
     ("node", &["base", "kv", "sql", "pg"]),

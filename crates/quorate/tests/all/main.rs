@@ -28,6 +28,7 @@ mod levels;
 mod long;
 mod losses;
 mod members;
+mod modules;
 mod pasted;
 mod pgbench;
 mod privacy;

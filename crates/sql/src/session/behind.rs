@@ -22,9 +22,7 @@ use base::limits::SCAN_BATCH_ROWS;
 use base::{Error, KeyRange, Result, TreeId};
 
 use super::Session;
-
-/// The trees that a snapshot shows.
-pub(super) type TreesSeen = Rc<BTreeSet<TreeId>>;
+use crate::state::prepared::TreesSeen;
 
 impl Session {
     /// Whether the catalog has changed since the open transaction began, which goes on reading what

@@ -5,14 +5,16 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 
 use super::commands::command_of;
-use super::plan::{has_into, has_rows, Planned, Watch};
+use super::plan::{has_into, has_rows, Watch};
 use super::plan_cache::{value_of, Kept};
 use super::run::{tag_of, Output};
 use super::transaction::{Loss, State};
-use super::{planted, Session, Sink};
+use super::{Session, Sink};
 use crate::bind::literals::Watched;
 use crate::parser::{self, Shape, Statement};
 use crate::plan::Taken;
+use crate::settings::planted;
+use crate::state::prepared::Planned;
 use crate::types::{Datum, TypeId};
 
 impl Session {

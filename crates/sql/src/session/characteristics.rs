@@ -4,8 +4,8 @@
 use base::engine::{CatalogVersion, Isolation, TxnOptions};
 use base::{Error, Result, SqlState};
 
-use super::settings::isolation;
 use super::Session;
+use crate::settings::isolation;
 
 fn too_late(message: &str) -> Error {
     Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message)

@@ -5,8 +5,8 @@
 
 use pg_query::protobuf::{ObjectType, TransactionStmtKind, VariableSetKind};
 
-use super::settings::LoggedStatements;
 use crate::parser::{NodeEnum, Statement};
+use crate::settings::LoggedStatements;
 
 /// The least value of `log_statement` at which a statement is logged.
 pub(super) fn class_of(statement: &Statement) -> LoggedStatements {

@@ -10,91 +10,19 @@
 //! commit                            looks; 23503 rolls everything back
 //! ```
 
-use std::sync::Arc;
-
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::ConstraintsSetStmt;
 
 use super::transaction::State;
 use super::utility::tag;
 use super::{CommandTag, NoticeSeverity, Session, Sink};
-use crate::catalog::{Catalog, ForeignKey, Table};
-use crate::exec::foreign::{self, Event};
-use crate::exec::permit::Permit;
+use crate::catalog::Table;
+use crate::exec::foreign;
 use crate::exec::Exec;
 use crate::parser::NodeEnum;
-
-/// What the constraints of the open transaction wait for.
-#[derive(Debug, Default)]
-pub(crate) struct Constraints {
-    modes: Modes,
-    queue: Vec<(Event, bool)>,
-    /// The places in the queue that are done, in the order in which they were.
-    done: Vec<usize>,
-    catalog: Option<Arc<Catalog>>,
-}
-
-/// What SET CONSTRAINTS has said.
-#[derive(Clone, Debug, Default)]
-struct Modes {
-    all: Option<bool>,
-    each: Vec<(u32, bool)>,
-}
-
-/// Where a savepoint stands.
-#[derive(Clone, Debug)]
-pub(crate) struct Mark {
-    modes: Modes,
-    queued: usize,
-    done: usize,
-}
-
-impl Constraints {
-    /// Whether a constraint is looked at when the transaction commits.
-    pub(crate) fn is_deferred(&self, key: &ForeignKey) -> bool {
-        if !key.deferrable {
-            return false;
-        }
-        let own = self.modes.each.iter().rfind(|mode| mode.0 == key.oid);
-        own.map(|mode| mode.1)
-            .or(self.modes.all)
-            .unwrap_or(key.initially_deferred)
-    }
-
-    /// Keeps an event until then.
-    pub(crate) fn defer(&mut self, event: Event, catalog: Arc<Catalog>) {
-        self.queue.push((event, false));
-        self.catalog = Some(catalog);
-    }
-
-    /// Where a savepoint stands.
-    pub(crate) fn mark(&self) -> Mark {
-        Mark {
-            modes: self.modes.clone(),
-            queued: self.queue.len(),
-            done: self.done.len(),
-        }
-    }
-
-    /// Goes back to a savepoint.
-    pub(crate) fn roll_back_to(&mut self, mark: &Mark) {
-        self.modes = mark.modes.clone();
-        for place in self.done.drain(mark.done..) {
-            self.queue[place].1 = false;
-        }
-        self.queue.truncate(mark.queued);
-    }
-
-    fn has_pending(&self) -> bool {
-        self.queue.len() > self.done.len()
-    }
-
-    /// Whether a table has something that is still to be looked at.
-    fn waits_for(&self, table: &Table) -> bool {
-        let mut waiting = self.queue.iter().filter(|(_, done)| !done);
-        waiting.any(|(event, _)| foreign::tables_of(event).iter().any(|t| t.oid == table.oid))
-    }
-}
+use crate::plan::permit::Permit;
+use crate::state::constraints::Modes;
+use crate::system::Relations;
 
 impl Session {
     /// Looks at everything that was deferred, before a COMMIT.
@@ -114,7 +42,7 @@ impl Session {
         };
         for place in 0..self.shared.constraints.queue.len() {
             let (event, done) = &self.shared.constraints.queue[place];
-            if *done || !wanted(foreign::constraint_of(event)) {
+            if *done || !wanted(event.constraint()) {
                 continue;
             }
             let event = event.clone();
@@ -123,7 +51,7 @@ impl Session {
             };
             let txn = open.txn.as_mut();
             let permit = Permit::of_definition(&catalog);
-            let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
+            let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
             cx.tick()?;
             foreign::run_deferred(&event, &mut cx)?;
             let constraints = &mut self.shared.constraints;

@@ -18,7 +18,6 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
-use super::plan::Planned;
 use super::portal::Running;
 use super::run::Output;
 use super::transaction::State;
@@ -26,6 +25,8 @@ use super::utility::{node_of, tag};
 use super::{Column, CommandTag, Executed, Param, Portal, Prepared, Progress, Session, Sink};
 use crate::parser::{NodeEnum, Statement};
 use crate::plan::{Plan, Row};
+use crate::state::prepared::Planned;
+use crate::state::CursorInfo;
 use crate::types::{Datum, TypeId};
 
 /// The bits of a DECLARE's options.
@@ -35,21 +36,6 @@ mod option {
     pub const NO_SCROLL: i32 = 0x4;
     pub const INSENSITIVE: i32 = 0x8;
     pub const HOLD: i32 = 0x20;
-}
-
-/// What `pg_cursors` shows of a cursor.
-#[derive(Clone, Debug)]
-pub(crate) struct CursorInfo {
-    /// Its name.
-    pub name: String,
-    /// The DECLARE.
-    pub statement: String,
-    /// WITH HOLD?
-    pub holdable: bool,
-    /// May it go back?
-    pub scrollable: bool,
-    /// When it was declared.
-    pub created: i64,
 }
 
 /// A cursor.

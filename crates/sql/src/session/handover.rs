@@ -34,9 +34,9 @@ use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::Flight;
 use base::{Debt, Durability, Error, ErrorClass, Result};
 
-use super::shared::Stamp;
 use super::transaction::{Loss, State};
 use super::{Column, CommandTag, Notice, Oid, RowView, Session, Sink, TransactionStatus};
+use crate::state::Stamp;
 
 /// The version of what [`Session::changes`] gives.
 const FORMAT: u8 = 2;

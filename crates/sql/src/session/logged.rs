@@ -12,38 +12,14 @@ use base::engine::Engine;
 use base::Result;
 
 use super::commands::{class_of, command_of};
-use super::secrets::is_secret;
-use super::settings::{Asker, LogLevel, LogSettings, LoggedStatements, Settings};
-use super::shared::Shared;
-use super::sink::RowView;
 use super::transaction::State;
-use super::{Format, Notice, NoticeSeverity, Portal, Prepared, Session, Sink};
+use super::{Format, Portal, Prepared, Session, Sink};
 use crate::parser::{NodeEnum, Statement};
+use crate::settings::{Asker, LogSettings, LoggedStatements, Settings};
+use crate::state::secrets::is_secret;
+use crate::state::LogContext;
+use crate::state::RowView;
 use crate::types::{Datum, TypeId};
-
-/// What a session is at the moment when it says something to the log.
-#[derive(Clone, Debug)]
-pub struct LogContext {
-    /// How things are logged.
-    pub settings: Arc<LogSettings>,
-    /// `application_name`.
-    pub application: String,
-    /// What it does: a command, or a part of the protocol.
-    pub command: &'static str,
-}
-
-impl NoticeSeverity {
-    /// The same to the server's log.
-    pub fn level(self) -> LogLevel {
-        match self {
-            NoticeSeverity::Debug => LogLevel::Debug1,
-            NoticeSeverity::Log => LogLevel::Log,
-            NoticeSeverity::Info => LogLevel::Info,
-            NoticeSeverity::Notice => LogLevel::Notice,
-            NoticeSeverity::Warning => LogLevel::Warning,
-        }
-    }
-}
 
 /// How a node logs what belongs to no session that has begun.
 pub fn log_settings(engine: &dyn Engine, defaults: &[(String, String)]) -> Arc<LogSettings> {
@@ -54,25 +30,6 @@ pub fn log_settings(engine: &dyn Engine, defaults: &[(String, String)]) -> Arc<L
     }
     settings.load(&engine.configuration());
     settings.log().clone()
-}
-
-impl Shared {
-    /// What the session is to the log.
-    pub(crate) fn log_context(&self) -> LogContext {
-        let application = self.settings.show("application_name");
-        LogContext {
-            settings: self.settings.log().clone(),
-            application: application.map_or_else(|_| String::new(), |shown| shown.1),
-            command: self.command,
-        }
-    }
-
-    /// Has a message logged, if the settings want it.
-    pub(crate) fn log_notice(&self, notice: &Notice, sink: &mut dyn Sink) {
-        if notice.severity.level() >= self.settings.log().min_messages {
-            sink.log_notice(notice, &self.log_context());
-        }
-    }
 }
 
 impl Session {

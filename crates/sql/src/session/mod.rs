@@ -27,7 +27,6 @@
 //! Before anything is given to the sink, [`Sink::owe`] tells it what the following output rests
 //! on; an error that a method returns rests on [`Session::owed`].
 
-pub mod activity;
 mod behind;
 mod by_shape;
 mod characteristics;
@@ -45,14 +44,9 @@ pub mod login;
 mod params;
 mod plan;
 mod plan_cache;
-pub(crate) mod planted;
 mod plpgsql;
 mod portal;
 mod run;
-pub mod secrets;
-mod settings;
-mod shared;
-mod sink;
 mod temporary;
 mod transaction;
 mod utility;
@@ -69,7 +63,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::coro::Interrupts;
 use base::engine::{Engine, Transaction, TxnOptions};
 use base::env::Env;
 use base::{Debt, Durability, Error, Result, SqlState};
@@ -80,64 +73,26 @@ use crate::parser::Shape;
 use crate::plan::Row;
 use crate::types::{self, Datum, EvalContext, TypeId};
 
-use activity::{Activity, Doing, Registry, SessionState, TlsInfo};
+use crate::settings::{Asker, Settings, Source};
+use crate::state::activity::{Doing, SessionState};
+use crate::state::Stamp;
 use cursors::NamedCursor;
 use in_flight::InFlight;
 use params::Params;
 use plan_cache::{PlanCache, World};
 use portal::{Forgotten, Running};
-use settings::{Asker, Settings, Source};
 use transaction::{Loss, Open, Owed, State};
 
-pub(crate) use ddl::system::reload;
-pub use logged::{log_settings, LogContext};
-pub(crate) use plan::quote;
-pub use plan::Prepared;
-pub(crate) use settings::SettingRow;
-pub use settings::{
+pub use logged::log_settings;
+
+pub use crate::settings::{
     documented, DocumentedSetting, FollowerReads, LogLevel, LogSettings, LoggedStatements,
-    Verbosity, SERVER_VERSION,
+    NoticeSeverity, Verbosity, SERVER_VERSION,
 };
-pub use shared::Shared;
-pub use sink::{
-    Column, CommandTag, Format, Notice, NoticeSeverity, Oid, Param, RowView, Sink,
-    TransactionStatus,
+pub use crate::state::{
+    activity, secrets, Column, CommandTag, Format, LogContext, Notice, Oid, Param, Prepared,
+    RowView, SessionStart, Shared, Sink, TransactionStatus,
 };
-
-/// What a session begins with.
-#[derive(Clone)]
-pub struct SessionStart {
-    /// The role that the client names.
-    pub user: String,
-    /// The database that the client names.
-    pub database: String,
-    /// What `pg_backend_pid()` shows.
-    pub backend_pid: i32,
-    /// The client's address without its port, where it has one.
-    pub client_address: Option<String>,
-    /// The client's port.
-    pub client_port: Option<u16>,
-    /// The address and port on which the client was accepted.
-    pub server_address: Option<(String, u16)>,
-    /// Where others leave interrupts for this session.
-    pub interrupts: Arc<Interrupts>,
-    /// Settings that the node's configuration gives to every session.
-    pub defaults: Vec<(String, String)>,
-    /// Settings of the startup message (`application_name`, `client_encoding`, `options`, …).
-    pub settings: Vec<(String, String)>,
-    /// Where others see what this session does.
-    pub activity: Arc<Activity>,
-    /// What TLS tells of the connection, where it is encrypted.
-    pub tls: Option<TlsInfo>,
-    /// The sessions of this node; none where there is no node.
-    pub registry: Option<Arc<dyn Registry>>,
-}
-
-impl std::fmt::Debug for SessionStart {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SessionStart({} at {})", self.user, self.database)
-    }
-}
 
 /// A prepared statement with its parameters, perhaps half executed.
 #[derive(Debug)]
@@ -183,7 +138,7 @@ pub struct Session {
     /// The generation of the cluster's settings that this session follows.
     configuration: u64,
     /// What was told last of what the session is.
-    told: Option<shared::Stamp>,
+    told: Option<Stamp>,
     /// Whether the block that is open was lost with its leader.
     loss: Loss,
     /// The generation of the settings that `eval` was made with.
@@ -363,7 +318,11 @@ impl Session {
         if let Some(kept) = self.plan_by_shape(text, Some(&given))? {
             let level = self.shared.settings.parsed().durability;
             self.owed.add(&kept.planned.catalog.debt, level);
-            return Ok(Rc::new(Prepared::of_kept(&kept)));
+            return Ok(Rc::new(Prepared::of_plan(
+                kept.statement.clone(),
+                kept.params.to_vec(),
+                kept.planned.clone(),
+            )));
         }
         let mut statements = self.parse(text)?;
         let Some(statement) = statements.pop() else {

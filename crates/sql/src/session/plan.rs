@@ -1,6 +1,5 @@
 //! Prepared statements, the catalog they were planned with, and when both must be made anew.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,147 +7,20 @@ use base::engine::TxnOptions;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::TransactionStmtKind;
 
-use super::behind::TreesSeen;
-use super::plan_cache::Kept;
 use super::transaction::{lost_block, Loss, State};
 use super::utility::node_of;
-use super::{missing_database, planted, Column, Oid, Session};
+use super::{missing_database, Column, Oid, Session};
 use crate::bind::literals::{Literals, Watched};
-use crate::bind::{BindContext, Binder, Bound, OutputColumn, Variables};
+use crate::bind::{BindContext, Binder, OutputColumn, Variables};
 use crate::catalog::{store, Catalog, RelationRef};
-use crate::exec::permit::BoundFor;
 use crate::exec::point;
+use crate::functions::strings::quote_identifier;
 use crate::parser::{self, Literal, NodeEnum, Statement};
+use crate::plan::permit::BoundFor;
+use crate::settings::planted;
+use crate::state::prepared::{Planned, SearchPath};
+use crate::state::Prepared;
 use crate::types::{Datum, NameLookup, TypeId};
-
-/// A statement that is parsed and planned; used again for as long as the session lives.
-#[derive(Debug)]
-pub struct Prepared {
-    /// None: the text held no statement.
-    statement: Option<Statement>,
-    /// The parameter types that were given, or inferred when it was first planned.
-    params: Vec<TypeId>,
-    param_oids: Vec<Oid>,
-    columns: Option<Vec<Column>>,
-    planned: RefCell<Rc<Planned>>,
-}
-
-/// A plan, and what it holds for.
-#[derive(Debug)]
-pub(super) struct Planned {
-    /// The catalog it was made with.
-    pub catalog: Arc<Catalog>,
-    /// Made inside a transaction that had changed the catalog; not to be used again.
-    pub own: bool,
-    /// Where its names were looked for.
-    pub path: SearchPath,
-    /// The columns of its rows, if it returns rows.
-    pub columns: Option<Vec<Column>>,
-    /// Their types.
-    pub types: Vec<TypeId>,
-    /// What it does; none: a utility statement, which is carried out from its tree.
-    pub bound: Option<Bound>,
-    /// If it reads one row by its key and returns columns of it: which ones.
-    pub point: Option<Box<[usize]>>,
-    /// The trees by which it may look for rows, if not by all.
-    pub seen: Option<TreesSeen>,
-}
-
-/// Where names that are not qualified are looked for, and what that follows from.
-#[derive(Debug, Default)]
-pub(super) struct SearchPath {
-    /// The setting.
-    names: Vec<String>,
-    /// The role whose privileges count.
-    role: u32,
-    /// The schemas.
-    schemas: Vec<u32>,
-}
-
-impl SearchPath {
-    /// The schemas, in order.
-    pub fn schemas(&self) -> &[u32] {
-        &self.schemas
-    }
-}
-
-impl Prepared {
-    pub(super) fn empty(params: Vec<TypeId>) -> Prepared {
-        Prepared {
-            statement: None,
-            param_oids: oids(&params),
-            columns: None,
-            params,
-            planned: RefCell::new(Rc::new(Planned {
-                seen: None,
-                catalog: Catalog::none(),
-                own: true,
-                path: SearchPath::default(),
-                columns: None,
-                types: Vec::new(),
-                bound: None,
-                point: None,
-            })),
-        }
-    }
-
-    /// What stands for a cursor: its columns, and no statement.
-    pub(super) fn of_columns(columns: Vec<Column>) -> Prepared {
-        Prepared {
-            columns: Some(columns),
-            ..Prepared::empty(Vec::new())
-        }
-    }
-
-    /// The types of the parameters, `$1` first.
-    pub fn param_types(&self) -> &[Oid] {
-        &self.param_oids
-    }
-
-    /// The columns of the rows it returns; none when it returns no rows.
-    pub fn columns(&self) -> Option<&[Column]> {
-        self.columns.as_deref()
-    }
-
-    /// Whether the text held no statement.
-    pub fn is_empty(&self) -> bool {
-        self.statement.is_none()
-    }
-
-    /// The statement's text, as `pg_prepared_statements` shows it.
-    pub(crate) fn text(&self) -> Option<&str> {
-        Some(self.statement.as_ref()?.own_text())
-    }
-
-    /// The whole text that it was given in, as the server's log shows it.
-    pub fn whole_text(&self) -> Option<&str> {
-        Some(self.statement.as_ref()?.text())
-    }
-
-    /// Whether SQL's PREPARE made it.
-    pub(crate) fn is_from_sql(&self) -> bool {
-        self.statement.as_ref().is_some_and(Statement::is_inner)
-    }
-
-    pub(super) fn param_type_ids(&self) -> &[TypeId] {
-        &self.params
-    }
-
-    /// A prepared statement whose plan was found by its text.
-    pub(super) fn of_kept(kept: &Kept) -> Prepared {
-        Prepared {
-            statement: Some(kept.statement.clone()),
-            param_oids: oids(&kept.params),
-            columns: kept.planned.columns.clone(),
-            params: kept.params.to_vec(),
-            planned: RefCell::new(kept.planned.clone()),
-        }
-    }
-
-    pub(super) fn statement(&self) -> Option<&Statement> {
-        self.statement.as_ref()
-    }
-}
 
 /// Names of catalog objects for `regclass` and its kin.
 struct Names {
@@ -164,17 +36,22 @@ impl NameLookup for Names {
                 let (schema, name) = self.catalog.relation_name(oid)?;
                 let visible =
                     schema == crate::catalog::PG_CATALOG || self.search_path.contains(&schema);
-                let quoted = quote(name);
+                let quoted = quote_identifier(name);
                 match (visible, self.catalog.schema_by_oid(schema)) {
-                    (false, Some(schema)) => Some(format!("{}.{quoted}", quote(&schema.name))),
+                    (false, Some(schema)) => {
+                        Some(format!("{}.{quoted}", quote_identifier(&schema.name)))
+                    }
                     _ => Some(quoted),
                 }
             }
             TypeId::REGNAMESPACE => self
                 .catalog
                 .schema_by_oid(oid)
-                .map(|schema| quote(&schema.name)),
-            TypeId::REGROLE => self.catalog.role_by_oid(oid).map(|role| quote(&role.name)),
+                .map(|schema| quote_identifier(&schema.name)),
+            TypeId::REGROLE => self
+                .catalog
+                .role_by_oid(oid)
+                .map(|role| quote_identifier(&role.name)),
             TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
             TypeId::REGPROCEDURE => crate::functions::signature_of(oid),
             TypeId::REGPROC => {
@@ -252,18 +129,6 @@ fn type_named(name: &str) -> Option<TypeId> {
             .find(|info| info.sql_name == plain);
         known.map(|info| info.id)
     })
-}
-
-/// The name as an identifier, quoted where it must be.
-pub(crate) fn quote(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    match plain {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
 }
 
 /// The parts of a qualified name.
@@ -416,13 +281,8 @@ impl Session {
     ) -> Result<Rc<Prepared>> {
         self.check_allowed(statement.node())?;
         let (planned, params) = self.plan(&statement, given, open_params, None)?;
-        Ok(Rc::new(Prepared {
-            statement: Some(statement),
-            param_oids: oids(&params),
-            columns: planned.columns.clone(),
-            params,
-            planned: RefCell::new(Rc::new(planned)),
-        }))
+        let prepared = Prepared::of_plan(statement, params, Rc::new(planned));
+        Ok(Rc::new(prepared))
     }
 
     /// The plan of a prepared statement as the catalog is now.
@@ -634,10 +494,6 @@ fn is_fit_for_lost_block(node: &NodeEnum, state: State) -> bool {
         }
         _ => state == State::Failed,
     }
-}
-
-fn oids(types: &[TypeId]) -> Vec<Oid> {
-    types.iter().map(|ty| Oid(ty.0)).collect()
 }
 
 /// The row description of a query's columns.

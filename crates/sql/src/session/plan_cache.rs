@@ -29,9 +29,9 @@ use std::sync::{Arc, Weak};
 use base::engine::{CatalogVersion, Engine};
 use base::hash::HashMap;
 
-use super::plan::Planned;
 use crate::parser::{Literal, LiteralKind, Shape, Statement};
 use crate::plan::Taken;
+use crate::state::prepared::Planned;
 use crate::types::{self, Datum, EvalContext, TypeId, NO_TYPMOD};
 
 /// Plans that a reactor keeps.

@@ -19,11 +19,12 @@ use std::rc::Rc;
 use base::engine::ViewId;
 use base::{Debt, Error, Result, SqlState, TxnId};
 
-use super::plan::Planned;
 use super::run::Output;
-use super::sink::RowView;
 use super::Session;
 use crate::exec::{Computed, Cursor, Exec, KeptCursor};
+use crate::state::prepared::Planned;
+use crate::state::RowView;
+use crate::system::Relations;
 use crate::types::Datum;
 
 /// Views whose queries are gone; the session gives them up when it runs the next one.
@@ -144,6 +145,7 @@ impl Session {
         let params = running.params.clone();
         let (rows, permit) = running.cursor.parts();
         let mut cx = Exec::new(
+            &Relations,
             open.txn.as_mut(),
             &mut self.shared,
             permit,

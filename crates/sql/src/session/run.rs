@@ -6,15 +6,17 @@ use base::engine::LockWait;
 use base::{Debt, Error, Result, SqlState};
 
 use super::lock_names::named;
-use super::plan::Planned;
 use super::portal::Read;
-use super::sink::{KeptRows, RowView};
 use super::transaction::State;
-use super::{planted, CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
-use crate::exec::permit::PermittedPlan;
+use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
 use crate::exec::{self, point, Exec};
 use crate::parser::NodeEnum;
+use crate::plan::permit::PermittedPlan;
 use crate::plan::{Plan, Row};
+use crate::settings::planted;
+use crate::state::prepared::Planned;
+use crate::state::{KeptRows, RowView};
+use crate::system::Relations;
 use crate::types::{Datum, TypeId};
 
 /// How often a statement is planned anew because the catalog changed while it waited for locks.
@@ -193,6 +195,7 @@ impl Session {
         }
         let mut told = Debt::NONE;
         let mut cx = Exec::new(
+            &Relations,
             open.txn.as_mut(),
             &mut self.shared,
             permitted.permit(),

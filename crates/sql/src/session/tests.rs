@@ -8,6 +8,7 @@ use base::{Debt, Durability, Error, Result};
 
 use super::fake::{FakeEngine, FakeEnv};
 use super::*;
+use crate::state::activity::Activity;
 
 /// Everything that a session shows, as lines.
 #[derive(Default)]

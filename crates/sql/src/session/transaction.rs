@@ -10,10 +10,11 @@
 use base::engine::{CatalogVersion, Savepoint, Transaction, TxnOptions};
 use base::{Debt, Durability, Error, Result, SessionId, SqlState, TreeId};
 
-use super::constraints::{Constraints, Mark};
-use super::settings::FollowerReads;
-use super::{planted, Session, Sink, TransactionStatus};
+use super::{Session, Sink, TransactionStatus};
 use crate::catalog::Catalog;
+use crate::settings::planted;
+use crate::settings::FollowerReads;
+use crate::state::constraints::{Constraints, Mark};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;

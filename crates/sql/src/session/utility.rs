@@ -10,13 +10,14 @@ use pg_query::protobuf::{
 
 use super::lock_names::named_table;
 use super::plan::{text_column, text_row};
-use super::settings::{is_guarded, isolation};
 use super::transaction::State;
 use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext};
 use crate::catalog::access::{denied, Guarded, Privileges, CHECKPOINT};
 use crate::catalog::{RelationKind, Table};
+use crate::functions::strings::quote_identifier;
 use crate::parser::{NodeEnum, Statement};
+use crate::settings::{is_guarded, isolation};
 use crate::types::{Datum, TypeId};
 
 /// A tag without a number.
@@ -460,7 +461,7 @@ impl Session {
         let mut types = Vec::new();
         for node in &prepare.argtypes {
             if let Some(NodeEnum::TypeName(name)) = &node.node {
-                types.push(bind::types::resolve(&cx, name)?.0);
+                types.push(bind::type_names::resolve(&cx, name)?.0);
             }
         }
         let inner = statement.inner(|node| match node {
@@ -730,7 +731,7 @@ fn setting_value(name: &str, args: &[Node]) -> Result<String> {
         parts.push(text);
     }
     if name == "search_path" {
-        let quoted: Vec<_> = parts.iter().map(|part| super::plan::quote(part)).collect();
+        let quoted: Vec<_> = parts.iter().map(|part| quote_identifier(part)).collect();
         return Ok(quoted.join(", "));
     }
     Ok(parts.join(", "))

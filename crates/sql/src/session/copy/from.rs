@@ -10,11 +10,13 @@ use super::options::{Chosen, Options};
 use super::rows::Rows;
 use crate::bind::copy::{CopyFrom, Source};
 use crate::exec::foreign;
+use crate::exec::program::Evaluate;
 use crate::exec::write::InsertCursor;
 use crate::exec::Exec;
 use crate::parser::Statement;
 use crate::plan::{Insert, Row};
 use crate::session::{Format, Session, Sink};
+use crate::system::Relations;
 use crate::types::Datum;
 
 /// Rows that are written at once, at most.
@@ -71,6 +73,7 @@ impl Session {
         open.begun = true;
         open.txn.begin_statement()?;
         let mut cx = Exec::new(
+            &Relations,
             open.txn.as_mut(),
             &mut self.shared,
             permitted.permit(),

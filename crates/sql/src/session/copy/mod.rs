@@ -35,13 +35,13 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::CopyStmt;
 
-use super::plan::Planned;
 use super::run::Output;
 use super::utility::node_of;
 use super::{CommandTag, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Bound};
 use crate::catalog::Table;
 use crate::parser::{self, NodeEnum, Statement};
+use crate::state::prepared::Planned;
 use options::{Chosen, Options};
 use output::CopyOut;
 

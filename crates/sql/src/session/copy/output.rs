@@ -4,8 +4,8 @@ use base::{Debt, Durability, Result};
 
 use super::binary;
 use super::options::{Chosen, Header, Layout, Options};
-use crate::session::sink::{Column, CommandTag, Format, Notice, RowView, Sink};
 use crate::session::LogContext;
+use crate::state::{Column, CommandTag, Format, Notice, RowView, Sink};
 use crate::types;
 
 /// Writes rows for a client.

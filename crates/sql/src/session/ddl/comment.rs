@@ -112,7 +112,7 @@ impl Session {
             literals: None,
             variables: None,
         };
-        crate::bind::types::resolve(&cx, name)
+        crate::bind::type_names::resolve(&cx, name)
     }
 
     fn must_be_superuser(&mut self, catalog: &Catalog, noun: &str, name: &str) -> Result<()> {

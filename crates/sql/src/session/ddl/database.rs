@@ -11,9 +11,8 @@ use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::role::no_role;
 use super::table::cut_name;
-use crate::catalog::{
-    cluster, store, Catalog, Database, RelationKind, Role, Schema, FIRST_USER_OID, QUORATE,
-};
+use crate::catalog::{cluster, store, Catalog, Database, RelationKind, Role, Schema, QUORATE};
+use crate::layout::FIRST_USER_OID;
 use crate::parser::NodeEnum;
 
 /// 3D000.

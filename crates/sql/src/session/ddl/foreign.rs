@@ -16,9 +16,10 @@ use crate::bind::foreign::are_comparable;
 use crate::bind::{self, qualified, BindContext};
 use crate::catalog::access::{denied, Guarded, Privileges};
 use crate::catalog::{Action, Catalog, ForeignKey, Index, RelationKind, Table};
-use crate::exec::permit::Permit;
 use crate::exec::{foreign, Exec};
 use crate::parser::NodeEnum;
+use crate::plan::permit::Permit;
+use crate::system::Relations;
 
 /// The state of a foreign key that cannot be one.
 const INVALID_FOREIGN_KEY: SqlState = SqlState::of("42830");
@@ -174,7 +175,7 @@ impl Session {
         open.txn.begin_statement()?;
         let txn = open.txn.as_mut();
         let permit = Permit::of_definition(&catalog);
-        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
+        let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
         foreign::check_existing(&rules, 0, &mut cx)
     }
 }

@@ -38,6 +38,7 @@ use crate::catalog::{Catalog, Index, RelationKind, Table, PG_CATALOG};
 use crate::exec::{self, Exec};
 use crate::local::is_local;
 use crate::parser::{self, NodeEnum, Statement};
+use crate::system::Relations;
 use crate::types::{Datum, TypeId};
 use schema::check_schema_name;
 
@@ -361,7 +362,7 @@ impl Session {
         open.txn.begin_statement()?;
         let txn = open.txn.as_mut();
         let permit = permitted.permit();
-        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
+        let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
         let value = exec::open(permitted).next(&mut cx)?;
         let value = value.and_then(|row| row.into_iter().next());
         value.ok_or_else(|| Error::internal("a parameter without a value"))

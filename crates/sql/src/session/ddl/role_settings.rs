@@ -1,6 +1,6 @@
 //! The settings with which sessions of a role, or in a database, begin: ALTER ROLE … SET and ALTER
 //! DATABASE … SET. Which settings may be stored, and by whom, is the settings' own affair
-//! ([`Settings::storable`](crate::session::settings::Settings::storable)).
+//! ([`Settings::storable`](crate::settings::Settings::storable)).
 
 use base::{Error, Result};
 use pg_query::protobuf::{AlterRoleSetStmt, VariableSetStmt};

@@ -411,7 +411,7 @@ impl Session {
             literals: None,
             variables: None,
         };
-        let (type_id, _) = bind::types::resolve(&cx, name)?;
+        let (type_id, _) = bind::type_names::resolve(&cx, name)?;
         match type_id {
             TypeId::INT2 | TypeId::INT4 | TypeId::INT8 => Ok(type_id),
             _ => Err(wrong_type(for_identity)),

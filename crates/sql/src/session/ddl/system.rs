@@ -1,6 +1,6 @@
-//! ALTER SYSTEM, and what `pg_reload_conf()` does: the settings of the whole cluster.
+//! ALTER SYSTEM: the settings of the whole cluster.
 //!
-//! Both are transactions of their own, as in PostgreSQL, where they write files. They wait until a
+//! It is a transaction of its own, as in PostgreSQL, where they write files. They wait until a
 //! majority has them, and for no standby that is named: else nobody could name others while one is
 //! away. What they answer shows nothing of the database, so the reply owes nothing either.
 //!
@@ -9,22 +9,15 @@
 //! select pg_reload_conf();                                         loaded, and in force
 //! ```
 
-use std::sync::Arc;
-
-use base::coro;
-use base::engine::{
-    configuration_key, configuration_row, read_configuration, Direction, Engine, LockWait,
-    RowBatch, RowLock, Stage, Transaction, TxnOptions,
-};
-use base::limits::SCAN_BATCH_ROWS;
-use base::{Durability, Error, ErrorClass, KeyRange, Result, SqlState, TreeId};
+use base::engine::Stage;
+use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 
 use crate::catalog::access::Privileges;
-use crate::catalog::audit;
-use crate::session::settings::configured;
+use crate::catalog::{audit, configuration};
 use crate::session::utility::tag;
 use crate::session::{CommandTag, Session};
+use crate::settings::configured;
 
 impl Session {
     /// ALTER SYSTEM SET and RESET.
@@ -60,96 +53,19 @@ impl Session {
         let engine = self.shared.engine.clone();
         let entry = self.audited("ALTER SYSTEM", text)?;
         let kept = self.shared.settings.parsed().audit_entries;
-        change_configuration(&engine, |txn| {
+        configuration::change(&engine, |txn| {
             match &change {
-                Some((name, value)) => put(txn, Stage::Written, name, value.as_deref())?,
+                Some((name, value)) => {
+                    configuration::put(txn, Stage::Written, name, value.as_deref())?
+                }
                 None => {
-                    for (name, _) in stored(txn, Stage::Written)? {
-                        put(txn, Stage::Written, &name, None)?;
+                    for (name, _) in configuration::stored(txn, Stage::Written)? {
+                        configuration::put(txn, Stage::Written, &name, None)?;
                     }
                 }
             }
             audit::write(txn, &*engine, entry, kept)
         })?;
         Ok(tag("ALTER SYSTEM"))
-    }
-}
-
-/// Makes what is loaded the same as what is written; returns once it is in force.
-///
-/// # Errors
-/// As a commit; 08007 when the wait is given up.
-pub fn reload(engine: &Arc<dyn Engine>) -> Result<()> {
-    change_configuration(engine, |txn| {
-        let written = stored(txn, Stage::Written)?;
-        let loaded = stored(txn, Stage::Loaded)?;
-        for (name, value) in &written {
-            if !loaded
-                .iter()
-                .any(|(known, old)| known == name && old == value)
-            {
-                put(txn, Stage::Loaded, name, Some(value))?;
-            }
-        }
-        let is_gone = |name: &String| written.iter().all(|(known, _)| known != name);
-        for (name, _) in loaded.iter().filter(|(name, _)| is_gone(name)) {
-            put(txn, Stage::Loaded, name, None)?;
-        }
-        Ok(())
-    })
-}
-
-fn change_configuration(
-    engine: &Arc<dyn Engine>,
-    change: impl FnOnce(&mut dyn Transaction) -> Result<()>,
-) -> Result<()> {
-    let mut txn = engine.begin(TxnOptions::default())?;
-    txn.begin_statement()?;
-    change(txn.as_mut())?;
-    let debt = txn.commit(Durability::On)?;
-    // It is in the log, so that no wait that ends early may say that it is not.
-    match coro::wait(engine.configured(debt)) {
-        Ok(settled) => settled,
-        Err(_) => Err(Error::of_class(
-            ErrorClass::Session,
-            SqlState::TRANSACTION_RESOLUTION_UNKNOWN,
-            "the outcome of the change of settings is unknown",
-        )),
-    }
-}
-
-/// The settings of a stage.
-fn stored(txn: &mut dyn Transaction, stage: Stage) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
-    let mut rest = Some(KeyRange::all());
-    let mut batch = RowBatch::default();
-    while let Some(range) = rest {
-        rest = txn.scan(
-            TreeId::CONFIGURATION,
-            &range,
-            Direction::Forward,
-            SCAN_BATCH_ROWS,
-            &mut batch,
-        )?;
-        for (key, row) in batch.iter() {
-            found.extend(read_configuration(stage, key, row)?);
-        }
-    }
-    Ok(found)
-}
-
-fn put(txn: &mut dyn Transaction, stage: Stage, name: &str, value: Option<&str>) -> Result<()> {
-    let tree = TreeId::CONFIGURATION;
-    let key = configuration_key(stage, name);
-    let mut old = Vec::new();
-    let is_there = txn.get(tree, &key, &mut old)?;
-    if is_there {
-        txn.lock_row(tree, &key, RowLock::Update, LockWait::Block, &mut old)?;
-    }
-    match value {
-        Some(value) if is_there => txn.update(tree, &key, &configuration_row(value)).map(drop),
-        Some(value) => txn.insert(tree, &key, &configuration_row(value)).map(drop),
-        None if is_there => txn.delete(tree, &key),
-        None => Ok(()),
     }
 }

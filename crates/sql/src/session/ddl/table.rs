@@ -241,7 +241,7 @@ impl Session {
             .ok_or_else(|| Error::internal("a column without a type"))?;
         let (type_id, typmod) = match serial {
             Some(type_id) => (type_id, types::NO_TYPMOD),
-            None => bind::types::resolve(&cx, type_name)?,
+            None => bind::type_names::resolve(&cx, type_name)?,
         };
         self.may_use_type(catalog, type_id)?;
         if type_id.category() == types::Category::Pseudo || type_id == TypeId::UNKNOWN {

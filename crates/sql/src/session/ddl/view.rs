@@ -9,7 +9,6 @@ use pg_query::protobuf::{
     ViewCheckOption, ViewStmt,
 };
 
-use super::super::plan::{Planned, SearchPath};
 use super::super::run::Output;
 use super::super::utility::{node_of, option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
@@ -20,10 +19,11 @@ use crate::bind::{Bound, OutputColumn};
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::view::{SECURITY_BARRIER, SECURITY_INVOKER};
 use crate::catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
-use crate::exec::permit::UncheckedPlan;
 use crate::local::is_local;
 use crate::parser::NodeEnum;
+use crate::plan::permit::UncheckedPlan;
 use crate::plan::{Insert, Plan, Target};
+use crate::state::prepared::{Planned, SearchPath};
 use crate::types::text::parse_bool;
 use crate::types::typmod::format_type;
 use crate::types::{Category, TypeId};

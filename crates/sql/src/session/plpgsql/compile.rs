@@ -268,7 +268,7 @@ impl Compiler<'_> {
             return Err(missing());
         };
         let name = cast.type_name.as_ref().ok_or_else(missing)?;
-        bind::types::resolve(&self.cx, name).map_err(|mut error| {
+        bind::type_names::resolve(&self.cx, name).map_err(|mut error| {
             error.fields_mut().position = None;
             self.at(error, fragment.start)
         })

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use base::{Error, Result, SqlState};
 
-use super::super::plan::Planned;
 use super::super::Session;
 use super::compile::{RowsFrom, Step, StepKind};
 use super::piece::Piece;
 use super::run::{at_line, Flow, Frame};
 use crate::plan::Row;
+use crate::state::prepared::Planned;
 use crate::types::{Datum, TypeId};
 
 /// The rows that a loop goes over: their types, and what describes them if a query gave them.

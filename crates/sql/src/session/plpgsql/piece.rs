@@ -5,13 +5,15 @@ use std::rc::Rc;
 
 use base::{Error, Result, SqlState};
 
-use super::super::plan::Planned;
 use super::super::Session;
 use crate::bind::Variables;
-use crate::exec::program::Program;
+use crate::exec::program::Evaluate;
 use crate::exec::Exec;
 use crate::parser::{self, Statement};
 use crate::plan::Plan;
+use crate::plan::Program;
+use crate::state::prepared::Planned;
+use crate::system::Relations;
 use crate::types::{Datum, Record, TypeId};
 
 /// What a piece is; errors name it.
@@ -333,7 +335,14 @@ impl Session {
         };
         let txn = open.txn.as_mut();
         let permit = permitted.permit();
-        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, params);
+        let mut cx = Exec::new(
+            &Relations,
+            txn,
+            &mut self.shared,
+            permit,
+            &self.eval,
+            params,
+        );
         program.eval(&mut cx, &[])
     }
 

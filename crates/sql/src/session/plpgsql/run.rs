@@ -7,20 +7,23 @@ use base::limits::ROWS_PER_YIELD;
 use base::{coro, Error, ErrorClass, Result, SqlState};
 use pg_query::protobuf::TransactionStmtKind;
 
-use super::super::plan::{has_into, Planned};
+use super::super::plan::has_into;
 use super::super::run::Output;
-use super::super::sink::KeptRows;
 use super::super::transaction::State;
 use super::super::{Prepared, Session, Sink};
 use super::compile::{BlockCode, Code, IntoCode, RowsFrom, Step, StepKind};
 use super::piece::{add_context, record_of, unassigned, Compiled, Piece, PieceKind, Slot};
-use crate::exec::permit::Permit;
+use crate::exec::program::Evaluate;
 use crate::exec::Exec;
 use crate::functions::{find_coercion, CastContext, Coercion};
 use crate::parser::{self, NodeEnum};
+use crate::plan::permit::Permit;
 use crate::plan::{Expr, ExprKind, How, Location, Row};
 use crate::plpgsql::ast::Condition;
 use crate::plpgsql::conditions;
+use crate::state::prepared::Planned;
+use crate::state::KeptRows;
+use crate::system::Relations;
 use crate::types::{self, Datum, TypeId};
 
 /// How a statement ends.
@@ -708,7 +711,7 @@ impl Session {
                 location: Location(-1),
             };
         }
-        let program = crate::exec::program::compile(&expr);
+        let program = crate::plan::compile(&expr);
         self.ensure_open()?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
@@ -717,7 +720,14 @@ impl Session {
         let params = [value];
         let txn = open.txn.as_mut();
         let permit = Permit::of_definition(&catalog);
-        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &params);
+        let mut cx = Exec::new(
+            &Relations,
+            txn,
+            &mut self.shared,
+            permit,
+            &self.eval,
+            &params,
+        );
         program.eval(&mut cx, &[])
     }
 }

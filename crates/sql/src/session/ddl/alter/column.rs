@@ -12,10 +12,12 @@ use super::column_place;
 use super::rewrite::{null_in, NewValue};
 use crate::bind::{self, BindContext};
 use crate::catalog::{store, Catalog, Identity, Object, Table, Uses};
-use crate::exec::permit::Permit;
-use crate::exec::program::Program;
+use crate::exec::program::Evaluate;
 use crate::exec::Exec;
 use crate::parser::NodeEnum;
+use crate::plan::permit::Permit;
+use crate::plan::Program;
+use crate::system::Relations;
 use crate::types::{self, Datum, TypeId};
 
 impl Session {
@@ -124,7 +126,7 @@ impl Session {
         open.txn.begin_statement()?;
         let txn = open.txn.as_mut();
         let permit = Permit::of_definition(catalog);
-        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
+        let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
         program.eval(&mut cx, &[])
     }
 
@@ -297,7 +299,7 @@ impl Session {
         };
         let name = definition.type_name.as_ref();
         let name = name.ok_or_else(|| Error::internal("a column without a type"))?;
-        let (ty, typmod) = bind::types::resolve(&cx, name)?;
+        let (ty, typmod) = bind::type_names::resolve(&cx, name)?;
         if ty.category() == types::Category::Pseudo || ty == TypeId::UNKNOWN {
             return Err(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,

@@ -11,6 +11,7 @@ use super::super::table::cut_name;
 use super::rewrite::about;
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{Catalog, Computed, Object, RelationRef, Table};
+use crate::exec::program::Evaluate;
 use crate::parser::NodeEnum;
 use crate::types::Datum;
 

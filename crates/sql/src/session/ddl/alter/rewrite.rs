@@ -7,9 +7,11 @@ use base::{Error, KeyRange, Result, SequenceId, SqlState};
 
 use super::super::super::Session;
 use crate::catalog::{store, Catalog, Column, Table};
-use crate::exec::permit::Permit;
-use crate::exec::program::Program;
+use crate::exec::program::Evaluate;
 use crate::exec::{entries, long, rows, Exec};
+use crate::plan::permit::Permit;
+use crate::plan::Program;
+use crate::system::Relations;
 use crate::types::Datum;
 
 /// The value that a column gets in every row, computed from the row as it was or as it has become.
@@ -37,7 +39,7 @@ impl Session {
         open.txn.begin_statement()?;
         let txn = open.txn.as_mut();
         let permit = Permit::of_definition(&catalog);
-        let mut cx = Exec::new(txn, &mut self.shared, permit, &self.eval, &[]);
+        let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
         let mut batch = RowBatch::default();
         let mut rest = Some(KeyRange::all());
         while let Some(range) = rest {

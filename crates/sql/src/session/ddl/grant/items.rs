@@ -15,8 +15,8 @@ use crate::catalog::{Catalog, RelationKind, Table, PG_CATALOG, SUPERUSER};
 use crate::functions;
 use crate::parser::NodeEnum;
 use crate::session::ddl::{database, texts};
-use crate::session::settings::check_parameter_name;
 use crate::session::Session;
+use crate::settings::check_parameter_name;
 use crate::types::TypeId;
 
 /// Something that privileges are given on.

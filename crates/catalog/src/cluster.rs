@@ -1,0 +1,526 @@
+//! Rows that belong to the whole cluster or hang on objects of any kind: databases, roles,
+//! memberships, settings of roles and databases, comments, privileges.
+//!
+//! Comments and privileges are kept beside the objects they belong to, under the object's address:
+//! the catalog it is listed in, its oid, and for a column its number. Those of databases, roles,
+//! tablespaces and parameters have 0 for their database. Default privileges and the privileges of
+//! parameters are lists that stand for themselves: their rows say of what they are.
+
+use std::collections::BTreeMap;
+
+use base::codec::{put_bytes, put_varint, Reader};
+use base::engine::{Inserted, LockWait, RowLock, Transaction};
+use base::row::{Row, RowBuilder};
+use base::{Error, Result, TreeId};
+
+use super::access::{self, Acl, Membership};
+use super::default_acl::DefaultAcl;
+use super::store::{self, claim_name, free_name, NameClass};
+use super::{Database, Role};
+use crate::layout::{self, COMMENTS, MEMBERS, PRIVILEGES, SETTINGS};
+
+/// What a comment or a list of privileges hangs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    /// The oid of the catalog that lists the object, `pg_class` for a table.
+    pub class: u32,
+    /// The object's oid.
+    pub object: u32,
+    /// The column's number, or 0.
+    pub column: u32,
+}
+
+/// The oids of the catalogs that list objects.
+#[allow(missing_docs)]
+impl Address {
+    pub const TYPE: u32 = 1_247;
+    pub const PROC: u32 = 1_255;
+    pub const CLASS: u32 = 1_259;
+    pub const ROLE: u32 = 1_260;
+    pub const DATABASE: u32 = 1_262;
+    pub const CONSTRAINT: u32 = 2_606;
+    pub const NAMESPACE: u32 = 2_615;
+    pub const POLICY: u32 = 3_256;
+    pub const EXTENSION: u32 = 3_079;
+    pub const LANGUAGE: u32 = 2_612;
+    pub const TABLESPACE: u32 = 1_213;
+    pub const DEFAULT_ACL: u32 = 826;
+    pub const PARAMETER_ACL: u32 = 6_243;
+    pub const LARGE_OBJECT: u32 = 2_613;
+    pub const FOREIGN_DATA_WRAPPER: u32 = 2_328;
+    pub const FOREIGN_SERVER: u32 = 1_417;
+    pub const ATTRIBUTE: u32 = 1_249;
+}
+
+impl Address {
+    /// An object that is no column.
+    pub const fn of(class: u32, object: u32) -> Address {
+        Address {
+            class,
+            object,
+            column: 0,
+        }
+    }
+
+    /// Whether objects of that catalog belong to no database.
+    pub const fn is_shared(self) -> bool {
+        matches!(
+            self.class,
+            Address::ROLE | Address::DATABASE | Address::TABLESPACE | Address::PARAMETER_ACL
+        )
+    }
+
+    fn key(self, database: u32) -> [u32; 4] {
+        let database = if self.is_shared() { 0 } else { database };
+        [database, self.class, self.object, self.column]
+    }
+}
+
+/// Settings that a role has in a database when a session begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleSettings {
+    /// The database, or 0 for all.
+    pub database: u32,
+    /// The role, or 0 for all.
+    pub role: u32,
+    /// Name and value, in the order in which they were made.
+    pub values: Vec<(String, String)>,
+}
+
+/// Everything that this module keeps, as one database sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    /// The databases.
+    pub databases: Vec<Database>,
+    /// The roles.
+    pub roles: Vec<Role>,
+    /// The memberships.
+    pub members: Vec<Membership>,
+    /// The settings of roles and databases.
+    pub settings: Vec<RoleSettings>,
+    /// The comments.
+    pub comments: BTreeMap<Address, String>,
+    /// The privileges of objects of which something was said.
+    pub acls: BTreeMap<Address, Acl>,
+    /// What ALTER DEFAULT PRIVILEGES has said; the lists are among `acls`.
+    pub defaults: Vec<DefaultAcl>,
+    /// The parameters of which something was said, by the oids of their lists among `acls`.
+    pub parameters: BTreeMap<u32, String>,
+}
+
+const SUPERUSER: u8 = 1;
+const LOGIN: u8 = 2;
+const NO_INHERIT: u8 = 4;
+const CREATE_ROLE: u8 = 8;
+const CREATE_DATABASE: u8 = 16;
+const REPLICATION: u8 = 32;
+const BYPASS_RLS: u8 = 64;
+
+fn role_row(role: &Role) -> Vec<u8> {
+    let flags = [
+        (role.superuser, SUPERUSER),
+        (role.login, LOGIN),
+        (!role.inherit, NO_INHERIT),
+        (role.create_role, CREATE_ROLE),
+        (role.create_database, CREATE_DATABASE),
+        (role.replication, REPLICATION),
+        (role.bypass_rls, BYPASS_RLS),
+    ];
+    let flags = flags
+        .into_iter()
+        .fold(0, |all, (set, bit)| if set { all | bit } else { all });
+    let mut row = RowBuilder::new(5)
+        .value(role.name.as_bytes())
+        .value(&[flags])
+        .value(&role.connection_limit.to_be_bytes());
+    row = match &role.password {
+        Some(password) => row.value(password.as_bytes()),
+        None => row.null(),
+    };
+    row = match role.valid_until {
+        Some(until) => row.value(&until.to_be_bytes()),
+        None => row.null(),
+    };
+    row.finish()
+}
+
+/// Reads the row of a role.
+pub(super) fn role_of(oid: u32, row: &Row<'_>) -> Result<Role> {
+    let flags = row
+        .column(1)
+        .and_then(|bytes| bytes.first().copied())
+        .unwrap_or(0);
+    let set = |bit: u8| flags & bit != 0;
+    Ok(Role {
+        oid,
+        name: store::text(row, 0)?,
+        superuser: set(SUPERUSER),
+        login: set(LOGIN),
+        inherit: !set(NO_INHERIT),
+        create_role: set(CREATE_ROLE),
+        create_database: set(CREATE_DATABASE),
+        replication: set(REPLICATION),
+        bypass_rls: set(BYPASS_RLS),
+        connection_limit: limit(row, 2),
+        password: row
+            .column(3)
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .map(str::to_owned),
+        valid_until: row
+            .column(4)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(i64::from_be_bytes),
+    })
+}
+
+fn limit(row: &Row<'_>, column: usize) -> i32 {
+    row.column(column)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map_or(-1, i32::from_be_bytes)
+}
+
+const TEMPLATE: u8 = 1;
+const CLOSED: u8 = 2;
+
+pub(super) fn database_row(database: &Database) -> Vec<u8> {
+    let template = if database.template { TEMPLATE } else { 0 };
+    let closed = if database.open { 0 } else { CLOSED };
+    RowBuilder::new(4)
+        .value(database.name.as_bytes())
+        .value(&database.owner.to_be_bytes())
+        .value(&[template | closed])
+        .value(&database.connection_limit.to_be_bytes())
+        .finish()
+}
+
+/// Reads the row of a database.
+pub(super) fn database_of(oid: u32, row: &Row<'_>) -> Result<Database> {
+    let flags = row
+        .column(2)
+        .and_then(|bytes| bytes.first().copied())
+        .unwrap_or(0);
+    Ok(Database {
+        oid,
+        name: store::text(row, 0)?,
+        owner: store::number(row, 1)?,
+        template: flags & TEMPLATE != 0,
+        open: flags & CLOSED == 0,
+        connection_limit: limit(row, 3),
+    })
+}
+
+/// Inserts a role; false when the name is taken.
+pub fn insert_role(txn: &mut dyn Transaction, role: &Role) -> Result<bool> {
+    if !claim_name(txn, NameClass::Role, 0, 0, &role.name, role.oid)? {
+        return Ok(false);
+    }
+    let key = store::oid_key(&[role.oid]);
+    Ok(txn.insert(layout::ROLES, &key, &role_row(role))? == Inserted::Done)
+}
+
+/// Replaces a role; false when it has a new name that is taken.
+pub fn update_role(txn: &mut dyn Transaction, old: &Role, new: &Role) -> Result<bool> {
+    if old.name != new.name {
+        free_name(txn, NameClass::Role, 0, 0, &old.name)?;
+        if !claim_name(txn, NameClass::Role, 0, 0, &new.name, new.oid)? {
+            return Ok(false);
+        }
+    }
+    put(txn, layout::ROLES, &[new.oid], &role_row(new))?;
+    Ok(true)
+}
+
+/// Removes a role with its memberships, settings and comment.
+pub fn drop_role(txn: &mut dyn Transaction, cluster: &Cluster, role: &Role) -> Result<()> {
+    free_name(txn, NameClass::Role, 0, 0, &role.name)?;
+    store::remove(txn, layout::ROLES, &store::oid_key(&[role.oid]))?;
+    for member in &cluster.members {
+        if member.role == role.oid || member.member == role.oid {
+            erase(txn, MEMBERS, &[member.role, member.member])?;
+        }
+    }
+    for settings in &cluster.settings {
+        if settings.role == role.oid {
+            erase(txn, SETTINGS, &[settings.database, settings.role])?;
+        }
+    }
+    put_comment(txn, 0, Address::of(Address::ROLE, role.oid), None)
+}
+
+/// Replaces a database; false when it has a new name that is taken.
+pub fn update_database(txn: &mut dyn Transaction, old: &Database, new: &Database) -> Result<bool> {
+    if old.name != new.name {
+        free_name(txn, NameClass::Database, 0, 0, &old.name)?;
+        if !claim_name(txn, NameClass::Database, 0, 0, &new.name, new.oid)? {
+            return Ok(false);
+        }
+    }
+    put(txn, layout::DATABASES, &[new.oid], &database_row(new))?;
+    Ok(true)
+}
+
+/// Removes the row and the name of a database, its settings, comments and privileges. Its tables
+/// and schemas are the caller's affair.
+pub fn drop_database(txn: &mut dyn Transaction, database: &Database) -> Result<()> {
+    free_name(txn, NameClass::Database, 0, 0, &database.name)?;
+    store::remove(txn, layout::DATABASES, &store::oid_key(&[database.oid]))?;
+    let own = Address::of(Address::DATABASE, database.oid);
+    put_comment(txn, 0, own, None)?;
+    put_acl(txn, 0, own, None)?;
+    for (tree, parts) in [(COMMENTS, 4), (PRIVILEGES, 4), (SETTINGS, 2)] {
+        let mut keys = Vec::new();
+        store::scan(txn, tree, &[database.oid], parts, |oids, _| {
+            keys.push(oids.to_vec());
+            Ok(())
+        })?;
+        for key in keys {
+            erase(txn, tree, &key)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a role a member of another, or changes how.
+pub fn put_member(txn: &mut dyn Transaction, member: Membership) -> Result<()> {
+    let row = RowBuilder::new(2)
+        .value(&member.grantor.to_be_bytes())
+        .value(&[u8::from(member.admin)])
+        .finish();
+    put(txn, MEMBERS, &[member.role, member.member], &row)
+}
+
+/// Ends a membership.
+pub fn drop_member(txn: &mut dyn Transaction, role: u32, member: u32) -> Result<()> {
+    erase(txn, MEMBERS, &[role, member])
+}
+
+/// Replaces the settings of a role in a database.
+pub fn put_settings(txn: &mut dyn Transaction, settings: &RoleSettings) -> Result<()> {
+    let key = [settings.database, settings.role];
+    if settings.values.is_empty() {
+        return erase(txn, SETTINGS, &key);
+    }
+    let mut bytes = Vec::new();
+    put_varint(&mut bytes, settings.values.len() as u64);
+    for (name, value) in &settings.values {
+        put_bytes(&mut bytes, name.as_bytes());
+        put_bytes(&mut bytes, value.as_bytes());
+    }
+    put(
+        txn,
+        SETTINGS,
+        &key,
+        &RowBuilder::new(1).value(&bytes).finish(),
+    )
+}
+
+/// Replaces the comment of an object, or takes it away.
+pub fn put_comment(
+    txn: &mut dyn Transaction,
+    database: u32,
+    address: Address,
+    comment: Option<&str>,
+) -> Result<()> {
+    let key = address.key(database);
+    match comment {
+        Some(text) => {
+            let row = RowBuilder::new(1).value(text.as_bytes()).finish();
+            put(txn, COMMENTS, &key, &row)
+        }
+        None => erase(txn, COMMENTS, &key),
+    }
+}
+
+/// Replaces the privileges of an object, or takes away what was said of them. A list that stands
+/// for itself, of [`Address::DEFAULT_ACL`] or [`Address::PARAMETER_ACL`], goes on saying of what it
+/// is.
+pub fn put_acl(
+    txn: &mut dyn Transaction,
+    database: u32,
+    address: Address,
+    acl: Option<&Acl>,
+) -> Result<()> {
+    let key = address.key(database);
+    match acl {
+        Some(acl) => {
+            let mut old = Vec::new();
+            let subject = match txn.get(PRIVILEGES, &store::oid_key(&key), &mut old)? {
+                true => Row::parse(&old)?.column(1).map(<[u8]>::to_vec),
+                false => None,
+            };
+            put(txn, PRIVILEGES, &key, &acl_row(acl, subject.as_deref()))
+        }
+        None => erase(txn, PRIVILEGES, &key),
+    }
+}
+
+fn acl_row(acl: &Acl, subject: Option<&[u8]>) -> Vec<u8> {
+    let acl = access::encode(acl);
+    match subject {
+        None => RowBuilder::new(1).value(&acl).finish(),
+        Some(subject) => RowBuilder::new(2).value(&acl).value(subject).finish(),
+    }
+}
+
+/// Inserts or replaces what objects of a kind get when a role makes them.
+pub fn put_default_acl(
+    txn: &mut dyn Transaction,
+    database: u32,
+    default: &DefaultAcl,
+    acl: &Acl,
+) -> Result<()> {
+    let key = Address::of(Address::DEFAULT_ACL, default.oid).key(database);
+    let subject = default.encode();
+    put(txn, PRIVILEGES, &key, &acl_row(acl, Some(&subject)))
+}
+
+/// Inserts or replaces the privileges of a parameter.
+pub fn put_parameter_acl(txn: &mut dyn Transaction, oid: u32, name: &str, acl: &Acl) -> Result<()> {
+    let key = Address::of(Address::PARAMETER_ACL, oid).key(0);
+    let row = acl_row(acl, Some(name.as_bytes()));
+    put(txn, PRIVILEGES, &key, &row)
+}
+
+/// Takes away what objects get that are made in a schema.
+pub fn forget_defaults_in(txn: &mut dyn Transaction, database: u32, schema: u32) -> Result<()> {
+    let mut keys = Vec::new();
+    let prefix = [database, Address::DEFAULT_ACL];
+    store::scan(txn, PRIVILEGES, &prefix, 4, |oids, row| {
+        let default = DefaultAcl::decode(oids[2], Row::parse(row)?.column(1))?;
+        if default.schema == schema {
+            keys.push(oids.to_vec());
+        }
+        Ok(())
+    })?;
+    for key in keys {
+        erase(txn, PRIVILEGES, &key)?;
+    }
+    Ok(())
+}
+
+/// Takes away what hangs on an object that is dropped, its columns included.
+pub fn forget_object(
+    txn: &mut dyn Transaction,
+    database: u32,
+    class: u32,
+    object: u32,
+) -> Result<()> {
+    for tree in [COMMENTS, PRIVILEGES] {
+        let mut keys = Vec::new();
+        store::scan(txn, tree, &[database, class, object], 4, |oids, _| {
+            keys.push(oids.to_vec());
+            Ok(())
+        })?;
+        for key in keys {
+            erase(txn, tree, &key)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes away what hangs on a column that is dropped.
+pub fn forget_column(
+    txn: &mut dyn Transaction,
+    database: u32,
+    table: u32,
+    column: u32,
+) -> Result<()> {
+    let address = Address {
+        class: Address::CLASS,
+        object: table,
+        column,
+    };
+    put_comment(txn, database, address, None)?;
+    put_acl(txn, database, address, None)
+}
+
+/// Reads what one database sees of all that.
+pub(super) fn load(txn: &mut dyn Transaction, database: u32) -> Result<Cluster> {
+    let mut cluster = Cluster::default();
+    store::scan(txn, MEMBERS, &[], 2, |oids, row| {
+        let row = Row::parse(row)?;
+        cluster.members.push(Membership {
+            role: oids[0],
+            member: oids[1],
+            grantor: store::number(&row, 0)?,
+            admin: row.column(1).is_some_and(|bytes| bytes == [1]),
+        });
+        Ok(())
+    })?;
+    store::scan(txn, SETTINGS, &[], 2, |oids, row| {
+        let row = Row::parse(row)?;
+        let mut reader = Reader::new(row.column(0).unwrap_or_default());
+        let count: usize = reader.varint_as()?;
+        let mut values = Vec::new();
+        for _ in 0..count {
+            values.push((reader.str()?.to_owned(), reader.str()?.to_owned()));
+        }
+        cluster.settings.push(RoleSettings {
+            database: oids[0],
+            role: oids[1],
+            values,
+        });
+        Ok(())
+    })?;
+    for prefix in [0, database] {
+        store::scan(txn, COMMENTS, &[prefix], 4, |oids, row| {
+            let text = store::text(&Row::parse(row)?, 0)?;
+            cluster.comments.insert(address_of(oids), text);
+            Ok(())
+        })?;
+        store::scan(txn, PRIVILEGES, &[prefix], 4, |oids, row| {
+            let row = Row::parse(row)?;
+            let acl = access::decode(row.column(0).unwrap_or_default())?;
+            let address = address_of(oids);
+            match address.class {
+                Address::DEFAULT_ACL => {
+                    let default = DefaultAcl::decode(address.object, row.column(1))?;
+                    cluster.defaults.push(default);
+                }
+                Address::PARAMETER_ACL => {
+                    let name = store::text(&row, 1)?;
+                    cluster.parameters.insert(address.object, name);
+                }
+                _ => {}
+            }
+            cluster.acls.insert(address, acl);
+            Ok(())
+        })?;
+    }
+    Ok(cluster)
+}
+
+fn address_of(oids: &[u32]) -> Address {
+    Address {
+        class: oids[1],
+        object: oids[2],
+        column: oids[3],
+    }
+}
+
+/// Inserts or replaces a row.
+pub(super) fn put(txn: &mut dyn Transaction, tree: TreeId, key: &[u32], row: &[u8]) -> Result<()> {
+    let key = store::oid_key(key);
+    let mut old = Vec::new();
+    let outcome = if txn.get(tree, &key, &mut old)? {
+        txn.lock_row(tree, &key, RowLock::Update, LockWait::Block, &mut old)?;
+        txn.update(tree, &key, row)?
+    } else {
+        txn.insert(tree, &key, row)?
+    };
+    match outcome {
+        Inserted::Done => Ok(()),
+        Inserted::Duplicate(_) => Err(Error::internal("tuple concurrently updated")),
+    }
+}
+
+/// Deletes a row, if it is there.
+fn erase(txn: &mut dyn Transaction, tree: TreeId, key: &[u32]) -> Result<()> {
+    let key = store::oid_key(key);
+    let mut old = Vec::new();
+    if txn.get(tree, &key, &mut old)? {
+        txn.lock_row(tree, &key, RowLock::Update, LockWait::Block, &mut old)?;
+        txn.delete(tree, &key)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,432 @@
+//! The row that holds a table: everything that DDL says of it, in one column of bytes.
+
+use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::row::{put_optional, Row, RowBuilder};
+use base::{Error, Result, TreeId};
+
+use super::policy;
+use super::sequence::{self, Sequence};
+use super::view::{self, View};
+use super::{
+    computed, foreign, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table,
+};
+use types::TypeId;
+
+/// The version of this encoding.
+const FORMAT: u64 = 5;
+
+/// The one before, which ends before row security and is read as well; any other is refused.
+const FORMAT_WITHOUT_POLICIES: u64 = 4;
+
+/// The row of a table.
+pub fn encode(table: &Table) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, FORMAT);
+    put_varint(&mut out, u64::from(table.oid));
+    put_varint(&mut out, u64::from(table.schema));
+    put_bytes(&mut out, table.name.as_bytes());
+    put_varint(&mut out, u64::from(table.owner));
+    out.push(kind_code(table.kind));
+    put_varint(&mut out, table.tree.0);
+    put_varint(&mut out, table.long_tree.0);
+    put_varint(&mut out, table.columns.len() as u64);
+    for column in &table.columns {
+        put_bytes(&mut out, column.name.as_bytes());
+        put_varint(&mut out, u64::from(column.type_id.0));
+        put_signed(&mut out, i64::from(column.typmod));
+        out.push(u8::from(column.not_null));
+        put_text(&mut out, column.default.as_deref());
+        put_varint(&mut out, column.default_uses.len() as u64);
+        for oid in &column.default_uses {
+            put_varint(&mut out, u64::from(*oid));
+        }
+        out.push(column.identity as u8);
+        let has_collation = column.collation != 0;
+        out.push(u8::from(column.generated) | u8::from(has_collation) << 1);
+        if has_collation {
+            put_varint(&mut out, u64::from(column.collation));
+        }
+        put_varint(&mut out, column.generated_from.len() as u64);
+        for place in &column.generated_from {
+            put_varint(&mut out, *place as u64);
+        }
+        out.push(u8::from(column.dropped));
+        put_optional(&mut out, column.missing.as_deref());
+    }
+    put_varint(&mut out, table.indexes.len() as u64);
+    for index in &table.indexes {
+        put_varint(&mut out, u64::from(index.oid));
+        put_bytes(&mut out, index.name.as_bytes());
+        out.push(u8::from(index.primary));
+        out.push(u8::from(index.unique) | u8::from(index.nulls_equal) << 1);
+        put_varint(&mut out, u64::from(index.constraint));
+        put_varint(&mut out, index.tree.0);
+        put_varint(&mut out, index.columns.len() as u64);
+        for column in &index.columns {
+            put_varint(&mut out, column.column as u64);
+            out.push(u8::from(column.descending));
+        }
+        put_varint(&mut out, index.include.len() as u64);
+        for place in &index.include {
+            put_varint(&mut out, *place as u64);
+        }
+        put_part(&mut out, index.computed.as_deref(), computed::encode);
+    }
+    put_varint(&mut out, table.checks.len() as u64);
+    for check in &table.checks {
+        put_varint(&mut out, u64::from(check.oid));
+        put_bytes(&mut out, check.name.as_bytes());
+        put_bytes(&mut out, check.condition.as_bytes());
+        out.push(u8::from(check.validated) | u8::from(check.no_inherit) << 1);
+        put_varint(&mut out, check.columns.len() as u64);
+        for column in &check.columns {
+            put_varint(&mut out, *column as u64);
+        }
+    }
+    put_varint(&mut out, table.foreign_keys.len() as u64);
+    for key in &table.foreign_keys {
+        foreign::put(&mut out, key);
+    }
+    put_varint(&mut out, table.options.len() as u64);
+    for (name, value) in &table.options {
+        put_bytes(&mut out, name.as_bytes());
+        put_bytes(&mut out, value.as_bytes());
+    }
+    put_part(&mut out, table.view.as_ref(), view::encode);
+    put_part(&mut out, table.sequence.as_ref(), sequence::encode);
+    out.push(u8::from(table.row_security) | u8::from(table.force_row_security) << 1);
+    put_varint(&mut out, table.policies.len() as u64);
+    for policy in &table.policies {
+        policy::put(&mut out, policy);
+    }
+    RowBuilder::new(1).value(&out).finish()
+}
+
+fn kind_code(kind: RelationKind) -> u8 {
+    match kind {
+        RelationKind::Table => b'r',
+        RelationKind::View => b'v',
+        RelationKind::MaterializedView => b'm',
+        RelationKind::Sequence => b'S',
+        RelationKind::System => unreachable!("built-in relations are not stored"),
+    }
+}
+
+fn kind_of(code: u8) -> Result<RelationKind> {
+    Ok(match code {
+        b'r' => RelationKind::Table,
+        b'v' => RelationKind::View,
+        b'm' => RelationKind::MaterializedView,
+        b'S' => RelationKind::Sequence,
+        other => return Err(Error::corrupted(format!("a relation of kind {other}"))),
+    })
+}
+
+pub(super) fn put_part<T>(out: &mut Vec<u8>, value: Option<&T>, put: fn(&T, &mut Vec<u8>)) {
+    out.push(u8::from(value.is_some()));
+    if let Some(value) = value {
+        put(value, out);
+    }
+}
+
+pub(super) fn read_part<T>(
+    reader: &mut Reader<'_>,
+    read: fn(&mut Reader<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    match reader.u8()? {
+        0 => Ok(None),
+        _ => read(reader).map(Some),
+    }
+}
+
+/// Reads what [`encode`] made.
+///
+/// # Errors
+/// XX001 when it is something else.
+pub fn decode(row: &[u8]) -> Result<Table> {
+    let row = Row::parse(row)?;
+    let bytes = row
+        .column(0)
+        .ok_or_else(|| Error::corrupted("a table without a descriptor"))?;
+    let mut reader = Reader::new(bytes);
+    let format = reader.varint()?;
+    if ![FORMAT, FORMAT_WITHOUT_POLICIES].contains(&format) {
+        return Err(Error::corrupted(format!(
+            "a table descriptor of format {format}, not {FORMAT}"
+        )));
+    }
+    let mut table = Table {
+        oid: reader.varint_as()?,
+        schema: reader.varint_as()?,
+        name: reader.str()?.to_owned(),
+        owner: reader.varint_as()?,
+        kind: kind_of(reader.u8()?)?,
+        tree: TreeId(reader.varint()?),
+        long_tree: TreeId(reader.varint()?),
+        columns: read_list(&mut reader, read_column)?,
+        indexes: read_list(&mut reader, read_index)?,
+        checks: read_list(&mut reader, read_check)?,
+        foreign_keys: read_list(&mut reader, foreign::read)?,
+        options: read_list(&mut reader, |reader| {
+            Ok((reader.str()?.to_owned(), reader.str()?.to_owned()))
+        })?,
+        view: read_part::<View>(&mut reader, view::decode)?,
+        sequence: read_part::<Sequence>(&mut reader, sequence::decode)?,
+        ..Table::default()
+    };
+    if format != FORMAT_WITHOUT_POLICIES {
+        let flags = reader.u8()?;
+        table.row_security = flags & 1 != 0;
+        table.force_row_security = flags & 2 != 0;
+        table.policies = read_list(&mut reader, policy::read)?;
+    }
+    reader.finish()?;
+    Ok(table)
+}
+
+pub(super) fn read_list<T>(
+    reader: &mut Reader<'_>,
+    mut read: impl FnMut(&mut Reader<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let count: usize = reader.varint_as()?;
+    (0..count).map(|_| read(reader)).collect()
+}
+
+fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
+    let mut column = Column {
+        name: reader.str()?.to_owned(),
+        type_id: TypeId(reader.varint_as()?),
+        typmod: i32::try_from(reader.signed()?)
+            .map_err(|_| Error::corrupted("a type modifier of more than 32 bits"))?,
+        not_null: reader.u8()? != 0,
+        default: read_text(reader)?,
+        default_uses: read_list(reader, |reader| reader.varint_as())?,
+        identity: match reader.u8()? {
+            0 => Identity::None,
+            1 => Identity::Always,
+            2 => Identity::ByDefault,
+            other => return Err(Error::corrupted(format!("an identity of kind {other}"))),
+        },
+        ..Column::default()
+    };
+    let flags = reader.u8()?;
+    column.generated = flags & 1 != 0;
+    if flags & 2 != 0 {
+        column.collation = reader.varint_as()?;
+    }
+    Ok(Column {
+        generated_from: read_list(reader, |reader| reader.varint_as())?,
+        dropped: reader.u8()? != 0,
+        missing: match reader.varint()? {
+            0 => None,
+            _ => Some(reader.bytes()?.to_vec()),
+        },
+        ..column
+    })
+}
+
+fn read_index(reader: &mut Reader<'_>) -> Result<Index> {
+    let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
+    let primary = reader.u8()? != 0;
+    // 1: unique; 2: NULLs are equal.
+    let unique = reader.u8()?;
+    Ok(Index {
+        oid,
+        name,
+        primary,
+        unique: unique & 1 != 0,
+        nulls_equal: unique & 2 != 0,
+        constraint: reader.varint_as()?,
+        tree: TreeId(reader.varint()?),
+        columns: read_list(reader, |reader| {
+            Ok(IndexedColumn {
+                column: reader.varint_as()?,
+                descending: reader.u8()? != 0,
+            })
+        })?,
+        include: read_list(reader, |reader| reader.varint_as())?,
+        computed: read_part(reader, computed::decode)?.map(Box::new),
+    })
+}
+
+fn read_check(reader: &mut Reader<'_>) -> Result<Check> {
+    let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
+    let condition = reader.str()?.to_owned();
+    let flags = reader.u8()?;
+    Ok(Check {
+        oid,
+        name,
+        condition,
+        validated: flags & 1 != 0,
+        no_inherit: flags & 2 != 0,
+        columns: read_list(reader, |reader| reader.varint_as())?,
+    })
+}
+
+pub(super) fn put_text(out: &mut Vec<u8>, text: Option<&str>) {
+    out.push(u8::from(text.is_some()));
+    if let Some(text) = text {
+        put_bytes(out, text.as_bytes());
+    }
+}
+
+pub(super) fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
+    match reader.u8()? {
+        0 => Ok(None),
+        _ => Ok(Some(reader.str()?.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Action, Computed, ComputedKey, ForeignKey, KeySource, Policy, PolicyCommand,
+    };
+    use super::*;
+
+    fn computed_index() -> Index {
+        let keys = [
+            KeySource::Column(0),
+            KeySource::Expression {
+                name: "lower".to_owned(),
+                text: "lower(b)".to_owned(),
+                type_id: TypeId::TEXT,
+                typmod: -1,
+            },
+        ];
+        let keys = keys.into_iter().map(|source| ComputedKey {
+            source,
+            descending: true,
+        });
+        Index {
+            oid: 16_390,
+            name: "some".to_owned(),
+            primary: false,
+            unique: true,
+            nulls_equal: false,
+            constraint: 0,
+            tree: TreeId(16_401),
+            columns: Vec::new(),
+            include: Vec::new(),
+            computed: Some(Box::new(Computed {
+                keys: keys.collect(),
+                condition: Some("i > 0".to_owned()),
+                uses: vec![0, 1],
+            })),
+        }
+    }
+
+    #[test]
+    fn tables_come_back() {
+        let table = Table {
+            oid: 16_384,
+            schema: 2_200,
+            name: "démo".to_owned(),
+            owner: 10,
+            kind: RelationKind::Table,
+            tree: TreeId(16_400),
+            long_tree: TreeId(16_399),
+            columns: vec![Column {
+                name: "i".to_owned(),
+                type_id: TypeId::INT4,
+                typmod: -1,
+                collation: 950,
+                not_null: true,
+                default: Some("1".to_owned()),
+                default_uses: vec![17, 18],
+                identity: Identity::ByDefault,
+                generated: true,
+                generated_from: vec![3],
+                dropped: false,
+                missing: Some(vec![0, 0, 0, 7]),
+            }],
+            indexes: vec![
+                Index {
+                    oid: 16_385,
+                    name: "démo_pkey".to_owned(),
+                    primary: true,
+                    unique: true,
+                    nulls_equal: false,
+                    constraint: 16_386,
+                    tree: TreeId(16_400),
+                    columns: vec![IndexedColumn {
+                        column: 0,
+                        descending: false,
+                    }],
+                    include: vec![1],
+                    computed: None,
+                },
+                computed_index(),
+            ],
+            checks: vec![Check {
+                oid: 16_387,
+                name: "positive".to_owned(),
+                condition: "i > 0".to_owned(),
+                validated: true,
+                no_inherit: false,
+                columns: vec![0],
+            }],
+            foreign_keys: vec![ForeignKey {
+                oid: 16_388,
+                name: "up".to_owned(),
+                columns: vec![0],
+                table: 16_384,
+                referenced: vec![0],
+                index: 16_385,
+                match_full: true,
+                on_delete: Action::SetNull,
+                on_update: Action::Cascade,
+                set_columns: vec![0],
+                deferrable: true,
+                initially_deferred: false,
+                validated: true,
+            }],
+            row_security: true,
+            force_row_security: true,
+            policies: vec![Policy {
+                oid: 16_389,
+                name: "own".to_owned(),
+                command: PolicyCommand::Update,
+                permissive: true,
+                roles: vec![0, 16_390],
+                using: Some("SELECT i > 0".to_owned()),
+                check: None,
+                uses: vec![super::super::Uses {
+                    relation: 16_384,
+                    columns: vec![0],
+                }],
+            }],
+            options: vec![("fillfactor".to_owned(), "90".to_owned())],
+            view: Some(View {
+                query: "SELECT 1".to_owned(),
+                uses: vec![super::super::Uses {
+                    relation: 16_500,
+                    columns: vec![0, 2],
+                }],
+                check_option: super::super::CheckOption::Cascaded,
+                populated: true,
+            }),
+            sequence: Some(Sequence {
+                owner: Some(super::super::Owner {
+                    table: 16_384,
+                    column: 0,
+                    identity: true,
+                }),
+                ..Sequence::default()
+            }),
+        };
+        assert_eq!(decode(&encode(&table)).unwrap(), table);
+        assert!(decode(b"\x01\x03\x07\x07").is_err());
+    }
+
+    #[test]
+    fn tables_of_the_format_before_come_back() {
+        let row = encode(&Table::default());
+        let mut bytes = Row::parse(&row).unwrap().column(0).unwrap().to_vec();
+        // Without the flags and the policies at its end.
+        bytes.truncate(bytes.len() - 2);
+        bytes[0] = FORMAT_WITHOUT_POLICIES as u8;
+        let row = RowBuilder::new(1).value(&bytes).finish();
+        assert_eq!(decode(&row).unwrap(), Table::default());
+    }
+}

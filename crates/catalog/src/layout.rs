@@ -1,0 +1,75 @@
+//! Where the rows of the catalog lie: the trees and sequences that are there from the start, and what
+//! their keys begin with.
+//!
+//! ```text
+//! RELATIONS   database 5, oid 16384   the descriptor of a table
+//! OIDS        16385 is the next that is given
+//! ```
+//! It stands below [`crate::local`], which tells by tree and key what belongs to one session, and
+//! below [`crate::catalog`], which reads and writes the rows.
+
+use base::{SequenceId, TreeId};
+
+/// Databases, of the whole cluster.
+pub const DATABASES: TreeId = TreeId(TreeId::FIRST_CATALOG.0);
+/// Roles, of the whole cluster.
+pub const ROLES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 1);
+/// Schemas.
+pub const SCHEMAS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 2);
+/// Tables with all that belongs to them.
+pub const RELATIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 3);
+/// Names that may be there only once.
+pub const NAMES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 4);
+/// Memberships: role and member.
+pub const MEMBERS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 20);
+/// Settings of roles in databases; 0 is any.
+pub const SETTINGS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 21);
+/// Comments: database, and the object's address.
+pub const COMMENTS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 22);
+/// Lists of privileges: database, and the object's address.
+pub const PRIVILEGES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 23);
+/// What was done to objects, roles and privileges, by number.
+pub const AUDIT: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 30);
+
+/// Oids that were given, counted from [`FIRST_USER_OID`].
+pub const OIDS: SequenceId = SequenceId(1);
+/// Trees that were given, counted from [`TreeId::FIRST_USER`].
+pub const TREES: SequenceId = SequenceId(2);
+/// Numbers of long values.
+pub const LONG_VALUES: SequenceId = SequenceId(3);
+/// Numbers of audit rows.
+pub const AUDIT_NUMBERS: SequenceId = SequenceId(4);
+
+/// The oid of the first object made by a user.
+pub const FIRST_USER_OID: u32 = 16_384;
+
+/// What a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Oids.
+    Oids,
+    /// Trees.
+    Trees,
+}
+
+/// What [`base::engine::Engine::advance`] would have to return so that an oid or a tree has the given
+/// number; none for other counters.
+pub fn local_number(sequence: SequenceId, number: impl FnOnce(Counter) -> u64) -> Option<u64> {
+    match sequence {
+        OIDS => Some(number(Counter::Oids) + 1 - u64::from(FIRST_USER_OID)),
+        TREES => Some(number(Counter::Trees) + 1 - TreeId::FIRST_USER.0),
+        _ => None,
+    }
+}
+
+/// The oid by which a row of the catalog belongs to one session or to all.
+pub fn local_part(tree: TreeId, key: &[u8]) -> Option<u32> {
+    let start = match tree {
+        RELATIONS | SCHEMAS => 4,
+        NAMES => 5,
+        COMMENTS | PRIVILEGES => 8,
+        _ => return None,
+    };
+    let oid = key.get(start..)?.first_chunk()?;
+    Some(u32::from_be_bytes(*oid))
+}

@@ -1,0 +1,560 @@
+//! A transaction that keeps what is local to itself and hands on the rest.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base::engine::*;
+use base::limits::SCAN_BATCH_ROWS;
+use base::{Debt, Durability, Error, Key, KeyRange, Lsn, Result, TreeId, TxnId, Xid};
+
+use super::store::{entry, View};
+use super::{Inner, Local, FIRST_OID, FIRST_TREE};
+use crate::layout::local_part;
+
+pub struct LocalTransaction {
+    /// None once it has been committed.
+    inner: Option<Box<dyn Transaction>>,
+    local: Local,
+    id: u64,
+    command: u32,
+    /// The rows written, in order.
+    journal: Vec<(TreeId, Key)>,
+    savepoints: Vec<(Savepoint, usize)>,
+    views: BTreeMap<ViewId, u32>,
+    changed_catalog: bool,
+}
+
+impl LocalTransaction {
+    pub fn new(inner: Box<dyn Transaction>, local: Local) -> LocalTransaction {
+        let id = {
+            let mut inner = local.inner.lock();
+            inner.transactions += 1;
+            inner.transactions
+        };
+        LocalTransaction {
+            inner: Some(inner),
+            local,
+            id,
+            command: 0,
+            journal: Vec::new(),
+            savepoints: Vec::new(),
+            views: BTreeMap::new(),
+            changed_catalog: false,
+        }
+    }
+
+    fn inner(&mut self) -> &mut dyn Transaction {
+        let inner = self.inner.as_mut();
+        inner.expect("it is there until the commit").as_mut()
+    }
+
+    fn shared(&self) -> &dyn Transaction {
+        let inner = self.inner.as_ref();
+        inner.expect("it is there until the commit").as_ref()
+    }
+
+    fn seen(&self) -> View {
+        View {
+            transaction: self.id,
+            before: Some(self.command),
+        }
+    }
+
+    fn newest(&self) -> View {
+        View {
+            transaction: self.id,
+            before: None,
+        }
+    }
+
+    fn write(
+        &mut self,
+        inner: &mut Inner,
+        tree: TreeId,
+        key: &[u8],
+        row: Option<Vec<u8>>,
+    ) -> Result<()> {
+        inner.store.write(tree, key, (self.id, self.command), row)?;
+        self.journal.push((tree, key.to_vec()));
+        self.changed_catalog |= tree < TreeId::FIRST_USER;
+        Ok(())
+    }
+
+    /// Writes a row and the entries of its indexes; the unique index that refuses it, if any.
+    fn put(&mut self, tree: TreeId, key: &[u8], row: Option<&[u8]>) -> Result<Option<TreeId>> {
+        let local = self.local.clone();
+        let mut inner = local.inner.lock();
+        let newest = self.newest();
+        let old = inner.store.get(tree, key, newest).map(<[u8]>::to_vec);
+        let indexes = inner.store.indexes_of(tree);
+        for (id, index) in indexes.iter().filter(|index| index.1.unique) {
+            let Some((prefix, false)) = row.map(|row| entry(index, row)).transpose()? else {
+                continue;
+            };
+            let range = KeyRange::prefix(&prefix);
+            let mut own = prefix.clone();
+            own.extend_from_slice(key);
+            let mut others = inner.store.range(*id, &range, newest);
+            if others.any(|(other, _)| *other != own) {
+                return Ok(Some(*id));
+            }
+        }
+        for (id, index) in &indexes {
+            let place = |row: Option<&[u8]>| -> Result<Option<Key>> {
+                let Some(row) = row else { return Ok(None) };
+                let (mut place, _) = entry(index, row)?;
+                place.extend_from_slice(key);
+                Ok(Some(place))
+            };
+            let (before, after) = (place(old.as_deref())?, place(row)?);
+            if before == after {
+                continue;
+            }
+            if let Some(before) = before {
+                self.write(&mut inner, *id, &before, None)?;
+            }
+            if let Some(after) = after {
+                self.write(&mut inner, *id, &after, Some(Vec::new()))?;
+            }
+        }
+        self.write(&mut inner, tree, key, row.map(<[u8]>::to_vec))?;
+        Ok(None)
+    }
+
+    fn inserted(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
+        let newest = self.newest();
+        let there = {
+            let inner = self.local.inner.lock();
+            inner.store.get(tree, key, newest).is_some()
+        };
+        if there {
+            return Ok(Inserted::Duplicate(tree));
+        }
+        Ok(match self.put(tree, key, Some(row))? {
+            Some(index) => Inserted::Duplicate(index),
+            None => Inserted::Done,
+        })
+    }
+
+    fn scan_local(
+        &self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        most: usize,
+        view: View,
+        batch: &mut RowBatch,
+    ) -> Option<KeyRange> {
+        batch.clear();
+        let inner = self.local.inner.lock();
+        let rows = inner.store.range(tree, range, view);
+        let mut rows: Box<dyn Iterator<Item = _>> = match direction {
+            Direction::Forward => Box::new(rows),
+            Direction::Backward => Box::new(rows.rev()),
+        };
+        for (key, row) in rows.by_ref().take(most) {
+            batch.push(key, row);
+        }
+        let (next, _) = rows.next()?;
+        let mut rest = range.clone();
+        match direction {
+            Direction::Forward => rest.start = next.clone(),
+            Direction::Backward => {
+                let mut end = next.clone();
+                end.push(0);
+                rest.end = Some(end);
+            }
+        }
+        Some(rest)
+    }
+
+    fn take_back(&mut self, mark: usize) {
+        let mut inner = self.local.inner.lock();
+        while self.journal.len() > mark {
+            if let Some((tree, key)) = self.journal.pop() {
+                inner.store.take_back(tree, &key);
+            }
+        }
+    }
+
+    /// Makes the rows of a local table anew under other keys, or the entries of new indexes.
+    fn build_local(&mut self, build: &Build) -> Result<Built> {
+        let all = KeyRange::all();
+        let rows: Vec<(Key, Vec<u8>)> = {
+            let inner = self.local.inner.lock();
+            let rows = inner.store.range(build.source, &all, self.newest());
+            rows.map(|(key, row)| (key.clone(), row.to_vec())).collect()
+        };
+        let into = build.rekeyed.as_ref().map_or(build.source, |new| new.tree);
+        if into != build.source {
+            let kind = TreeKind::Table;
+            let row = TreeDescriptor { id: into, kind }.to_row();
+            self.inserted(TreeId::DESCRIPTORS, &into.descriptor_key(), &row)?;
+        }
+        for (id, index) in &build.indexes {
+            let kind = TreeKind::Index(index.clone());
+            let row = TreeDescriptor { id: *id, kind }.to_row();
+            self.inserted(TreeId::DESCRIPTORS, &id.descriptor_key(), &row)?;
+        }
+        let mut number = 0u64;
+        for (old, row) in rows {
+            let key = match build.rekeyed.as_ref().map(|new| &new.key) {
+                None => old,
+                Some(RowKey::Numbers(sequence)) => {
+                    let mut inner = self.local.inner.lock();
+                    let next = inner.counters.entry(*sequence).or_insert(1);
+                    number = number.max(*next);
+                    *next = number + 1;
+                    number.to_be_bytes().to_vec()
+                }
+                Some(RowKey::Columns(index)) => {
+                    let parsed = base::row::Row::parse(&row)?;
+                    let null = |of: &&IndexColumn| index.value(&parsed, of.column).is_none();
+                    if let Some(IndexColumn { column, .. }) = index.columns.iter().find(null) {
+                        return Ok(Built::NullKey { column: *column });
+                    }
+                    entry(index, &row)?.0
+                }
+            };
+            let refused = match into == build.source {
+                false => match self.inserted(into, &key, &row)? {
+                    Inserted::Done => None,
+                    Inserted::Duplicate(tree) => Some(tree),
+                },
+                true => self.index_row(build, &key, &row)?,
+            };
+            if let Some(tree) = refused {
+                return Ok(Built::Duplicate { tree, row });
+            }
+        }
+        Ok(Built::Done)
+    }
+
+    /// Adds the entries of a row to new indexes.
+    fn index_row(&mut self, build: &Build, key: &[u8], row: &[u8]) -> Result<Option<TreeId>> {
+        let local = self.local.clone();
+        let mut inner = local.inner.lock();
+        for (id, index) in &build.indexes {
+            let (prefix, has_null) = entry(index, row)?;
+            if index.unique && !has_null {
+                let range = KeyRange::prefix(&prefix);
+                if inner
+                    .store
+                    .range(*id, &range, self.newest())
+                    .next()
+                    .is_some()
+                {
+                    return Ok(Some(*id));
+                }
+            }
+            let mut place = prefix;
+            place.extend_from_slice(key);
+            self.write(&mut inner, *id, &place, Some(Vec::new()))?;
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a row is local.
+fn is_local(tree: TreeId, key: &[u8]) -> bool {
+    if tree >= FIRST_TREE {
+        return true;
+    }
+    if tree == TreeId::DESCRIPTORS {
+        let id = key.first_chunk().map(|id| u64::from_be_bytes(*id));
+        return id.is_some_and(|id| id >= FIRST_TREE.0);
+    }
+    tree < TreeId::FIRST_USER && local_part(tree, key).is_some_and(|oid| oid >= FIRST_OID)
+}
+
+impl Transaction for LocalTransaction {
+    fn id(&self) -> TxnId {
+        self.shared().id()
+    }
+
+    fn isolation(&self) -> Isolation {
+        self.shared().isolation()
+    }
+
+    fn set_options(&mut self, options: TxnOptions) {
+        self.inner().set_options(options);
+    }
+
+    fn set_flight(&mut self, flight: Option<base::engine::Flight>) {
+        self.inner().set_flight(flight);
+    }
+
+    fn set_lock_timeout(&mut self, timeout: Duration) {
+        self.inner().set_lock_timeout(timeout);
+    }
+
+    fn begin_statement(&mut self) -> Result<()> {
+        self.command += 1;
+        self.inner().begin_statement()
+    }
+
+    fn next_command(&mut self) {
+        self.command += 1;
+        self.inner().next_command();
+    }
+
+    fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
+        if !is_local(tree, key) {
+            return self.inner().get(tree, key, row);
+        }
+        row.clear();
+        let inner = self.local.inner.lock();
+        let found = inner.store.get(tree, key, self.seen());
+        if let Some(found) = found {
+            row.extend_from_slice(found);
+        }
+        Ok(found.is_some())
+    }
+
+    fn get_to_lock(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        row: &mut Vec<u8>,
+    ) -> Result<bool> {
+        match is_local(tree, key) {
+            true => self.get(tree, key, row),
+            false => self.inner().get_to_lock(tree, key, strength, row),
+        }
+    }
+
+    fn scan(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        let most = limit.min(SCAN_BATCH_ROWS);
+        if is_local(tree, &range.start) {
+            return Ok(self.scan_local(tree, range, direction, most, self.seen(), batch));
+        }
+        let rest = self.inner().scan(tree, range, direction, limit, batch)?;
+        if rest.is_some() || tree >= TreeId::FIRST_USER || direction == Direction::Backward {
+            return Ok(rest);
+        }
+        // What is local of a tree of the catalog comes after the rest.
+        let inner = self.local.inner.lock();
+        let first = inner.store.range(tree, range, self.seen()).next();
+        Ok(first.map(|(key, _)| KeyRange {
+            start: key.clone(),
+            end: range.end.clone(),
+        }))
+    }
+
+    fn scan_newest(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        if !is_local(tree, &range.start) {
+            return self.inner().scan_newest(tree, range, limit, batch);
+        }
+        let most = limit.min(SCAN_BATCH_ROWS);
+        Ok(self.scan_local(tree, range, Direction::Forward, most, self.newest(), batch))
+    }
+
+    fn lock_row(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        wait: LockWait,
+        newest: &mut Vec<u8>,
+    ) -> Result<LockedRow> {
+        if !is_local(tree, key) {
+            return self.inner().lock_row(tree, key, strength, wait, newest);
+        }
+        let there = {
+            let inner = self.local.inner.lock();
+            inner.store.get(tree, key, self.newest()).is_some()
+        };
+        Ok(match there && !self.is_written_by_command(tree, key) {
+            true => LockedRow::Unchanged,
+            false => LockedRow::Gone,
+        })
+    }
+
+    fn lock_row_in_the_way(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        newest: &mut Vec<u8>,
+    ) -> Result<LockedRow> {
+        match is_local(tree, key) {
+            true => self.lock_row(tree, key, strength, LockWait::Block, newest),
+            false => self
+                .inner()
+                .lock_row_in_the_way(tree, key, strength, newest),
+        }
+    }
+
+    fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
+        let local = tree >= FIRST_TREE;
+        if mode >= TableLock::ShareUpdateExclusive {
+            self.local.decide(local);
+        }
+        match local {
+            true => Ok(true),
+            false => self.inner().lock_table(tree, mode, wait),
+        }
+    }
+
+    fn lock_advisory(
+        &mut self,
+        key: AdvisoryKey,
+        mode: AdvisoryMode,
+        wait: LockWait,
+    ) -> Result<bool> {
+        self.inner().lock_advisory(key, mode, wait)
+    }
+
+    fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
+        match is_local(tree, key) {
+            true => self.inserted(tree, key, row),
+            false => self.inner().insert(tree, key, row),
+        }
+    }
+
+    fn insert_new(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
+        match is_local(tree, key) {
+            true => self.inserted(tree, key, row),
+            false => self.inner().insert_new(tree, key, row),
+        }
+    }
+
+    fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
+        if !is_local(tree, key) {
+            return self.inner().update(tree, key, row);
+        }
+        Ok(match self.put(tree, key, Some(row))? {
+            Some(index) => Inserted::Duplicate(index),
+            None => Inserted::Done,
+        })
+    }
+
+    fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        match is_local(tree, key) {
+            true => self.put(tree, key, None).map(|_| ()),
+            false => self.inner().delete(tree, key),
+        }
+    }
+
+    fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
+        if !is_local(tree, key) {
+            return self.shared().is_written_by_command(tree, key);
+        }
+        let inner = self.local.inner.lock();
+        inner.store.writer(tree, key) == Some((self.id, self.command))
+    }
+
+    fn xid(&mut self, assign: bool) -> Result<Option<Xid>> {
+        self.inner().xid(assign)
+    }
+
+    fn owe(&mut self, debt: &Debt) {
+        self.inner().owe(debt);
+    }
+
+    fn export_snapshot(&mut self) -> Result<String> {
+        self.inner().export_snapshot()
+    }
+
+    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
+        self.inner().import_snapshot(name)
+    }
+
+    fn build(&mut self, build: &Build) -> Result<Built> {
+        match build.source >= FIRST_TREE {
+            true => self.build_local(build),
+            false => self.inner().build(build),
+        }
+    }
+
+    fn keep_view(&mut self) -> Result<ViewId> {
+        let view = self.inner().keep_view()?;
+        self.views.insert(view, self.command);
+        Ok(view)
+    }
+
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        self.inner().swap_view(view)?;
+        if let Some(command) = self.views.get_mut(&view) {
+            std::mem::swap(command, &mut self.command);
+        }
+        Ok(())
+    }
+
+    fn drop_view(&mut self, view: ViewId) {
+        self.views.remove(&view);
+        self.inner().drop_view(view);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        let savepoint = self.inner().savepoint();
+        self.savepoints.push((savepoint, self.journal.len()));
+        savepoint
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.inner().rollback_to(savepoint);
+        let known = self.savepoints.iter().find(|known| known.0 == savepoint);
+        // One that is older than the first local object.
+        let mark = known.map_or(0, |known| known.1);
+        self.take_back(mark);
+        self.savepoints.retain(|known| known.0 <= savepoint);
+    }
+
+    fn release(&mut self, savepoint: Savepoint) {
+        self.inner().release(savepoint);
+        self.savepoints.retain(|known| known.0 < savepoint);
+    }
+
+    fn debt(&self) -> &Debt {
+        self.shared().debt()
+    }
+
+    fn end_reading(&mut self) -> bool {
+        self.journal.is_empty() && self.inner().end_reading()
+    }
+
+    fn begin_again(&mut self, options: TxnOptions) -> bool {
+        self.command = 0;
+        self.savepoints.clear();
+        self.views.clear();
+        self.inner().begin_again(options)
+    }
+
+    fn commit(mut self: Box<Self>, durability: Durability) -> Result<Debt> {
+        let Some(inner) = self.inner.take() else {
+            return Err(Error::internal("a transaction is committed twice"));
+        };
+        let debt = inner.commit(durability)?;
+        let journal = std::mem::take(&mut self.journal);
+        let mut local = self.local.inner.lock();
+        for (tree, key) in journal {
+            local.store.settle(tree, &key);
+        }
+        if self.changed_catalog {
+            local.generation += 1;
+        }
+        drop(local);
+        Ok(debt)
+    }
+}
+
+impl Drop for LocalTransaction {
+    fn drop(&mut self) {
+        self.take_back(0);
+    }
+}

@@ -1,0 +1,716 @@
+//! Catalog rows in their trees: reading a whole [`Catalog`], and the writes of DDL.
+
+use base::engine::{
+    CatalogVersion, Direction, Engine, IndexColumn, IndexDescriptor, Inserted, LockWait, LockedRow,
+    RowBatch, RowLock, Transaction, TreeDescriptor, TreeKind,
+};
+use base::key::{put_key_column, KeyKind, KeyRange};
+use base::row::{Row, RowBuilder};
+use base::{Error, Key, Result, SqlState, TreeId};
+
+use super::access::{Guarded, DATABASE_OWNER};
+use super::cluster::{self, insert_role, Address};
+use super::{descriptor, Catalog, Database, Index, Role, Schema, Table};
+use crate::layout::{DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, SCHEMAS, TREES};
+use crate::local::is_local;
+use types;
+
+/// The classes of names that must be unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum NameClass {
+    /// Of a database; schema and database are 0.
+    Database = 1,
+    /// Of a role; schema and database are 0.
+    Role = 2,
+    /// Of a schema; its own schema is 0.
+    Schema = 3,
+    /// Of a table or an index.
+    Relation = 4,
+}
+
+/// A new oid, never given before.
+pub fn new_oid(engine: &dyn Engine) -> Result<u32> {
+    let (number, _) = engine.advance(OIDS, 1)?;
+    u32::try_from(number - 1 + u64::from(FIRST_USER_OID)).map_err(|_| {
+        Error::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            "object identifiers are used up",
+        )
+    })
+}
+
+/// A new tree, never given before. It is there once [`create_tree`] has written its descriptor.
+pub fn new_tree(engine: &dyn Engine) -> Result<TreeId> {
+    let (number, _) = engine.advance(TREES, 1)?;
+    Ok(TreeId(number - 1 + TreeId::FIRST_USER.0))
+}
+
+/// No tree.
+pub const NO_TREE: TreeId = TreeId(0);
+
+/// Set in the id of a tree of long values: it is that of its table's first tree otherwise, so that
+/// it needs no number of its own.
+const LONG_TREE: u64 = 1 << 56;
+
+const _: () = assert!(LONG_TREE < crate::local::FIRST_TREE.0);
+
+/// The tree for the long values of a table that has none yet: none if no column can have any, or
+/// if the table is a session's own, whose rows are in memory anyway.
+pub fn long_tree(table: &Table) -> TreeId {
+    let is_long = |column: &super::Column| !column.dropped && column.type_id.len() < 0;
+    match table.columns.iter().any(is_long) && table.tree < crate::local::FIRST_TREE {
+        true => TreeId(table.tree.0 | LONG_TREE),
+        false => NO_TREE,
+    }
+}
+
+pub(super) fn oid_key(oids: &[u32]) -> Key {
+    oids.iter().flat_map(|oid| oid.to_be_bytes()).collect()
+}
+
+fn name_key(class: NameClass, database: u32, schema: u32, name: &str) -> Result<Key> {
+    let mut key = vec![class as u8];
+    key.extend(oid_key(&[database, schema]));
+    put_key_column(&mut key, KeyKind::Bytes, false, Some(name.as_bytes()))?;
+    Ok(key)
+}
+
+/// Claims a name for an object; false when it is taken.
+pub fn claim_name(
+    txn: &mut dyn Transaction,
+    class: NameClass,
+    database: u32,
+    schema: u32,
+    name: &str,
+    oid: u32,
+) -> Result<bool> {
+    let key = name_key(class, database, schema, name)?;
+    let row = RowBuilder::new(1).value(&oid.to_be_bytes()).finish();
+    Ok(txn.insert(NAMES, &key, &row)? == Inserted::Done)
+}
+
+/// Gives a name free again.
+pub fn free_name(
+    txn: &mut dyn Transaction,
+    class: NameClass,
+    database: u32,
+    schema: u32,
+    name: &str,
+) -> Result<()> {
+    remove(txn, NAMES, &name_key(class, database, schema, name)?)
+}
+
+pub(super) fn remove(txn: &mut dyn Transaction, tree: TreeId, key: &[u8]) -> Result<()> {
+    let mut row = Vec::new();
+    if !txn.get(tree, key, &mut row)? {
+        return Err(concurrently());
+    }
+    txn.lock_row(tree, key, RowLock::Update, LockWait::Block, &mut row)?;
+    txn.delete(tree, key)
+}
+
+/// 0A000 and the like for a table of all sessions that would need an object of one.
+fn check_shared(table: &Table) -> Result<()> {
+    if is_local(table.oid) {
+        let shared = |key: &super::ForeignKey| !is_local(key.table);
+        return match table.foreign_keys.iter().any(shared) {
+            true => Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                "constraints on temporary tables may reference only temporary tables",
+            )),
+            false => Ok(()),
+        };
+    }
+    if table.foreign_keys.iter().any(|key| is_local(key.table)) {
+        return Err(Error::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            "constraints on permanent tables may reference only permanent tables",
+        ));
+    }
+    let mut defaults = table.columns.iter().flat_map(|column| &column.default_uses);
+    let of_policies = table.policies.iter().flat_map(|policy| &policy.uses);
+    let of_view = table.view.iter().flat_map(|view| &view.uses);
+    let mut uses = of_view.chain(of_policies);
+    if defaults.any(|oid| is_local(*oid)) || uses.any(|uses| is_local(uses.relation)) {
+        return Err(Error::unsupported(
+            "a permanent object that needs a temporary one",
+        ));
+    }
+    Ok(())
+}
+
+/// Inserts a schema whose name nobody else can see.
+pub fn insert_nameless_schema(
+    txn: &mut dyn Transaction,
+    database: u32,
+    schema: &Schema,
+) -> Result<()> {
+    txn.insert(
+        SCHEMAS,
+        &oid_key(&[database, schema.oid]),
+        &schema_row(schema),
+    )?;
+    Ok(())
+}
+
+fn concurrently() -> Error {
+    Error::internal("tuple concurrently updated")
+}
+
+/// Inserts the row of a table, its trees and its names, and the privileges that ALTER DEFAULT
+/// PRIVILEGES has said for such a table.
+///
+/// # Errors
+/// 42P07 when a name is taken.
+pub fn insert_table(txn: &mut dyn Transaction, catalog: &Catalog, table: &Table) -> Result<()> {
+    let database = catalog.database.oid;
+    check_shared(table)?;
+    let names = std::iter::once((&table.name, table.oid))
+        .chain(table.indexes.iter().map(|index| (&index.name, index.oid)));
+    for (name, oid) in names {
+        let class = NameClass::Relation;
+        if !claim_name(txn, class, database, table.schema, name, oid)? {
+            return Err(duplicate_relation(name));
+        }
+    }
+    create_trees(txn, table)?;
+    let key = oid_key(&[database, table.oid]);
+    if let Inserted::Duplicate(_) = txn.insert(RELATIONS, &key, &descriptor::encode(table))? {
+        return Err(concurrently());
+    }
+    match catalog.acl_of_new_relation(table) {
+        Some(acl) => {
+            let address = Address::of(Address::CLASS, table.oid);
+            cluster::put_acl(txn, database, address, Some(&acl))
+        }
+        None => Ok(()),
+    }
+}
+
+/// 42P07.
+pub fn duplicate_relation(name: &str) -> Error {
+    Error::new(
+        SqlState::DUPLICATE_TABLE,
+        format!("relation \"{name}\" already exists"),
+    )
+}
+
+/// The newest that is known of a table, with what this transaction has changed.
+pub fn newest_table(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<Option<Table>> {
+    let key = oid_key(&[database, oid]);
+    let mut batch = RowBatch::default();
+    txn.scan_newest(RELATIONS, &KeyRange::point(&key), 1, &mut batch)?;
+    match batch.is_empty() {
+        true => Ok(None),
+        false => descriptor::decode(batch.get(0).1).map(Some),
+    }
+}
+
+/// Locks the row of a table against whoever would replace or remove it.
+///
+/// # Errors
+/// As PostgreSQL, where somebody has removed it meanwhile.
+pub fn hold_table(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<()> {
+    let key = oid_key(&[database, oid]);
+    let (strength, wait) = (RowLock::NoKeyUpdate, LockWait::Block);
+    match txn.lock_row(RELATIONS, &key, strength, wait, &mut Vec::new())? {
+        LockedRow::Unchanged | LockedRow::Changed => Ok(()),
+        LockedRow::Gone | LockedRow::Skipped => Err(Error::internal("tuple concurrently deleted")),
+    }
+}
+
+/// Replaces the row of a table. Names and trees are the caller's affair.
+pub fn update_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+    check_shared(table)?;
+    let key = oid_key(&[database, table.oid]);
+    let mut row = Vec::new();
+    if !txn.get(RELATIONS, &key, &mut row)? {
+        return Err(concurrently());
+    }
+    txn.lock_row(RELATIONS, &key, RowLock::Update, LockWait::Block, &mut row)?;
+    match txn.update(RELATIONS, &key, &descriptor::encode(table))? {
+        Inserted::Done => Ok(()),
+        Inserted::Duplicate(_) => Err(concurrently()),
+    }
+}
+
+/// Removes a table, its trees and its names.
+pub fn drop_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+    remove(txn, RELATIONS, &oid_key(&[database, table.oid]))?;
+    let names = std::iter::once(&table.name).chain(table.indexes.iter().map(|index| &index.name));
+    for name in names {
+        free_name(txn, NameClass::Relation, database, table.schema, name)?;
+    }
+    cluster::forget_object(txn, database, Address::CLASS, table.oid)?;
+    for policy in &table.policies {
+        cluster::forget_object(txn, database, Address::POLICY, policy.oid)?;
+    }
+    for index in &table.indexes {
+        cluster::forget_object(txn, database, Address::CLASS, index.oid)?;
+        cluster::forget_object(txn, database, Address::CONSTRAINT, index.constraint)?;
+    }
+    drop_trees(txn, table)
+}
+
+/// Makes the trees of a table and its indexes.
+pub fn create_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
+    if !table.kind.has_rows() {
+        return Ok(());
+    }
+    create_tree(txn, table.tree, TreeKind::Table)?;
+    if table.long_tree != NO_TREE {
+        create_tree(txn, table.long_tree, TreeKind::Table)?;
+    }
+    for index in table.indexes.iter().filter(|index| !index.primary) {
+        let kind = match index.computed {
+            None => TreeKind::Index(index_descriptor(table, index)?),
+            // Its entries are rows to the engine.
+            Some(_) => TreeKind::Table,
+        };
+        create_tree(txn, index.tree, kind)?;
+    }
+    Ok(())
+}
+
+/// Drops the trees of a table and its indexes.
+pub fn drop_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
+    if table.kind.has_rows() && table.long_tree != NO_TREE {
+        drop_tree(txn, table.long_tree)?;
+    }
+    drop_row_trees(txn, table)
+}
+
+/// Drops the trees of a table and its indexes, but for its long values: others stand for them now.
+pub fn drop_row_trees(txn: &mut dyn Transaction, table: &Table) -> Result<()> {
+    if !table.kind.has_rows() {
+        return Ok(());
+    }
+    for index in table.indexes.iter().filter(|index| !index.primary) {
+        drop_tree(txn, index.tree)?;
+    }
+    drop_tree(txn, table.tree)
+}
+
+/// Makes one tree.
+pub fn create_tree(txn: &mut dyn Transaction, id: TreeId, kind: TreeKind) -> Result<()> {
+    let row = TreeDescriptor { id, kind }.to_row();
+    match txn.insert(TreeId::DESCRIPTORS, &id.descriptor_key(), &row)? {
+        Inserted::Done => Ok(()),
+        Inserted::Duplicate(_) => Err(Error::internal(format!("tree {id} is there already"))),
+    }
+}
+
+/// Drops one tree.
+pub fn drop_tree(txn: &mut dyn Transaction, id: TreeId) -> Result<()> {
+    remove(txn, TreeId::DESCRIPTORS, &id.descriptor_key())
+}
+
+/// Checks that the keys of an index have an order.
+///
+/// # Errors
+/// 42704 if one has none.
+pub fn check_order(table: &Table, index: &Index) -> Result<()> {
+    for place in 0..index.key_count() {
+        if let Some(order) = index.key_order(table, place) {
+            types::key_kind(order.type_id).ok_or_else(|| no_order(order.type_id))?;
+        }
+    }
+    Ok(())
+}
+
+/// How the engine derives the entries of an index of columns.
+///
+/// # Errors
+/// 42704 for a column of a type without an order.
+pub fn index_descriptor(table: &Table, index: &Index) -> Result<IndexDescriptor> {
+    if index.computed.is_some() {
+        return Err(Error::internal("the engine derives no computed index"));
+    }
+    let columns = index
+        .columns
+        .iter()
+        .map(|indexed| {
+            let type_id = table.columns[indexed.column].type_id;
+            Ok(IndexColumn {
+                column: indexed.column,
+                kind: types::key_kind(type_id).ok_or_else(|| no_order(type_id))?,
+                descending: indexed.descending,
+            })
+        })
+        .collect::<Result<_>>()?;
+    let missing = index.columns.iter().filter_map(|indexed| {
+        let value = table.columns[indexed.column].missing.clone()?;
+        Some((indexed.column, value))
+    });
+    Ok(IndexDescriptor {
+        table: table.tree,
+        columns,
+        unique: index.unique,
+        missing: missing.collect(),
+    })
+}
+
+/// 42704: the type cannot be a key.
+pub fn no_order(type_id: types::TypeId) -> Error {
+    Error::new(
+        SqlState::UNDEFINED_OBJECT,
+        format!("data type {type_id} has no default operator class for access method \"btree\""),
+    )
+    .with_hint(
+        "You must specify an operator class for the index or define a default operator class for \
+         the data type.",
+    )
+}
+
+/// Inserts a database with its schemas; false when the name is taken.
+pub fn insert_database(txn: &mut dyn Transaction, database: &Database) -> Result<bool> {
+    if !claim_name(txn, NameClass::Database, 0, 0, &database.name, database.oid)? {
+        return Ok(false);
+    }
+    txn.insert(
+        DATABASES,
+        &oid_key(&[database.oid]),
+        &cluster::database_row(database),
+    )?;
+    let schemas = [
+        (super::PG_CATALOG, "pg_catalog", super::SUPERUSER),
+        (super::PUBLIC, "public", DATABASE_OWNER),
+        (
+            super::INFORMATION_SCHEMA,
+            "information_schema",
+            super::SUPERUSER,
+        ),
+    ];
+    for (oid, name, owner) in schemas {
+        let schema = Schema {
+            oid,
+            name: name.to_owned(),
+            owner,
+        };
+        insert_schema(txn, database.oid, &schema)?;
+    }
+    Ok(true)
+}
+
+/// Inserts a schema; false when the name is taken.
+pub fn insert_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<bool> {
+    if !claim_name(
+        txn,
+        NameClass::Schema,
+        database,
+        0,
+        &schema.name,
+        schema.oid,
+    )? {
+        return Ok(false);
+    }
+    let row = RowBuilder::new(2)
+        .value(schema.name.as_bytes())
+        .value(&schema.owner.to_be_bytes())
+        .finish();
+    let inserted = txn.insert(SCHEMAS, &oid_key(&[database, schema.oid]), &row)?;
+    Ok(inserted == Inserted::Done)
+}
+
+/// Inserts a schema that a statement makes, with the privileges that ALTER DEFAULT PRIVILEGES has
+/// said for schemas of its owner; false when the name is taken.
+pub fn make_schema(txn: &mut dyn Transaction, catalog: &Catalog, schema: &Schema) -> Result<bool> {
+    let database = catalog.database.oid;
+    if !insert_schema(txn, database, schema)? {
+        return Ok(false);
+    }
+    if let Some(acl) = catalog.acl_of_new(Guarded::Schema, schema.owner, 0) {
+        let address = Address::of(Address::NAMESPACE, schema.oid);
+        cluster::put_acl(txn, database, address, Some(&acl))?;
+    }
+    Ok(true)
+}
+
+/// Replaces the row of a schema. Its name is the caller's affair.
+pub fn update_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<()> {
+    let row = schema_row(schema);
+    cluster::put(txn, SCHEMAS, &[database, schema.oid], &row)
+}
+
+fn schema_row(schema: &Schema) -> Vec<u8> {
+    RowBuilder::new(2)
+        .value(schema.name.as_bytes())
+        .value(&schema.owner.to_be_bytes())
+        .finish()
+}
+
+/// Gives a schema another name; false when that is taken. What was said of it stays.
+pub fn rename_schema(
+    txn: &mut dyn Transaction,
+    database: u32,
+    old: &Schema,
+    new: &Schema,
+) -> Result<bool> {
+    free_name(txn, NameClass::Schema, database, 0, &old.name)?;
+    if !claim_name(txn, NameClass::Schema, database, 0, &new.name, new.oid)? {
+        return Ok(false);
+    }
+    update_schema(txn, database, new).map(|()| true)
+}
+
+/// Removes a schema, which must be empty.
+pub fn drop_schema(txn: &mut dyn Transaction, database: u32, schema: &Schema) -> Result<()> {
+    cluster::forget_object(txn, database, Address::NAMESPACE, schema.oid)?;
+    cluster::forget_defaults_in(txn, database, schema.oid)?;
+    free_name(txn, NameClass::Schema, database, 0, &schema.name)?;
+    remove(txn, SCHEMAS, &oid_key(&[database, schema.oid]))
+}
+
+/// Reads the catalog of one database; `None` when there is no such database.
+pub fn load(
+    txn: &mut dyn Transaction,
+    version: CatalogVersion,
+    database: &str,
+) -> Result<Option<Catalog>> {
+    let mut databases = Vec::new();
+    scan(txn, DATABASES, &[], 1, |oids, row| {
+        databases.push(cluster::database_of(oids[0], &Row::parse(row)?)?);
+        Ok(())
+    })?;
+    let Some(own) = databases
+        .iter()
+        .find(|known| known.name == database)
+        .cloned()
+    else {
+        return Ok(None);
+    };
+    let mut roles = Vec::new();
+    scan(txn, ROLES, &[], 1, |oids, row| {
+        roles.push(cluster::role_of(oids[0], &Row::parse(row)?)?);
+        Ok(())
+    })?;
+    let mut schemas = Vec::new();
+    scan(txn, SCHEMAS, &[own.oid], 2, |oids, row| {
+        let row = Row::parse(row)?;
+        schemas.push(Schema {
+            oid: oids[1],
+            name: text(&row, 0)?,
+            owner: number(&row, 1)?,
+        });
+        Ok(())
+    })?;
+    schemas.push(Schema {
+        oid: super::QUORATE,
+        name: "quorate".to_owned(),
+        owner: super::SUPERUSER,
+    });
+    let mut tables = Vec::new();
+    scan(txn, RELATIONS, &[own.oid], 2, |_, row| {
+        tables.push(descriptor::decode(row)?);
+        Ok(())
+    })?;
+    let mut cluster = cluster::load(txn, own.oid)?;
+    cluster.databases = databases;
+    cluster.roles = roles;
+    let debt = txn.debt().clone();
+    Ok(Some(Catalog::new(
+        version, debt, own, schemas, tables, cluster,
+    )))
+}
+
+/// Whether a role is there, and the catalog of a database if there is one.
+pub fn load_for(
+    txn: &mut dyn Transaction,
+    version: CatalogVersion,
+    role: &str,
+    database: &str,
+) -> Result<(bool, Option<Catalog>)> {
+    let key = name_key(NameClass::Role, 0, 0, role)?;
+    let mut row = Vec::new();
+    let known = txn.get(NAMES, &key, &mut row)?;
+    Ok((known, load(txn, version, database)?))
+}
+
+/// The role of that name, if there is one.
+pub fn role_named(txn: &mut dyn Transaction, name: &str) -> Result<Option<Role>> {
+    let mut row = Vec::new();
+    if !txn.get(NAMES, &name_key(NameClass::Role, 0, 0, name)?, &mut row)? {
+        return Ok(None);
+    }
+    let oid = number(&Row::parse(&row)?, 0)?;
+    match txn.get(ROLES, &oid_key(&[oid]), &mut row)? {
+        true => cluster::role_of(oid, &Row::parse(&row)?).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// The names of a role and of all roles whose member it is, directly or not.
+pub fn roles_of(txn: &mut dyn Transaction, role: &Role) -> Result<Vec<String>> {
+    let mut names: Vec<(u32, String)> = Vec::new();
+    scan(txn, ROLES, &[], 1, |oids, row| {
+        names.push((oids[0], text(&Row::parse(row)?, 0)?));
+        Ok(())
+    })?;
+    let mut members: Vec<(u32, u32)> = Vec::new();
+    scan(txn, crate::layout::MEMBERS, &[], 2, |oids, _| {
+        members.push((oids[0], oids[1]));
+        Ok(())
+    })?;
+    let (roles, memberships) = super::access::predefined();
+    names.extend(roles.into_iter().map(|role| (role.oid, role.name)));
+    let predefined = memberships.into_iter();
+    members.extend(predefined.map(|known| (known.role, known.member)));
+    let mut found = vec![role.oid];
+    let mut at = 0;
+    while at < found.len() {
+        let own = found[at];
+        at += 1;
+        for (group, member) in &members {
+            if *member == own && !found.contains(group) {
+                found.push(*group);
+            }
+        }
+    }
+    let names = names.into_iter().filter(|(oid, _)| found.contains(oid));
+    Ok(names.map(|(_, name)| name).collect())
+}
+
+pub(super) fn scan(
+    txn: &mut dyn Transaction,
+    tree: TreeId,
+    prefix: &[u32],
+    parts: usize,
+    mut take: impl FnMut(&[u32], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut batch = RowBatch::default();
+    let mut rest = Some(KeyRange::prefix(&oid_key(prefix)));
+    if prefix.is_empty() {
+        rest = Some(KeyRange::all());
+    }
+    while let Some(range) = rest {
+        rest = txn.scan(tree, &range, Direction::Forward, usize::MAX, &mut batch)?;
+        for (key, row) in batch.iter() {
+            let oids: Vec<u32> = key
+                .chunks_exact(4)
+                .map(|oid| u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]]))
+                .collect();
+            if oids.len() != parts {
+                return Err(Error::corrupted("a catalog key of another length"));
+            }
+            take(&oids, row)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn text(row: &Row<'_>, column: usize) -> Result<String> {
+    row.column(column)
+        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+        .map(str::to_owned)
+        .ok_or_else(|| Error::corrupted("a catalog row without its name"))
+}
+
+pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u32> {
+    row.column(column)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(u32::from_be_bytes)
+        .ok_or_else(|| Error::corrupted("a catalog row without its number"))
+}
+
+/// Whether the catalog's first rows are there.
+pub fn is_there(txn: &mut dyn Transaction) -> Result<bool> {
+    let mut batch = RowBatch::default();
+    let (all, direction) = (KeyRange::all(), Direction::Forward);
+    txn.scan(DATABASES, &all, direction, 1, &mut batch)?;
+    Ok(!batch.is_empty())
+}
+
+/// First start of a cluster: see [`crate::session::bootstrap`].
+pub fn bootstrap(
+    txn: &mut dyn Transaction,
+    engine: &dyn Engine,
+    user: &str,
+    password: Option<&str>,
+) -> Result<()> {
+    if is_there(txn)? {
+        return Ok(());
+    }
+    for (oid, name, open) in [
+        (super::TEMPLATE1_DATABASE, "template1", true),
+        (super::TEMPLATE0_DATABASE, "template0", false),
+    ] {
+        let database = Database {
+            oid,
+            name: name.to_owned(),
+            template: true,
+            open,
+            ..Database::default()
+        };
+        insert_database(txn, &database)?;
+    }
+    for name in ["postgres", user] {
+        let own = name == "postgres";
+        let role = Role {
+            oid: if own {
+                super::SUPERUSER
+            } else {
+                new_oid(engine)?
+            },
+            name: name.to_owned(),
+            superuser: true,
+            login: true,
+            create_role: true,
+            create_database: true,
+            replication: true,
+            bypass_rls: own,
+            password: password.filter(|_| name == user).map(str::to_owned),
+            ..Role::default()
+        };
+        insert_role(txn, &role)?;
+        let database = Database {
+            oid: if own {
+                super::POSTGRES_DATABASE
+            } else {
+                new_oid(engine)?
+            },
+            name: name.to_owned(),
+            owner: role.oid,
+            ..Database::default()
+        };
+        insert_database(txn, &database)?;
+        if user == "postgres" {
+            break;
+        }
+    }
+    first_words(txn)?;
+    Ok(())
+}
+
+/// The comments and privileges that are there from the start.
+fn first_words(txn: &mut dyn Transaction) -> Result<()> {
+    use super::access::{AclItem, Privileges};
+    let comments = [
+        (
+            super::TEMPLATE1_DATABASE,
+            "default template for new databases",
+        ),
+        (super::TEMPLATE0_DATABASE, "unmodifiable empty database"),
+        (
+            super::POSTGRES_DATABASE,
+            "default administrative connection database",
+        ),
+    ];
+    for (oid, comment) in comments {
+        cluster::put_comment(txn, 0, Address::of(Address::DATABASE, oid), Some(comment))?;
+    }
+    let item = |grantee, privileges| AclItem {
+        grantee,
+        grantor: super::SUPERUSER,
+        privileges,
+        options: Privileges::NONE,
+    };
+    let acl = vec![
+        item(0, Privileges::CONNECT),
+        item(super::SUPERUSER, Guarded::Database.all()),
+    ];
+    for oid in [super::TEMPLATE1_DATABASE, super::TEMPLATE0_DATABASE] {
+        cluster::put_acl(txn, 0, Address::of(Address::DATABASE, oid), Some(&acl))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Advisory locks, and who waits for whom (PostgreSQL 15 manual, sections 9.27.10 and 9.26.1).
+//!
+//! The names of the functions say everything: `pg_[try_]advisory_[xact_]lock[_shared]`,
+//! `pg_advisory_unlock[_shared]`, `pg_advisory_unlock_all`.
+
+use std::sync::Arc;
+
+use base::engine::{AdvisoryKey, AdvisoryMode, LockWait, SessionLocks};
+use base::{Error, Result, SessionId, SqlState};
+
+use super::Exec;
+use crate::state::Shared;
+use types::{Array, Datum, TypeId};
+
+/// Whether such a function is computed here.
+pub fn is_one(name: &str) -> bool {
+    name.contains("advisory_")
+        || matches!(
+            name,
+            "pg_blocking_pids"
+                | "pg_safe_snapshot_blocking_pids"
+                | "pg_isolation_test_session_is_blocked"
+        )
+}
+
+/// Computes one. None of its arguments is NULL.
+pub fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
+    match name {
+        "pg_blocking_pids" => Ok(pids(&blockers(cx, args))),
+        "pg_safe_snapshot_blocking_pids" => Ok(pids(&snapshot_blockers(cx, args))),
+        "pg_isolation_test_session_is_blocked" => is_blocked(cx, args),
+        "pg_advisory_unlock_all" => {
+            if let Some(locks) = &mut cx.session.advisory {
+                locks.unlock_all();
+            }
+            Ok(Datum::Void)
+        }
+        _ => lock(cx, name, args),
+    }
+}
+
+fn lock(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
+    let key = key(cx, args)?;
+    let mode = match name.ends_with("_shared") {
+        true => AdvisoryMode::Shared,
+        false => AdvisoryMode::Exclusive,
+    };
+    if name.starts_with("pg_advisory_unlock") {
+        let locks = &mut cx.session.advisory;
+        let unlocked = locks.as_mut().is_some_and(|locks| locks.unlock(key, mode));
+        if !unlocked {
+            let mode = match mode {
+                AdvisoryMode::Shared => "ShareLock",
+                AdvisoryMode::Exclusive => "ExclusiveLock",
+            };
+            cx.session.warnings.push(Error::new(
+                SqlState::WARNING,
+                format!("you don't own a lock of type {mode}"),
+            ));
+        }
+        return Ok(Datum::Bool(unlocked));
+    }
+    let tries = name.starts_with("pg_try_");
+    let wait = match tries {
+        true => LockWait::Skip,
+        false => LockWait::Block,
+    };
+    let locked = match name.contains("_xact_") {
+        true => cx.txn.lock_advisory(key, mode, wait)?,
+        false => session_locks(cx.session)?.lock(key, mode, wait)?,
+    };
+    Ok(match tries {
+        true => Datum::Bool(locked),
+        false => Datum::Void,
+    })
+}
+
+fn key(cx: &Exec<'_>, args: &[Datum]) -> Result<AdvisoryKey> {
+    let database = cx.catalog.database.oid;
+    match args {
+        [Datum::Int8(number)] => Ok(AdvisoryKey {
+            database,
+            class: (*number >> 32) as u32,
+            object: *number as u32,
+            two: false,
+        }),
+        [Datum::Int4(class), Datum::Int4(object)] => Ok(AdvisoryKey {
+            database,
+            class: *class as u32,
+            object: *object as u32,
+            two: true,
+        }),
+        _ => Err(Error::internal("an advisory lock is named by numbers")),
+    }
+}
+
+/// The session's own locks, with the lock timeout of now.
+fn session_locks(session: &mut Shared) -> Result<&mut Box<dyn SessionLocks>> {
+    let timeout = session.settings.parsed().lock_timeout;
+    let locks = match session.advisory.take() {
+        Some(locks) => locks,
+        None => {
+            let number = SessionId(session.start.backend_pid as u32);
+            session.engine.session_locks(number)?
+        }
+    };
+    let locks = session.advisory.insert(locks);
+    locks.set_lock_timeout(timeout);
+    Ok(locks)
+}
+
+fn session_of(args: &[Datum]) -> Option<SessionId> {
+    match args.first() {
+        Some(Datum::Int4(pid)) => u32::try_from(*pid).ok().map(SessionId),
+        _ => None,
+    }
+}
+
+fn blockers(cx: &Exec<'_>, args: &[Datum]) -> Vec<SessionId> {
+    session_of(args).map_or_else(Vec::new, |session| cx.session.engine.blockers(session))
+}
+
+fn snapshot_blockers(cx: &Exec<'_>, args: &[Datum]) -> Vec<SessionId> {
+    let engine = &cx.session.engine;
+    session_of(args).map_or_else(Vec::new, |session| engine.snapshot_blockers(session))
+}
+
+fn pids(sessions: &[SessionId]) -> Datum {
+    let pids = sessions.iter().map(|session| Datum::Int4(session.0 as i32));
+    Datum::Array(Arc::new(Array::of(TypeId::INT4, pids.collect())))
+}
+
+/// Whether a session waits for one of those named, or for a safe snapshot.
+fn is_blocked(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let Some(Datum::Array(interesting)) = args.get(1) else {
+        return Err(Error::new(
+            SqlState::of("22004"),
+            "array must not contain nulls",
+        ));
+    };
+    let named = |session: &SessionId| {
+        let pid = Datum::Int4(session.0 as i32);
+        interesting.elements.contains(&pid)
+    };
+    let blocked = blockers(cx, args).iter().any(named) || !snapshot_blockers(cx, args).is_empty();
+    Ok(Datum::Bool(blocked))
+}

@@ -1,0 +1,475 @@
+//! Functions over the catalog, for the queries of psql, drivers and `information_schema`: what
+//! objects are called, how they were defined, what was said of them.
+//!
+//! | question | functions |
+//! |---|---|
+//! | definition | `pg_get_expr`, `pg_get_constraintdef`, `pg_get_indexdef`, … |
+//! | name and visibility | `pg_table_is_visible`, `to_regclass`, … |
+//! | comments | `obj_description`, `col_description`, `shobj_description` |
+//!
+//! Who may do what is in [`super::privilege_functions`].
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+
+use super::session_functions::schemas;
+use super::{index_text, sequences, Exec};
+use catalog::cluster::Address;
+use catalog::layout::FIRST_USER_OID;
+use catalog::system::facts;
+use catalog::{Catalog, ForeignKey, Table, PG_CATALOG, SUPERUSER};
+use functions::strings::quote_identifier;
+use functions::{self, Function};
+use planner::bind::stored;
+use planner::bind::{BindContext, Binder};
+use types::{Datum, TypeId};
+
+/// Computes such a function.
+pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Datum> {
+    let name = function.name;
+    let oid = oid_of(args, 0);
+    let catalog = cx.catalog;
+    match name {
+        "pg_get_userbyid" => Ok(match catalog.role_by_oid(oid) {
+            Some(role) => Datum::text(&role.name),
+            None => Datum::text(format!("unknown (OID={oid})")),
+        }),
+        "pg_table_is_visible" => Ok(relation_is_visible(cx, oid)),
+        "pg_type_is_visible" => known(TypeId(oid).info().is_some()),
+        "pg_function_is_visible" => known(
+            functions::function_by_oid(oid).is_some()
+                || functions::aggregate_by_oid(oid).is_some()
+                || functions::window_by_oid(oid).is_some(),
+        ),
+        "pg_operator_is_visible" => known(functions::operator_by_oid(oid).is_some()),
+        name if name.ends_with("_is_visible") => known(oid < FIRST_USER_OID),
+        "obj_description" | "col_description" | "shobj_description" => {
+            Ok(description(cx, function, args))
+        }
+        "pg_get_expr" => node(cx, args[0].as_str(), oid_of(args, 1), flag(args, 2)),
+        "pg_get_indexdef" => match catalog.index_by_oid(oid) {
+            Some((table, index)) => match args.get(1).and_then(Datum::as_i64) {
+                Some(column) if column > 0 => {
+                    index_text::key_text(cx, table, index, column as usize - 1, flag(args, 2))
+                }
+                column => {
+                    let (visible, pretty) = (column.is_some() && visible(cx, table), flag(args, 2));
+                    index_text::definition(cx, table, index, visible, pretty).map(Datum::text)
+                }
+            },
+            None => Ok(Datum::Null),
+        },
+        "pg_get_constraintdef" => constraint(cx, oid, flag(args, 1)),
+        "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
+            Ok(function_arguments(oid))
+        }
+        "acldefault" => default_privileges(catalog, args),
+        "pg_get_function_result" => Ok(function_result(oid)),
+        "pg_get_functiondef" => function_definition(oid),
+        "pg_get_serial_sequence" => sequences::of_column(cx, args[0].as_str(), args[1].as_str()),
+        "pg_sequence_last_value" => last_value(cx, oid),
+        "pg_encoding_to_char" => Ok(Datum::text(match args[0].as_i64() {
+            Some(6) => "UTF8",
+            Some(0) => "SQL_ASCII",
+            _ => "",
+        })),
+        "pg_char_to_encoding" => Ok(Datum::Int4(match args[0].as_str() {
+            name if name.eq_ignore_ascii_case("utf8") || name.eq_ignore_ascii_case("utf-8") => 6,
+            name if name.eq_ignore_ascii_case("sql_ascii") => 0,
+            _ => -1,
+        })),
+        "pg_encoding_max_length" => Ok(match args[0].as_i64() {
+            Some(6) => Datum::Int4(4),
+            Some(0) => Datum::Int4(1),
+            _ => Datum::Null,
+        }),
+        "pg_relation_filenode" => Ok(Datum::Oid(oid)),
+        "pg_relation_is_updatable" => Ok(Datum::Int4(match catalog.table_by_oid(oid) {
+            // INSERT, UPDATE and DELETE, as bits.
+            Some(table) if table.kind == catalog::RelationKind::Table => 28,
+            _ => 0,
+        })),
+        "pg_column_is_updatable" => Ok(Datum::Bool(match catalog.table_by_oid(oid) {
+            Some(table) => table.kind == catalog::RelationKind::Table,
+            None => false,
+        })),
+        "pg_is_wal_replay_paused" => Ok(Datum::Bool(false)),
+        "row_security_active" => row_security_active(cx, args),
+        "to_regclass" | "to_regproc" | "to_regprocedure" | "to_regnamespace" | "to_regrole"
+        | "to_regtype" => named(cx, function.result, args[0].as_str()),
+        "pg_describe_object" => Ok(describe(cx, args)),
+        "pg_tablespace_location" => Ok(Datum::text("")),
+        "pg_get_viewdef" => view_definition(cx, args),
+        "pg_get_ruledef"
+        | "pg_get_triggerdef"
+        | "pg_get_partkeydef"
+        | "pg_get_partition_constraintdef"
+        | "pg_get_statisticsobjdef"
+        | "pg_get_statisticsobjdef_columns"
+        | "pg_get_function_arg_default"
+        | "pg_get_function_sqlbody"
+        | "pg_get_replica_identity_index"
+        | "pg_collation_actual_version"
+        | "pg_database_collation_actual_version"
+        | "pg_relation_filepath"
+        | "pg_last_wal_receive_lsn"
+        | "pg_last_wal_replay_lsn" => Ok(Datum::Null),
+        _ => Err(Error::unsupported(format!("function {name}"))),
+    }
+}
+
+/// Whether a table, by its oid or its name, guards its rows from the session's role.
+fn row_security_active(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let oid = match &args[0] {
+        Datum::Oid(oid) => *oid,
+        name => cx.context.oid_of(TypeId::REGCLASS, name.as_str())?,
+    };
+    let role = cx.session.settings.current_role();
+    let table = cx.catalog.table_by_oid(oid);
+    let guards = table.is_some_and(|table| cx.catalog.guards_rows(role, table));
+    Ok(Datum::Bool(guards))
+}
+
+fn oid_of(args: &[Datum], place: usize) -> u32 {
+    match args.get(place) {
+        Some(Datum::Oid(oid)) => *oid,
+        _ => 0,
+    }
+}
+
+fn flag(args: &[Datum], place: usize) -> bool {
+    args.get(place).is_some_and(Datum::is_true)
+}
+
+/// True for an object that is there, NULL for one that is not.
+fn known(is: bool) -> Result<Datum> {
+    Ok(if is { Datum::Bool(true) } else { Datum::Null })
+}
+
+fn relation_is_visible(cx: &Exec<'_>, oid: u32) -> Datum {
+    match cx.catalog.relation_name(oid) {
+        Some((schema, name)) => {
+            let all = schemas(cx, true);
+            let found = all.iter().find_map(|schema| {
+                let schema = cx.catalog.schema(schema.as_str())?;
+                cx.catalog.relation(schema.oid, name).map(|_| schema.oid)
+            });
+            Datum::Bool(found == Some(schema))
+        }
+        None => Datum::Null,
+    }
+}
+
+fn visible(cx: &Exec<'_>, table: &Table) -> bool {
+    relation_is_visible(cx, table.oid).is_true()
+}
+
+/// The name of a relation, with its schema where the search path does not find it.
+fn shown_name(cx: &Exec<'_>, table: &Table) -> String {
+    match visible(cx, table) {
+        true => quote_identifier(&table.name),
+        false => qualified_name(cx.catalog, table),
+    }
+}
+
+pub(super) fn qualified_name(catalog: &Catalog, table: &Table) -> String {
+    let schema = catalog.schema_by_oid(table.schema);
+    let schema = schema.map_or("", |schema| &schema.name);
+    format!(
+        "{}.{}",
+        quote_identifier(schema),
+        quote_identifier(&table.name)
+    )
+}
+
+fn named(cx: &Exec<'_>, kind: TypeId, name: &str) -> Result<Datum> {
+    let found = match &cx.context.names {
+        Some(names) => names.oid_of(kind, name)?,
+        None => None,
+    };
+    Ok(found.map_or(Datum::Null, Datum::Oid))
+}
+
+/// The comments on objects; without a catalog's name, of the first catalog that has one.
+fn description(cx: &Exec<'_>, function: &Function, args: &[Datum]) -> Datum {
+    let object = oid_of(args, 0);
+    let text = match (function.name, args.get(1)) {
+        ("col_description", Some(Datum::Int4(column))) => cx.catalog.comment(Address {
+            class: Address::CLASS,
+            object,
+            column: u32::try_from(*column).unwrap_or(0),
+        }),
+        (_, Some(class)) => {
+            let relation = cx.catalog.relation(PG_CATALOG, class.as_str());
+            let class = relation.map_or(0, |relation| relation.oid(cx.catalog));
+            cx.catalog.comment(Address::of(class, object))
+        }
+        (_, None) => [
+            Address::CLASS,
+            Address::NAMESPACE,
+            Address::CONSTRAINT,
+            Address::EXTENSION,
+            Address::LANGUAGE,
+        ]
+        .into_iter()
+        .find_map(|class| cx.catalog.comment(Address::of(class, object))),
+    };
+    text.map_or(Datum::Null, Datum::text)
+}
+
+/// The query of a view, or of a materialized view; NULL for what is none.
+fn view_definition(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let oid = match &args[0] {
+        Datum::Oid(oid) => *oid,
+        name => cx.context.oid_of(TypeId::REGCLASS, name.as_str())?,
+    };
+    let Some(table) = cx.catalog.table_by_oid(oid) else {
+        return Ok(Datum::Null);
+    };
+    if table.view.is_none() {
+        return Ok(Datum::Null);
+    }
+    let path = search_path(cx);
+    let bind = BindContext {
+        catalog: cx.catalog,
+        search_path: &path,
+        role: SUPERUSER,
+        eval: cx.context,
+        text: "",
+        literals: None,
+        variables: None,
+    };
+    let text = syntax::parser::large_stack(|| {
+        Binder::new(bind, Vec::new(), false).definition(table, flag(args, 1))
+    });
+    text.map(Datum::text)
+}
+
+/// The text of a `pg_node_tree`.
+fn node(cx: &Exec<'_>, text: &str, table: u32, pretty: bool) -> Result<Datum> {
+    let none = Arc::new(Table::default());
+    let table = cx.catalog.table_by_oid(table).unwrap_or(&none);
+    let path = search_path(cx);
+    let bind = BindContext {
+        catalog: cx.catalog,
+        search_path: &path,
+        role: SUPERUSER,
+        eval: cx.context,
+        text: "",
+        literals: None,
+        variables: None,
+    };
+    Ok(Datum::text(stored::node_text(bind, table, text, pretty)?))
+}
+
+pub(super) fn search_path(cx: &Exec<'_>) -> Vec<u32> {
+    let names = schemas(cx, false);
+    let known = names
+        .iter()
+        .filter_map(|name| cx.catalog.schema(name.as_str()));
+    known.map(|schema| schema.oid).collect()
+}
+
+/// A constraint as ALTER TABLE ADD would take it.
+fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
+    let Some((table, _)) = cx.catalog.constraint(oid) else {
+        return Ok(Datum::Null);
+    };
+    let Some(table) = cx.catalog.table_by_oid(table.oid) else {
+        return Ok(Datum::Null);
+    };
+    if let Some(index) = table.indexes.iter().find(|index| index.constraint == oid) {
+        let kind = match (index.primary, index.nulls_equal) {
+            (true, _) => "PRIMARY KEY",
+            (false, false) => "UNIQUE",
+            (false, true) => "UNIQUE NULLS NOT DISTINCT",
+        };
+        let columns = (0..index.key_count()).filter_map(|place| index.key_column(place));
+        let columns: Vec<_> = columns.collect();
+        let (columns, included) = (
+            names_of(table, &columns),
+            index_text::included(table, index),
+        );
+        return Ok(Datum::text(format!("{kind} ({columns}){included}")));
+    }
+    if let Some(check) = table.checks.iter().find(|check| check.oid == oid) {
+        let text = node(cx, &stored::check(check), table.oid, pretty)?;
+        let mut out = format!("CHECK ({})", text.as_str());
+        if check.no_inherit {
+            out.push_str(" NO INHERIT");
+        }
+        if !check.validated {
+            out.push_str(" NOT VALID");
+        }
+        return Ok(Datum::text(out));
+    }
+    let key = table.foreign_keys.iter().find(|key| key.oid == oid);
+    Ok(key.map_or(Datum::Null, |key| Datum::text(foreign_key(cx, table, key))))
+}
+
+fn names_of(table: &Table, places: &[usize]) -> String {
+    let names = places.iter().filter_map(|place| table.columns.get(*place));
+    let names = names.map(|column| quote_identifier(&column.name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn foreign_key(cx: &Exec<'_>, table: &Table, key: &ForeignKey) -> String {
+    use catalog::Action;
+    let mut out = format!(
+        "FOREIGN KEY ({}) REFERENCES ",
+        names_of(table, &key.columns)
+    );
+    if let Some(referred) = cx.catalog.table_by_oid(key.table) {
+        let name = shown_name(cx, referred);
+        out.push_str(&format!("{name}({})", names_of(referred, &key.referenced)));
+    }
+    if key.match_full {
+        out.push_str(" MATCH FULL");
+    }
+    let words = |action: Action| match action {
+        Action::NoAction => None,
+        Action::Restrict => Some("RESTRICT"),
+        Action::Cascade => Some("CASCADE"),
+        Action::SetNull => Some("SET NULL"),
+        Action::SetDefault => Some("SET DEFAULT"),
+    };
+    if let Some(action) = words(key.on_update) {
+        out.push_str(&format!(" ON UPDATE {action}"));
+    }
+    if let Some(action) = words(key.on_delete) {
+        out.push_str(&format!(" ON DELETE {action}"));
+    }
+    if !key.set_columns.is_empty() {
+        out.push_str(&format!(" ({})", names_of(table, &key.set_columns)));
+    }
+    if key.deferrable {
+        out.push_str(" DEFERRABLE");
+    }
+    if key.initially_deferred {
+        out.push_str(" INITIALLY DEFERRED");
+    }
+    if !key.validated {
+        out.push_str(" NOT VALID");
+    }
+    out
+}
+
+/// `acldefault`: the privileges of an object of which nothing was said.
+fn default_privileges(catalog: &Catalog, args: &[Datum]) -> Result<Datum> {
+    use catalog::access::{default_acl, Guarded};
+    let Datum::Char(letter) = args[0] else {
+        return Ok(Datum::Null);
+    };
+    // 'S' is said of servers here, and of sequences in pg_default_acl.
+    let kind = match letter {
+        b'S' => Some(Guarded::ForeignServer),
+        letter => Guarded::lettered(letter),
+    };
+    let kind = kind.ok_or_else(|| {
+        let letter = char::from(letter);
+        Error::internal(format!("unrecognized objtype abbreviation: {letter}"))
+    })?;
+    let mut acl = default_acl(kind, oid_of(args, 1));
+    if kind == Guarded::Column {
+        acl.clear();
+    }
+    Ok(catalog::system::acl_items(catalog, &acl))
+}
+
+fn type_list(types: &[TypeId], variadic: bool) -> String {
+    let last = types.len().wrapping_sub(1);
+    let shown = types.iter().enumerate().map(|(place, ty)| {
+        let word = match variadic && place == last {
+            true => "VARIADIC ",
+            false => "",
+        };
+        format!("{word}{ty}")
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn function_arguments(oid: u32) -> Datum {
+    if let Some(fact) = facts::of_function(oid) {
+        return Datum::text(fact.arguments);
+    }
+    if let Some(function) = functions::function_by_oid(oid) {
+        return Datum::text(type_list(function.arguments, function.variadic));
+    }
+    match functions::aggregate_by_oid(oid) {
+        Some(aggregate) => Datum::text(type_list(aggregate.arguments, false)),
+        None => Datum::Null,
+    }
+}
+
+fn function_result(oid: u32) -> Datum {
+    if let Some(fact) = facts::of_function(oid) {
+        return Datum::text(fact.result);
+    }
+    if let Some(function) = functions::function_by_oid(oid) {
+        let set = if function.is_set_returning() {
+            "SETOF "
+        } else {
+            ""
+        };
+        return Datum::text(format!("{set}{}", function.result));
+    }
+    match functions::aggregate_by_oid(oid) {
+        Some(aggregate) => Datum::text(aggregate.result.to_string()),
+        None => Datum::Null,
+    }
+}
+
+fn function_definition(oid: u32) -> Result<Datum> {
+    if let Some(aggregate) = functions::aggregate_by_oid(oid) {
+        return Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is an aggregate function", aggregate.name),
+        ));
+    }
+    let Some(function) = functions::function_by_oid(oid) else {
+        return Ok(Datum::Null);
+    };
+    let volatility = match function.volatility {
+        functions::Volatility::Immutable => " IMMUTABLE",
+        functions::Volatility::Stable => " STABLE",
+        functions::Volatility::Volatile => "",
+    };
+    let strict = if function.strict { " STRICT" } else { "" };
+    Ok(Datum::text(format!(
+        "CREATE OR REPLACE FUNCTION pg_catalog.{name}({arguments})\n RETURNS {result}\n LANGUAGE \
+         internal\n{volatility} PARALLEL SAFE{strict}\nAS $function${source}$function$\n",
+        name = quote_identifier(function.name),
+        arguments = type_list(function.arguments, function.variadic),
+        result = function_result(oid).as_str(),
+        source = function.name,
+    )))
+}
+
+/// The last value that a sequence gave; NULL before its first.
+fn last_value(cx: &mut Exec<'_>, oid: u32) -> Result<Datum> {
+    let Some(table) = cx.catalog.table_by_oid(oid).cloned() else {
+        return Ok(Datum::Null);
+    };
+    let rows = sequences::rows(&table, cx)?;
+    Ok(match rows.first().map(Vec::as_slice) {
+        Some([value, _, Datum::Bool(true)]) => value.clone(),
+        _ => Datum::Null,
+    })
+}
+
+/// What messages call an object.
+fn describe(cx: &Exec<'_>, args: &[Datum]) -> Datum {
+    use catalog::Object;
+    let (class, object) = (oid_of(args, 0), oid_of(args, 1));
+    let column = args.get(2).and_then(Datum::as_i64).unwrap_or(0);
+    let column = usize::try_from(column - 1).ok();
+    let object = match (class, column) {
+        (Address::CLASS, Some(column)) => Object::Column(object, column),
+        (Address::CLASS, None) => Object::Relation(object),
+        (Address::NAMESPACE, _) => Object::Schema(object),
+        (Address::CONSTRAINT, _) => Object::Constraint(object),
+        _ => return Datum::Null,
+    };
+    Datum::text(object.describe(cx.catalog, &search_path(cx)))
+}

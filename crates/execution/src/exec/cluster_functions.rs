@@ -1,0 +1,110 @@
+//! The functions of schema `quorate`, by which a superuser changes who belongs to the cluster.
+//!
+//! ```text
+//! select quorate.add_node('n4', '10.0.0.4:6433', '10.0.0.4:5433');        4, its number
+//! select quorate.promote_node('n4');                                      0/1A2B
+//! select quorate.switchover('n4');                                        n4
+//! ```
+//! They do what `quorate node` and `quorate switchover` do. A change is in effect when the function
+//! returns, whatever becomes of the transaction. A switchover begins when the statement is over,
+//! because its own transaction would stand in the way; the session goes the way of all others.
+
+use std::sync::Arc;
+
+use base::cluster::{Administration, NewNode};
+use base::coro;
+use base::{Error, Result, SqlState};
+
+use super::Exec;
+use types::Datum;
+
+/// The priority of a node for which nobody asks another.
+const PRIORITY_USUAL: u32 = 100;
+
+/// Whether a function is one of these.
+pub(super) fn is_one(name: &str) -> bool {
+    name.starts_with("quorate.") || name == "pg_promote"
+}
+
+/// Calls one of them.
+///
+/// # Errors
+/// As the engine.
+pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
+    let wish = wish(name, args)?;
+    let is_promotion = wish == Administration::PromoteAlone;
+    if is_promotion && leads(cx) {
+        let message = "recovery is not in progress";
+        let hint = "Recovery control functions can only be executed during recovery.";
+        let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+        return Err(Error::new(state, message).with_hint(hint));
+    }
+    let answer = cx.session.engine.administer(wish);
+    let number = coro::wait(answer)??;
+    Ok(match name {
+        "pg_promote" => Datum::Bool(true),
+        "quorate.add_node" => Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX)),
+        "quorate.switchover" => {
+            let status = cx.session.engine.status();
+            let mut replicas = status.replicas.iter();
+            let found = replicas.find(|replica| replica.node.0 == number);
+            found.map_or(Datum::Null, |replica| Datum::text(&*replica.name))
+        }
+        _ => Datum::Unsigned8(number),
+    })
+}
+
+fn leads(cx: &Exec<'_>) -> bool {
+    let status = cx.session.engine.status();
+    status.leader == Some(status.node)
+}
+
+fn wish(name: &str, args: &[Datum]) -> Result<Administration> {
+    let text = |place: usize| text(args, place);
+    let needed = |place: usize| {
+        text(place).ok_or_else(|| {
+            let message = "names and addresses of nodes must not be null";
+            Error::new(SqlState::of("22004"), message)
+        })
+    };
+    Ok(match name {
+        "quorate.add_node" => Administration::AddNode(NewNode {
+            name: needed(0)?,
+            peer_address: needed(1)?,
+            sql_address: needed(2)?,
+            zone: text(3).unwrap_or_else(|| Arc::from("")),
+            priority: priority(args, 4)?.unwrap_or(PRIORITY_USUAL),
+        }),
+        "quorate.remove_node" => Administration::RemoveNode(needed(0)?),
+        "quorate.promote_node" => Administration::PromoteNode(needed(0)?),
+        "quorate.demote_node" => Administration::DemoteNode(needed(0)?),
+        "quorate.set_node" => Administration::SetNode {
+            name: needed(0)?,
+            zone: text(1),
+            priority: priority(args, 2)?,
+            key: None,
+        },
+        "quorate.set_leader_zone" => Administration::SetLeaderZone(needed(0)?),
+        "quorate.switchover" => Administration::Switchover(text(0)),
+        "pg_promote" => Administration::PromoteAlone,
+        other => return Err(Error::internal(format!("there is no function {other}"))),
+    })
+}
+
+fn text(args: &[Datum], place: usize) -> Option<Arc<str>> {
+    match args.get(place) {
+        Some(Datum::Text(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn priority(args: &[Datum], place: usize) -> Result<Option<u32>> {
+    let Some(given) = args.get(place).and_then(Datum::as_i64) else {
+        return Ok(None);
+    };
+    let priority = u32::try_from(given).map_err(|_| {
+        let message = "a priority must not be negative";
+        Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+    });
+    priority.map(Some)
+}

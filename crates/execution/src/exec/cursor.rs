@@ -1,0 +1,756 @@
+//! The plain cursors: scans, filters, projections, limits, sets.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::{Direction, RowBatch, RowLock};
+use base::key::successor;
+use base::limits::SCAN_BATCH_ROWS;
+use base::{Error, Key, KeyRange, Result, SqlState};
+use self_cell::self_cell;
+
+use super::group::{GroupCursor, Groups};
+use super::join::JoinCursor;
+use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
+use super::sort::SortCursor;
+use super::window::WindowCursor;
+use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
+use super::{collect, rows, sequences, Exec};
+use crate::exec::program::Evaluate;
+use catalog::{Catalog, KeyOrder, RelationKind};
+use functions::{Body, Call, Rows};
+use planner::plan::permit::{Permit, PermittedPlan};
+use planner::plan::Program;
+use planner::plan::{Plan, Row, Scan, SetColumn, SetOperation};
+use types::{Datum, TypeId};
+
+/// Gives rows, one at a time.
+pub trait Cursor {
+    /// The next row.
+    ///
+    /// # Errors
+    /// What computing it raises; the cursor is not used after that.
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>>;
+
+    /// As [`Cursor::next`], into a row whose memory is used again; false when there is none. For
+    /// who looks at each row and keeps none.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        let next = self.next(cx)?;
+        Ok(next.map(|next| *row = next).is_some())
+    }
+}
+
+type OpenCursor<'p> = Box<dyn Cursor + 'p>;
+
+self_cell! {
+    /// A cursor that keeps its plan.
+    pub struct PlanCursor {
+        owner: Rc<Plan>,
+        #[covariant]
+        dependent: OpenCursor,
+    }
+}
+
+impl PlanCursor {
+    /// A cursor over the rows of a part of a plan.
+    pub(super) fn open(plan: Rc<Plan>) -> PlanCursor {
+        PlanCursor::new(plan, |plan| open(plan))
+    }
+}
+
+/// A cursor that stays open longer than a call, with what was permitted when it was opened.
+pub struct KeptCursor {
+    rows: PlanCursor,
+    catalog: Arc<Catalog>,
+}
+
+impl KeptCursor {
+    /// A cursor over the rows of a plan.
+    pub fn open(permitted: PermittedPlan<'_>) -> KeptCursor {
+        KeptCursor {
+            rows: PlanCursor::open(permitted.shared()),
+            catalog: permitted.catalog().clone(),
+        }
+    }
+
+    /// Begins again with the first row.
+    pub fn restart(&mut self) {
+        self.rows = PlanCursor::open(self.rows.borrow_owner().clone());
+    }
+
+    /// The rows, and with what they are read.
+    pub fn parts(&mut self) -> (&mut PlanCursor, Permit<'_>) {
+        (&mut self.rows, Permit::of_open_cursor(&self.catalog))
+    }
+}
+
+impl Cursor for PlanCursor {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        self.with_dependent_mut(|_, cursor| cursor.next(cx))
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        self.with_dependent_mut(|_, cursor| cursor.next_into(cx, row))
+    }
+}
+
+/// A cursor over the rows of a plan, or of a part of one.
+pub(super) fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
+    match plan {
+        Plan::Values(rows) => Box::new(ValuesCursor { rows, at: 0 }),
+        Plan::Scan(scan) => Box::new(ScanCursor::new(scan)),
+        Plan::System(table, catalog, key) => Box::new(Later::new(move |cx| {
+            let key = match key {
+                Some((column, value)) => Some((*column, value.eval(cx, &[])?)),
+                None => None,
+            };
+            if table.kind == RelationKind::Sequence {
+                return sequences::rows(table, cx);
+            }
+            let relations = cx.relations;
+            relations.rows(table, catalog, key, cx)
+        })),
+        Plan::Function {
+            function,
+            args,
+            types,
+            result,
+            ordinality,
+        } => Box::new(FunctionCursor {
+            set: SetCall {
+                function: function.0,
+                args,
+                types,
+                result: *result,
+            },
+            ordinality: *ordinality,
+            rows: None,
+            number: 0,
+        }),
+        Plan::Filter(input, condition) => Box::new(FilterCursor {
+            input: open(input),
+            condition,
+        }),
+        Plan::Project(input, columns) => Box::new(ProjectCursor {
+            input: open(input),
+            columns,
+            row: Row::new(),
+        }),
+        Plan::ProjectSet(input, columns) => Box::new(ProjectSetCursor {
+            input: open(input),
+            columns,
+            row: Vec::new(),
+            sets: Vec::new(),
+        }),
+        Plan::Join(join) => Box::new(JoinCursor::new(join)),
+        Plan::Aggregate { .. } => Box::new(GroupCursor::new(plan)),
+        Plan::Window(window) => Box::new(WindowCursor::new(window)),
+        Plan::Sort(input, keys) => Box::new(SortCursor::new(input, keys)),
+        Plan::Distinct(input, columns) => Box::new(DistinctCursor {
+            input: open(input),
+            columns,
+            seen: Groups::new(columns.iter().map(|column| column.1).collect()),
+        }),
+        Plan::Trim(input, width) => Box::new(TrimCursor {
+            input: open(input),
+            width: *width,
+        }),
+        Plan::Limit(input, limit, offset) => Box::new(LimitCursor {
+            input: open(input),
+            limit: limit.as_ref(),
+            offset: offset.as_ref(),
+            left: None,
+        }),
+        Plan::SetOperation(operation, all, parts, types) => {
+            let (operation, all) = (*operation, *all);
+            if operation == SetOperation::Union && all {
+                return Box::new(AppendCursor {
+                    inputs: parts.iter().rev().map(open).collect(),
+                });
+            }
+            Box::new(Later::new(move |cx| {
+                set_operation(operation, all, parts, types, cx)
+            }))
+        }
+        Plan::Shared(number, plan) => Box::new(SharedCursor::new(*number, plan)),
+        Plan::Recursive(_) => Box::new(Later::new(|_| {
+            Err(Error::internal("a recursion that is not shared"))
+        })),
+        Plan::Working(number) => Box::new(WorkingCursor::new(*number)),
+        Plan::Anew(inside, input) => Box::new(AnewCursor::new(inside, input)),
+        Plan::With(with) => Box::new(WithCursor::new(with)),
+        Plan::Lock(input, tables) => Box::new(LockCursor::new(input, tables)),
+        Plan::Insert(insert) => Box::new(InsertCursor::new(insert)),
+        Plan::Update(update) => Box::new(UpdateCursor::new(update)),
+        Plan::Delete(delete) => Box::new(DeleteCursor::new(delete)),
+    }
+}
+
+/// A cursor over the rows of a plan whose every row is then locked at this strength.
+pub fn open_to_lock(plan: &Plan, strength: RowLock) -> Box<dyn Cursor + '_> {
+    match plan {
+        // A condition may leave out the row, which is then not to be locked.
+        Plan::Scan(scan) if scan.filter.is_none() => {
+            let mut cursor = ScanCursor::new(scan);
+            cursor.locks = Some(strength);
+            Box::new(cursor)
+        }
+        _ => open(plan),
+    }
+}
+
+struct ValuesCursor<'p> {
+    rows: &'p [Vec<Program>],
+    at: usize,
+}
+
+impl Cursor for ValuesCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let Some(row) = self.rows.get(self.at) else {
+            return Ok(None);
+        };
+        self.at += 1;
+        cx.tick()?;
+        row.iter()
+            .map(|value| value.eval(cx, &[]))
+            .collect::<Result<_>>()
+            .map(Some)
+    }
+}
+
+/// Rows that are computed all at once when the first is asked for.
+struct Later<F> {
+    compute: Option<F>,
+    rows: std::vec::IntoIter<Row>,
+}
+
+impl<F: FnOnce(&mut Exec<'_>) -> Result<Vec<Row>>> Later<F> {
+    fn new(compute: F) -> Later<F> {
+        Later {
+            compute: Some(compute),
+            rows: Vec::new().into_iter(),
+        }
+    }
+}
+
+impl<F: FnOnce(&mut Exec<'_>) -> Result<Vec<Row>>> Cursor for Later<F> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if let Some(compute) = self.compute.take() {
+            self.rows = compute(cx)?.into_iter();
+        }
+        Ok(self.rows.next())
+    }
+}
+
+struct ScanCursor<'p> {
+    scan: &'p Scan,
+    started: bool,
+    rest: Option<KeyRange>,
+    batch: RowBatch,
+    at: usize,
+    row: Vec<u8>,
+    /// How many rows the next batch asks for; grows, so that LIMIT 1 reads little.
+    ask: usize,
+    /// How whatever it gives is then locked.
+    locks: Option<RowLock>,
+}
+
+impl<'p> ScanCursor<'p> {
+    fn new(scan: &'p Scan) -> ScanCursor<'p> {
+        ScanCursor {
+            scan,
+            started: false,
+            rest: None,
+            batch: RowBatch::default(),
+            at: 0,
+            row: Vec::new(),
+            ask: 16,
+            locks: None,
+        }
+    }
+
+    /// Where to look; a full key is looked up at once.
+    fn start(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        let scan = self.scan;
+        let Some(range) = key_range(scan, cx)? else {
+            return Ok(());
+        };
+        let whole_key = scan.index.is_none()
+            && scan
+                .by_index()
+                .is_some_and(|index| index.columns.len() == scan.access.equal.len());
+        if !whole_key {
+            self.rest = Some(range);
+            return Ok(());
+        }
+        let (tree, key, row) = (scan.table.tree, &range.start, &mut self.row);
+        let found = match self.locks {
+            Some(strength) => cx.txn.get_to_lock(tree, key, strength, row)?,
+            None => cx.txn.get(tree, key, row)?,
+        };
+        if found {
+            self.batch.push(&range.start, &self.row);
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
+        let Some(range) = self.rest.take() else {
+            return Ok(false);
+        };
+        let tree = match self.scan.index {
+            Some(place) => self.scan.table.indexes[place].tree,
+            None => self.scan.table.tree,
+        };
+        let direction = match self.scan.backward {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        };
+        self.rest = cx
+            .txn
+            .scan(tree, &range, direction, self.ask, &mut self.batch)?;
+        self.ask = (self.ask * 2).min(SCAN_BATCH_ROWS);
+        self.at = 0;
+        Ok(true)
+    }
+
+    /// Decodes the next row of the batch; false when an index leads to none.
+    fn decode(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        let scan = self.scan;
+        let (mut key, mut bytes) = self.batch.get(self.at);
+        self.at += 1;
+        if let Some(place) = scan.index {
+            key = rows::row_key_of_entry(&scan.table, &scan.table.indexes[place], (key, bytes))?;
+            if !cx.txn.get(scan.table.tree, key, &mut self.row)? {
+                return Ok(false);
+            }
+            bytes = &self.row;
+        }
+        let needed = &*scan.needed.borrow();
+        let width = scan.table.columns.len();
+        if row.len() == width && !scan.with_key {
+            rows::decode_over(&scan.table, needed, bytes, row)?;
+            return Ok(true);
+        }
+        row.clear();
+        rows::decode_into(&scan.table, needed, bytes, row)?;
+        if scan.with_key {
+            row.push(Datum::bytea(key));
+        }
+        Ok(true)
+    }
+}
+
+impl Cursor for ScanCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let mut row = Row::new();
+        Ok(self.next_into(cx, &mut row)?.then_some(row))
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        if !self.started {
+            self.started = true;
+            self.start(cx)?;
+        }
+        loop {
+            while self.at >= self.batch.len() {
+                if !self.fill(cx)? {
+                    return Ok(false);
+                }
+            }
+            cx.tick()?;
+            if !self.decode(cx, row)? {
+                continue;
+            }
+            match &self.scan.filter {
+                Some(filter) if !filter.test(cx, row)? => {}
+                _ => return Ok(true),
+            }
+        }
+    }
+}
+
+/// The keys that a scan's conditions leave; none when no key can meet them.
+fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
+    let Some(index) = scan.by_index() else {
+        return Ok(Some(KeyRange::all()));
+    };
+    let access = &scan.access;
+    let mut prefix = Key::new();
+    let order = |place| index.key_order(&scan.table, place);
+    for (place, value) in access.equal.iter().enumerate() {
+        let value = value.eval(cx, &[])?;
+        let order = order(place).expect("no more values than keys");
+        if !put(order, &value, &mut prefix)? {
+            return Ok(None);
+        }
+    }
+    let mut range = KeyRange::prefix(&prefix);
+    if prefix.is_empty() {
+        range = KeyRange::all();
+    }
+    let Some(order) = order(access.equal.len()) else {
+        return Ok(Some(range));
+    };
+    let descending = order.descending;
+    for (bound, is_low) in [(&access.low, true), (&access.high, false)] {
+        let Some((value, inclusive)) = bound else {
+            continue;
+        };
+        let value = value.eval(cx, &[])?;
+        let mut key = prefix.clone();
+        match rows::fit_key(order.type_id, &value) {
+            rows::KeyFit::Value(value) => rows::put_key(order, &value, &mut key)?,
+            rows::KeyFit::Null => return Ok(None),
+            // Every value of the column lies on one side of the bound.
+            rows::KeyFit::Above if is_low => return Ok(None),
+            rows::KeyFit::Below if !is_low => return Ok(None),
+            _ => continue,
+        }
+        if is_low != descending {
+            range.start = if *inclusive {
+                key
+            } else {
+                successor(&key).unwrap_or(key)
+            };
+        } else {
+            range.end = if *inclusive {
+                successor(&key)
+            } else {
+                Some(key)
+            };
+        }
+    }
+    if access.high.is_none() && !descending {
+        // NULLs are last in a key and meet no condition.
+        if access.low.is_some() {
+            let mut nulls = prefix.clone();
+            rows::put_key(order, &Datum::Null, &mut nulls)?;
+            range.end = Some(nulls);
+        }
+    }
+    if range.end.as_ref().is_some_and(|end| *end <= range.start) {
+        return Ok(None);
+    }
+    Ok(Some(range))
+}
+
+fn put(order: KeyOrder, value: &Datum, key: &mut Key) -> Result<bool> {
+    match rows::fit_key(order.type_id, value) {
+        rows::KeyFit::Value(value) => {
+            rows::put_key(order, &value, key)?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// A call of a set-returning function.
+struct SetCall<'p> {
+    function: &'static functions::Function,
+    args: &'p [Program],
+    types: &'p Rc<[TypeId]>,
+    result: TypeId,
+}
+
+impl SetCall<'_> {
+    fn start(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<Rows> {
+        let args = self
+            .args
+            .iter()
+            .map(|arg| arg.eval(cx, row))
+            .collect::<Result<Vec<_>>>()?;
+        if self.function.strict && args.iter().any(Datum::is_null) {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let call = Call {
+            context: cx.context,
+            argument_types: self.types,
+            result: self.result,
+        };
+        match self.function.body {
+            Body::Set(set) => set(&call, &args),
+            Body::Native(native) => {
+                let value = native(&call, &args);
+                Ok(Box::new(std::iter::once(value)))
+            }
+            Body::Session => {
+                let value = super::session_functions::call(cx, self.function, &args);
+                Ok(Box::new(std::iter::once(value)))
+            }
+        }
+    }
+}
+
+struct FunctionCursor<'p> {
+    set: SetCall<'p>,
+    ordinality: bool,
+    rows: Option<Rows>,
+    number: i64,
+}
+
+impl Cursor for FunctionCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if self.rows.is_none() {
+            self.rows = Some(self.set.start(cx, &[])?);
+        }
+        cx.tick()?;
+        let Some(value) = self.rows.as_mut().and_then(Iterator::next) else {
+            return Ok(None);
+        };
+        let mut row = match value? {
+            Datum::Record(record) if self.set.result == TypeId::RECORD => record.values.clone(),
+            value => vec![value],
+        };
+        if self.ordinality {
+            self.number += 1;
+            row.push(Datum::Int8(self.number));
+        }
+        Ok(Some(row))
+    }
+}
+
+struct FilterCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    condition: &'p Program,
+}
+
+impl Cursor for FilterCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let mut row = Row::new();
+        Ok(self.next_into(cx, &mut row)?.then_some(row))
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        while self.input.next_into(cx, row)? {
+            if self.condition.test(cx, row)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+struct ProjectCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    columns: &'p [Program],
+    row: Row,
+}
+
+impl Cursor for ProjectCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let mut out = Row::new();
+        Ok(self.next_into(cx, &mut out)?.then_some(out))
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, out: &mut Row) -> Result<bool> {
+        if !self.input.next_into(cx, &mut self.row)? {
+            return Ok(false);
+        }
+        out.clear();
+        out.reserve(self.columns.len());
+        for column in self.columns {
+            out.push(column.eval(cx, &self.row)?);
+        }
+        Ok(true)
+    }
+}
+
+struct ProjectSetCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    columns: &'p [SetColumn],
+    row: Row,
+    /// The sets of the current input row, in the order of their columns; empty between rows.
+    sets: Vec<Rows>,
+}
+
+impl Cursor for ProjectSetCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        loop {
+            if self.sets.is_empty() {
+                let Some(row) = self.input.next(cx)? else {
+                    return Ok(None);
+                };
+                self.row = row;
+                for column in self.columns {
+                    if let SetColumn::Set(function, args, types, result) = column {
+                        let call = SetCall {
+                            function: function.0,
+                            args,
+                            types,
+                            result: *result,
+                        };
+                        self.sets.push(call.start(cx, &self.row)?);
+                    }
+                }
+            }
+            cx.tick()?;
+            // Sets go on in step; one that has ended gives NULL until all have.
+            let values = self
+                .sets
+                .iter_mut()
+                .map(|set| set.next().transpose())
+                .collect::<Result<Vec<_>>>()?;
+            if values.iter().all(Option::is_none) {
+                self.sets.clear();
+                continue;
+            }
+            let mut values = values.into_iter();
+            let mut out = Vec::with_capacity(self.columns.len());
+            for column in self.columns {
+                out.push(match column {
+                    SetColumn::One(program) => program.eval(cx, &self.row)?,
+                    SetColumn::Set(..) => values.next().flatten().unwrap_or(Datum::Null),
+                });
+            }
+            return Ok(Some(out));
+        }
+    }
+}
+
+struct DistinctCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    columns: &'p [(usize, TypeId)],
+    seen: Groups,
+}
+
+impl Cursor for DistinctCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        while let Some(row) = self.input.next(cx)? {
+            let values: Row = self
+                .columns
+                .iter()
+                .map(|(place, _)| row[*place].clone())
+                .collect();
+            if self.seen.find_or_add(values).1 {
+                cx.check_held(self.seen.bytes())?;
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+struct TrimCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    width: usize,
+}
+
+impl Cursor for TrimCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let mut row = self.input.next(cx)?;
+        if let Some(row) = &mut row {
+            row.truncate(self.width);
+        }
+        Ok(row)
+    }
+}
+
+struct LimitCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    limit: Option<&'p Program>,
+    offset: Option<&'p Program>,
+    left: Option<u64>,
+}
+
+impl LimitCursor<'_> {
+    fn start(&mut self, cx: &mut Exec<'_>) -> Result<u64> {
+        let limit = match self.limit {
+            Some(limit) => count(limit, cx, "LIMIT", "2201W")?,
+            None => None,
+        };
+        let offset = match self.offset {
+            Some(offset) => count(offset, cx, "OFFSET", "2201X")?,
+            None => None,
+        };
+        let limit = limit.unwrap_or(u64::MAX);
+        if limit > 0 {
+            for _ in 0..offset.unwrap_or(0) {
+                if self.input.next(cx)?.is_none() {
+                    return Ok(0);
+                }
+            }
+        }
+        Ok(limit)
+    }
+}
+
+fn count(program: &Program, cx: &mut Exec<'_>, what: &str, state: &str) -> Result<Option<u64>> {
+    match program.eval(cx, &[])?.as_i64() {
+        None => Ok(None),
+        Some(value) => u64::try_from(value)
+            .map(Some)
+            .map_err(|_| Error::new(SqlState::of(state), format!("{what} must not be negative"))),
+    }
+}
+
+impl Cursor for LimitCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let left = match self.left {
+            Some(left) => left,
+            None => self.start(cx)?,
+        };
+        self.left = Some(left.saturating_sub(1));
+        match left {
+            0 => Ok(None),
+            _ => self.input.next(cx),
+        }
+    }
+}
+
+struct AppendCursor<'p> {
+    /// What is left, the next last.
+    inputs: Vec<Box<dyn Cursor + 'p>>,
+}
+
+impl Cursor for AppendCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        while let Some(input) = self.inputs.last_mut() {
+            if let Some(row) = input.next(cx)? {
+                return Ok(Some(row));
+            }
+            self.inputs.pop();
+        }
+        Ok(None)
+    }
+}
+
+/// UNION of any number of parts, INTERSECT and EXCEPT of two: counts the equal rows of the first
+/// and of the others.
+fn set_operation(
+    operation: SetOperation,
+    all: bool,
+    parts: &[Plan],
+    types: &[TypeId],
+    cx: &mut Exec<'_>,
+) -> Result<Vec<Row>> {
+    let mut groups = Groups::new(types.to_vec());
+    let mut counts: Vec<(usize, usize)> = Vec::new();
+    for (side, plan) in parts.iter().enumerate() {
+        for row in collect(plan, cx)? {
+            let (group, new) = groups.find_or_add(row);
+            if new {
+                counts.push((0, 0));
+            }
+            match side {
+                0 => counts[group].0 += 1,
+                _ => counts[group].1 += 1,
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for (row, (left, right)) in groups.into_keys().into_iter().zip(counts) {
+        let copies = match (operation, all) {
+            (SetOperation::Union, _) => 1,
+            (SetOperation::Intersect, true) => left.min(right),
+            (SetOperation::Intersect, false) => usize::from(left > 0 && right > 0),
+            (SetOperation::Except, true) => left.saturating_sub(right),
+            (SetOperation::Except, false) => usize::from(left > 0 && right == 0),
+        };
+        out.extend(std::iter::repeat_n(row, copies));
+    }
+    Ok(out)
+}

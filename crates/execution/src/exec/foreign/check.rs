@@ -1,0 +1,197 @@
+//! Whether a row refers to something that is there.
+//!
+//! The lock is the look: [`Transaction::lock_row`](base::engine::Transaction::lock_row) takes
+//! FOR KEY SHARE on the key and says what its newest version is. Only who deletes the row or
+//! changes its key is waited for, never who changes its other columns. A row that another
+//! transaction is inserting is not there, and is not waited for either.
+
+use base::engine::{Isolation, LockWait, LockedRow, RowBatch, RowLock};
+use base::{Error, KeyRange, Result, TreeId};
+
+use super::parent_key;
+use super::{shown, violation, within, Link, Rules};
+use crate::exec::write::as_only_locked;
+use crate::exec::{long, rows, Exec};
+use types::Datum;
+
+/// Looks are repeated so often while rows move from key to key.
+const LOOKS_MAX: usize = 100;
+
+/// Checks that values of the child refer to a row, and keeps it there.
+///
+/// # Errors
+/// 23503 when there is none.
+pub fn reference(rules: &Rules, link: usize, values: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+    let link = &rules.links[link];
+    refuse_mixed(rules, link, values, cx)?;
+    let found = match parent_key(link, rules, values, cx)? {
+        None => false,
+        Some(key) => {
+            is_there(rules, link, &key, cx).map_err(|e| within(e, || query(rules, link, cx)))?
+        }
+    };
+    match found {
+        true => Ok(()),
+        false => Err(missing(rules, link, values, cx)),
+    }
+}
+
+/// MATCH FULL: all columns are NULL, or none is.
+fn refuse_mixed(rules: &Rules, link: &Link, values: &[Datum], cx: &Exec<'_>) -> Result<()> {
+    if !values.iter().any(Datum::is_null) {
+        return Ok(());
+    }
+    let detail = "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned();
+    Err(violation(rules, link, message(rules, link), detail, cx))
+}
+
+fn message(rules: &Rules, link: &Link) -> String {
+    format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        rules.tables[link.child].table.name, link.key.name
+    )
+}
+
+fn missing(rules: &Rules, link: &Link, values: &[Datum], cx: &Exec<'_>) -> Error {
+    let child = &rules.tables[link.child].table;
+    let parent = &rules.tables[link.parent].table;
+    let detail = format!(
+        "{} is not present in table \"{}\".",
+        shown(child, &link.key.columns, values, cx),
+        parent.name
+    );
+    violation(rules, link, message(rules, link), detail, cx)
+}
+
+/// The query with which PostgreSQL looks.
+fn query(rules: &Rules, link: &Link, cx: &Exec<'_>) -> String {
+    let parent = &rules.tables[link.parent].table;
+    let conditions: Vec<_> = (1..)
+        .zip(&link.columns)
+        .map(|(number, column)| {
+            let name = super::quoted(&parent.columns[column.parent].name);
+            format!("{name} OPERATOR(pg_catalog.=) ${number}")
+        })
+        .collect();
+    format!(
+        "SELECT 1 FROM ONLY {} x WHERE {} FOR KEY SHARE OF x",
+        super::qualified(parent, cx),
+        conditions.join(" AND ")
+    )
+}
+
+/// Whether the parent has a row under a key of the referenced index; locks it.
+pub fn is_there(rules: &Rules, link: &Link, key: &[u8], cx: &mut Exec<'_>) -> Result<bool> {
+    let (table, index) = link.parent_index(rules);
+    if index.primary {
+        if !in_snapshot(table.tree, key, cx)? {
+            return Ok(false);
+        }
+        let locked = lock(table.tree, key, &mut Vec::new(), cx).map_err(as_only_locked)?;
+        return Ok(!matches!(locked, LockedRow::Gone | LockedRow::Skipped));
+    }
+    let (mut batch, mut newest) = (RowBatch::default(), Vec::new());
+    let range = KeyRange::prefix(key);
+    for _ in 0..LOOKS_MAX {
+        cx.txn.scan_newest(index.tree, &range, 1, &mut batch)?;
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        let row_key = rows::row_key_of_entry(table, index, batch.get(0))?;
+        if !in_snapshot(table.tree, row_key, cx)? {
+            return Ok(false);
+        }
+        match lock(table.tree, row_key, &mut newest, cx).map_err(as_only_locked)? {
+            LockedRow::Unchanged => return Ok(true),
+            LockedRow::Changed => {
+                let row = rows::decode(table, &[], &newest, row_key, false)?;
+                if rows::index_key(table, index, &row)? == key {
+                    return Ok(true);
+                }
+            }
+            LockedRow::Gone | LockedRow::Skipped => {}
+        }
+    }
+    Err(Error::serialization(
+        "could not serialize access due to concurrent update",
+    ))
+}
+
+/// Above READ COMMITTED a row must be in the transaction's snapshot.
+pub(super) fn in_snapshot(tree: TreeId, key: &[u8], cx: &mut Exec<'_>) -> Result<bool> {
+    match cx.txn.isolation() {
+        Isolation::ReadCommitted => Ok(true),
+        _ => cx.txn.get(tree, key, &mut Vec::new()),
+    }
+}
+
+fn lock(tree: TreeId, key: &[u8], newest: &mut Vec<u8>, cx: &mut Exec<'_>) -> Result<LockedRow> {
+    let strength = RowLock::KeyShare;
+    let locked = cx
+        .txn
+        .lock_row(tree, key, strength, LockWait::Skip, newest)?;
+    if locked != LockedRow::Skipped {
+        return Ok(locked);
+    }
+    // Who holds it inserts the row, or deletes it, or changes its key.
+    let mut batch = RowBatch::default();
+    cx.txn
+        .scan_newest(tree, &KeyRange::point(key), 1, &mut batch)?;
+    if batch.is_empty() {
+        return Ok(LockedRow::Gone);
+    }
+    cx.txn
+        .lock_row(tree, key, strength, LockWait::Block, newest)
+}
+
+/// Checks the rows that were there when a constraint was made. Nobody else can write either table.
+///
+/// # Errors
+/// 23503 for the first that refers to nothing.
+pub fn check_existing(rules: &Rules, link: usize, cx: &mut Exec<'_>) -> Result<()> {
+    let link = &rules.links[link];
+    let child = &rules.tables[link.child].table;
+    let (parent, index) = link.parent_index(rules);
+    let tree = match index.primary {
+        true => parent.tree,
+        false => index.tree,
+    };
+    let (mut batch, mut found) = (RowBatch::default(), RowBatch::default());
+    let mut rest = Some(KeyRange::all());
+    let mut last = None;
+    while let Some(range) = rest {
+        rest = cx
+            .txn
+            .scan_newest(child.tree, &range, usize::MAX, &mut batch)?;
+        for (key, bytes) in batch.iter() {
+            cx.tick()?;
+            let mut row = rows::decode(child, &[], bytes, key, false)?;
+            for column in &link.columns {
+                row[column.child] = long::read(&row[column.child], cx.txn)?;
+            }
+            let values = link.child_values(&row);
+            let nulls = values.iter().filter(|value| value.is_null()).count();
+            if nulls == values.len() || (nulls > 0 && !link.key.match_full) {
+                continue;
+            }
+            refuse_mixed(rules, link, &values, cx)?;
+            let key = parent_key(link, rules, &values, cx)?;
+            if key.is_some() && key == last {
+                continue;
+            }
+            found.clear();
+            if let Some(key) = &key {
+                let range = match index.primary {
+                    true => KeyRange::point(key),
+                    false => KeyRange::prefix(key),
+                };
+                cx.txn.scan_newest(tree, &range, 1, &mut found)?;
+            }
+            if found.is_empty() {
+                return Err(missing(rules, link, &values, cx));
+            }
+            last = key;
+        }
+    }
+    Ok(())
+}

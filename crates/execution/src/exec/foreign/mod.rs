@@ -1,0 +1,307 @@
+//! Foreign keys at work: what writing a row sets off in other tables.
+//!
+//! Writing a row queues [`Event`]s; they are carried out when the statement is at its end
+//! ([`finish`]), in the order in which they were queued, or at COMMIT where a constraint is
+//! deferred. What an event changes (ON DELETE CASCADE, …) queues further events behind the others.
+//!
+//! ```text
+//! insert into c values (1, 7)     Event::Refers: is there a p with key 7?  lock it FOR KEY SHARE
+//! delete from p where k = 7       Event::Left:   who refers to 7?  NO ACTION: 23503 if anyone does
+//!                                                CASCADE: delete them, which queues more
+//! ```
+//!
+//! What there is to do is settled when the statement is planned: [`Rules`] hold the tables that it
+//! can reach, the foreign keys between them as [`Link`]s, and the programs of constraints and
+//! defaults. A statement that touches no column of any foreign key has no rules.
+//!
+//! # What is looked at
+//! The newest committed versions, not the statement's snapshot. A reference is one look at the
+//! referenced key, which the lock does: [`check`]. Above READ COMMITTED the row must be in the
+//! transaction's snapshot as well; rows that refer to a key and are too new for it are 40001, as in
+//! PostgreSQL.
+//!
+//! # What it leaves out
+//! Comparing types that have an equality but no implicit cast in either direction: those are refused
+//! when the constraint is made.
+
+mod act;
+mod check;
+mod find;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use base::{Error, Key, Result, SqlState};
+
+use super::program::Evaluate;
+use super::rows::{self, KeyFit};
+use super::Exec;
+use crate::state::constraints::Event;
+use catalog::Table;
+use planner::plan::foreign::{Compare, Link, Rules};
+use planner::plan::Row;
+use types::{self, Datum};
+
+pub use check::check_existing;
+
+/// An event is not queued if one of so many before it looks at the same.
+const ALIKE_MAX: usize = 4;
+
+/// The events of a statement.
+pub type Events = VecDeque<Event>;
+
+/// The key of the referenced index for these values of the child; none when no row of the
+/// parent can have it.
+fn parent_key(
+    link: &Link,
+    rules: &Rules,
+    values: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<Option<Key>> {
+    let (table, index) = link.parent_index(rules);
+    let mut key = Key::new();
+    for indexed in &index.columns {
+        let at = link
+            .columns
+            .iter()
+            .position(|column| column.parent == indexed.column)
+            .ok_or_else(|| Error::internal("a foreign key to an index of other columns"))?;
+        let column = &table.columns[indexed.column];
+        let fitted = match &link.columns[at].compare {
+            Compare::Same => None,
+            Compare::Integers => match rows::fit_key(column.type_id, &values[at]) {
+                KeyFit::Value(value) => Some(value),
+                _ => return Ok(None),
+            },
+            Compare::Cast(program) => Some(program.eval(cx, &values[at..=at])?),
+        };
+        let value = fitted.as_ref().unwrap_or(&values[at]);
+        rows::put_key_value(table, indexed, value, &mut key)?;
+    }
+    Ok(Some(key))
+}
+
+/// Whether these values of the child refer to that key of the referenced index.
+fn refers_to(
+    link: &Link,
+    rules: &Rules,
+    values: &[Datum],
+    key: &[u8],
+    cx: &mut Exec<'_>,
+) -> Result<bool> {
+    if values.iter().any(Datum::is_null) {
+        return Ok(false);
+    }
+    let own = parent_key(link, rules, values, cx)?;
+    Ok(own.is_some_and(|own| own == key))
+}
+
+/// A row was inserted.
+pub fn inserted(rules: &Rc<Rules>, table: usize, key: &[u8], row: &[Datum], cx: &mut Exec<'_>) {
+    for link in &rules.tables[table].refers {
+        refers(rules, *link, key, row, cx);
+    }
+}
+
+/// A row was deleted.
+pub fn deleted(rules: &Rc<Rules>, table: usize, row: &[Datum], cx: &mut Exec<'_>) {
+    for link in &rules.tables[table].referred {
+        left(rules, *link, row, None, cx);
+    }
+}
+
+/// A row was changed, perhaps to another key.
+pub fn updated(
+    rules: &Rc<Rules>,
+    table: usize,
+    (old_key, new_key): (&[u8], &[u8]),
+    (old, new): (&[Datum], &[Datum]),
+    cx: &mut Exec<'_>,
+) {
+    for link in &rules.tables[table].referred {
+        let columns = &rules.links[*link].columns;
+        if columns.iter().any(|c| old[c.parent] != new[c.parent]) {
+            left(rules, *link, old, Some(new), cx);
+        }
+    }
+    for link in &rules.tables[table].refers {
+        let columns = &rules.links[*link].columns;
+        let moved =
+            cx.session.constraints.is_deferred(&rules.links[*link].key) && old_key != new_key;
+        if moved || columns.iter().any(|c| old[c.child] != new[c.child]) {
+            refers(rules, *link, new_key, new, cx);
+        }
+    }
+}
+
+fn refers(rules: &Rc<Rules>, link: usize, key: &[u8], row: &[Datum], cx: &mut Exec<'_>) {
+    let values = rules.links[link].child_values(row);
+    let nulls = values.iter().filter(|value| value.is_null()).count();
+    let full = rules.links[link].key.match_full;
+    if nulls == values.len() || (nulls > 0 && !full) {
+        return;
+    }
+    let event = Event::Refers {
+        rules: rules.clone(),
+        link,
+        row: key.to_vec(),
+        values,
+    };
+    queue(event, true, cx);
+}
+
+fn left(rules: &Rc<Rules>, link: usize, old: &[Datum], new: Option<&[Datum]>, cx: &mut Exec<'_>) {
+    let known = &rules.links[link];
+    let old = known.parent_values(old);
+    if old.iter().any(Datum::is_null) {
+        return;
+    }
+    let action = match new {
+        None => known.key.on_delete,
+        Some(_) => known.key.on_update,
+    };
+    let event = Event::Left {
+        rules: rules.clone(),
+        link,
+        old,
+        new: new.map(|new| known.parent_values(new)),
+    };
+    queue(event, action == catalog::Action::NoAction, cx);
+}
+
+fn queue(event: Event, may_wait: bool, cx: &mut Exec<'_>) {
+    let (Event::Refers { rules, link, .. } | Event::Left { rules, link, .. }) = &event;
+    if may_wait && cx.session.constraints.is_deferred(&rules.links[*link].key) {
+        let catalog = cx.catalog.clone();
+        cx.session.constraints.defer(event, catalog);
+    } else if !cx
+        .events
+        .iter()
+        .rev()
+        .take(ALIKE_MAX)
+        .any(|known| known.is_like(&event))
+    {
+        cx.events.push_back(event);
+    }
+}
+
+/// Carries out what a statement has set off.
+///
+/// # Errors
+/// 23503; what changing further rows raises.
+pub fn finish(cx: &mut Exec<'_>) -> Result<()> {
+    if cx.events.is_empty() {
+        return Ok(());
+    }
+    cx.txn.next_command();
+    while let Some(event) = cx.events.pop_front() {
+        cx.tick()?;
+        run(&event, cx)?;
+    }
+    Ok(())
+}
+
+/// Carries out one event.
+///
+/// # Errors
+/// As [`finish`].
+fn run(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
+    match event {
+        Event::Refers {
+            rules,
+            link,
+            values,
+            ..
+        } => check::reference(rules, *link, values, cx),
+        Event::Left {
+            rules,
+            link,
+            old,
+            new,
+        } => act::left(rules, *link, old, new.as_deref(), cx),
+    }
+}
+
+/// Carries out an event that was deferred: a row that is no more, or refers to something else by
+/// now, is passed over.
+///
+/// # Errors
+/// As [`finish`].
+pub fn run_deferred(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
+    cx.txn.next_command();
+    if let Event::Refers {
+        rules,
+        link,
+        row,
+        values,
+    } = event
+    {
+        let link = &rules.links[*link];
+        let table = &rules.tables[link.child].table;
+        let Some(now) = find::newest_row(table, row, cx)? else {
+            return Ok(());
+        };
+        if link.child_values(&now) != *values {
+            return Ok(());
+        }
+    }
+    run(event, cx)
+}
+
+/// 23503, about the table that refers.
+fn violation(rules: &Rules, link: &Link, message: String, detail: String, cx: &Exec<'_>) -> Error {
+    let child = &rules.tables[link.child].table;
+    let mut error = Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail);
+    error.fields_mut().constraint = Some(link.key.name.clone());
+    super::write::about(error, child, cx)
+}
+
+/// `Key (a, b)=(1, 2)`, as details have it; mere `Key` for a role that may not see the columns.
+fn shown(table: &Table, columns: &[usize], values: &[Datum], cx: &Exec<'_>) -> String {
+    let user = cx.session.settings.current_role();
+    if !cx.catalog.may_see(user, table.oid, columns.iter().copied()) {
+        return "Key".to_owned();
+    }
+    let names: Vec<_> = columns
+        .iter()
+        .map(|place| table.columns[*place].name.as_str())
+        .collect();
+    let texts: Vec<_> = columns
+        .iter()
+        .zip(values)
+        .map(|(place, value)| match value {
+            Datum::Null => "null".to_owned(),
+            value => {
+                let ty = table.columns[*place].type_id;
+                types::output(cx.context, ty, value).unwrap_or_default()
+            }
+        })
+        .collect();
+    format!("Key ({})=({})", names.join(", "), texts.join(", "))
+}
+
+/// A name in quotes.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A name with its schema, both in quotes, as PostgreSQL writes the queries of its checks.
+fn qualified(table: &Table, cx: &Exec<'_>) -> String {
+    let schema = cx.catalog.schema_by_oid(table.schema);
+    let schema = schema.map_or("", |schema| schema.name.as_str());
+    format!("{}.{}", quoted(schema), quoted(&table.name))
+}
+
+/// The same error with the query in which PostgreSQL would have met it.
+fn within(mut error: Error, query: impl FnOnce() -> String) -> Error {
+    let line = format!("SQL statement \"{}\"", query());
+    let context = &mut error.fields_mut().context;
+    *context = Some(match context.take() {
+        Some(before) => format!("{before}\n{line}"),
+        None => line,
+    });
+    error
+}
+
+/// A row as a whole.
+type Found = (Key, Row);

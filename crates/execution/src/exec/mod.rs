@@ -1,0 +1,277 @@
+//! Runs plans: each node a cursor that gives one row at a time.
+//!
+//! [`Exec`] is what a running statement knows: its transaction, parameters, the rows of enclosing
+//! queries, and the session for the functions that ask it. Waits happen inside the transaction's
+//! methods, so everything here is straight-line code.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`program`] | expressions |
+//! | [`permit`] | who may run what: the only way in |
+//! | [`cursor`] | scans, filters, projections, limits, sets |
+//! | [`join`], [`group`], [`sort`], [`window`] | what must see many rows at once |
+//! | [`write`] | INSERT, UPDATE, DELETE, row locks |
+//! | [`foreign`] | what foreign keys make of it |
+//! | [`rows`] | rows and keys as bytes |
+//! | [`point`] | one row by its key, without cursors |
+//! | [`subquery`] | queries inside expressions |
+//! | [`members`] | long lists of constants |
+//! | [`sequences`] | `nextval` and its kin |
+//! | [`advisory`] | advisory locks, and who waits for whom |
+//! | [`session_functions`] | functions that ask the session or the cluster |
+//! | [`catalog_functions`], [`privilege_functions`] | functions that ask the catalog |
+
+pub mod activity;
+pub mod advisory;
+mod catalog_functions;
+mod cluster_functions;
+pub mod cursor;
+pub mod entries;
+pub mod foreign;
+pub mod group;
+mod index_text;
+pub mod join;
+pub mod long;
+mod outcomes;
+pub mod point;
+mod privilege_functions;
+pub mod program;
+mod replication;
+pub mod rows;
+pub mod sequences;
+pub mod session_functions;
+pub mod shared;
+pub mod sizes;
+pub mod sort;
+pub mod subquery;
+pub mod window;
+pub mod write;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::Transaction;
+use base::hash::HashMap;
+use base::limits::{ROWS_PER_YIELD, WORK_PER_TURN};
+use base::{coro, Error, Result, SqlState};
+
+use crate::settings::planted;
+use crate::state::Shared;
+use catalog::{Catalog, Table};
+use planner::plan::{Plan, Row};
+use types::{Datum, EvalContext};
+
+use cursor::open as open_unchecked;
+pub use cursor::{Cursor, KeptCursor};
+use planner::plan::permit::{Permit, PermittedPlan};
+
+/// What reading a row counts for, in the units of [`coro::work`].
+const ROW_WORK: usize = WORK_PER_TURN / ROWS_PER_YIELD;
+
+/// What writing one counts for beside reading it.
+const WRITTEN_ROW_WORK: usize = 4 * ROW_WORK;
+
+/// A running statement.
+pub struct Exec<'a> {
+    /// Its transaction.
+    pub txn: &'a mut dyn Transaction,
+    /// Its session.
+    pub session: &'a mut Shared,
+    /// Who shows the system relations.
+    pub relations: &'a dyn SystemRelations,
+    /// The catalog that its plan was made with.
+    pub catalog: &'a Arc<Catalog>,
+    /// What it was permitted.
+    pub permit: Permit<'a>,
+    /// Instants and settings.
+    pub context: &'a EvalContext,
+    /// The parameters.
+    pub params: &'a [Datum],
+    /// The values of the literals that its plan leaves open.
+    pub literals: &'a [Datum],
+    /// Rows of enclosing queries, the innermost last.
+    pub outer: Vec<Row>,
+    /// The rows that a writing node has written.
+    pub written: u64,
+    /// Those that statements of WITH have written.
+    pub written_beside: u64,
+    /// What foreign keys have to look at when the statement ends.
+    pub events: foreign::Events,
+    stack: Vec<Datum>,
+    cases: Vec<Datum>,
+    values: HashMap<usize, Datum>,
+    shared: HashMap<usize, shared::Stored>,
+    working: HashMap<usize, Rc<Vec<Row>>>,
+    /// The subqueries that look at rows of enclosing queries, by their numbers, and how many
+    /// enclosing rows there were where they are defined.
+    levels: Vec<(std::ops::Range<usize>, usize)>,
+    members: HashMap<usize, Rc<subquery::Members>>,
+    /// Work that was done where nothing could give way, for the next [`Exec::tick`].
+    pending: usize,
+}
+
+/// Who knows the rows of the system relations; it stands above the executor.
+pub trait SystemRelations {
+    /// The rows of a relation; with a key, only those whose column has that value.
+    ///
+    /// # Errors
+    /// What computing them raises.
+    fn rows(
+        &self,
+        table: &Arc<Table>,
+        catalog: &Catalog,
+        key: Option<(usize, Datum)>,
+        cx: &mut Exec<'_>,
+    ) -> Result<Vec<Row>>;
+}
+
+/// What a statement has computed once and for all: kept while its rows are read piece by piece.
+#[derive(Default)]
+pub struct Computed {
+    values: HashMap<usize, Datum>,
+    shared: HashMap<usize, shared::Stored>,
+}
+
+impl<'a> Exec<'a> {
+    /// To be asked by whatever keeps rows in memory, with how many bytes they take.
+    ///
+    /// # Errors
+    /// 53200 when that is more than `quorate.query_mem`.
+    pub fn check_held(&self, bytes: usize) -> Result<()> {
+        let most = self.session.settings.parsed().query_memory;
+        if bytes <= most {
+            return Ok(());
+        }
+        let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");
+        let detail = format!(
+            "A sort, hash table, grouping, window or WITH query needs more than {most} bytes for its \
+             rows."
+        );
+        let hint = "Consider increasing the configuration parameter \"quorate.query_mem\".";
+        Err(error.with_detail(detail).with_hint(hint))
+    }
+
+    /// Takes up what was computed before.
+    pub fn take_up(&mut self, computed: Computed) {
+        self.values = computed.values;
+        self.shared = computed.shared;
+    }
+
+    /// Gives back what has been computed.
+    pub fn into_computed(self) -> Computed {
+        Computed {
+            values: self.values,
+            shared: self.shared,
+        }
+    }
+
+    /// What begins to run, and was permitted.
+    pub fn new(
+        relations: &'a dyn SystemRelations,
+        txn: &'a mut dyn Transaction,
+        session: &'a mut Shared,
+        permit: Permit<'a>,
+        context: &'a EvalContext,
+        params: &'a [Datum],
+    ) -> Exec<'a> {
+        Exec {
+            relations,
+            txn,
+            session,
+            catalog: permit.catalog(),
+            permit,
+            context,
+            params,
+            literals: &[],
+            outer: Vec::new(),
+            written: 0,
+            written_beside: 0,
+            events: foreign::Events::new(),
+            stack: Vec::new(),
+            cases: Vec::new(),
+            values: HashMap::default(),
+            shared: HashMap::default(),
+            working: HashMap::default(),
+            levels: Vec::new(),
+            members: HashMap::default(),
+            pending: 0,
+        }
+    }
+
+    /// Counts a row; gives way to others now and then.
+    ///
+    /// # Errors
+    /// The pending interrupt.
+    pub fn tick(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        Ok(coro::work(ROW_WORK + pending)?)
+    }
+
+    /// Counts a row that was written, for the next [`Exec::tick`] too.
+    pub fn note_written(&mut self) {
+        planted::panic_at(&self.session.settings, "write");
+        self.written += 1;
+        self.pending += WRITTEN_ROW_WORK;
+    }
+
+    /// Forgets what subqueries with these numbers have computed.
+    fn forget(&mut self, numbers: &std::ops::Range<usize>) {
+        self.values.retain(|number, _| !numbers.contains(number));
+        self.shared.retain(|number, _| !numbers.contains(number));
+        self.members.retain(|number, _| !numbers.contains(number));
+    }
+
+    fn param(&self, index: usize) -> Result<Datum> {
+        self.params
+            .get(index)
+            .cloned()
+            .ok_or_else(|| Error::internal(format!("parameter ${} has no value", index + 1)))
+    }
+
+    fn literal(&self, number: usize) -> Result<Datum> {
+        self.literals
+            .get(number)
+            .cloned()
+            .ok_or_else(|| Error::internal(format!("literal {number} has no value")))
+    }
+
+    fn pop(&mut self) -> Datum {
+        self.stack.pop().unwrap_or(Datum::Null)
+    }
+
+    fn pop_many(&mut self, count: usize) -> Vec<Datum> {
+        let start = self.stack.len() - count;
+        self.stack.split_off(start)
+    }
+}
+
+/// A cursor over the rows of a plan.
+pub fn open(permitted: PermittedPlan<'_>) -> Box<dyn Cursor + '_> {
+    open_unchecked(permitted.plan())
+}
+
+/// All rows of a part of a plan.
+fn collect(plan: &Plan, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    coro::check_depth()?;
+    let mut cursor = open_unchecked(plan);
+    let mut rows = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = cursor.next(cx)? {
+        bytes += row_bytes(&row);
+        cx.check_held(bytes)?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// The memory that a row takes, in bytes.
+pub fn row_bytes(row: &[Datum]) -> usize {
+    let apart = |value: &Datum| match value {
+        Datum::Text(text) => text.len(),
+        Datum::Bytea(bytes) => bytes.len(),
+        Datum::Array(array) => row_bytes(&array.elements),
+        Datum::Record(record) => row_bytes(&record.values),
+        _ => 0,
+    };
+    size_of::<Row>() + size_of_val(row) + row.iter().map(apart).sum::<usize>()
+}

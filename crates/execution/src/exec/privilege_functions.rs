@@ -1,0 +1,349 @@
+//! `has_table_privilege` and its kin: whether a role may do something.
+//!
+//! All have the same shape: perhaps a role, an object by name or oid, perhaps a column, and the
+//! privileges as a text, of which one must be held: `'SELECT, UPDATE WITH GRANT OPTION'`.
+
+use base::{Error, Result, SqlState};
+
+use super::Exec;
+use catalog::access::{denied, Guarded, Privileges};
+use catalog::cluster::Address;
+use catalog::{system, Catalog, RelationKind, Table};
+use functions::{self, Function};
+use types::{Datum, TypeId};
+
+/// Computes such a function.
+pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Datum> {
+    if function.name == "pg_has_role" {
+        return has_role(cx, args);
+    }
+    let with_column = function.name == "has_column_privilege";
+    let objects = if with_column { 2 } else { 1 };
+    let (role, rest) = match args.len() > objects + 1 {
+        true => (role_of(cx, &args[0])?, &args[1..]),
+        false => (own_role(cx), args),
+    };
+    let Some(role) = role else {
+        return Ok(Datum::Null);
+    };
+    let Some(wanted) = rest.last().map(Datum::as_str) else {
+        return Err(Error::internal("no privilege is asked for"));
+    };
+    let catalog = cx.catalog.clone();
+    let held = match function.name {
+        "has_table_privilege" | "has_any_column_privilege" | "has_column_privilege" => {
+            let oid = object(cx, &rest[0], TypeId::REGCLASS)?;
+            let column = match with_column {
+                true => Of::Column(column_of(&catalog, oid, &rest[1])?),
+                false if function.name == "has_table_privilege" => Of::Table,
+                false => Of::AnyColumn,
+            };
+            let kind = match column {
+                Of::Table => Guarded::Table,
+                _ => Guarded::Column,
+            };
+            let asked = asked(wanted, kind)?;
+            relation_holds(&catalog, role, oid, column, &asked)
+        }
+        "has_sequence_privilege" => {
+            let oid = object(cx, &rest[0], TypeId::REGCLASS)?;
+            let asked = asked(wanted, Guarded::Sequence)?;
+            let table = catalog.table_by_oid(oid);
+            if let Some(other) = table.filter(|table| table.kind != RelationKind::Sequence) {
+                return Err(Error::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("\"{}\" is not a sequence", other.name),
+                ));
+            }
+            table.map(|_| holds(&catalog, role, Guarded::Sequence, oid, &asked))
+        }
+        "has_parameter_privilege" => {
+            let asked = asked(wanted, Guarded::Parameter)?;
+            let name = rest[0].as_str().to_ascii_lowercase();
+            let mut known = catalog.parameters.iter();
+            let known = known.find(|known| *known.1 == name).map(|known| *known.0);
+            Some(match known {
+                Some(oid) => holds(&catalog, role, Guarded::Parameter, oid, &asked),
+                None => catalog.is_superuser(role),
+            })
+        }
+        name => {
+            let (kind, found) = built_in(cx, name, &rest[0])?;
+            let asked = asked(wanted, kind)?;
+            let is_there = match (&rest[0], found) {
+                (Datum::Oid(oid), _) => is_there(&catalog, kind, *oid).then_some(*oid),
+                (_, found) => found,
+            };
+            // Superusers may look into schemas that are not there.
+            let of_nothing = kind == Guarded::Schema && catalog.is_superuser(role);
+            match is_there {
+                Some(oid) => Some(holds(&catalog, role, kind, oid, &asked)),
+                None => of_nothing.then_some(true),
+            }
+        }
+    };
+    Ok(held.map_or(Datum::Null, Datum::Bool))
+}
+
+/// The kind of object that a function asks about, and the oid of one that is given by its name.
+fn built_in(cx: &Exec<'_>, function: &str, named: &Datum) -> Result<(Guarded, Option<u32>)> {
+    let by_oid = matches!(named, Datum::Oid(_));
+    let name = if by_oid { "" } else { named.as_str() };
+    let missing = |what: &str| {
+        let message = format!("{what} \"{name}\" does not exist");
+        Error::new(SqlState::UNDEFINED_OBJECT, message)
+    };
+    let kind = match function {
+        "has_database_privilege" => Guarded::Database,
+        "has_schema_privilege" => Guarded::Schema,
+        "has_function_privilege" => Guarded::Function,
+        "has_language_privilege" => Guarded::Language,
+        "has_type_privilege" => Guarded::Type,
+        "has_tablespace_privilege" => Guarded::Tablespace,
+        "has_foreign_data_wrapper_privilege" => Guarded::ForeignDataWrapper,
+        "has_server_privilege" => Guarded::ForeignServer,
+        name => return Err(Error::unsupported(format!("function {name}"))),
+    };
+    if by_oid {
+        return Ok((kind, None));
+    }
+    let oid = match kind {
+        Guarded::Database => database_named(cx.catalog, name)?,
+        Guarded::Schema => object(cx, named, TypeId::REGNAMESPACE)?,
+        Guarded::Function => object(cx, named, TypeId::REGPROCEDURE)?,
+        Guarded::Type => object(cx, named, TypeId::REGTYPE)?,
+        Guarded::Language => {
+            let language = system::language_named(name);
+            language.ok_or_else(|| missing("language"))?.oid
+        }
+        Guarded::Tablespace => {
+            system::tablespace_named(name).ok_or_else(|| missing("tablespace"))?
+        }
+        Guarded::ForeignServer => return Err(missing("server")),
+        _ => return Err(missing("foreign-data wrapper")),
+    };
+    Ok((kind, Some(oid)))
+}
+
+fn is_there(catalog: &Catalog, kind: Guarded, oid: u32) -> bool {
+    match kind {
+        Guarded::Database => catalog.database_by_oid(oid).is_some(),
+        Guarded::Schema => catalog.schema_by_oid(oid).is_some(),
+        Guarded::Function => functions::signature_of(oid).is_some(),
+        Guarded::Type => TypeId(oid).info().is_some(),
+        Guarded::Language | Guarded::Tablespace => !system::language_or_tablespace(oid).is_empty(),
+        _ => false,
+    }
+}
+
+/// What of a relation is asked about.
+#[derive(Clone, Copy)]
+enum Of {
+    Table,
+    AnyColumn,
+    /// None for one that is dropped or was never there.
+    Column(Option<u32>),
+}
+
+/// The number of a column of a relation.
+///
+/// # Errors
+/// 42703 for a name that no column has, or had.
+fn column_of(catalog: &Catalog, oid: u32, column: &Datum) -> Result<Option<u32>> {
+    let Some(table) = catalog.table_by_oid(oid) else {
+        return Ok(None);
+    };
+    let place = match column {
+        Datum::Int2(number) => usize::try_from(*number).ok().and_then(|n| n.checked_sub(1)),
+        name => {
+            let name = name.as_str();
+            let dropped = name
+                .strip_prefix("........pg.dropped.")
+                .and_then(|rest| rest.strip_suffix("........"));
+            let place = table.column(name);
+            if place.is_none() && dropped.is_none() {
+                return Err(Error::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!(
+                        "column \"{name}\" of relation \"{}\" does not exist",
+                        table.name
+                    ),
+                ));
+            }
+            place
+        }
+    };
+    let known = place.filter(|place| table.columns.get(*place).is_some_and(|c| !c.dropped));
+    Ok(known.and_then(|place| u32::try_from(place + 1).ok()))
+}
+
+/// Whether one of these is held of a relation; none where it is not there.
+fn relation_holds(catalog: &Catalog, role: u32, oid: u32, of: Of, asked: &[Asked]) -> Option<bool> {
+    let table = catalog.table_by_oid(oid)?;
+    if matches!(of, Of::Column(None)) {
+        return None;
+    }
+    let kind = match table.kind {
+        RelationKind::Sequence => Guarded::Sequence,
+        _ => Guarded::Table,
+    };
+    if holds(catalog, role, kind, oid, asked) {
+        return Some(true);
+    }
+    Some(match of {
+        Of::Table => false,
+        Of::Column(column) => columns_hold(catalog, role, (oid, table.owner), column, asked),
+        Of::AnyColumn => columns_hold(catalog, role, (oid, table.owner), None, asked),
+    })
+}
+
+/// 42501 unless the session's role has one of these privileges on a sequence.
+pub(super) fn require_any(cx: &Exec<'_>, table: &Table, privileges: Privileges) -> Result<()> {
+    let catalog = cx.catalog;
+    let role = cx.session.settings.current_role();
+    match catalog.holds_any(role, Guarded::Sequence, table.oid, privileges) {
+        true => Ok(()),
+        false => Err(denied("sequence", &table.name)),
+    }
+}
+
+fn own_role(cx: &Exec<'_>) -> Option<u32> {
+    Some(cx.session.settings.current_role())
+}
+
+/// A role or PUBLIC.
+fn role_of(cx: &Exec<'_>, role: &Datum) -> Result<Option<u32>> {
+    match role {
+        Datum::Oid(_) => one_role(cx, role),
+        name if name.as_str() == "public" => Ok(Some(0)),
+        _ => one_role(cx, role),
+    }
+}
+
+fn one_role(cx: &Exec<'_>, role: &Datum) -> Result<Option<u32>> {
+    match role {
+        Datum::Oid(oid) => Ok(Some(*oid)),
+        name => match cx.catalog.role(name.as_str()) {
+            Some(role) => Ok(Some(role.oid)),
+            None => Err(Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("role \"{}\" does not exist", name.as_str()),
+            )),
+        },
+    }
+}
+
+fn object(cx: &Exec<'_>, object: &Datum, kind: TypeId) -> Result<u32> {
+    match object {
+        Datum::Oid(oid) => Ok(*oid),
+        name => cx.context.oid_of(kind, name.as_str()),
+    }
+}
+
+fn database_named(catalog: &Catalog, name: &str) -> Result<u32> {
+    let found = catalog.databases.iter().find(|known| known.name == name);
+    found.map(|known| known.oid).ok_or_else(|| {
+        Error::new(
+            SqlState::INVALID_CATALOG_NAME,
+            format!("database \"{name}\" does not exist"),
+        )
+    })
+}
+
+/// One privilege that is asked for, and whether with the right to give it on.
+type Asked = (Privileges, bool);
+
+/// The privileges of a text.
+fn asked(text: &str, kind: Guarded) -> Result<Vec<Asked>> {
+    let unknown = |word: &str| {
+        Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            format!("unrecognized privilege type: \"{word}\""),
+        )
+    };
+    text.split(',')
+        .map(|word| {
+            let word = word.trim();
+            let upper = word.to_ascii_uppercase();
+            let (name, option) = match upper.strip_suffix(" WITH GRANT OPTION") {
+                Some(name) => (name.trim(), true),
+                None => (upper.as_str(), false),
+            };
+            // There was a privilege of that name once; nobody holds it.
+            if matches!(kind, Guarded::Table) && name == "RULE" {
+                return Ok((Privileges::NONE, option));
+            }
+            let found = Privileges::named(name).filter(|found| kind.all().has(*found));
+            found
+                .map(|found| (found, option))
+                .ok_or_else(|| unknown(word))
+        })
+        .collect()
+}
+
+/// Whether one of these is held on an object as a whole.
+fn holds(catalog: &Catalog, role: u32, kind: Guarded, object: u32, asked: &[Asked]) -> bool {
+    let acl = catalog.acl_of(kind, object);
+    let owner = catalog.owner_of(kind, object);
+    asked.iter().any(|(privileges, option)| match option {
+        _ if privileges.is_none() => false,
+        true => catalog.grantable(role, owner, &acl).has(*privileges),
+        false => catalog.holds(role, kind, object, *privileges),
+    })
+}
+
+/// Whether one of these is held of a column by its own list, or of any.
+fn columns_hold(
+    catalog: &Catalog,
+    role: u32,
+    (oid, owner): (u32, u32),
+    column: Option<u32>,
+    asked: &[Asked],
+) -> bool {
+    let first = Address {
+        class: Address::CLASS,
+        object: oid,
+        column: 1,
+    };
+    let last = Address {
+        column: u32::MAX,
+        ..first
+    };
+    let lists = catalog.acls.range(first..=last);
+    let mut lists = lists.filter(|(address, _)| column.is_none_or(|known| known == address.column));
+    lists.any(|(_, acl)| {
+        asked.iter().any(|(privileges, option)| match option {
+            true => catalog.grantable(role, owner, acl).has(*privileges),
+            false => catalog.privileges(role, acl, *privileges).has(*privileges),
+        })
+    })
+}
+
+fn has_role(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let (member, rest) = match args.len() {
+        3 => (one_role(cx, &args[0])?, &args[1..]),
+        _ => (own_role(cx), args),
+    };
+    let (Some(member), Some(role)) = (member, one_role(cx, &rest[0])?) else {
+        return Ok(Datum::Null);
+    };
+    let catalog = cx.catalog;
+    let mut held = false;
+    for word in rest[1].as_str().split(',') {
+        held |= match word.trim().to_ascii_uppercase().as_str() {
+            "MEMBER" => catalog.is_member(member, role),
+            "USAGE" => catalog.has_privileges_of(member, role),
+            "MEMBER WITH ADMIN OPTION"
+            | "MEMBER WITH GRANT OPTION"
+            | "USAGE WITH ADMIN OPTION"
+            | "USAGE WITH GRANT OPTION" => catalog.is_admin(member, role),
+            _ => {
+                return Err(Error::new(
+                    SqlState::INVALID_PARAMETER_VALUE,
+                    format!("unrecognized privilege type: \"{}\"", word.trim()),
+                ))
+            }
+        };
+    }
+    Ok(Datum::Bool(held))
+}

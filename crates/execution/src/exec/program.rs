@@ -1,0 +1,449 @@
+//! Programs at work: the machine with a stack of values that runs what expressions were compiled to
+//! ([`planner::plan::program`]).
+//!
+//! ```text
+//! a + b over the row (3, 4)      Column 0: 3      Column 1: 3 4      Call +: 7
+//! ```
+//! It runs without recursion, counts the work of its operations and gives way by them.
+
+use base::{coro, Error, Result};
+
+use super::{long, session_functions, subquery, Exec};
+use functions::{Body, Call, Coercion, Function};
+use planner::plan::program::{Op, Program};
+use types::{self, Array, Datum, Record, TypeId};
+
+/// What an operation counts for, in the units of [`coro::work`]; and up to which sum they are only
+/// added up.
+const OP_WORK: usize = 16;
+const OPS_COUNTED: usize = 64 << 10;
+
+/// The values of a [`Program`].
+pub trait Evaluate {
+    /// The value for a row.
+    ///
+    /// # Errors
+    /// What the functions in it raise.
+    fn eval(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<Datum>;
+
+    /// Whether the value for a row is true.
+    ///
+    /// # Errors
+    /// As [`Evaluate::eval`].
+    fn test(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<bool> {
+        Ok(self.eval(cx, row)?.is_true())
+    }
+}
+
+impl Evaluate for Program {
+    fn eval(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<Datum> {
+        match self.ops() {
+            [Op::Column(index)] => return long::read(&row[*index], cx.txn),
+            [Op::Const(value)] => return Ok(value.clone()),
+            [Op::Param(index)] => return cx.param(*index),
+            [Op::Literal(number)] => return cx.literal(*number),
+            [Op::Column(index), Op::Call {
+                function,
+                count: 1,
+                types,
+                result,
+            }] if function.is_of_values() && !row[*index].is_long() => {
+                let call = Call {
+                    context: cx.context,
+                    argument_types: types,
+                    result: *result,
+                };
+                return function.call(&call, &row[*index..=*index]);
+            }
+            _ => {}
+        }
+        let base = cx.stack.len();
+        let outcome = run(self, cx, row);
+        let value = cx.stack.pop();
+        cx.stack.truncate(base);
+        outcome?;
+        value.ok_or_else(|| Error::internal("an expression without a value"))
+    }
+}
+
+fn run(program: &Program, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
+    let mut at = 0;
+    while let Some(op) = program.ops().get(at) {
+        at += 1;
+        cx.pending += OP_WORK;
+        if cx.pending >= OPS_COUNTED {
+            coro::work(std::mem::take(&mut cx.pending))?;
+        }
+        match op {
+            Op::Const(value) => cx.stack.push(value.clone()),
+            Op::Column(index) => {
+                let value = long::read(&row[*index], cx.txn)?;
+                cx.stack.push(value);
+            }
+            Op::Outer(depth, index) => {
+                let outer = &cx.outer[cx.outer.len() - depth];
+                let value = long::read(&outer[*index], cx.txn)?;
+                cx.stack.push(value);
+            }
+            Op::Param(index) => {
+                let value = cx.param(*index)?;
+                cx.stack.push(value);
+            }
+            Op::Literal(number) => {
+                let value = cx.literal(*number)?;
+                cx.stack.push(value);
+            }
+            Op::Call {
+                function,
+                count,
+                types,
+                result,
+            } => call(cx, function, *count, types, *result)?,
+            Op::IfFalse(target) => {
+                if matches!(cx.stack.last(), Some(Datum::Bool(false))) {
+                    at = *target;
+                }
+            }
+            Op::IfTrue(target) => {
+                if matches!(cx.stack.last(), Some(Datum::Bool(true))) {
+                    at = *target;
+                }
+            }
+            Op::Unless(target) => {
+                if !cx.pop().is_true() {
+                    at = *target;
+                }
+            }
+            Op::IfNotNull(target) => {
+                if cx.stack.last().is_some_and(|value| !value.is_null()) {
+                    at = *target;
+                } else {
+                    cx.stack.pop();
+                }
+            }
+            Op::Jump(target) => at = *target,
+            Op::CasePush => {
+                let value = cx.pop();
+                cx.cases.push(value);
+            }
+            Op::CasePop => {
+                cx.cases.pop();
+            }
+            Op::CaseInput => {
+                let value = cx.cases.last().cloned().unwrap_or(Datum::Null);
+                cx.stack.push(value);
+            }
+            Op::Sub(query, has_test, places) => {
+                let test = has_test.then(|| cx.pop());
+                let seen = cx.pop_many(places.len());
+                let value = subquery::eval(cx, query, test, places, seen)?;
+                cx.stack.push(value);
+            }
+            other => step(cx, other)?,
+        }
+    }
+    Ok(())
+}
+
+fn call(
+    cx: &mut Exec<'_>,
+    function: &'static Function,
+    count: usize,
+    types: &[TypeId],
+    result: TypeId,
+) -> Result<()> {
+    let start = cx.stack.len() - count;
+    let value = match function.body {
+        Body::Session => {
+            let args: Vec<Datum> = cx.stack.drain(start..).collect();
+            match function.strict && args.iter().any(Datum::is_null) {
+                true => Datum::Null,
+                false => session_functions::call(cx, function, &args)?,
+            }
+        }
+        _ => {
+            let call = Call {
+                context: cx.context,
+                argument_types: types,
+                result,
+            };
+            function.call(&call, &cx.stack[start..])?
+        }
+    };
+    cx.stack.truncate(start);
+    cx.stack.push(value);
+    Ok(())
+}
+
+/// The steps that are neither calls nor jumps.
+fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
+    let value = match op {
+        Op::InOut(from, to, typmod) => {
+            let value = cx.pop();
+            in_out(cx, *from, *to, *typmod, value)?
+        }
+        Op::ArrayCoerce(inner, from, to) => {
+            let value = cx.pop();
+            coerce_array(cx, inner, *from, *to, value)?
+        }
+        Op::Fit(ty, typmod, explicit) => {
+            let value = cx.pop();
+            match value {
+                Datum::Null => Datum::Null,
+                value => types::apply_typmod(*ty, *typmod, value, *explicit)?,
+            }
+        }
+        Op::And => {
+            let (right, left) = (cx.pop(), cx.pop());
+            match (&left, &right) {
+                (Datum::Bool(false), _) | (_, Datum::Bool(false)) => Datum::Bool(false),
+                (Datum::Null, _) | (_, Datum::Null) => Datum::Null,
+                _ => Datum::Bool(true),
+            }
+        }
+        Op::Or => {
+            let (right, left) = (cx.pop(), cx.pop());
+            match (&left, &right) {
+                (Datum::Bool(true), _) | (_, Datum::Bool(true)) => Datum::Bool(true),
+                (Datum::Null, _) | (_, Datum::Null) => Datum::Null,
+                _ => Datum::Bool(false),
+            }
+        }
+        Op::Not => match cx.pop() {
+            Datum::Bool(value) => Datum::Bool(!value),
+            _ => Datum::Null,
+        },
+        Op::IsNull(wanted) => Datum::Bool(is_null(&cx.pop(), *wanted)),
+        Op::IsTruth(truth, negate) => {
+            let value = match cx.pop() {
+                Datum::Bool(value) => Some(value),
+                _ => None,
+            };
+            Datum::Bool((value == *truth) != *negate)
+        }
+        Op::Distinct(function, types, wanted) => {
+            let pair = cx.pop_many(2);
+            let distinct = match (pair[0].is_null(), pair[1].is_null()) {
+                (true, true) => false,
+                (true, false) | (false, true) => true,
+                (false, false) => !compare(cx, function, types, &pair)?.is_true(),
+            };
+            Datum::Bool(distinct == *wanted)
+        }
+        Op::Extreme(count, ty, greatest) => {
+            let args = cx.pop_many(*count);
+            let present = args.into_iter().filter(|arg| !arg.is_null());
+            let best = match greatest {
+                true => present.reduce(|a, b| {
+                    if types::compare(*ty, &b, &a).is_gt() {
+                        b
+                    } else {
+                        a
+                    }
+                }),
+                false => present.reduce(|a, b| {
+                    if types::compare(*ty, &b, &a).is_lt() {
+                        b
+                    } else {
+                        a
+                    }
+                }),
+            };
+            best.unwrap_or(Datum::Null)
+        }
+        Op::NullIf(function, types) => {
+            let pair = cx.pop_many(2);
+            let first = cx.pop();
+            match compare(cx, function, types, &pair)?.is_true() {
+                true => Datum::Null,
+                false => first,
+            }
+        }
+        Op::AnyArray(function, types, all) => {
+            let (array, value) = (cx.pop(), cx.pop());
+            any_array(cx, function, types, *all, &value, &array)?
+        }
+        Op::Member(members) => members.test(&cx.pop()),
+        Op::Array(count, element) => {
+            let elements = cx.pop_many(*count);
+            make_array(*element, elements)?
+        }
+        Op::Record(types) => Datum::Record(std::sync::Arc::new(Record {
+            values: cx.pop_many(types.len()),
+            types: types.clone(),
+        })),
+        Op::Subscript => {
+            let (index, array) = (cx.pop(), cx.pop());
+            subscript(&array, &index)
+        }
+        _ => return Err(Error::internal("an operation out of place")),
+    };
+    cx.stack.push(value);
+    Ok(())
+}
+
+fn is_null(value: &Datum, wanted: bool) -> bool {
+    // A row is null when all its fields are, and not null when none is.
+    match value {
+        Datum::Record(record) => record.values.iter().all(|field| field.is_null() == wanted),
+        value => value.is_null() == wanted,
+    }
+}
+
+fn compare(
+    cx: &Exec<'_>,
+    function: &'static Function,
+    types: &[TypeId],
+    pair: &[Datum],
+) -> Result<Datum> {
+    let call = Call {
+        context: cx.context,
+        argument_types: types,
+        result: TypeId::BOOL,
+    };
+    function.call(&call, pair)
+}
+
+/// A value through its text form.
+fn in_out(cx: &Exec<'_>, from: TypeId, to: TypeId, typmod: i32, value: Datum) -> Result<Datum> {
+    match value {
+        Datum::Null => Ok(Datum::Null),
+        Datum::Text(text) if from == TypeId::UNKNOWN => types::input(cx.context, to, typmod, &text),
+        value => {
+            let text = types::output(cx.context, from, &value)?;
+            types::input(cx.context, to, typmod, &text)
+        }
+    }
+}
+
+fn coerce_array(
+    cx: &Exec<'_>,
+    inner: &Coercion,
+    from: TypeId,
+    to: TypeId,
+    value: Datum,
+) -> Result<Datum> {
+    let Datum::Array(array) = value else {
+        return Ok(Datum::Null);
+    };
+    let source = from.array_element().unwrap_or(array.element);
+    let target = to.array_element().unwrap_or(array.element);
+    let elements = array
+        .elements
+        .iter()
+        .map(|element| match inner {
+            Coercion::Binary => Ok(element.clone()),
+            Coercion::Function(function) => {
+                let call = Call {
+                    context: cx.context,
+                    argument_types: &[source],
+                    result: target,
+                };
+                function.call(&call, std::slice::from_ref(element))
+            }
+            _ => in_out(cx, source, target, types::NO_TYPMOD, element.clone()),
+        })
+        .collect::<Result<_>>()?;
+    Ok(Datum::Array(std::sync::Arc::new(Array {
+        element: target,
+        dimensions: array.dimensions.clone(),
+        elements,
+    })))
+}
+
+fn any_array(
+    cx: &Exec<'_>,
+    function: &'static Function,
+    types: &[TypeId],
+    all: bool,
+    value: &Datum,
+    array: &Datum,
+) -> Result<Datum> {
+    let Datum::Array(array) = array else {
+        return Ok(Datum::Null);
+    };
+    let mut unknown = false;
+    for element in &array.elements {
+        coro::work(OP_WORK)?;
+        let pair = [value.clone(), element.clone()];
+        match compare(cx, function, types, &pair)? {
+            Datum::Bool(holds) if holds != all => return Ok(Datum::Bool(holds)),
+            Datum::Null => unknown = true,
+            _ => {}
+        }
+    }
+    Ok(if unknown {
+        Datum::Null
+    } else {
+        Datum::Bool(all)
+    })
+}
+
+/// An array of values, or of arrays of one shape.
+fn make_array(element: TypeId, elements: Vec<Datum>) -> Result<Datum> {
+    let nested: Vec<_> = elements
+        .iter()
+        .filter_map(|value| match value {
+            Datum::Array(array) => Some(array.clone()),
+            _ => None,
+        })
+        .collect();
+    if nested.is_empty() || nested.len() != elements.len() {
+        return Ok(Datum::Array(std::sync::Arc::new(Array::of(
+            element, elements,
+        ))));
+    }
+    let shape = &nested[0].dimensions;
+    if nested.iter().any(|array| array.dimensions != *shape) {
+        return Err(Error::new(
+            base::SqlState::of("2202E"),
+            "multidimensional arrays must have array expressions with matching dimensions",
+        ));
+    }
+    let mut dimensions = vec![types::Dimension {
+        len: nested.len() as i32,
+        lower: 1,
+    }];
+    dimensions.extend(shape.iter().copied());
+    Ok(Datum::Array(std::sync::Arc::new(Array {
+        element: nested[0].element,
+        dimensions,
+        elements: nested
+            .iter()
+            .flat_map(|array| array.elements.clone())
+            .collect(),
+    })))
+}
+
+/// An element of an array, or a byte of a name; several indexes come as an array.
+fn subscript(array: &Datum, index: &Datum) -> Datum {
+    let indexes: Option<Vec<i64>> = match index {
+        Datum::Array(indexes) => indexes.elements.iter().map(Datum::as_i64).collect(),
+        index => index.as_i64().map(|index| vec![index]),
+    };
+    let Some(indexes) = indexes else {
+        return Datum::Null;
+    };
+    let array = match array {
+        Datum::Array(array) => array,
+        Datum::Text(name) => {
+            let place = usize::try_from(indexes[0]).unwrap_or(usize::MAX);
+            let byte = name.as_bytes().get(place);
+            return byte.map_or(Datum::Null, |byte| Datum::Char(*byte));
+        }
+        _ => return Datum::Null,
+    };
+    if array.dimensions.len() != indexes.len() {
+        return Datum::Null;
+    }
+    let mut place = 0;
+    for (dimension, index) in array.dimensions.iter().zip(indexes) {
+        let offset = index - i64::from(dimension.lower);
+        if !(0..i64::from(dimension.len)).contains(&offset) {
+            return Datum::Null;
+        }
+        place = place * i64::from(dimension.len) + offset;
+    }
+    let place = usize::try_from(place).unwrap_or(usize::MAX);
+    array.elements.get(place).cloned().unwrap_or(Datum::Null)
+}

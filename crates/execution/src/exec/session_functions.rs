@@ -1,0 +1,177 @@
+//! Functions that ask the session, the catalog or the cluster.
+
+use base::coro::{self, Interrupt};
+use base::env;
+use base::{Error, Result, SqlState};
+
+use super::{
+    activity, catalog_functions, cluster_functions, outcomes, privilege_functions, replication,
+    sequences, sizes, Exec,
+};
+use catalog::access::{is_restricted, Guarded, Privileges};
+use functions::Function;
+use planner::plan::permit::denied_call;
+use types::{Array, Datum, TypeId};
+
+/// Computes such a function. It is not called with a NULL argument if it is strict.
+pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Datum> {
+    let name = function.name;
+    let role = cx.session.settings.current_role();
+    if is_restricted(function.oid)
+        && !cx
+            .catalog
+            .holds(role, Guarded::Function, function.oid, Privileges::EXECUTE)
+    {
+        return Err(denied_call(function.oid));
+    }
+    match name {
+        "current_user" => role_name(cx, cx.session.settings.current_role()),
+        "session_user" => role_name(cx, cx.session.settings.session_role()),
+        "current_database" => Ok(Datum::text(&cx.catalog.database.name)),
+        "current_schema" => Ok(schemas(cx, false).into_iter().next().unwrap_or(Datum::Null)),
+        "current_schemas" => {
+            let all = schemas(cx, args[0].is_true());
+            Ok(Datum::Array(std::sync::Arc::new(Array::of(
+                TypeId::NAME,
+                all,
+            ))))
+        }
+        "getdatabaseencoding" | "pg_client_encoding" => Ok(Datum::text("UTF8")),
+        "current_setting" => current_setting(cx, args),
+        "set_config" => set_config(cx, args),
+        "pg_backend_pid" => Ok(Datum::Int4(cx.session.start.backend_pid)),
+        "pg_cancel_backend" => activity::interrupt(cx, &args[0], Interrupt::Cancel),
+        "pg_reload_conf" => activity::reload(cx),
+        "pg_terminate_backend" => activity::terminate(cx, args),
+        "inet_client_addr" => Ok(text_or_null(cx.session.start.client_address.as_deref())),
+        "inet_client_port" => Ok(port(cx.session.start.client_port)),
+        "inet_server_addr" => {
+            let address = cx.session.start.server_address.as_ref();
+            Ok(text_or_null(address.map(|address| address.0.as_str())))
+        }
+        "inet_server_port" => Ok(port(cx.session.start.server_address.as_ref().map(|a| a.1))),
+        "pg_is_other_temp_schema" | "pg_relation_is_publishable" => Ok(Datum::Bool(false)),
+        name if replication::is_one(name) => replication::call(cx, name),
+        _ if cluster_functions::is_one(name) => cluster_functions::call(cx, name, args),
+        _ if outcomes::is_one(name) => outcomes::call(cx, name, args),
+        "pg_export_snapshot" => cx.txn.export_snapshot().map(Datum::text),
+        "pg_sleep" => sleep(cx, args),
+        "nextval" | "currval" | "setval" | "lastval" => sequences::call(cx, name, args),
+        "pg_trigger_depth" | "pg_my_temp_schema" => Ok(match name {
+            "pg_my_temp_schema" => {
+                let own = cx.catalog.schema("pg_temp");
+                Datum::Oid(own.map_or(0, |schema| schema.oid))
+            }
+            _ => Datum::Int4(0),
+        }),
+        _ if sizes::is_one(name) => sizes::call(cx, name, args),
+        "pg_has_role" => privilege_functions::call(cx, function, args),
+        name if name.starts_with("has_") => privilege_functions::call(cx, function, args),
+        _ if super::advisory::is_one(name) => super::advisory::call(cx, name, args),
+        _ => catalog_functions::call(cx, function, args),
+    }
+}
+
+/// The name of a role of the session.
+///
+/// # Errors
+/// 42704 when it is gone.
+fn role_name(cx: &Exec<'_>, role: u32) -> Result<Datum> {
+    let role = cx.catalog.known_role(role)?;
+    Ok(Datum::text(&role.name))
+}
+
+fn text_or_null(text: Option<&str>) -> Datum {
+    text.map_or(Datum::Null, Datum::text)
+}
+
+fn port(port: Option<u16>) -> Datum {
+    port.map_or(Datum::Null, |port| Datum::Int4(i32::from(port)))
+}
+
+/// The schemas of `search_path` that exist; with those searched anyway.
+pub(super) fn schemas(cx: &Exec<'_>, implicit: bool) -> Vec<Datum> {
+    let path = &cx.session.settings.parsed().search_path;
+    let role = cx.catalog.role_by_oid(cx.session.settings.current_role());
+    let user = role.map_or("", |role| &role.name);
+    let mut names = Vec::new();
+    if let Some(own) = cx.catalog.schema("pg_temp") {
+        if implicit && !path.iter().any(|name| name == "pg_temp") {
+            names.push(Datum::text(&own.name));
+        }
+    }
+    if implicit && !path.iter().any(|name| name == "pg_catalog") {
+        names.push(Datum::text("pg_catalog"));
+    }
+    for name in path {
+        let name = if name == "$user" { user } else { name };
+        if let Some(schema) = cx.catalog.schema(name) {
+            names.push(Datum::text(&schema.name));
+        }
+    }
+    names
+}
+
+fn current_setting(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let missing_ok = args.get(1).is_some_and(Datum::is_true);
+    match cx.session.settings.show(args[0].as_str()) {
+        Ok((_, value)) => Ok(Datum::text(value)),
+        Err(_) if missing_ok => Ok(Datum::Null),
+        Err(error) => Err(error),
+    }
+}
+
+fn set_config(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let [name, value, local] = args else {
+        return Err(Error::internal("set_config has three arguments"));
+    };
+    if name.is_null() {
+        return Err(Error::new(
+            SqlState::of("22004"),
+            "SET requires parameter name",
+        ));
+    }
+    let value = (!value.is_null()).then(|| value.as_str());
+    let catalog = Some(cx.catalog.as_ref());
+    let settings = &mut cx.session.settings;
+    let before = settings.show(name.as_str()).ok();
+    settings.set(catalog, name.as_str(), value, local.is_true())?;
+    let (name, shown) = settings.show(name.as_str())?;
+    if before.is_none_or(|before| before.1 != shown) {
+        check_characteristic(&name, &shown)?;
+    }
+    Ok(Datum::text(shown))
+}
+
+/// A query has begun: what its transaction is like does not change any more.
+///
+/// # Errors
+/// 25001.
+fn check_characteristic(name: &str, value: &str) -> Result<()> {
+    let message = match (name, value) {
+        ("transaction_isolation", _) => {
+            "SET TRANSACTION ISOLATION LEVEL must be called before any query"
+        }
+        ("transaction_read_only", "off") => {
+            "transaction read-write mode must be set before any query"
+        }
+        ("transaction_deferrable", _) => {
+            "SET TRANSACTION [NOT] DEFERRABLE must be called before any query"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message))
+}
+
+fn sleep(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let Datum::Float8(seconds) = args[0] else {
+        return Ok(Datum::Void);
+    };
+    if seconds > 0.0 && coro::inside() {
+        // Longer than anyone waits, and no overflow.
+        let seconds = seconds.min(1e9);
+        let duration = std::time::Duration::from_secs_f64(seconds);
+        coro::wait(env::sleep(cx.session.env.as_ref(), duration))?;
+    }
+    Ok(Datum::Void)
+}

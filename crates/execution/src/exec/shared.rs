@@ -1,0 +1,248 @@
+//! Rows that are computed once for a statement: those of the queries of WITH.
+//!
+//! A recursion is computed row by row, as its rows are asked for: an endless one under LIMIT ends,
+//! even where a single step has no end because another recursion stands in it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use base::{coro, Result};
+
+use super::cursor::{open, Cursor, PlanCursor};
+use super::group::Groups;
+use super::{collect, row_bytes, Exec};
+use planner::plan::{Plan, Recursive, Row, With};
+
+/// What was computed.
+#[derive(Clone)]
+pub enum Stored {
+    /// All rows.
+    Rows(Rc<Vec<Row>>),
+    /// The rows of a recursion until now.
+    Steps(Rc<RefCell<Steps>>),
+}
+
+/// The rows of a recursion until now.
+#[derive(Default)]
+pub struct Steps {
+    rows: Vec<Row>,
+    /// The memory that they take.
+    bytes: usize,
+    /// Those of the last step that came to its end.
+    last: Rc<Vec<Row>>,
+    /// The step at work, and its rows until now.
+    open: Option<PlanCursor>,
+    fresh: Vec<Row>,
+    /// All of them, where equal ones count once.
+    seen: Option<Groups>,
+    begun: bool,
+    done: bool,
+}
+
+impl Steps {
+    /// Fetches another row, or ends the step at work.
+    fn advance(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> Result<()> {
+        coro::check_depth()?;
+        let mut step = self
+            .open
+            .take()
+            .unwrap_or_else(|| self.begin_step(plan, cx));
+        // Another run of the same recursion may have been at work meanwhile.
+        cx.working.insert(plan.number, self.last.clone());
+        let Some(row) = step.next(cx)? else {
+            self.done = self.fresh.is_empty();
+            self.last = Rc::new(std::mem::take(&mut self.fresh));
+            return Ok(());
+        };
+        self.open = Some(step);
+        let is_new = match &mut self.seen {
+            None => true,
+            Some(seen) => seen.find_or_add(row.clone()).1,
+        };
+        if is_new {
+            self.bytes += row_bytes(&row);
+            cx.check_held(self.bytes)?;
+            self.rows.push(row.clone());
+            self.fresh.push(row);
+        }
+        Ok(())
+    }
+
+    fn begin_step(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> PlanCursor {
+        if std::mem::replace(&mut self.begun, true) {
+            cx.forget(&plan.inside);
+            return PlanCursor::open(plan.step.clone());
+        }
+        if !plan.all {
+            self.seen = Some(Groups::new(plan.types.clone()));
+        }
+        PlanCursor::open(plan.first.clone())
+    }
+}
+
+/// The rows of a query of WITH.
+pub struct SharedCursor<'p> {
+    number: usize,
+    plan: &'p Plan,
+    at: usize,
+}
+
+impl<'p> SharedCursor<'p> {
+    /// The rows of that plan, kept under a number.
+    pub fn new(number: usize, plan: &'p Plan) -> SharedCursor<'p> {
+        SharedCursor {
+            number,
+            plan,
+            at: 0,
+        }
+    }
+}
+
+/// The rows of a plan under a number, computed when they are first asked for.
+fn stored(number: usize, plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
+    if let Some(stored) = cx.shared.get(&number) {
+        return Ok(stored.clone());
+    }
+    coro::check_depth()?;
+    let above = cx.leave_inner(number);
+    let stored = compute(plan, cx);
+    cx.outer.extend(above);
+    let stored = stored?;
+    cx.shared.insert(number, stored.clone());
+    Ok(stored)
+}
+
+fn compute(plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
+    Ok(match plan {
+        Plan::Recursive(_) => Stored::Steps(Rc::default()),
+        plan => {
+            // What it writes is not what the statement around it writes.
+            let written = cx.written;
+            let rows = collect(plan, cx)?;
+            cx.written_beside += cx.written - written;
+            cx.written = written;
+            Stored::Rows(Rc::new(rows))
+        }
+    })
+}
+
+impl Exec<'_> {
+    /// Puts the rows of enclosing queries aside that are further in than where a query of WITH is
+    /// defined.
+    fn leave_inner(&mut self, number: usize) -> Vec<Row> {
+        let defined = self.levels.iter().rfind(|level| level.0.contains(&number));
+        let depth = defined.map_or(self.outer.len(), |level| level.1);
+        self.outer.split_off(depth.min(self.outer.len()))
+    }
+}
+
+/// The rows of a query whose WITH looks at rows of enclosing queries.
+pub struct AnewCursor<'p> {
+    inside: &'p std::ops::Range<usize>,
+    input: Box<dyn Cursor + 'p>,
+    begun: bool,
+}
+
+impl<'p> AnewCursor<'p> {
+    /// A cursor over such a plan.
+    pub fn new(inside: &'p std::ops::Range<usize>, input: &'p Plan) -> AnewCursor<'p> {
+        AnewCursor {
+            inside,
+            input: open(input),
+            begun: false,
+        }
+    }
+}
+
+impl Cursor for AnewCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if !self.begun {
+            self.begun = true;
+            cx.forget(self.inside);
+            cx.levels.retain(|level| level.0 != *self.inside);
+            cx.levels.push((self.inside.clone(), cx.outer.len()));
+        }
+        self.input.next(cx)
+    }
+}
+
+impl Cursor for SharedCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let at = self.at;
+        self.at += 1;
+        let steps = match stored(self.number, self.plan, cx)? {
+            Stored::Rows(rows) => return Ok(rows.get(at).cloned()),
+            Stored::Steps(steps) => steps,
+        };
+        let Plan::Recursive(plan) = self.plan else {
+            return Ok(None);
+        };
+        loop {
+            {
+                let steps = steps.borrow();
+                if at < steps.rows.len() || steps.done {
+                    return Ok(steps.rows.get(at).cloned());
+                }
+            }
+            // No borrow is held meanwhile, because a step may wait.
+            let mut taken = steps.take();
+            let above = cx.leave_inner(self.number);
+            let outcome = taken.advance(plan, cx);
+            cx.outer.extend(above);
+            steps.replace(taken);
+            outcome?;
+        }
+    }
+}
+
+/// The rows that the last step of a recursion gave.
+pub struct WorkingCursor {
+    number: usize,
+    at: usize,
+}
+
+impl WorkingCursor {
+    /// Of the recursion with that number.
+    pub fn new(number: usize) -> WorkingCursor {
+        WorkingCursor { number, at: 0 }
+    }
+}
+
+impl Cursor for WorkingCursor {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        cx.tick()?;
+        self.at += 1;
+        let rows = cx.working.get(&self.number);
+        Ok(rows.and_then(|rows| rows.get(self.at - 1).cloned()))
+    }
+}
+
+/// The rows of a statement whose WITH writes.
+pub struct WithCursor<'p> {
+    with: &'p With,
+    body: Box<dyn Cursor + 'p>,
+}
+
+impl<'p> WithCursor<'p> {
+    /// A cursor over such a plan.
+    pub fn new(with: &'p With) -> WithCursor<'p> {
+        WithCursor {
+            with,
+            body: open(&with.body),
+        }
+    }
+}
+
+impl Cursor for WithCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        if let Some(row) = self.body.next(cx)? {
+            cx.written += u64::from(self.with.counted);
+            return Ok(Some(row));
+        }
+        // Those whose rows nobody has asked for.
+        for (number, plan) in &self.with.parts {
+            stored(*number, plan, cx)?;
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,161 @@
+//! What constraints have to look at before a transaction commits, and which of them wait so long.
+//!
+//! ```text
+//! set constraints all deferred      modes: all → true
+//! insert into c values (1, 7)       queue: [Refers c → p]
+//! savepoint s                       mark: 1 event, none done
+//! set constraints c_fkey immediate  looks; done: [0]
+//! rollback to s                     done: []: it is to be looked at again
+//! ```
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::Key;
+
+use catalog::{Catalog, ForeignKey, Table};
+use planner::plan::Rules;
+use types::Datum;
+
+/// Something that must be looked at when the statement, or the transaction, ends.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A row refers to these values.
+    Refers {
+        /// The rules that the link is of.
+        rules: Rc<Rules>,
+        /// The link.
+        link: usize,
+        /// The key of the row.
+        row: Key,
+        /// The values, in the constraint's order.
+        values: Vec<Datum>,
+    },
+    /// A row that others may refer to left these values: it was deleted, or has others now.
+    Left {
+        /// The rules that the link is of.
+        rules: Rc<Rules>,
+        /// The link.
+        link: usize,
+        /// The values that it had.
+        old: Vec<Datum>,
+        /// The values that it has; none: it was deleted.
+        new: Option<Vec<Datum>>,
+    },
+}
+
+impl Event {
+    /// Whether looking at one is looking at the other.
+    pub fn is_like(&self, other: &Event) -> bool {
+        match (self, other) {
+            (
+                Event::Refers {
+                    rules,
+                    link,
+                    values,
+                    ..
+                },
+                Event::Refers {
+                    rules: other_rules,
+                    link: other_link,
+                    values: other_values,
+                    ..
+                },
+            ) => Rc::ptr_eq(rules, other_rules) && link == other_link && values == other_values,
+            _ => false,
+        }
+    }
+}
+
+impl Event {
+    /// The tables of an event: their trees must stay as they are until it is carried out.
+    pub fn tables(&self) -> [&Arc<Table>; 2] {
+        let (Event::Refers { rules, link, .. } | Event::Left { rules, link, .. }) = self;
+        let link = &rules.links[*link];
+        [link.child, link.parent].map(|place| &rules.tables[place].table)
+    }
+
+    /// The oid of an event's constraint.
+    pub fn constraint(&self) -> u32 {
+        let (Event::Refers { rules, link, .. } | Event::Left { rules, link, .. }) = self;
+        rules.links[*link].key.oid
+    }
+}
+
+/// What the constraints of the open transaction wait for.
+#[derive(Debug, Default)]
+pub struct Constraints {
+    /// What SET CONSTRAINTS has said.
+    pub modes: Modes,
+    /// What is to be looked at, and whether it was.
+    pub queue: Vec<(Event, bool)>,
+    /// The places in the queue that are done, in the order in which they were.
+    pub done: Vec<usize>,
+    /// The catalog with which the last was queued.
+    pub catalog: Option<Arc<Catalog>>,
+}
+
+/// What SET CONSTRAINTS has said.
+#[derive(Clone, Debug, Default)]
+pub struct Modes {
+    /// Of all constraints: whether they are deferred.
+    pub all: Option<bool>,
+    /// Of single ones, since then, by oid.
+    pub each: Vec<(u32, bool)>,
+}
+
+/// Where a savepoint stands.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    modes: Modes,
+    queued: usize,
+    done: usize,
+}
+
+impl Constraints {
+    /// Whether a constraint is looked at when the transaction commits.
+    pub fn is_deferred(&self, key: &ForeignKey) -> bool {
+        if !key.deferrable {
+            return false;
+        }
+        let own = self.modes.each.iter().rfind(|mode| mode.0 == key.oid);
+        own.map(|mode| mode.1)
+            .or(self.modes.all)
+            .unwrap_or(key.initially_deferred)
+    }
+
+    /// Keeps an event until then.
+    pub fn defer(&mut self, event: Event, catalog: Arc<Catalog>) {
+        self.queue.push((event, false));
+        self.catalog = Some(catalog);
+    }
+
+    /// Where a savepoint stands.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            modes: self.modes.clone(),
+            queued: self.queue.len(),
+            done: self.done.len(),
+        }
+    }
+
+    /// Goes back to a savepoint.
+    pub fn roll_back_to(&mut self, mark: &Mark) {
+        self.modes = mark.modes.clone();
+        for place in self.done.drain(mark.done..) {
+            self.queue[place].1 = false;
+        }
+        self.queue.truncate(mark.queued);
+    }
+
+    /// Whether something is still to be looked at.
+    pub fn has_pending(&self) -> bool {
+        self.queue.len() > self.done.len()
+    }
+
+    /// Whether a table has something that is still to be looked at.
+    pub fn waits_for(&self, table: &Table) -> bool {
+        let mut waiting = self.queue.iter().filter(|(_, done)| !done);
+        waiting.any(|(event, _)| event.tables().iter().any(|t| t.oid == table.oid))
+    }
+}

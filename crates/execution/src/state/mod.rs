@@ -1,0 +1,298 @@
+//! What a session is to its running statement: settings, cursors, values of sequences, constraints
+//! that wait, and who is connected.
+//!
+//! ```text
+//! Session (transactions, statements)      Exec (one statement at work)
+//!           └────────────  Shared  ────────────┘
+//! ```
+//! A session owns its [`Shared`] and lends it to the statement that runs.
+
+pub mod activity;
+pub mod constraints;
+pub mod prepared;
+pub mod secrets;
+mod sink;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::coro::Interrupts;
+use base::engine::{Engine, Flight, SessionLocks};
+use base::env::Env;
+use base::hash::HashMap;
+use base::{Debt, Error, Result, SequenceId};
+
+use crate::settings::{LogSettings, NoticeSeverity, Settings};
+use catalog::local::Local;
+
+use activity::{Activity, Registry, TlsInfo};
+use constraints::Constraints;
+
+pub use prepared::Prepared;
+pub use sink::KeptRows;
+pub use sink::{Column, CommandTag, Format, Notice, Oid, Param, RowView, Sink, TransactionStatus};
+
+/// Hidden row numbers are taken from the engine so many at a time, at most.
+const NUMBERS_AT_ONCE_MAX: u64 = 1_024;
+
+/// What a session's running statement and the session itself both know.
+pub struct Shared {
+    /// Where its data is.
+    pub engine: Arc<dyn Engine>,
+    /// Clocks and randomness.
+    pub env: Arc<dyn Env>,
+    /// What it began with.
+    pub start: SessionStart,
+    /// Its settings.
+    pub settings: Settings,
+    /// Its prepared statements, by name.
+    pub statements: Versioned<HashMap<String, Rc<Prepared>>>,
+    /// What the constraints of the open transaction wait for.
+    pub constraints: Constraints,
+    /// The cursors that are open.
+    pub cursors: BTreeMap<String, CursorInfo>,
+    numbers: HashMap<SequenceId, Numbers>,
+    /// The last values that nextval gave here, by sequence.
+    pub sequence_values: Versioned<HashMap<u32, i64>>,
+    /// The sequence that nextval was called for last.
+    pub last_sequence: Option<u32>,
+    /// Values of sequences that were taken and not yet given (CACHE).
+    pub sequences_ahead: HashMap<SequenceId, Ahead>,
+    /// Whether the transaction may not write.
+    pub read_only: bool,
+    /// The schema that CREATE SCHEMA is filling: names are looked for there first.
+    pub filling: Option<u32>,
+    /// The advisory locks that outlast transactions, once there was one.
+    pub advisory: Option<Box<dyn SessionLocks>>,
+    /// What commits are noted under, where another node has the client.
+    pub flight: Option<Flight>,
+    /// The temporary objects of the session, once there was one.
+    pub local: Option<Local>,
+    /// Warnings of the running statement's functions, which go before its next row.
+    pub warnings: Vec<Error>,
+    /// What the session does, as its log names it.
+    pub command: &'static str,
+}
+
+/// What a session begins with.
+#[derive(Clone)]
+pub struct SessionStart {
+    /// The role that the client names.
+    pub user: String,
+    /// The database that the client names.
+    pub database: String,
+    /// What `pg_backend_pid()` shows.
+    pub backend_pid: i32,
+    /// The client's address without its port, where it has one.
+    pub client_address: Option<String>,
+    /// The client's port.
+    pub client_port: Option<u16>,
+    /// The address and port on which the client was accepted.
+    pub server_address: Option<(String, u16)>,
+    /// Where others leave interrupts for this session.
+    pub interrupts: Arc<Interrupts>,
+    /// Settings that the node's configuration gives to every session.
+    pub defaults: Vec<(String, String)>,
+    /// Settings of the startup message (`application_name`, `client_encoding`, `options`, …).
+    pub settings: Vec<(String, String)>,
+    /// Where others see what this session does.
+    pub activity: Arc<Activity>,
+    /// What TLS tells of the connection, where it is encrypted.
+    pub tls: Option<TlsInfo>,
+    /// The sessions of this node; none where there is no node.
+    pub registry: Option<Arc<dyn Registry>>,
+}
+
+impl std::fmt::Debug for SessionStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SessionStart({} at {})", self.user, self.database)
+    }
+}
+
+/// What `pg_cursors` shows of a cursor.
+#[derive(Clone, Debug)]
+pub struct CursorInfo {
+    /// Its name.
+    pub name: String,
+    /// The DECLARE.
+    pub statement: String,
+    /// WITH HOLD?
+    pub holdable: bool,
+    /// May it go back?
+    pub scrollable: bool,
+    /// When it was declared.
+    pub created: i64,
+}
+
+/// Values of a sequence that the session has taken and not yet used (CACHE).
+#[derive(Debug)]
+pub struct Ahead {
+    /// The next of them.
+    pub next: i64,
+    /// How many are left.
+    pub left: u64,
+    /// From one to the next.
+    pub increment: i64,
+    /// What they rest on.
+    pub debt: Debt,
+}
+
+/// What a session is at the moment when it says something to the log.
+#[derive(Clone, Debug)]
+pub struct LogContext {
+    /// How things are logged.
+    pub settings: Arc<LogSettings>,
+    /// `application_name`.
+    pub application: String,
+    /// What it does: a command, or a part of the protocol.
+    pub command: &'static str,
+}
+
+impl Shared {
+    /// What the session is to the log.
+    pub fn log_context(&self) -> LogContext {
+        let application = self.settings.show("application_name");
+        LogContext {
+            settings: self.settings.log().clone(),
+            application: application.map_or_else(|_| String::new(), |shown| shown.1),
+            command: self.command,
+        }
+    }
+
+    /// Has a message logged, if the settings want it.
+    pub fn log_notice(&self, notice: &Notice, sink: &mut dyn Sink) {
+        if notice.severity.level() >= self.settings.log().min_messages {
+            sink.log_notice(notice, &self.log_context());
+        }
+    }
+}
+
+/// A value that counts how often it may have been changed.
+#[derive(Debug, Default)]
+pub struct Versioned<T> {
+    value: T,
+    version: u64,
+}
+
+impl<T> Versioned<T> {
+    /// Larger after every change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl<T> std::ops::Deref for Versioned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> std::ops::DerefMut for Versioned<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.version += 1;
+        &mut self.value
+    }
+}
+
+/// The versions of what a session has become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Of the settings.
+    pub settings: u64,
+    /// Of the prepared statements.
+    pub statements: u64,
+    /// Of the values of sequences.
+    pub sequences: u64,
+}
+
+/// Numbers of a counter that are taken and not yet given.
+struct Numbers {
+    next: u64,
+    end: u64,
+    /// How many to take next time: twice as many as last time.
+    ask: u64,
+}
+
+impl Shared {
+    /// What a session begins with; the warnings are shown with its first statement.
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        env: Arc<dyn Env>,
+        start: SessionStart,
+        settings: Settings,
+        warnings: Vec<Error>,
+    ) -> Shared {
+        Shared {
+            engine,
+            env,
+            start,
+            settings,
+            statements: Versioned::default(),
+            constraints: Constraints::default(),
+            cursors: BTreeMap::new(),
+            numbers: HashMap::default(),
+            sequence_values: Versioned::default(),
+            last_sequence: None,
+            sequences_ahead: HashMap::default(),
+            read_only: false,
+            filling: None,
+            advisory: None,
+            flight: None,
+            local: None,
+            warnings,
+            command: "startup",
+        }
+    }
+
+    /// Shows a warning to the client if `client_min_messages` lets it through, and logs it.
+    pub fn warn(&self, body: Error, sink: &mut dyn Sink) -> Result<()> {
+        let severity = NoticeSeverity::Warning;
+        let notice = Notice { severity, body };
+        self.log_notice(&notice, sink);
+        match self.settings.parsed().min_messages {
+            Some(least) if severity >= least => sink.notice(&notice),
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets the values of sequences that this session was given, and those taken ahead.
+    pub fn forget_sequences(&mut self) {
+        self.sequence_values.clear();
+        self.sequences_ahead.clear();
+        self.last_sequence = None;
+    }
+
+    /// How many other sessions are in a database.
+    pub fn sessions_in(&self, database: &str) -> usize {
+        let Some(registry) = &self.start.registry else {
+            return 0;
+        };
+        let all = registry.all();
+        let others = all
+            .iter()
+            .filter(|other| other.pid() != self.start.backend_pid)
+            .filter_map(|other| other.doing());
+        others.filter(|other| other.database == database).count()
+    }
+
+    /// The next number of a counter, for keys that nobody sees.
+    pub fn next_number(&mut self, sequence: SequenceId) -> Result<u64> {
+        let numbers = self.numbers.entry(sequence).or_insert(Numbers {
+            next: 0,
+            end: 0,
+            ask: 1,
+        });
+        if numbers.next == numbers.end {
+            // The row's own debt covers that of its number: both are in one log.
+            let (first, _) = self.engine.advance(sequence, numbers.ask)?;
+            numbers.next = first;
+            numbers.end = first + numbers.ask;
+            numbers.ask = (numbers.ask * 2).min(NUMBERS_AT_ONCE_MAX);
+        }
+        numbers.next += 1;
+        Ok(numbers.next - 1)
+    }
+}

@@ -1,0 +1,31 @@
+//! `quorate.audit`: what has changed the catalog; see [`catalog::audit`].
+
+use base::Result;
+
+use crate::exec::Exec;
+use catalog::audit::{self, Entry};
+use catalog::Catalog;
+use planner::plan::Row;
+use types::Datum;
+
+pub(super) fn entries(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let entries = audit::read(cx.txn)?;
+    Ok(entries.iter().map(row).collect())
+}
+
+fn row(entry: &Entry) -> Row {
+    let client = entry.client.as_deref();
+    let number = |number: u64| Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX));
+    vec![
+        number(entry.number),
+        Datum::TimestampTz(entry.at),
+        entry.xid.map_or(Datum::Null, number),
+        Datum::Int4(entry.pid),
+        Datum::text(&entry.session_user),
+        Datum::text(&entry.current_user),
+        client.map_or(Datum::Null, Datum::text),
+        Datum::text(&entry.database),
+        Datum::text(&entry.command),
+        Datum::text(&entry.statement),
+    ]
+}

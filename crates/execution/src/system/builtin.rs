@@ -1,0 +1,489 @@
+//! What is built into the binary: types, functions, operators, casts, and the relations of
+//! `pg_catalog` themselves.
+
+use super::extensions;
+use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
+use super::OfBinary;
+use catalog::cluster::Address;
+use catalog::collation;
+use catalog::system::facts;
+use catalog::system::relations;
+use catalog::system::{self, BTREE, COMMENTS, HANDLER, HEAP, INTERNAL, LANGUAGES, TABLESPACES};
+use catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
+use functions::{self, Aggregate, CastContext, CastMethod, Function, Volatility, WindowFunction};
+use types::type_id::{TypeInfo, TYPES};
+use types::{Category, Datum, TypeId};
+
+pub(super) const ROWS: &[OfBinary] = &[
+    ("pg_aggregate", aggregates),
+    ("pg_am", access_methods),
+    ("pg_amop", |_| ()),
+    ("pg_cast", casts),
+    ("pg_collation", collations),
+    ("pg_description", descriptions),
+    ("pg_init_privs", first_privileges),
+    ("pg_language", languages),
+    ("pg_opclass", classes_of_operators),
+    ("pg_opfamily", families),
+    ("pg_operator", operators),
+    ("pg_proc", procedures),
+    ("pg_tablespace", tablespaces),
+    ("pg_type", types),
+];
+
+/// The default operator classes of type btree: oid, name, family, the family's name, type.
+const CLASSES: &[(u32, &str, u32, &str, TypeId)] = &[
+    (1_978, "int4_ops", 1_976, "integer_ops", TypeId::INT4),
+    (1_979, "int2_ops", 1_976, "integer_ops", TypeId::INT2),
+    (1_981, "oid_ops", 1_989, "oid_ops", TypeId::OID),
+    (3_122, "date_ops", 434, "datetime_ops", TypeId::DATE),
+    (3_123, "float8_ops", 1_970, "float_ops", TypeId::FLOAT8),
+    (3_124, "int8_ops", 1_976, "integer_ops", TypeId::INT8),
+    (3_125, "numeric_ops", 1_988, "numeric_ops", TypeId::NUMERIC),
+    (3_126, "text_ops", 1_994, "text_ops", TypeId::TEXT),
+    (
+        3_127,
+        "timestamptz_ops",
+        434,
+        "datetime_ops",
+        TypeId::TIMESTAMPTZ,
+    ),
+    (
+        3_128,
+        "timestamp_ops",
+        434,
+        "datetime_ops",
+        TypeId::TIMESTAMP,
+    ),
+    (10_000, "array_ops", 397, "array_ops", TypeId::ANYARRAY),
+    (10_003, "bool_ops", 424, "bool_ops", TypeId::BOOL),
+    (10_004, "bpchar_ops", 426, "bpchar_ops", TypeId::BPCHAR),
+    (10_006, "bytea_ops", 428, "bytea_ops", TypeId::BYTEA),
+    (10_007, "char_ops", 429, "char_ops", TypeId::CHAR),
+    (10_012, "float4_ops", 1_970, "float_ops", TypeId::FLOAT4),
+    (10_015, "inet_ops", 1_974, "network_ops", TypeId::INET),
+    (
+        10_022,
+        "interval_ops",
+        1_982,
+        "interval_ops",
+        TypeId::INTERVAL,
+    ),
+    (10_028, "name_ops", 1_994, "text_ops", TypeId::NAME),
+    (10_038, "time_ops", 1_996, "time_ops", TypeId::TIME),
+    (10_041, "timetz_ops", 2_000, "timetz_ops", TypeId::TIMETZ),
+    (10_044, "varchar_ops", 1_994, "text_ops", TypeId::VARCHAR),
+    (10_053, "xid8_ops", 5_067, "xid8_ops", TypeId::XID8),
+    (10_065, "uuid_ops", 2_968, "uuid_ops", TypeId::UUID),
+    (10_067, "pg_lsn_ops", 3_253, "pg_lsn_ops", TypeId::PG_LSN),
+];
+
+/// The operator class by which indexes order a type.
+pub(super) fn class_of(ty: TypeId) -> u32 {
+    let wanted = match ty {
+        // varchar_ops is another name of text_ops, and text_ops is the default.
+        TypeId::VARCHAR => TypeId::TEXT,
+        ty if ty.array_element().is_some() => TypeId::ANYARRAY,
+        ty if ty.is_oid_like() => TypeId::OID,
+        ty => ty,
+    };
+    let found = CLASSES.iter().find(|class| class.4 == wanted);
+    found.map_or(0, |class| class.0)
+}
+
+/// `typalign`, as PostgreSQL's types have it.
+pub(super) fn alignment(ty: TypeId) -> u8 {
+    match ty {
+        TypeId::INTERVAL | TypeId::TIMETZ => b'd',
+        TypeId::TID => b's',
+        TypeId::NAME | TypeId::UUID | TypeId::UNKNOWN | TypeId::CSTRING => b'c',
+        ty => match ty.len() {
+            8 => b'd',
+            2 => b's',
+            1 => b'c',
+            -1 if matches!(ty.array_element(), Some(element) if alignment(element) == b'd') => b'd',
+            _ => b'i',
+        },
+    }
+}
+
+/// `typstorage`, as PostgreSQL's types have it.
+pub(super) fn storage(ty: TypeId) -> u8 {
+    match ty {
+        TypeId::NUMERIC | TypeId::INET => b'm',
+        TypeId::INT2VECTOR | TypeId::OIDVECTOR => b'p',
+        ty if ty.len() == -1 => b'x',
+        _ => b'p',
+    }
+}
+
+/// `typbyval`.
+pub(super) fn by_value(ty: TypeId) -> bool {
+    matches!(ty.len(), 1 | 2 | 4 | 8)
+}
+
+fn types(rows: &mut Rows) {
+    let arrays = TYPES.iter().filter_map(|info| info.id.array_of());
+    for ty in TYPES.iter().map(|info| info.id).chain(arrays) {
+        if let Some(info) = ty.info() {
+            type_row(ty, &info, rows);
+        }
+    }
+}
+
+fn type_row(ty: TypeId, info: &TypeInfo, rows: &mut Rows) {
+    let category = match info.category {
+        Category::Array => b'A',
+        Category::Boolean => b'B',
+        Category::DateTime => b'D',
+        Category::Network => b'I',
+        Category::Numeric => b'N',
+        Category::Pseudo => b'P',
+        Category::String => b'S',
+        Category::Timespan => b'T',
+        Category::User => b'U',
+        Category::Unknown => b'X',
+        Category::Internal => b'Z',
+    };
+    let pseudo = matches!(info.category, Category::Pseudo | Category::Unknown);
+    rows.push([
+        ("oid", oid(ty.0)),
+        ("typname", text(ty.name())),
+        ("typnamespace", oid(PG_CATALOG)),
+        ("typowner", oid(SUPERUSER)),
+        ("typlen", Datum::Int2(info.len)),
+        ("typbyval", flag(by_value(ty))),
+        ("typtype", char(if pseudo { b'p' } else { b'b' })),
+        ("typcategory", char(category)),
+        ("typispreferred", flag(info.preferred)),
+        ("typisdefined", flag(true)),
+        ("typdelim", char(b',')),
+        ("typelem", oid(info.element.0)),
+        ("typarray", oid(info.array.0)),
+        ("typalign", char(alignment(ty))),
+        ("typstorage", char(storage(ty))),
+        ("typtypmod", int(-1)),
+        ("typcollation", oid(collation::of_type(ty))),
+    ]);
+}
+
+fn procedures(rows: &mut Rows) {
+    for function in functions::all_functions() {
+        procedure_row(function, rows);
+    }
+    for aggregate in functions::all_aggregates() {
+        aggregate_row(aggregate, rows);
+    }
+    functions::all_windows().for_each(|window| window_row(window, rows));
+}
+
+fn procedure_row(function: &Function, rows: &mut Rows) {
+    let arguments = function.arguments.iter().map(|ty| oid(ty.0)).collect();
+    let volatility = match function.volatility {
+        Volatility::Immutable => b'i',
+        Volatility::Stable => b's',
+        Volatility::Volatile => b'v',
+    };
+    let set = function.is_set_returning();
+    let fact = facts::of_function(function.oid);
+    let (schema, name) = extensions::function_name(function.name);
+    rows.push([
+        ("oid", oid(function.oid)),
+        ("proname", text(name)),
+        ("pronamespace", oid(schema)),
+        ("proowner", oid(SUPERUSER)),
+        ("prolang", oid(INTERNAL)),
+        ("procost", Datum::Float4(fact.map_or(1.0, |fact| fact.cost))),
+        ("prorows", Datum::Float4(fact.map_or(0.0, |fact| fact.rows))),
+        (
+            "provariadic",
+            oid(match (function.variadic, function.arguments.last()) {
+                (true, Some(last)) => last.0,
+                _ => 0,
+            }),
+        ),
+        ("prokind", char(b'f')),
+        (
+            "proleakproof",
+            flag(fact.is_some_and(|fact| fact.leakproof)),
+        ),
+        ("proisstrict", flag(function.strict)),
+        ("proretset", flag(set)),
+        ("provolatile", char(volatility)),
+        ("proparallel", char(fact.map_or(b's', |fact| fact.parallel))),
+        ("pronargs", small(function.arguments.len())),
+        ("pronargdefaults", small(usize::from(function.defaults))),
+        ("prorettype", oid(function.result.0)),
+        ("proargtypes", vector(TypeId::OID, arguments)),
+        ("proargnames", argument_names(fact)),
+        ("prosrc", text(fact.map_or(name, |fact| fact.source))),
+    ]);
+}
+
+/// `proargnames`.
+fn argument_names(fact: Option<&facts::Fact>) -> Datum {
+    match fact.map_or("", |fact| fact.names) {
+        "" => Datum::Null,
+        names => array(TypeId::TEXT, names.split(',').map(text).collect()),
+    }
+}
+
+fn aggregate_row(aggregate: &Aggregate, rows: &mut Rows) {
+    let arguments = aggregate.arguments.iter().map(|ty| oid(ty.0)).collect();
+    rows.push([
+        ("oid", oid(aggregate.oid)),
+        ("proname", text(aggregate.name)),
+        ("pronamespace", oid(PG_CATALOG)),
+        ("proowner", oid(SUPERUSER)),
+        ("prolang", oid(INTERNAL)),
+        ("procost", Datum::Float4(1.0)),
+        ("prokind", char(b'a')),
+        ("provolatile", char(b'i')),
+        ("proparallel", char(b's')),
+        ("pronargs", small(aggregate.arguments.len())),
+        ("prorettype", oid(aggregate.result.0)),
+        ("proargtypes", vector(TypeId::OID, arguments)),
+        ("prosrc", text("aggregate_dummy")),
+    ]);
+}
+
+fn window_row(window: &WindowFunction, rows: &mut Rows) {
+    let arguments = window.arguments.iter().map(|ty| oid(ty.0)).collect();
+    let fact = facts::of_function(window.oid);
+    rows.push([
+        ("oid", oid(window.oid)),
+        ("proname", text(window.name)),
+        ("pronamespace", oid(PG_CATALOG)),
+        ("proowner", oid(SUPERUSER)),
+        ("prolang", oid(INTERNAL)),
+        ("procost", Datum::Float4(1.0)),
+        ("prokind", char(b'w')),
+        ("proisstrict", flag(window.is_strict())),
+        ("provolatile", char(b'i')),
+        ("proparallel", char(b's')),
+        ("pronargs", small(window.arguments.len())),
+        ("prorettype", oid(window.result.0)),
+        ("proargtypes", vector(TypeId::OID, arguments)),
+        ("prosrc", text(fact.map_or(window.name, |fact| fact.source))),
+    ]);
+}
+
+fn aggregates(rows: &mut Rows) {
+    for aggregate in functions::all_aggregates() {
+        rows.push([
+            ("aggfnoid", oid(aggregate.oid)),
+            ("aggkind", char(b'n')),
+            ("aggfinalmodify", char(b'r')),
+            ("aggmfinalmodify", char(b'r')),
+        ]);
+    }
+}
+
+fn operators(rows: &mut Rows) {
+    let other = |name: &str, left: TypeId, right: TypeId| {
+        let named = functions::operators_named(name).iter();
+        let found = named.filter(|other| (other.left, other.right) == (left, right));
+        oid(found.map(|other| other.oid).next().unwrap_or(0))
+    };
+    for operator in functions::all_operators() {
+        let (left, right) = (operator.left, operator.right);
+        let kind = if left == TypeId::NONE { b'l' } else { b'b' };
+        let equal = operator.name == "=";
+        rows.push([
+            ("oid", oid(operator.oid)),
+            ("oprname", text(operator.name)),
+            ("oprnamespace", oid(PG_CATALOG)),
+            ("oprowner", oid(SUPERUSER)),
+            ("oprkind", char(kind)),
+            ("oprcanmerge", flag(equal)),
+            ("oprcanhash", flag(equal)),
+            ("oprleft", oid(left.0)),
+            ("oprright", oid(right.0)),
+            ("oprresult", oid(operator.function.result.0)),
+            ("oprcom", other(operator.commutator, right, left)),
+            ("oprnegate", other(operator.negator, left, right)),
+            ("oprcode", oid(operator.function.oid)),
+        ]);
+    }
+}
+
+/// The oids of casts begin here; PostgreSQL's own are given anew at each initdb.
+const FIRST_CAST: u32 = 10_100;
+
+fn casts(rows: &mut Rows) {
+    for (place, cast) in functions::all_casts().enumerate() {
+        let (function, method) = match cast.method {
+            CastMethod::Binary => (0, b'b'),
+            // Between integers and oids PostgreSQL keeps the bits.
+            CastMethod::Function(function) if function.oid == 0 => (0, b'b'),
+            CastMethod::Function(function) => (function.oid, b'f'),
+            CastMethod::InOut => (0, b'i'),
+        };
+        let context = match cast.context {
+            CastContext::Implicit => b'i',
+            CastContext::Assignment => b'a',
+            CastContext::Explicit => b'e',
+        };
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        rows.push([
+            ("oid", oid(FIRST_CAST + place)),
+            ("castsource", oid(cast.source.0)),
+            ("casttarget", oid(cast.target.0)),
+            ("castfunc", oid(function)),
+            ("castcontext", char(context)),
+            ("castmethod", char(method)),
+        ]);
+    }
+}
+
+fn access_methods(rows: &mut Rows) {
+    for (method, name, kind) in [(HEAP, "heap", b't'), (BTREE, "btree", b'i')] {
+        rows.push([
+            ("oid", oid(method)),
+            ("amname", text(name)),
+            ("amtype", char(kind)),
+        ]);
+    }
+}
+
+fn collations(rows: &mut Rows) {
+    for known in collation::ALL {
+        let locale = known.locale.map_or(Datum::Null, text);
+        rows.push([
+            ("oid", oid(known.oid)),
+            ("collname", text(known.name)),
+            ("collnamespace", oid(PG_CATALOG)),
+            ("collowner", oid(SUPERUSER)),
+            ("collprovider", char(known.provider)),
+            ("collisdeterministic", flag(true)),
+            ("collencoding", int(known.encoding)),
+            ("collcollate", locale.clone()),
+            ("collctype", locale),
+        ]);
+    }
+}
+
+fn languages(rows: &mut Rows) {
+    for language in &LANGUAGES {
+        let handler = if language.procedural { HANDLER } else { 0 };
+        rows.push([
+            ("oid", oid(language.oid)),
+            ("lanname", text(language.name)),
+            ("lanowner", oid(SUPERUSER)),
+            ("lanispl", flag(language.procedural)),
+            ("lanpltrusted", flag(language.trusted)),
+            ("lanplcallfoid", oid(handler)),
+        ]);
+    }
+}
+
+fn tablespaces(rows: &mut Rows) {
+    for (tablespace, name) in TABLESPACES {
+        rows.push([
+            ("oid", oid(tablespace)),
+            ("spcname", text(name)),
+            ("spcowner", oid(SUPERUSER)),
+        ]);
+    }
+}
+
+fn classes_of_operators(rows: &mut Rows) {
+    for (class, name, family, _, ty) in CLASSES {
+        // varchar_ops takes text.
+        let is_varchar = *ty == TypeId::VARCHAR;
+        let input = if is_varchar { TypeId::TEXT } else { *ty };
+        rows.push([
+            ("oid", oid(*class)),
+            ("opcmethod", oid(BTREE)),
+            ("opcname", text(name)),
+            ("opcnamespace", oid(PG_CATALOG)),
+            ("opcowner", oid(SUPERUSER)),
+            ("opcfamily", oid(*family)),
+            ("opcintype", oid(input.0)),
+            ("opcdefault", flag(!is_varchar)),
+        ]);
+    }
+}
+
+fn families(rows: &mut Rows) {
+    let mut seen = Vec::new();
+    for (_, _, family, name, _) in CLASSES {
+        if seen.contains(family) {
+            continue;
+        }
+        seen.push(*family);
+        rows.push([
+            ("oid", oid(*family)),
+            ("opfmethod", oid(BTREE)),
+            ("opfname", text(name)),
+            ("opfnamespace", oid(PG_CATALOG)),
+            ("opfowner", oid(SUPERUSER)),
+        ]);
+    }
+}
+
+fn descriptions(rows: &mut Rows) {
+    for (class, object, comment) in COMMENTS {
+        rows.push([
+            ("objoid", oid(*object)),
+            ("classoid", oid(*class)),
+            ("description", text(comment)),
+        ]);
+    }
+    for (address, comment) in facts::descriptions() {
+        rows.push([
+            ("objoid", oid(address.object)),
+            ("classoid", oid(address.class)),
+            ("description", text(comment)),
+        ]);
+    }
+}
+
+/// The privileges on a relation that is there from the start.
+pub(super) fn privileges(table: u32) -> Datum {
+    let items = ["postgres=arwdDxt/postgres", "=r/postgres"];
+    let count = if system::is_readable(table) { 2 } else { 1 };
+    array(
+        TypeId::ACLITEM,
+        items.into_iter().take(count).map(text).collect(),
+    )
+}
+
+/// The privileges that were there from the start, which a dump leaves out.
+fn first_privileges(rows: &mut Rows) {
+    let mut add = |class: u32, object: u32, schema: u32, privileges: Datum| {
+        // Of initdb, or of CREATE EXTENSION.
+        let kind = if schema == QUORATE { b'e' } else { b'i' };
+        rows.push([
+            ("objoid", oid(object)),
+            ("classoid", oid(class)),
+            ("privtype", char(kind)),
+            ("initprivs", privileges),
+        ]);
+    };
+    // What a dump leaves out by its name has none, as in PostgreSQL.
+    let tables = system::tables().iter();
+    for table in tables.filter(|table| table.schema != INFORMATION_SCHEMA) {
+        add(
+            Address::CLASS,
+            table.oid,
+            table.schema,
+            privileges(table.oid),
+        );
+    }
+    for (schema, owner) in [
+        (PG_CATALOG, "postgres"),
+        (PUBLIC, "pg_database_owner"),
+        (QUORATE, "postgres"),
+    ] {
+        let items = [format!("{owner}=UC/{owner}"), format!("=U/{owner}")];
+        let items = items.iter().map(text).collect();
+        let items = array(TypeId::ACLITEM, items);
+        add(Address::NAMESPACE, schema, schema, items);
+    }
+}
+
+/// Whether a relation lists what is of the whole cluster.
+pub(super) fn is_shared(table: u32) -> bool {
+    relations::by_oid(table).is_some_and(|relation| relation.shared)
+}

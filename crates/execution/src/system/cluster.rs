@@ -1,0 +1,73 @@
+//! `quorate.nodes` and `quorate.groups`: who belongs to the cluster, and who leads.
+//!
+//! How far other nodes are is known where the leader is; elsewhere it is null.
+
+use base::Result;
+
+use super::replication::text_or_null;
+use crate::exec::Exec;
+use catalog::Catalog;
+use planner::plan::Row;
+use types::Datum;
+
+fn number(number: u64) -> Datum {
+    Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn count(count: usize) -> Datum {
+    Datum::Int4(i32::try_from(count).unwrap_or(i32::MAX))
+}
+
+pub(super) fn nodes(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let status = cx.session.engine.status();
+    let leads = status.leader == Some(status.node);
+    let row = |replica: &base::engine::ReplicaStatus| {
+        let role = match (status.leader == Some(replica.node), replica.voter) {
+            (true, _) => "leader",
+            (false, true) => "follower",
+            (false, false) => "learner",
+        };
+        let is_known = leads || replica.node == status.node;
+        let figure = |figure: Datum| if is_known { figure } else { Datum::Null };
+        vec![
+            number(replica.node.0),
+            Datum::text(&*replica.name),
+            Datum::text(role),
+            Datum::Bool(replica.voter),
+            Datum::text(&*replica.sql_address),
+            Datum::text(&*replica.peer_address),
+            Datum::text(&*replica.zone),
+            Datum::Int4(i32::try_from(replica.priority).unwrap_or(i32::MAX)),
+            figure(Datum::Bool(replica.connected)),
+            figure(Datum::Unsigned8(replica.received.0)),
+            figure(Datum::Unsigned8(replica.flushed.0)),
+            figure(Datum::Unsigned8(replica.applied.0)),
+            // Every node knows what it has sent itself.
+            match replica.node == status.node {
+                true => Datum::Null,
+                false => number(replica.sent_bytes),
+            },
+        ]
+    };
+    Ok(status.replicas.iter().map(row).collect())
+}
+
+pub(super) fn groups(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let status = cx.session.engine.status();
+    let mut replicas = status.replicas.iter();
+    let leader = replicas.find(|replica| Some(replica.node) == status.leader);
+    let voters = status.replicas.iter().filter(|replica| replica.voter);
+    let voters = voters.count();
+    Ok(vec![vec![
+        count(status.group.0 as usize),
+        text_or_null(leader.map(|leader| &*leader.name)),
+        number(status.term.0),
+        number(status.incarnation),
+        Datum::Unsigned8(status.begun_after.0),
+        Datum::Unsigned8(status.commit.0),
+        count(voters),
+        count(status.replicas.len() - voters),
+        Datum::text(&*status.leader_zone),
+        Datum::Bool(status.changing),
+    ]])
+}

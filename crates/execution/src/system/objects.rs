@@ -1,0 +1,623 @@
+//! What was created: schemas, tables, columns, indexes, constraints, comments.
+//!
+//! The relations of `pg_catalog` are tables like others here; [`BUILT_IN`] lists them once for the
+//! process, [`ROWS`] what one catalog has besides.
+
+use super::builtin;
+use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
+use super::{OfBinary, OfCatalog};
+use catalog::access::Guarded;
+use catalog::cluster::Address;
+use catalog::collation;
+use catalog::system::{self, acl_items, BTREE, HEAP};
+use catalog::{
+    Catalog, CheckOption, Column, DependencyKind, ForeignKey, Identity, Index, Object,
+    RelationKind, Schema, Table, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE,
+};
+use types::{Datum, TypeId};
+
+pub(super) const ROWS: &[OfCatalog] = &[
+    ("pg_attrdef", |catalog, rows| {
+        for table in user_tables(catalog) {
+            defaults(table, rows);
+        }
+    }),
+    ("pg_attribute", |catalog, rows| {
+        for table in user_tables(catalog) {
+            attributes(Some(catalog), table, rows);
+        }
+    }),
+    ("pg_class", |catalog, rows| {
+        for table in user_tables(catalog) {
+            classes(Some(catalog), table, rows);
+        }
+    }),
+    ("pg_constraint", |catalog, rows| {
+        for table in user_tables(catalog) {
+            constraints(table, rows);
+        }
+    }),
+    ("pg_default_acl", default_privileges),
+    ("pg_depend", dependencies),
+    ("pg_description", descriptions),
+    ("pg_index", |catalog, rows| {
+        for table in user_tables(catalog) {
+            indexes(table, rows);
+        }
+    }),
+    ("pg_namespace", namespaces),
+    ("pg_policy", |catalog, rows| {
+        for table in user_tables(catalog) {
+            policies(table, rows);
+        }
+    }),
+    ("pg_rewrite", rules),
+    ("pg_sequence", sequences),
+];
+
+/// The same of the relations that are there from the start.
+pub(super) const BUILT_IN: &[OfBinary] = &[
+    ("pg_attribute", |rows| {
+        for table in system::tables() {
+            attributes(None, table, rows);
+        }
+    }),
+    ("pg_class", |rows| {
+        for table in system::tables() {
+            classes(None, table, rows);
+        }
+    }),
+    ("pg_constraint", |rows| {
+        for table in system::tables() {
+            constraints(table, rows);
+        }
+    }),
+    ("pg_index", |rows| {
+        for table in system::tables() {
+            indexes(table, rows);
+        }
+    }),
+];
+
+fn user_tables(catalog: &Catalog) -> impl Iterator<Item = &Table> {
+    let tables = catalog.tables.iter().map(|table| &**table);
+    tables.filter(|table| table.kind != RelationKind::System)
+}
+
+/// What was said of an object's privileges; NULL if nothing.
+pub(super) fn acl(catalog: &Catalog, class: u32, object: u32, column: u32) -> Datum {
+    let address = Address {
+        class,
+        object,
+        column,
+    };
+    match catalog.acls.get(&address) {
+        Some(acl) => acl_items(catalog, acl),
+        None => Datum::Null,
+    }
+}
+
+fn default_privileges(catalog: &Catalog, rows: &mut Rows) {
+    for default in &catalog.defaults {
+        rows.push([
+            ("oid", oid(default.oid)),
+            ("defaclrole", oid(default.role)),
+            ("defaclnamespace", oid(default.schema)),
+            ("defaclobjtype", char(default.letter())),
+            (
+                "defaclacl",
+                acl(catalog, Address::DEFAULT_ACL, default.oid, 0),
+            ),
+        ]);
+    }
+}
+
+fn namespaces(catalog: &Catalog, rows: &mut Rows) {
+    for schema in &catalog.schemas {
+        rows.push([
+            ("oid", oid(schema.oid)),
+            ("nspname", text(&schema.name)),
+            ("nspowner", oid(schema.owner)),
+            ("nspacl", schema_acl(catalog, schema)),
+        ]);
+    }
+}
+
+/// The schemas that are there from the start let everyone in, and have that written down.
+fn schema_acl(catalog: &Catalog, schema: &Schema) -> Datum {
+    let given = acl(catalog, Address::NAMESPACE, schema.oid, 0);
+    match schema.oid {
+        PG_CATALOG | PUBLIC | INFORMATION_SCHEMA | QUORATE if given.is_null() => {
+            acl_items(catalog, &catalog.acl_of(Guarded::Schema, schema.oid))
+        }
+        _ => given,
+    }
+}
+
+/// `relpersistence` of a table and its indexes.
+fn persistence(table: &Table) -> u8 {
+    match catalog::local::is_local(table.oid) {
+        true => b't',
+        false => b'p',
+    }
+}
+
+/// `relkind` of a table.
+pub(super) fn kind(table: &Table) -> u8 {
+    match table.kind {
+        RelationKind::Table => b'r',
+        RelationKind::System => system::kind(table),
+        RelationKind::View => b'v',
+        RelationKind::MaterializedView => b'm',
+        RelationKind::Sequence => b'S',
+    }
+}
+
+/// `reloptions` of a relation.
+fn options(table: &Table) -> Vec<Datum> {
+    let check = table.view.as_ref().map(|view| view.check_option);
+    let check = match check {
+        Some(CheckOption::Local) => Some(text("check_option=local")),
+        Some(CheckOption::Cascaded) => Some(text("check_option=cascaded")),
+        _ => None,
+    };
+    // Those of the table of long values are that table's own, and there is none to show.
+    let own = table.options.iter();
+    let own = own.filter(|(name, _)| !name.starts_with("toast."));
+    let own = own.map(|(name, value)| text(format!("{name}={value}")));
+    own.chain(check).collect()
+}
+
+fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
+    let kind = kind(table);
+    let relacl = match catalog {
+        Some(catalog) => acl(catalog, Address::CLASS, table.oid, 0),
+        None => builtin::privileges(table.oid),
+    };
+    let method = match kind {
+        b'r' | b'm' => HEAP,
+        _ => 0,
+    };
+    let options = options(table);
+    let referred = catalog.is_some_and(|catalog| catalog.referrers(table.oid).next().is_some());
+    rows.push([
+        ("oid", oid(table.oid)),
+        ("relname", text(&table.name)),
+        ("relnamespace", oid(table.schema)),
+        ("relowner", oid(table.owner)),
+        ("relam", oid(method)),
+        ("relfilenode", oid(if kind == b'v' { 0 } else { table.oid })),
+        ("reltuples", Datum::Float4(-1.0)),
+        ("relhasindex", flag(!table.indexes.is_empty())),
+        ("relisshared", flag(builtin::is_shared(table.oid))),
+        ("relpersistence", char(persistence(table))),
+        ("relkind", char(kind)),
+        ("relnatts", small(table.columns.len())),
+        ("relchecks", small(table.checks.len())),
+        ("relhasrules", flag(kind == b'v')),
+        (
+            "relhastriggers",
+            flag(referred || !table.foreign_keys.is_empty()),
+        ),
+        (
+            "relispopulated",
+            flag(kind != b'm' || table.view.as_ref().is_some_and(|view| view.populated)),
+        ),
+        (
+            "relreplident",
+            char(if matches!(kind, b'r' | b'm') {
+                b'd'
+            } else {
+                b'n'
+            }),
+        ),
+        ("relrowsecurity", flag(table.row_security)),
+        ("relforcerowsecurity", flag(table.force_row_security)),
+        ("relacl", relacl),
+        (
+            "reloptions",
+            match options.is_empty() {
+                true => Datum::Null,
+                false => array(TypeId::TEXT, options),
+            },
+        ),
+    ]);
+    for index in &table.indexes {
+        rows.push([
+            ("oid", oid(index.oid)),
+            ("relname", text(&index.name)),
+            ("relnamespace", oid(table.schema)),
+            ("relowner", oid(table.owner)),
+            ("relam", oid(BTREE)),
+            ("relfilenode", oid(index.oid)),
+            ("relisshared", flag(builtin::is_shared(table.oid))),
+            ("relpersistence", char(persistence(table))),
+            ("relkind", char(b'i')),
+            ("relnatts", small(index.key_count() + index.include.len())),
+            ("relispopulated", flag(true)),
+            ("relreplident", char(b'n')),
+        ]);
+    }
+}
+
+fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
+    for (place, column) in table.columns.iter().enumerate() {
+        let number = place + 1;
+        let given = match (catalog, u32::try_from(number)) {
+            (Some(catalog), Ok(number)) => acl(catalog, Address::CLASS, table.oid, number),
+            _ => Datum::Null,
+        };
+        let collation = match collation::of_type(column.type_id) {
+            0 => 0,
+            _ if column.collation != 0 => column.collation,
+            // Texts that a view computes have the collation of the database.
+            collation
+                if system::kind(table) == b'v'
+                    && column.type_id.array_element().unwrap_or(column.type_id) == TypeId::TEXT
+                    && column.name != "passwd" =>
+            {
+                collation
+            }
+            _ if catalog.is_none() && table.schema == PG_CATALOG => collation::C,
+            collation => collation,
+        };
+        attribute(table.oid, column, number, (given, collation), rows);
+    }
+    for index in &table.indexes {
+        for (place, column) in index.shown_columns(table).into_iter().enumerate() {
+            let collation = collation_of_key(table, index, place, column.type_id);
+            let extra = (Datum::Null, collation);
+            attribute(index.oid, &column, place + 1, extra, rows);
+        }
+    }
+}
+
+fn attribute(
+    relation: u32,
+    column: &Column,
+    number: usize,
+    (acl, collation): (Datum, u32),
+    rows: &mut Rows,
+) {
+    let ty = column.type_id;
+    let dropped = column.dropped;
+    let name = match dropped {
+        true => format!("........pg.dropped.{number}........"),
+        false => column.name.clone(),
+    };
+    rows.push([
+        ("attrelid", oid(relation)),
+        ("attname", text(name)),
+        ("atttypid", oid(if dropped { 0 } else { ty.0 })),
+        ("attstattarget", int(-1)),
+        ("attlen", Datum::Int2(ty.len())),
+        ("attnum", small(number)),
+        ("attndims", int(i32::from(ty.array_element().is_some()))),
+        ("attcacheoff", int(-1)),
+        ("atttypmod", int(column.typmod)),
+        ("attbyval", flag(builtin::by_value(ty))),
+        ("attalign", char(builtin::alignment(ty))),
+        ("attstorage", char(builtin::storage(ty))),
+        ("attnotnull", flag(column.not_null)),
+        ("atthasdef", flag(column.default.is_some())),
+        ("atthasmissing", flag(column.missing.is_some())),
+        (
+            "attidentity",
+            char(match column.identity {
+                Identity::None => 0,
+                Identity::Always => b'a',
+                Identity::ByDefault => b'd',
+            }),
+        ),
+        (
+            "attgenerated",
+            char(if column.generated { b's' } else { 0 }),
+        ),
+        ("attisdropped", flag(dropped)),
+        ("attislocal", flag(true)),
+        ("attcollation", oid(collation)),
+        ("attacl", acl),
+    ]);
+}
+
+/// The oid of the default of a column, which has none of its own.
+pub fn default_oid(table: &Table, place: usize) -> u32 {
+    // Far above what counting gives, and as stable as the column.
+    const DEFAULTS: u32 = 1 << 31;
+    DEFAULTS | table.oid.wrapping_mul(2_048).wrapping_add(place as u32) & !DEFAULTS
+}
+
+fn defaults(table: &Table, rows: &mut Rows) {
+    for (place, column) in table.columns.iter().enumerate() {
+        if column.default.is_none() || column.dropped {
+            continue;
+        }
+        rows.push([
+            ("oid", oid(default_oid(table, place))),
+            ("adrelid", oid(table.oid)),
+            ("adnum", small(place + 1)),
+            (
+                "adbin",
+                text(planner::bind::stored::column_default(table, place)),
+            ),
+        ]);
+    }
+}
+
+/// The collation of a key of an index, which is of that type.
+fn collation_of_key(table: &Table, index: &Index, place: usize, ty: TypeId) -> u32 {
+    let included = place.checked_sub(index.key_count());
+    let column = match included {
+        Some(place) => index.include.get(place).copied(),
+        None => index.key_column(place),
+    };
+    let column = column.and_then(|column| table.columns.get(column));
+    match column.map_or(0, |column| column.collation) {
+        0 => collation::of_type(ty),
+        own => own,
+    }
+}
+
+fn indexes(table: &Table, rows: &mut Rows) {
+    for index in &table.indexes {
+        let count = index.key_count();
+        let orders = || (0..count).filter_map(|place| index.key_order(table, place));
+        let keys = (0..count).map(|place| index.key_column(place).map_or(0, |column| column + 1));
+        let included = index.include.iter().map(|column| column + 1);
+        let keys = keys.chain(included).map(small);
+        let options = orders().map(|order| {
+            // Descending, and with it NULLs first.
+            Datum::Int2(if order.descending { 3 } else { 0 })
+        });
+        let collations = orders().enumerate();
+        let collations = collations
+            .map(|(place, order)| oid(collation_of_key(table, index, place, order.type_id)));
+        let classes = orders().map(|order| oid(builtin::class_of(order.type_id)));
+        let computed = index.computed.as_deref();
+        let expressions = computed.and_then(planner::bind::stored::index_keys_node);
+        let condition = computed.and_then(|computed| computed.condition.as_deref());
+        let condition = condition.map(planner::bind::stored::index_node);
+        rows.push([
+            ("indexrelid", oid(index.oid)),
+            ("indrelid", oid(table.oid)),
+            ("indnatts", small(count + index.include.len())),
+            ("indnkeyatts", small(count)),
+            ("indisunique", flag(index.unique)),
+            ("indnullsnotdistinct", flag(index.nulls_equal)),
+            ("indisprimary", flag(index.primary)),
+            ("indimmediate", flag(true)),
+            ("indisvalid", flag(true)),
+            ("indisready", flag(true)),
+            ("indislive", flag(true)),
+            ("indkey", vector(TypeId::INT2, keys.collect())),
+            ("indcollation", vector(TypeId::OID, collations.collect())),
+            ("indclass", vector(TypeId::OID, classes.collect())),
+            ("indoption", vector(TypeId::INT2, options.collect())),
+            ("indexprs", expressions.map_or(Datum::Null, text)),
+            ("indpred", condition.map_or(Datum::Null, text)),
+        ]);
+    }
+}
+
+fn numbers(places: impl Iterator<Item = usize>) -> Datum {
+    array(TypeId::INT2, places.map(|place| small(place + 1)).collect())
+}
+
+fn constraints(table: &Table, rows: &mut Rows) {
+    for index in table.indexes.iter().filter(|index| index.constraint != 0) {
+        key_constraint(table, index, rows);
+    }
+    for check in &table.checks {
+        rows.push([
+            ("oid", oid(check.oid)),
+            ("conname", text(&check.name)),
+            ("connamespace", oid(table.schema)),
+            ("contype", char(b'c')),
+            ("convalidated", flag(check.validated)),
+            ("conrelid", oid(table.oid)),
+            ("confupdtype", char(b' ')),
+            ("confdeltype", char(b' ')),
+            ("confmatchtype", char(b' ')),
+            ("conislocal", flag(true)),
+            ("connoinherit", flag(check.no_inherit)),
+            ("conkey", numbers(check.columns.iter().copied())),
+            ("conbin", text(planner::bind::stored::check(check))),
+        ]);
+    }
+    for key in &table.foreign_keys {
+        foreign_constraint(table, key, rows);
+    }
+}
+
+fn key_constraint(table: &Table, index: &Index, rows: &mut Rows) {
+    let columns = (0..index.key_count()).filter_map(|place| index.key_column(place));
+    rows.push([
+        ("oid", oid(index.constraint)),
+        ("conname", text(&index.name)),
+        ("connamespace", oid(table.schema)),
+        ("contype", char(if index.primary { b'p' } else { b'u' })),
+        ("convalidated", flag(true)),
+        ("conrelid", oid(table.oid)),
+        ("conindid", oid(index.oid)),
+        ("confupdtype", char(b' ')),
+        ("confdeltype", char(b' ')),
+        ("confmatchtype", char(b' ')),
+        ("conislocal", flag(true)),
+        ("connoinherit", flag(true)),
+        ("conkey", numbers(columns)),
+    ]);
+}
+
+fn foreign_constraint(table: &Table, key: &ForeignKey, rows: &mut Rows) {
+    let letter = |action: catalog::Action| char(action.letter() as u8);
+    rows.push([
+        ("oid", oid(key.oid)),
+        ("conname", text(&key.name)),
+        ("connamespace", oid(table.schema)),
+        ("contype", char(b'f')),
+        ("condeferrable", flag(key.deferrable)),
+        ("condeferred", flag(key.initially_deferred)),
+        ("convalidated", flag(key.validated)),
+        ("conrelid", oid(table.oid)),
+        ("conindid", oid(key.index)),
+        ("confrelid", oid(key.table)),
+        ("confupdtype", letter(key.on_update)),
+        ("confdeltype", letter(key.on_delete)),
+        (
+            "confmatchtype",
+            char(if key.match_full { b'f' } else { b's' }),
+        ),
+        ("conislocal", flag(true)),
+        ("connoinherit", flag(true)),
+        ("conkey", numbers(key.columns.iter().copied())),
+        ("confkey", numbers(key.referenced.iter().copied())),
+    ]);
+}
+
+fn descriptions(catalog: &Catalog, rows: &mut Rows) {
+    let public = Address::of(Address::NAMESPACE, PUBLIC);
+    if !catalog.comments.contains_key(&public) {
+        rows.push([
+            ("objoid", oid(PUBLIC)),
+            ("classoid", oid(Address::NAMESPACE)),
+            ("description", text("standard public schema")),
+        ]);
+    }
+    for (address, comment) in &catalog.comments {
+        // A comment that was taken off the public schema is kept as an empty one.
+        if address.is_shared() || comment.is_empty() {
+            continue;
+        }
+        rows.push([
+            ("objoid", oid(address.object)),
+            ("classoid", oid(address.class)),
+            (
+                "objsubid",
+                int(i32::try_from(address.column).unwrap_or(i32::MAX)),
+            ),
+            ("description", text(comment)),
+        ]);
+    }
+}
+
+/// The oid of `pg_rewrite`.
+const REWRITE: u32 = 2_618;
+
+/// The oid of the rule that a view is, which has none of its own.
+fn rule_oid(view: u32) -> u32 {
+    const RULES: u32 = 3 << 30;
+    RULES | view
+}
+
+fn rules(catalog: &Catalog, rows: &mut Rows) {
+    for table in user_tables(catalog).filter(|table| table.view.is_some()) {
+        rows.push([
+            ("oid", oid(rule_oid(table.oid))),
+            ("rulename", text("_RETURN")),
+            ("ev_class", oid(table.oid)),
+            ("ev_type", char(b'1')),
+            ("ev_enabled", char(b'O')),
+            ("is_instead", flag(true)),
+            ("ev_qual", text("<>")),
+        ]);
+    }
+}
+
+fn policies(table: &Table, rows: &mut Rows) {
+    let node = |condition: &Option<String>| match condition {
+        Some(condition) => text(planner::bind::stored::policy_node(condition)),
+        None => Datum::Null,
+    };
+    for policy in &table.policies {
+        let roles = policy.roles.iter().map(|role| oid(*role)).collect();
+        rows.push([
+            ("oid", oid(policy.oid)),
+            ("polname", text(&policy.name)),
+            ("polrelid", oid(table.oid)),
+            ("polcmd", char(policy.command.code())),
+            ("polpermissive", flag(policy.permissive)),
+            ("polroles", array(TypeId::OID, roles)),
+            ("polqual", node(&policy.using)),
+            ("polwithcheck", node(&policy.check)),
+        ]);
+    }
+}
+
+fn sequences(catalog: &Catalog, rows: &mut Rows) {
+    for table in user_tables(catalog) {
+        let Some(sequence) = &table.sequence else {
+            continue;
+        };
+        rows.push([
+            ("seqrelid", oid(table.oid)),
+            ("seqtypid", oid(sequence.type_id.0)),
+            ("seqstart", Datum::Int8(sequence.start)),
+            ("seqincrement", Datum::Int8(sequence.increment)),
+            ("seqmax", Datum::Int8(sequence.max)),
+            ("seqmin", Datum::Int8(sequence.min)),
+            ("seqcache", Datum::Int8(sequence.cache)),
+            ("seqcycle", flag(sequence.cycle)),
+        ]);
+    }
+}
+
+/// The catalog that lists an object, its oid and the number of its column.
+fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
+    const DEFAULTS: u32 = 2_604;
+    match object {
+        Object::Schema(oid) => (Address::NAMESPACE, oid, 0),
+        Object::Relation(oid) => (Address::CLASS, oid, 0),
+        Object::Column(oid, place) => (Address::CLASS, oid, place + 1),
+        Object::Default(oid, place) => match catalog.table_by_oid(oid) {
+            Some(table) => (DEFAULTS, default_oid(table, place), 0),
+            None => (DEFAULTS, 0, 0),
+        },
+        Object::Constraint(oid) => (Address::CONSTRAINT, oid, 0),
+        Object::Policy(oid) => (Address::POLICY, oid, 0),
+    }
+}
+
+fn dependencies(catalog: &Catalog, rows: &mut Rows) {
+    let is_view = |oid: u32| {
+        let table = catalog.table_by_oid(oid);
+        table.is_some_and(|table| table.view.is_some())
+    };
+    for view in user_tables(catalog).filter(|table| table.view.is_some()) {
+        rows.push([
+            ("classid", oid(REWRITE)),
+            ("objid", oid(rule_oid(view.oid))),
+            ("refclassid", oid(Address::CLASS)),
+            ("refobjid", oid(view.oid)),
+            ("deptype", char(b'i')),
+        ]);
+    }
+    let number = |place: usize| int(i32::try_from(place).unwrap_or(i32::MAX));
+    for edge in catalog.dependencies() {
+        let (class, object, column) = match edge.dependent {
+            // What a view looks at is what its rule depends on.
+            Object::Relation(view)
+                if is_view(view) && !matches!(edge.referenced, Object::Schema(_)) =>
+            {
+                (REWRITE, rule_oid(view), 0)
+            }
+            dependent => address(catalog, dependent),
+        };
+        let (of_class, of, of_column) = address(catalog, edge.referenced);
+        rows.push([
+            ("classid", oid(class)),
+            ("objid", oid(object)),
+            ("objsubid", number(column)),
+            ("refclassid", oid(of_class)),
+            ("refobjid", oid(of)),
+            ("refobjsubid", number(of_column)),
+            (
+                "deptype",
+                char(match edge.kind {
+                    DependencyKind::Normal => b'n',
+                    DependencyKind::Auto => b'a',
+                    DependencyKind::Internal => b'i',
+                }),
+            ),
+        ]);
+    }
+}

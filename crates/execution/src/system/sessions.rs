@@ -1,0 +1,136 @@
+//! What the sessions do, and what this one has open.
+
+use base::{Result, SessionId};
+
+use crate::exec::Exec;
+use crate::state::activity::{Activity, Doing, SessionState};
+use crate::state::secrets;
+use catalog::system::relations;
+use catalog::Catalog;
+use planner::plan::Row;
+use types::Datum;
+
+/// The oid of `pg_stat_activity`.
+const ACTIVITY_OID: u32 = 12_250;
+
+pub(super) fn cursors(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let cursors = cx.session.cursors.values();
+    Ok(cursors
+        .map(|cursor| {
+            vec![
+                Datum::text(&cursor.name),
+                Datum::text(&cursor.statement),
+                Datum::Bool(cursor.holdable),
+                Datum::Bool(false),
+                Datum::Bool(cursor.scrollable),
+                Datum::TimestampTz(cursor.created),
+            ]
+        })
+        .collect())
+}
+
+pub(super) fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let own = cx.session.start.activity.clone();
+    let all = match &cx.session.start.registry {
+        Some(registry) => registry.all(),
+        None => vec![own],
+    };
+    let engine = &cx.session.engine;
+    Ok(all
+        .iter()
+        .filter_map(|activity| {
+            let doing = activity.doing()?;
+            let waits = !engine.blockers(SessionId(activity.pid() as u32)).is_empty();
+            let asker = cx.session.settings.current_role();
+            let row = activity_row(catalog, activity, &doing, waits);
+            Some(match catalog.sees_sessions_of(asker, doing.role) {
+                true => row,
+                false => without_details(row),
+            })
+        })
+        .collect())
+}
+
+/// The type and the name of what a session waits for, if it waits.
+fn wait_of(activity: &Activity, doing: &Doing, waits_for_lock: bool) -> Option<[&'static str; 2]> {
+    if activity.is_held() {
+        return Some(["IPC", "SyncRep"]);
+    }
+    match doing.state {
+        SessionState::Active if waits_for_lock => Some(["Lock", "transactionid"]),
+        SessionState::Active => None,
+        _ => Some(["Client", "ClientRead"]),
+    }
+}
+
+/// The columns of `pg_stat_activity` that everybody sees of every session.
+const OPEN: [&str; 8] = [
+    "datid",
+    "datname",
+    "pid",
+    "usesysid",
+    "usename",
+    "application_name",
+    "backend_xid",
+    "backend_xmin",
+];
+
+/// A row as one sees it who may not know what the session does.
+fn without_details(row: Row) -> Row {
+    let activity = relations::by_oid(ACTIVITY_OID);
+    let columns = activity.map_or(&[][..], |relation| &relation.table.columns);
+    let names = columns.iter().map(|column| column.name.as_str());
+    let columns = names.zip(row);
+    columns
+        .map(|(name, value)| match name {
+            "query" => Datum::text("<insufficient privilege>"),
+            name if OPEN.contains(&name) => value,
+            _ => Datum::Null,
+        })
+        .collect()
+}
+
+fn activity_row(
+    catalog: &Catalog,
+    activity: &Activity,
+    doing: &Doing,
+    waits_for_lock: bool,
+) -> Row {
+    let text = |text: Option<&str>| text.map_or(Datum::Null, Datum::text);
+    let instant = |at: Option<i64>| at.map_or(Datum::Null, Datum::TimestampTz);
+    let role = catalog.role_by_oid(doing.role);
+    let mut databases = catalog.databases.iter();
+    let database = databases.find(|database| database.name == doing.database);
+    let wait = wait_of(activity, doing, waits_for_lock);
+    // To its client a session whose reply is held still works.
+    let state = match activity.is_held() {
+        true => SessionState::Active,
+        false => doing.state,
+    };
+    vec![
+        database.map_or(Datum::Null, |database| Datum::Oid(database.oid)),
+        Datum::text(&doing.database),
+        Datum::Int4(activity.pid()),
+        Datum::Null,
+        role.map_or(Datum::Null, |role| Datum::Oid(role.oid)),
+        text(role.map(|role| role.name.as_str())),
+        Datum::text(&doing.application),
+        text(doing.client_address.as_deref()),
+        Datum::Null,
+        doing
+            .client_port
+            .map_or(Datum::Null, |port| Datum::Int4(i32::from(port))),
+        Datum::TimestampTz(doing.started),
+        instant(doing.transaction),
+        instant(doing.statement),
+        Datum::TimestampTz(doing.changed),
+        text(wait.map(|wait| wait[0])),
+        text(wait.map(|wait| wait[1])),
+        Datum::text(state.name()),
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        Datum::text(secrets::mask(&doing.query)),
+        Datum::text("client backend"),
+    ]
+}

@@ -1,0 +1,610 @@
+//! Aggregates as state machines: start, step, merge, finish.
+//!
+//! | aggregate | state |
+//! |---|---|
+//! | count | a number |
+//! | sum, avg of integers | a count and a 128-bit sum, so that only the result can overflow |
+//! | sum, avg of numerics | a count and a numeric sum |
+//! | variance family of integers and numerics | count, sum and sum of squares, exact |
+//! | the same of floats | count, sum and squared deviations by Youngs and Cramer's recurrence |
+//! | min, max, bool_and, bool_or, bit_and, … | the value so far |
+//! | string_agg, array_agg | what was collected |
+//!
+//! # What it leaves out
+//! Ordered-set, regression and range aggregates.
+
+use std::sync::{Arc, OnceLock};
+
+use base::coro;
+use base::error::{Error, Result, SqlState};
+use base::hash::HashMap;
+
+use super::comparison;
+use super::table_aggregates::AGGREGATES;
+use types::{compare, growth, Array, Datum, EvalContext, Interval, Numeric, TypeId};
+
+/// Elements that are copied at once, and what each counts for in the units of [`coro::work`].
+const COPIED_AT_ONCE: usize = 1_000;
+const ELEMENT_WORK: usize = 16;
+
+/// What an aggregate computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    CountRows,
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    And,
+    Or,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Join,
+    Collect,
+    Deviation(Spread),
+    Variance(Spread),
+}
+
+/// Whether the values are a sample or everything there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    Sample,
+    Population,
+}
+
+/// An aggregate function.
+#[derive(Clone, Copy, Debug)]
+pub struct Aggregate {
+    /// Its OID.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// The declared types of its arguments; none for `count(*)`.
+    pub arguments: &'static [TypeId],
+    /// The declared type of its result.
+    pub result: TypeId,
+    pub(crate) kind: Kind,
+}
+
+/// The aggregates of that name.
+pub fn aggregates_named(name: &str) -> &'static [&'static Aggregate] {
+    static NAMED: OnceLock<HashMap<&'static str, Vec<&'static Aggregate>>> = OnceLock::new();
+    let named = NAMED.get_or_init(|| {
+        let mut named: HashMap<_, Vec<_>> = HashMap::default();
+        for aggregate in AGGREGATES {
+            named.entry(aggregate.name).or_default().push(aggregate);
+        }
+        named
+    });
+    named.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Every aggregate.
+pub fn all_aggregates() -> impl Iterator<Item = &'static Aggregate> {
+    AGGREGATES.iter()
+}
+
+/// The aggregate of that OID.
+pub fn aggregate_by_oid(oid: u32) -> Option<&'static Aggregate> {
+    AGGREGATES.iter().find(|aggregate| aggregate.oid == oid)
+}
+
+/// The state of one group of one aggregate.
+#[derive(Clone, Debug)]
+pub struct Accumulator {
+    aggregate: &'static Aggregate,
+    argument: TypeId,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Count(i64),
+    Integers {
+        count: i64,
+        sum: i128,
+    },
+    Numbers {
+        count: i64,
+        sum: Numeric,
+    },
+    Floats {
+        count: f64,
+        sum: f64,
+    },
+    Intervals {
+        count: i64,
+        sum: Interval,
+    },
+    Squares {
+        count: i64,
+        sum: Numeric,
+        squares: Numeric,
+    },
+    Deviations {
+        count: f64,
+        sum: f64,
+        squares: f64,
+    },
+    Value(Datum),
+    Text(Option<String>),
+    Bytes(Option<Vec<u8>>),
+    /// With the memory that they take.
+    Elements(Option<Vec<Datum>>, usize),
+}
+
+impl Aggregate {
+    /// The state before the first row. `argument_types` are the concrete ones.
+    pub fn start(&'static self, argument_types: &[TypeId]) -> Accumulator {
+        let argument = argument_types.first().copied().unwrap_or(TypeId::NONE);
+        let integer = matches!(argument, TypeId::INT2 | TypeId::INT4 | TypeId::INT8);
+        let float = matches!(argument, TypeId::FLOAT4 | TypeId::FLOAT8);
+        let state = match self.kind {
+            Kind::CountRows | Kind::Count => State::Count(0),
+            Kind::Sum | Kind::Avg if integer => State::Integers { count: 0, sum: 0 },
+            Kind::Sum | Kind::Avg if float => State::Floats {
+                count: 0.0,
+                // What changes no sum; that of negative zeros alone is one too.
+                sum: if self.kind == Kind::Sum { -0.0 } else { 0.0 },
+            },
+            Kind::Sum | Kind::Avg if argument == TypeId::INTERVAL => State::Intervals {
+                count: 0,
+                sum: Interval::default(),
+            },
+            Kind::Sum | Kind::Avg => State::Numbers {
+                count: 0,
+                sum: Numeric::ZERO,
+            },
+            Kind::Variance(_) | Kind::Deviation(_) if float => State::Deviations {
+                count: 0.0,
+                sum: 0.0,
+                squares: 0.0,
+            },
+            Kind::Variance(_) | Kind::Deviation(_) => State::Squares {
+                count: 0,
+                sum: Numeric::ZERO,
+                squares: Numeric::ZERO,
+            },
+            Kind::Join if argument == TypeId::BYTEA => State::Bytes(None),
+            Kind::Join => State::Text(None),
+            Kind::Collect => State::Elements(None, 0),
+            _ => State::Value(Datum::Null),
+        };
+        Accumulator {
+            aggregate: self,
+            argument,
+            state,
+        }
+    }
+}
+
+fn float_overflow() -> Error {
+    Error::new(
+        SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+        "value out of range: overflow",
+    )
+}
+
+fn integer_overflow() -> Error {
+    Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
+}
+
+fn wrong(value: &Datum) -> Error {
+    Error::internal(format!("an aggregate cannot take {value:?}"))
+}
+
+fn integer(value: &Datum) -> Result<i64> {
+    value.as_i64().ok_or_else(|| wrong(value))
+}
+
+fn float(value: &Datum) -> Result<f64> {
+    match value {
+        Datum::Float8(v) => Ok(*v),
+        Datum::Float4(v) => Ok(f64::from(*v)),
+        _ => Err(wrong(value)),
+    }
+}
+
+fn number(value: &Datum) -> Result<Numeric> {
+    match value {
+        Datum::Numeric(v) => Ok(v.clone()),
+        _ => integer(value).map(Numeric::from),
+    }
+}
+
+/// The sum of floats, an overflow unless an infinity went in.
+fn add_floats(a: f64, b: f64) -> Result<f64> {
+    let sum = a + b;
+    match sum.is_infinite() && a.is_finite() && b.is_finite() {
+        true => Err(float_overflow()),
+        false => Ok(sum),
+    }
+}
+
+/// A sum of floats, in 32 bits for `sum(real)`.
+fn sum_floats(sum: f64, value: f64, narrow: bool) -> Result<f64> {
+    if !narrow {
+        return add_floats(sum, value);
+    }
+    let total = sum as f32 + value as f32;
+    match total.is_infinite() && sum.is_finite() && value.is_finite() {
+        true => Err(float_overflow()),
+        false => Ok(f64::from(total)),
+    }
+}
+
+impl Accumulator {
+    /// Takes one row's arguments, coerced. Rows with NULLs are passed too; the aggregate knows
+    /// what to do with them.
+    ///
+    /// # Errors
+    /// 22003 on overflow.
+    pub fn step(&mut self, _context: &EvalContext, arguments: &[Datum]) -> Result<()> {
+        coro::interruptible(|| self.step_inner(arguments))?
+    }
+
+    fn step_inner(&mut self, arguments: &[Datum]) -> Result<()> {
+        let null = Datum::Null;
+        let value = arguments.first().unwrap_or(&null);
+        if let (Kind::CountRows, State::Count(count)) = (self.aggregate.kind, &mut self.state) {
+            *count += 1;
+            return Ok(());
+        }
+        if let State::Elements(elements, bytes) = &mut self.state {
+            let more = growth::ELEMENT_BYTES + growth::bytes_of(value);
+            growth::check_room(*bytes, more)?;
+            *bytes += more;
+            elements.get_or_insert_default().push(value.clone());
+            return Ok(());
+        }
+        if value.is_null() {
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Count(count) => *count += 1,
+            State::Integers { count, sum } => {
+                *count += 1;
+                *sum += i128::from(integer(value)?);
+            }
+            State::Numbers { count, sum } => {
+                *count += 1;
+                *sum = sum.add(&number(value)?)?;
+            }
+            State::Floats { count, sum } => {
+                *count += 1.0;
+                let narrow = self.argument == TypeId::FLOAT4 && self.aggregate.kind == Kind::Sum;
+                *sum = sum_floats(*sum, float(value)?, narrow)?;
+            }
+            State::Intervals { count, sum } => {
+                let Datum::Interval(more) = value else {
+                    return Err(wrong(value));
+                };
+                *count += 1;
+                *sum = sum.add(more)?;
+            }
+            State::Squares {
+                count,
+                sum,
+                squares,
+            } => {
+                let value = number(value)?;
+                *count += 1;
+                *sum = sum.add(&value)?;
+                *squares = squares.add(&value.mul(&value)?)?;
+            }
+            State::Deviations {
+                count,
+                sum,
+                squares,
+            } => deviate(count, sum, squares, float(value)?)?,
+            State::Value(kept) => {
+                let kept_now = std::mem::replace(kept, Datum::Null);
+                *kept = combine(self.aggregate.kind, self.argument, kept_now, value)?;
+            }
+            State::Text(text) => {
+                let separator = arguments.get(1).unwrap_or(&null).as_str();
+                let more = separator.len() + value.as_str().len();
+                growth::check_room(text.as_ref().map_or(0, String::len), more)?;
+                coro::work(more)?;
+                if let Some(text) = &mut *text {
+                    text.push_str(separator);
+                }
+                text.get_or_insert_default().push_str(value.as_str());
+            }
+            State::Bytes(bytes) => {
+                let Datum::Bytea(more) = value else {
+                    return Err(wrong(value));
+                };
+                let added = arguments.get(1).map_or(0, growth::bytes_of) + more.len();
+                growth::check_room(bytes.as_ref().map_or(0, Vec::len), added)?;
+                coro::work(added)?;
+                if let (Some(bytes), Some(Datum::Bytea(separator))) =
+                    (&mut *bytes, arguments.get(1))
+                {
+                    bytes.extend_from_slice(separator);
+                }
+                bytes.get_or_insert_default().extend_from_slice(more);
+            }
+            State::Elements(..) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether [`Accumulator::give_back`] undoes a step: it leaves just what would be there without.
+    pub fn can_return(&self) -> bool {
+        matches!(self.state, State::Count(_) | State::Integers { .. })
+    }
+
+    /// Gives back one row that was taken in.
+    ///
+    /// # Errors
+    /// XX000 where rows cannot be given back.
+    pub fn give_back(&mut self, value: &Datum) -> Result<()> {
+        let counts_all = self.aggregate.kind == Kind::CountRows;
+        if value.is_null() && !counts_all {
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Count(count) => *count -= 1,
+            State::Integers { count, sum } => {
+                *count -= 1;
+                *sum -= i128::from(integer(value)?);
+            }
+            _ => return Err(wrong(value)),
+        }
+        Ok(())
+    }
+
+    /// Takes in the state of the same aggregate over other rows, which come after this one's.
+    /// Joined text has no separator where the two meet: ordered aggregates are not merged.
+    ///
+    /// # Errors
+    /// As [`Accumulator::step`].
+    pub fn merge(&mut self, other: &Accumulator) -> Result<()> {
+        let kind = self.aggregate.kind;
+        match (&mut self.state, &other.state) {
+            (State::Count(a), State::Count(b)) => *a += b,
+            (State::Integers { count, sum }, State::Integers { count: c, sum: s }) => {
+                *count += c;
+                *sum += s;
+            }
+            (State::Numbers { count, sum }, State::Numbers { count: c, sum: s }) => {
+                *count += c;
+                *sum = sum.add(s)?;
+            }
+            (State::Floats { count, sum }, State::Floats { count: c, sum: s }) => {
+                *count += c;
+                *sum = add_floats(*sum, *s)?;
+            }
+            (State::Intervals { count, sum }, State::Intervals { count: c, sum: s }) => {
+                *count += c;
+                *sum = sum.add(s)?;
+            }
+            (
+                State::Squares {
+                    count,
+                    sum,
+                    squares,
+                },
+                State::Squares {
+                    count: c,
+                    sum: s,
+                    squares: q,
+                },
+            ) => {
+                *count += c;
+                *sum = sum.add(s)?;
+                *squares = squares.add(q)?;
+            }
+            (
+                State::Deviations {
+                    count,
+                    sum,
+                    squares,
+                },
+                State::Deviations {
+                    count: c,
+                    sum: s,
+                    squares: q,
+                },
+            ) => merge_deviations((count, sum, squares), (*c, *s, *q))?,
+            (State::Value(a), State::Value(b)) if !b.is_null() => {
+                let kept = std::mem::replace(a, Datum::Null);
+                *a = combine(kind, self.argument, kept, b)?;
+            }
+            (State::Text(a), State::Text(Some(b))) => {
+                growth::check_room(a.as_ref().map_or(0, String::len), b.len())?;
+                a.get_or_insert_default().push_str(b);
+            }
+            (State::Bytes(a), State::Bytes(Some(b))) => {
+                growth::check_room(a.as_ref().map_or(0, Vec::len), b.len())?;
+                a.get_or_insert_default().extend_from_slice(b);
+            }
+            (State::Elements(a, bytes), State::Elements(Some(b), more)) => {
+                growth::check_room(*bytes, *more)?;
+                *bytes += more;
+                a.get_or_insert_default().extend_from_slice(b);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The result over the rows taken so far.
+    ///
+    /// # Errors
+    /// As [`Accumulator::step`].
+    pub fn finish(&self, _context: &EvalContext) -> Result<Datum> {
+        coro::interruptible(|| self.finish_inner())?
+    }
+
+    fn finish_inner(&self) -> Result<Datum> {
+        let kind = self.aggregate.kind;
+        Ok(match &self.state {
+            State::Count(count) => Datum::Int8(*count),
+            State::Integers { count: 0, .. }
+            | State::Numbers { count: 0, .. }
+            | State::Intervals { count: 0, .. } => Datum::Null,
+            State::Integers { count, sum } => match (kind, self.argument) {
+                (Kind::Avg, _) => {
+                    let count = Numeric::from(*count);
+                    Datum::Numeric(Numeric::new(*sum, 0).div(&count)?)
+                }
+                (_, TypeId::INT8) => Datum::Numeric(Numeric::new(*sum, 0)),
+                _ => Datum::Int8(i64::try_from(*sum).map_err(|_| integer_overflow())?),
+            },
+            State::Numbers { count, sum } => match kind {
+                Kind::Avg => Datum::Numeric(sum.div(&Numeric::from(*count))?),
+                _ => Datum::Numeric(sum.clone()),
+            },
+            State::Floats { count, sum } => match (kind, self.argument) {
+                _ if *count == 0.0 => Datum::Null,
+                (Kind::Avg, _) => Datum::Float8(sum / count),
+                (_, TypeId::FLOAT4) => Datum::Float4(*sum as f32),
+                _ => Datum::Float8(*sum),
+            },
+            State::Intervals { count, sum } => match kind {
+                Kind::Avg => Datum::Interval(sum.div(*count as f64)?),
+                _ => Datum::Interval(*sum),
+            },
+            State::Squares {
+                count,
+                sum,
+                squares,
+            } => spread_of_numbers(kind, *count, sum, squares)?,
+            State::Deviations { count, squares, .. } => spread_of_floats(kind, *count, *squares),
+            State::Value(value) => value.clone(),
+            State::Text(text) => text.as_ref().map_or(Datum::Null, Datum::text),
+            State::Bytes(bytes) => bytes.as_ref().map_or(Datum::Null, Datum::bytea),
+            State::Elements(elements, _) => match elements {
+                None => Datum::Null,
+                Some(elements) => {
+                    let mut all = Vec::with_capacity(elements.len());
+                    for some in elements.chunks(COPIED_AT_ONCE) {
+                        coro::work(some.len() * ELEMENT_WORK)?;
+                        all.extend_from_slice(some);
+                    }
+                    Datum::Array(Arc::new(Array::of(self.argument, all)))
+                }
+            },
+        })
+    }
+}
+
+/// The value kept after another one.
+fn combine(kind: Kind, argument: TypeId, kept: Datum, value: &Datum) -> Result<Datum> {
+    if kept.is_null() {
+        return Ok(value.clone());
+    }
+    if let (Kind::Min | Kind::Max, Datum::Array(array)) = (kind, &kept) {
+        comparison::check_sortable(array.element)?;
+    }
+    let order = || compare::compare(argument, value, &kept);
+    Ok(match kind {
+        Kind::Min if order().is_lt() => value.clone(),
+        Kind::Max if order().is_gt() => value.clone(),
+        Kind::Min | Kind::Max => kept,
+        Kind::And => Datum::Bool(kept.is_true() && value.is_true()),
+        Kind::Or => Datum::Bool(kept.is_true() || value.is_true()),
+        _ => {
+            let (a, b) = (integer(&kept)?, integer(value)?);
+            let bits = match kind {
+                Kind::BitAnd => a & b,
+                Kind::BitOr => a | b,
+                _ => a ^ b,
+            };
+            match kept {
+                Datum::Int2(_) => Datum::Int2(bits as i16),
+                Datum::Int4(_) => Datum::Int4(bits as i32),
+                _ => Datum::Int8(bits),
+            }
+        }
+    })
+}
+
+/// One more value by Youngs and Cramer's recurrence.
+fn deviate(count: &mut f64, sum: &mut f64, squares: &mut f64, value: f64) -> Result<()> {
+    let before = *sum;
+    *count += 1.0;
+    *sum += value;
+    if *count > 1.0 {
+        let distance = value * *count - *sum;
+        *squares += distance * distance / (*count * (*count - 1.0));
+        if sum.is_infinite() || squares.is_infinite() {
+            if before.is_finite() && value.is_finite() {
+                return Err(float_overflow());
+            }
+            *squares = f64::NAN;
+        }
+    } else if !value.is_finite() {
+        *squares = f64::NAN;
+    }
+    Ok(())
+}
+
+fn merge_deviations(a: (&mut f64, &mut f64, &mut f64), b: (f64, f64, f64)) -> Result<()> {
+    let (count, sum, squares) = a;
+    if b.0 == 0.0 {
+        return Ok(());
+    }
+    if *count == 0.0 {
+        (*count, *sum, *squares) = b;
+        return Ok(());
+    }
+    let distance = *sum / *count - b.1 / b.0;
+    let total = *count + b.0;
+    *squares += b.2 + *count * b.0 * distance * distance / total;
+    *sum = add_floats(*sum, b.1)?;
+    *count = total;
+    Ok(())
+}
+
+/// How many values there must be, and whether the root is taken.
+fn spread_kind(kind: Kind) -> (Spread, bool) {
+    match kind {
+        Kind::Deviation(spread) => (spread, true),
+        Kind::Variance(spread) => (spread, false),
+        _ => (Spread::Population, false),
+    }
+}
+
+fn spread_of_floats(kind: Kind, count: f64, squares: f64) -> Datum {
+    let (spread, root) = spread_kind(kind);
+    let variance = match spread {
+        Spread::Sample if count <= 1.0 => return Datum::Null,
+        Spread::Population if count == 0.0 => return Datum::Null,
+        Spread::Sample => squares / (count - 1.0),
+        Spread::Population => squares / count,
+    };
+    Datum::Float8(if root { variance.sqrt() } else { variance })
+}
+
+fn spread_of_numbers(kind: Kind, count: i64, sum: &Numeric, squares: &Numeric) -> Result<Datum> {
+    let (spread, root) = spread_kind(kind);
+    let least = match spread {
+        Spread::Sample => 2,
+        Spread::Population => 1,
+    };
+    if count < least {
+        return Ok(Datum::Null);
+    }
+    if !sum.is_finite() {
+        return Ok(Datum::Numeric(Numeric::NAN));
+    }
+    let n = Numeric::from(count);
+    let top = n.mul(squares)?.sub(&sum.mul(sum)?)?;
+    if top.is_negative() || top.is_zero() {
+        return Ok(Datum::Numeric(Numeric::ZERO));
+    }
+    let bottom = match spread {
+        Spread::Sample => n.mul(&Numeric::from(count - 1))?,
+        Spread::Population => n.mul(&n)?,
+    };
+    let variance = top.div(&bottom)?;
+    Ok(Datum::Numeric(match root {
+        true => variance.sqrt_to(variance.scale())?,
+        false => variance,
+    }))
+}

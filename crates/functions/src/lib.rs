@@ -1,0 +1,257 @@
+//! Functions, operators, casts and aggregates: what there is, how a call finds its function, and
+//! what the functions do.
+//!
+//! The tables (`table_*.rs`) name each function with PostgreSQL's OID, argument types and result,
+//! and the Rust function that does the work. The binder resolves a call once
+//! ([`resolve_function`], [`resolve_operator`], [`find_coercion`]) and the executor then calls
+//! [`Function::call`] with values:
+//!
+//! ```
+//! use functions::{resolve_operator, Call};
+//! use types::{Datum, EvalContext, TypeId};
+//! let found = resolve_operator("+", TypeId::INT4, TypeId::INT4).unwrap();
+//! let context = EvalContext::for_tests();
+//! let call = Call { context: &context, argument_types: &found.argument_types, result: found.result };
+//! let sum = found.operator.function.call(&call, &[Datum::Int4(1), Datum::Int4(2)]).unwrap();
+//! assert_eq!(sum, Datum::Int4(3));
+//! ```
+//!
+//! # What it leaves out
+//! Functions that need the session or the catalog (`current_setting`, `nextval`, …) have
+//! [`Body::Session`]: they are found and typed here, and the executor answers them by OID. Functions
+//! made by users are another issue.
+
+mod acl;
+pub mod aggregate;
+mod arguments;
+mod arrays;
+mod comparison;
+mod decimal;
+mod floating;
+pub mod hashing;
+pub mod in_range;
+mod integer;
+pub mod keywords;
+mod moments;
+pub mod pattern;
+pub mod regex;
+mod regexp;
+pub mod registry;
+pub mod resolve;
+pub mod scram;
+pub mod sets;
+mod sizes;
+pub mod strings;
+pub mod system;
+mod table;
+mod table_aggregates;
+mod table_casts;
+mod table_catalog;
+mod table_compare;
+mod table_moment;
+mod table_number;
+mod table_operators;
+mod table_sets;
+mod table_string;
+mod table_system;
+mod to_char;
+mod to_char_number;
+pub mod window;
+
+use base::coro;
+use base::error::{Error, Result};
+
+use types::{growth, Datum, EvalContext, TypeId};
+
+pub use aggregate::{aggregate_by_oid, aggregates_named, all_aggregates, Accumulator, Aggregate};
+pub use comparison::check_sortable;
+pub use registry::under_keyword;
+pub use registry::{
+    all_casts, all_functions, all_operators, cast_between, function_by_oid, functions_named,
+    operator_by_oid, operators_named,
+};
+pub use resolve::{
+    find_coercion, resolve_aggregate, resolve_function, resolve_operator, resolve_type_function,
+    resolve_window, select_common_type, AggregateMatch, CastContext, Coercion, FunctionMatch,
+    OperatorMatch, WindowMatch,
+};
+pub use window::{all_windows, window_by_oid, windows_named, WindowFunction};
+
+/// What a function is told about the call besides its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Instants and settings.
+    pub context: &'a EvalContext,
+    /// The types of the arguments as passed (after coercion; pseudo-types made concrete).
+    pub argument_types: &'a [TypeId],
+    /// The type of the result.
+    pub result: TypeId,
+}
+
+/// A function of values. It is not called with a NULL argument if it is strict.
+pub type Native = fn(&Call<'_>, &[Datum]) -> Result<Datum>;
+
+/// The rows of a set-returning function.
+pub type Rows = Box<dyn Iterator<Item = Result<Datum>>>;
+
+/// A set-returning function.
+pub type SetReturning = fn(&Call<'_>, &[Datum]) -> Result<Rows>;
+
+/// How a function is carried out.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// Here.
+    Native(Native),
+    /// Here, giving any number of rows.
+    Set(SetReturning),
+    /// By the executor, which knows the session and the catalog, by OID.
+    Session,
+}
+
+/// Whether a call may be computed once for many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volatility {
+    /// Its result depends on the arguments alone.
+    Immutable,
+    /// It does not change within a statement.
+    Stable,
+    /// It may differ at each call.
+    Volatile,
+}
+
+/// A row of `pg_proc`.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Its OID.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// The declared types of its arguments. The last of a variadic function may come any number of
+    /// times (`"any"`).
+    pub arguments: &'static [TypeId],
+    /// Whether the last argument is VARIADIC.
+    pub variadic: bool,
+    /// How many trailing arguments have defaults (the executor passes the shorter list).
+    pub defaults: u8,
+    /// The declared type of its result.
+    pub result: TypeId,
+    /// See [`Volatility`].
+    pub volatility: Volatility,
+    /// Whether a NULL argument makes the result NULL without a call.
+    pub strict: bool,
+    /// What it does.
+    pub body: Body,
+}
+
+impl Function {
+    /// Computes the function; NULL for a NULL argument of a strict one.
+    ///
+    /// # Errors
+    /// The function's own, and XX000 for one that is not [`Body::Native`].
+    pub fn call(&self, call: &Call<'_>, arguments: &[Datum]) -> Result<Datum> {
+        if self.strict && arguments.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        match self.body {
+            Body::Native(native) => {
+                let value = coro::interruptible(|| native(call, arguments))??;
+                growth::check(&value)?;
+                Ok(value)
+            }
+            _ => Err(Error::internal(format!(
+                "function {} ({}) is not computed from values alone",
+                self.name, self.oid
+            ))),
+        }
+    }
+
+    /// Whether it is computed from values alone.
+    #[inline]
+    pub fn is_of_values(&self) -> bool {
+        matches!(self.body, Body::Native(_))
+    }
+
+    /// Whether it returns rows.
+    pub fn is_set_returning(&self) -> bool {
+        matches!(self.body, Body::Set(_))
+    }
+}
+
+/// A row of `pg_operator`.
+#[derive(Clone, Copy, Debug)]
+pub struct Operator {
+    /// Its OID.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// The type of the left operand; [`TypeId::NONE`] for a prefix operator.
+    pub left: TypeId,
+    /// The type of the right operand.
+    pub right: TypeId,
+    /// The function that computes it.
+    pub function: &'static Function,
+    /// The name of the operator that means the same with swapped operands; may be empty.
+    pub commutator: &'static str,
+    /// The name of the operator that means the opposite; may be empty.
+    pub negator: &'static str,
+}
+
+/// A row of `pg_cast`.
+#[derive(Clone, Copy, Debug)]
+pub struct Cast {
+    /// From.
+    pub source: TypeId,
+    /// To.
+    pub target: TypeId,
+    /// How.
+    pub method: CastMethod,
+    /// The least explicit context in which it is used.
+    pub context: CastContext,
+}
+
+/// How a cast is carried out.
+#[derive(Clone, Copy, Debug)]
+pub enum CastMethod {
+    /// The value stays as it is.
+    Binary,
+    /// By a function of the value (and, where it has three arguments, modifier and explicitness).
+    Function(&'static Function),
+    /// Through the text form.
+    InOut,
+}
+
+/// The functions, aggregates and window functions of a name: oids and types of arguments.
+pub fn signatures(name: &str) -> Vec<(u32, Vec<TypeId>)> {
+    let functions = functions_named(name).iter();
+    let functions = functions.filter(|known| function_by_oid(known.oid).is_some());
+    let functions = functions.map(|known| (known.oid, known.arguments.to_vec()));
+    let aggregates = aggregates_named(name).iter();
+    let aggregates = aggregates.map(|known| (known.oid, known.arguments.to_vec()));
+    let windows = windows_named(name).map(|known| (known.oid, known.arguments.to_vec()));
+    let mut all: Vec<_> = functions.chain(aggregates).chain(windows).collect();
+    all.sort_by_key(|known| known.0);
+    all.dedup_by_key(|known| known.0);
+    all
+}
+
+/// The oids and names of all functions, aggregates and window functions.
+pub fn all_signatures() -> Vec<(u32, &'static str)> {
+    let functions = all_functions().map(|known| (known.oid, known.name));
+    let aggregates = all_aggregates().map(|known| (known.oid, known.name));
+    let windows = all_windows().map(|known| (known.oid, known.name));
+    let mut all: Vec<_> = functions.chain(aggregates).chain(windows).collect();
+    all.sort_unstable();
+    all.dedup_by_key(|known| known.0);
+    all
+}
+
+/// A function, aggregate or window function with the types of its arguments: `abs(integer)`.
+pub fn signature_of(oid: u32) -> Option<String> {
+    let function = function_by_oid(oid).map(|known| (known.name, known.arguments));
+    let aggregate = || aggregate_by_oid(oid).map(|known| (known.name, known.arguments));
+    let window = || window_by_oid(oid).map(|known| (known.name, known.arguments));
+    let (name, arguments) = function.or_else(aggregate).or_else(window)?;
+    let arguments: Vec<_> = arguments.iter().map(TypeId::to_string).collect();
+    let name = strings::quote_identifier(name);
+    Some(format!("{name}({})", arguments.join(",")))
+}

@@ -1,0 +1,176 @@
+//! `LIKE` and `ILIKE`.
+
+use base::coro;
+use base::error::{Error, Result, SqlState};
+
+use super::arguments::Arguments;
+use super::strings::fold;
+use super::Call;
+use types::Datum;
+
+/// Steps of [`like`] that are counted as work at a time, and what each counts for.
+const STEPS_COUNTED: usize = 1 << 10;
+const STEP_WORK: usize = 3;
+
+/// Whether a text matches a LIKE pattern with the escape character `\`.
+///
+/// # Errors
+/// 22025 when the pattern ends with the escape; the pending interrupt.
+pub fn like(text: &str, pattern: &str) -> Result<bool> {
+    let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
+    // Bytes are compared; only `_` has to know where a character ends.
+    let after = |at: usize| {
+        let following = text[at + 1..].iter();
+        at + 1 + following.take_while(|byte| **byte & 0xc0 == 0x80).count()
+    };
+    let (mut t, mut p, mut steps) = (0, 0, 0);
+    // Where to go on when what follows the last `%` does not match: one character later.
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        steps += 1;
+        if steps % STEPS_COUNTED == 0 {
+            coro::work(STEPS_COUNTED * STEP_WORK)?;
+        }
+        match pattern.get(p) {
+            Some(b'%') => {
+                retry = Some((p + 1, t));
+                p += 1;
+                continue;
+            }
+            Some(b'_') if t < text.len() => {
+                (t, p) = (after(t), p + 1);
+                continue;
+            }
+            Some(b'\\') => {
+                let Some(escaped) = pattern.get(p + 1) else {
+                    return Err(Error::new(
+                        SqlState::of("22025"),
+                        "LIKE pattern must not end with escape character",
+                    ));
+                };
+                if text.get(t) == Some(escaped) {
+                    (t, p) = (t + 1, p + 2);
+                    continue;
+                }
+            }
+            Some(c) if text.get(t) == Some(c) => {
+                (t, p) = (t + 1, p + 1);
+                continue;
+            }
+            None if t == text.len() => return Ok(true),
+            _ => {}
+        }
+        match retry {
+            Some((rest, from)) if from < text.len() => {
+                let next = after(from);
+                retry = Some((rest, next));
+                (t, p) = (next, rest);
+            }
+            _ => return Ok(false),
+        }
+    }
+}
+
+/// The fixed beginning of a LIKE pattern, and whether nothing else follows it.
+pub fn like_prefix(pattern: &str) -> (String, bool) {
+    let mut prefix = String::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '%' | '_' => return (prefix, false),
+            '\\' => prefix.extend(chars.next()),
+            _ => prefix.push(c),
+        }
+    }
+    (prefix, true)
+}
+
+/// A LIKE pattern with another escape character, rewritten for `\`.
+pub(crate) fn like_escape(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (pattern, escape) = (args.text(0)?, args.text(1)?);
+    let mut chars = escape.chars();
+    let escape = chars.next();
+    if chars.next().is_some() {
+        return Err(Error::new(SqlState::of("22025"), "invalid escape string")
+            .with_hint("Escape string must be empty or one character."));
+    }
+    let mut out = String::new();
+    let mut after_escape = false;
+    for c in pattern.chars() {
+        if Some(c) == escape && !after_escape {
+            after_escape = true;
+            // The escape `\` stays as it is.
+            out.push('\\');
+            continue;
+        }
+        if c == '\\' && escape != Some('\\') && !after_escape {
+            out.push('\\');
+        }
+        out.push(c);
+        after_escape = false;
+    }
+    Ok(Datum::text(out))
+}
+
+/// A function and its negation.
+macro_rules! matchers {
+    ($($name:ident $negated:ident($text:ident, $pattern:ident) $body:expr;)*) => {
+        $(
+            pub(crate) fn $name(
+                _: &$crate::Call<'_>,
+                args: &[::types::Datum],
+            ) -> base::error::Result<::types::Datum> {
+                let ($text, $pattern) = (args.text(0)?, args.text(1)?);
+                Ok(::types::Datum::Bool($body))
+            }
+            pub(crate) fn $negated(
+                _: &$crate::Call<'_>,
+                args: &[::types::Datum],
+            ) -> base::error::Result<::types::Datum> {
+                let ($text, $pattern) = (args.text(0)?, args.text(1)?);
+                Ok(::types::Datum::Bool(!$body))
+            }
+        )*
+    };
+}
+pub(super) use matchers;
+
+matchers! {
+    text_like text_not_like(text, pattern) like(text, pattern)?;
+    text_ilike text_not_ilike(text, pattern) like(&fold(text)?, &fold(pattern)?)?;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_matches() {
+        for (text, pattern, expected) in [
+            ("abc", "abc", true),
+            ("abc", "a%", true),
+            ("abc", "%c", true),
+            ("abc", "_b_", true),
+            ("abc", "%b", false),
+            ("a%c", r"a\%c", true),
+            ("abc", r"a\%c", false),
+            ("", "%", true),
+            ("", "_", false),
+            ("aaab", "%a%ab", true),
+            ("é", "_", true),
+        ] {
+            assert_eq!(
+                like(text, pattern).unwrap(),
+                expected,
+                "{text} like {pattern}"
+            );
+        }
+        assert!(like("a", r"a\").is_err());
+    }
+
+    #[test]
+    fn prefixes() {
+        assert_eq!(like_prefix(r"ab\%c%"), ("ab%c".to_owned(), false));
+        assert_eq!(like_prefix("abc"), ("abc".to_owned(), true));
+    }
+}

@@ -1,0 +1,676 @@
+//! Which function, operator or cast a call means.
+//!
+//! The rules are those of the manual's chapter 10: an exact match wins; else the candidates that
+//! implicit casts allow are narrowed down by exact matches, by preferred types, and, for literals
+//! without a type, by the category that most candidates agree on.
+//!
+//! Source: PostgreSQL 15 manual, chapter 10.
+
+use base::error::{Error, Result, SqlState};
+
+use super::aggregate::{aggregates_named, Aggregate};
+use super::registry::{cast_between, coercion_between, functions_named, operators_named};
+use super::window::{windows_named, WindowFunction};
+use super::{Function, Operator};
+use types::{Category, TypeId};
+
+/// How explicit a conversion is; each allows what the ones before it allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CastContext {
+    /// In an expression, unasked.
+    Implicit,
+    /// To the type of a column that is assigned to.
+    Assignment,
+    /// `CAST` and `::`.
+    Explicit,
+}
+
+/// How a value gets from one type to another. The modifier is applied after it
+/// (`types::apply_typmod`).
+#[derive(Clone, Copy, Debug)]
+pub enum Coercion {
+    /// It stays as it is.
+    Binary,
+    /// By a function of one argument.
+    Function(&'static Function),
+    /// By the source's output and the target's input (`types::output`, `types::input`).
+    InOut,
+    /// Element by element.
+    Array(&'static Coercion),
+}
+
+/// An operator and what its operands must become.
+#[derive(Clone, Debug)]
+pub struct OperatorMatch {
+    /// The operator.
+    pub operator: &'static Operator,
+    /// The types to which the operands must be coerced: one for a prefix operator, else two.
+    pub argument_types: Vec<TypeId>,
+    /// The type of the result.
+    pub result: TypeId,
+}
+
+/// A function and what its arguments must become.
+#[derive(Clone, Debug)]
+pub struct FunctionMatch {
+    /// The function.
+    pub function: &'static Function,
+    /// The types to which the arguments must be coerced, one for each argument given.
+    pub argument_types: Vec<TypeId>,
+    /// The type of the result.
+    pub result: TypeId,
+}
+
+/// An aggregate and what its arguments must become.
+#[derive(Clone, Debug)]
+pub struct AggregateMatch {
+    /// The aggregate.
+    pub aggregate: &'static Aggregate,
+    /// The types to which the arguments must be coerced.
+    pub argument_types: Vec<TypeId>,
+    /// The type of the result.
+    pub result: TypeId,
+}
+
+/// A window function and what its arguments must become.
+#[derive(Clone, Debug)]
+pub struct WindowMatch {
+    /// The function.
+    pub function: &'static WindowFunction,
+    /// The types to which the arguments must be coerced.
+    pub argument_types: Vec<TypeId>,
+    /// The type of the result.
+    pub result: TypeId,
+}
+
+static IN_OUT: Coercion = Coercion::InOut;
+static BINARY: Coercion = Coercion::Binary;
+
+/// How a value of type `source` becomes one of `target`; `None` when it cannot in that context.
+/// From [`TypeId::UNKNOWN`] the way is always `InOut`.
+pub fn find_coercion(source: TypeId, target: TypeId, context: CastContext) -> Option<Coercion> {
+    coercion(source, target, context).copied()
+}
+
+fn coercion(source: TypeId, target: TypeId, context: CastContext) -> Option<&'static Coercion> {
+    if source == target || target == TypeId::ANY {
+        return Some(&BINARY);
+    }
+    if source == TypeId::UNKNOWN {
+        return Some(&IN_OUT);
+    }
+    // A vector is an array of its elements that begins at 0.
+    let vector = matches!(source, TypeId::INT2VECTOR | TypeId::OIDVECTOR);
+    if vector && target.array_element() == source.info().map(|info| info.element) {
+        return Some(&BINARY);
+    }
+    if let Some(cast) = cast_between(source, target) {
+        return match cast.context <= context {
+            true => coercion_between(source, target),
+            false => None,
+        };
+    }
+    if let (Some(from), Some(to)) = (source.array_element(), target.array_element()) {
+        return coercion(from, to, context).map(|inner| match inner {
+            Coercion::Binary => ARRAY_BINARY,
+            Coercion::InOut => ARRAY_IN_OUT,
+            Coercion::Function(_) | Coercion::Array(_) => array_of(inner),
+        });
+    }
+    let strings = |kind: TypeId| kind.category() == Category::String;
+    let to_text = context >= CastContext::Assignment && strings(target);
+    let from_text = context >= CastContext::Explicit && strings(source);
+    (to_text || from_text).then_some(&IN_OUT)
+}
+
+static ARRAY_BINARY: &Coercion = &Coercion::Array(&BINARY);
+static ARRAY_IN_OUT: &Coercion = &Coercion::Array(&IN_OUT);
+
+/// The coercion of arrays whose elements are coerced so; one for each is kept for ever.
+fn array_of(inner: &'static Coercion) -> &'static Coercion {
+    use base::sync::Mutex;
+    use std::sync::OnceLock;
+    static MADE: OnceLock<Mutex<Vec<(&'static Coercion, &'static Coercion)>>> = OnceLock::new();
+    let mut made = MADE.get_or_init(|| Mutex::new(Vec::new())).lock();
+    if let Some((_, found)) = made.iter().find(|(known, _)| std::ptr::eq(*known, inner)) {
+        return found;
+    }
+    let new: &'static Coercion = Box::leak(Box::new(Coercion::Array(inner)));
+    made.push((inner, new));
+    new
+}
+
+/// Whether arguments of these types may stand for parameters of those, unasked.
+fn can_coerce(sources: &[TypeId], targets: &[TypeId]) -> bool {
+    let each = sources.iter().zip(targets).all(|(source, target)| {
+        let array = source.array_element().is_some();
+        match *target {
+            _ if *source == TypeId::UNKNOWN => true,
+            TypeId::ANYARRAY | TypeId::ANYCOMPATIBLEARRAY => array,
+            TypeId::ANYNONARRAY | TypeId::ANYCOMPATIBLENONARRAY => !array,
+            TypeId::ANYELEMENT | TypeId::ANYCOMPATIBLE => true,
+            target => coercion(*source, target, CastContext::Implicit).is_some(),
+        }
+    });
+    each && agree(sources, targets)
+}
+
+/// Whether the polymorphic parameters can be made concrete together.
+fn agree(sources: &[TypeId], targets: &[TypeId]) -> bool {
+    let polymorphic = targets.iter().any(|kind| kind.is_polymorphic());
+    !polymorphic || concrete(sources, targets, TypeId::NONE).is_some()
+}
+
+/// One way to read a call: what is called, and the parameter types spread over the arguments.
+struct Candidate<T> {
+    item: T,
+    parameters: Vec<TypeId>,
+}
+
+/// The one candidate that a call means, `Ok(None)` for none, `Err(())` for several.
+fn select<T: Copy>(
+    arguments: &[TypeId],
+    candidates: Vec<Candidate<T>>,
+) -> std::result::Result<Option<Candidate<T>>, ()> {
+    let mut fitting: Vec<_> = candidates
+        .into_iter()
+        .filter(|candidate| can_coerce(arguments, &candidate.parameters))
+        .collect();
+    if fitting.len() <= 1 {
+        return Ok(fitting.pop());
+    }
+    let known = || {
+        arguments
+            .iter()
+            .enumerate()
+            .filter(|(_, kind)| **kind != TypeId::UNKNOWN)
+    };
+    keep_best(&mut fitting, |parameters| {
+        known().filter(|(i, kind)| parameters[*i] == **kind).count()
+    });
+    if fitting.len() == 1 {
+        return Ok(fitting.pop());
+    }
+    keep_best(&mut fitting, |parameters| {
+        known()
+            .filter(|(i, kind)| {
+                let parameter = parameters[*i];
+                parameter == **kind
+                    || (parameter.category() == kind.category() && parameter.is_preferred())
+            })
+            .count()
+    });
+    if fitting.len() == 1 {
+        return Ok(fitting.pop());
+    }
+    if known().count() == arguments.len() {
+        return Err(());
+    }
+    resolve_unknowns(arguments, &mut fitting);
+    if fitting.len() == 1 {
+        return Ok(fitting.pop());
+    }
+    // All known arguments of one type: try the unknown ones as that type too.
+    let mut types = known().map(|(_, kind)| *kind);
+    if let Some(first) = types.next() {
+        if types.all(|kind| kind == first) {
+            let assumed = vec![first; arguments.len()];
+            fitting.retain(|candidate| can_coerce(&assumed, &candidate.parameters));
+            if fitting.len() == 1 {
+                return Ok(fitting.pop());
+            }
+        }
+    }
+    Err(())
+}
+
+/// Keeps the candidates with the highest score.
+fn keep_best<T>(candidates: &mut Vec<Candidate<T>>, score: impl Fn(&[TypeId]) -> usize) {
+    let best = candidates
+        .iter()
+        .map(|candidate| score(&candidate.parameters))
+        .max()
+        .unwrap_or(0);
+    candidates.retain(|candidate| score(&candidate.parameters) == best);
+}
+
+/// Keeps the candidates of the category that each unknown argument is taken to have: string if
+/// any accepts that, else the one that all agree on; in it, the preferred type if any accepts it.
+fn resolve_unknowns<T>(arguments: &[TypeId], candidates: &mut Vec<Candidate<T>>) {
+    let mut slots: Vec<Option<(Category, bool)>> = vec![None; arguments.len()];
+    for (index, slot) in slots.iter_mut().enumerate() {
+        if arguments[index] != TypeId::UNKNOWN {
+            continue;
+        }
+        let accepted = || candidates.iter().map(|c| c.parameters[index]);
+        let first = accepted().next().map(TypeId::category);
+        let string = accepted().any(|kind| kind.category() == Category::String);
+        let category = match (string, first) {
+            (true, _) => Category::String,
+            (false, Some(first)) if accepted().all(|kind| kind.category() == first) => first,
+            // No agreement: the whole step fails.
+            _ => return,
+        };
+        let preferred = accepted().any(|kind| kind.category() == category && kind.is_preferred());
+        *slot = Some((category, preferred));
+    }
+    let suits = |candidate: &Candidate<T>| {
+        slots
+            .iter()
+            .zip(&candidate.parameters)
+            .all(|(slot, kind)| match slot {
+                None => true,
+                Some((category, preferred)) => {
+                    kind.category() == *category && (!preferred || kind.is_preferred())
+                }
+            })
+    };
+    if candidates.iter().any(suits) {
+        candidates.retain(suits);
+    }
+}
+
+/// Makes the polymorphic types of a call concrete: the arguments' and the result's. `None` when
+/// the arguments do not agree.
+fn concrete(
+    given: &[TypeId],
+    declared: &[TypeId],
+    result: TypeId,
+) -> Option<(Vec<TypeId>, TypeId)> {
+    let polymorphic = declared.iter().any(|kind| kind.is_polymorphic());
+    if !polymorphic && !result.is_polymorphic() {
+        // "any" takes what it gets.
+        let types = declared.iter().zip(given);
+        let types = types.map(|(declared, given)| match *declared {
+            TypeId::ANY => *given,
+            declared => declared,
+        });
+        return Some((types.collect(), result));
+    }
+    let mut element = None;
+    let mut compatible = Vec::new();
+    for (declared, given) in declared.iter().zip(given) {
+        if *given == TypeId::UNKNOWN {
+            continue;
+        }
+        let this = match *declared {
+            TypeId::ANYELEMENT | TypeId::ANYNONARRAY => *given,
+            TypeId::ANYARRAY => given.array_element()?,
+            TypeId::ANYCOMPATIBLE | TypeId::ANYCOMPATIBLENONARRAY => {
+                compatible.push(*given);
+                continue;
+            }
+            TypeId::ANYCOMPATIBLEARRAY => {
+                compatible.push(given.array_element()?);
+                continue;
+            }
+            _ => continue,
+        };
+        if element.is_some_and(|known| known != this) {
+            return None;
+        }
+        element = Some(this);
+    }
+    let common = match compatible.is_empty() {
+        true => Some(TypeId::TEXT),
+        false => Some(select_common_type(&compatible, "").ok()?),
+    };
+    let replace = |kind: TypeId| match kind {
+        TypeId::ANYELEMENT | TypeId::ANYNONARRAY => element,
+        TypeId::ANYARRAY => element.and_then(TypeId::array_of),
+        TypeId::ANYCOMPATIBLE | TypeId::ANYCOMPATIBLENONARRAY => common,
+        TypeId::ANYCOMPATIBLEARRAY => common.and_then(TypeId::array_of),
+        other => Some(other),
+    };
+    let types = declared.iter().map(|kind| replace(*kind));
+    // Where only literals without a type are given, the element type stays open.
+    let open = element.is_none() && given.iter().all(|kind| *kind == TypeId::UNKNOWN);
+    match (types.collect::<Option<Vec<_>>>(), result) {
+        (Some(types), TypeId::NONE) => Some((types, result)),
+        (Some(types), result) => Some((types, replace(result)?)),
+        (None, TypeId::NONE) if open => Some((declared.to_vec(), result)),
+        (None, _) => None,
+    }
+}
+
+fn indeterminate() -> Error {
+    Error::new(
+        SqlState::INDETERMINATE_DATATYPE,
+        "could not determine polymorphic type because input has type unknown",
+    )
+}
+
+/// The operator that `left name right` means; `left` is [`TypeId::NONE`] for a prefix operator.
+/// Literals without a type are [`TypeId::UNKNOWN`].
+///
+/// # Errors
+/// 42883 "operator does not exist: text + integer", 42725 "operator is not unique: …".
+pub fn resolve_operator(name: &str, left: TypeId, right: TypeId) -> Result<OperatorMatch> {
+    let prefix = left == TypeId::NONE;
+    let arguments: Vec<TypeId> = match prefix {
+        true => vec![right],
+        false => vec![left, right],
+    };
+    let all = operators_named(name)
+        .iter()
+        .filter(|operator| (operator.left == TypeId::NONE) == prefix);
+    let exact = exact_operator(all.clone().copied(), left, right);
+    let chosen = match exact {
+        Some(operator) => Ok(Some(operator)),
+        None => {
+            let candidates = all
+                .map(|operator| Candidate {
+                    item: *operator,
+                    parameters: match prefix {
+                        true => vec![operator.right],
+                        false => vec![operator.left, operator.right],
+                    },
+                })
+                .collect();
+            select(&arguments, candidates).map(|found| found.map(|c| c.item))
+        }
+    };
+    let shown = match prefix {
+        true => format!("{name} {right}"),
+        false => format!("{left} {name} {right}"),
+    };
+    let operator = chosen
+        .map_err(|()| {
+            Error::new(
+                SqlState::AMBIGUOUS_FUNCTION,
+                format!("operator is not unique: {shown}"),
+            )
+            .with_hint(
+                "Could not choose a best candidate operator. \
+                 You might need to add explicit type casts.",
+            )
+        })?
+        .ok_or_else(|| missing_operator(&shown, prefix))?;
+    let declared: Vec<TypeId> = match prefix {
+        true => vec![operator.right],
+        false => vec![operator.left, operator.right],
+    };
+    let (argument_types, result) = concrete(&arguments, &declared, operator.function.result)
+        .ok_or_else(|| match arguments.contains(&TypeId::UNKNOWN) {
+            true => indeterminate(),
+            false => missing_operator(&shown, prefix),
+        })?;
+    Ok(OperatorMatch {
+        operator,
+        argument_types,
+        result,
+    })
+}
+
+fn missing_operator(shown: &str, prefix: bool) -> Error {
+    let hint = match prefix {
+        true => {
+            "No operator matches the given name and argument type. \
+             You might need to add an explicit type cast."
+        }
+        false => {
+            "No operator matches the given name and argument types. \
+             You might need to add explicit type casts."
+        }
+    };
+    Error::new(
+        SqlState::UNDEFINED_FUNCTION,
+        format!("operator does not exist: {shown}"),
+    )
+    .with_hint(hint)
+}
+
+/// The operator of exactly these types; one unknown operand is taken to have the other's type.
+fn exact_operator(
+    mut all: impl Iterator<Item = &'static Operator> + Clone,
+    left: TypeId,
+    right: TypeId,
+) -> Option<&'static Operator> {
+    let (mut a, mut b) = (left, right);
+    if left != TypeId::NONE {
+        if a == TypeId::UNKNOWN && b != TypeId::UNKNOWN {
+            a = b;
+        } else if b == TypeId::UNKNOWN && a != TypeId::UNKNOWN {
+            b = a;
+        }
+    }
+    all.find(|operator| operator.left == a && operator.right == b)
+}
+
+/// The parameter types of a function spread over so many arguments; `None` if they do not fit.
+fn spread(
+    declared: &[TypeId],
+    variadic: bool,
+    defaults: usize,
+    count: usize,
+) -> Option<Vec<TypeId>> {
+    if !variadic {
+        let fits = count <= declared.len() && count + defaults >= declared.len();
+        return fits.then(|| declared[..count].to_vec());
+    }
+    let (last, fixed) = declared.split_last()?;
+    if count <= fixed.len() {
+        return None;
+    }
+    let element = match *last {
+        TypeId::ANY => TypeId::ANY,
+        TypeId::ANYARRAY => TypeId::ANYELEMENT,
+        TypeId::ANYCOMPATIBLEARRAY => TypeId::ANYCOMPATIBLE,
+        array => array.array_element()?,
+    };
+    let mut types = fixed.to_vec();
+    types.resize(count, element);
+    Some(types)
+}
+
+fn signature(name: &str, arguments: &[TypeId]) -> String {
+    let shown: Vec<String> = arguments.iter().map(TypeId::to_string).collect();
+    format!("{name}({})", shown.join(", "))
+}
+
+fn missing_function(name: &str, arguments: &[TypeId]) -> Error {
+    Error::new(
+        SqlState::UNDEFINED_FUNCTION,
+        format!("function {} does not exist", signature(name, arguments)),
+    )
+    .with_hint(
+        "No function matches the given name and argument types. \
+         You might need to add explicit type casts.",
+    )
+}
+
+fn ambiguous_function(name: &str, arguments: &[TypeId]) -> Error {
+    Error::new(
+        SqlState::AMBIGUOUS_FUNCTION,
+        format!("function {} is not unique", signature(name, arguments)),
+    )
+    .with_hint(
+        "Could not choose a best candidate function. \
+         You might need to add explicit type casts.",
+    )
+}
+
+/// The candidate that arguments select, with its concrete types.
+fn choose<T: Copy>(
+    name: &str,
+    arguments: &[TypeId],
+    candidates: Vec<(Candidate<T>, TypeId)>,
+) -> Result<Option<(T, Vec<TypeId>, TypeId)>> {
+    let exact = candidates
+        .iter()
+        .position(|(candidate, _)| candidate.parameters == arguments);
+    let (pairs, results): (Vec<_>, Vec<_>) = candidates
+        .into_iter()
+        .enumerate()
+        .map(|(index, (candidate, result))| {
+            let pair = Candidate {
+                item: (index, candidate.item),
+                parameters: candidate.parameters,
+            };
+            (pair, result)
+        })
+        .unzip();
+    let found = match exact {
+        Some(index) => pairs.into_iter().nth(index),
+        None => select(arguments, pairs).map_err(|()| ambiguous_function(name, arguments))?,
+    };
+    let Some(Candidate {
+        item: (index, item),
+        parameters,
+    }) = found
+    else {
+        return Ok(None);
+    };
+    match concrete(arguments, &parameters, results[index]) {
+        Some((types, result)) => Ok(Some((item, types, result))),
+        None if arguments.contains(&TypeId::UNKNOWN) => Err(indeterminate()),
+        None => Ok(None),
+    }
+}
+
+/// The function that `name(arguments)` means; aggregates are not found here.
+///
+/// # Errors
+/// 42883 "function foo(integer) does not exist", 42725 "function foo(unknown) is not unique".
+pub fn resolve_function(name: &str, arguments: &[TypeId]) -> Result<FunctionMatch> {
+    // A name as it was written, with its schema, is for the messages.
+    let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+    let mut candidates: Vec<(Candidate<&'static Function>, TypeId)> = Vec::new();
+    for function in functions_named(plain) {
+        let defaults = usize::from(function.defaults);
+        let spread = spread(
+            function.arguments,
+            function.variadic,
+            defaults,
+            arguments.len(),
+        );
+        let Some(parameters) = spread else { continue };
+        // Of two functions with the same parameters, one without defaults wins.
+        let same = candidates
+            .iter_mut()
+            .find(|(other, _)| other.parameters == parameters);
+        let candidate = Candidate {
+            item: *function,
+            parameters,
+        };
+        match same {
+            Some(other) if other.0.item.arguments.len() > function.arguments.len() => {
+                *other = (candidate, function.result);
+            }
+            Some(_) => {}
+            None => candidates.push((candidate, function.result)),
+        }
+    }
+    let (function, argument_types, result) =
+        choose(name, arguments, candidates)?.ok_or_else(|| missing_function(name, arguments))?;
+    Ok(FunctionMatch {
+        function,
+        argument_types,
+        result,
+    })
+}
+
+/// The type that a call of one argument casts to, when its name is a type's and no function fits:
+/// `date('2024-02-29')`, `float8(1)`.
+pub fn resolve_type_function(name: &str, argument: TypeId) -> Option<TypeId> {
+    let target = TypeId::by_name(name)?;
+    match find_coercion(argument, target, CastContext::Explicit)? {
+        Coercion::Binary => Some(target),
+        Coercion::InOut if argument == TypeId::UNKNOWN => Some(target),
+        Coercion::InOut => {
+            let strings = |kind: TypeId| kind.category() == Category::String;
+            (strings(target) && argument != TypeId::RECORD).then_some(target)
+        }
+        _ => None,
+    }
+}
+
+/// The aggregate that `name(arguments)` means (`count(*)` has no arguments); `None` when no
+/// aggregate has that name.
+///
+/// # Errors
+/// As [`resolve_function`].
+pub fn resolve_aggregate(name: &str, arguments: &[TypeId]) -> Result<Option<AggregateMatch>> {
+    let named = aggregates_named(name);
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let candidates = named
+        .iter()
+        .filter(|aggregate| aggregate.arguments.len() == arguments.len())
+        .map(|aggregate| {
+            let candidate = Candidate {
+                item: *aggregate,
+                parameters: aggregate.arguments.to_vec(),
+            };
+            (candidate, aggregate.result)
+        })
+        .collect();
+    let (aggregate, argument_types, result) =
+        choose(name, arguments, candidates)?.ok_or_else(|| missing_function(name, arguments))?;
+    Ok(Some(AggregateMatch {
+        aggregate,
+        argument_types,
+        result,
+    }))
+}
+
+/// The window function that `name(arguments)` means; `None` when none has that name.
+///
+/// # Errors
+/// As [`resolve_function`].
+pub fn resolve_window(name: &str, arguments: &[TypeId]) -> Result<Option<WindowMatch>> {
+    let candidates: Vec<_> = windows_named(name)
+        .filter(|function| function.arguments.len() == arguments.len())
+        .map(|function| {
+            let candidate = Candidate {
+                item: function,
+                parameters: function.arguments.to_vec(),
+            };
+            (candidate, function.result)
+        })
+        .collect();
+    if candidates.is_empty() && windows_named(name).next().is_none() {
+        return Ok(None);
+    }
+    let (function, argument_types, result) =
+        choose(name, arguments, candidates)?.ok_or_else(|| missing_function(name, arguments))?;
+    Ok(Some(WindowMatch {
+        function,
+        argument_types,
+        result,
+    }))
+}
+
+/// The common type of CASE, UNION, VALUES, COALESCE, GREATEST and array constructors. `what` is
+/// how the error message names them ("CASE", "UNION", …).
+///
+/// # Errors
+/// 42804 "CASE types text and integer cannot be matched".
+pub fn select_common_type(types: &[TypeId], what: &str) -> Result<TypeId> {
+    let mut chosen = TypeId::UNKNOWN;
+    for kind in types
+        .iter()
+        .copied()
+        .filter(|kind| *kind != TypeId::UNKNOWN)
+    {
+        if chosen == TypeId::UNKNOWN || chosen == kind {
+            chosen = kind;
+            continue;
+        }
+        if chosen.category() != kind.category() {
+            return Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!("{what} types {chosen} and {kind} cannot be matched"),
+            ));
+        }
+        let implicit = |from, to| coercion(from, to, CastContext::Implicit).is_some();
+        if !chosen.is_preferred() && implicit(chosen, kind) && !implicit(kind, chosen) {
+            chosen = kind;
+        }
+    }
+    match chosen {
+        TypeId::UNKNOWN => Ok(TypeId::TEXT),
+        chosen => Ok(chosen),
+    }
+}

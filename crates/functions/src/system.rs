@@ -1,0 +1,120 @@
+//! Functions of the system that need nothing but their arguments.
+
+use base::{Error, Result, SqlState};
+
+use super::arguments::Arguments;
+use super::{Call, Rows};
+use types::typmod::{format_type, NO_TYPMOD};
+use types::{compare, Datum, Numeric, TypeId};
+
+/// The version of PostgreSQL whose behaviour is meant, as `server_version` shows it.
+pub const SERVER_VERSION: &str = "15.0";
+
+pub(crate) fn version(_: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::text(format!(
+        "PostgreSQL {SERVER_VERSION} (Quorate {}) on {}-{}, 64-bit",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        std::env::consts::OS
+    )))
+}
+
+/// `pg_partition_ancestors`: no table is a partition.
+pub(crate) fn no_partitions(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
+    Ok(Box::new(std::iter::empty()))
+}
+
+/// `pg_listening_channels`: LISTEN is not there yet.
+pub(crate) fn no_channels(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
+    Ok(Box::new(std::iter::empty()))
+}
+
+pub(crate) fn type_of(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    let kind = call.argument_types.first().copied();
+    Ok(Datum::Oid(kind.unwrap_or(TypeId::UNKNOWN).0))
+}
+
+pub(crate) fn type_name(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let Datum::Oid(oid) = args.any(0)? else {
+        return Ok(Datum::Null);
+    };
+    let typmod = match args.any(1)? {
+        Datum::Int4(typmod) => *typmod,
+        // Without a modifier at all, "character" needs no quotes.
+        _ => return Ok(Datum::text(TypeId(*oid).to_string())),
+    };
+    Ok(Datum::text(match typmod {
+        NO_TYPMOD => format_type(TypeId(*oid), NO_TYPMOD),
+        _ => format_type(TypeId(*oid), typmod),
+    }))
+}
+
+pub(crate) fn hash(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let kind = call.argument_types.first().copied();
+    let wide = compare::hash(kind.unwrap_or(TypeId::UNKNOWN), args.any(0)?);
+    Ok(Datum::Int4((wide ^ wide >> 32) as i32))
+}
+
+pub(crate) fn random_uuid(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    let mut uuid = [0; 16];
+    // Applications use them as tokens that nobody can guess, so not from the generator whose other
+    // numbers anybody sees in random().
+    uuid.copy_from_slice(&call.context.clock.secret()[..16]);
+    // Version 4, variant 1.
+    uuid[6] = uuid[6] & 0x0f | 0x40;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    Ok(Datum::Uuid(uuid))
+}
+
+pub(crate) fn count_nulls(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(
+        args.iter().filter(|v| v.is_null()).count() as i32
+    ))
+}
+
+pub(crate) fn count_nonnulls(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(
+        args.iter().filter(|v| !v.is_null()).count() as i32
+    ))
+}
+
+/// Bytes between two positions in a log.
+pub(crate) fn lsn_difference(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (a, b) = (args.unsigned8(0)?, args.unsigned8(1)?);
+    Ok(Datum::Numeric(Numeric::new(
+        i128::from(a) - i128::from(b),
+        0,
+    )))
+}
+
+/// A position so many further on, or back.
+fn moved(lsn: u64, by: &Numeric, back: bool) -> Result<Datum> {
+    let unsupported = |message: &str| Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+    if by.is_nan() {
+        return Err(unsupported(match back {
+            true => "cannot subtract NaN from pg_lsn",
+            false => "cannot add NaN to pg_lsn",
+        }));
+    }
+    if !by.is_finite() {
+        return Err(unsupported("cannot convert infinity to pg_lsn"));
+    }
+    let lsn = Numeric::new(i128::from(lsn), 0);
+    let moved = if back { lsn.sub(by)? } else { lsn.add(by)? };
+    let moved = moved.round(0)?.to_string().parse();
+    moved
+        .map(Datum::Unsigned8)
+        .map_err(|_| Error::new(SqlState::INVALID_PARAMETER_VALUE, "pg_lsn out of range"))
+}
+
+pub(crate) fn lsn_plus(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    moved(args.unsigned8(0)?, args.numeric(1)?, false)
+}
+
+pub(crate) fn plus_lsn(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    moved(args.unsigned8(1)?, args.numeric(0)?, false)
+}
+
+pub(crate) fn lsn_minus(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    moved(args.unsigned8(0)?, args.numeric(1)?, true)
+}

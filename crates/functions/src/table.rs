@@ -1,0 +1,149 @@
+//! How the tables of functions, operators and casts are written.
+//!
+//! A function is `oid "name" (argument types) result "flags" body;`. The flags are: `i`, `s` or `v`
+//! for immutable, stable and volatile; `n` when it is called with NULLs; a second `v` when the last
+//! argument is variadic; a digit for how many trailing arguments may be left out. The body is a
+//! Rust function, or `set` and one, or `session` (see [`Body`](super::Body)).
+//!
+//! An operator is `oid "name" left right function "commutator" "negator";`, a cast `source target
+//! how "context";` where `how` is a function's OID, 0 for the same bits, 1 for the text form, 2 and 3
+//! for the same bits between an integer and an OID.
+
+use super::resolve::CastContext;
+use super::{Function, Volatility};
+use types::TypeId;
+
+/// An operator whose function is still an OID.
+pub(crate) struct OperatorRow {
+    pub oid: u32,
+    pub name: &'static str,
+    pub left: TypeId,
+    pub right: TypeId,
+    pub function: u32,
+    pub commutator: &'static str,
+    pub negator: &'static str,
+}
+
+/// A cast whose method is still a number.
+pub(crate) struct CastRow {
+    pub source: TypeId,
+    pub target: TypeId,
+    pub how: u32,
+    pub context: CastContext,
+}
+
+pub(crate) const fn volatility(flags: &str) -> Volatility {
+    match flags.as_bytes()[0] {
+        b'i' => Volatility::Immutable,
+        b's' => Volatility::Stable,
+        _ => Volatility::Volatile,
+    }
+}
+
+/// Whether a flag stands after the first.
+pub(crate) const fn has_flag(flags: &str, flag: u8) -> bool {
+    let bytes = flags.as_bytes();
+    let mut index = 1;
+    while index < bytes.len() {
+        if bytes[index] == flag {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
+pub(crate) const fn defaults(flags: &str) -> u8 {
+    let last = flags.as_bytes()[flags.len() - 1];
+    if last.is_ascii_digit() {
+        last - b'0'
+    } else {
+        0
+    }
+}
+
+pub(crate) const fn cast_context(code: &str) -> CastContext {
+    match code.as_bytes()[0] {
+        b'i' => CastContext::Implicit,
+        b'a' => CastContext::Assignment,
+        _ => CastContext::Explicit,
+    }
+}
+
+macro_rules! body {
+    (session) => {
+        $crate::Body::Session
+    };
+    (set $module:ident::$name:ident) => {
+        $crate::Body::Set($crate::$module::$name)
+    };
+    ($module:ident::$name:ident) => {
+        $crate::Body::Native($crate::$module::$name)
+    };
+}
+
+macro_rules! functions {
+    ($($oid:literal $name:literal ($($argument:ident)*) $result:ident $flags:literal
+       $($body:ident)::+ $($set:ident::$set_name:ident)?;)*) => {
+        pub(crate) static FUNCTIONS: &[$crate::Function] = &[
+            $($crate::Function {
+                oid: $oid,
+                name: $name,
+                arguments: &[$(::types::TypeId::$argument),*],
+                variadic: $crate::table::has_flag($flags, b'v'),
+                defaults: $crate::table::defaults($flags),
+                result: ::types::TypeId::$result,
+                volatility: $crate::table::volatility($flags),
+                strict: !$crate::table::has_flag($flags, b'n'),
+                body: $crate::table::body!($($body)::+ $($set::$set_name)?),
+            }),*
+        ];
+    };
+}
+
+macro_rules! operators {
+    ($($oid:literal $name:literal $left:ident $right:ident $function:literal
+       $commutator:literal $negator:literal;)*) => {
+        pub(crate) static OPERATORS: &[$crate::table::OperatorRow] = &[
+            $($crate::table::OperatorRow {
+                oid: $oid,
+                name: $name,
+                left: ::types::TypeId::$left,
+                right: ::types::TypeId::$right,
+                function: $function,
+                commutator: $commutator,
+                negator: $negator,
+            }),*
+        ];
+    };
+}
+
+macro_rules! casts {
+    ($($source:ident $target:ident $how:literal $context:literal;)*) => {
+        pub(crate) static CASTS: &[$crate::table::CastRow] = &[
+            $($crate::table::CastRow {
+                source: ::types::TypeId::$source,
+                target: ::types::TypeId::$target,
+                how: $how,
+                context: $crate::table::cast_context($context),
+            }),*
+        ];
+    };
+}
+
+pub(crate) use {body, casts, functions, operators};
+
+/// Every function.
+pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
+    [
+        super::table_number::FUNCTIONS,
+        super::table_compare::FUNCTIONS,
+        super::table_string::FUNCTIONS,
+        super::table_moment::FUNCTIONS,
+        super::table_system::FUNCTIONS,
+        super::table_catalog::FUNCTIONS,
+        super::table_sets::FUNCTIONS,
+    ]
+    .into_iter()
+    .flatten()
+}

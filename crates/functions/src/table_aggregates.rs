@@ -1,0 +1,129 @@
+//! The aggregates: `oid "name" (argument types) result kind;`.
+//!
+//! Source: PostgreSQL 15, catalog `pg_proc`.
+
+use super::aggregate::{Aggregate, Kind, Spread};
+use types::TypeId;
+
+macro_rules! aggregates {
+    ($($oid:literal $name:literal ($($argument:ident)*) $result:ident
+       $kind:ident $((Spread::$spread:ident))?;)*) => {
+        pub(crate) static AGGREGATES: &[Aggregate] = &[
+            $(Aggregate {
+                oid: $oid,
+                name: $name,
+                arguments: &[$(TypeId::$argument),*],
+                result: TypeId::$result,
+                kind: Kind::$kind $((Spread::$spread))?,
+            }),*
+        ];
+    };
+}
+
+aggregates! {
+    2335 "array_agg" (ANYNONARRAY) ANYARRAY Collect;
+    2100 "avg" (INT8) NUMERIC Avg;
+    2101 "avg" (INT4) NUMERIC Avg;
+    2102 "avg" (INT2) NUMERIC Avg;
+    2103 "avg" (NUMERIC) NUMERIC Avg;
+    2104 "avg" (FLOAT4) FLOAT8 Avg;
+    2105 "avg" (FLOAT8) FLOAT8 Avg;
+    2106 "avg" (INTERVAL) INTERVAL Avg;
+    2236 "bit_and" (INT2) INT2 BitAnd;
+    2238 "bit_and" (INT4) INT4 BitAnd;
+    2240 "bit_and" (INT8) INT8 BitAnd;
+    2237 "bit_or" (INT2) INT2 BitOr;
+    2239 "bit_or" (INT4) INT4 BitOr;
+    2241 "bit_or" (INT8) INT8 BitOr;
+    6164 "bit_xor" (INT2) INT2 BitXor;
+    6165 "bit_xor" (INT4) INT4 BitXor;
+    6166 "bit_xor" (INT8) INT8 BitXor;
+    2517 "bool_and" (BOOL) BOOL And;
+    2518 "bool_or" (BOOL) BOOL Or;
+    2147 "count" (ANY) INT8 Count;
+    2803 "count" () INT8 CountRows;
+    2519 "every" (BOOL) BOOL And;
+    2050 "max" (ANYARRAY) ANYARRAY Max;
+    2115 "max" (INT8) INT8 Max;
+    2116 "max" (INT4) INT4 Max;
+    2117 "max" (INT2) INT2 Max;
+    2118 "max" (OID) OID Max;
+    2119 "max" (FLOAT4) FLOAT4 Max;
+    2120 "max" (FLOAT8) FLOAT8 Max;
+    2122 "max" (DATE) DATE Max;
+    2123 "max" (TIME) TIME Max;
+    2124 "max" (TIMETZ) TIMETZ Max;
+    2126 "max" (TIMESTAMP) TIMESTAMP Max;
+    2127 "max" (TIMESTAMPTZ) TIMESTAMPTZ Max;
+    2128 "max" (INTERVAL) INTERVAL Max;
+    2129 "max" (TEXT) TEXT Max;
+    2130 "max" (NUMERIC) NUMERIC Max;
+    2244 "max" (BPCHAR) BPCHAR Max;
+    2797 "max" (TID) TID Max;
+    4189 "max" (PG_LSN) PG_LSN Max;
+    5099 "max" (XID8) XID8 Max;
+    2051 "min" (ANYARRAY) ANYARRAY Min;
+    2131 "min" (INT8) INT8 Min;
+    2132 "min" (INT4) INT4 Min;
+    2133 "min" (INT2) INT2 Min;
+    2134 "min" (OID) OID Min;
+    2135 "min" (FLOAT4) FLOAT4 Min;
+    2136 "min" (FLOAT8) FLOAT8 Min;
+    2138 "min" (DATE) DATE Min;
+    2139 "min" (TIME) TIME Min;
+    2140 "min" (TIMETZ) TIMETZ Min;
+    2142 "min" (TIMESTAMP) TIMESTAMP Min;
+    2143 "min" (TIMESTAMPTZ) TIMESTAMPTZ Min;
+    2144 "min" (INTERVAL) INTERVAL Min;
+    2145 "min" (TEXT) TEXT Min;
+    2146 "min" (NUMERIC) NUMERIC Min;
+    2245 "min" (BPCHAR) BPCHAR Min;
+    2798 "min" (TID) TID Min;
+    4190 "min" (PG_LSN) PG_LSN Min;
+    5100 "min" (XID8) XID8 Min;
+    2154 "stddev" (INT8) NUMERIC Deviation(Spread::Sample);
+    2155 "stddev" (INT4) NUMERIC Deviation(Spread::Sample);
+    2156 "stddev" (INT2) NUMERIC Deviation(Spread::Sample);
+    2157 "stddev" (FLOAT4) FLOAT8 Deviation(Spread::Sample);
+    2158 "stddev" (FLOAT8) FLOAT8 Deviation(Spread::Sample);
+    2159 "stddev" (NUMERIC) NUMERIC Deviation(Spread::Sample);
+    2724 "stddev_pop" (INT8) NUMERIC Deviation(Spread::Population);
+    2725 "stddev_pop" (INT4) NUMERIC Deviation(Spread::Population);
+    2726 "stddev_pop" (INT2) NUMERIC Deviation(Spread::Population);
+    2727 "stddev_pop" (FLOAT4) FLOAT8 Deviation(Spread::Population);
+    2728 "stddev_pop" (FLOAT8) FLOAT8 Deviation(Spread::Population);
+    2729 "stddev_pop" (NUMERIC) NUMERIC Deviation(Spread::Population);
+    2712 "stddev_samp" (INT8) NUMERIC Deviation(Spread::Sample);
+    2713 "stddev_samp" (INT4) NUMERIC Deviation(Spread::Sample);
+    2714 "stddev_samp" (INT2) NUMERIC Deviation(Spread::Sample);
+    2715 "stddev_samp" (FLOAT4) FLOAT8 Deviation(Spread::Sample);
+    2716 "stddev_samp" (FLOAT8) FLOAT8 Deviation(Spread::Sample);
+    2717 "stddev_samp" (NUMERIC) NUMERIC Deviation(Spread::Sample);
+    3538 "string_agg" (TEXT TEXT) TEXT Join;
+    3545 "string_agg" (BYTEA BYTEA) BYTEA Join;
+    2107 "sum" (INT8) NUMERIC Sum;
+    2108 "sum" (INT4) INT8 Sum;
+    2109 "sum" (INT2) INT8 Sum;
+    2110 "sum" (FLOAT4) FLOAT4 Sum;
+    2111 "sum" (FLOAT8) FLOAT8 Sum;
+    2113 "sum" (INTERVAL) INTERVAL Sum;
+    2114 "sum" (NUMERIC) NUMERIC Sum;
+    2718 "var_pop" (INT8) NUMERIC Variance(Spread::Population);
+    2719 "var_pop" (INT4) NUMERIC Variance(Spread::Population);
+    2720 "var_pop" (INT2) NUMERIC Variance(Spread::Population);
+    2721 "var_pop" (FLOAT4) FLOAT8 Variance(Spread::Population);
+    2722 "var_pop" (FLOAT8) FLOAT8 Variance(Spread::Population);
+    2723 "var_pop" (NUMERIC) NUMERIC Variance(Spread::Population);
+    2641 "var_samp" (INT8) NUMERIC Variance(Spread::Sample);
+    2642 "var_samp" (INT4) NUMERIC Variance(Spread::Sample);
+    2643 "var_samp" (INT2) NUMERIC Variance(Spread::Sample);
+    2644 "var_samp" (FLOAT4) FLOAT8 Variance(Spread::Sample);
+    2645 "var_samp" (FLOAT8) FLOAT8 Variance(Spread::Sample);
+    2646 "var_samp" (NUMERIC) NUMERIC Variance(Spread::Sample);
+    2148 "variance" (INT8) NUMERIC Variance(Spread::Sample);
+    2149 "variance" (INT4) NUMERIC Variance(Spread::Sample);
+    2150 "variance" (INT2) NUMERIC Variance(Spread::Sample);
+    2151 "variance" (FLOAT4) FLOAT8 Variance(Spread::Sample);
+    2152 "variance" (FLOAT8) FLOAT8 Variance(Spread::Sample);
+    2153 "variance" (NUMERIC) NUMERIC Variance(Spread::Sample);
+}

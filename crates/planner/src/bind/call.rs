@@ -1,0 +1,331 @@
+//! Calls of functions and aggregates.
+
+use std::rc::Rc;
+
+use base::{Result, SqlState};
+use pg_query::protobuf::FuncCall;
+
+use super::expr::Place;
+use super::level::Marks;
+use super::scope::Scope;
+use super::select::sort_order;
+use super::window::{clause_words, window_in};
+use super::{boxed, inner, strings, Binder};
+use crate::plan::{Agg, AggregateCall, Expr, ExprKind, Func, How};
+use functions::{
+    aggregates_named, resolve_aggregate, resolve_function, resolve_window, Aggregate, FunctionMatch,
+};
+use syntax::parser::NodeEnum;
+use types::TypeId;
+
+impl Binder<'_> {
+    pub(super) fn function_call(
+        &mut self,
+        call: &FuncCall,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        let location = call.location;
+        let names = strings(&call.funcname);
+        let name = names.last().copied().unwrap_or_default();
+        let own = format!("quorate.{name}");
+        let name = match names.as_slice() {
+            ["quorate", _] => own.as_str(),
+            _ => name,
+        };
+        if call.agg_within_group {
+            return Err(self.unsupported("WITHIN GROUP", location));
+        }
+        if call.func_variadic {
+            return Err(self.unsupported("VARIADIC in a call", location));
+        }
+        if call
+            .args
+            .iter()
+            .any(|arg| matches!(arg.node, Some(NodeEnum::NamedArgExpr(_))))
+        {
+            return Err(self.unsupported("a named argument", location));
+        }
+        let below = Place {
+            sets: false,
+            ..place
+        };
+        if let [schema, _] = names.as_slice() {
+            if !["pg_catalog", "quorate"].contains(schema) {
+                let types = self.argument_types(call, scope, below)?;
+                let message = format!("function {schema}.{name}({types}) does not exist");
+                return Err(self.no_function(message, location));
+            }
+        }
+        let marks = Marks::of(scope);
+        let args = self.nodes(&call.args, scope, below)?;
+        let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
+        let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;
+        if let Some(found) = window {
+            self.calls(found.function.oid);
+            return self.window_function(call, &found, args, scope, place);
+        }
+        let aggregate = match !call.agg_star && args.is_empty() {
+            // Only `count(*)` has no arguments.
+            true => self.refuse_without_star(name, location)?,
+            false => {
+                resolve_aggregate(name, &types).map_err(|error| self.place(error, location))?
+            }
+        };
+        if let Some(found) = aggregate {
+            self.calls(found.aggregate.oid);
+            if call.over.is_some() {
+                return self.aggregate_over(call, &found, args, scope, place);
+            }
+            let own = self.aggregate_call(call, found, args, scope)?;
+            let what = "aggregate functions";
+            if let Some(shown) = self.of_outer_query(&own, what, scope, &marks)? {
+                return Ok(shown);
+            }
+            self.check_own_aggregate(&own, place)?;
+            return Ok(own);
+        }
+        self.refuse_aggregate_words(call, name, &types)?;
+        let out = self.call_by_name(name, args, location)?;
+        if matches!(out.kind, ExprKind::SetCall(..)) && !place.sets {
+            let message = match place.clause {
+                "SELECT" => {
+                    return Err(
+                        self.unsupported("a set-returning function inside an expression", location)
+                    )
+                }
+                "window definitions" => {
+                    let what = "a set-returning function in a window definition";
+                    return Err(self.unsupported(what, location));
+                }
+                "window ROWS" | "window RANGE" | "window GROUPS" => {
+                    "set-returning functions are not allowed in window definitions".to_owned()
+                }
+                clause => format!(
+                    "set-returning functions are not allowed in {}",
+                    clause_words(clause)
+                ),
+            };
+            return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location));
+        }
+        Ok(out)
+    }
+
+    /// `count()` lacks its star.
+    fn refuse_without_star<T>(&self, name: &str, location: i32) -> Result<Option<T>> {
+        let takes_none = |aggregate: &&&Aggregate| aggregate.arguments.is_empty();
+        match aggregates_named(name).iter().find(takes_none) {
+            None => Ok(None),
+            Some(_) => Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("{name}(*) must be used to call a parameterless aggregate function"),
+                location,
+            )),
+        }
+    }
+
+    /// What only an aggregate or a window function may be called with.
+    fn refuse_aggregate_words(&self, call: &FuncCall, name: &str, types: &[TypeId]) -> Result<()> {
+        let star = format!("{name}(*)");
+        let no_aggregate = format!("{name} is not an aggregate function");
+        let no_window = format!("{name} is not a window function nor an aggregate function");
+        for (used, what, why) in [
+            (call.agg_star, star.as_str(), &no_aggregate),
+            (call.agg_distinct, "DISTINCT", &no_aggregate),
+            (!call.agg_order.is_empty(), "ORDER BY", &no_aggregate),
+            (call.agg_filter.is_some(), "FILTER", &no_aggregate),
+            (call.over.is_some(), "OVER", &no_window),
+        ] {
+            if used && resolve_function(name, types).is_ok() {
+                let message = format!("{what} specified, but {why}");
+                return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
+            }
+        }
+        Ok(())
+    }
+
+    fn argument_types(
+        &mut self,
+        call: &FuncCall,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<String> {
+        let args = self.nodes(&call.args, scope, place)?;
+        let names: Vec<_> = args.iter().map(|arg| arg.ty.to_string()).collect();
+        Ok(names.join(", "))
+    }
+
+    fn no_function(&self, message: String, location: i32) -> base::Error {
+        self.error(SqlState::UNDEFINED_FUNCTION, message, location)
+            .with_hint(
+                "No function matches the given name and argument types. You might need to add \
+             explicit type casts.",
+            )
+    }
+
+    /// A call of a built-in function.
+    pub(super) fn call_by_name(
+        &mut self,
+        name: &str,
+        args: Vec<Expr>,
+        location: i32,
+    ) -> Result<Expr> {
+        let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
+        let found = match resolve_function(name, &types) {
+            Ok(found) => found,
+            // `text(x)` and the like are casts (PostgreSQL 15 manual, section 10.3).
+            Err(error) => match (TypeId::by_name(name), args.as_slice()) {
+                (Some(ty), [_]) => {
+                    let mut args = args;
+                    let arg = args.remove(0);
+                    return self.cast(arg, ty, -1, location);
+                }
+                _ => return Err(self.place(error, location)),
+            },
+        };
+        self.call_found(found, args, location)
+    }
+
+    fn call_found(&mut self, found: FunctionMatch, args: Vec<Expr>, location: i32) -> Result<Expr> {
+        self.calls(found.function.oid);
+        let args = args
+            .into_iter()
+            .zip(&found.argument_types)
+            .map(|(arg, ty)| match *ty {
+                // A literal without a type stays one to a function of anything.
+                TypeId::ANY | TypeId::UNKNOWN => Ok(arg),
+                ty => {
+                    let arg = self.coerce_argument(arg, ty)?;
+                    self.settle(arg)
+                }
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let types: Rc<[TypeId]> = args.iter().map(|arg| arg.ty).collect();
+        let function = Func(found.function);
+        let kind = match found.function.is_set_returning() {
+            true => ExprKind::SetCall(function, args, types),
+            false => ExprKind::Call(function, args, types),
+        };
+        Ok(Expr::new(kind, found.result, location))
+    }
+
+    /// An aggregate of the query where it stands.
+    fn check_own_aggregate(&self, own: &Expr, place: Place) -> Result<()> {
+        if !place.aggregates {
+            let words = clause_words(place.clause);
+            return Err(self.error(
+                SqlState::GROUPING_ERROR,
+                format!("aggregate functions are not allowed in {words}"),
+                own.location.0,
+            ));
+        }
+        let mut inside = None;
+        for part in own.parts() {
+            part.visit(&mut |part| {
+                if matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::Grouping(_)) {
+                    inside = Some(part.location.0);
+                }
+            });
+        }
+        match inside {
+            None => Ok(()),
+            Some(location) => Err(self.error(
+                SqlState::GROUPING_ERROR,
+                "aggregate function calls cannot be nested",
+                location,
+            )),
+        }
+    }
+
+    /// What an aggregate with DISTINCT is sorted by is one of its arguments.
+    fn check_distinct_order(&self, args: &[Expr], value: &Expr) -> Result<()> {
+        let is_it = |arg: &Expr| match &arg.kind {
+            ExprKind::Coerce(inner, How(_, false)) | ExprKind::Fit(inner, false) => {
+                inner.same(value) || arg.same(value)
+            }
+            _ => arg.same(value),
+        };
+        match !value.is_untyped() && args.iter().any(is_it) {
+            true => Ok(()),
+            false => Err(self.error(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+                value.leftmost(),
+            )),
+        }
+    }
+
+    fn aggregate_call(
+        &mut self,
+        call: &FuncCall,
+        found: functions::resolve::AggregateMatch,
+        args: Vec<Expr>,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        let location = call.location;
+        if let Some(inside) = args.iter().find_map(window_in) {
+            return Err(self.error(
+                SqlState::GROUPING_ERROR,
+                "aggregate function calls cannot contain window function calls",
+                inside.location.0,
+            ));
+        }
+        let args = self.call_arguments(args, &found.argument_types)?;
+        let filter = self.call_filter(call, scope)?;
+        let mut order = Vec::new();
+        for item in &call.agg_order {
+            let NodeEnum::SortBy(sort) = inner(item)? else {
+                continue;
+            };
+            let place = Place::plain("an aggregate's ORDER BY");
+            let value = self.expr(boxed(&sort.node)?, scope, place)?;
+            if call.agg_distinct {
+                self.check_distinct_order(&args, &value)?;
+            }
+            let value = self.settle(value)?;
+            self.check_sortable(&value)?;
+            let (descending, nulls_first) = sort_order(sort);
+            order.push((value, descending, nulls_first));
+        }
+        if call.agg_distinct {
+            args.iter().try_for_each(|arg| self.check_sortable(arg))?;
+        }
+        let aggregate = AggregateCall {
+            aggregate: Agg(found.aggregate),
+            types: args.iter().map(|arg| arg.ty).collect(),
+            args,
+            distinct: call.agg_distinct,
+            filter,
+            order,
+        };
+        let kind = ExprKind::Aggregate(Box::new(aggregate));
+        Ok(Expr::new(kind, found.result, location))
+    }
+
+    /// The arguments of an aggregate or a window function in the types that it takes.
+    pub(super) fn call_arguments(
+        &mut self,
+        args: Vec<Expr>,
+        types: &[TypeId],
+    ) -> Result<Vec<Expr>> {
+        let coerced = args.into_iter().zip(types).map(|(arg, ty)| {
+            let arg = self.coerce_argument(arg, *ty)?;
+            self.settle(arg)
+        });
+        coerced.collect()
+    }
+
+    /// FILTER.
+    pub(super) fn call_filter(
+        &mut self,
+        call: &FuncCall,
+        scope: &Scope<'_>,
+    ) -> Result<Option<Expr>> {
+        if call.agg_filter.is_none() {
+            return Ok(None);
+        }
+        let place = Place::plain("FILTER");
+        let filter = self.expr(boxed(&call.agg_filter)?, scope, place)?;
+        self.condition(filter, "FILTER").map(Some)
+    }
+}

@@ -1,0 +1,794 @@
+//! Expressions.
+
+use std::rc::Rc;
+
+use base::{coro, Error, Result, SqlState};
+use pg_query::protobuf::a_const::Val;
+use pg_query::protobuf::{
+    AConst, AExpr, AExprKind, BoolExpr, BoolExprType, BoolTestType, CaseExpr, Node, NullTestType,
+    SqlValueFunction, SqlValueFunctionOp,
+};
+
+use super::scope::Scope;
+use super::{boxed, inner, strings, type_names, Binder};
+use crate::plan::{Expr, ExprKind, Func, Literal};
+use functions::{check_sortable, resolve_operator, OperatorMatch};
+use syntax::parser::NodeEnum;
+use types::{Datum, TypeId};
+
+/// What binding an expression counts for, in the units of [`coro::work`].
+const EXPRESSION_WORK: usize = 400;
+
+/// Where an expression stands, which says what it may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the clause in error messages.
+    pub clause: &'static str,
+    /// Whether aggregates may stand there.
+    pub aggregates: bool,
+    /// Whether window functions may stand there.
+    pub windows: bool,
+    /// Whether set-returning functions may stand there.
+    pub sets: bool,
+    /// Whether columns may be named there.
+    pub columns: bool,
+    /// Whether subqueries may stand there; if not, what the clause is called in the error.
+    pub no_subquery: Option<&'static str>,
+}
+
+impl Place {
+    /// A clause without aggregates and sets.
+    pub const fn plain(clause: &'static str) -> Place {
+        Place {
+            clause,
+            aggregates: false,
+            windows: false,
+            sets: false,
+            columns: true,
+            no_subquery: None,
+        }
+    }
+
+    /// A clause of a query over groups.
+    pub const fn grouped(clause: &'static str) -> Place {
+        Place {
+            aggregates: true,
+            ..Place::plain(clause)
+        }
+    }
+
+    /// A clause over the rows of a query, after grouping.
+    pub const fn output(clause: &'static str) -> Place {
+        Place {
+            windows: true,
+            ..Place::grouped(clause)
+        }
+    }
+
+    /// The target list of a query.
+    pub const TARGETS: Place = Place {
+        sets: true,
+        ..Place::output("SELECT")
+    };
+
+    /// FROM, where a subquery may look at its neighbours.
+    pub const FROM: Place = Place::plain("FROM clause of their own query level");
+
+    /// WHERE of COPY FROM.
+    pub const COPY_FROM: Place = Place {
+        no_subquery: Some("COPY FROM WHERE condition"),
+        ..Place::plain("COPY FROM WHERE conditions")
+    };
+
+    /// What EXECUTE gives for a parameter.
+    pub const EXECUTE_PARAMETER: Place = Place {
+        no_subquery: Some("EXECUTE parameter"),
+        ..Place::plain("EXECUTE parameters")
+    };
+
+    /// The default of a column.
+    pub const DEFAULT: Place = Place {
+        columns: false,
+        no_subquery: Some("DEFAULT expression"),
+        ..Place::plain("DEFAULT expressions")
+    };
+
+    /// What a generated column is computed from.
+    pub const GENERATED: Place = Place {
+        no_subquery: Some("column generation expression"),
+        ..Place::plain("column generation expressions")
+    };
+
+    /// What an index is on.
+    pub const INDEX_KEY: Place = Place {
+        no_subquery: Some("index expression"),
+        ..Place::plain("index expressions")
+    };
+
+    /// The condition of an index.
+    pub const INDEX_CONDITION: Place = Place {
+        no_subquery: Some("index predicate"),
+        ..Place::plain("index predicates")
+    };
+
+    /// The condition of a policy.
+    pub const POLICY: Place = Place::plain("policy expressions");
+
+    /// A CHECK constraint.
+    pub const CHECK: Place = Place {
+        no_subquery: Some("check constraint"),
+        ..Place::plain("check constraints")
+    };
+}
+
+impl Binder<'_> {
+    /// Binds an expression.
+    pub(super) fn expr(
+        &mut self,
+        node: &NodeEnum,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        coro::work(EXPRESSION_WORK)?;
+        self.deeper(|binder| binder.expr_inner(node, scope, place))
+    }
+
+    /// Binds the expression in a node.
+    pub(super) fn node(&mut self, node: &Node, scope: &Scope<'_>, place: Place) -> Result<Expr> {
+        self.expr(inner(node)?, scope, place)
+    }
+
+    fn expr_inner(&mut self, node: &NodeEnum, scope: &Scope<'_>, place: Place) -> Result<Expr> {
+        // Sets stand at the top of a target only.
+        let below = Place {
+            sets: false,
+            ..place
+        };
+        match node {
+            NodeEnum::AConst(constant) => self.constant(constant),
+            NodeEnum::ColumnRef(column) if !place.columns => Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot use column reference in DEFAULT expression",
+                column.location,
+            )),
+            NodeEnum::ColumnRef(column) => {
+                let names = strings(&column.fields);
+                if names.len() != column.fields.len() {
+                    return Err(self.unsupported("a whole row as a value", column.location));
+                }
+                Ok(self.column(&names, scope, column.location)?.0)
+            }
+            NodeEnum::ParamRef(param) => self.param(param.number, param.location),
+            NodeEnum::AExpr(operator) => self.operator_expr(operator, scope, below),
+            NodeEnum::BoolExpr(logic) => self.logic(logic, scope, below),
+            NodeEnum::FuncCall(call) => self.function_call(call, scope, place),
+            NodeEnum::TypeCast(cast) => {
+                let name = cast
+                    .type_name
+                    .as_ref()
+                    .ok_or_else(|| Error::internal("a cast without a type"))?;
+                let (ty, typmod) = type_names::resolve(&self.cx, name)?;
+                let arg = self.cast_argument(boxed(&cast.arg)?, ty, scope, below)?;
+                self.cast(arg, ty, typmod, cast.location)
+            }
+            NodeEnum::NullTest(test) => {
+                let arg = match self.whole_row(boxed(&test.arg)?, scope)? {
+                    Some(row) => row,
+                    None => self.expr(boxed(&test.arg)?, scope, below)?,
+                };
+                let wanted = test.nulltesttype == NullTestType::IsNull as i32;
+                let arg = self.settle(arg)?;
+                Ok(truth(
+                    ExprKind::IsNull(Box::new(arg), wanted),
+                    test.location,
+                ))
+            }
+            NodeEnum::BooleanTest(test) => {
+                let arg = self.expr(boxed(&test.arg)?, scope, below)?;
+                let (name, value, negate) = match BoolTestType::try_from(test.booltesttype) {
+                    Ok(BoolTestType::IsTrue) => ("IS TRUE", Some(true), false),
+                    Ok(BoolTestType::IsNotTrue) => ("IS NOT TRUE", Some(true), true),
+                    Ok(BoolTestType::IsFalse) => ("IS FALSE", Some(false), false),
+                    Ok(BoolTestType::IsNotFalse) => ("IS NOT FALSE", Some(false), true),
+                    Ok(BoolTestType::IsUnknown) => ("IS UNKNOWN", None, false),
+                    _ => ("IS NOT UNKNOWN", None, true),
+                };
+                let arg = self.condition(arg, name)?;
+                Ok(truth(
+                    ExprKind::IsTruth(Box::new(arg), value, negate),
+                    test.location,
+                ))
+            }
+            NodeEnum::CaseExpr(case) => self.case(case, scope, below),
+            NodeEnum::CoalesceExpr(coalesce) => {
+                let args = self.nodes(&coalesce.args, scope, below)?;
+                let (args, ty) = self.unify(args, "COALESCE")?;
+                Ok(Expr::new(ExprKind::Coalesce(args), ty, coalesce.location))
+            }
+            NodeEnum::MinMaxExpr(extreme) => {
+                let greatest = extreme.op == pg_query::protobuf::MinMaxOp::IsGreatest as i32;
+                let what = if greatest { "GREATEST" } else { "LEAST" };
+                let args = self.nodes(&extreme.args, scope, below)?;
+                let (args, ty) = self.unify(args, what)?;
+                check_sortable(ty)?;
+                Ok(Expr::new(
+                    ExprKind::Extreme(args, greatest),
+                    ty,
+                    extreme.location,
+                ))
+            }
+            NodeEnum::SqlvalueFunction(function) => self.value_function(function),
+            NodeEnum::SubLink(link) => match place.no_subquery {
+                None => self.sublink(link, scope, below),
+                Some(clause) => Err(self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("cannot use subquery in {clause}"),
+                    link.location,
+                )),
+            },
+            NodeEnum::AArrayExpr(array) => {
+                let elements = self.nodes(&array.elements, scope, below)?;
+                self.array(elements, array.location)
+            }
+            NodeEnum::RowExpr(row) => {
+                let fields = self.nodes(&row.args, scope, below)?;
+                Ok(Expr::new(
+                    ExprKind::Record(fields),
+                    TypeId::RECORD,
+                    row.location,
+                ))
+            }
+            NodeEnum::CollateClause(collate) => {
+                let arg = self.expr(boxed(&collate.arg)?, scope, below)?;
+                self.check_collation(collate, arg.ty)?;
+                Ok(arg)
+            }
+            NodeEnum::AIndirection(indirection) => self.indirection(indirection, scope, below),
+            NodeEnum::SetToDefault(default) => Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "DEFAULT is not allowed in this context",
+                default.location,
+            )),
+            NodeEnum::GroupingFunc(call) => self.grouping_call(call, scope, below),
+            NodeEnum::CurrentOfExpr(_) => Err(Error::unsupported("WHERE CURRENT OF")),
+            _ => Err(Error::unsupported("this kind of expression")),
+        }
+    }
+
+    pub(super) fn nodes(
+        &mut self,
+        nodes: &[Node],
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Vec<Expr>> {
+        nodes
+            .iter()
+            .map(|node| self.node(node, scope, place))
+            .collect()
+    }
+
+    fn constant(&mut self, constant: &AConst) -> Result<Expr> {
+        let location = constant.location;
+        let literal = self.cx.literals.and_then(|literals| literals.at(location));
+        if constant.isnull {
+            return Ok(Expr::constant(Datum::Null, TypeId::UNKNOWN, location));
+        }
+        let (value, ty) = match &constant.val {
+            Some(Val::Ival(integer)) => (Datum::Int4(integer.ival), TypeId::INT4),
+            Some(Val::Fval(number)) => return self.number(&number.fval, literal, location),
+            Some(Val::Boolval(value)) => (Datum::Bool(value.boolval), TypeId::BOOL),
+            Some(Val::Sval(text)) => (Datum::text(&text.sval), TypeId::UNKNOWN),
+            Some(Val::Bsval(_)) => return Err(self.unsupported("a bit string", location)),
+            // libpg_query leaves out the value of the integer 0.
+            None => (Datum::Int4(0), TypeId::INT4),
+        };
+        Ok(Expr::new(ExprKind::Const(value, literal), ty, location))
+    }
+
+    /// A number that is no int4: int8 if it fits, else numeric.
+    fn number(&mut self, text: &str, literal: Option<Rc<Literal>>, location: i32) -> Result<Expr> {
+        let digits = text.replace('_', "");
+        // The grammar makes one number of a minus sign and a number: it may be the least int4.
+        if let Ok(value) = digits.parse::<i32>() {
+            let kind = ExprKind::Const(Datum::Int4(value), literal);
+            return Ok(Expr::new(kind, TypeId::INT4, location));
+        }
+        if let Ok(value) = digits.parse::<i64>() {
+            let kind = ExprKind::Const(Datum::Int8(value), literal);
+            return Ok(Expr::new(kind, TypeId::INT8, location));
+        }
+        let kind = ExprKind::Const(Datum::text(&digits), literal);
+        self.cast(
+            Expr::new(kind, TypeId::UNKNOWN, location),
+            TypeId::NUMERIC,
+            -1,
+            location,
+        )
+    }
+
+    fn param(&mut self, number: i32, location: i32) -> Result<Expr> {
+        let place = usize::try_from(number - 1).unwrap_or(usize::MAX);
+        const PARAMS_MAX: usize = 65_535;
+        let allowed = if self.open_params {
+            PARAMS_MAX
+        } else {
+            self.params.len()
+        };
+        if place >= allowed {
+            return Err(self.error(
+                SqlState::UNDEFINED_PARAMETER,
+                format!("there is no parameter ${number}"),
+                location,
+            ));
+        }
+        if place >= self.params.len() {
+            self.params.resize(place + 1, TypeId::UNKNOWN);
+        }
+        Ok(Expr::new(
+            ExprKind::Param(place),
+            self.params[place],
+            location,
+        ))
+    }
+
+    /// The argument of a cast: an array constructor takes the elements' type from it.
+    fn cast_argument(
+        &mut self,
+        node: &NodeEnum,
+        ty: TypeId,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        if let (NodeEnum::AArrayExpr(array), Some(element)) = (node, ty.array_element()) {
+            if array.elements.is_empty() {
+                let kind = ExprKind::Array(Vec::new(), element);
+                return Ok(Expr::new(kind, ty, array.location));
+            }
+        }
+        self.expr(node, scope, place)
+    }
+
+    fn array(&mut self, elements: Vec<Expr>, location: i32) -> Result<Expr> {
+        if elements.is_empty() {
+            return Err(self
+                .error(
+                    SqlState::INDETERMINATE_DATATYPE,
+                    "cannot determine type of empty array",
+                    location,
+                )
+                .with_hint(
+                    "Explicitly cast to the desired type, for example ARRAY[]::integer[].",
+                ));
+        }
+        let (elements, ty) = self.unify(elements, "ARRAY")?;
+        let (array, element) = match ty.array_element() {
+            Some(element) => (Some(ty), element),
+            None => (ty.array_of(), ty),
+        };
+        let array = array.ok_or_else(|| {
+            self.error(
+                SqlState::UNDEFINED_OBJECT,
+                format!("could not find array type for data type {ty}"),
+                location,
+            )
+        })?;
+        Ok(Expr::new(
+            ExprKind::Array(elements, element),
+            array,
+            location,
+        ))
+    }
+
+    fn logic(&mut self, logic: &BoolExpr, scope: &Scope<'_>, place: Place) -> Result<Expr> {
+        let kind = BoolExprType::try_from(logic.boolop).unwrap_or(BoolExprType::Undefined);
+        let name = match kind {
+            BoolExprType::AndExpr => "AND",
+            BoolExprType::OrExpr => "OR",
+            _ => "NOT",
+        };
+        let mut args = Vec::with_capacity(logic.args.len());
+        for arg in &logic.args {
+            let arg = self.node(arg, scope, place)?;
+            args.push(self.condition(arg, name)?);
+        }
+        let kind = match (kind, args.pop()) {
+            (BoolExprType::NotExpr, Some(arg)) => ExprKind::Not(Box::new(arg)),
+            (BoolExprType::AndExpr, Some(last)) => {
+                args.push(last);
+                ExprKind::And(args)
+            }
+            (_, Some(last)) => {
+                args.push(last);
+                ExprKind::Or(args)
+            }
+            (_, None) => return Err(Error::internal("logic without operands")),
+        };
+        Ok(truth(kind, logic.location))
+    }
+
+    fn case(&mut self, case: &CaseExpr, scope: &Scope<'_>, place: Place) -> Result<Expr> {
+        let value = match &case.arg {
+            Some(arg) => {
+                let value = self.expr(inner(arg)?, scope, place)?;
+                Some(self.settle(value)?)
+            }
+            None => None,
+        };
+        let mut conditions = Vec::new();
+        let mut results = Vec::new();
+        for arm in &case.args {
+            let NodeEnum::CaseWhen(when) = inner(arm)? else {
+                return Err(Error::internal("an arm of CASE is no WHEN"));
+            };
+            let condition = self.expr(boxed(&when.expr)?, scope, place)?;
+            conditions.push(match &value {
+                None => self.condition(condition, "CASE/WHEN")?,
+                Some(value) => {
+                    let input = Expr::new(ExprKind::CaseInput, value.ty, when.location);
+                    self.binary("=", input, condition, when.location)?
+                }
+            });
+            results.push(self.expr(boxed(&when.result)?, scope, place)?);
+        }
+        // The default comes first when types are matched, as in PostgreSQL.
+        let default = match &case.defresult {
+            Some(node) => self.expr(inner(node)?, scope, place)?,
+            None => Expr::constant(Datum::Null, TypeId::UNKNOWN, case.location),
+        };
+        let mut all = vec![default];
+        all.extend(results);
+        let (all, ty) = self.unify(all, "CASE")?;
+        let mut all = all.into_iter();
+        let default = all
+            .next()
+            .ok_or_else(|| Error::internal("CASE without a default"))?;
+        let whens = conditions.into_iter().zip(all).collect();
+        let whole = Expr::new(ExprKind::Case(whens, Box::new(default)), ty, case.location);
+        Ok(match value {
+            None => whole,
+            Some(value) => {
+                let kind = ExprKind::CaseValue(Box::new(value), Box::new(whole));
+                Expr::new(kind, ty, case.location)
+            }
+        })
+    }
+
+    /// `left name right`.
+    pub(super) fn binary(
+        &mut self,
+        name: &str,
+        left: Expr,
+        right: Expr,
+        location: i32,
+    ) -> Result<Expr> {
+        if let (ExprKind::Record(_), ExprKind::Record(_)) = (&left.kind, &right.kind) {
+            return self.compare_rows(name, left, right, location);
+        }
+        let found = self.operator(name, left.ty, right.ty, location)?;
+        let args = vec![
+            self.coerce_argument(left, found.argument_types[0])?,
+            self.coerce_argument(right, found.argument_types[1])?,
+        ];
+        self.calls(found.operator.function.oid);
+        Ok(operator_call(&found, args, location))
+    }
+
+    pub(super) fn operator(
+        &self,
+        name: &str,
+        left: TypeId,
+        right: TypeId,
+        location: i32,
+    ) -> Result<OperatorMatch> {
+        resolve_operator(name, left, right).map_err(|error| self.place(error, location))
+    }
+
+    fn operator_expr(&mut self, operator: &AExpr, scope: &Scope<'_>, place: Place) -> Result<Expr> {
+        let location = operator.location;
+        let names = strings(&operator.name);
+        let name = names.last().copied().unwrap_or_default();
+        let kind = AExprKind::try_from(operator.kind).unwrap_or(AExprKind::Undefined);
+        match kind {
+            AExprKind::AexprOp => self.plain_operator(operator, name, scope, place),
+            AExprKind::AexprOpAny | AExprKind::AexprOpAll => {
+                let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
+                let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
+                self.any_array(name, left, right, kind == AExprKind::AexprOpAll, location)
+            }
+            AExprKind::AexprDistinct | AExprKind::AexprNotDistinct => {
+                let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
+                let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
+                let wanted = kind == AExprKind::AexprDistinct;
+                let (left, right, function, types) = self.equality(left, right, location)?;
+                let (left, right) = (Box::new(left), Box::new(right));
+                Ok(truth(
+                    ExprKind::Distinct(left, right, function, types, wanted),
+                    location,
+                ))
+            }
+            AExprKind::AexprNullif => {
+                let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
+                let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
+                let (left, right, function, types) = self.equality(left, right, location)?;
+                let first = left.clone();
+                let ty = first.ty;
+                let kind = ExprKind::NullIf(Box::new(first), function, vec![left, right], types);
+                Ok(Expr::new(kind, ty, location))
+            }
+            AExprKind::AexprIn => self.in_list(operator, name, scope, place),
+            AExprKind::AexprLike | AExprKind::AexprIlike | AExprKind::AexprSimilar => {
+                let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
+                let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
+                self.binary(name, left, right, location)
+            }
+            AExprKind::AexprBetween
+            | AExprKind::AexprNotBetween
+            | AExprKind::AexprBetweenSym
+            | AExprKind::AexprNotBetweenSym => self.between(operator, kind, scope, place),
+            AExprKind::Undefined => Err(Error::internal("an operator of no kind")),
+        }
+    }
+
+    fn plain_operator(
+        &mut self,
+        operator: &AExpr,
+        name: &str,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        let location = operator.location;
+        let Some(left) = &operator.lexpr else {
+            let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
+            let found = self.operator(name, TypeId::NONE, right.ty, location)?;
+            let arg = self.coerce_argument(right, found.argument_types[0])?;
+            self.calls(found.operator.function.oid);
+            return Ok(operator_call(&found, vec![arg], location));
+        };
+        let left = self.expr(inner(left)?, scope, place)?;
+        // `(a, b) = (SELECT …)` compares a row with a subquery's.
+        let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
+        self.binary(name, left, right, location)
+    }
+
+    /// Both sides of an equality, with its function.
+    #[allow(clippy::type_complexity)]
+    fn equality(
+        &mut self,
+        left: Expr,
+        right: Expr,
+        location: i32,
+    ) -> Result<(Expr, Expr, Func, Rc<[TypeId]>)> {
+        let found = self.operator("=", left.ty, right.ty, location)?;
+        let left = self.coerce_argument(left, found.argument_types[0])?;
+        let right = self.coerce_argument(right, found.argument_types[1])?;
+        let types = Rc::from(found.argument_types.as_slice());
+        Ok((left, right, Func(found.operator.function), types))
+    }
+
+    /// `(a, b) < (c, d)`: equality column by column, order lexicographically.
+    fn compare_rows(&mut self, name: &str, left: Expr, right: Expr, location: i32) -> Result<Expr> {
+        let (ExprKind::Record(left), ExprKind::Record(right)) = (left.kind, right.kind) else {
+            return Err(Error::internal("no rows to compare"));
+        };
+        if left.len() != right.len() {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "unequal number of entries in row expressions",
+                location,
+            ));
+        }
+        let pairs: Vec<_> = left.into_iter().zip(right).collect();
+        match name {
+            "=" | "<>" => {
+                let parts = pairs
+                    .into_iter()
+                    .map(|(left, right)| self.binary(name, left, right, location))
+                    .collect::<Result<_>>()?;
+                let kind = match name {
+                    "=" => ExprKind::And(parts),
+                    _ => ExprKind::Or(parts),
+                };
+                Ok(truth(kind, location))
+            }
+            "<" | "<=" | ">" | ">=" => {
+                let strict = &name[..1];
+                let mut rest: Option<Expr> = None;
+                for (left, right) in pairs.into_iter().rev() {
+                    rest = Some(match rest {
+                        None => self.binary(name, left, right, location)?,
+                        Some(rest) => {
+                            let above =
+                                self.binary(strict, left.clone(), right.clone(), location)?;
+                            let equal = self.binary("=", left, right, location)?;
+                            let both = truth(ExprKind::And(vec![equal, rest]), location);
+                            truth(ExprKind::Or(vec![above, both]), location)
+                        }
+                    });
+                }
+                rest.ok_or_else(|| Error::internal("rows without columns"))
+            }
+            _ => Err(self.unsupported("this comparison of rows", location)),
+        }
+    }
+
+    fn any_array(
+        &mut self,
+        name: &str,
+        left: Expr,
+        right: Expr,
+        all: bool,
+        location: i32,
+    ) -> Result<Expr> {
+        let mut right = right;
+        if right.is_untyped() {
+            let element = if left.is_untyped() {
+                TypeId::TEXT
+            } else {
+                left.ty
+            };
+            let array = element.array_of().unwrap_or(TypeId::TEXT_ARRAY);
+            right = self.coerce_argument(right, array)?;
+        }
+        let element = match right.ty {
+            TypeId::INT2VECTOR => Some(TypeId::INT2),
+            TypeId::OIDVECTOR => Some(TypeId::OID),
+            ty => ty.array_element(),
+        };
+        let Some(element) = element else {
+            return Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                "op ANY/ALL (array) requires array on right side",
+                location,
+            ));
+        };
+        let found = self.operator(name, left.ty, element, location)?;
+        let left = self.coerce_argument(left, found.argument_types[0])?;
+        if let Some(wanted) = found.argument_types[1].array_of() {
+            right = self.coerce_argument(right, wanted)?;
+        }
+        let types = Rc::from(found.argument_types.as_slice());
+        let function = Func(found.operator.function);
+        let (left, right) = (Box::new(left), Box::new(right));
+        Ok(truth(
+            ExprKind::AnyArray(left, right, function, types, all),
+            location,
+        ))
+    }
+
+    /// `x IN (a, b, c)`: one array when all are of one type, else a chain of OR.
+    fn in_list(
+        &mut self,
+        operator: &AExpr,
+        name: &str,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        let location = operator.location;
+        let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
+        let NodeEnum::List(list) = boxed(&operator.rexpr)? else {
+            return Err(Error::internal("IN without a list"));
+        };
+        let negated = name == "<>";
+        let rights = self.nodes(&list.items, scope, place)?;
+        let row = matches!(left.kind, ExprKind::Record(_));
+        let constant = |expr: &Expr| !expr.any(&|part| matches!(part.kind, ExprKind::Column(_)));
+        if !row && rights.len() > 1 && rights.iter().all(constant) {
+            let mut all = vec![left.clone()];
+            all.extend(rights.iter().cloned());
+            if let Ok((mut all, ty)) = self.unify(all, "IN") {
+                if ty.array_of().is_some() && ty.array_element().is_none() {
+                    let left = all.remove(0);
+                    let array = self.array(all, location)?;
+                    return self.any_array(name, left, array, negated, location);
+                }
+            }
+        }
+        let mut parts = Vec::with_capacity(rights.len());
+        for right in rights {
+            parts.push(self.binary(name, left.clone(), right, location)?);
+        }
+        match (parts.len(), negated) {
+            (1, _) => parts.pop().ok_or_else(|| Error::internal("an empty IN")),
+            (_, true) => Ok(truth(ExprKind::And(parts), location)),
+            (_, false) => Ok(truth(ExprKind::Or(parts), location)),
+        }
+    }
+
+    fn between(
+        &mut self,
+        operator: &AExpr,
+        kind: AExprKind,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        let location = operator.location;
+        let value = self.expr(boxed(&operator.lexpr)?, scope, place)?;
+        let NodeEnum::List(list) = boxed(&operator.rexpr)? else {
+            return Err(Error::internal("BETWEEN without bounds"));
+        };
+        let [low, high] = list.items.as_slice() else {
+            return Err(Error::internal("BETWEEN without two bounds"));
+        };
+        let low = self.node(low, scope, place)?;
+        let high = self.node(high, scope, place)?;
+        let mut within = |low: Expr, high: Expr| {
+            let above = self.binary(">=", value.clone(), low, location)?;
+            let below = self.binary("<=", value.clone(), high, location)?;
+            Ok::<_, Error>(truth(ExprKind::And(vec![above, below]), location))
+        };
+        let symmetric = matches!(
+            kind,
+            AExprKind::AexprBetweenSym | AExprKind::AexprNotBetweenSym
+        );
+        let mut whole = within(low.clone(), high.clone())?;
+        if symmetric {
+            let other = within(high, low)?;
+            whole = truth(ExprKind::Or(vec![whole, other]), location);
+        }
+        let negated = matches!(
+            kind,
+            AExprKind::AexprNotBetween | AExprKind::AexprNotBetweenSym
+        );
+        Ok(match negated {
+            true => truth(ExprKind::Not(Box::new(whole)), location),
+            false => whole,
+        })
+    }
+
+    fn value_function(&mut self, function: &SqlValueFunction) -> Result<Expr> {
+        use SqlValueFunctionOp as Op;
+        let location = function.location;
+        let op = Op::try_from(function.op).unwrap_or(Op::SqlvalueFunctionOpUndefined);
+        let typmod = match op {
+            Op::SvfopCurrentTimeN
+            | Op::SvfopCurrentTimestampN
+            | Op::SvfopLocaltimeN
+            | Op::SvfopLocaltimestampN => function.typmod,
+            _ => -1,
+        };
+        let (name, ty) = match op {
+            Op::SvfopCurrentDate => ("now", TypeId::DATE),
+            Op::SvfopCurrentTime | Op::SvfopCurrentTimeN => ("now", TypeId::TIMETZ),
+            Op::SvfopCurrentTimestamp | Op::SvfopCurrentTimestampN => ("now", TypeId::TIMESTAMPTZ),
+            Op::SvfopLocaltime | Op::SvfopLocaltimeN => ("now", TypeId::TIME),
+            Op::SvfopLocaltimestamp | Op::SvfopLocaltimestampN => ("now", TypeId::TIMESTAMP),
+            Op::SvfopSessionUser => ("session_user", TypeId::NAME),
+            Op::SvfopCurrentCatalog => ("current_database", TypeId::NAME),
+            Op::SvfopCurrentSchema => ("current_schema", TypeId::NAME),
+            _ => ("current_user", TypeId::NAME),
+        };
+        let mut call = self.call_by_name(name, Vec::new(), location)?;
+        if let (ExprKind::Call(function, ..), Some(keyword)) = (&mut call.kind, keyword(op)) {
+            *function = Func(functions::under_keyword(function.0, keyword));
+        }
+        self.cast(call, ty, typmod, location)
+    }
+}
+
+/// A boolean expression.
+pub(super) fn truth(kind: ExprKind, location: i32) -> Expr {
+    Expr::new(kind, TypeId::BOOL, location)
+}
+
+fn operator_call(found: &OperatorMatch, args: Vec<Expr>, location: i32) -> Expr {
+    let types = Rc::from(found.argument_types.as_slice());
+    let function = Func(found.operator.function);
+    Expr::new(
+        ExprKind::Call(function, args, types),
+        found.result,
+        location,
+    )
+}
+
+/// How a function that stands for an instant was written.
+fn keyword(op: SqlValueFunctionOp) -> Option<&'static str> {
+    use SqlValueFunctionOp as Op;
+    Some(match op {
+        Op::SvfopCurrentDate => "CURRENT_DATE",
+        Op::SvfopCurrentTime | Op::SvfopCurrentTimeN => "CURRENT_TIME",
+        Op::SvfopCurrentTimestamp | Op::SvfopCurrentTimestampN => "CURRENT_TIMESTAMP",
+        Op::SvfopLocaltime | Op::SvfopLocaltimeN => "LOCALTIME",
+        Op::SvfopLocaltimestamp | Op::SvfopLocaltimestampN => "LOCALTIMESTAMP",
+        _ => return None,
+    })
+}

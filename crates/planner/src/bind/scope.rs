@@ -1,0 +1,627 @@
+//! Which column a name means.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+
+use super::expr::Place;
+use super::window::NamedWindow;
+use super::{strings, Binder, OutputColumn};
+use crate::plan::{Expr, ExprKind, Location, Needed};
+use catalog::layout::FIRST_USER_OID;
+use catalog::Table;
+use syntax::parser::NodeEnum;
+use types::{Datum, TypeId, NO_TYPMOD};
+
+/// A column that can be named.
+#[derive(Clone, Debug)]
+pub struct ScopeColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: TypeId,
+    /// The type's modifier.
+    pub typmod: i32,
+    /// Its table's oid and its number there, or zeros.
+    pub origin: (u32, i16),
+    /// Whether a merged column of JOIN USING hides it from unqualified names and `*`.
+    pub hidden: bool,
+}
+
+/// An item of FROM.
+#[derive(Clone, Debug)]
+pub struct ScopeTable {
+    /// The name by which its columns are qualified.
+    pub alias: String,
+    /// The table, if it is one.
+    pub table: Option<Arc<Table>>,
+    /// Its columns.
+    pub columns: Vec<ScopeColumn>,
+    /// Where they begin in the row.
+    pub start: usize,
+    /// Which of them are looked at; of [`ScopeTable::base`]'s columns, if there is one.
+    pub needed: Option<Needed>,
+    /// What its columns stand for, if they are not those of the row.
+    pub exprs: Option<Rc<Vec<Expr>>>,
+    /// The table whose row stands in its place.
+    pub base: Option<Arc<Table>>,
+    /// Whether only qualified names find it.
+    pub qualified_only: bool,
+}
+
+/// The columns of one query level.
+#[derive(Debug)]
+pub struct Scope<'s> {
+    /// The enclosing query's.
+    pub parent: Option<&'s Scope<'s>>,
+    /// The items of FROM.
+    pub tables: Vec<ScopeTable>,
+    /// Merged columns of JOIN USING, by name.
+    pub merged: Vec<(String, Expr)>,
+    /// The windows of the WINDOW clause.
+    pub windows: Vec<NamedWindow>,
+    /// Whether a name was found in an enclosing query.
+    pub escapes: Cell<bool>,
+    /// The columns of this query's rows that inner queries look at, in the order they were met,
+    /// each with its place there; behind the columns stand aggregates of this query.
+    pub seen_from_inside: RefCell<Vec<(usize, Expr)>>,
+    /// The first place behind the columns of its rows that nothing has.
+    pub beyond: Cell<usize>,
+    /// Where the inner query stands that is being bound.
+    pub inner_stands: Cell<Place>,
+}
+
+impl Default for Scope<'_> {
+    fn default() -> Self {
+        Scope {
+            parent: None,
+            tables: Vec::new(),
+            merged: Vec::new(),
+            windows: Vec::new(),
+            escapes: Cell::default(),
+            seen_from_inside: RefCell::default(),
+            beyond: Cell::default(),
+            inner_stands: Cell::new(Place::FROM),
+        }
+    }
+}
+
+/// Where a name was found.
+struct Found {
+    expr: Expr,
+    origin: (u32, i16),
+}
+
+impl ScopeTable {
+    /// The columns that an expression names are looked at.
+    pub fn mark(&self, expr: &Expr) {
+        let Some(needed) = &self.needed else {
+            return;
+        };
+        let mut needed = needed.borrow_mut();
+        for place in columns_of(expr) {
+            let place = place.checked_sub(self.start);
+            if let Some(flag) = place.and_then(|place| needed.get_mut(place)) {
+                *flag = true;
+            }
+        }
+    }
+}
+
+/// The same expression, as seen from so many levels further in.
+fn outward(expr: &mut Expr, depth: usize) {
+    match &mut expr.kind {
+        ExprKind::Column(place) => expr.kind = ExprKind::Outer(depth, *place),
+        ExprKind::Outer(up, _) => *up += depth,
+        _ => expr
+            .parts_mut()
+            .into_iter()
+            .for_each(|part| outward(part, depth)),
+    }
+}
+
+impl<'s> Scope<'s> {
+    /// A scope without tables inside another.
+    pub fn inside(parent: Option<&'s Scope<'s>>) -> Scope<'s> {
+        Scope {
+            parent,
+            ..Scope::default()
+        }
+    }
+
+    /// How many columns its rows have, hidden keys included.
+    fn column_expr(&self, table: &ScopeTable, place: usize, location: i32) -> Expr {
+        if let Some(exprs) = &table.exprs {
+            let mut expr = exprs[place].clone();
+            table.mark(&expr);
+            expr.location = Location(location);
+            return expr;
+        }
+        if let Some(needed) = &table.needed {
+            if let Some(flag) = needed.borrow_mut().get_mut(place) {
+                *flag = true;
+            }
+        }
+        let column = &table.columns[place];
+        Expr {
+            kind: ExprKind::Column(table.start + place),
+            ty: column.ty,
+            typmod: column.typmod,
+            location: Location(location),
+        }
+    }
+
+    /// Makes columns of this scope's rows what a query so many levels further in calls them, and
+    /// remembers that it looks at them.
+    fn show_inside(&self, expr: &mut Expr, depth: usize) {
+        expr.visit(&mut |part| {
+            if let ExprKind::Column(place) = part.kind {
+                let mut seen = self.seen_from_inside.borrow_mut();
+                seen.push((place, part.clone()));
+            }
+        });
+        outward(expr, depth);
+    }
+
+    /// The columns that inner queries have looked at since there were `before` of them, each once.
+    pub(super) fn seen_since(&self, before: usize) -> Vec<(usize, Expr)> {
+        let mut seen: Vec<(usize, Expr)> = Vec::new();
+        for column in &self.seen_from_inside.borrow()[before..] {
+            if !seen.iter().any(|known| known.0 == column.0) {
+                seen.push(column.clone());
+            }
+        }
+        seen
+    }
+
+    /// Puts an aggregate of this query behind the columns that inner queries look at; its place.
+    pub(super) fn show_value(&self, aggregate: Expr) -> usize {
+        let place = self.beyond.get();
+        self.beyond.set(place + 1);
+        self.seen_from_inside.borrow_mut().push((place, aggregate));
+        place
+    }
+
+    /// This query, the one around it, and so on.
+    pub(super) fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
+        std::iter::successors(Some(self), |scope| scope.parent)
+    }
+
+    /// The name, with its item's, of the column at a place of the row.
+    pub fn name_of(&self, index: usize) -> String {
+        for table in &self.tables {
+            let at = match &table.exprs {
+                None => index.checked_sub(table.start),
+                Some(exprs) => exprs
+                    .iter()
+                    .position(|expr| matches!(expr.kind, ExprKind::Column(at) if at == index)),
+            };
+            if let Some(column) = at.and_then(|at| table.columns.get(at)) {
+                return format!("{}.{}", table.alias, column.name);
+            }
+        }
+        "?".to_owned()
+    }
+
+    /// The item that holds the column at a place of the row, with its place there.
+    pub fn table_at(&self, index: usize) -> Option<(&ScopeTable, usize)> {
+        let own = self.tables.iter().filter(|table| table.exprs.is_none());
+        own.into_iter().find_map(|table| {
+            let at = index.checked_sub(table.start)?;
+            (at < table.columns.len()).then_some((table, at))
+        })
+    }
+}
+
+impl Binder<'_> {
+    /// A column, a variable, or an error.
+    pub(super) fn column(
+        &mut self,
+        names: &[&str],
+        scope: &Scope<'_>,
+        location: i32,
+    ) -> Result<(Expr, (u32, i16))> {
+        let found = self.find_column(names, scope, location)?;
+        let variable = match (self.cx.variables, &found) {
+            (Some(known), _) => known.find(names)?,
+            (None, _) => None,
+        };
+        match (found, variable) {
+            (Some(_), Some(_)) => Err(self
+                .error(
+                    SqlState::AMBIGUOUS_COLUMN,
+                    format!("column reference \"{}\" is ambiguous", names.join(".")),
+                    location,
+                )
+                .with_detail("It could refer to either a PL/pgSQL variable or a table column.")),
+            (Some(found), None) => {
+                self.looks_at(found.origin);
+                Ok((found.expr, found.origin))
+            }
+            (None, Some((place, ty, typmod))) => {
+                let expr = Expr {
+                    kind: ExprKind::Param(place),
+                    ty,
+                    typmod,
+                    location: Location(location),
+                };
+                Ok((expr, (0, 0)))
+            }
+            (None, None) => Err(self.missing_column(names, scope, location)),
+        }
+    }
+
+    fn find_column(
+        &self,
+        names: &[&str],
+        scope: &Scope<'_>,
+        location: i32,
+    ) -> Result<Option<Found>> {
+        let mut depth = 0;
+        let mut level = scope;
+        loop {
+            if let Some(mut found) = self.find_in(names, level, location)? {
+                if depth > 0 {
+                    level.show_inside(&mut found.expr, depth);
+                    // Every level between here and there looks outside.
+                    let mut inner = scope;
+                    while !std::ptr::eq(inner, level) {
+                        inner.escapes.set(true);
+                        inner = inner.parent.expect("the level found is above");
+                    }
+                }
+                return Ok(Some(found));
+            }
+            match level.parent {
+                Some(parent) => level = parent,
+                None => return Ok(None),
+            }
+            depth += 1;
+        }
+    }
+
+    fn find_in(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Result<Option<Found>> {
+        let (qualifier, name) = match names {
+            [name] => (None, *name),
+            [table, name] => (Some((None, *table)), *name),
+            [schema, table, name] => (Some((Some(*schema), *table)), *name),
+            _ => return Ok(None),
+        };
+        if qualifier.is_none() {
+            if let Some((_, expr)) = scope.merged.iter().find(|merged| merged.0 == name) {
+                scope.tables.iter().for_each(|table| table.mark(expr));
+                let mut expr = expr.clone();
+                expr.location = Location(location);
+                return Ok(Some(Found {
+                    expr,
+                    origin: (0, 0),
+                }));
+            }
+        }
+        let mut found = None;
+        for table in &scope.tables {
+            let visible = match qualifier {
+                None => !table.qualified_only,
+                Some((None, alias)) => table.alias == alias,
+                Some((Some(schema), alias)) => {
+                    let own = table
+                        .table
+                        .as_ref()
+                        .and_then(|own| self.cx.catalog.schema_by_oid(own.schema));
+                    table.alias == alias && own.is_some_and(|own| own.name == schema)
+                }
+            };
+            if !visible {
+                continue;
+            }
+            for (place, column) in table.columns.iter().enumerate() {
+                if column.name != name || (column.hidden && qualifier.is_none()) {
+                    continue;
+                }
+                if found.is_some() {
+                    return Err(self.error(
+                        SqlState::AMBIGUOUS_COLUMN,
+                        format!("column reference \"{name}\" is ambiguous"),
+                        location,
+                    ));
+                }
+                found = Some((table, place));
+            }
+        }
+        if found.is_none() && name == "tableoid" {
+            return Ok(table_oid(scope, qualifier.map(|named| named.1), location));
+        }
+        Ok(found.map(|(table, place)| Found {
+            expr: scope.column_expr(table, place, location),
+            origin: table.columns[place].origin,
+        }))
+    }
+
+    fn missing_column(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Error {
+        let [qualifier @ .., name] = names else {
+            return Error::internal("a column without a name");
+        };
+        let tables = || scope.levels().flat_map(|scope| &scope.tables);
+        let Some(alias) = qualifier.last() else {
+            if tables().any(|table| table.alias == *name) {
+                return self.unsupported("a whole-row reference", location);
+            }
+            let error = self.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{name}\" does not exist"),
+                location,
+            );
+            return hinted(error, near_columns(tables(), None, name));
+        };
+        if tables().any(|table| table.alias == *alias) {
+            let error = self.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column {} does not exist", names.join(".")),
+                location,
+            );
+            return hinted(error, near_columns(tables(), Some(alias), name));
+        }
+        self.missing_table(alias, scope, location)
+    }
+
+    /// 42P01 for a qualifier that no item of FROM has.
+    fn missing_table(&self, alias: &str, scope: &Scope<'_>, location: i32) -> Error {
+        let mut tables = scope.levels().flat_map(|scope| &scope.tables);
+        let renamed = tables.find(|item| {
+            item.alias != alias && item.table.as_ref().is_some_and(|table| table.name == alias)
+        });
+        match renamed {
+            Some(item) => self
+                .error(
+                    SqlState::UNDEFINED_TABLE,
+                    format!("invalid reference to FROM-clause entry for table \"{alias}\""),
+                    location,
+                )
+                .with_hint(format!(
+                    "Perhaps you meant to reference the table alias \"{}\".",
+                    item.alias
+                )),
+            None => self.error(
+                SqlState::UNDEFINED_TABLE,
+                format!("missing FROM-clause entry for table \"{alias}\""),
+                location,
+            ),
+        }
+    }
+
+    /// A whole row of an item of FROM, which a name that no column has or `t.*` means: the record of
+    /// its columns.
+    pub(super) fn whole_row(&mut self, node: &NodeEnum, scope: &Scope<'_>) -> Result<Option<Expr>> {
+        let NodeEnum::ColumnRef(column) = node else {
+            return Ok(None);
+        };
+        let names = strings(&column.fields);
+        let (alias, starred) = match (names.as_slice(), column.fields.len()) {
+            ([alias], 2) => (*alias, true),
+            ([alias], 1) => (*alias, false),
+            _ => return Ok(None),
+        };
+        let is_item = scope.tables.iter().any(|table| table.alias == alias);
+        if !is_item || (!starred && self.find_column(&[alias], scope, -1)?.is_some()) {
+            return Ok(None);
+        }
+        let columns = self.star(Some(alias), scope, column.location)?;
+        let fields = columns.into_iter().map(|column| column.0).collect();
+        let kind = ExprKind::Record(fields);
+        Ok(Some(Expr::new(kind, TypeId::RECORD, column.location)))
+    }
+
+    /// The columns that `*` or `t.*` means.
+    pub(super) fn star(
+        &mut self,
+        alias: Option<&str>,
+        scope: &Scope<'_>,
+        location: i32,
+    ) -> Result<Vec<(Expr, OutputColumn)>> {
+        let mut out = Vec::new();
+        let Some(alias) = alias else {
+            for (name, expr) in &scope.merged {
+                scope.tables.iter().for_each(|table| table.mark(expr));
+                out.push((expr.clone(), output(name, expr, (0, 0))));
+            }
+            for table in scope.tables.iter().filter(|table| !table.qualified_only) {
+                push_columns(scope, table, false, location, &mut out);
+            }
+            if scope.tables.is_empty() {
+                return Err(self.error(
+                    SqlState::SYNTAX_ERROR,
+                    "SELECT * with no tables specified is not valid",
+                    location,
+                ));
+            }
+            self.looks_at_all(&out);
+            return Ok(out);
+        };
+        let Some(table) = scope.tables.iter().find(|table| table.alias == alias) else {
+            return Err(self.missing_table(alias, scope, location));
+        };
+        push_columns(scope, table, true, location, &mut out);
+        self.looks_at_all(&out);
+        Ok(out)
+    }
+
+    fn looks_at_all(&mut self, columns: &[(Expr, OutputColumn)]) {
+        columns
+            .iter()
+            .for_each(|(_, column)| self.looks_at(column.origin));
+    }
+}
+
+/// Names further away than this are not suggested.
+const DISTANCE_MAX: usize = 3;
+
+/// The columns whose names are nearest to a name that is missing.
+fn near_columns<'t>(
+    tables: impl Iterator<Item = &'t ScopeTable>,
+    alias: Option<&str>,
+    name: &str,
+) -> Vec<String> {
+    let mut best = DISTANCE_MAX + 1;
+    let mut near = Vec::new();
+    for table in tables.filter(|table| !table.qualified_only || alias.is_some()) {
+        let penalty = alias.map_or(0, |alias| distance(alias, &table.alias));
+        for column in table
+            .columns
+            .iter()
+            .filter(|column| !column.name.is_empty())
+        {
+            let apart = distance(&column.name, name);
+            // With more than half of it different it is another name.
+            if apart > name.len() / 2 || apart + penalty > best {
+                continue;
+            }
+            if apart + penalty < best {
+                best = apart + penalty;
+                near.clear();
+            }
+            if best <= DISTANCE_MAX {
+                near.push(format!("{}.{}", table.alias, column.name));
+            }
+        }
+    }
+    near
+}
+
+fn hinted(error: Error, near: Vec<String>) -> Error {
+    match near.as_slice() {
+        [only] => error.with_hint(format!(
+            "Perhaps you meant to reference the column \"{only}\"."
+        )),
+        [one, other] => error.with_hint(format!(
+            "Perhaps you meant to reference the column \"{one}\" or the column \"{other}\"."
+        )),
+        _ => error,
+    }
+}
+
+/// How many letters must be added, removed or changed to make one word of the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (above, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = above + 1;
+        for (place, other) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[place + 1];
+            row[place + 1] = changed.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+fn push_columns(
+    scope: &Scope<'_>,
+    table: &ScopeTable,
+    hidden_too: bool,
+    location: i32,
+    out: &mut Vec<(Expr, OutputColumn)>,
+) {
+    for (place, column) in table.columns.iter().enumerate() {
+        if column.name.is_empty() || (column.hidden && !hidden_too) {
+            continue;
+        }
+        let expr = scope.column_expr(table, place, location);
+        let described = output(&column.name, &expr, column.origin);
+        out.push((expr, described));
+    }
+}
+
+fn output(name: &str, expr: &Expr, origin: (u32, i16)) -> OutputColumn {
+    OutputColumn {
+        name: name.to_owned(),
+        ty: expr.ty,
+        typmod: expr.typmod,
+        origin,
+    }
+}
+
+/// The places of the columns that an expression names, in ascending order.
+pub(super) fn columns_of(expr: &Expr) -> Vec<usize> {
+    let mut places = Vec::new();
+    expr.visit(&mut |part| {
+        if let ExprKind::Column(place) = part.kind {
+            places.push(place);
+        }
+    });
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// The system column `tableoid`: the same for all rows of a table.
+fn table_oid(scope: &Scope<'_>, qualifier: Option<&str>, location: i32) -> Option<Found> {
+    let oid = scope.tables.iter().find_map(|table| {
+        let named = match qualifier {
+            Some(alias) => table.alias == alias,
+            None => !table.qualified_only,
+        };
+        named.then(|| relation_of(table)).flatten()
+    })?;
+    (oid != 0).then(|| Found {
+        expr: Expr::constant(Datum::Oid(oid), TypeId::OID, location),
+        origin: (oid, TABLE_OID),
+    })
+}
+
+/// The relation whose rows an item of FROM shows.
+fn relation_of(table: &ScopeTable) -> Option<u32> {
+    if let Some(own) = &table.table {
+        return Some(own.oid);
+    }
+    // Under an alias a relation is known by the origin of its columns.
+    let oid = table.columns.first().map(|column| column.origin.0)?;
+    let whole = table.columns.iter().all(|column| column.origin.0 == oid);
+    (whole && (oid < FIRST_USER_OID || table.needed.is_some())).then_some(oid)
+}
+
+/// The number of the system column `tableoid`.
+const TABLE_OID: i16 = -6;
+
+/// The columns of a table as a FROM item shows them: dropped ones have no name.
+pub fn table_columns(table: &Table) -> Vec<ScopeColumn> {
+    table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(place, column)| ScopeColumn {
+            name: match column.dropped {
+                true => String::new(),
+                false => column.name.clone(),
+            },
+            ty: column.type_id,
+            typmod: column.typmod,
+            origin: (table.oid, place as i16 + 1),
+            hidden: false,
+        })
+        .collect()
+}
+
+/// A column that comes from a query.
+pub fn query_column(column: &OutputColumn) -> ScopeColumn {
+    ScopeColumn {
+        name: column.name.clone(),
+        ty: column.ty,
+        typmod: column.typmod,
+        origin: column.origin,
+        hidden: false,
+    }
+}
+
+/// A column that a function gives.
+pub fn plain_column(name: &str, ty: TypeId) -> ScopeColumn {
+    ScopeColumn {
+        name: name.to_owned(),
+        ty,
+        typmod: NO_TYPMOD,
+        origin: (0, 0),
+        hidden: false,
+    }
+}

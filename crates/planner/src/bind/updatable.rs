@@ -1,0 +1,478 @@
+//! Views that are no more than a selection of one table: read in its place, and written through.
+//!
+//! ```text
+//! create view v as select b as x, a + 1 as y from t where c > 0
+//! select x from v where y = 3      is   select b from t where c > 0 and a + 1 = 3
+//! update v set x = 5 where y = 3   is   update t set b = 5 where c > 0 and a + 1 = 3
+//! ```
+//!
+//! Names of the view's columns become expressions over the table's row ([`ScopeTable::exprs`]), so
+//! that the table's keys and indexes serve conditions on the view. A view of such a view is one too.
+//!
+//! # What it leaves out
+//! A view that is read is not taken apart this way where its query sorts, locks, calls volatile
+//! functions or looks at its row from within a subquery; it is then a query of its own.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::TableLock;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{Alias, SelectStmt, SetOperation};
+
+use super::from::{conjuncts, reads, Source};
+use super::scope::{table_columns, Scope, ScopeTable};
+use super::view::query_of_text;
+use super::{inner, Binder};
+use crate::plan::{compile, Program};
+use crate::plan::{Expr, ExprKind};
+use catalog::access::Privileges;
+use catalog::{CheckOption, RelationKind, Table};
+use functions::Volatility;
+use syntax::parser::NodeEnum;
+
+/// What such a view is, over the row of its table.
+#[derive(Clone, Debug)]
+pub(super) struct Simple {
+    /// The table.
+    pub base: Arc<Table>,
+    /// The view's columns.
+    columns: Vec<Expr>,
+    /// The role that its table is used as, if not whoever runs the statement.
+    checked_as: Option<u32>,
+    /// What rows meet that it shows, tested before anything of those around it may look at them.
+    guards: Vec<Expr>,
+    /// What they meet besides.
+    conditions: Vec<Expr>,
+    /// The conditions that written rows are checked against: the view's name, and the condition.
+    checks: Vec<(String, Expr)>,
+    /// Whether it can be read in this way.
+    readable: bool,
+}
+
+/// Why a view is no such view.
+type Detail = &'static str;
+
+/// What a statement writes to.
+#[derive(Clone, Debug)]
+pub(super) struct Writable {
+    /// The table whose rows are written.
+    pub base: Arc<Table>,
+    /// The view that is named instead.
+    view: Option<(Arc<Table>, Rc<Simple>)>,
+}
+
+/// What is done to a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Insert,
+    Update,
+    Delete,
+}
+
+impl Verb {
+    /// As in `cannot insert into view`.
+    fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Verb::Insert => ("insert into", "inserting into", "INSERT"),
+            Verb::Update => ("update", "updating", "UPDATE"),
+            Verb::Delete => ("delete from", "deleting from", "DELETE"),
+        }
+    }
+}
+
+impl Writable {
+    pub(super) fn table(base: Arc<Table>) -> Writable {
+        Writable { base, view: None }
+    }
+
+    /// The relation that was named.
+    pub(super) fn named(&self) -> &Arc<Table> {
+        self.view.as_ref().map_or(&self.base, |view| &view.0)
+    }
+
+    /// Its columns as an item of FROM that begins at a place of the row.
+    pub(super) fn item(&self, alias: &str, start: usize) -> ScopeTable {
+        let named = self.named();
+        ScopeTable {
+            alias: alias.to_owned(),
+            table: Some(named.clone()),
+            columns: table_columns(named),
+            start,
+            needed: Some(Rc::new(RefCell::new(vec![false; self.base.columns.len()]))),
+            exprs: self
+                .view
+                .as_ref()
+                .map(|(_, simple)| moved(&simple.columns, start)),
+            base: None,
+            qualified_only: false,
+        }
+    }
+
+    /// The scope in which its columns are named.
+    pub(super) fn scope(&self, alias: &str) -> Scope<'static> {
+        Scope {
+            tables: vec![self.item(alias, 0)],
+            ..Scope::default()
+        }
+    }
+
+    /// The places of its columns in the table's row; none for what is no column of the table.
+    pub(super) fn places(&self) -> Vec<(String, Option<usize>)> {
+        let named = self.named();
+        let shown = named.columns.iter().enumerate();
+        shown
+            .filter(|(_, column)| !column.dropped)
+            .map(|(at, column)| {
+                let place = match &self.view {
+                    None => Some(at),
+                    Some((_, simple)) => place_of(&simple.columns[at]),
+                };
+                (column.name.clone(), place)
+            })
+            .collect()
+    }
+
+    /// The place in the table of a column of the view that is named, if it is one of the table's.
+    pub(super) fn place_below(&self, place: usize) -> Option<usize> {
+        let (_, simple) = self.view.as_ref()?;
+        place_of(simple.columns.get(place)?)
+    }
+
+    /// The role that the table is used as, if not whoever runs the statement; `named` is the one that
+    /// names it.
+    pub(super) fn checked_as(&self, named: Option<u32>) -> Option<u32> {
+        let view = self.view.as_ref();
+        view.map_or(named, |(_, simple)| simple.checked_as)
+    }
+
+    /// What rows meet that can be written through it, before anything else looks at them.
+    pub(super) fn guards(&self) -> Vec<Expr> {
+        let view = self.view.as_ref();
+        view.map_or_else(Vec::new, |(_, simple)| simple.guards.clone())
+    }
+
+    /// What they meet besides.
+    pub(super) fn conditions(&self) -> Vec<Expr> {
+        self.view
+            .as_ref()
+            .map_or_else(Vec::new, |(_, simple)| simple.conditions.clone())
+    }
+
+    /// The conditions of WITH CHECK OPTION.
+    pub(super) fn checks(&self) -> Vec<(String, Program)> {
+        let checks = self.view.iter().flat_map(|(_, simple)| &simple.checks);
+        checks
+            .map(|(name, condition)| (name.clone(), compile(condition)))
+            .collect()
+    }
+
+    /// 0A000 for a column of a view that is no column of its table.
+    pub(super) fn not_writable(&self, column: &str, verb: Verb) -> Error {
+        let message = format!(
+            "cannot {} column \"{column}\" of view \"{}\"",
+            verb.words().0,
+            self.named().name
+        );
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(
+            "View columns that are not columns of their base relation are not updatable.",
+        )
+    }
+}
+
+fn place_of(expr: &Expr) -> Option<usize> {
+    match expr.kind {
+        ExprKind::Column(place) => Some(place),
+        _ => None,
+    }
+}
+
+/// The expressions over a row in which theirs begins at `by`.
+fn moved(exprs: &[Expr], by: usize) -> Rc<Vec<Expr>> {
+    fn shift(expr: &mut Expr, by: usize) {
+        if let ExprKind::Column(place) = &mut expr.kind {
+            *place += by;
+        }
+        for part in expr.parts_mut() {
+            shift(part, by);
+        }
+    }
+    let mut exprs = exprs.to_vec();
+    exprs.iter_mut().for_each(|expr| shift(expr, by));
+    Rc::new(exprs)
+}
+
+/// Why a query can be no such view, as far as its clauses say.
+fn clause_in_the_way(select: &SelectStmt) -> Option<Detail> {
+    let is_set = !matches!(
+        SetOperation::try_from(select.op),
+        Ok(SetOperation::SetopNone | SetOperation::Undefined)
+    );
+    let limited = select.limit_count.is_some() || select.limit_offset.is_some();
+    let refused = [
+        (
+            !select.distinct_clause.is_empty(),
+            "Views containing DISTINCT are not automatically updatable.",
+        ),
+        (
+            !select.group_clause.is_empty(),
+            "Views containing GROUP BY are not automatically updatable.",
+        ),
+        (
+            select.having_clause.is_some(),
+            "Views containing HAVING are not automatically updatable.",
+        ),
+        (
+            is_set,
+            "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable.",
+        ),
+        (
+            select.with_clause.is_some(),
+            "Views containing WITH are not automatically updatable.",
+        ),
+        (
+            limited,
+            "Views containing LIMIT or OFFSET are not automatically updatable.",
+        ),
+    ];
+    let found = refused.into_iter().find(|refused| refused.0)?;
+    Some(found.1)
+}
+
+const NOT_ONE_TABLE: Detail =
+    "Views that do not select from a single table or view are not automatically updatable.";
+
+/// Why a query can be no such view, as far as its columns say.
+fn column_in_the_way(columns: &[Expr]) -> Option<Detail> {
+    let any = |test: &dyn Fn(&Expr) -> bool| columns.iter().any(|column| column.any(test));
+    if any(&|part| matches!(part.kind, ExprKind::Aggregate(_))) {
+        return Some("Views that return aggregate functions are not automatically updatable.");
+    }
+    if any(&|part| matches!(part.kind, ExprKind::Window(_))) {
+        return Some("Views that return window functions are not automatically updatable.");
+    }
+    if any(&|part| matches!(part.kind, ExprKind::SetCall(..))) {
+        return Some("Views that return set-returning functions are not automatically updatable.");
+    }
+    None
+}
+
+/// Whether it may be computed elsewhere and more than once.
+fn is_movable(expr: &Expr) -> bool {
+    !expr.any(&|part| match &part.kind {
+        ExprKind::Call(function, ..) => function.0.volatility == Volatility::Volatile,
+        ExprKind::Sub(query, ..) => query.correlated,
+        _ => false,
+    })
+}
+
+impl Binder<'_> {
+    /// What a view is over one table; the inner error says why it is not.
+    pub(super) fn simple(
+        &mut self,
+        view: &Table,
+        cascaded: bool,
+    ) -> Result<std::result::Result<Simple, Detail>> {
+        let query = view.view.as_ref();
+        let query = query.ok_or_else(|| Error::internal("a view without a query"))?;
+        if self.expanding.contains(&view.oid) {
+            return Err(super::view::endless(view));
+        }
+        let select = &query_of_text(&query.query)?;
+        if let Some(detail) = clause_in_the_way(select) {
+            return Ok(Err(detail));
+        }
+        let cascaded = cascaded || query.check_option == CheckOption::Cascaded;
+        let simple = self.below(view, |binder| {
+            binder.in_stored_text(|binder| binder.simple_query(select, cascaded))
+        });
+        let mut simple = match simple? {
+            Ok(simple) => simple,
+            Err(detail) => return Ok(Err(detail)),
+        };
+        let checked = cascaded || query.check_option != CheckOption::None;
+        if let (true, Some(own)) = (checked, simple.1) {
+            simple.0.checks.push((view.name.clone(), own));
+        }
+        if view.security_barrier() {
+            let own = std::mem::take(&mut simple.0.conditions);
+            simple.0.guards.extend(own);
+        }
+        Ok(Ok(simple.0))
+    }
+
+    /// The query of such a view, and its own condition.
+    #[allow(clippy::type_complexity)]
+    fn simple_query(
+        &mut self,
+        select: &SelectStmt,
+        cascaded: bool,
+    ) -> Result<std::result::Result<(Simple, Option<Expr>), Detail>> {
+        let range = match select.from_clause.as_slice() {
+            [item] => match inner(item)? {
+                NodeEnum::RangeVar(range) => range,
+                _ => return Ok(Err(NOT_ONE_TABLE)),
+            },
+            _ => return Ok(Err(NOT_ONE_TABLE)),
+        };
+        let table = self.table(range, TableLock::AccessShare)?;
+        if self.through_views != Privileges::NONE {
+            self.require_of(&table, self.through_views, 0);
+        }
+        let mut columns = table_columns(&table);
+        let alias = self.alias(range.alias.as_ref(), &table.name, &mut columns)?;
+        let below = match table.kind {
+            RelationKind::Table => None,
+            RelationKind::View => match self.simple(&table, cascaded)? {
+                Ok(simple) => Some(simple),
+                Err(detail) => return Ok(Err(detail)),
+            },
+            _ => return Ok(Err(NOT_ONE_TABLE)),
+        };
+        let writable = Writable {
+            base: below.as_ref().map_or(&table, |below| &below.base).clone(),
+            view: below.map(|below| (table.clone(), Rc::new(below))),
+        };
+        let mut item = writable.item(&alias, 0);
+        item.columns = columns;
+        let mut scope = Scope {
+            tables: vec![item],
+            ..Scope::default()
+        };
+        let condition = self.where_clause(&select.where_clause, &scope)?;
+        self.window_clause(&select.window_clause, &mut scope)?;
+        let mut exprs = Vec::new();
+        for (expr, _) in self.targets(&select.target_list, &scope)? {
+            exprs.push(self.settle(expr)?);
+        }
+        if let Some(detail) = column_in_the_way(&exprs) {
+            return Ok(Err(detail));
+        }
+        let below = writable.view.as_ref().map(|view| &view.1);
+        let guards = writable.guards();
+        let mut conditions = writable.conditions();
+        conditions.extend(conjuncts(condition.clone()));
+        let readable = below.is_none_or(|below| below.readable)
+            && select.sort_clause.is_empty()
+            && select.locking_clause.is_empty()
+            && exprs.iter().all(is_movable)
+            && guards.iter().chain(&conditions).all(is_movable);
+        let simple = Simple {
+            base: writable.base.clone(),
+            columns: exprs,
+            checked_as: writable.checked_as(self.checked_as),
+            guards,
+            conditions,
+            checks: below.map_or_else(Vec::new, |below| below.checks.clone()),
+            readable,
+        };
+        Ok(Ok((simple, condition)))
+    }
+
+    /// An item of FROM that is such a view, read from its table; none when it is another kind of
+    /// view, or rows may be missing on this side of an outer join.
+    pub(super) fn pull_up(
+        &mut self,
+        view: &Arc<Table>,
+        alias: Option<&Alias>,
+        scope: &mut Scope<'_>,
+        with_key: bool,
+        next: &mut usize,
+    ) -> Result<Option<Source>> {
+        // What is recorded are the view's own columns.
+        if self.recorded.is_some() {
+            return Ok(None);
+        }
+        let positional = std::mem::take(&mut self.positional);
+        let locks = self.locks.clone();
+        let subqueries = self.subqueries;
+        let simple = self.simple(view, false)?;
+        self.positional = positional;
+        let plain = |simple: &Simple| simple.columns.iter().all(|expr| place_of(expr).is_some());
+        let simple = match simple {
+            Ok(simple) if simple.readable && (self.nullable == 0 || plain(&simple)) => simple,
+            _ => {
+                self.locks = locks;
+                self.subqueries = subqueries;
+                return Ok(None);
+            }
+        };
+        let locked = with_key && self.is_locked(alias, &view.name);
+        let lock = match locked {
+            true => TableLock::RowShare,
+            false => TableLock::AccessShare,
+        };
+        self.lock(simple.base.tree, lock);
+        let start = *next;
+        let mut columns = table_columns(view);
+        let name = self.alias(alias, &view.name, &mut columns)?;
+        let checked_as = std::mem::replace(&mut self.checked_as, simple.checked_as);
+        let source = self.scan(simple.base.clone(), None, scope, with_key, next);
+        let guarded = source.and_then(|source| self.guarded(source, reads(locked)));
+        self.checked_as = checked_as;
+        let mut source = guarded?;
+        let item = scope.tables.last_mut();
+        let item = item.ok_or_else(|| Error::internal("an item that is not in scope"))?;
+        item.alias = name;
+        item.columns = columns;
+        item.table = None;
+        item.base = Some(simple.base.clone());
+        item.exprs = Some(moved(&simple.columns, start));
+        let guards = moved(&simple.guards, start);
+        let conditions = moved(&simple.conditions, start);
+        for condition in guards.iter().chain(conditions.iter()) {
+            item.mark(condition);
+        }
+        source.filter(guards.to_vec(), conditions.to_vec());
+        Ok(Some(source))
+    }
+
+    /// What a statement that names this relation writes to.
+    pub(super) fn writable(&mut self, named: Arc<Table>, verb: Verb) -> Result<Writable> {
+        if named.kind != RelationKind::View {
+            return Ok(Writable::table(named));
+        }
+        let simple = match self.simple(&named, false)? {
+            Ok(simple) => simple,
+            Err(detail) => return Err(not_updatable(&named, verb, detail)),
+        };
+        if verb != Verb::Delete && simple.columns.iter().all(|expr| place_of(expr).is_none()) {
+            let detail = "Views that have no updatable columns are not automatically updatable.";
+            return Err(not_updatable(&named, verb, detail));
+        }
+        self.lock(simple.base.tree, TableLock::RowExclusive);
+        Ok(Writable {
+            base: simple.base.clone(),
+            view: Some((named, Rc::new(simple))),
+        })
+    }
+
+    /// Refuses CHECK OPTION for a view through which nothing can be written.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub fn check_updatable(&mut self, view: &Table) -> Result<()> {
+        match self.simple(view, false)? {
+            Ok(_) => Ok(()),
+            Err(detail) => Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "WITH CHECK OPTION is supported only on automatically updatable views",
+            )
+            .with_hint(detail)),
+        }
+    }
+}
+
+fn not_updatable(view: &Table, verb: Verb, detail: Detail) -> Error {
+    let (verb, gerund, event) = verb.words();
+    Error::new(
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("cannot {verb} view \"{}\"", view.name),
+    )
+    .with_detail(detail)
+    .with_hint(format!(
+        "To enable {gerund} the view, provide an INSTEAD OF {event} trigger or an unconditional \
+         ON {event} DO INSTEAD rule."
+    ))
+}

@@ -1,0 +1,405 @@
+//! WITH: queries under a name, those that refer to themselves, and statements that write.
+//!
+//! ```text
+//! with recursive n(x) as (values (1) union all select x + 1 from n where x < 5) select * from n
+//! ```
+//! becomes `Recursive { first: values, step: project x + 1 of (filter of Working) }`: the first part
+//! gives rows, the step is run over the rows that the last run gave, until one gives none.
+//!
+//! A statement that writes is run once, whether or not its rows are asked for: the whole becomes a
+//! [`Plan::With`] that sees to those nobody asked for.
+//!
+//! # What it leaves out
+//! SEARCH and CYCLE; queries that refer to one another, or to later ones.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    CommonTableExpr, RangeVar, SelectStmt, SetOperation as SetOp, WithClause,
+};
+
+use super::scope::Scope;
+use super::{boxed, inner, strings, Binder, OutputColumn};
+use crate::plan::{Plan, Recursive};
+use syntax::parser::NodeEnum;
+
+/// A query of WITH.
+#[derive(Clone, Debug)]
+pub struct Cte {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    location: i32,
+    /// Its columns; none of a statement without RETURNING.
+    pub columns: Option<Vec<OutputColumn>>,
+    /// Its rows.
+    rows: CteRows,
+}
+
+#[derive(Clone, Debug)]
+enum CteRows {
+    /// Those of a plan that runs once, under a number.
+    Plan(usize, Rc<Plan>),
+    /// Those that the last step of the recursion at work gave; how often they are named, and how
+    /// deep in subqueries they may be.
+    Working(usize, Rc<Cell<usize>>, usize),
+    /// It is being bound, and cannot be named here, for this reason.
+    Refused(&'static str),
+}
+
+impl Binder<'_> {
+    /// Binds WITH; its queries are known until [`Binder::forget_ctes`].
+    pub(super) fn with_clause(
+        &mut self,
+        with: Option<&WithClause>,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<usize> {
+        let before = self.ctes.len();
+        let Some(with) = with else {
+            return Ok(before);
+        };
+        let mut escapes = false;
+        for (place, item) in with.ctes.iter().enumerate() {
+            let NodeEnum::CommonTableExpr(cte) = inner(item)? else {
+                continue;
+            };
+            let twice = with.ctes[..place].iter().any(|other| {
+                matches!(inner(other), Ok(NodeEnum::CommonTableExpr(other)) if other.ctename == cte.ctename)
+            });
+            if twice {
+                return Err(self.error(
+                    SqlState::DUPLICATE_ALIAS,
+                    format!(
+                        "WITH query name \"{}\" specified more than once",
+                        cte.ctename
+                    ),
+                    cte.location,
+                ));
+            }
+            if cte.search_clause.is_some() || cte.cycle_clause.is_some() {
+                return Err(self.unsupported("SEARCH or CYCLE in WITH", cte.location));
+            }
+            let (bound, bound_escapes) = match boxed(&cte.ctequery)? {
+                NodeEnum::SelectStmt(select) if with.recursive => {
+                    self.perhaps_recursive(cte, select, parent)?
+                }
+                NodeEnum::SelectStmt(select) => self.plain_cte(cte, select, parent)?,
+                statement => (self.writing_cte(cte, statement, parent)?, false),
+            };
+            escapes |= bound_escapes;
+            self.ctes.push(bound);
+        }
+        self.with_escapes = escapes;
+        Ok(before)
+    }
+
+    /// Forgets the queries of WITH that came after `before`.
+    pub(super) fn forget_ctes(&mut self, before: usize) {
+        self.ctes.truncate(before);
+    }
+
+    fn next_number(&mut self) -> usize {
+        self.subqueries += 1;
+        self.subqueries
+    }
+
+    fn plain_cte(
+        &mut self,
+        cte: &CommonTableExpr,
+        select: &SelectStmt,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<(Cte, bool)> {
+        let query = self.select(select, parent)?;
+        let bound = Cte {
+            name: cte.ctename.clone(),
+            location: cte.location,
+            columns: Some(self.with_names(cte, query.columns)?),
+            rows: CteRows::Plan(self.next_number(), Rc::new(query.plan)),
+        };
+        Ok((bound, query.escapes))
+    }
+
+    fn with_names(
+        &self,
+        cte: &CommonTableExpr,
+        mut columns: Vec<OutputColumn>,
+    ) -> Result<Vec<OutputColumn>> {
+        let names = strings(&cte.aliascolnames);
+        if names.len() > columns.len() {
+            return Err(self.error(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!(
+                    "WITH query \"{}\" has {} columns available but {} columns specified",
+                    cte.ctename,
+                    columns.len(),
+                    names.len()
+                ),
+                cte.location,
+            ));
+        }
+        for (column, name) in columns.iter_mut().zip(names) {
+            column.name = name.to_owned();
+        }
+        Ok(columns)
+    }
+
+    /// INSERT, UPDATE or DELETE.
+    fn writing_cte(
+        &mut self,
+        cte: &CommonTableExpr,
+        statement: &NodeEnum,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<Cte> {
+        if parent.is_some() || self.query_depth > 1 || self.inside_with {
+            return Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "WITH clause containing a data-modifying statement must be at the top level",
+                cte.location,
+            ));
+        }
+        self.inside_with = true;
+        let written = match statement {
+            NodeEnum::InsertStmt(insert) => self.insert(insert),
+            NodeEnum::UpdateStmt(update) => self.update(update),
+            NodeEnum::DeleteStmt(delete) => self.delete(delete),
+            NodeEnum::MergeStmt(_) => Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "MERGE not supported in WITH query",
+            )),
+            _ => Err(self.unsupported("this statement in WITH", cte.location)),
+        };
+        self.inside_with = false;
+        let (plan, columns, _) = written?;
+        let (plan, number) = (Rc::new(plan), self.next_number());
+        self.writing.push((number, plan.clone()));
+        let columns = match columns.is_empty() {
+            true => None,
+            false => Some(self.with_names(cte, columns)?),
+        };
+        Ok(Cte {
+            name: cte.ctename.clone(),
+            location: cte.location,
+            columns,
+            rows: CteRows::Plan(number, plan),
+        })
+    }
+
+    /// A query that may name itself.
+    fn perhaps_recursive(
+        &mut self,
+        cte: &CommonTableExpr,
+        select: &SelectStmt,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<(Cte, bool)> {
+        let (Ok(SetOp::SetopUnion), Some(larg), Some(rarg)) =
+            (SetOp::try_from(select.op), &select.larg, &select.rarg)
+        else {
+            let form = "does not have the form non-recursive-term UNION [ALL] recursive-term";
+            return self.refusing(cte, form, |binder| binder.plain_cte(cte, select, parent));
+        };
+        let known = self.ctes.len();
+        self.with_clause(select.with_clause.as_ref(), parent)?;
+        let within = "must not appear within its non-recursive term";
+        let first = self.refusing(cte, within, |binder| binder.select(larg, parent))?;
+        let columns = self.with_names(cte, first.columns.clone())?;
+        let number = self.next_number();
+        let named = Rc::new(Cell::new(0));
+        self.ctes.push(Cte {
+            name: cte.ctename.clone(),
+            location: cte.location,
+            columns: Some(columns.clone()),
+            rows: CteRows::Working(number, named.clone(), self.sublinks),
+        });
+        let begun = self.subqueries;
+        let step = self.select(rarg, parent);
+        self.forget_ctes(known);
+        if named.get() == 0 {
+            // Its error, if any, is found again.
+            return self.plain_cte(cte, select, parent);
+        }
+        let step = step?;
+        let escapes = first.escapes || step.escapes;
+        self.refuse_clauses(select)?;
+        let types = self.check_step(cte, &first, &step)?;
+        let step_plan = self.as_types(step.plan, &step.columns, &step.literals, &types)?;
+        let recursive = Recursive {
+            number,
+            all: select.all,
+            first: Rc::new(first.plan),
+            step: Rc::new(step_plan),
+            inside: begun + 1..self.subqueries + 1,
+            types,
+        };
+        let bound = Cte {
+            name: cte.ctename.clone(),
+            location: cte.location,
+            columns: Some(columns),
+            rows: CteRows::Plan(number, Rc::new(Plan::Recursive(Box::new(recursive)))),
+        };
+        Ok((bound, escapes))
+    }
+
+    /// 0A000 for what a recursion as a whole cannot have.
+    fn refuse_clauses(&self, select: &SelectStmt) -> Result<()> {
+        let sort = select.sort_clause.first().map(|sort| match inner(sort) {
+            Ok(NodeEnum::SortBy(sort)) => sort.node.as_deref().map_or(-1, location_of),
+            _ => -1,
+        });
+        let offset = select.limit_offset.as_deref().map(location_of);
+        let limit = select.limit_count.as_deref().map(location_of);
+        let locking = (!select.locking_clause.is_empty()).then_some(-1);
+        for (given, what) in [
+            (sort, "ORDER BY"),
+            (offset, "OFFSET"),
+            (limit, "LIMIT"),
+            (locking, "FOR UPDATE/SHARE"),
+        ] {
+            if let Some(location) = given {
+                return Err(self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("{what} in a recursive query is not implemented"),
+                    location,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The types of a recursion's columns: those of its first part, which the step must have too.
+    fn check_step(
+        &self,
+        cte: &CommonTableExpr,
+        first: &super::select::Query,
+        step: &super::select::Query,
+    ) -> Result<Vec<types::TypeId>> {
+        if first.columns.len() != step.columns.len() {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "each UNION query must have the same number of columns",
+                step.locations.iter().copied().min().unwrap_or(-1),
+            ));
+        }
+        let mut types = Vec::new();
+        for (place, (a, b)) in first.columns.iter().zip(&step.columns).enumerate() {
+            types.push(a.ty);
+            if step.literals[place].is_some() {
+                continue;
+            }
+            let common = functions::select_common_type(&[a.ty, b.ty], "UNION")
+                .map_err(|error| self.place(error, step.locations[place]))?;
+            if common != a.ty {
+                return Err(self
+                    .error(
+                        SqlState::DATATYPE_MISMATCH,
+                        format!(
+                            "recursive query \"{}\" column {} has type {} in non-recursive term \
+                             but type {} overall",
+                            cte.ctename,
+                            place + 1,
+                            a.ty,
+                            common
+                        ),
+                        first.locations[place],
+                    )
+                    .with_hint("Cast the output of the non-recursive term to the correct type."));
+            }
+        }
+        Ok(types)
+    }
+
+    /// Binds something in which the query cannot be named.
+    fn refusing<T>(
+        &mut self,
+        cte: &CommonTableExpr,
+        why: &'static str,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.ctes.push(Cte {
+            name: cte.ctename.clone(),
+            location: cte.location,
+            columns: Some(Vec::new()),
+            rows: CteRows::Refused(why),
+        });
+        let place = self.ctes.len() - 1;
+        let bound = bind(self);
+        self.ctes.remove(place);
+        bound
+    }
+
+    /// The query of WITH that a name in FROM means: its plan and columns.
+    pub(super) fn query_of_with(
+        &mut self,
+        range: &RangeVar,
+    ) -> Result<Option<(Plan, Vec<OutputColumn>)>> {
+        if !range.schemaname.is_empty() {
+            return Ok(None);
+        }
+        let mut ctes = self.ctes.iter().rev();
+        let Some(cte) = ctes.find(|cte| cte.name == range.relname).cloned() else {
+            return Ok(None);
+        };
+        let plan = match cte.rows {
+            CteRows::Plan(number, plan) => Plan::Shared(number, plan),
+            CteRows::Refused(why) => {
+                let location = match why.starts_with("does") {
+                    true => cte.location,
+                    false => range.location,
+                };
+                return Err(self.recursive(&cte.name, why, location));
+            }
+            CteRows::Working(number, named, sublinks) => {
+                let times = named.get();
+                named.set(times + 1);
+                let why = if self.sublinks > sublinks {
+                    "must not appear within a subquery"
+                } else if self.nullable > 0 {
+                    "must not appear within an outer join"
+                } else if times > 0 {
+                    "must not appear more than once"
+                } else {
+                    ""
+                };
+                if !why.is_empty() {
+                    {
+                        let location = match why.starts_with("does") {
+                            true => cte.location,
+                            false => range.location,
+                        };
+                        return Err(self.recursive(&cte.name, why, location));
+                    };
+                }
+                Plan::Working(number)
+            }
+        };
+        match cte.columns {
+            Some(columns) => Ok(Some((plan, columns))),
+            None => Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!(
+                    "WITH query \"{}\" does not have a RETURNING clause",
+                    cte.name
+                ),
+                range.location,
+            )),
+        }
+    }
+
+    fn recursive(&self, name: &str, why: &str, location: i32) -> Error {
+        let message = match why.starts_with("does") {
+            true => format!("recursive query \"{name}\" {why}"),
+            false => format!("recursive reference to query \"{name}\" {why}"),
+        };
+        self.error(SqlState::of("42P19"), message, location)
+    }
+}
+
+/// Where a constant or a column stands, or -1.
+fn location_of(node: &pg_query::protobuf::Node) -> i32 {
+    match &node.node {
+        Some(NodeEnum::AConst(constant)) => constant.location,
+        Some(NodeEnum::ColumnRef(column)) => column.location,
+        _ => -1,
+    }
+}

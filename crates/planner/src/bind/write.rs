@@ -1,0 +1,795 @@
+//! INSERT, UPDATE, DELETE.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base::engine::TableLock;
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::{
+    DeleteStmt, InsertStmt, Node, OnConflictAction, OnConflictClause, RangeVar, ReturningClause,
+    UpdateStmt,
+};
+
+use super::expr::Place;
+use super::foreign::Touch;
+use super::from::{all_of, conjuncts, Source};
+use super::given::{check_update, given, refused_insert, Given};
+use super::scope::{Scope, ScopeTable};
+use super::select::projection;
+use super::updatable::{Verb, Writable};
+use super::window::window_in;
+use super::{boxed, inner, qualified, Binder, OutputColumn};
+use crate::plan::{compile, Program};
+use crate::plan::{Conflict, Delete, Expr, ExprKind, Insert, Plan, PolicyCheck, Target, Update};
+use catalog::access::{denied, Privileges};
+use catalog::policy::PolicyCommand as For;
+use catalog::{view, Identity, RelationKind, Table};
+use syntax::parser::{self, NodeEnum};
+use types::{Datum, TypeId};
+
+type Written = (Plan, Vec<OutputColumn>, bool);
+
+/// What an UPDATE or DELETE works on.
+struct TargetRows {
+    target: Source,
+    others: Option<Source>,
+    condition: Option<Expr>,
+}
+
+/// Whether a statement reads the table that it writes, so that policies for SELECT count too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads(bool);
+
+impl Reads {
+    /// Takes in whether the first item of a scope, which is what is written to, was looked at.
+    fn note(&mut self, scope: &Scope<'_>) {
+        let target = scope.tables.first();
+        let looked_at = target.and_then(|target| target.needed.as_ref());
+        self.0 |= looked_at.is_some_and(|flags| flags.borrow().contains(&true));
+    }
+
+    /// The commands whose policies guard the rows that are to be written.
+    fn commands(self, written: For) -> &'static [For] {
+        match (written, self.0) {
+            (For::Delete, true) => &[For::Delete, For::Select],
+            (For::Delete, false) => &[For::Delete],
+            (_, true) => &[For::Update, For::Select],
+            (_, false) => &[For::Update],
+        }
+    }
+}
+
+impl Binder<'_> {
+    fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
+        let range = range.ok_or_else(|| Error::internal("a statement without its table"))?;
+        let table = self.table(range, TableLock::RowExclusive)?;
+        let privileges = match verb {
+            Verb::Insert => Privileges::INSERT,
+            Verb::Update => Privileges::UPDATE,
+            Verb::Delete => Privileges::DELETE,
+        };
+        self.require_of(&table, privileges, 0);
+        if table.kind == RelationKind::System {
+            // Nobody else holds such a privilege, whatever was granted.
+            if !self.cx.catalog.is_superuser(self.cx.role) {
+                return Err(denied("table", &table.name));
+            }
+            return Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!(
+                    "permission denied: \"{}\" is a system catalog",
+                    qualified(range)
+                ),
+            )
+            .with_hint("It is changed by DDL."));
+        }
+        if !matches!(table.kind, RelationKind::Table | RelationKind::View) {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("cannot change {} \"{}\"", table.kind.noun(), table.name),
+            ));
+        }
+        let before = std::mem::replace(&mut self.through_views, privileges);
+        let writable = self.writable(table, verb);
+        self.through_views = before;
+        writable
+    }
+
+    pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {
+        let before = self.with_clause(insert.with_clause.as_ref(), None)?;
+        let mut reads = Reads::default();
+        let writable = self.target_table(insert.relation.as_ref(), Verb::Insert)?;
+        let table = writable.base.clone();
+        let places = self.insert_columns(insert, &writable)?;
+        self.require_inserted(insert, &writable)?;
+        let given = given(insert, &table, &places);
+        let input = self.insert_input(insert, &table, &places, &given)?;
+        let alias = insert
+            .relation
+            .as_ref()
+            .and_then(|range| range.alias.as_ref());
+        let name = writable.named().name.clone();
+        let name = alias.map_or(name, |alias| alias.aliasname.clone());
+        let conflict = match &insert.on_conflict_clause {
+            None => None,
+            Some(clause) => Some(self.on_conflict(clause, &writable, &name, &mut reads)?),
+        };
+        let scope = writable.scope(&name);
+        let (returning, columns) = self.returning(insert.returning_clause.as_ref(), &scope)?;
+        self.forget_ctes(before);
+        reads.note(&scope);
+        let mut conflict = conflict;
+        let policy_checks = self.as_used(&writable, |binder| {
+            if let Some(conflict) = conflict.as_mut().filter(|conflict| conflict.set.is_some()) {
+                conflict.old_checks = binder.conflict_checks(&table, reads.0)?;
+                conflict.new_checks = binder.update_checks(&table, reads.0)?;
+            }
+            binder.insert_checks(&table, reads.0)
+        })?;
+        let set = conflict.as_ref().and_then(|conflict| conflict.set.as_ref());
+        let touch = Touch {
+            inserts: true,
+            changes: set.into_iter().flatten().map(|set| set.0).collect(),
+            deletes: false,
+        };
+        let insert = Insert {
+            target: Target {
+                view_checks: writable.checks(),
+                ..self.target(table, policy_checks, returning, touch)?
+            },
+            input: Rc::new(input),
+            conflict,
+        };
+        Ok((Plan::Insert(Box::new(insert)), columns, true))
+    }
+
+    pub(super) fn target(
+        &mut self,
+        table: Arc<Table>,
+        policy_checks: Vec<PolicyCheck>,
+        returning: Option<Vec<Program>>,
+        touch: Touch,
+    ) -> Result<Target> {
+        Ok(Target {
+            policy_checks,
+            checks: self.checks(&table)?,
+            entries: self.entries(&table)?,
+            rules: self.rules(&table, touch)?,
+            generated: self.generated(&table)?,
+            view_checks: Vec::new(),
+            table,
+            returning,
+        })
+    }
+
+    /// Binds what policies ask of the table behind what a statement writes to, as the role that it
+    /// is used as.
+    fn as_used<T>(
+        &mut self,
+        writable: &Writable,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let role = writable.checked_as(self.checked_as);
+        let checked_as = std::mem::replace(&mut self.checked_as, role);
+        let bound = bind(self);
+        self.checked_as = checked_as;
+        bound
+    }
+
+    /// The generated columns of a table.
+    pub fn generated(&mut self, table: &Arc<Table>) -> Result<Vec<(usize, Program)>> {
+        let mut generated = Vec::new();
+        for (place, column) in table.columns.iter().enumerate() {
+            let Some(text) = column.default.as_ref().filter(|_| column.generated) else {
+                continue;
+            };
+            let scope = target_scope(table, &table.name);
+            let value = self.stored(text, &scope, Place::GENERATED)?;
+            let value = self.assign(value, column.type_id, column.typmod, &column.name)?;
+            generated.push((place, compile(&value)));
+        }
+        Ok(generated)
+    }
+
+    /// The CHECK constraints of a table, by name as they are carried out.
+    pub fn checks(&mut self, table: &Arc<Table>) -> Result<Vec<(String, Program)>> {
+        let scope = target_scope(table, &table.name);
+        let mut checks = Vec::new();
+        for check in &table.checks {
+            let condition = self.stored(&check.condition, &scope, Place::CHECK)?;
+            let condition = self.condition(condition, "CHECK")?;
+            checks.push((check.name.clone(), compile(&condition)));
+        }
+        checks.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(checks)
+    }
+
+    /// An expression that the catalog keeps as text.
+    pub(super) fn stored(&mut self, text: &str, scope: &Scope<'_>, place: Place) -> Result<Expr> {
+        let statements = parser::parse(&format!("SELECT {text}"))?;
+        let target = match statements.first().map(|statement| statement.node()) {
+            Some(NodeEnum::SelectStmt(select)) => select.target_list.first(),
+            _ => None,
+        };
+        let Some(Some(NodeEnum::ResTarget(target))) = target.map(|node| node.node.as_ref()) else {
+            return Err(Error::internal("a stored expression that is none"));
+        };
+        let (variables, literals) = (self.cx.variables.take(), self.cx.literals.take());
+        let stored = std::mem::replace(&mut self.stored, true);
+        let of_table = std::mem::replace(&mut self.of_table, true);
+        let recorded = self.recorded.take();
+        let bound = self.expr(boxed(&target.val)?, scope, place);
+        self.cx.variables = variables;
+        self.cx.literals = literals;
+        self.stored = stored;
+        self.of_table = of_table;
+        self.recorded = recorded;
+        bound
+    }
+
+    /// The default of a column, to be shown.
+    pub fn stored_default(&mut self, table: &Arc<Table>, place: usize, text: &str) -> Result<Expr> {
+        let column = &table.columns[place];
+        let expr = match column.generated {
+            true => self.stored(text, &target_scope(table, &table.name), Place::GENERATED)?,
+            false => self.stored(text, &Scope::default(), Place::DEFAULT)?,
+        };
+        match expr.is_untyped() {
+            true => self.assign(expr, column.type_id, -1, &column.name),
+            false => Ok(expr),
+        }
+    }
+
+    /// A condition over the columns of a table, to be shown.
+    pub fn stored_condition(&mut self, table: &Arc<Table>, text: &str) -> Result<Expr> {
+        let scope = target_scope(table, &table.name);
+        self.stored(text, &scope, Place::CHECK)
+    }
+
+    /// Notes the columns that values are given for.
+    fn require_inserted(&mut self, insert: &InsertStmt, writable: &Writable) -> Result<()> {
+        if !insert.cols.is_empty() {
+            for node in &insert.cols {
+                if let NodeEnum::ResTarget(target) = inner(node)? {
+                    self.require_named(writable, &target.name, Privileges::INSERT);
+                }
+            }
+            return Ok(());
+        }
+        let Some(source) = &insert.select_stmt else {
+            return Ok(());
+        };
+        let given = match inner(source)? {
+            NodeEnum::SelectStmt(select) if !select.values_lists.is_empty() => {
+                match inner(&select.values_lists[0])? {
+                    NodeEnum::List(list) => list.items.len(),
+                    _ => usize::MAX,
+                }
+            }
+            // How many columns a query has is known later; it rarely has fewer than the table.
+            _ => usize::MAX,
+        };
+        let columns = writable.named().columns.iter();
+        let shown = columns.filter(|column| !column.dropped).take(given);
+        let names: Vec<_> = shown.map(|column| column.name.clone()).collect();
+        for name in names {
+            self.require_named(writable, &name, Privileges::INSERT);
+        }
+        Ok(())
+    }
+
+    /// Notes that a privilege is needed on a column of that name.
+    pub(super) fn require_named(
+        &mut self,
+        writable: &Writable,
+        name: &str,
+        privileges: Privileges,
+    ) {
+        let table = writable.named().clone();
+        let mut columns = table.columns.iter();
+        let Some(place) = columns.position(|column| column.name == name && !column.dropped) else {
+            return;
+        };
+        self.require_of(&table, privileges, place as u32 + 1);
+        // Through a view its owner writes.
+        if let Some(below) = writable.place_below(place) {
+            let role = writable.checked_as(self.checked_as);
+            let checked_as = std::mem::replace(&mut self.checked_as, role);
+            self.require_of(&writable.base, privileges, below as u32 + 1);
+            self.checked_as = checked_as;
+        }
+    }
+
+    /// The places of the columns that values are given for.
+    fn insert_columns(&mut self, insert: &InsertStmt, table: &Writable) -> Result<Vec<usize>> {
+        if insert.cols.is_empty() {
+            // What follows a column that cannot be written can only be given by name.
+            let shown = table.places().into_iter();
+            return Ok(shown.map_while(|(_, place)| place).collect());
+        }
+        let mut places = Vec::new();
+        for node in &insert.cols {
+            let NodeEnum::ResTarget(target) = inner(node)? else {
+                continue;
+            };
+            let place = self.target_column(table, &target.name, target.location, Verb::Insert)?;
+            if places.contains(&place) {
+                return Err(self.error(
+                    SqlState::DUPLICATE_COLUMN,
+                    format!("column \"{}\" specified more than once", target.name),
+                    target.location,
+                ));
+            }
+            places.push(place);
+        }
+        Ok(places)
+    }
+
+    fn target_column(
+        &self,
+        table: &Writable,
+        name: &str,
+        location: i32,
+        verb: Verb,
+    ) -> Result<usize> {
+        let found = table.places().into_iter().find(|known| known.0 == name);
+        match found {
+            Some((_, Some(place))) => Ok(place),
+            Some((_, None)) => Err(table.not_writable(name, verb)),
+            None => Err(self.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!(
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    table.named().name
+                ),
+                location,
+            )),
+        }
+    }
+
+    /// The default of a column; NULL without one.
+    pub(super) fn default(&mut self, table: &Table, place: usize) -> Result<Expr> {
+        let column = &table.columns[place];
+        let identity = column.default_uses.first();
+        let identity = identity.filter(|_| column.identity != Identity::None);
+        let identity = identity.map(|sequence| view::next_value(*sequence));
+        let expr = match column.default.as_ref().or(identity.as_ref()) {
+            _ if column.generated => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
+            None => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
+            Some(text) => self.stored(text, &Scope::default(), Place::DEFAULT)?,
+        };
+        let expr = match column.identity {
+            Identity::None => expr,
+            _ => of_identity(expr),
+        };
+        let (ty, typmod) = (column.type_id, column.typmod);
+        self.assign(expr, ty, typmod, &column.name)
+    }
+
+    /// A plan of rows as wide as the table's.
+    fn insert_input(
+        &mut self,
+        insert: &InsertStmt,
+        table: &Table,
+        places: &[usize],
+        allowed: &[Given],
+    ) -> Result<Plan> {
+        let Some(source) = &insert.select_stmt else {
+            let row = self.complete(table, &[], Vec::new())?;
+            return Ok(Plan::Values(vec![row.iter().map(compile).collect()]));
+        };
+        let NodeEnum::SelectStmt(select) = inner(source)? else {
+            return Err(Error::internal("INSERT from no query"));
+        };
+        let plain_values = !select.values_lists.is_empty()
+            && select.sort_clause.is_empty()
+            && select.limit_count.is_none()
+            && select.limit_offset.is_none()
+            && select.with_clause.is_none();
+        if plain_values {
+            let lists = &select.values_lists;
+            return self.insert_values(lists, table, places, allowed, &insert.cols);
+        }
+        let query = self.select(select, None)?;
+        let extra = query.locations.get(places.len()).copied().unwrap_or(-1);
+        self.check_count(query.columns.len(), places.len(), extra, &insert.cols)?;
+        let mut given = Vec::new();
+        for (at, (column, place)) in query.columns.iter().zip(places).enumerate() {
+            match allowed[at] {
+                Given::Taken => {}
+                Given::Refused => return Err(refused_insert(&table.columns[*place])),
+                Given::Ignored => {
+                    given.push(self.default(table, *place)?);
+                    continue;
+                }
+            }
+            let location = query.locations[at];
+            let mut expr = match &query.literals[at] {
+                Some(literal) => literal.clone(),
+                None => Expr::new(ExprKind::Column(at), column.ty, location),
+            };
+            expr.typmod = column.typmod;
+            let target = &table.columns[*place];
+            given.push(self.assign(expr, target.type_id, target.typmod, &target.name)?);
+        }
+        let row = self.complete(table, &places[..given.len()], given)?;
+        Ok(projection(query.plan, &row))
+    }
+
+    fn insert_values(
+        &mut self,
+        lists: &[Node],
+        table: &Table,
+        places: &[usize],
+        allowed: &[Given],
+        named: &[Node],
+    ) -> Result<Plan> {
+        let scope = Scope::default();
+        let mut rows = Vec::with_capacity(lists.len());
+        let mut width = None;
+        for node in lists {
+            let NodeEnum::List(list) = inner(node)? else {
+                continue;
+            };
+            let count = list.items.len();
+            if *width.get_or_insert(count) != count {
+                let first = list.items.first();
+                let first = first.map(|item| self.node(item, &scope, Place::plain("VALUES")));
+                return Err(self.error(
+                    SqlState::SYNTAX_ERROR,
+                    "VALUES lists must all be the same length",
+                    first.transpose()?.map_or(-1, |first| first.location.0),
+                ));
+            }
+            let mut given = Vec::with_capacity(count);
+            for ((item, place), allowed) in list.items.iter().zip(places).zip(allowed) {
+                let item = inner(item)?;
+                let column = &table.columns[*place];
+                let (ty, typmod) = (column.type_id, column.typmod);
+                let value = match item {
+                    NodeEnum::SetToDefault(_) => self.default(table, *place)?,
+                    _ if *allowed == Given::Refused => return Err(refused_insert(column)),
+                    _ if *allowed == Given::Ignored => self.default(table, *place)?,
+                    item => {
+                        let value = self.expr(item, &scope, Place::plain("VALUES"))?;
+                        self.assign(value, ty, typmod, &column.name)?
+                    }
+                };
+                given.push(value);
+            }
+            if count > places.len() {
+                let extra = self.node(&list.items[places.len()], &scope, Place::plain("VALUES"))?;
+                self.check_count(count, places.len(), extra.location.0, named)?;
+            }
+            self.check_count(count, places.len(), -1, named)?;
+            let row = self.complete(table, &places[..given.len()], given)?;
+            rows.push(row.iter().map(compile).collect());
+        }
+        Ok(Plan::Values(rows))
+    }
+
+    /// Whether there are as many values as columns; without a list of columns fewer will do.
+    fn check_count(&self, given: usize, targets: usize, at: i32, named: &[Node]) -> Result<()> {
+        if given > targets {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "INSERT has more expressions than target columns",
+                at,
+            ));
+        }
+        match named.get(given).map(|node| &node.node) {
+            Some(Some(NodeEnum::ResTarget(missing))) => Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "INSERT has more target columns than expressions",
+                missing.location,
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// A whole row: the values given, and defaults for the rest.
+    pub(super) fn complete(
+        &mut self,
+        table: &Table,
+        places: &[usize],
+        given: Vec<Expr>,
+    ) -> Result<Vec<Expr>> {
+        let mut given: Vec<_> = given.into_iter().map(Some).collect();
+        let mut row = Vec::with_capacity(table.columns.len());
+        for place in 0..table.columns.len() {
+            let value = places
+                .iter()
+                .position(|known| *known == place)
+                .and_then(|at| given[at].take());
+            row.push(match value {
+                Some(value) => value,
+                None if table.columns[place].dropped => {
+                    Expr::constant(Datum::Null, table.columns[place].type_id, -1)
+                }
+                None => self.default(table, place)?,
+            });
+        }
+        Ok(row)
+    }
+
+    fn on_conflict(
+        &mut self,
+        clause: &OnConflictClause,
+        writable: &Writable,
+        name: &str,
+        reads: &mut Reads,
+    ) -> Result<Conflict> {
+        let indexes = self.arbiter(clause, writable)?;
+        // What is in the way is found by its values.
+        reads.0 |= indexes.is_some();
+        let conflict = Conflict {
+            indexes,
+            ..Conflict::default()
+        };
+        if clause.action == OnConflictAction::OnconflictNothing as i32 {
+            return Ok(conflict);
+        }
+        if conflict.indexes.is_none() {
+            return Err(self
+                .error(
+                    SqlState::SYNTAX_ERROR,
+                    "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+                    clause.location,
+                )
+                .with_hint("For example, ON CONFLICT (column_name)."));
+        }
+        let mut scope = writable.scope(name);
+        scope.tables.push(ScopeTable {
+            table: None,
+            needed: None,
+            qualified_only: true,
+            ..writable.item("excluded", writable.base.columns.len())
+        });
+        let set = self.assignments(&clause.target_list, writable, &scope)?;
+        let condition = self.where_clause(&clause.where_clause, &scope)?;
+        reads.note(&scope);
+        Ok(Conflict {
+            sets_keys: sets_keys(&writable.base, &set),
+            set: Some(set),
+            condition: condition.as_ref().map(compile),
+            ..conflict
+        })
+    }
+
+    /// SET.
+    fn assignments(
+        &mut self,
+        targets: &[Node],
+        writable: &Writable,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<(usize, Program)>> {
+        let table = &*writable.base;
+        let mut set: Vec<(usize, Program)> = Vec::new();
+        for node in targets {
+            let NodeEnum::ResTarget(target) = inner(node)? else {
+                continue;
+            };
+            let (name, verb) = (&target.name, Verb::Update);
+            let place = self.target_column(writable, name, target.location, verb)?;
+            self.require_named(writable, name, Privileges::UPDATE);
+            if !target.indirection.is_empty() {
+                return Err(self.unsupported("assigning a part of a column", target.location));
+            }
+            if set.iter().any(|known| known.0 == place) {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    format!("multiple assignments to same column \"{}\"", target.name),
+                ));
+            }
+            let column = &table.columns[place];
+            let (ty, typmod) = (column.type_id, column.typmod);
+            let value = match boxed(&target.val)? {
+                NodeEnum::SetToDefault(_) => self.default(table, place)?,
+                NodeEnum::MultiAssignRef(multi) => {
+                    let NodeEnum::RowExpr(row) = boxed(&multi.source)? else {
+                        return Err(self.unsupported("SET (…) = (SELECT …)", target.location));
+                    };
+                    if row.args.len() as i32 != multi.ncolumns {
+                        return Err(self.error(
+                            SqlState::SYNTAX_ERROR,
+                            "number of columns does not match number of values",
+                            target.location,
+                        ));
+                    }
+                    let item = usize::try_from(multi.colno - 1)
+                        .ok()
+                        .and_then(|at| row.args.get(at));
+                    let item = item.ok_or_else(|| Error::internal("SET of no column"))?;
+                    match inner(item)? {
+                        NodeEnum::SetToDefault(_) => self.default(table, place)?,
+                        item => {
+                            check_update(column)?;
+                            self.expr(item, scope, Place::plain("UPDATE"))?
+                        }
+                    }
+                }
+                value => {
+                    check_update(column)?;
+                    self.expr(value, scope, Place::plain("UPDATE"))?
+                }
+            };
+            let value = self.assign(value, ty, typmod, &column.name)?;
+            set.push((place, compile(&value)));
+        }
+        Ok(set)
+    }
+
+    pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
+        let before = self.with_clause(update.with_clause.as_ref(), None)?;
+        let writable = self.target_table(update.relation.as_ref(), Verb::Update)?;
+        let table = writable.base.clone();
+        let alias = update
+            .relation
+            .as_ref()
+            .and_then(|range| range.alias.as_ref());
+        let (rows, scope) =
+            self.target_rows(&writable, alias, &update.from_clause, &update.where_clause)?;
+        let set = self.assignments(&update.target_list, &writable, &scope)?;
+        let (returning, columns) = self.returning(update.returning_clause.as_ref(), &scope)?;
+        self.forget_ctes(before);
+        let sets_keys = sets_keys(&table, &set);
+        let mut reads = Reads::default();
+        reads.note(&scope);
+        let (input, condition) = self.guarded_rows(rows, &writable, reads.commands(For::Update))?;
+        let policy_checks =
+            self.as_used(&writable, |binder| binder.update_checks(&table, reads.0))?;
+        let touch = Touch {
+            changes: set.iter().map(|set| set.0).collect(),
+            ..Touch::default()
+        };
+        let update = Update {
+            target: Target {
+                view_checks: writable.checks(),
+                ..self.target(table, policy_checks, returning, touch)?
+            },
+            input: Rc::new(input),
+            set,
+            recheck: condition.as_ref().map(compile),
+            sets_keys,
+        };
+        Ok((Plan::Update(Box::new(update)), columns, true))
+    }
+
+    pub(super) fn delete(&mut self, delete: &DeleteStmt) -> Result<Written> {
+        let before = self.with_clause(delete.with_clause.as_ref(), None)?;
+        let writable = self.target_table(delete.relation.as_ref(), Verb::Delete)?;
+        let table = writable.base.clone();
+        let alias = delete
+            .relation
+            .as_ref()
+            .and_then(|range| range.alias.as_ref());
+        let (rows, scope) =
+            self.target_rows(&writable, alias, &delete.using_clause, &delete.where_clause)?;
+        let (returning, columns) = self.returning(delete.returning_clause.as_ref(), &scope)?;
+        self.forget_ctes(before);
+        let mut reads = Reads::default();
+        reads.note(&scope);
+        let (input, condition) = self.guarded_rows(rows, &writable, reads.commands(For::Delete))?;
+        let touch = Touch {
+            deletes: true,
+            ..Touch::default()
+        };
+        let delete = Delete {
+            target: self.target(table, Vec::new(), returning, touch)?,
+            input: Rc::new(input),
+            recheck: condition.as_ref().map(compile),
+        };
+        Ok((Plan::Delete(Box::new(delete)), columns, true))
+    }
+
+    /// The rows that an UPDATE or DELETE works on: the target's columns and key come first. What
+    /// guards them is known once all of the statement is ([`Binder::guarded_rows`]).
+    fn target_rows(
+        &mut self,
+        writable: &Writable,
+        alias: Option<&pg_query::protobuf::Alias>,
+        from: &[Node],
+        condition: &Option<Box<Node>>,
+    ) -> Result<(TargetRows, Scope<'static>)> {
+        let mut scope = Scope::default();
+        let mut next = 0;
+        let base = writable.base.clone();
+        let target = self.scan(base, None, &mut scope, true, &mut next)?;
+        let mut item = writable.item(&writable.named().name, 0);
+        item.alias = self.alias(alias, &writable.named().name, &mut item.columns)?;
+        scope.tables = vec![item];
+        let others = self.bind_from(from, &mut scope, false, &mut next)?;
+        let condition = self.where_clause(condition, &scope)?;
+        let rows = TargetRows {
+            target,
+            others,
+            condition,
+        };
+        Ok((rows, scope))
+    }
+
+    /// Those of the rows that may be seen and changed by a statement which does what these policies
+    /// are for; also what a row must meet that has changed meanwhile.
+    fn guarded_rows(
+        &mut self,
+        rows: TargetRows,
+        writable: &Writable,
+        commands: &[For],
+    ) -> Result<(Plan, Option<Expr>)> {
+        let mut target = self.as_used(writable, |binder| binder.guarded(rows.target, commands))?;
+        target.filter(writable.guards(), Vec::new());
+        let guards = target.conditions_of(0);
+        let source = match rows.others {
+            Some(others) => super::from::cross(target, others),
+            None => target,
+        };
+        let mut conditions = writable.conditions();
+        conditions.extend(conjuncts(rows.condition));
+        let plan = self.build(source, conditions.clone())?;
+        Ok((plan, all_of(guards.into_iter().chain(conditions).collect())))
+    }
+
+    fn returning(
+        &mut self,
+        clause: Option<&ReturningClause>,
+        scope: &Scope<'_>,
+    ) -> Result<(Option<Vec<Program>>, Vec<OutputColumn>)> {
+        let Some(clause) = clause else {
+            return Ok((None, Vec::new()));
+        };
+        let mut programs = Vec::new();
+        let mut columns = Vec::new();
+        for (expr, mut column) in self.targets(&clause.exprs, scope)? {
+            let expr = self.settle(expr)?;
+            if let Some(window) = window_in(&expr) {
+                return Err(self.error(
+                    SqlState::WINDOWING_ERROR,
+                    "window functions are not allowed in RETURNING",
+                    window.location.0,
+                ));
+            }
+            let is_grouping = |part: &Expr| matches!(part.kind, ExprKind::Grouping(_));
+            let refused = expr
+                .any(&|part| matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::SetCall(..)));
+            if refused || expr.any(&is_grouping) {
+                let what = if refused {
+                    "aggregate functions"
+                } else {
+                    "grouping operations"
+                };
+                return Err(self.error(
+                    SqlState::GROUPING_ERROR,
+                    format!("{what} are not allowed in RETURNING"),
+                    expr.location.0,
+                ));
+            }
+            column.ty = expr.ty;
+            programs.push(compile(&expr));
+            columns.push(column);
+        }
+        Ok((Some(programs), columns))
+    }
+}
+
+/// The scope in which a table's own columns are named.
+pub(super) fn target_scope(table: &Arc<Table>, name: &str) -> Scope<'static> {
+    Writable::table(table.clone()).scope(name)
+}
+
+/// Whether SET names columns of a key, or such as one is computed from.
+fn sets_keys(table: &Table, set: &[(usize, Program)]) -> bool {
+    let is_set = |column: usize| set.iter().any(|(place, _)| *place == column);
+    table.key_columns().any(|column| {
+        let mut from = table.columns[column].generated_from.iter();
+        is_set(column) || from.any(|column| is_set(*column))
+    })
+}
+
+/// `nextval` of the sequence behind an identity column: who inserts needs no privilege on that,
+/// which the call says by an argument that no call in a statement can have.
+fn of_identity(mut next: Expr) -> Expr {
+    if let ExprKind::Call(_, args, _) = &mut next.kind {
+        args.push(Expr::constant(Datum::Bool(true), TypeId::BOOL, -1));
+    }
+    next
+}

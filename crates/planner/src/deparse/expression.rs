@@ -1,0 +1,657 @@
+//! The text of one expression.
+
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+use base::hash::HashMap;
+use base::{Error, Result};
+
+use crate::plan::{AggregateCall, Expr, ExprKind, How, SubQuery};
+use functions::strings::quote_identifier;
+use functions::{self, Function};
+use types::typmod::{format_type, NO_TYPMOD};
+use types::{self, Datum, EvalContext, TypeId};
+
+/// What an expression does not say of itself.
+pub trait Names {
+    /// The column at a place of the row, quoted and qualified as it is to be shown; `level` 0 is
+    /// the query's own row, 1 that of the query around it.
+    fn column(&self, place: usize, level: usize) -> String;
+
+    /// A query inside the expression.
+    ///
+    /// # Errors
+    /// 0A000 where there can be none.
+    fn query(&self, query: &SubQuery) -> Result<String> {
+        let _ = query;
+        Err(Error::unsupported("a subquery here"))
+    }
+}
+
+/// How it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Parentheses only where they must be.
+    pub pretty: bool,
+    /// How far lines that are begun are indented.
+    pub indent: usize,
+}
+
+/// The text of an expression. `casts` says whether a cast at the top that nobody wrote is shown.
+///
+/// # Errors
+/// 0A000 for what cannot stand where no query is.
+pub fn expression(
+    expr: &Expr,
+    names: &dyn Names,
+    context: &EvalContext,
+    style: Style,
+    casts: bool,
+) -> Result<String> {
+    let mut writer = Writer::new(names, context, style);
+    writer.put(expr, casts)?;
+    Ok(writer.out)
+}
+
+/// Whether an expression looks like the call of a function, and so needs no parentheses in an index.
+pub fn is_call(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call(function, args, _) => {
+            keyword_under(expr).is_some() || operator_of(function.0, args.len()).is_none()
+        }
+        ExprKind::Coalesce(_) | ExprKind::Extreme(..) | ExprKind::NullIf(..) => true,
+        _ => false,
+    }
+}
+
+/// What PostgreSQL's rules about parentheses see in an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// Needs no parentheses anywhere: a name, a constant, a call.
+    Simple,
+    /// An operator with its name.
+    Operator(&'static str),
+    /// IS NULL, IS TRUE, IS DISTINCT FROM, a subquery.
+    Test,
+    And,
+    Or,
+    Not,
+    /// A cast.
+    Cast,
+    /// What holds its parts in brackets of its own.
+    Bracket,
+}
+
+pub(super) struct Writer<'a> {
+    out: String,
+    names: &'a dyn Names,
+    context: &'a EvalContext,
+    pretty: bool,
+    indent: usize,
+}
+
+/// The operator that a function computes, if it computes one.
+fn operator_of(function: &Function, operands: usize) -> Option<&'static str> {
+    static KNOWN: OnceLock<HashMap<(u32, usize), &'static str>> = OnceLock::new();
+    let known = KNOWN.get_or_init(|| {
+        let mut known = HashMap::default();
+        for operator in functions::all_operators() {
+            let operands = 1 + usize::from(operator.left != TypeId::NONE);
+            let key = (operator.function.oid, operands);
+            known.entry(key).or_insert(operator.name);
+        }
+        known
+    });
+    known.get(&(function.oid, operands)).copied()
+}
+
+/// Whether a call is what a keyword like CURRENT_DATE means.
+fn keyword_of(function: &Function) -> Option<&'static str> {
+    match function.name {
+        "current_user" => Some("CURRENT_USER"),
+        "session_user" => Some("SESSION_USER"),
+        name if name.starts_with("CURRENT_") || name.starts_with("LOCALTIME") => Some(name),
+        _ => None,
+    }
+}
+
+/// The keyword under a cast that the keyword itself brings.
+fn keyword_under(expr: &Expr) -> Option<(&'static str, i32)> {
+    let (inner, typmod) = match &expr.kind {
+        ExprKind::Fit(inner, _) => (&**inner, expr.typmod),
+        _ => (expr, NO_TYPMOD),
+    };
+    let call = match &inner.kind {
+        ExprKind::Coerce(call, _) => call,
+        _ => inner,
+    };
+    match &call.kind {
+        ExprKind::Call(function, args, _) if args.is_empty() => {
+            let keyword = keyword_of(function.0)?;
+            let shown = keyword.starts_with("CURRENT_") || keyword.starts_with("LOCAL");
+            shown.then_some((keyword, typmod))
+        }
+        _ => None,
+    }
+}
+
+fn shape(expr: &Expr) -> Shape {
+    if keyword_under(expr).is_some() {
+        return Shape::Simple;
+    }
+    match &expr.kind {
+        ExprKind::Call(function, args, _) => match operator_of(function.0, args.len()) {
+            Some(name) => Shape::Operator(name),
+            None => Shape::Bracket,
+        },
+        ExprKind::Coerce(..) | ExprKind::Fit(..) => Shape::Cast,
+        ExprKind::And(_) => Shape::And,
+        ExprKind::Or(_) => Shape::Or,
+        ExprKind::Not(_) => Shape::Not,
+        ExprKind::Distinct(_, _, _, _, false) => Shape::Not,
+        ExprKind::IsNull(..)
+        | ExprKind::IsTruth(..)
+        | ExprKind::Distinct(..)
+        | ExprKind::AnyArray(..)
+        | ExprKind::Sub(..) => Shape::Test,
+        ExprKind::Const(..)
+        | ExprKind::Column(_)
+        | ExprKind::Outer(..)
+        | ExprKind::Param(_)
+        | ExprKind::CaseInput => Shape::Simple,
+        _ => Shape::Bracket,
+    }
+}
+
+/// What a cast that is not shown leaves to see.
+fn through_casts(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Coerce(inner, _) | ExprKind::Fit(inner, _) if keyword_under(expr).is_none() => {
+            through_casts(inner)
+        }
+        _ => expr,
+    }
+}
+
+/// Whether an operand may stand without parentheses inside its parent, in pretty style.
+fn is_simple(expr: &Expr, parent: Shape, first: bool) -> bool {
+    match (shape(expr), parent) {
+        (Shape::Simple | Shape::Bracket, _) => true,
+        (Shape::Cast, parent) => is_simple(through_casts(expr), parent, first),
+        (Shape::Operator(name), Shape::Operator(outer)) => {
+            let rank = |name: &str| match name {
+                "+" | "-" => Some(1),
+                "*" | "/" | "%" => Some(2),
+                _ => None,
+            };
+            match (rank(name), rank(outer)) {
+                (Some(own), Some(outer)) => own > outer || (own == outer && first),
+                _ => false,
+            }
+        }
+        (Shape::Operator(_) | Shape::Test, parent) => {
+            matches!(parent, Shape::And | Shape::Or | Shape::Not | Shape::Bracket)
+        }
+        (Shape::And | Shape::Not, parent) => {
+            matches!(parent, Shape::And | Shape::Or | Shape::Bracket)
+        }
+        (Shape::Or, parent) => matches!(parent, Shape::Or | Shape::Bracket),
+    }
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(names: &'a dyn Names, context: &'a EvalContext, style: Style) -> Writer<'a> {
+        Writer {
+            out: String::new(),
+            names,
+            context,
+            pretty: style.pretty,
+            indent: style.indent,
+        }
+    }
+
+    /// What was written.
+    pub(super) fn done(self) -> String {
+        self.out
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    /// A keyword that begins a line.
+    fn line(&mut self, keyword: &str, before: isize, after: isize) {
+        self.indent = self.indent.saturating_add_signed(before);
+        let kept = self.out.trim_end_matches(' ').len();
+        self.out.truncate(kept);
+        self.out.push('\n');
+        self.out.extend(std::iter::repeat_n(' ', self.indent));
+        self.text(keyword);
+        self.indent = self.indent.saturating_add_signed(after);
+    }
+
+    /// An operand: in parentheses, in pretty style, if its parent asks for them.
+    fn operand(&mut self, expr: &Expr, casts: bool, parent: Shape, first: bool) -> Result<()> {
+        let bare = match casts {
+            true => expr,
+            false => self.shown(expr),
+        };
+        if self.pretty && !is_simple(bare, parent, first) {
+            self.out.push('(');
+            self.put(expr, casts)?;
+            self.out.push(')');
+            return Ok(());
+        }
+        self.put(expr, casts)
+    }
+
+    /// The expression without the casts that are hidden at its top.
+    fn shown<'e>(&self, expr: &'e Expr) -> &'e Expr {
+        match &expr.kind {
+            ExprKind::Coerce(inner, How(_, false)) | ExprKind::Fit(inner, false)
+                if keyword_under(expr).is_none() =>
+            {
+                self.shown(inner)
+            }
+            _ => expr,
+        }
+    }
+
+    pub(super) fn list(&mut self, exprs: &[Expr], casts: bool) -> Result<()> {
+        for (place, expr) in exprs.iter().enumerate() {
+            if place > 0 {
+                self.text(", ");
+            }
+            self.put(expr, casts)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a parenthesis that only the plain style has.
+    fn open(&mut self) {
+        if !self.pretty {
+            self.out.push('(');
+        }
+    }
+
+    fn close(&mut self) {
+        if !self.pretty {
+            self.out.push(')');
+        }
+    }
+
+    pub(super) fn put(&mut self, expr: &Expr, casts: bool) -> Result<()> {
+        if let Some((keyword, typmod)) = keyword_under(expr) {
+            self.text(keyword);
+            if typmod >= 0 {
+                let _ = write!(self.out, "({typmod})");
+            }
+            return Ok(());
+        }
+        match &expr.kind {
+            ExprKind::Const(value, _) => self.constant(value, expr.ty, expr.typmod, Label::Needed),
+            ExprKind::Column(place) => {
+                let name = self.names.column(*place, 0);
+                self.text(&name);
+                Ok(())
+            }
+            ExprKind::Outer(level, place) => {
+                let name = self.names.column(*place, *level);
+                self.text(&name);
+                Ok(())
+            }
+            ExprKind::Param(place) => {
+                let _ = write!(self.out, "${}", place + 1);
+                Ok(())
+            }
+            ExprKind::Call(function, args, _) => self.call(function.0, args),
+            ExprKind::SetCall(function, args, _) => self.plain_call(function.0.name, args),
+            ExprKind::Coerce(inner, How(_, explicit)) => match *explicit || casts {
+                true => self.cast(inner, expr),
+                false => self.put(inner, false),
+            },
+            ExprKind::Fit(inner, explicit) => match *explicit || casts {
+                true => self.fit(inner, expr),
+                false => self.put(inner, false),
+            },
+            ExprKind::And(parts) => self.logic(parts, " AND ", Shape::And),
+            ExprKind::Or(parts) => self.logic(parts, " OR ", Shape::Or),
+            ExprKind::Not(inner) => {
+                self.open();
+                self.text("NOT ");
+                self.operand(inner, false, Shape::Not, true)?;
+                self.close();
+                Ok(())
+            }
+            ExprKind::Case(whens, otherwise) => self.case(None, whens, otherwise),
+            ExprKind::CaseValue(value, case) => match &case.kind {
+                ExprKind::Case(whens, otherwise) => self.case(Some(value), whens, otherwise),
+                _ => self.put(case, casts),
+            },
+            ExprKind::CaseInput => Ok(()),
+            ExprKind::Coalesce(args) => self.bracketed("COALESCE(", args, ")"),
+            ExprKind::Extreme(args, greatest) => {
+                self.bracketed(if *greatest { "GREATEST(" } else { "LEAST(" }, args, ")")
+            }
+            ExprKind::NullIf(_, _, args, _) => self.bracketed("NULLIF(", args, ")"),
+            ExprKind::Array(args, _) => {
+                self.bracketed("ARRAY[", args, "]")?;
+                if args.is_empty() {
+                    let _ = write!(self.out, "::{}", format_type(expr.ty, NO_TYPMOD));
+                }
+                Ok(())
+            }
+            ExprKind::Record(args) => self.bracketed("ROW(", args, ")"),
+            ExprKind::Aggregate(call) => self.aggregate(call),
+            ExprKind::Window(call) => self.window_call(call),
+            ExprKind::Grouping(args) => self.bracketed("GROUPING(", args, ")"),
+            ExprKind::Subscript(array, index) => {
+                let plain = matches!(
+                    array.kind,
+                    ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Param(_)
+                );
+                if !plain {
+                    self.text("(");
+                }
+                self.put(array, casts)?;
+                self.text(if plain { "" } else { ")" });
+                let indexes = match &index.kind {
+                    ExprKind::Array(indexes, _) => indexes.as_slice(),
+                    _ => std::slice::from_ref(&**index),
+                };
+                for index in indexes {
+                    self.text("[");
+                    self.put(index, casts)?;
+                    self.text("]");
+                }
+                Ok(())
+            }
+            ExprKind::Sub(query, test, _) => {
+                if let Some(test) = test {
+                    let _ = test;
+                    return Err(Error::unsupported("a comparison with a subquery here"));
+                }
+                let text = self.names.query(query)?;
+                self.text(&text);
+                Ok(())
+            }
+            _ => self.test(expr),
+        }
+    }
+
+    /// What is tested of a value.
+    fn test(&mut self, expr: &Expr) -> Result<()> {
+        if let ExprKind::Distinct(_, _, _, _, false) = &expr.kind {
+            self.open();
+            self.text("NOT ");
+        }
+        self.open();
+        match &expr.kind {
+            ExprKind::IsNull(arg, is) => {
+                self.operand(arg, true, Shape::Test, true)?;
+                self.text(if *is { " IS NULL" } else { " IS NOT NULL" });
+            }
+            ExprKind::IsTruth(arg, value, negated) => {
+                self.operand(arg, false, Shape::Test, true)?;
+                let what = match value {
+                    Some(true) => "TRUE",
+                    Some(false) => "FALSE",
+                    None => "UNKNOWN",
+                };
+                let not = if *negated { "NOT " } else { "" };
+                let _ = write!(self.out, " IS {not}{what}");
+            }
+            ExprKind::Distinct(left, right, ..) => {
+                self.operand(left, true, Shape::Test, true)?;
+                self.text(" IS DISTINCT FROM ");
+                self.operand(right, true, Shape::Test, false)?;
+            }
+            ExprKind::AnyArray(left, right, function, _, all) => {
+                let name = operator_of(function.0, 2).unwrap_or("=");
+                self.operand(left, true, Shape::Test, true)?;
+                let quantifier = if *all { "ALL" } else { "ANY" };
+                let _ = write!(self.out, " {name} {quantifier} (");
+                self.operand(right, true, Shape::Test, false)?;
+                self.text(")");
+            }
+            _ => return Err(Error::internal("an expression without a text")),
+        }
+        self.close();
+        if let ExprKind::Distinct(_, _, _, _, false) = &expr.kind {
+            self.close();
+        }
+        Ok(())
+    }
+
+    fn bracketed(&mut self, open: &str, args: &[Expr], close: &str) -> Result<()> {
+        self.text(open);
+        self.list(args, true)?;
+        self.text(close);
+        Ok(())
+    }
+
+    fn logic(&mut self, parts: &[Expr], word: &str, own: Shape) -> Result<()> {
+        self.open();
+        for (place, part) in parts.iter().enumerate() {
+            if place > 0 {
+                self.text(word);
+            }
+            self.operand(part, false, own, place == 0)?;
+        }
+        self.close();
+        Ok(())
+    }
+
+    fn call(&mut self, function: &Function, args: &[Expr]) -> Result<()> {
+        if let Some(name) = operator_of(function, args.len()) {
+            let own = Shape::Operator(name);
+            self.open();
+            match args {
+                [left, right] => {
+                    self.operand(left, true, own, true)?;
+                    let _ = write!(self.out, " {name} ");
+                    self.operand(right, true, own, false)?;
+                }
+                [arg] => {
+                    let _ = write!(self.out, "{name} ");
+                    self.operand(arg, true, own, true)?;
+                }
+                _ => return Err(Error::internal("an operator of three operands")),
+            }
+            self.close();
+            return Ok(());
+        }
+        match (function.name, args) {
+            ("timezone", [zone, value]) => {
+                self.text("(");
+                self.operand(value, true, Shape::Test, true)?;
+                self.text(" AT TIME ZONE ");
+                self.operand(zone, true, Shape::Test, false)?;
+                self.text(")");
+                Ok(())
+            }
+            ("extract", [field, value]) => {
+                if let ExprKind::Const(Datum::Text(field), _) = &field.kind {
+                    let _ = write!(self.out, "EXTRACT({field} FROM ");
+                    self.put(value, false)?;
+                    self.text(")");
+                    return Ok(());
+                }
+                self.plain_call(function.name, args)
+            }
+            (name, args) => match keyword_of(function) {
+                Some(keyword) if args.is_empty() => {
+                    self.text(keyword);
+                    Ok(())
+                }
+                _ => self.plain_call(name, args),
+            },
+        }
+    }
+
+    fn plain_call(&mut self, name: &str, args: &[Expr]) -> Result<()> {
+        let name = quote_identifier(name);
+        self.text(&name);
+        self.bracketed("(", args, ")")
+    }
+
+    /// A key to sort or group by: in parentheses unless it is a name or a constant.
+    pub(super) fn sort_key(&mut self, expr: &Expr) -> Result<()> {
+        let (is_name, in_brackets) = match &expr.kind {
+            ExprKind::Const(value, _) if !value.is_null() => {
+                let label = format!("::{}", format_type(expr.ty, expr.typmod));
+                let before = self.out.len();
+                self.constant(value, expr.ty, expr.typmod, Label::Needed)?;
+                if !self.out[before..].ends_with(&label) {
+                    self.text(&label);
+                }
+                return Ok(());
+            }
+            ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Const(..) => (true, false),
+            ExprKind::Call(function, args, _) => {
+                (false, operator_of(function.0, args.len()).is_none())
+            }
+            ExprKind::Aggregate(_) | ExprKind::Window(_) => (false, true),
+            _ => (false, false),
+        };
+        let brackets = !is_name && (in_brackets || self.pretty);
+        self.text(if brackets { "(" } else { "" });
+        self.put(expr, true)?;
+        self.text(if brackets { ")" } else { "" });
+        Ok(())
+    }
+
+    fn aggregate(&mut self, call: &AggregateCall) -> Result<()> {
+        self.text(&quote_identifier(call.aggregate.0.name));
+        self.text("(");
+        if call.distinct {
+            self.text("DISTINCT ");
+        }
+        match call.args.is_empty() {
+            true => self.text("*"),
+            false => self.list(&call.args, true)?,
+        }
+        if !call.order.is_empty() {
+            self.text(" ORDER BY ");
+            self.sorted(&call.order)?;
+        }
+        self.text(")");
+        if let Some(filter) = &call.filter {
+            self.text(" FILTER (WHERE ");
+            self.put(filter, false)?;
+            self.text(")");
+        }
+        Ok(())
+    }
+
+    fn case(
+        &mut self,
+        value: Option<&Expr>,
+        whens: &[(Expr, Expr)],
+        otherwise: &Expr,
+    ) -> Result<()> {
+        const STEP: isize = 4;
+        self.line("CASE", 0, STEP);
+        if let Some(value) = value {
+            self.text(" ");
+            self.put(value, true)?;
+        }
+        for (condition, result) in whens {
+            self.line("WHEN ", 0, 0);
+            // `CASE x WHEN y` is bound as `x = y`; only `y` is written.
+            match (&value, &condition.kind) {
+                (Some(_), ExprKind::Call(_, args, _)) if args.len() == 2 => {
+                    self.put(&args[1], false)?;
+                }
+                _ => self.put(condition, false)?,
+            }
+            self.text(" THEN ");
+            self.put(result, true)?;
+        }
+        self.line("ELSE ", 0, 0);
+        self.put(otherwise, true)?;
+        self.line("END", -STEP, 0);
+        Ok(())
+    }
+
+    /// A cast that is shown.
+    fn cast(&mut self, inner: &Expr, whole: &Expr) -> Result<()> {
+        self.labelled(inner, &format_type(whole.ty, whole.typmod))
+    }
+
+    /// A modifier that is shown.
+    fn fit(&mut self, inner: &Expr, whole: &Expr) -> Result<()> {
+        let ty = format_type(whole.ty, whole.typmod);
+        match &inner.kind {
+            ExprKind::Const(value, _) if !value.is_null() => {
+                self.constant(value, inner.ty, NO_TYPMOD, Label::None)?;
+                let _ = write!(self.out, "::{ty}");
+                Ok(())
+            }
+            // The cast beneath belongs to the same words.
+            ExprKind::Coerce(value, _) if inner.ty == whole.ty => self.labelled(value, &ty),
+            _ => self.labelled(inner, &ty),
+        }
+    }
+
+    fn labelled(&mut self, inner: &Expr, ty: &str) -> Result<()> {
+        self.open();
+        self.operand(inner, false, Shape::Cast, true)?;
+        self.close();
+        let _ = write!(self.out, "::{ty}");
+        Ok(())
+    }
+
+    fn constant(&mut self, value: &Datum, ty: TypeId, typmod: i32, label: Label) -> Result<()> {
+        let shown = format_type(ty, typmod);
+        if value.is_null() {
+            let _ = write!(self.out, "NULL");
+            // An untyped NULL is of type text by now.
+            let shown = match ty {
+                TypeId::UNKNOWN => "unknown",
+                _ => &shown,
+            };
+            let _ = write!(self.out, "::{shown}");
+            return Ok(());
+        }
+        let text = types::output(self.context, ty, value)?;
+        let negative = text.starts_with('-');
+        let digits = text.starts_with(|c: char| c.is_ascii_digit());
+        let needed = match ty {
+            TypeId::INT4 => negative,
+            TypeId::NUMERIC => !(digits && text.contains(['e', 'E', '.'])),
+            TypeId::BOOL => {
+                let word = if value.is_true() { "true" } else { "false" };
+                self.text(word);
+                return Ok(());
+            }
+            _ => true,
+        };
+        match (ty, needed) {
+            (TypeId::INT4 | TypeId::NUMERIC, false) => self.text(&text),
+            _ => self.text(&quoted(&text)),
+        }
+        let wanted = match ty {
+            TypeId::UNKNOWN => false,
+            TypeId::NUMERIC => needed || typmod >= 0,
+            _ => needed,
+        };
+        if wanted && label == Label::Needed {
+            let _ = write!(self.out, "::{shown}");
+        }
+        Ok(())
+    }
+}
+
+/// A literal; backslashes mean themselves.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Whether a constant gets the type's name behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Label {
+    /// Where its text does not say the type.
+    Needed,
+    None,
+}

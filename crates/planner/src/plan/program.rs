@@ -1,0 +1,319 @@
+//! Expressions as flat code for a machine with a stack of values.
+//!
+//! A parse tree may be thousands of levels deep while a coroutine has a megabyte of stack, so
+//! expressions are compiled on the thread's own stack and run without recursion. `a + b` becomes
+//! `Column 0, Column 1, Call +`; AND, OR, CASE and COALESCE become jumps.
+
+use std::rc::Rc;
+
+use base::{Error, Result};
+
+use super::members::Members;
+use super::{Expr, ExprKind, SubQuery};
+use functions::{Coercion, Function};
+use types::{Datum, TypeId};
+
+/// An expression, compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    ops: Vec<Op>,
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Pushes a value.
+    Const(Datum),
+    /// Pushes a column of the row.
+    Column(usize),
+    /// Pushes a column of the row of an enclosing query, so many levels up.
+    Outer(usize, usize),
+    /// Pushes a parameter.
+    Param(usize),
+    /// Pushes the value of a literal of the statement's text.
+    Literal(usize),
+    /// Pops the arguments of a function and pushes its result.
+    Call {
+        /// Which.
+        function: &'static Function,
+        /// How many arguments it is given.
+        count: usize,
+        /// Their types.
+        types: Rc<[TypeId]>,
+        /// The type of the result.
+        result: TypeId,
+    },
+    /// Turns the top from one type into another with a modifier, by way of its text.
+    InOut(TypeId, TypeId, i32),
+    /// Turns the elements of an array into another type.
+    ArrayCoerce(&'static Coercion, TypeId, TypeId),
+    /// Makes the top fit a modifier; whether explicitly.
+    Fit(TypeId, i32, bool),
+    /// The top is false: keep it and jump. Else go on.
+    IfFalse(usize),
+    /// The top is true: keep it and jump.
+    IfTrue(usize),
+    /// Pops a condition; jumps unless it is true.
+    Unless(usize),
+    /// The top is not NULL: keep it and jump; else pop it.
+    IfNotNull(usize),
+    /// Goes on elsewhere.
+    Jump(usize),
+    /// Pops two truth values and pushes whether both hold.
+    And,
+    /// Pops two truth values and pushes whether one holds.
+    Or,
+    /// Negates a truth value.
+    Not,
+    /// Whether the top is NULL (true) or is not.
+    IsNull(bool),
+    /// Whether the top is that truth value (none: unknown); the flag negates.
+    IsTruth(Option<bool>, bool),
+    /// IS DISTINCT FROM (true) or NOT, by an equality.
+    Distinct(&'static Function, Rc<[TypeId]>, bool),
+    /// The greatest (true) or least of so many values of a type.
+    Extreme(usize, TypeId, bool),
+    /// NULL when the comparison of the upper two holds, else the value below.
+    NullIf(&'static Function, Rc<[TypeId]>),
+    /// Whether a value compares so with any (false) or all elements of an array.
+    AnyArray(&'static Function, Rc<[TypeId]>, bool),
+    /// Whether the top is in a list.
+    Member(Rc<Members>),
+    /// Makes an array of so many values of a type.
+    Array(usize, TypeId),
+    /// Makes a row value of values of these types.
+    Record(Vec<TypeId>),
+    /// What a subquery gives; whether there is a value it compares with, and which columns of the
+    /// row it looks at.
+    Sub(Rc<SubQuery>, bool, Rc<[usize]>),
+    /// An element of an array.
+    Subscript,
+    /// Pushes the value of the innermost CASE.
+    CaseInput,
+    /// Moves the top to the stack of CASE values.
+    CasePush,
+    /// Forgets the value of the innermost CASE.
+    CasePop,
+}
+
+/// Compiles an expression.
+///
+/// # Panics
+/// On an aggregate or a set, whose places are elsewhere.
+pub fn compile(expr: &Expr) -> Program {
+    let mut program = Program::default();
+    program.add(expr);
+    program
+}
+
+impl Program {
+    /// Its steps.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// The column that the whole expression is, if it is one.
+    pub fn as_column(&self) -> Option<usize> {
+        match self.ops.as_slice() {
+            [Op::Column(index)] => Some(*index),
+            _ => None,
+        }
+    }
+
+    /// Whether its value is there before anything runs.
+    pub fn is_given(&self) -> bool {
+        matches!(
+            self.ops.as_slice(),
+            [Op::Const(_) | Op::Param(_) | Op::Literal(_)]
+        )
+    }
+
+    /// The value that is there before anything runs.
+    ///
+    /// # Errors
+    /// XX000 when there is none.
+    pub fn given<'a>(&'a self, params: &'a [Datum], literals: &'a [Datum]) -> Result<&'a Datum> {
+        let value = match self.ops.as_slice() {
+            [Op::Const(value)] => Some(value),
+            [Op::Param(index)] => params.get(*index),
+            [Op::Literal(number)] => literals.get(*number),
+            _ => None,
+        };
+        value.ok_or_else(|| Error::internal("a value that is not given"))
+    }
+
+    fn list(&mut self, exprs: &[Expr]) {
+        for expr in exprs {
+            self.add(expr);
+        }
+    }
+
+    fn add(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Const(value, literal) => {
+                let literal = literal.as_ref();
+                let number = literal.and_then(|literal| literal.instead_of(value, expr.ty));
+                self.ops.push(match number {
+                    Some(number) => Op::Literal(number),
+                    None => Op::Const(value.clone()),
+                });
+            }
+            ExprKind::Column(index) => self.ops.push(Op::Column(*index)),
+            ExprKind::Outer(depth, index) => self.ops.push(Op::Outer(*depth, *index)),
+            ExprKind::Param(index) => self.ops.push(Op::Param(*index)),
+            ExprKind::Call(function, args, types) => {
+                self.list(args);
+                self.ops.push(Op::Call {
+                    function: function.0,
+                    count: args.len(),
+                    types: types.clone(),
+                    result: expr.ty,
+                });
+            }
+            ExprKind::Coerce(arg, how) => self.add_coercion(arg, how.0, expr),
+            ExprKind::Fit(arg, explicit) => {
+                self.add(arg);
+                self.ops.push(Op::Fit(expr.ty, expr.typmod, *explicit));
+            }
+            ExprKind::And(parts) => self.add_logic(parts, true),
+            ExprKind::Or(parts) => self.add_logic(parts, false),
+            ExprKind::Not(arg) => self.add_unary(arg, Op::Not),
+            ExprKind::IsNull(arg, wanted) => self.add_unary(arg, Op::IsNull(*wanted)),
+            ExprKind::IsTruth(arg, truth, negate) => {
+                self.add_unary(arg, Op::IsTruth(*truth, *negate));
+            }
+            ExprKind::Case(whens, otherwise) => self.add_case(whens, otherwise),
+            ExprKind::CaseValue(value, case) => {
+                self.add_unary(value, Op::CasePush);
+                self.add_unary(case, Op::CasePop);
+            }
+            ExprKind::CaseInput => self.ops.push(Op::CaseInput),
+            ExprKind::Coalesce(args) => self.add_coalesce(args),
+            ExprKind::Subscript(array, index) => {
+                self.add(array);
+                self.add_unary(index, Op::Subscript);
+            }
+            ExprKind::Extreme(args, greatest) => {
+                self.list(args);
+                self.ops.push(Op::Extreme(args.len(), expr.ty, *greatest));
+            }
+            ExprKind::NullIf(first, function, args, types) => {
+                self.add(first);
+                self.list(args);
+                self.ops.push(Op::NullIf(function.0, types.clone()));
+            }
+            ExprKind::Distinct(left, right, function, types, wanted) => {
+                self.add(left);
+                self.add_unary(right, Op::Distinct(function.0, types.clone(), *wanted));
+            }
+            ExprKind::AnyArray(left, right, function, types, all) => {
+                self.add(left);
+                if let Some(members) = Members::of(right, *function, types, *all) {
+                    self.ops.push(Op::Member(Rc::new(members)));
+                    return;
+                }
+                self.add_unary(right, Op::AnyArray(function.0, types.clone(), *all));
+            }
+            ExprKind::Array(elements, element) => {
+                self.list(elements);
+                self.ops.push(Op::Array(elements.len(), *element));
+            }
+            ExprKind::Record(fields) => {
+                self.list(fields);
+                let types = fields.iter().map(|field| field.ty).collect();
+                self.ops.push(Op::Record(types));
+            }
+            ExprKind::Sub(query, test, seen) => {
+                seen.iter().for_each(|column| self.add(&column.1));
+                if let Some(test) = test {
+                    self.add(test);
+                }
+                let places = seen.iter().map(|column| column.0).collect();
+                self.ops
+                    .push(Op::Sub(query.clone(), test.is_some(), places));
+            }
+            ExprKind::Aggregate(_)
+            | ExprKind::Grouping(_)
+            | ExprKind::Window(_)
+            | ExprKind::SetCall(..) => {
+                unreachable!("aggregates and sets are taken out before expressions are compiled")
+            }
+        }
+    }
+
+    fn add_unary(&mut self, arg: &Expr, op: Op) {
+        self.add(arg);
+        self.ops.push(op);
+    }
+
+    fn add_coercion(&mut self, arg: &Expr, how: Coercion, expr: &Expr) {
+        self.add(arg);
+        match how {
+            Coercion::Binary => {}
+            Coercion::Function(function) => self.ops.push(Op::Call {
+                function,
+                count: 1,
+                types: Rc::from([arg.ty]),
+                result: expr.ty,
+            }),
+            Coercion::InOut => self.ops.push(Op::InOut(arg.ty, expr.ty, expr.typmod)),
+            Coercion::Array(inner) => self.ops.push(Op::ArrayCoerce(inner, arg.ty, expr.ty)),
+        }
+    }
+
+    /// AND (`all`) or OR: after each part, a value that decides everything leaves at once.
+    fn add_logic(&mut self, parts: &[Expr], all: bool) {
+        let mut exits = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            self.add(part);
+            if number > 0 {
+                self.ops.push(if all { Op::And } else { Op::Or });
+            }
+            if number + 1 < parts.len() {
+                exits.push(self.ops.len());
+                self.ops.push(Op::Jump(0));
+            }
+        }
+        let end = self.ops.len();
+        for exit in exits {
+            self.ops[exit] = if all {
+                Op::IfFalse(end)
+            } else {
+                Op::IfTrue(end)
+            };
+        }
+    }
+
+    fn add_case(&mut self, whens: &[(Expr, Expr)], otherwise: &Expr) {
+        let mut exits = Vec::new();
+        for (condition, result) in whens {
+            self.add(condition);
+            let test = self.ops.len();
+            self.ops.push(Op::Jump(0));
+            self.add(result);
+            exits.push(self.ops.len());
+            self.ops.push(Op::Jump(0));
+            self.ops[test] = Op::Unless(self.ops.len());
+        }
+        self.add(otherwise);
+        let end = self.ops.len();
+        for exit in exits {
+            self.ops[exit] = Op::Jump(end);
+        }
+    }
+
+    fn add_coalesce(&mut self, args: &[Expr]) {
+        let mut exits = Vec::new();
+        for (number, arg) in args.iter().enumerate() {
+            self.add(arg);
+            if number + 1 < args.len() {
+                exits.push(self.ops.len());
+                self.ops.push(Op::Jump(0));
+            }
+        }
+        let end = self.ops.len();
+        for exit in exits {
+            self.ops[exit] = Op::IfNotNull(end);
+        }
+    }
+}

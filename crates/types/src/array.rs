@@ -1,0 +1,348 @@
+//! Text forms of arrays (`{1,NULL,"a b"}`) and rows (`(1,,"a b")`).
+
+use std::sync::Arc;
+
+use base::coro;
+use base::error::{Error, Result, SqlState};
+
+use super::numeric::is_space;
+use super::{growth, text, Array, Datum, Dimension, EvalContext, Record, TypeId};
+
+/// Dimensions that an array has at most.
+const DIMENSIONS_MAX: usize = 6;
+
+fn malformed(text: &str, detail: impl Into<String>) -> Error {
+    Error::new(
+        SqlState::INVALID_TEXT_REPRESENTATION,
+        format!("malformed array literal: \"{text}\""),
+    )
+    .with_detail(detail)
+}
+
+/// What writing an element counts for, in the units of [`coro::work`], beside its bytes.
+const ELEMENT_WORK: usize = 64;
+
+/// Appends the text form of an array.
+///
+/// It gives way: whoever has something borrowed that others need must not call it.
+pub fn write(context: &EvalContext, array: &Array, out: &mut String) -> Result<()> {
+    if array.dimensions.is_empty() {
+        out.push_str("{}");
+        return Ok(());
+    }
+    if array.dimensions.iter().any(|d| d.lower != 1) {
+        for dimension in &array.dimensions {
+            let upper = dimension.lower + dimension.len - 1;
+            out.push_str(&format!("[{}:{upper}]", dimension.lower));
+        }
+        out.push('=');
+    }
+    let mut elements = array.elements.iter();
+    write_level(context, array, 0, &mut elements, out)
+}
+
+fn write_level<'a>(
+    context: &EvalContext,
+    array: &Array,
+    level: usize,
+    elements: &mut impl Iterator<Item = &'a Datum>,
+    out: &mut String,
+) -> Result<()> {
+    out.push('{');
+    for index in 0..array.dimensions[level].len {
+        if index > 0 {
+            out.push(',');
+        }
+        if level + 1 < array.dimensions.len() {
+            write_level(context, array, level + 1, elements, out)?;
+            continue;
+        }
+        match elements.next() {
+            None | Some(Datum::Null) => out.push_str("NULL"),
+            Some(element) => {
+                let form = text::output(context, array.element, element)?;
+                coro::work(ELEMENT_WORK + form.len())?;
+                growth::check_room(out.len(), 2 * form.len())?;
+                let special = |c: char| is_space(c) || matches!(c, '{' | '}' | ',' | '"' | '\\');
+                let quoted =
+                    form.is_empty() || form.eq_ignore_ascii_case("null") || form.contains(special);
+                put_quoted(out, &form, quoted);
+            }
+        }
+    }
+    out.push('}');
+    Ok(())
+}
+
+fn put_quoted(out: &mut String, form: &str, quoted: bool) {
+    if !quoted {
+        return out.push_str(form);
+    }
+    out.push('"');
+    for c in form.chars() {
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
+}
+
+/// Appends the text form of a row.
+pub fn write_record(context: &EvalContext, row: &Record, out: &mut String) -> Result<()> {
+    out.push('(');
+    for (index, (kind, value)) in row.types.iter().zip(&row.values).enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        if value.is_null() {
+            continue;
+        }
+        let form = text::output(context, *kind, value)?;
+        let special = |c: char| is_space(c) || matches!(c, '(' | ')' | ',' | '"' | '\\');
+        if form.is_empty() || form.contains(special) {
+            out.push('"');
+            for c in form.chars() {
+                if matches!(c, '"' | '\\') {
+                    out.push(c);
+                }
+                out.push(c);
+            }
+            out.push('"');
+        } else {
+            out.push_str(&form);
+        }
+    }
+    out.push(')');
+    Ok(())
+}
+
+/// Reads the text form of an `int2vector` or `oidvector`: elements between spaces.
+pub fn parse_vector(context: &EvalContext, kind: TypeId, text: &str) -> Result<Datum> {
+    let element = kind.info().map_or(TypeId::NONE, |info| info.element);
+    let elements = text
+        .split_ascii_whitespace()
+        .map(|word| text::input(context, element, -1, word))
+        .collect::<Result<Vec<_>>>()?;
+    let len = elements.len() as i32;
+    Ok(Datum::Array(Arc::new(Array {
+        element,
+        dimensions: vec![Dimension { len, lower: 0 }],
+        elements,
+    })))
+}
+
+/// Reads the text form of an array.
+///
+/// # Errors
+/// 22P02 "malformed array literal", and those of the element type.
+pub fn parse(context: &EvalContext, element: TypeId, typmod: i32, text: &str) -> Result<Datum> {
+    let mut body = text.trim_matches(is_space);
+    let mut bounds = Vec::new();
+    while let Some(rest) = body.strip_prefix('[') {
+        let (bound, rest) = rest
+            .split_once(']')
+            .ok_or_else(|| malformed(text, "Missing \"]\" after array dimensions."))?;
+        bounds.push(parse_bound(text, bound)?);
+        body = rest.trim_start_matches(is_space);
+    }
+    if !bounds.is_empty() {
+        body = body
+            .strip_prefix('=')
+            .ok_or_else(|| malformed(text, "Missing \"=\" after array dimensions."))?
+            .trim_start_matches(is_space);
+    }
+    if !body.starts_with('{') {
+        let detail = match bounds.is_empty() {
+            true => "Array value must start with \"{\" or dimension information.",
+            false => "Array contents must start with \"{\".",
+        };
+        return Err(malformed(text, detail));
+    }
+    let mut reader = Reader {
+        context,
+        element,
+        typmod,
+        text,
+        rest: body,
+        dimensions: Vec::new(),
+        elements: Vec::new(),
+    };
+    reader.level(0)?;
+    if !reader.rest.is_empty() {
+        return Err(malformed(text, "Junk after closing right brace."));
+    }
+    let mut dimensions = Vec::new();
+    if !reader.elements.is_empty() {
+        let lengths = reader.dimensions.iter().map(|len| len.unwrap_or(0));
+        dimensions.extend(lengths.map(|len| Dimension { len, lower: 1 }));
+    }
+    if !bounds.is_empty() {
+        let fits = bounds.len() == dimensions.len()
+            && bounds.iter().zip(&dimensions).all(|(b, d)| b.len == d.len);
+        if !fits {
+            let detail = "Specified array dimensions do not match array contents.";
+            return Err(malformed(text, detail));
+        }
+        dimensions = bounds;
+    }
+    Ok(Datum::Array(Arc::new(Array {
+        element,
+        dimensions,
+        elements: reader.elements,
+    })))
+}
+
+fn parse_bound(text: &str, bound: &str) -> Result<Dimension> {
+    let wrong = || {
+        malformed(
+            text,
+            "\"[\" must introduce explicitly-specified array dimensions.",
+        )
+    };
+    let number = |part: &str| part.parse::<i32>().map_err(|_| wrong());
+    let (lower, upper) = match bound.split_once(':') {
+        Some((lower, upper)) => (number(lower)?, number(upper)?),
+        None => (1, number(bound)?),
+    };
+    let len = upper
+        .checked_sub(lower)
+        .and_then(|span| span.checked_add(1))
+        .filter(|len| *len > 0)
+        .ok_or_else(|| {
+            Error::new(
+                SqlState::of("2202E"),
+                "upper bound cannot be less than lower bound",
+            )
+        })?;
+    Ok(Dimension { len, lower })
+}
+
+struct Reader<'a> {
+    context: &'a EvalContext,
+    element: TypeId,
+    typmod: i32,
+    text: &'a str,
+    rest: &'a str,
+    /// The length of each level, once the first of its lists has ended.
+    dimensions: Vec<Option<i32>>,
+    elements: Vec<Datum>,
+}
+
+impl Reader<'_> {
+    fn bad<T>(&self, detail: impl Into<String>) -> Result<T> {
+        Err(malformed(self.text, detail))
+    }
+
+    fn skip_space(&mut self) {
+        self.rest = self.rest.trim_start_matches(is_space);
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        match self.rest.strip_prefix(c) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// One list in braces.
+    fn level(&mut self, depth: usize) -> Result<()> {
+        if depth >= DIMENSIONS_MAX {
+            return Err(Error::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                format!(
+                    "number of array dimensions ({}) exceeds the maximum allowed ({DIMENSIONS_MAX})",
+                    depth + 1
+                ),
+            ));
+        }
+        if self.dimensions.len() == depth {
+            self.dimensions.push(None);
+        }
+        self.eat('{');
+        self.skip_space();
+        let mut count = 0;
+        if !self.eat('}') {
+            loop {
+                self.skip_space();
+                if self.rest.starts_with('{') {
+                    self.level(depth + 1)?;
+                } else if self.dimensions.len() > depth + 1 {
+                    return self.bad("Unexpected array element.");
+                } else {
+                    self.value()?;
+                }
+                count += 1;
+                self.skip_space();
+                if self.eat('}') {
+                    break;
+                }
+                if !self.eat(',') {
+                    let detail = match self.rest.chars().next() {
+                        Some(c) => format!("Unexpected \"{c}\" character."),
+                        None => "Unexpected end of input.".to_owned(),
+                    };
+                    return self.bad(detail);
+                }
+            }
+        }
+        match self.dimensions[depth].replace(count) {
+            Some(before) if before != count => {
+                self.bad("Multidimensional arrays must have sub-arrays with matching dimensions.")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn value(&mut self) -> Result<()> {
+        let mut word = String::new();
+        let quoted = self.eat('"');
+        let mut kept = 0;
+        loop {
+            let Some(c) = self.rest.chars().next() else {
+                return self.bad("Unexpected end of input.");
+            };
+            match c {
+                '"' if quoted => {
+                    self.rest = &self.rest[1..];
+                    break;
+                }
+                ',' | '}' if !quoted => break,
+                '"' => return self.bad("Unexpected array element."),
+                '{' if !quoted => return self.bad("Unexpected \"{\" character."),
+                '\\' => {
+                    self.rest = &self.rest[1..];
+                    let Some(escaped) = self.rest.chars().next() else {
+                        return self.bad("Unexpected end of input.");
+                    };
+                    word.push(escaped);
+                    self.rest = &self.rest[escaped.len_utf8()..];
+                    kept = word.len();
+                }
+                _ => {
+                    word.push(c);
+                    self.rest = &self.rest[c.len_utf8()..];
+                    if !is_space(c) {
+                        kept = word.len();
+                    }
+                }
+            }
+        }
+        if !quoted {
+            word.truncate(kept);
+            if word.is_empty() {
+                let c = self.rest.chars().next().unwrap_or('}');
+                return self.bad(format!("Unexpected \"{c}\" character."));
+            }
+        }
+        let null = !quoted && word.eq_ignore_ascii_case("null");
+        self.elements.push(match null {
+            true => Datum::Null,
+            false => text::input(self.context, self.element, self.typmod, &word)?,
+        });
+        Ok(())
+    }
+}

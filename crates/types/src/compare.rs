@@ -1,0 +1,148 @@
+//! Order, equality and hashing of values.
+//!
+//! Numbers of different widths compare with one another, and so do texts of different types; all
+//! other values compare only with their like. NaN equals NaN and is above every other number; -0
+//! equals 0; `char(n)` ignores trailing blanks; intervals compare by the length they have with
+//! months of 30 days.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+use super::{Array, Datum, TypeId};
+
+/// Orders two values of one type as its default btree operator class does; NULL is last and equal
+/// to NULL.
+pub fn compare(kind: TypeId, a: &Datum, b: &Datum) -> Ordering {
+    if let (Datum::Text(a), Datum::Text(b)) = (a, b) {
+        return match kind {
+            TypeId::BPCHAR => a.trim_end_matches(' ').cmp(b.trim_end_matches(' ')),
+            _ => a.cmp(b),
+        };
+    }
+    compare_values(a, b)
+}
+
+/// Orders binary floating point numbers: NaN last and equal to itself, -0 equal to 0.
+pub fn compare_floats(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b)
+        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+fn compare_values(a: &Datum, b: &Datum) -> Ordering {
+    match (a, b) {
+        (Datum::Int4(a), Datum::Int4(b)) | (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
+        (Datum::Int8(a), Datum::Int8(b))
+        | (Datum::Time(a), Datum::Time(b))
+        | (Datum::Timestamp(a), Datum::Timestamp(b))
+        | (Datum::TimestampTz(a), Datum::TimestampTz(b)) => a.cmp(b),
+        (Datum::Bool(a), Datum::Bool(b)) => a.cmp(b),
+        (Datum::Oid(a), Datum::Oid(b)) => a.cmp(b),
+        (Datum::Unsigned8(a), Datum::Unsigned8(b)) => a.cmp(b),
+        (Datum::Float8(a), Datum::Float8(b)) => compare_floats(*a, *b),
+        (Datum::Float4(a), Datum::Float4(b)) => compare_floats(f64::from(*a), f64::from(*b)),
+        (Datum::Float4(a), Datum::Float8(b)) => compare_floats(f64::from(*a), *b),
+        (Datum::Float8(a), Datum::Float4(b)) => compare_floats(*a, f64::from(*b)),
+        (Datum::Numeric(a), Datum::Numeric(b)) => a.cmp(b),
+        (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
+        (Datum::Char(a), Datum::Char(b)) => a.cmp(b),
+        (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
+        (Datum::Interval(a), Datum::Interval(b)) => a.total_micros().cmp(&b.total_micros()),
+        (Datum::TimeTz(a, zone), Datum::TimeTz(b, other)) => {
+            let utc = |micros: i64, zone: i32| micros + i64::from(zone) * 1_000_000;
+            utc(*a, *zone).cmp(&utc(*b, *other)).then(zone.cmp(other))
+        }
+        (Datum::Text(a), Datum::Text(b)) => a.cmp(b),
+        (Datum::Array(a), Datum::Array(b)) => compare_arrays(a, b),
+        (Datum::Record(a), Datum::Record(b)) => {
+            let fields = a.types.iter().zip(a.values.iter().zip(&b.values));
+            fields
+                .map(|(kind, (a, b))| compare(*kind, a, b))
+                .find(|order| order.is_ne())
+                .unwrap_or_else(|| a.values.len().cmp(&b.values.len()))
+        }
+        _ => match (a.as_i64(), b.as_i64()) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => a.is_null().cmp(&b.is_null()),
+        },
+    }
+}
+
+fn compare_arrays(a: &Array, b: &Array) -> Ordering {
+    let pairs = a.elements.iter().zip(&b.elements);
+    pairs
+        .map(|(x, y)| compare(a.element, x, y))
+        .find(|order| order.is_ne())
+        .unwrap_or_else(|| a.elements.len().cmp(&b.elements.len()))
+        .then_with(|| a.dimensions.len().cmp(&b.dimensions.len()))
+        .then_with(|| {
+            let sizes = |array: &Array| -> Vec<_> {
+                let lengths = array.dimensions.iter().map(|d| d.len);
+                lengths
+                    .chain(array.dimensions.iter().map(|d| d.lower))
+                    .collect()
+            };
+            sizes(a).cmp(&sizes(b))
+        })
+}
+
+/// Whether two values of one type are not distinct (NULL is not distinct from NULL).
+pub fn equal(kind: TypeId, a: &Datum, b: &Datum) -> bool {
+    compare(kind, a, b) == Ordering::Equal
+}
+
+/// A hash that agrees with [`equal`].
+pub fn hash(kind: TypeId, value: &Datum) -> u64 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    hash_into(kind, value, &mut hasher);
+    hasher.finish()
+}
+
+/// Feeds a value to a hasher, in agreement with [`equal`].
+pub fn hash_into(kind: TypeId, value: &Datum, state: &mut impl Hasher) {
+    match value {
+        Datum::Null | Datum::Void | Datum::Long(_) => 0u8.hash(state),
+        Datum::Bool(v) => v.hash(state),
+        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => {
+            value.as_i64().hash(state);
+        }
+        Datum::Float4(v) => hash_float(f64::from(*v), state),
+        Datum::Float8(v) => hash_float(*v, state),
+        Datum::Numeric(v) => v.hash(state),
+        Datum::Text(v) if kind == TypeId::BPCHAR => v.trim_end_matches(' ').hash(state),
+        Datum::Text(v) => v.hash(state),
+        Datum::Bytea(v) => v.hash(state),
+        Datum::Char(v) => v.hash(state),
+        Datum::Uuid(v) => v.hash(state),
+        Datum::Date(v) => v.hash(state),
+        Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => v.hash(state),
+        Datum::TimeTz(v, zone) => (v, zone).hash(state),
+        Datum::Interval(v) => v.total_micros().hash(state),
+        Datum::Unsigned8(v) => v.hash(state),
+        Datum::Array(v) => {
+            for element in &v.elements {
+                hash_into(v.element, element, state);
+            }
+        }
+        Datum::Record(v) => {
+            for (kind, value) in v.types.iter().zip(&v.values) {
+                hash_into(*kind, value, state);
+            }
+        }
+    }
+}
+
+fn hash_float(value: f64, state: &mut impl Hasher) {
+    if value.is_nan() {
+        f64::NAN.to_bits().hash(state);
+    } else {
+        // Adding zero turns -0 into 0.
+        (value + 0.0).to_bits().hash(state);
+    }
+}
+
+/// A hash of a row that agrees with the equality of its columns.
+pub fn hash_row(types: &[TypeId], row: &[Datum]) -> u64 {
+    types.iter().zip(row).fold(0, |all: u64, (ty, value)| {
+        all.rotate_left(5).wrapping_mul(0x517c_c1b7_2722_0a95) ^ hash(*ty, value)
+    })
+}

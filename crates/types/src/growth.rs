@@ -1,0 +1,247 @@
+//! Values as they grow: how long one may become is counted here, before memory is asked for.
+//!
+//! A value has at most [`VALUE_BYTES_MAX`] bytes, as in PostgreSQL. Whatever makes a value that may
+//! be much longer than its arguments appends to a [`Growing`] text or to [`GrowingBytes`], or asks
+//! [`check_room`] first; and [`check`] looks at the result of every function at the end
+//! (`Function::call`), so that what merely adds its arguments up needs nothing of its own.
+//!
+//! ```
+//! use types::growth::{check_room, Growing};
+//! let mut text = Growing::default();
+//! text.push_str("ab").unwrap();
+//! assert_eq!(text.into_datum().as_str(), "ab");
+//! assert_eq!(check_room(1 << 29, 1 << 29).unwrap_err().state(), base::SqlState::PROGRAM_LIMIT_EXCEEDED);
+//! ```
+//!
+//! What is appended is also counted as work ([`coro::work`]): so whoever makes long values gives way.
+//!
+//! # What it leaves out
+//! How much memory all values of a statement take together.
+
+use base::coro;
+use base::limits::VALUE_BYTES_MAX;
+use base::{Error, Result, SqlState};
+
+use super::Datum;
+
+/// Bytes that are appended one by one are counted as work in portions of so many.
+const PORTION: usize = 4 << 10;
+
+/// What an element of an array takes beside its own bytes.
+pub const ELEMENT_BYTES: usize = size_of::<Datum>();
+
+/// 54000: a value of `bytes` bytes would grow by `more`.
+#[cold]
+fn too_long(bytes: usize, more: usize) -> Error {
+    let detail =
+        format!("Cannot enlarge string buffer containing {bytes} bytes by {more} more bytes.");
+    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory").with_detail(detail)
+}
+
+/// Whether a value of so many bytes may grow by so many.
+///
+/// # Errors
+/// 54000.
+#[inline]
+pub fn check_room(bytes: usize, more: usize) -> Result<()> {
+    match bytes.saturating_add(more) <= VALUE_BYTES_MAX {
+        true => Ok(()),
+        false => Err(too_long(bytes, more)),
+    }
+}
+
+/// The memory of a value, in bytes, beside its place.
+pub fn bytes_of(value: &Datum) -> usize {
+    let each = |values: &[Datum]| {
+        let parts = values.iter().map(|part| ELEMENT_BYTES + bytes_of(part));
+        parts.sum::<usize>()
+    };
+    match value {
+        Datum::Text(text) => text.len(),
+        Datum::Bytea(bytes) => bytes.len(),
+        Datum::Array(array) => each(&array.elements),
+        Datum::Record(record) => each(&record.values),
+        _ => 0,
+    }
+}
+
+/// Whether a text or bytes that a function has made are a value. Arrays are looked at where they
+/// grow: to add up their elements at each call would make every loop over one quadratic.
+///
+/// # Errors
+/// 54000.
+#[inline]
+pub fn check(value: &Datum) -> Result<()> {
+    match value {
+        Datum::Text(text) => check_room(0, text.len()),
+        Datum::Bytea(bytes) => check_room(0, bytes.len()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an array may have so many elements.
+///
+/// # Errors
+/// 54000.
+pub fn check_elements(count: usize) -> Result<()> {
+    match count.saturating_mul(ELEMENT_BYTES) <= VALUE_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            format!(
+                "array size exceeds the maximum allowed ({})",
+                VALUE_BYTES_MAX / ELEMENT_BYTES
+            ),
+        )),
+    }
+}
+
+/// A text that grows as far as a value may.
+#[derive(Debug, Default)]
+pub struct Growing {
+    text: String,
+    /// Bytes that were not counted as work yet.
+    uncounted: usize,
+}
+
+impl Growing {
+    /// An empty text, for about so many bytes.
+    pub fn with_capacity(bytes: usize) -> Growing {
+        Growing {
+            text: String::with_capacity(bytes.min(VALUE_BYTES_MAX)),
+            uncounted: 0,
+        }
+    }
+
+    /// Appends a text.
+    ///
+    /// # Errors
+    /// 54000; the pending interrupt.
+    pub fn push_str(&mut self, text: &str) -> Result<()> {
+        check_room(self.text.len(), text.len())?;
+        self.text.push_str(text);
+        self.count(text.len())
+    }
+
+    /// Appends a character.
+    ///
+    /// # Errors
+    /// As [`Growing::push_str`].
+    #[inline]
+    pub fn push(&mut self, c: char) -> Result<()> {
+        check_room(self.text.len(), c.len_utf8())?;
+        self.text.push(c);
+        self.count(c.len_utf8())
+    }
+
+    /// Appends a text so many times.
+    ///
+    /// # Errors
+    /// As [`Growing::push_str`].
+    pub fn push_times(&mut self, text: &str, times: usize) -> Result<()> {
+        let more = text.len().saturating_mul(times);
+        check_room(self.text.len(), more)?;
+        self.text.reserve(more);
+        if text.is_empty() {
+            return Ok(());
+        }
+        // A portion at a time, so that a long run of a short text is no loop over its characters.
+        let most = (PORTION / text.len()).max(1);
+        let portion = text.repeat(most.min(times));
+        for _ in 0..times / most {
+            self.push_str(&portion)?;
+        }
+        self.push_str(&portion[..text.len() * (times % most)])
+    }
+
+    #[inline]
+    fn count(&mut self, bytes: usize) -> Result<()> {
+        self.uncounted += bytes;
+        if self.uncounted < PORTION {
+            return Ok(());
+        }
+        Ok(coro::work(std::mem::take(&mut self.uncounted))?)
+    }
+
+    /// What has been appended.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The text.
+    pub fn into_string(self) -> String {
+        self.text
+    }
+
+    /// The text as a value.
+    pub fn into_datum(self) -> Datum {
+        Datum::text(self.text)
+    }
+}
+
+/// Bytes that grow as far as a value may.
+#[derive(Debug, Default)]
+pub struct GrowingBytes(Vec<u8>);
+
+impl GrowingBytes {
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// 54000; the pending interrupt.
+    pub fn extend(&mut self, bytes: &[u8]) -> Result<()> {
+        check_room(self.0.len(), bytes.len())?;
+        self.0.extend_from_slice(bytes);
+        Ok(coro::work(bytes.len())?)
+    }
+
+    /// The bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// A text in pieces of some kilobytes, each counted as work when it is asked for: for whoever goes
+/// through a long text.
+pub fn pieces(text: &str) -> impl Iterator<Item = Result<&str>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let ends = PORTION.min(rest.len())..=rest.len();
+        let end = ends.into_iter().find(|end| rest.is_char_boundary(*end));
+        let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(match coro::work(piece.len()) {
+            Ok(()) => Ok(piece),
+            Err(interrupt) => Err(interrupt.into()),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_grows_as_far_as_a_value_may() {
+        let mut text = Growing::default();
+        text.push_times("añb", 5_000).unwrap();
+        text.push('c').unwrap();
+        assert_eq!(text.as_str(), "añb".repeat(5_000) + "c");
+        let error = text.push_times("ab", VALUE_BYTES_MAX / 2).unwrap_err();
+        assert_eq!(error.state(), SqlState::PROGRAM_LIMIT_EXCEEDED);
+        assert!(check_room(VALUE_BYTES_MAX, 0).is_ok());
+        assert!(check_room(VALUE_BYTES_MAX, 1).is_err());
+        assert!(check_room(usize::MAX, usize::MAX).is_err());
+        assert!(check_elements(VALUE_BYTES_MAX / ELEMENT_BYTES + 1).is_err());
+    }
+
+    #[test]
+    fn pieces_are_the_text() {
+        for text in ["", "ab", &"xñ€".repeat(5_000)] {
+            let joined: Result<String> = pieces(text).collect();
+            assert_eq!(joined.unwrap(), text);
+        }
+    }
+}
