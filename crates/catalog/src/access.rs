@@ -13,6 +13,7 @@ use super::{
 };
 use crate::local::is_local;
 use functions::function_by_oid;
+use functions::Function;
 pub use types::acl::{AclItem, Privileges};
 
 /// The role whose only member is the owner of the current database.
@@ -177,14 +178,9 @@ impl Guarded {
 /// The privileges of one object.
 pub type Acl = Vec<AclItem>;
 
-/// Functions that only superusers may call unless they grant that, beside those of schema `quorate`.
-const RESTRICTED_FUNCTIONS: [&str; 2] = ["pg_promote", "pg_reload_conf"];
-
 /// Whether PUBLIC may not call a function that is built in.
-pub fn is_restricted(function: u32) -> bool {
-    function_by_oid(function).is_some_and(|function| {
-        RESTRICTED_FUNCTIONS.contains(&function.name) || function.name.starts_with("quorate.")
-    })
+fn is_restricted(function: u32) -> bool {
+    function_by_oid(function).is_some_and(Function::is_restricted)
 }
 
 /// The privileges of an object of which nothing was said.

@@ -6,7 +6,7 @@
 //! OIDS        16385 is the next that is given
 //! ```
 //! It stands below [`crate::local`], which tells by tree and key what belongs to one session, and
-//! below [`crate::catalog`], which reads and writes the rows.
+//! below [`crate`], which reads and writes the rows.
 
 use base::{SequenceId, TreeId};
 

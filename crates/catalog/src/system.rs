@@ -41,7 +41,7 @@ pub fn tables() -> &'static [Arc<Table>] {
         let listed = relations::all().iter().map(|relation| &relation.table);
         let mut tables: Vec<_> = listed.cloned().collect();
         for own in session::ALL {
-            if tables.iter().all(|table| table.name != own.name) {
+            if tables.iter().all(|table| table.oid != own.oid) {
                 tables.push(Arc::new(build(own)));
             }
         }
@@ -179,7 +179,7 @@ pub fn acl_items(catalog: &Catalog, acl: &Acl) -> Datum {
 
 /// Whether the rows of a relation are asked for anew each time.
 fn is_of_session(table: &Table) -> bool {
-    session::ALL.iter().any(|known| known.name == table.name)
+    session::ALL.iter().any(|known| known.oid == table.oid)
 }
 
 /// Whether rows of a relation can be looked up by a column.
@@ -230,5 +230,19 @@ pub fn comment(address: Address) -> Option<&'static str> {
     match found {
         Some(known) => Some(known.2),
         None => facts::description(address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relations_of_the_session_are_there() {
+        for own in session::ALL {
+            let named = tables().iter().find(|table| table.name == own.name);
+            let oid = named.map(|table| table.oid);
+            assert_eq!(oid, Some(own.oid), "{}", own.name);
+        }
     }
 }

@@ -5,9 +5,9 @@
 use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
-use super::{sets, Call, Rows};
+use super::{Call, Records, Rows};
 use types::acl::{AclItem, Privileges};
-use types::{Datum, EvalContext};
+use types::{Datum, EvalContext, TypeId};
 
 /// The item of a value.
 fn item(context: &EvalContext, value: &Datum) -> Result<AclItem> {
@@ -20,22 +20,28 @@ fn item(context: &EvalContext, value: &Datum) -> Result<AclItem> {
     }
 }
 
+pub(crate) static EXPLODED: Records = Records {
+    columns: &[
+        ("grantor", TypeId::OID),
+        ("grantee", TypeId::OID),
+        ("privilege_type", TypeId::TEXT),
+        ("is_grantable", TypeId::BOOL),
+    ],
+    rows: explode,
+};
+
 /// `aclexplode`: a row for each privilege of each item.
-pub(crate) fn explode(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
+fn explode(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
     let mut rows = Vec::new();
     for element in &args.array(0)?.elements {
         let item = item(call.context, element)?;
         for (privilege, name) in item.privileges.each() {
-            rows.push(Ok(sets::record(
-                call,
-                1_689,
-                vec![
-                    Datum::Oid(item.grantor),
-                    Datum::Oid(item.grantee),
-                    Datum::text(name),
-                    Datum::Bool(item.options.has(privilege)),
-                ],
-            )));
+            rows.push(Ok(EXPLODED.row(vec![
+                Datum::Oid(item.grantor),
+                Datum::Oid(item.grantee),
+                Datum::text(name),
+                Datum::Bool(item.options.has(privilege)),
+            ])));
         }
     }
     Ok(Box::new(rows.into_iter()))

@@ -18,8 +18,8 @@
 //!
 //! # What it leaves out
 //! Functions that need the session or the catalog (`current_setting`, `nextval`, …) have
-//! [`Body::Session`]: they are found and typed here, and the executor answers them by OID. Functions
-//! made by users are another issue.
+//! [`Body::Session`]: they are found and typed here, and the executor answers them. Functions made
+//! by users are another issue.
 
 mod acl;
 pub mod aggregate;
@@ -39,6 +39,7 @@ mod regexp;
 pub mod registry;
 pub mod resolve;
 pub mod scram;
+pub mod session;
 pub mod sets;
 mod sizes;
 pub mod strings;
@@ -75,6 +76,8 @@ pub use resolve::{
     resolve_window, select_common_type, AggregateMatch, CastContext, Coercion, FunctionMatch,
     OperatorMatch, WindowMatch,
 };
+pub use session::SessionFunction;
+pub use sets::Records;
 pub use window::{all_windows, window_by_oid, windows_named, WindowFunction};
 
 /// What a function is told about the call besides its arguments.
@@ -104,8 +107,10 @@ pub enum Body {
     Native(Native),
     /// Here, giving any number of rows.
     Set(SetReturning),
-    /// By the executor, which knows the session and the catalog, by OID.
-    Session,
+    /// Here, giving any number of rows of several columns.
+    Records(&'static Records),
+    /// By the executor, which knows the session and the catalog.
+    Session(SessionFunction),
 }
 
 /// Whether a call may be computed once for many rows.
@@ -165,15 +170,28 @@ impl Function {
         }
     }
 
+    /// Whether PUBLIC may not call it unless a superuser grants that.
+    pub fn is_restricted(&self) -> bool {
+        matches!(self.body, Body::Session(which) if which.is_restricted())
+    }
+
     /// Whether it is computed from values alone.
     #[inline]
     pub fn is_of_values(&self) -> bool {
         matches!(self.body, Body::Native(_))
     }
 
+    /// The columns of its rows, if they have several.
+    pub fn columns(&self) -> Option<&'static [(&'static str, TypeId)]> {
+        match self.body {
+            Body::Records(records) => Some(records.columns),
+            Body::Native(_) | Body::Set(_) | Body::Session(_) => None,
+        }
+    }
+
     /// Whether it returns rows.
     pub fn is_set_returning(&self) -> bool {
-        matches!(self.body, Body::Set(_))
+        matches!(self.body, Body::Set(_) | Body::Records(_))
     }
 }
 

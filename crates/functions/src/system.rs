@@ -3,7 +3,7 @@
 use base::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
-use super::{Call, Rows};
+use super::{Call, Records, Rows};
 use types::typmod::{format_type, NO_TYPMOD};
 use types::{compare, Datum, Numeric, TypeId};
 
@@ -19,7 +19,17 @@ pub(crate) fn version(_: &Call<'_>, _: &[Datum]) -> Result<Datum> {
     )))
 }
 
-/// `pg_partition_ancestors`: no table is a partition.
+pub(crate) static PARTITIONS: Records = Records {
+    columns: &[
+        ("relid", TypeId::REGCLASS),
+        ("parentrelid", TypeId::REGCLASS),
+        ("isleaf", TypeId::BOOL),
+        ("level", TypeId::INT4),
+    ],
+    rows: no_partitions,
+};
+
+/// `pg_partition_ancestors` and `pg_partition_tree`: no table is a partition.
 pub(crate) fn no_partitions(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
     Ok(Box::new(std::iter::empty()))
 }

@@ -2,8 +2,15 @@
 //!
 //! A function is `oid "name" (argument types) result "flags" body;`. The flags are: `i`, `s` or `v`
 //! for immutable, stable and volatile; `n` when it is called with NULLs; a second `v` when the last
-//! argument is variadic; a digit for how many trailing arguments may be left out. The body is a
-//! Rust function, or `set` and one, or `session` (see [`Body`](super::Body)).
+//! argument is variadic; a digit for how many trailing arguments may be left out. The body is one of
+//!
+//! | body | what computes it |
+//! |---|---|
+//! | `strings::lower` | a function of values, here |
+//! | `set arrays::unnest` | one that gives rows, here |
+//! | `records sets::ZONES` | one whose rows have several columns: these, and who makes them |
+//! | `session Sequence::Next` | the executor: a group and a function of [`super::session`] |
+//! | `unsupported` | nothing: a call is answered 0A000 with its name |
 //!
 //! An operator is `oid "name" left right function "commutator" "negator";`, a cast `source target
 //! how "context";` where `how` is a function's OID, 0 for the same bits, 1 for the text form, 2 and 3
@@ -71,8 +78,46 @@ pub(crate) const fn cast_context(code: &str) -> CastContext {
 }
 
 macro_rules! body {
-    (session) => {
-        $crate::Body::Session
+    (session Own::$name:ident) => {
+        $crate::table::body!(@Own OwnFunction $name)
+    };
+    (session Backend::$name:ident) => {
+        $crate::table::body!(@Backend BackendFunction $name)
+    };
+    (session Wal::$name:ident) => {
+        $crate::table::body!(@Wal WalFunction $name)
+    };
+    (session Cluster::$name:ident) => {
+        $crate::table::body!(@Cluster ClusterFunction $name)
+    };
+    (session Transaction::$name:ident) => {
+        $crate::table::body!(@Transaction TransactionFunction $name)
+    };
+    (session Sequence::$name:ident) => {
+        $crate::table::body!(@Sequence SequenceFunction $name)
+    };
+    (session Size::$name:ident) => {
+        $crate::table::body!(@Size SizeFunction $name)
+    };
+    (session Privilege::$name:ident) => {
+        $crate::table::body!(@Privilege PrivilegeFunction $name)
+    };
+    (session Advisory::$name:ident) => {
+        $crate::table::body!(@Advisory AdvisoryFunction $name)
+    };
+    (session Catalog::$name:ident) => {
+        $crate::table::body!(@Catalog CatalogFunction $name)
+    };
+    (@$group:ident $functions:ident $name:ident) => {
+        $crate::Body::Session($crate::session::SessionFunction::$group(
+            $crate::session::$functions::$name,
+        ))
+    };
+    (unsupported) => {
+        $crate::Body::Session($crate::session::SessionFunction::Unsupported)
+    };
+    (records $module:ident::$name:ident) => {
+        $crate::Body::Records(&$crate::$module::$name)
     };
     (set $module:ident::$name:ident) => {
         $crate::Body::Set($crate::$module::$name)

@@ -10,11 +10,11 @@ functions! {
     1037 "aclcontains" (ACLITEM_ARRAY ACLITEM) BOOL "i" acl::contains;
     1062 "aclitemeq" (ACLITEM ACLITEM) BOOL "i" acl::equal;
     1349 "oidvectortypes" (OIDVECTOR) TEXT "s" sets::type_names;
-    1403 "current_schemas" (BOOL) NAME_ARRAY "s" session;
+    1403 "current_schemas" (BOOL) NAME_ARRAY "s" session Own::CurrentSchemas;
     1365 "makeaclitem" (OID OID TEXT BOOL) ACLITEM "i" acl::make;
-    1689 "aclexplode" (ACLITEM_ARRAY) RECORD "s" set acl::explode;
-    2289 "pg_options_to_table" (TEXT_ARRAY) RECORD "s" set sets::options;
-    2856 "pg_timezone_names" () RECORD "s" set sets::zones;
-    3423 "pg_partition_tree" (REGCLASS) RECORD "v" set system::no_partitions;
-    3943 "acldefault" (CHAR OID) ACLITEM_ARRAY "i" session;
+    1689 "aclexplode" (ACLITEM_ARRAY) RECORD "s" records acl::EXPLODED;
+    2289 "pg_options_to_table" (TEXT_ARRAY) RECORD "s" records sets::OPTIONS;
+    2856 "pg_timezone_names" () RECORD "s" records sets::ZONES;
+    3423 "pg_partition_tree" (REGCLASS) RECORD "v" records system::PARTITIONS;
+    3943 "acldefault" (CHAR OID) ACLITEM_ARRAY "i" session Catalog::DefaultPrivileges;
 }

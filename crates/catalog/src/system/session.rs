@@ -47,7 +47,7 @@ pub(super) const ALL: &[SessionRelation] = &[
               client_serial numeric, issuer_dn text",
     },
     SessionRelation {
-    oid: 12_250,
+    oid: 12_222,
     name: "pg_stat_activity",
     columns: "datid oid, datname name, pid int4, leader_pid int4, usesysid oid, usename name, \
               application_name text, client_addr inet, client_hostname text, \
@@ -63,7 +63,7 @@ pub(super) const ALL: &[SessionRelation] = &[
               creation_time timestamptz",
     },
     SessionRelation {
-    oid: 12_254,
+    oid: 12_227,
     name: "pg_stat_replication",
     columns: "pid int4, usesysid oid, usename name, application_name text, client_addr inet, \
               client_hostname text, client_port int4, backend_start timestamptz, \
@@ -72,7 +72,7 @@ pub(super) const ALL: &[SessionRelation] = &[
               replay_lag interval, sync_priority int4, sync_state text, reply_time timestamptz",
     },
     SessionRelation {
-    oid: 12_275,
+    oid: 12_257,
     name: "pg_replication_slots",
     columns: "slot_name name, plugin name, slot_type text, datoid oid, database name, \
               temporary bool, active bool, active_pid int4, xmin xid, catalog_xmin xid, \

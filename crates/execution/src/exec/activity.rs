@@ -8,13 +8,23 @@ use base::{Error, Result, SqlState};
 
 use super::Exec;
 use catalog::access::SIGNAL_BACKEND;
+use functions::session::BackendFunction;
 use types::Datum;
 
 /// How often `pg_terminate_backend` looks whether the session is gone.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Computes one of these functions.
+pub(super) fn call(cx: &mut Exec<'_>, which: BackendFunction, args: &[Datum]) -> Result<Datum> {
+    match which {
+        BackendFunction::Cancel => interrupt(cx, &args[0], Interrupt::Cancel),
+        BackendFunction::Terminate => terminate(cx, args),
+        BackendFunction::Reload => reload(cx),
+    }
+}
+
 /// `pg_reload_conf`: the settings of the cluster come in force, and every node reads its files anew.
-pub(super) fn reload(cx: &mut Exec<'_>) -> Result<Datum> {
+fn reload(cx: &mut Exec<'_>) -> Result<Datum> {
     catalog::configuration::reload(&cx.session.engine)?;
     let registry = cx.session.start.registry.as_ref();
     Ok(Datum::Bool(
@@ -26,7 +36,7 @@ pub(super) fn reload(cx: &mut Exec<'_>) -> Result<Datum> {
 ///
 /// # Errors
 /// 42501 for a session of somebody else; the interrupt itself, if the session is this one.
-pub(super) fn interrupt(cx: &mut Exec<'_>, pid: &Datum, interrupt: Interrupt) -> Result<Datum> {
+fn interrupt(cx: &mut Exec<'_>, pid: &Datum, interrupt: Interrupt) -> Result<Datum> {
     let pid = pid.as_i64().and_then(|pid| i32::try_from(pid).ok());
     let pid = pid.ok_or_else(|| Error::internal("a session's number is an integer"))?;
     let Some(registry) = cx.session.start.registry.clone() else {
@@ -90,7 +100,7 @@ fn check_allowed(cx: &Exec<'_>, target: u32, interrupt: Interrupt) -> Result<()>
 ///
 /// # Errors
 /// As [`interrupt`]; 22003 for a negative time.
-pub(super) fn terminate(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
+fn terminate(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
     let timeout = args.get(1).and_then(Datum::as_i64).unwrap_or(0);
     let Ok(mut left) = u64::try_from(timeout) else {
         return Err(Error::new(

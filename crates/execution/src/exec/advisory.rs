@@ -1,7 +1,7 @@
 //! Advisory locks, and who waits for whom (PostgreSQL 15 manual, sections 9.27.10 and 9.26.1).
 //!
 //! The names of the functions say everything: `pg_[try_]advisory_[xact_]lock[_shared]`,
-//! `pg_advisory_unlock[_shared]`, `pg_advisory_unlock_all`.
+//! `pg_advisory_unlock[_shared]`, `pg_advisory_unlock_all`; [`AdvisoryFunction`] lists them.
 
 use std::sync::Arc;
 
@@ -10,69 +10,70 @@ use base::{Error, Result, SessionId, SqlState};
 
 use super::Exec;
 use crate::state::Shared;
+use functions::session::AdvisoryFunction;
 use types::{Array, Datum, TypeId};
 
-/// Whether such a function is computed here.
-pub fn is_one(name: &str) -> bool {
-    name.contains("advisory_")
-        || matches!(
-            name,
-            "pg_blocking_pids"
-                | "pg_safe_snapshot_blocking_pids"
-                | "pg_isolation_test_session_is_blocked"
-        )
-}
-
-/// Computes one. None of its arguments is NULL.
-pub fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
-    match name {
-        "pg_blocking_pids" => Ok(pids(&blockers(cx, args))),
-        "pg_safe_snapshot_blocking_pids" => Ok(pids(&snapshot_blockers(cx, args))),
-        "pg_isolation_test_session_is_blocked" => is_blocked(cx, args),
-        "pg_advisory_unlock_all" => {
+/// Computes such a function. None of its arguments is NULL.
+pub fn call(cx: &mut Exec<'_>, which: AdvisoryFunction, args: &[Datum]) -> Result<Datum> {
+    use AdvisoryFunction as Function;
+    use AdvisoryMode::{Exclusive, Shared};
+    let held = |waited: Result<bool>| waited.map(|_| Datum::Void);
+    let tried = |locked: Result<bool>| locked.map(Datum::Bool);
+    match which {
+        Function::Lock => held(lock(cx, args, Exclusive, LockWait::Block)),
+        Function::LockShared => held(lock(cx, args, Shared, LockWait::Block)),
+        Function::TryLock => tried(lock(cx, args, Exclusive, LockWait::Skip)),
+        Function::TryLockShared => tried(lock(cx, args, Shared, LockWait::Skip)),
+        Function::XactLock => held(xact_lock(cx, args, Exclusive, LockWait::Block)),
+        Function::XactLockShared => held(xact_lock(cx, args, Shared, LockWait::Block)),
+        Function::TryXactLock => tried(xact_lock(cx, args, Exclusive, LockWait::Skip)),
+        Function::TryXactLockShared => tried(xact_lock(cx, args, Shared, LockWait::Skip)),
+        Function::Unlock => unlock(cx, args, Exclusive),
+        Function::UnlockShared => unlock(cx, args, Shared),
+        Function::UnlockAll => {
             if let Some(locks) = &mut cx.session.advisory {
                 locks.unlock_all();
             }
             Ok(Datum::Void)
         }
-        _ => lock(cx, name, args),
+        Function::BlockingPids => Ok(pids(&blockers(cx, args))),
+        Function::SnapshotBlockingPids => Ok(pids(&snapshot_blockers(cx, args))),
+        Function::IsBlocked => is_blocked(cx, args),
     }
 }
 
-fn lock(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
+/// Takes a lock until the session gives it back; whether it has it.
+fn lock(cx: &mut Exec<'_>, args: &[Datum], mode: AdvisoryMode, wait: LockWait) -> Result<bool> {
     let key = key(cx, args)?;
-    let mode = match name.ends_with("_shared") {
-        true => AdvisoryMode::Shared,
-        false => AdvisoryMode::Exclusive,
-    };
-    if name.starts_with("pg_advisory_unlock") {
-        let locks = &mut cx.session.advisory;
-        let unlocked = locks.as_mut().is_some_and(|locks| locks.unlock(key, mode));
-        if !unlocked {
-            let mode = match mode {
-                AdvisoryMode::Shared => "ShareLock",
-                AdvisoryMode::Exclusive => "ExclusiveLock",
-            };
-            cx.session.warnings.push(Error::new(
-                SqlState::WARNING,
-                format!("you don't own a lock of type {mode}"),
-            ));
-        }
-        return Ok(Datum::Bool(unlocked));
+    session_locks(cx.session)?.lock(key, mode, wait)
+}
+
+/// Takes a lock until the transaction ends; whether it has it.
+fn xact_lock(
+    cx: &mut Exec<'_>,
+    args: &[Datum],
+    mode: AdvisoryMode,
+    wait: LockWait,
+) -> Result<bool> {
+    let key = key(cx, args)?;
+    cx.txn.lock_advisory(key, mode, wait)
+}
+
+fn unlock(cx: &mut Exec<'_>, args: &[Datum], mode: AdvisoryMode) -> Result<Datum> {
+    let key = key(cx, args)?;
+    let locks = &mut cx.session.advisory;
+    let unlocked = locks.as_mut().is_some_and(|locks| locks.unlock(key, mode));
+    if !unlocked {
+        let mode = match mode {
+            AdvisoryMode::Shared => "ShareLock",
+            AdvisoryMode::Exclusive => "ExclusiveLock",
+        };
+        cx.session.warnings.push(Error::new(
+            SqlState::WARNING,
+            format!("you don't own a lock of type {mode}"),
+        ));
     }
-    let tries = name.starts_with("pg_try_");
-    let wait = match tries {
-        true => LockWait::Skip,
-        false => LockWait::Block,
-    };
-    let locked = match name.contains("_xact_") {
-        true => cx.txn.lock_advisory(key, mode, wait)?,
-        false => session_locks(cx.session)?.lock(key, mode, wait)?,
-    };
-    Ok(match tries {
-        true => Datum::Bool(locked),
-        false => Datum::Void,
-    })
+    Ok(Datum::Bool(unlocked))
 }
 
 fn key(cx: &Exec<'_>, args: &[Datum]) -> Result<AdvisoryKey> {

@@ -14,108 +14,100 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 
 use super::session_functions::schemas;
-use super::{index_text, sequences, Exec};
+use super::{index_text, privilege_functions, sequences, Exec};
 use catalog::cluster::Address;
 use catalog::layout::FIRST_USER_OID;
 use catalog::system::facts;
-use catalog::{Catalog, ForeignKey, Table, PG_CATALOG, SUPERUSER};
+use catalog::{Catalog, ForeignKey, RelationKind, Table, PG_CATALOG, SUPERUSER};
+use functions;
+use functions::session::CatalogFunction;
 use functions::strings::quote_identifier;
-use functions::{self, Function};
-use planner::bind::stored;
-use planner::bind::{BindContext, Binder};
+use planner::bind::{stored, BindContext, Binder};
 use types::{Datum, TypeId};
 
 /// Computes such a function.
-pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Datum> {
-    let name = function.name;
+pub(super) fn call(
+    cx: &mut Exec<'_>,
+    which: CatalogFunction,
+    result: TypeId,
+    args: &[Datum],
+) -> Result<Datum> {
+    use CatalogFunction as Asked;
     let oid = oid_of(args, 0);
     let catalog = cx.catalog;
-    match name {
-        "pg_get_userbyid" => Ok(match catalog.role_by_oid(oid) {
+    match which {
+        Asked::RoleName => Ok(match catalog.role_by_oid(oid) {
             Some(role) => Datum::text(&role.name),
             None => Datum::text(format!("unknown (OID={oid})")),
         }),
-        "pg_table_is_visible" => Ok(relation_is_visible(cx, oid)),
-        "pg_type_is_visible" => known(TypeId(oid).info().is_some()),
-        "pg_function_is_visible" => known(
-            functions::function_by_oid(oid).is_some()
-                || functions::aggregate_by_oid(oid).is_some()
-                || functions::window_by_oid(oid).is_some(),
-        ),
-        "pg_operator_is_visible" => known(functions::operator_by_oid(oid).is_some()),
-        name if name.ends_with("_is_visible") => known(oid < FIRST_USER_OID),
-        "obj_description" | "col_description" | "shobj_description" => {
-            Ok(description(cx, function, args))
+        Asked::HasRole => privilege_functions::has_role(cx, args),
+        Asked::OidOfName => named(cx, result, args[0].as_str()),
+        Asked::IsRelationVisible => Ok(relation_is_visible(cx, oid)),
+        Asked::IsTypeVisible => known(TypeId(oid).info().is_some()),
+        Asked::IsFunctionVisible => known(functions::signature_of(oid).is_some()),
+        Asked::IsOperatorVisible => known(functions::operator_by_oid(oid).is_some()),
+        Asked::IsBuiltInVisible => known(oid < FIRST_USER_OID),
+        Asked::ObjectComment => Ok(object_comment(cx, oid, args.get(1))),
+        Asked::ColumnComment => Ok(column_comment(cx, oid, args.get(1))),
+        Asked::ObjectDescription => Ok(describe(cx, args)),
+        Asked::Expression => node(cx, args[0].as_str(), oid_of(args, 1), flag(args, 2)),
+        Asked::IndexDefinition => index_definition(cx, oid, args),
+        Asked::ConstraintDefinition => constraint(cx, oid, flag(args, 1)),
+        Asked::ViewDefinition => view_definition(cx, args),
+        Asked::FunctionDefinition => function_definition(oid),
+        Asked::FunctionArguments => Ok(function_arguments(oid)),
+        Asked::FunctionResult => Ok(function_result(oid)),
+        Asked::DefaultPrivileges => default_privileges(catalog, args),
+        Asked::SerialSequence => sequences::of_column(cx, args[0].as_str(), args[1].as_str()),
+        Asked::SequenceLastValue => last_value(cx, oid),
+        Asked::EncodingName | Asked::EncodingNumber | Asked::EncodingMaxLength => {
+            Ok(encoding(which, &args[0]))
         }
-        "pg_get_expr" => node(cx, args[0].as_str(), oid_of(args, 1), flag(args, 2)),
-        "pg_get_indexdef" => match catalog.index_by_oid(oid) {
-            Some((table, index)) => match args.get(1).and_then(Datum::as_i64) {
-                Some(column) if column > 0 => {
-                    index_text::key_text(cx, table, index, column as usize - 1, flag(args, 2))
-                }
-                column => {
-                    let (visible, pretty) = (column.is_some() && visible(cx, table), flag(args, 2));
-                    index_text::definition(cx, table, index, visible, pretty).map(Datum::text)
-                }
-            },
-            None => Ok(Datum::Null),
-        },
-        "pg_get_constraintdef" => constraint(cx, oid, flag(args, 1)),
-        "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
-            Ok(function_arguments(oid))
+        Asked::FileNode => Ok(Datum::Oid(oid)),
+        Asked::TablespaceLocation => Ok(Datum::text("")),
+        // INSERT, UPDATE and DELETE, as bits.
+        Asked::IsRelationUpdatable => Ok(Datum::Int4(if is_table(catalog, oid) { 28 } else { 0 })),
+        Asked::IsColumnUpdatable => Ok(Datum::Bool(is_table(catalog, oid))),
+        Asked::IsPublishable => Ok(Datum::Bool(false)),
+        Asked::RowSecurityActive => row_security_active(cx, args),
+        Asked::Nothing => Ok(Datum::Null),
+    }
+}
+
+fn is_table(catalog: &Catalog, oid: u32) -> bool {
+    let table = catalog.table_by_oid(oid);
+    table.is_some_and(|table| table.kind == RelationKind::Table)
+}
+
+/// Of the encodings there are the two that clients may ask for.
+fn encoding(which: CatalogFunction, asked: &Datum) -> Datum {
+    const ALL: [(i32, &[&str], i32); 2] = [(6, &["UTF8", "UTF-8"], 4), (0, &["SQL_ASCII"], 1)];
+    if which == CatalogFunction::EncodingNumber {
+        let is_named = |name: &&str| name.eq_ignore_ascii_case(asked.as_str());
+        let found = ALL.iter().find(|known| known.1.iter().any(is_named));
+        return Datum::Int4(found.map_or(-1, |known| known.0));
+    }
+    let found = ALL
+        .iter()
+        .find(|known| asked.as_i64() == Some(i64::from(known.0)));
+    match which {
+        CatalogFunction::EncodingName => Datum::text(found.map_or("", |known| known.1[0])),
+        _ => found.map_or(Datum::Null, |known| Datum::Int4(known.2)),
+    }
+}
+
+fn index_definition(cx: &mut Exec<'_>, oid: u32, args: &[Datum]) -> Result<Datum> {
+    let Some((table, index)) = cx.catalog.index_by_oid(oid) else {
+        return Ok(Datum::Null);
+    };
+    match args.get(1).and_then(Datum::as_i64) {
+        Some(column) if column > 0 => {
+            index_text::key_text(cx, table, index, column as usize - 1, flag(args, 2))
         }
-        "acldefault" => default_privileges(catalog, args),
-        "pg_get_function_result" => Ok(function_result(oid)),
-        "pg_get_functiondef" => function_definition(oid),
-        "pg_get_serial_sequence" => sequences::of_column(cx, args[0].as_str(), args[1].as_str()),
-        "pg_sequence_last_value" => last_value(cx, oid),
-        "pg_encoding_to_char" => Ok(Datum::text(match args[0].as_i64() {
-            Some(6) => "UTF8",
-            Some(0) => "SQL_ASCII",
-            _ => "",
-        })),
-        "pg_char_to_encoding" => Ok(Datum::Int4(match args[0].as_str() {
-            name if name.eq_ignore_ascii_case("utf8") || name.eq_ignore_ascii_case("utf-8") => 6,
-            name if name.eq_ignore_ascii_case("sql_ascii") => 0,
-            _ => -1,
-        })),
-        "pg_encoding_max_length" => Ok(match args[0].as_i64() {
-            Some(6) => Datum::Int4(4),
-            Some(0) => Datum::Int4(1),
-            _ => Datum::Null,
-        }),
-        "pg_relation_filenode" => Ok(Datum::Oid(oid)),
-        "pg_relation_is_updatable" => Ok(Datum::Int4(match catalog.table_by_oid(oid) {
-            // INSERT, UPDATE and DELETE, as bits.
-            Some(table) if table.kind == catalog::RelationKind::Table => 28,
-            _ => 0,
-        })),
-        "pg_column_is_updatable" => Ok(Datum::Bool(match catalog.table_by_oid(oid) {
-            Some(table) => table.kind == catalog::RelationKind::Table,
-            None => false,
-        })),
-        "pg_is_wal_replay_paused" => Ok(Datum::Bool(false)),
-        "row_security_active" => row_security_active(cx, args),
-        "to_regclass" | "to_regproc" | "to_regprocedure" | "to_regnamespace" | "to_regrole"
-        | "to_regtype" => named(cx, function.result, args[0].as_str()),
-        "pg_describe_object" => Ok(describe(cx, args)),
-        "pg_tablespace_location" => Ok(Datum::text("")),
-        "pg_get_viewdef" => view_definition(cx, args),
-        "pg_get_ruledef"
-        | "pg_get_triggerdef"
-        | "pg_get_partkeydef"
-        | "pg_get_partition_constraintdef"
-        | "pg_get_statisticsobjdef"
-        | "pg_get_statisticsobjdef_columns"
-        | "pg_get_function_arg_default"
-        | "pg_get_function_sqlbody"
-        | "pg_get_replica_identity_index"
-        | "pg_collation_actual_version"
-        | "pg_database_collation_actual_version"
-        | "pg_relation_filepath"
-        | "pg_last_wal_receive_lsn"
-        | "pg_last_wal_replay_lsn" => Ok(Datum::Null),
-        _ => Err(Error::unsupported(format!("function {name}"))),
+        column => {
+            let (visible, pretty) = (column.is_some() && visible(cx, table), flag(args, 2));
+            index_text::definition(cx, table, index, visible, pretty).map(Datum::text)
+        }
     }
 }
 
@@ -191,21 +183,25 @@ fn named(cx: &Exec<'_>, kind: TypeId, name: &str) -> Result<Datum> {
     Ok(found.map_or(Datum::Null, Datum::Oid))
 }
 
-/// The comments on objects; without a catalog's name, of the first catalog that has one.
-fn description(cx: &Exec<'_>, function: &Function, args: &[Datum]) -> Datum {
-    let object = oid_of(args, 0);
-    let text = match (function.name, args.get(1)) {
-        ("col_description", Some(Datum::Int4(column))) => cx.catalog.comment(Address {
-            class: Address::CLASS,
-            object,
-            column: u32::try_from(*column).unwrap_or(0),
-        }),
-        (_, Some(class)) => {
+fn column_comment(cx: &Exec<'_>, object: u32, column: Option<&Datum>) -> Datum {
+    let column = column.and_then(Datum::as_i64).unwrap_or(0);
+    let text = cx.catalog.comment(Address {
+        class: Address::CLASS,
+        object,
+        column: u32::try_from(column).unwrap_or(0),
+    });
+    text.map_or(Datum::Null, Datum::text)
+}
+
+/// The comment on an object; without a catalog's name, of the first catalog that has one.
+fn object_comment(cx: &Exec<'_>, object: u32, class: Option<&Datum>) -> Datum {
+    let text = match class {
+        Some(class) => {
             let relation = cx.catalog.relation(PG_CATALOG, class.as_str());
             let class = relation.map_or(0, |relation| relation.oid(cx.catalog));
             cx.catalog.comment(Address::of(class, object))
         }
-        (_, None) => [
+        None => [
             Address::CLASS,
             Address::NAMESPACE,
             Address::CONSTRAINT,

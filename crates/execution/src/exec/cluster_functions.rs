@@ -16,24 +16,19 @@ use base::coro;
 use base::{Error, Result, SqlState};
 
 use super::Exec;
+use functions::session::ClusterFunction;
 use types::Datum;
 
 /// The priority of a node for which nobody asks another.
 const PRIORITY_USUAL: u32 = 100;
 
-/// Whether a function is one of these.
-pub(super) fn is_one(name: &str) -> bool {
-    name.starts_with("quorate.") || name == "pg_promote"
-}
-
 /// Calls one of them.
 ///
 /// # Errors
 /// As the engine.
-pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
-    let wish = wish(name, args)?;
-    let is_promotion = wish == Administration::PromoteAlone;
-    if is_promotion && leads(cx) {
+pub(super) fn call(cx: &mut Exec<'_>, which: ClusterFunction, args: &[Datum]) -> Result<Datum> {
+    let wish = wish(which, args)?;
+    if which == ClusterFunction::PromoteAlone && leads(cx) {
         let message = "recovery is not in progress";
         let hint = "Recovery control functions can only be executed during recovery.";
         let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
@@ -41,16 +36,20 @@ pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datu
     }
     let answer = cx.session.engine.administer(wish);
     let number = coro::wait(answer)??;
-    Ok(match name {
-        "pg_promote" => Datum::Bool(true),
-        "quorate.add_node" => Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX)),
-        "quorate.switchover" => {
+    Ok(match which {
+        ClusterFunction::PromoteAlone => Datum::Bool(true),
+        ClusterFunction::AddNode => Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX)),
+        ClusterFunction::Switchover => {
             let status = cx.session.engine.status();
             let mut replicas = status.replicas.iter();
             let found = replicas.find(|replica| replica.node.0 == number);
             found.map_or(Datum::Null, |replica| Datum::text(&*replica.name))
         }
-        _ => Datum::Unsigned8(number),
+        ClusterFunction::RemoveNode
+        | ClusterFunction::PromoteNode
+        | ClusterFunction::DemoteNode
+        | ClusterFunction::SetNode
+        | ClusterFunction::SetLeaderZone => Datum::Unsigned8(number),
     })
 }
 
@@ -59,7 +58,7 @@ fn leads(cx: &Exec<'_>) -> bool {
     status.leader == Some(status.node)
 }
 
-fn wish(name: &str, args: &[Datum]) -> Result<Administration> {
+fn wish(which: ClusterFunction, args: &[Datum]) -> Result<Administration> {
     let text = |place: usize| text(args, place);
     let needed = |place: usize| {
         text(place).ok_or_else(|| {
@@ -67,27 +66,26 @@ fn wish(name: &str, args: &[Datum]) -> Result<Administration> {
             Error::new(SqlState::of("22004"), message)
         })
     };
-    Ok(match name {
-        "quorate.add_node" => Administration::AddNode(NewNode {
+    Ok(match which {
+        ClusterFunction::AddNode => Administration::AddNode(NewNode {
             name: needed(0)?,
             peer_address: needed(1)?,
             sql_address: needed(2)?,
             zone: text(3).unwrap_or_else(|| Arc::from("")),
             priority: priority(args, 4)?.unwrap_or(PRIORITY_USUAL),
         }),
-        "quorate.remove_node" => Administration::RemoveNode(needed(0)?),
-        "quorate.promote_node" => Administration::PromoteNode(needed(0)?),
-        "quorate.demote_node" => Administration::DemoteNode(needed(0)?),
-        "quorate.set_node" => Administration::SetNode {
+        ClusterFunction::RemoveNode => Administration::RemoveNode(needed(0)?),
+        ClusterFunction::PromoteNode => Administration::PromoteNode(needed(0)?),
+        ClusterFunction::DemoteNode => Administration::DemoteNode(needed(0)?),
+        ClusterFunction::SetNode => Administration::SetNode {
             name: needed(0)?,
             zone: text(1),
             priority: priority(args, 2)?,
             key: None,
         },
-        "quorate.set_leader_zone" => Administration::SetLeaderZone(needed(0)?),
-        "quorate.switchover" => Administration::Switchover(text(0)),
-        "pg_promote" => Administration::PromoteAlone,
-        other => return Err(Error::internal(format!("there is no function {other}"))),
+        ClusterFunction::SetLeaderZone => Administration::SetLeaderZone(needed(0)?),
+        ClusterFunction::Switchover => Administration::Switchover(text(0)),
+        ClusterFunction::PromoteAlone => Administration::PromoteAlone,
     })
 }
 

@@ -473,12 +473,13 @@ impl SetCall<'_> {
         };
         match self.function.body {
             Body::Set(set) => set(&call, &args),
+            Body::Records(records) => (records.rows)(&call, &args),
             Body::Native(native) => {
                 let value = native(&call, &args);
                 Ok(Box::new(std::iter::once(value)))
             }
-            Body::Session => {
-                let value = super::session_functions::call(cx, self.function, &args);
+            Body::Session(which) => {
+                let value = super::session_functions::call(cx, self.function, which, &args);
                 Ok(Box::new(std::iter::once(value)))
             }
         }

@@ -5,37 +5,32 @@
 use base::{Result, Xid};
 
 use super::Exec;
+use functions::session::TransactionFunction;
 use types::Datum;
 
-/// Whether this is such a function.
-pub fn is_one(name: &str) -> bool {
-    matches!(
-        name,
-        "txid_current"
-            | "txid_current_if_assigned"
-            | "txid_status"
-            | "pg_current_xact_id"
-            | "pg_current_xact_id_if_assigned"
-            | "pg_xact_status"
-    )
+/// Computes such a function.
+pub fn call(cx: &mut Exec<'_>, which: TransactionFunction, args: &[Datum]) -> Result<Datum> {
+    let as_integer = |xid: Xid| Datum::Int8(xid.0 as i64);
+    let as_xid = |xid: Xid| Datum::Unsigned8(xid.0);
+    Ok(match which {
+        TransactionFunction::Txid => or_null(cx.txn.xid(true)?, as_integer),
+        TransactionFunction::TxidIfAssigned => or_null(cx.txn.xid(false)?, as_integer),
+        TransactionFunction::Xid => or_null(cx.txn.xid(true)?, as_xid),
+        TransactionFunction::XidIfAssigned => or_null(cx.txn.xid(false)?, as_xid),
+        TransactionFunction::Status => {
+            let xid = match args[0] {
+                Datum::Int8(id) => u64::try_from(id).map(Xid).ok(),
+                Datum::Unsigned8(id) => Some(Xid(id)),
+                _ => None,
+            };
+            let status = xid.map(|xid| cx.session.engine.xid_status(xid));
+            or_null(status.transpose()?.flatten(), |status| {
+                Datum::text(status.name())
+            })
+        }
+    })
 }
 
-/// Computes such a function.
-pub fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
-    if name.ends_with("_status") {
-        let status = match args[0] {
-            Datum::Int8(id) => u64::try_from(id).map(Xid).ok(),
-            Datum::Unsigned8(id) => Some(Xid(id)),
-            _ => None,
-        };
-        let status = status.map(|xid| cx.session.engine.xid_status(xid));
-        let status = status.transpose()?.flatten();
-        return Ok(status.map_or(Datum::Null, |status| Datum::text(status.name())));
-    }
-    let xid = cx.txn.xid(!name.ends_with("_if_assigned"))?;
-    let datum = |xid: Xid| match name.starts_with("txid") {
-        true => Datum::Int8(xid.0 as i64),
-        false => Datum::Unsigned8(xid.0),
-    };
-    Ok(xid.map_or(Datum::Null, datum))
+fn or_null<T>(value: Option<T>, datum: impl Fn(T) -> Datum) -> Datum {
+    value.map_or(Datum::Null, datum)
 }

@@ -9,16 +9,17 @@ use super::Exec;
 use catalog::access::{denied, Guarded, Privileges};
 use catalog::cluster::Address;
 use catalog::{system, Catalog, RelationKind, Table};
-use functions::{self, Function};
+use functions;
+use functions::session::PrivilegeFunction;
 use types::{Datum, TypeId};
 
 /// Computes such a function.
-pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Datum> {
-    if function.name == "pg_has_role" {
-        return has_role(cx, args);
-    }
-    let with_column = function.name == "has_column_privilege";
-    let objects = if with_column { 2 } else { 1 };
+pub(super) fn call(cx: &mut Exec<'_>, which: PrivilegeFunction, args: &[Datum]) -> Result<Datum> {
+    let objects = if which == PrivilegeFunction::Column {
+        2
+    } else {
+        1
+    };
     let (role, rest) = match args.len() > objects + 1 {
         true => (role_of(cx, &args[0])?, &args[1..]),
         false => (own_role(cx), args),
@@ -30,22 +31,24 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
         return Err(Error::internal("no privilege is asked for"));
     };
     let catalog = cx.catalog.clone();
-    let held = match function.name {
-        "has_table_privilege" | "has_any_column_privilege" | "has_column_privilege" => {
+    let kind = match which {
+        PrivilegeFunction::Table => {
             let oid = object(cx, &rest[0], TypeId::REGCLASS)?;
-            let column = match with_column {
-                true => Of::Column(column_of(&catalog, oid, &rest[1])?),
-                false if function.name == "has_table_privilege" => Of::Table,
-                false => Of::AnyColumn,
-            };
-            let kind = match column {
-                Of::Table => Guarded::Table,
-                _ => Guarded::Column,
-            };
-            let asked = asked(wanted, kind)?;
-            relation_holds(&catalog, role, oid, column, &asked)
+            let asked = asked(wanted, Guarded::Table)?;
+            return held(relation_holds(&catalog, role, oid, Of::Table, &asked));
         }
-        "has_sequence_privilege" => {
+        PrivilegeFunction::AnyColumn => {
+            let oid = object(cx, &rest[0], TypeId::REGCLASS)?;
+            let asked = asked(wanted, Guarded::Column)?;
+            return held(relation_holds(&catalog, role, oid, Of::AnyColumn, &asked));
+        }
+        PrivilegeFunction::Column => {
+            let oid = object(cx, &rest[0], TypeId::REGCLASS)?;
+            let column = Of::Column(column_of(&catalog, oid, &rest[1])?);
+            let asked = asked(wanted, Guarded::Column)?;
+            return held(relation_holds(&catalog, role, oid, column, &asked));
+        }
+        PrivilegeFunction::Sequence => {
             let oid = object(cx, &rest[0], TypeId::REGCLASS)?;
             let asked = asked(wanted, Guarded::Sequence)?;
             let table = catalog.table_by_oid(oid);
@@ -55,58 +58,51 @@ pub(super) fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Re
                     format!("\"{}\" is not a sequence", other.name),
                 ));
             }
-            table.map(|_| holds(&catalog, role, Guarded::Sequence, oid, &asked))
+            return held(table.map(|_| holds(&catalog, role, Guarded::Sequence, oid, &asked)));
         }
-        "has_parameter_privilege" => {
+        PrivilegeFunction::Parameter => {
             let asked = asked(wanted, Guarded::Parameter)?;
             let name = rest[0].as_str().to_ascii_lowercase();
             let mut known = catalog.parameters.iter();
             let known = known.find(|known| *known.1 == name).map(|known| *known.0);
-            Some(match known {
+            return held(Some(match known {
                 Some(oid) => holds(&catalog, role, Guarded::Parameter, oid, &asked),
                 None => catalog.is_superuser(role),
-            })
+            }));
         }
-        name => {
-            let (kind, found) = built_in(cx, name, &rest[0])?;
-            let asked = asked(wanted, kind)?;
-            let is_there = match (&rest[0], found) {
-                (Datum::Oid(oid), _) => is_there(&catalog, kind, *oid).then_some(*oid),
-                (_, found) => found,
-            };
-            // Superusers may look into schemas that are not there.
-            let of_nothing = kind == Guarded::Schema && catalog.is_superuser(role);
-            match is_there {
-                Some(oid) => Some(holds(&catalog, role, kind, oid, &asked)),
-                None => of_nothing.then_some(true),
-            }
-        }
+        PrivilegeFunction::Database => Guarded::Database,
+        PrivilegeFunction::Schema => Guarded::Schema,
+        PrivilegeFunction::Function => Guarded::Function,
+        PrivilegeFunction::Language => Guarded::Language,
+        PrivilegeFunction::Type => Guarded::Type,
+        PrivilegeFunction::Tablespace => Guarded::Tablespace,
+        PrivilegeFunction::ForeignDataWrapper => Guarded::ForeignDataWrapper,
+        PrivilegeFunction::ForeignServer => Guarded::ForeignServer,
     };
+    let found = named_object(cx, kind, &rest[0])?;
+    let asked = asked(wanted, kind)?;
+    // Superusers may look into schemas that are not there.
+    let of_nothing = kind == Guarded::Schema && catalog.is_superuser(role);
+    held(match found {
+        Some(oid) => Some(holds(&catalog, role, kind, oid, &asked)),
+        None => of_nothing.then_some(true),
+    })
+}
+
+fn held(held: Option<bool>) -> Result<Datum> {
     Ok(held.map_or(Datum::Null, Datum::Bool))
 }
 
-/// The kind of object that a function asks about, and the oid of one that is given by its name.
-fn built_in(cx: &Exec<'_>, function: &str, named: &Datum) -> Result<(Guarded, Option<u32>)> {
-    let by_oid = matches!(named, Datum::Oid(_));
-    let name = if by_oid { "" } else { named.as_str() };
+/// The oid of an object that is given by it or by its name; none for an oid of nothing.
+fn named_object(cx: &Exec<'_>, kind: Guarded, named: &Datum) -> Result<Option<u32>> {
+    if let Datum::Oid(oid) = named {
+        return Ok(is_there(cx.catalog, kind, *oid).then_some(*oid));
+    }
+    let name = named.as_str();
     let missing = |what: &str| {
         let message = format!("{what} \"{name}\" does not exist");
         Error::new(SqlState::UNDEFINED_OBJECT, message)
     };
-    let kind = match function {
-        "has_database_privilege" => Guarded::Database,
-        "has_schema_privilege" => Guarded::Schema,
-        "has_function_privilege" => Guarded::Function,
-        "has_language_privilege" => Guarded::Language,
-        "has_type_privilege" => Guarded::Type,
-        "has_tablespace_privilege" => Guarded::Tablespace,
-        "has_foreign_data_wrapper_privilege" => Guarded::ForeignDataWrapper,
-        "has_server_privilege" => Guarded::ForeignServer,
-        name => return Err(Error::unsupported(format!("function {name}"))),
-    };
-    if by_oid {
-        return Ok((kind, None));
-    }
     let oid = match kind {
         Guarded::Database => database_named(cx.catalog, name)?,
         Guarded::Schema => object(cx, named, TypeId::REGNAMESPACE)?,
@@ -122,7 +118,7 @@ fn built_in(cx: &Exec<'_>, function: &str, named: &Datum) -> Result<(Guarded, Op
         Guarded::ForeignServer => return Err(missing("server")),
         _ => return Err(missing("foreign-data wrapper")),
     };
-    Ok((kind, Some(oid)))
+    Ok(Some(oid))
 }
 
 fn is_there(catalog: &Catalog, kind: Guarded, oid: u32) -> bool {
@@ -319,7 +315,8 @@ fn columns_hold(
     })
 }
 
-fn has_role(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
+/// `pg_has_role`.
+pub(super) fn has_role(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
     let (member, rest) = match args.len() {
         3 => (one_role(cx, &args[0])?, &args[1..]),
         _ => (own_role(cx), args),

@@ -154,11 +154,11 @@ fn call(
 ) -> Result<()> {
     let start = cx.stack.len() - count;
     let value = match function.body {
-        Body::Session => {
+        Body::Session(which) => {
             let args: Vec<Datum> = cx.stack.drain(start..).collect();
             match function.strict && args.iter().any(Datum::is_null) {
                 true => Datum::Null,
-                false => session_functions::call(cx, function, &args)?,
+                false => session_functions::call(cx, function, which, &args)?,
             }
         }
         _ => {

@@ -16,13 +16,14 @@ use catalog::access::Privileges;
 use catalog::depend::shown_name;
 use catalog::store;
 use catalog::{Sequence, Table};
+use functions::session::SequenceFunction;
 use planner::plan::Row;
 use types::{Datum, TypeId};
 
 /// `nextval`, `currval`, `setval` or `lastval`.
-pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
-    let oid = match (name, args.first()) {
-        ("lastval", _) => last_used(cx)?,
+pub(super) fn call(cx: &mut Exec<'_>, which: SequenceFunction, args: &[Datum]) -> Result<Datum> {
+    let oid = match (which, args.first()) {
+        (SequenceFunction::Last, _) => last_used(cx)?,
         (_, Some(Datum::Oid(oid))) => *oid,
         _ => return Err(Error::internal("a sequence that is no oid")),
     };
@@ -34,34 +35,38 @@ pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datu
     let Some(sequence) = &table.sequence else {
         return Err(no_sequence(cx, oid));
     };
-    let privileges = match name {
-        "nextval" => Privileges::USAGE.with(Privileges::UPDATE),
-        "setval" => Privileges::UPDATE,
-        _ => Privileges::USAGE.with(Privileges::SELECT),
+    let privileges = match which {
+        SequenceFunction::Next => Privileges::USAGE.with(Privileges::UPDATE),
+        SequenceFunction::Set => Privileges::UPDATE,
+        SequenceFunction::Current | SequenceFunction::Last => {
+            Privileges::USAGE.with(Privileges::SELECT)
+        }
     };
     // A second argument is that of an identity column (`bind::write`).
-    if name != "nextval" || args.len() == 1 {
+    if which != SequenceFunction::Next || args.len() == 1 {
         super::privilege_functions::require_any(cx, &table, privileges)?;
     }
-    match name {
-        "nextval" => next(cx, &table, sequence).map(Datum::Int8),
-        "setval" => {
+    match which {
+        SequenceFunction::Next => next(cx, &table, sequence).map(Datum::Int8),
+        SequenceFunction::Set => {
             let value = args[1]
                 .as_i64()
                 .ok_or_else(|| Error::internal("setval to no integer"))?;
             let called = args.get(2).is_none_or(Datum::is_true);
             set(cx, &table, sequence, value, called).map(Datum::Int8)
         }
-        _ => match cx.session.sequence_values.get(&oid) {
-            Some(value) => Ok(Datum::Int8(*value)),
-            None => Err(Error::new(
-                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!(
-                    "currval of sequence \"{}\" is not yet defined in this session",
-                    table.name
-                ),
-            )),
-        },
+        SequenceFunction::Current | SequenceFunction::Last => {
+            match cx.session.sequence_values.get(&oid) {
+                Some(value) => Ok(Datum::Int8(*value)),
+                None => Err(Error::new(
+                    SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!(
+                        "currval of sequence \"{}\" is not yet defined in this session",
+                        table.name
+                    ),
+                )),
+            }
+        }
     }
 }
 

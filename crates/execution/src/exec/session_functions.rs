@@ -1,74 +1,90 @@
 //! Functions that ask the session, the catalog or the cluster.
 
-use base::coro::{self, Interrupt};
+use std::sync::Arc;
+
+use base::coro;
 use base::env;
 use base::{Error, Result, SqlState};
 
 use super::{
-    activity, catalog_functions, cluster_functions, outcomes, privilege_functions, replication,
-    sequences, sizes, Exec,
+    activity, advisory, catalog_functions, cluster_functions, outcomes, privilege_functions,
+    replication, sequences, sizes, Exec,
 };
-use catalog::access::{is_restricted, Guarded, Privileges};
-use functions::Function;
+use catalog::access::{Guarded, Privileges};
+use functions::session::OwnFunction;
+use functions::{Function, SessionFunction};
 use planner::plan::permit::denied_call;
 use types::{Array, Datum, TypeId};
 
 /// Computes such a function. It is not called with a NULL argument if it is strict.
-pub fn call(cx: &mut Exec<'_>, function: &Function, args: &[Datum]) -> Result<Datum> {
-    let name = function.name;
+pub fn call(
+    cx: &mut Exec<'_>,
+    function: &Function,
+    which: SessionFunction,
+    args: &[Datum],
+) -> Result<Datum> {
     let role = cx.session.settings.current_role();
-    if is_restricted(function.oid)
+    if which.is_restricted()
         && !cx
             .catalog
             .holds(role, Guarded::Function, function.oid, Privileges::EXECUTE)
     {
         return Err(denied_call(function.oid));
     }
-    match name {
-        "current_user" => role_name(cx, cx.session.settings.current_role()),
-        "session_user" => role_name(cx, cx.session.settings.session_role()),
-        "current_database" => Ok(Datum::text(&cx.catalog.database.name)),
-        "current_schema" => Ok(schemas(cx, false).into_iter().next().unwrap_or(Datum::Null)),
-        "current_schemas" => {
-            let all = schemas(cx, args[0].is_true());
-            Ok(Datum::Array(std::sync::Arc::new(Array::of(
-                TypeId::NAME,
-                all,
-            ))))
+    match which {
+        SessionFunction::Own(which) => own(cx, which, args),
+        SessionFunction::Backend(which) => activity::call(cx, which, args),
+        SessionFunction::Wal(which) => replication::call(cx, which),
+        SessionFunction::Cluster(which) => cluster_functions::call(cx, which, args),
+        SessionFunction::Transaction(which) => outcomes::call(cx, which, args),
+        SessionFunction::Sequence(which) => sequences::call(cx, which, args),
+        SessionFunction::Size(which) => sizes::call(cx, which, args),
+        SessionFunction::Privilege(which) => privilege_functions::call(cx, which, args),
+        SessionFunction::Advisory(which) => advisory::call(cx, which, args),
+        SessionFunction::Catalog(which) => {
+            catalog_functions::call(cx, which, function.result, args)
         }
-        "getdatabaseencoding" | "pg_client_encoding" => Ok(Datum::text("UTF8")),
-        "current_setting" => current_setting(cx, args),
-        "set_config" => set_config(cx, args),
-        "pg_backend_pid" => Ok(Datum::Int4(cx.session.start.backend_pid)),
-        "pg_cancel_backend" => activity::interrupt(cx, &args[0], Interrupt::Cancel),
-        "pg_reload_conf" => activity::reload(cx),
-        "pg_terminate_backend" => activity::terminate(cx, args),
-        "inet_client_addr" => Ok(text_or_null(cx.session.start.client_address.as_deref())),
-        "inet_client_port" => Ok(port(cx.session.start.client_port)),
-        "inet_server_addr" => {
+        SessionFunction::Unsupported => {
+            Err(Error::unsupported(format!("function {}", function.name)))
+        }
+    }
+}
+
+fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
+    match which {
+        OwnFunction::CurrentUser => role_name(cx, cx.session.settings.current_role()),
+        OwnFunction::SessionUser => role_name(cx, cx.session.settings.session_role()),
+        OwnFunction::CurrentDatabase => Ok(Datum::text(&cx.catalog.database.name)),
+        OwnFunction::CurrentSchema => {
+            let mut all = schemas(cx, false).into_iter();
+            Ok(all.next().unwrap_or(Datum::Null))
+        }
+        OwnFunction::CurrentSchemas => {
+            let all = schemas(cx, args[0].is_true());
+            Ok(Datum::Array(Arc::new(Array::of(TypeId::NAME, all))))
+        }
+        OwnFunction::Encoding => Ok(Datum::text("UTF8")),
+        OwnFunction::CurrentSetting => current_setting(cx, args),
+        OwnFunction::SetConfig => set_config(cx, args),
+        OwnFunction::BackendPid => Ok(Datum::Int4(cx.session.start.backend_pid)),
+        OwnFunction::ClientAddress => Ok(text_or_null(cx.session.start.client_address.as_deref())),
+        OwnFunction::ClientPort => Ok(port(cx.session.start.client_port)),
+        OwnFunction::ServerAddress => {
             let address = cx.session.start.server_address.as_ref();
             Ok(text_or_null(address.map(|address| address.0.as_str())))
         }
-        "inet_server_port" => Ok(port(cx.session.start.server_address.as_ref().map(|a| a.1))),
-        "pg_is_other_temp_schema" | "pg_relation_is_publishable" => Ok(Datum::Bool(false)),
-        name if replication::is_one(name) => replication::call(cx, name),
-        _ if cluster_functions::is_one(name) => cluster_functions::call(cx, name, args),
-        _ if outcomes::is_one(name) => outcomes::call(cx, name, args),
-        "pg_export_snapshot" => cx.txn.export_snapshot().map(Datum::text),
-        "pg_sleep" => sleep(cx, args),
-        "nextval" | "currval" | "setval" | "lastval" => sequences::call(cx, name, args),
-        "pg_trigger_depth" | "pg_my_temp_schema" => Ok(match name {
-            "pg_my_temp_schema" => {
-                let own = cx.catalog.schema("pg_temp");
-                Datum::Oid(own.map_or(0, |schema| schema.oid))
-            }
-            _ => Datum::Int4(0),
-        }),
-        _ if sizes::is_one(name) => sizes::call(cx, name, args),
-        "pg_has_role" => privilege_functions::call(cx, function, args),
-        name if name.starts_with("has_") => privilege_functions::call(cx, function, args),
-        _ if super::advisory::is_one(name) => super::advisory::call(cx, name, args),
-        _ => catalog_functions::call(cx, function, args),
+        OwnFunction::ServerPort => {
+            let address = cx.session.start.server_address.as_ref();
+            Ok(port(address.map(|address| address.1)))
+        }
+        OwnFunction::ExportSnapshot => cx.txn.export_snapshot().map(Datum::text),
+        OwnFunction::Sleep => sleep(cx, args),
+        OwnFunction::TriggerDepth => Ok(Datum::Int4(0)),
+        OwnFunction::TemporarySchema => {
+            let own = cx.catalog.schema("pg_temp");
+            Ok(Datum::Oid(own.map_or(0, |schema| schema.oid)))
+        }
+        OwnFunction::IsOtherTemporarySchema => Ok(Datum::Bool(false)),
     }
 }
 

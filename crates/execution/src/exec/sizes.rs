@@ -21,36 +21,25 @@ use base::{Error, Result, SqlState, TreeId};
 use super::Exec;
 use catalog::access::{Guarded, Privileges, READ_ALL_STATS};
 use catalog::{store, Catalog, Database, Table};
+use functions::session::SizeFunction;
 use types::Datum;
-
-const NAMES: [&str; 6] = [
-    "pg_relation_size",
-    "pg_table_size",
-    "pg_indexes_size",
-    "pg_total_relation_size",
-    "pg_database_size",
-    "pg_tablespace_size",
-];
 
 /// The tablespaces that there are: oid, name, and whether it has all data.
 const TABLESPACES: [(u32, &str, bool); 2] =
     [(1_663, "pg_default", true), (1_664, "pg_global", false)];
 
-/// Whether a function is one of these.
-pub(super) fn is_one(name: &str) -> bool {
-    NAMES.contains(&name)
-}
-
 /// Computes one of them; NULL for what is not there.
-pub(super) fn call(cx: &mut Exec<'_>, name: &str, args: &[Datum]) -> Result<Datum> {
-    let bytes = match name {
-        "pg_database_size" => return database_size(cx, &args[0]),
-        "pg_tablespace_size" => return tablespace_size(cx, &args[0]),
-        "pg_relation_size" => {
+pub(super) fn call(cx: &mut Exec<'_>, which: SizeFunction, args: &[Datum]) -> Result<Datum> {
+    let bytes = match which {
+        SizeFunction::Database => return database_size(cx, &args[0]),
+        SizeFunction::Tablespace => return tablespace_size(cx, &args[0]),
+        SizeFunction::Relation => {
             let main = is_main_fork(args)?;
             relation_size(cx, &args[0]).map(|bytes| if main { bytes } else { 0 })
         }
-        _ => whole_size(cx, name, &args[0]),
+        SizeFunction::Table => whole_size(cx, &args[0], true, false),
+        SizeFunction::Indexes => whole_size(cx, &args[0], false, true),
+        SizeFunction::Total => whole_size(cx, &args[0], true, true),
     };
     Ok(bytes.map_or(Datum::Null, number))
 }
@@ -111,19 +100,15 @@ pub fn size_of_relation(catalog: &Catalog, engine: &dyn Engine, oid: u32) -> Opt
 }
 
 /// A table's rows, its indexes, or both. An index is asked for like a table without indexes.
-fn whole_size(cx: &Exec<'_>, name: &str, relation: &Datum) -> Option<u64> {
+fn whole_size(cx: &Exec<'_>, relation: &Datum, rows: bool, indexes: bool) -> Option<u64> {
     let engine = cx.session.engine.as_ref();
     let Some(table) = cx.catalog.table_by_oid(oid(relation)) else {
         let own = relation_size(cx, relation)?;
-        return Some(if name == "pg_indexes_size" { 0 } else { own });
+        return Some(if rows { own } else { 0 });
     };
-    let rows: u64 = row_trees(table).map(|tree| bytes_of(engine, tree)).sum();
-    let indexes: u64 = index_trees(table).map(|tree| bytes_of(engine, tree)).sum();
-    Some(match name {
-        "pg_table_size" => rows,
-        "pg_indexes_size" => indexes,
-        _ => rows + indexes,
-    })
+    let rows = row_trees(table).filter(|_| rows);
+    let indexes = index_trees(table).filter(|_| indexes);
+    Some(rows.chain(indexes).map(|tree| bytes_of(engine, tree)).sum())
 }
 
 fn database_size(cx: &mut Exec<'_>, asked: &Datum) -> Result<Datum> {

@@ -186,3 +186,20 @@ fn put_privileges(table: &Table, catalog: &Catalog, rows: &mut [Row]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catalog::system::tables;
+
+    #[test]
+    fn rows_are_made_for_relations_that_are_there() {
+        let makers = [builtin::ROWS, objects::BUILT_IN, extensions::ROWS].concat();
+        let of_catalog = objects::ROWS.iter().chain(roles::ROWS);
+        let names = makers.iter().map(|known| known.0);
+        let names = names.chain(of_catalog.map(|known| known.0));
+        for name in names.chain(SESSION.iter().map(|known| known.0)) {
+            assert!(tables().iter().any(|table| table.name == name), "{name}");
+        }
+    }
+}

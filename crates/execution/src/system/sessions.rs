@@ -11,7 +11,7 @@ use planner::plan::Row;
 use types::Datum;
 
 /// The oid of `pg_stat_activity`.
-const ACTIVITY_OID: u32 = 12_250;
+const ACTIVITY_OID: u32 = 12_222;
 
 pub(super) fn cursors(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     let cursors = cx.session.cursors.values();

@@ -476,7 +476,7 @@ impl Binder<'_> {
             .as_ref()
             .map_or(name, |alias| alias.aliasname.clone());
         let of_record = match &expr.kind {
-            ExprKind::SetCall(called, ..) => functions::sets::columns(called.0.oid),
+            ExprKind::SetCall(called, ..) => called.0.columns(),
             _ => None,
         };
         let mut columns = match of_record {

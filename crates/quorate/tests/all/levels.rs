@@ -227,6 +227,19 @@ fn standbys_show_what_was_waited_for_and_know_what_they_are() {
             "ERROR:  cannot execute INSERT in a read-only transaction",
         ),
         (
+            "select * from t for update",
+            "ERROR:  cannot execute SELECT FOR UPDATE in a read-only transaction",
+        ),
+        (
+            "drop sequence s",
+            "ERROR:  cannot execute DROP SEQUENCE in a read-only transaction",
+        ),
+        ("vacuum t", "ERROR:  cannot execute VACUUM during recovery"),
+        (
+            "analyze t",
+            "ERROR:  cannot execute ANALYZE during recovery",
+        ),
+        (
             "begin read write",
             "ERROR:  cannot set transaction read-write mode during recovery",
         ),

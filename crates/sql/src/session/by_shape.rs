@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use base::{Error, Result, SqlState};
 
-use super::commands::command_of;
-use super::plan::{has_into, has_rows, Watch};
+use super::plan::Watch;
 use super::plan_cache::{value_of, Kept};
 use super::run::{tag_of, Output};
+use super::statements::about;
 use super::transaction::{Loss, State};
 use super::{Session, Sink};
 use crate::bind::literals::Watched;
@@ -70,11 +70,9 @@ impl Session {
         }
         let mut statements = parser::parse_beside(text, &self.shared.env)?;
         match (statements.pop(), statements.is_empty()) {
-            (Some(statement), true)
-                if has_rows(statement.node()) && !has_into(statement.node()) =>
-            {
+            (Some(statement), true) if about(statement.node()).is_planned() => {
                 if given.is_none() {
-                    self.shared.command = command_of(&statement);
+                    self.shared.command = about(statement.node()).command;
                 }
                 self.plan_and_keep(statement, shape, given).map(Some)
             }
@@ -158,7 +156,7 @@ impl Session {
         planted::panic_at(&self.shared.settings, "parse");
         let statements = parser::parse_beside(text, &self.shared.env)?;
         if let [only] = statements.as_slice() {
-            if !has_rows(only.node()) {
+            if !about(only.node()).is_planned() {
                 self.plans.keep_parsed(text, only);
             }
         }

@@ -15,15 +15,17 @@
 
 use std::rc::Rc;
 
+use base::engine::RowLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
 use super::portal::Running;
 use super::run::Output;
+use super::statements::inner;
 use super::transaction::State;
-use super::utility::{node_of, tag};
+use super::utility::tag;
 use super::{Column, CommandTag, Executed, Param, Portal, Prepared, Progress, Session, Sink};
-use crate::parser::{NodeEnum, Statement};
+use crate::parser::Statement;
 use crate::plan::{Plan, Row};
 use crate::state::prepared::Planned;
 use crate::state::CursorInfo;
@@ -550,10 +552,7 @@ impl Session {
 
 /// The query of a DECLARE.
 pub(super) fn cursor_query(statement: &Statement) -> Result<Statement> {
-    let inner = statement.inner(|node| match node {
-        NodeEnum::DeclareCursorStmt(declare) => node_of(&declare.query),
-        _ => None,
-    });
+    let inner = statement.inner(inner);
     inner.ok_or_else(|| Error::internal("DECLARE of nothing"))
 }
 
@@ -574,7 +573,7 @@ fn check_declaration(declare: &DeclareCursorStmt, planned: &Planned) -> Result<(
             "DECLARE CURSOR must not contain data-modifying statements in WITH",
         ));
     }
-    if !locks_rows(bound.plan.plan()) {
+    if row_lock_of(bound.plan.plan()).is_none() {
         return Ok(());
     }
     let refused = |kind: &str, state: SqlState, verb: &str, detail: &str| {
@@ -595,17 +594,17 @@ fn check_declaration(declare: &DeclareCursorStmt, planned: &Planned) -> Result<(
     Ok(())
 }
 
-/// Whether a plan locks rows.
-fn locks_rows(plan: &Plan) -> bool {
+/// How a plan locks the rows that it gives, if it does.
+pub(super) fn row_lock_of(plan: &Plan) -> Option<RowLock> {
     match plan {
-        Plan::Lock(..) => true,
+        Plan::Lock(_, locks) => locks.first().map(|lock| lock.strength),
         Plan::Filter(input, _)
         | Plan::Project(input, _)
         | Plan::ProjectSet(input, _)
         | Plan::Sort(input, _)
         | Plan::Trim(input, _)
-        | Plan::Limit(input, ..) => locks_rows(input),
-        _ => false,
+        | Plan::Limit(input, ..) => row_lock_of(input),
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use pg_query::protobuf::{ExplainStmt, Node};
 
 use super::copy::options::truth_of;
 use super::cursors::cursor_query;
-use super::utility::node_of;
+use super::statements::inner;
 use super::Session;
 use crate::parser::{char_position, NodeEnum, Statement};
 use crate::plan::{JoinKind, Plan, Scan, SetOperation};
@@ -21,10 +21,7 @@ impl Session {
     ) -> Result<Vec<String>> {
         let _ = params;
         check_options(statement.text(), &explain.options)?;
-        let inner = statement.inner(|node| match node {
-            NodeEnum::ExplainStmt(explain) => node_of(&explain.query),
-            _ => None,
-        });
+        let inner = statement.inner(inner);
         let inner = inner.ok_or_else(|| Error::internal("EXPLAIN of nothing"))?;
         let inner = match inner.node() {
             NodeEnum::DeclareCursorStmt(_) => cursor_query(&inner)?,

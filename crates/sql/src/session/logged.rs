@@ -11,7 +11,7 @@ use std::sync::Arc;
 use base::engine::Engine;
 use base::Result;
 
-use super::commands::{class_of, command_of};
+use super::statements::about;
 use super::transaction::State;
 use super::{Format, Portal, Prepared, Session, Sink};
 use crate::parser::{NodeEnum, Statement};
@@ -82,9 +82,10 @@ impl Session {
     }
 
     fn is_logged(&self, statement: &Statement) -> bool {
+        let logged = |statement: &Statement| about(statement.node()).logged;
         let class = match self.executed(statement) {
-            Some(prepared) => prepared.statement().map_or(LoggedStatements::All, class_of),
-            None => class_of(statement),
+            Some(prepared) => prepared.statement().map_or(LoggedStatements::All, logged),
+            None => logged(statement),
         };
         class <= self.shared.settings.log().statements
     }
@@ -101,7 +102,7 @@ impl Session {
     pub fn log_context_of(&self, prepared: &Prepared) -> Option<LogContext> {
         let statement = prepared.statement().filter(|_| self.logs(prepared))?;
         Some(LogContext {
-            command: command_of(statement),
+            command: about(statement.node()).command,
             ..self.shared.log_context()
         })
     }

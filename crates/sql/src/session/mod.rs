@@ -30,7 +30,6 @@
 mod behind;
 mod by_shape;
 mod characteristics;
-mod commands;
 mod constraints;
 mod copy;
 mod cursors;
@@ -47,6 +46,7 @@ mod plan_cache;
 mod plpgsql;
 mod portal;
 mod run;
+mod statements;
 mod temporary;
 mod transaction;
 mod utility;
@@ -72,6 +72,7 @@ use crate::exec::point;
 use crate::parser::Shape;
 use crate::plan::Row;
 use crate::types::{self, Datum, EvalContext, TypeId};
+use statements::about;
 
 use crate::settings::{Asker, Settings, Source};
 use crate::state::activity::{Doing, SessionState};
@@ -93,6 +94,7 @@ pub use crate::state::{
     activity, secrets, Column, CommandTag, Format, LogContext, Notice, Oid, Param, Prepared,
     RowView, SessionStart, Shared, Sink, TransactionStatus,
 };
+pub use statements::statement_kinds;
 
 /// A prepared statement with its parameters, perhaps half executed.
 #[derive(Debug)]
@@ -273,7 +275,7 @@ impl Session {
     fn simple_query_inner(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()> {
         if let Some(kept) = self.plan_by_shape(text, None)? {
             self.log_statements(text, std::slice::from_ref(&kept.statement), sink);
-            self.shared.command = commands::command_of(&kept.statement);
+            self.shared.command = about(kept.statement.node()).command;
             return self.run_kept(text, &kept, sink);
         }
         let statements = self.parse(text)?;
@@ -285,7 +287,7 @@ impl Session {
         let last = statements.len() - 1;
         for (number, statement) in statements.into_iter().enumerate() {
             let alone = last == 0;
-            self.shared.command = commands::command_of(&statement);
+            self.shared.command = about(statement.node()).command;
             let prepared = self.prepare_statement(statement, &[], false)?;
             if let Some(columns) = prepared.columns() {
                 self.owe_catalog();
@@ -429,7 +431,7 @@ impl Session {
         self.begin_message();
         if let Some(statement) = portal.prepared.statement() {
             self.show_active(statement.text());
-            self.shared.command = commands::command_of(statement);
+            self.shared.command = about(statement.node()).command;
         }
         let outcome = self.execute_inner(portal, max_rows, sink);
         if outcome.is_err() {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use base::engine::TxnOptions;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::TransactionStmtKind;
+use pg_query::protobuf::SelectStmt;
 
+use super::statements::{about, inner, utility_columns, FailedBlock};
 use super::transaction::{lost_block, Loss, State};
-use super::utility::node_of;
 use super::{missing_database, Column, Oid, Session};
 use crate::bind::literals::{Literals, Watched};
 use crate::bind::{BindContext, Binder, OutputColumn, Variables};
@@ -260,10 +260,21 @@ impl Session {
     }
 
     fn check_allowed(&self, node: &NodeEnum) -> Result<()> {
-        if self.loss != Loss::None && !is_fit_for_lost_block(node, self.state) {
+        if self.loss == Loss::None && self.state != State::Failed {
+            return Ok(());
+        }
+        let failed = about(node).failed;
+        // In a block that was lost with its leader, COMMIT fails by itself, and once the block has
+        // failed all but what would go on with it is refused as in any other.
+        let is_fit_for_lost_block = match failed {
+            FailedBlock::Ended => true,
+            FailedBlock::Continued => false,
+            FailedBlock::Refused => self.state == State::Failed,
+        };
+        if self.loss != Loss::None && !is_fit_for_lost_block {
             return Err(lost_block());
         }
-        if self.state != State::Failed || ends_failure(node) {
+        if self.state != State::Failed || failed != FailedBlock::Refused {
             return Ok(());
         }
         Err(Error::new(
@@ -362,10 +373,10 @@ impl Session {
         watch: Option<Watch<'_>>,
     ) -> Result<(Planned, Vec<TypeId>, Watched)> {
         let node = statement.node();
-        // A failed block can be ended where the catalog cannot be read, on a lost leader.
-        let catalog = match node {
-            NodeEnum::TransactionStmt(_) => Catalog::none(),
-            _ => self.current_catalog()?,
+        let about = about(node);
+        let catalog = match about.without_catalog {
+            true => Catalog::none(),
+            false => self.current_catalog()?,
         };
         // Errors in names rest on the catalog as much as plans do.
         let level = self.shared.settings.parsed().durability;
@@ -374,14 +385,10 @@ impl Session {
         let seen = self.trees_seen()?;
         let own = self.open.as_ref().is_some_and(|open| open.catalog_changed);
         let kept_seen = seen.clone();
-        if !has_rows(node) || has_into(node) {
-            let columns = self.utility_columns(node)?;
-            let inner = statement.inner(|node| match node {
-                NodeEnum::DeclareCursorStmt(declare) => node_of(&declare.query),
-                NodeEnum::ExplainStmt(explain) => node_of(&explain.query),
-                _ => None,
-            });
-            let params = match inner {
+        if !about.is_planned() {
+            let columns = utility_columns(self, node)?;
+            let inner = statement.inner(inner);
+            let params = match inner.filter(|_| about.takes_inner_params) {
                 Some(inner) => self.plan(&inner, given, open_params, variables)?.1,
                 None => given.to_vec(),
             };
@@ -443,12 +450,9 @@ impl Session {
 }
 
 /// Whether it is SELECT INTO, which is DDL.
-pub(super) fn has_into(node: &NodeEnum) -> bool {
-    let NodeEnum::SelectStmt(select) = node else {
-        return false;
-    };
-    let first = std::iter::successors(Some(select), |select| select.larg.as_ref());
-    first.into_iter().any(|select| select.into_clause.is_some())
+pub(super) fn has_into(select: &SelectStmt) -> bool {
+    let mut first = std::iter::successors(Some(select), |select| select.larg.as_deref());
+    first.any(|select| select.into_clause.is_some())
 }
 
 /// The literals of a statement's text that its plan may leave open.
@@ -458,42 +462,6 @@ pub(super) struct Watch<'a> {
     pub literals: &'a [Literal],
     /// The numbers of those that are to be fixed.
     pub denied: &'a [usize],
-}
-
-/// Whether a statement is one of those that are planned.
-pub(super) fn has_rows(node: &NodeEnum) -> bool {
-    matches!(
-        node,
-        NodeEnum::SelectStmt(_)
-            | NodeEnum::InsertStmt(_)
-            | NodeEnum::UpdateStmt(_)
-            | NodeEnum::DeleteStmt(_)
-    )
-}
-
-/// Whether a statement may be given in a failed block.
-fn ends_failure(node: &NodeEnum) -> bool {
-    let NodeEnum::TransactionStmt(transaction) = node else {
-        return false;
-    };
-    matches!(
-        TransactionStmtKind::try_from(transaction.kind),
-        Ok(TransactionStmtKind::TransStmtCommit
-            | TransactionStmtKind::TransStmtRollback
-            | TransactionStmtKind::TransStmtRollbackTo)
-    )
-}
-
-/// Whether a statement means the same in a block that was lost with its leader as in any other: there
-/// COMMIT fails by itself, and once the block has failed all but what would go on with it is refused.
-fn is_fit_for_lost_block(node: &NodeEnum, state: State) -> bool {
-    match node {
-        NodeEnum::TransactionStmt(transaction) if ends_failure(node) => {
-            let kind = TransactionStmtKind::try_from(transaction.kind);
-            kind != Ok(TransactionStmtKind::TransStmtRollbackTo) && !transaction.chain
-        }
-        _ => state == State::Failed,
-    }
 }
 
 /// The row description of a query's columns.

@@ -2,13 +2,16 @@
 
 use std::rc::Rc;
 
-use base::engine::LockWait;
+use base::engine::{LockWait, RowLock};
 use base::{Debt, Error, Result, SqlState};
 
+use super::cursors::row_lock_of;
 use super::lock_names::named;
 use super::portal::Read;
+use super::statements::{about, Given};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
+use crate::bind::Bound;
 use crate::exec::{self, point, Exec};
 use crate::parser::NodeEnum;
 use crate::plan::permit::PermittedPlan;
@@ -50,11 +53,13 @@ impl Session {
         self.refresh_eval();
         let planned = self.current_plan(prepared)?;
         if planned.bound.is_none() {
-            if let NodeEnum::DeclareCursorStmt(declare) = statement.node() {
-                let types = prepared.param_type_ids();
-                return self.declare_cursor(statement, declare, params, types);
-            }
-            return self.utility(statement, params, sink, alone);
+            return self.utility(&mut Given {
+                statement,
+                params,
+                param_types: prepared.param_type_ids(),
+                sink,
+                alone,
+            });
         }
         self.run_planned(prepared, planned, params, &mut Output::Sink(sink))
     }
@@ -87,12 +92,8 @@ impl Session {
             let Some(open) = &mut self.open else {
                 return Err(Error::internal("nothing is open"));
             };
-            if bound.writes && is_read_only {
-                let verb = verb_of(bound.plan.plan());
-                return Err(Error::new(
-                    SqlState::READ_ONLY_SQL_TRANSACTION,
-                    format!("cannot execute {verb} in a read-only transaction"),
-                ));
+            if is_read_only {
+                check_reads_only(bound)?;
             }
             for (tree, mode) in &bound.locks {
                 let locked = open.txn.lock_table(*tree, *mode, LockWait::Block);
@@ -382,25 +383,38 @@ impl Session {
     }
 }
 
+/// # Errors
+/// 25006 for a plan that writes, or locks rows.
+fn check_reads_only(bound: &Bound) -> Result<()> {
+    let plan = bound.plan.plan();
+    let name = match row_lock_of(plan) {
+        _ if bound.writes => verb_of(plan),
+        None => return Ok(()),
+        Some(RowLock::KeyShare) => "SELECT FOR KEY SHARE",
+        Some(RowLock::Share) => "SELECT FOR SHARE",
+        Some(RowLock::NoKeyUpdate) => "SELECT FOR NO KEY UPDATE",
+        Some(RowLock::Update) => "SELECT FOR UPDATE",
+    };
+    Err(Error::new(
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        format!("cannot execute {name} in a read-only transaction"),
+    ))
+}
+
 fn verb_of(plan: &Plan) -> &'static str {
     match plan {
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
         Plan::Delete(_) => "DELETE",
+        Plan::With(with) => verb_of(&with.body),
         _ => "SELECT",
     }
 }
 
 /// The tag of a statement with rows.
 pub(super) fn tag_of(node: Option<&NodeEnum>, rows: u64) -> CommandTag {
-    let name = match node {
-        Some(NodeEnum::InsertStmt(_)) => "INSERT",
-        Some(NodeEnum::UpdateStmt(_)) => "UPDATE",
-        Some(NodeEnum::DeleteStmt(_)) => "DELETE",
-        _ => "SELECT",
-    };
     CommandTag {
-        name,
+        name: node.map_or("SELECT", |node| about(node).command),
         rows: Some(rows),
     }
 }

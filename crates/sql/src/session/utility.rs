@@ -1,15 +1,18 @@
-//! Statements that are carried out from their trees: transactions, settings, DDL, DO, ….
+//! Statements that are carried out from their trees, and are too small for modules of their own:
+//! transactions, settings, locks, prepared statements. [`super::statements`] has them run.
 
 use base::engine::{Isolation, LockWait, TableLock, TxnOptions};
 use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
-    DefElem, DiscardMode, ExecuteStmt, LockStmt, Node, PrepareStmt, RangeVar, TransactionStmt,
-    TransactionStmtKind, VariableSetKind, VariableSetStmt,
+    DeallocateStmt, DefElem, DiscardMode, ExecuteStmt, ExplainStmt, LockStmt, Node, PrepareStmt,
+    RangeVar, TransactionStmt, TransactionStmtKind, VariableSetKind, VariableSetStmt,
+    VariableShowStmt,
 };
 
 use super::lock_names::named_table;
 use super::plan::{text_column, text_row};
+use super::statements::{discard_command, inner};
 use super::transaction::State;
 use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext};
@@ -31,81 +34,49 @@ pub(super) fn node_of(node: &Option<Box<Node>>) -> Option<&NodeEnum> {
 }
 
 impl Session {
-    /// The columns of the rows that a utility statement returns, if it returns rows.
-    pub(super) fn utility_columns(&mut self, node: &NodeEnum) -> Result<Option<Vec<Column>>> {
-        Ok(match node {
-            NodeEnum::VariableShowStmt(show) if show.name == "all" => {
-                Some(["name", "setting", "description"].map(text_column).to_vec())
-            }
-            NodeEnum::VariableShowStmt(show) => {
-                let name = self.shared.settings.show(&show.name)?.0;
-                Some(vec![text_column(&name)])
-            }
-            NodeEnum::ExplainStmt(_) => Some(vec![text_column("QUERY PLAN")]),
-            NodeEnum::FetchStmt(fetch) => self.fetch_columns(fetch)?,
-            NodeEnum::ExecuteStmt(execute) => self
-                .prepared(&execute.name)?
-                .columns()
-                .map(<[Column]>::to_vec),
-            _ => None,
-        })
+    /// The columns of SHOW.
+    pub(super) fn show_columns(&self, show: &VariableShowStmt) -> Result<Option<Vec<Column>>> {
+        if show.name == "all" {
+            let names = ["name", "setting", "description"];
+            return Ok(Some(names.map(text_column).to_vec()));
+        }
+        let name = self.shared.settings.show(&show.name)?.0;
+        Ok(Some(vec![text_column(&name)]))
     }
 
-    /// Carries out a utility statement.
-    pub(super) fn utility(
+    /// The columns of what EXECUTE runs.
+    pub(super) fn executed_columns(&self, execute: &ExecuteStmt) -> Result<Option<Vec<Column>>> {
+        let prepared = self.prepared(&execute.name)?;
+        Ok(prepared.columns().map(<[Column]>::to_vec))
+    }
+
+    pub(super) fn explain_statement(
         &mut self,
         statement: &Statement,
+        explain: &ExplainStmt,
         params: &[Datum],
         sink: &mut dyn Sink,
-        alone: bool,
     ) -> Result<CommandTag> {
-        let node = statement.node();
-        if let Some(local) = &self.shared.local {
-            local.forget_decision();
+        let lines = self.explain(statement, explain, params)?;
+        let rows: Vec<_> = lines.iter().map(|line| text_row(&[line])).collect();
+        self.give_rows(&rows, &[TypeId::TEXT], sink)?;
+        Ok(tag("EXPLAIN"))
+    }
+
+    pub(super) fn deallocate(&mut self, deallocate: &DeallocateStmt) -> Result<CommandTag> {
+        if deallocate.name.is_empty() {
+            self.shared.statements.clear();
+            return Ok(tag("DEALLOCATE ALL"));
         }
-        match node {
-            NodeEnum::TransactionStmt(transaction) => self.transaction(transaction, sink, alone),
-            NodeEnum::VariableSetStmt(set) => self.set_statement(set, sink),
-            NodeEnum::VariableShowStmt(show) => self.show(&show.name, sink),
-            NodeEnum::ExplainStmt(explain) => {
-                let lines = self.explain(statement, explain, params)?;
-                let rows: Vec<_> = lines.iter().map(|line| text_row(&[line])).collect();
-                self.give_rows(&rows, &[TypeId::TEXT], sink)?;
-                Ok(tag("EXPLAIN"))
-            }
-            NodeEnum::DoStmt(block) => self.do_block(statement.text(), block, sink, alone),
-            NodeEnum::PrepareStmt(prepare) => self.prepare_sql(statement, prepare),
-            NodeEnum::ExecuteStmt(execute) => self.execute_sql(statement, execute, sink),
-            NodeEnum::DeallocateStmt(deallocate) => {
-                if deallocate.name.is_empty() {
-                    self.shared.statements.clear();
-                    return Ok(tag("DEALLOCATE ALL"));
-                }
-                self.prepared(&deallocate.name)?;
-                self.drop_prepared(&deallocate.name);
-                Ok(tag("DEALLOCATE"))
-            }
-            NodeEnum::DiscardStmt(discard) => self.discard(discard.target, alone),
-            NodeEnum::ConstraintsSetStmt(set) => self.set_constraints(set, sink),
-            NodeEnum::LockStmt(lock) => self.lock_statement(lock),
-            NodeEnum::VacuumStmt(vacuum) => self.vacuum(statement.text(), vacuum, sink, alone),
-            NodeEnum::DeclareCursorStmt(declare) => {
-                self.declare_cursor(statement, declare, params, &[])
-            }
-            NodeEnum::FetchStmt(fetch) => self.fetch(fetch, sink),
-            NodeEnum::ClosePortalStmt(close) => self.close_cursor(&close.portalname),
-            NodeEnum::CopyStmt(copy) => self.copy(statement, copy, sink),
-            NodeEnum::CheckPointStmt(_) => {
-                self.must_checkpoint()?;
-                coro::wait(self.shared.engine.checkpoint())??;
-                Ok(tag("CHECKPOINT"))
-            }
-            NodeEnum::AlterSystemStmt(alter) => {
-                self.require_no_block("ALTER SYSTEM", alone)?;
-                self.alter_system(statement.own_text(), alter)
-            }
-            _ => self.ddl(statement, sink, alone),
-        }
+        self.prepared(&deallocate.name)?;
+        self.drop_prepared(&deallocate.name);
+        Ok(tag("DEALLOCATE"))
+    }
+
+    pub(super) fn checkpoint(&mut self) -> Result<CommandTag> {
+        self.must_checkpoint()?;
+        coro::wait(self.shared.engine.checkpoint())??;
+        Ok(tag("CHECKPOINT"))
     }
 
     /// Shows a message to the client if `client_min_messages` lets it through, and logs it.
@@ -138,7 +109,7 @@ impl Session {
         self.notice(NoticeSeverity::Warning, Error::new(state, message), sink)
     }
 
-    fn transaction(
+    pub(super) fn transaction(
         &mut self,
         transaction: &TransactionStmt,
         sink: &mut dyn Sink,
@@ -300,7 +271,11 @@ impl Session {
         Ok(())
     }
 
-    fn set_statement(&mut self, set: &VariableSetStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
+    pub(super) fn set_statement(
+        &mut self,
+        set: &VariableSetStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
         let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
         match kind {
             VariableSetKind::VarSetValue => {
@@ -431,7 +406,7 @@ impl Session {
         Ok(tag("SET"))
     }
 
-    fn show(&mut self, name: &str, sink: &mut dyn Sink) -> Result<CommandTag> {
+    pub(super) fn show(&mut self, name: &str, sink: &mut dyn Sink) -> Result<CommandTag> {
         if name == "all" {
             let all = self.shared.settings.show_all();
             let rows: Vec<_> = all
@@ -446,7 +421,11 @@ impl Session {
         Ok(tag("SHOW"))
     }
 
-    fn prepare_sql(&mut self, statement: &Statement, prepare: &PrepareStmt) -> Result<CommandTag> {
+    pub(super) fn prepare_sql(
+        &mut self,
+        statement: &Statement,
+        prepare: &PrepareStmt,
+    ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let search_path = self.search_path(&catalog);
         let cx = BindContext {
@@ -464,17 +443,14 @@ impl Session {
                 types.push(bind::type_names::resolve(&cx, name)?.0);
             }
         }
-        let inner = statement.inner(|node| match node {
-            NodeEnum::PrepareStmt(prepare) => node_of(&prepare.query),
-            _ => None,
-        });
+        let inner = statement.inner(inner);
         let inner = inner.ok_or_else(|| Error::internal("PREPARE of nothing"))?;
         let prepared = self.prepare_statement(inner, &types, true)?;
         self.keep_prepared(&prepare.name, prepared)?;
         Ok(tag("PREPARE"))
     }
 
-    fn execute_sql(
+    pub(super) fn execute_sql(
         &mut self,
         statement: &Statement,
         execute: &ExecuteStmt,
@@ -503,10 +479,9 @@ impl Session {
         self.run_prepared(&prepared, &params, sink, false)
     }
 
-    fn discard(&mut self, target: i32, alone: bool) -> Result<CommandTag> {
-        Ok(match DiscardMode::try_from(target) {
+    pub(super) fn discard(&mut self, target: i32) -> Result<CommandTag> {
+        match DiscardMode::try_from(target) {
             Ok(DiscardMode::DiscardAll) => {
-                self.require_no_block("DISCARD ALL", alone)?;
                 self.discard_temporary()?;
                 self.close_cursor("")?;
                 self.shared.statements.clear();
@@ -519,18 +494,12 @@ impl Session {
                 if let Some(locks) = &mut self.shared.advisory {
                     locks.unlock_all();
                 }
-                tag("DISCARD ALL")
             }
-            Ok(DiscardMode::DiscardPlans) => tag("DISCARD PLANS"),
-            Ok(DiscardMode::DiscardSequences) => {
-                self.shared.forget_sequences();
-                tag("DISCARD SEQUENCES")
-            }
-            _ => {
-                self.discard_temporary()?;
-                tag("DISCARD TEMP")
-            }
-        })
+            Ok(DiscardMode::DiscardPlans) => {}
+            Ok(DiscardMode::DiscardSequences) => self.shared.forget_sequences(),
+            _ => self.discard_temporary()?,
+        }
+        Ok(tag(discard_command(target)))
     }
 
     /// 42501 for whoever may not ask for a checkpoint.
@@ -604,7 +573,7 @@ impl Session {
         Ok(())
     }
 
-    fn lock_statement(&mut self, lock: &LockStmt) -> Result<CommandTag> {
+    pub(super) fn lock_statement(&mut self, lock: &LockStmt) -> Result<CommandTag> {
         if self.state != State::Block {
             return Err(Error::new(
                 SqlState::NO_ACTIVE_SQL_TRANSACTION,

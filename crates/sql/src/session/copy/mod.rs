@@ -36,11 +36,11 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::CopyStmt;
 
 use super::run::Output;
-use super::utility::node_of;
+use super::statements::inner;
 use super::{CommandTag, Session, Sink};
 use crate::bind::{self, BindContext, Binder, Bound};
 use crate::catalog::Table;
-use crate::parser::{self, NodeEnum, Statement};
+use crate::parser::{self, Statement};
 use crate::state::prepared::Planned;
 use options::{Chosen, Options};
 use output::CopyOut;
@@ -127,10 +127,7 @@ impl Session {
     }
 
     fn plan_copied_query(&mut self, statement: &Statement) -> Result<Rc<Planned>> {
-        let inner = statement.inner(|node| match node {
-            NodeEnum::CopyStmt(copy) => node_of(&copy.query),
-            _ => None,
-        });
+        let inner = statement.inner(inner);
         let inner = inner.ok_or_else(|| Error::internal("COPY of nothing"))?;
         let plan = |session: &mut Session| {
             let (planned, _) = session.plan(&inner, &[], false, None)?;

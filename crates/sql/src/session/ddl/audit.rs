@@ -9,7 +9,7 @@ use crate::session::Session;
 impl Session {
     /// Notes a statement that has changed the catalog, in its own transaction. One that has changed
     /// nothing but the session's own temporary objects leaves nothing.
-    pub(super) fn audit(&mut self, command: &str, statement: &str) -> Result<()> {
+    pub(in crate::session) fn audit(&mut self, command: &str, statement: &str) -> Result<()> {
         let Some(open) = &mut self.open else {
             return Ok(());
         };

@@ -37,7 +37,7 @@ fn range_of(names: &[String]) -> RangeVar {
 }
 
 impl Session {
-    pub(super) fn comment(&mut self, comment: &CommentStmt) -> Result<CommandTag> {
+    pub(in crate::session) fn comment(&mut self, comment: &CommentStmt) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let object = ObjectType::try_from(comment.objtype);
         let node = comment.object.as_ref().and_then(|node| node.node.as_ref());
@@ -309,7 +309,7 @@ impl Session {
     }
 
     /// CREATE EXTENSION: only what is built in is there.
-    pub(super) fn create_extension(
+    pub(in crate::session) fn create_extension(
         &mut self,
         create: &CreateExtensionStmt,
         sink: &mut dyn Sink,

@@ -127,7 +127,10 @@ const DATABASE_IDLE_TRIES: usize = 50;
 const DATABASE_IDLE_STEP: Duration = Duration::from_millis(100);
 
 impl Session {
-    pub(super) fn create_database(&mut self, create: &CreatedbStmt) -> Result<CommandTag> {
+    pub(in crate::session) fn create_database(
+        &mut self,
+        create: &CreatedbStmt,
+    ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let own = self.current_role(&catalog)?;
         let mut database = Database {
@@ -198,7 +201,7 @@ impl Session {
         }
     }
 
-    pub(super) fn drop_database(
+    pub(in crate::session) fn drop_database(
         &mut self,
         drop: &DropdbStmt,
         sink: &mut dyn Sink,
@@ -276,7 +279,10 @@ impl Session {
         .with_detail(detail))
     }
 
-    pub(super) fn alter_database(&mut self, alter: &AlterDatabaseStmt) -> Result<CommandTag> {
+    pub(in crate::session) fn alter_database(
+        &mut self,
+        alter: &AlterDatabaseStmt,
+    ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let own = self.current_role(&catalog)?;
         let old = named(&catalog, &alter.dbname)?.clone();
@@ -293,7 +299,7 @@ impl Session {
         Ok(tag("ALTER DATABASE"))
     }
 
-    pub(super) fn alter_database_set(
+    pub(in crate::session) fn alter_database_set(
         &mut self,
         alter: &AlterDatabaseSetStmt,
         sink: &mut dyn Sink,

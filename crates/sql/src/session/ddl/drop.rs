@@ -72,7 +72,11 @@ const KINDS: [Kind; 7] = [
 ];
 
 impl Session {
-    pub(super) fn drop(&mut self, drop: &DropStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
+    pub(in crate::session) fn drop(
+        &mut self,
+        drop: &DropStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
         let wanted = ObjectType::try_from(drop.remove_type);
         let kind = KINDS.iter().find(|kind| Ok(kind.object) == wanted);
         let kind = kind.ok_or_else(|| Error::unsupported("DROP of this kind of object"))?;

@@ -48,16 +48,12 @@ impl Session {
         }
     }
 
-    pub(super) fn create_index(
+    pub(in crate::session) fn create_index(
         &mut self,
         text: &str,
         create: &IndexStmt,
         sink: &mut dyn Sink,
-        alone: bool,
     ) -> Result<CommandTag> {
-        if create.concurrent {
-            self.require_no_block("CREATE INDEX CONCURRENTLY", alone)?;
-        }
         refuse_index_options(create)?;
         let range = create
             .relation
@@ -214,7 +210,11 @@ impl Session {
     }
 
     /// REINDEX.
-    pub(super) fn reindex(&mut self, reindex: &ReindexStmt, alone: bool) -> Result<CommandTag> {
+    pub(in crate::session) fn reindex(
+        &mut self,
+        reindex: &ReindexStmt,
+        alone: bool,
+    ) -> Result<CommandTag> {
         let done = tag("REINDEX");
         let kind = ReindexObjectType::try_from(reindex.kind);
         let concurrent = reindex.params.iter().any(|node| {

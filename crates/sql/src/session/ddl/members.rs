@@ -51,7 +51,7 @@ fn admin_option(grant: &GrantRoleStmt) -> Result<bool> {
 
 impl Session {
     /// GRANT role TO role, and REVOKE.
-    pub(super) fn grant_roles(
+    pub(in crate::session) fn grant_roles(
         &mut self,
         grant: &GrantRoleStmt,
         sink: &mut dyn Sink,

@@ -30,116 +30,25 @@ use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, RangeVar};
 
-use super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::{NoticeSeverity, Session, Sink};
 use crate::bind::{self, BindContext, Binder};
 use crate::catalog::access::{denied, must_own, Guarded, Privileges};
 use crate::catalog::store::{self, duplicate_relation};
 use crate::catalog::{Catalog, Index, RelationKind, Table, PG_CATALOG};
 use crate::exec::{self, Exec};
 use crate::local::is_local;
-use crate::parser::{self, NodeEnum, Statement};
+use crate::parser::{self, NodeEnum};
 use crate::system::Relations;
 use crate::types::{Datum, TypeId};
 use schema::check_schema_name;
 
 impl Session {
-    /// Carries out a DDL statement.
-    pub(super) fn ddl(
-        &mut self,
-        statement: &Statement,
-        sink: &mut dyn Sink,
-        alone: bool,
-    ) -> Result<CommandTag> {
-        let node = statement.node();
-        if let Some(feature) = unsupported_name(node) {
-            return Err(Error::unsupported(feature));
-        }
-        self.start_ddl(node)?;
-        let text = statement.text();
-        let done = match node {
-            NodeEnum::CreateStmt(create) => self.create_table(text, create, sink)?,
-            NodeEnum::DropStmt(drop) => self.drop(drop, sink)?,
-            NodeEnum::TruncateStmt(truncate) => self.truncate(truncate, sink)?,
-            NodeEnum::IndexStmt(index) => self.create_index(text, index, sink, alone)?,
-            NodeEnum::ReindexStmt(reindex) => self.reindex(reindex, alone)?,
-            NodeEnum::AlterTableStmt(alter) => self.alter_table(text, alter, sink)?,
-            NodeEnum::CreateSeqStmt(create) => self.create_sequence(text, create, sink)?,
-            NodeEnum::AlterSeqStmt(alter) => self.alter_sequence(text, alter, sink)?,
-            NodeEnum::ViewStmt(create) => self.create_view(text, create, sink)?,
-            NodeEnum::RefreshMatViewStmt(refresh) => self.refresh(refresh)?,
-            NodeEnum::CreateTableAsStmt(create) => self.table_as(text, create, sink)?,
-            NodeEnum::SelectStmt(select) => self.select_into(text, select, sink)?,
-            NodeEnum::CreateSchemaStmt(create) => self.create_schema(text, create, sink)?,
-            NodeEnum::RenameStmt(rename) => self.rename(rename, sink)?,
-            NodeEnum::AlterObjectSchemaStmt(alter) => self.set_schema(alter, sink)?,
-            NodeEnum::CreatedbStmt(create) => {
-                self.require_no_block("CREATE DATABASE", alone)?;
-                self.create_database(create)?
-            }
-            NodeEnum::DropdbStmt(drop) => {
-                self.require_no_block("DROP DATABASE", alone)?;
-                self.drop_database(drop, sink)?
-            }
-            NodeEnum::AlterDatabaseStmt(alter) => self.alter_database(alter)?,
-            NodeEnum::AlterDatabaseSetStmt(alter) => self.alter_database_set(alter, sink)?,
-            NodeEnum::AlterOwnerStmt(alter) => self.alter_owner_of(alter)?,
-            NodeEnum::CreateRoleStmt(create) => self.create_role(text, create, sink)?,
-            NodeEnum::AlterRoleStmt(alter) => self.alter_role(text, alter, sink)?,
-            NodeEnum::AlterRoleSetStmt(alter) => self.alter_role_set(alter, sink)?,
-            NodeEnum::DropRoleStmt(drop) => self.drop_roles(drop, sink)?,
-            NodeEnum::GrantRoleStmt(grant) => self.grant_roles(grant, sink)?,
-            NodeEnum::GrantStmt(grant) => self.grant(grant, sink)?,
-            NodeEnum::AlterDefaultPrivilegesStmt(alter) => self.alter_default_privileges(alter)?,
-            NodeEnum::ReassignOwnedStmt(reassign) => self.reassign_owned(reassign)?,
-            NodeEnum::DropOwnedStmt(drop) => self.drop_owned(drop, sink)?,
-            NodeEnum::CreatePolicyStmt(create) => self.create_policy(create, sink)?,
-            NodeEnum::AlterPolicyStmt(alter) => self.alter_policy(alter, sink)?,
-            NodeEnum::CommentStmt(comment) => self.comment(comment)?,
-            NodeEnum::CreateExtensionStmt(create) => self.create_extension(create, sink)?,
-            _ => return Err(Error::unsupported("this statement")),
-        };
-        self.changed_catalog();
-        self.audit(done.name, statement.own_text())?;
-        Ok(done)
-    }
-
-    fn start_ddl(&mut self, node: &NodeEnum) -> Result<()> {
+    /// Begins a statement that writes the catalog.
+    pub(super) fn begin_definition(&mut self) -> Result<()> {
         self.ensure_open()?;
-        let is_read_only = self.is_read_only();
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        if is_read_only {
-            let verb = match node {
-                NodeEnum::CreateStmt(_) => "CREATE TABLE",
-                NodeEnum::TruncateStmt(_) => "TRUNCATE TABLE",
-                NodeEnum::CreateSeqStmt(_) => "CREATE SEQUENCE",
-                NodeEnum::ViewStmt(_) => "CREATE VIEW",
-                NodeEnum::CreateTableAsStmt(_) => "CREATE TABLE AS",
-                NodeEnum::SelectStmt(_) => "SELECT INTO",
-                NodeEnum::RefreshMatViewStmt(_) => "REFRESH MATERIALIZED VIEW",
-                NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
-                NodeEnum::AlterDefaultPrivilegesStmt(_) => "ALTER DEFAULT PRIVILEGES",
-                NodeEnum::GrantStmt(grant) if grant.is_grant => "GRANT",
-                NodeEnum::GrantStmt(_) => "REVOKE",
-                NodeEnum::GrantRoleStmt(grant) if grant.is_grant => "GRANT ROLE",
-                NodeEnum::GrantRoleStmt(_) => "REVOKE ROLE",
-                NodeEnum::ReassignOwnedStmt(_) => "REASSIGN OWNED",
-                NodeEnum::DropOwnedStmt(_) => "DROP OWNED",
-                NodeEnum::DropStmt(_) => "DROP TABLE",
-                NodeEnum::CreatePolicyStmt(_) => "CREATE POLICY",
-                NodeEnum::AlterPolicyStmt(_) => "ALTER POLICY",
-                NodeEnum::IndexStmt(_) => "CREATE INDEX",
-                NodeEnum::AlterTableStmt(_)
-                | NodeEnum::RenameStmt(_)
-                | NodeEnum::AlterObjectSchemaStmt(_) => "ALTER TABLE",
-                _ => "this command",
-            };
-            return Err(Error::new(
-                SqlState::READ_ONLY_SQL_TRANSACTION,
-                format!("cannot execute {verb} in a read-only transaction"),
-            ));
-        }
         open.begun = true;
         open.txn.begin_statement()
     }
@@ -384,57 +293,4 @@ fn system_table(name: &str) -> Error {
         SqlState::INSUFFICIENT_PRIVILEGE,
         format!("permission denied: \"{name}\" is a system catalog"),
     )
-}
-
-/// What is parsed and not there, by name.
-fn unsupported_name(node: &NodeEnum) -> Option<&'static str> {
-    Some(match node {
-        NodeEnum::CreateStmt(_)
-        | NodeEnum::DropStmt(_)
-        | NodeEnum::TruncateStmt(_)
-        | NodeEnum::IndexStmt(_)
-        | NodeEnum::ReindexStmt(_)
-        | NodeEnum::AlterTableStmt(_)
-        | NodeEnum::CreateSeqStmt(_)
-        | NodeEnum::ViewStmt(_)
-        | NodeEnum::RefreshMatViewStmt(_)
-        | NodeEnum::CreateTableAsStmt(_)
-        | NodeEnum::SelectStmt(_)
-        | NodeEnum::AlterSeqStmt(_)
-        | NodeEnum::CreateSchemaStmt(_)
-        | NodeEnum::RenameStmt(_)
-        | NodeEnum::AlterObjectSchemaStmt(_)
-        | NodeEnum::CreatedbStmt(_)
-        | NodeEnum::DropdbStmt(_)
-        | NodeEnum::AlterDatabaseStmt(_)
-        | NodeEnum::AlterDatabaseSetStmt(_)
-        | NodeEnum::AlterOwnerStmt(_)
-        | NodeEnum::CreateRoleStmt(_)
-        | NodeEnum::AlterRoleStmt(_)
-        | NodeEnum::AlterRoleSetStmt(_)
-        | NodeEnum::DropRoleStmt(_)
-        | NodeEnum::GrantRoleStmt(_)
-        | NodeEnum::GrantStmt(_)
-        | NodeEnum::AlterDefaultPrivilegesStmt(_)
-        | NodeEnum::ReassignOwnedStmt(_)
-        | NodeEnum::DropOwnedStmt(_)
-        | NodeEnum::CreatePolicyStmt(_)
-        | NodeEnum::AlterPolicyStmt(_)
-        | NodeEnum::CommentStmt(_)
-        | NodeEnum::CreateExtensionStmt(_) => return None,
-        NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
-        NodeEnum::CallStmt(_) => "CALL",
-        NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
-        NodeEnum::ListenStmt(_) => "LISTEN",
-        NodeEnum::NotifyStmt(_) => "NOTIFY",
-        NodeEnum::UnlistenStmt(_) => "UNLISTEN",
-        NodeEnum::MergeStmt(_) => "MERGE",
-        NodeEnum::ClusterStmt(_) => "CLUSTER",
-        NodeEnum::CompositeTypeStmt(_) => "CREATE TYPE",
-        NodeEnum::CreateEnumStmt(_) => "CREATE TYPE",
-        NodeEnum::CreateDomainStmt(_) => "CREATE DOMAIN",
-        NodeEnum::RuleStmt(_) => "CREATE RULE",
-        NodeEnum::LoadStmt(_) => "LOAD",
-        _ => "this statement",
-    })
 }

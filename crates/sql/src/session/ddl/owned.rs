@@ -200,7 +200,10 @@ impl Session {
     }
 
     /// REASSIGN OWNED.
-    pub(super) fn reassign_owned(&mut self, reassign: &ReassignOwnedStmt) -> Result<CommandTag> {
+    pub(in crate::session) fn reassign_owned(
+        &mut self,
+        reassign: &ReassignOwnedStmt,
+    ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let owners = self.owners(&catalog, &reassign.roles, "reassign")?;
         let new = reassign.newrole.as_ref();
@@ -239,7 +242,7 @@ impl Session {
     }
 
     /// DROP OWNED.
-    pub(super) fn drop_owned(
+    pub(in crate::session) fn drop_owned(
         &mut self,
         drop: &DropOwnedStmt,
         sink: &mut dyn Sink,

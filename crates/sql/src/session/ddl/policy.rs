@@ -117,7 +117,7 @@ impl Session {
         Ok((Some(fixed.text), fixed.uses))
     }
 
-    pub(super) fn create_policy(
+    pub(in crate::session) fn create_policy(
         &mut self,
         create: &CreatePolicyStmt,
         sink: &mut dyn Sink,
@@ -163,7 +163,7 @@ impl Session {
         Ok(tag("CREATE POLICY"))
     }
 
-    pub(super) fn alter_policy(
+    pub(in crate::session) fn alter_policy(
         &mut self,
         alter: &AlterPolicyStmt,
         sink: &mut dyn Sink,

@@ -39,7 +39,7 @@ fn part_of_table(object: Result<ObjectType, ()>, of: Result<ObjectType, ()>) -> 
 }
 
 impl Session {
-    pub(super) fn rename(
+    pub(in crate::session) fn rename(
         &mut self,
         rename: &RenameStmt,
         sink: &mut dyn Sink,
@@ -256,7 +256,7 @@ impl Session {
         }
     }
 
-    pub(super) fn set_schema(
+    pub(in crate::session) fn set_schema(
         &mut self,
         alter: &AlterObjectSchemaStmt,
         sink: &mut dyn Sink,

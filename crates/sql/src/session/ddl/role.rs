@@ -76,7 +76,7 @@ impl Session {
         }
     }
 
-    pub(super) fn create_role(
+    pub(in crate::session) fn create_role(
         &mut self,
         text: &str,
         create: &CreateRoleStmt,
@@ -231,7 +231,7 @@ impl Session {
         Ok(Some(scram::verifier(&text, &secret[..scram::SALT_BYTES])))
     }
 
-    pub(super) fn alter_role(
+    pub(in crate::session) fn alter_role(
         &mut self,
         text: &str,
         alter: &AlterRoleStmt,
@@ -260,7 +260,7 @@ impl Session {
         Ok(tag("ALTER ROLE"))
     }
 
-    pub(super) fn drop_roles(
+    pub(in crate::session) fn drop_roles(
         &mut self,
         drop: &DropRoleStmt,
         sink: &mut dyn Sink,

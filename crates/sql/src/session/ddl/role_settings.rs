@@ -14,7 +14,7 @@ use crate::catalog::Catalog;
 
 impl Session {
     /// ALTER ROLE … SET.
-    pub(super) fn alter_role_set(
+    pub(in crate::session) fn alter_role_set(
         &mut self,
         alter: &AlterRoleSetStmt,
         sink: &mut dyn Sink,

@@ -3,6 +3,7 @@
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{CreateSchemaStmt, RangeVar, RoleSpecType};
 
+use super::super::statements::about;
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::table::cut_name;
@@ -23,7 +24,7 @@ pub(super) fn check_schema_name(name: &str) -> Result<()> {
 }
 
 impl Session {
-    pub(super) fn create_schema(
+    pub(in crate::session) fn create_schema(
         &mut self,
         text: &str,
         create: &CreateSchemaStmt,
@@ -121,6 +122,9 @@ impl Session {
             _ => 3,
         });
         for element in &mut elements {
+            if let Some(name) = about(element).outside {
+                self.require_no_block(name, false)?;
+            }
             match element {
                 NodeEnum::CreateSeqStmt(made) => {
                     inside(&mut made.sequence, schema)?;
@@ -136,7 +140,7 @@ impl Session {
                 }
                 NodeEnum::IndexStmt(made) => {
                     inside(&mut made.relation, schema)?;
-                    self.create_index(text, made, sink, false)?;
+                    self.create_index(text, made, sink)?;
                 }
                 _ => return Err(Error::unsupported("this part of CREATE SCHEMA")),
             }

@@ -40,7 +40,7 @@ struct Options<'n> {
 }
 
 impl Session {
-    pub(super) fn create_sequence(
+    pub(in crate::session) fn create_sequence(
         &mut self,
         text: &str,
         create: &CreateSeqStmt,
@@ -169,7 +169,7 @@ impl Session {
         self.sequence_table(catalog, table.schema, name, sequence)
     }
 
-    pub(super) fn alter_sequence(
+    pub(in crate::session) fn alter_sequence(
         &mut self,
         text: &str,
         alter: &AlterSeqStmt,

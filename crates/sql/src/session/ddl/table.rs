@@ -23,7 +23,7 @@ use crate::types::{self, TypeId};
 const NAME_BYTES_MAX: usize = 63;
 
 impl Session {
-    pub(super) fn create_table(
+    pub(in crate::session) fn create_table(
         &mut self,
         text: &str,
         create: &CreateStmt,

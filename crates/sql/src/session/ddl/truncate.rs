@@ -13,7 +13,7 @@ use crate::catalog::{store, RelationKind, Table};
 use crate::parser::NodeEnum;
 
 impl Session {
-    pub(super) fn truncate(
+    pub(in crate::session) fn truncate(
         &mut self,
         truncate: &TruncateStmt,
         sink: &mut dyn Sink,

@@ -125,7 +125,7 @@ impl Session {
         table: &Table,
         options: &Options,
     ) -> Result<Option<(SqlState, &'static str)>> {
-        if table.kind == RelationKind::System || self.shared.engine.is_standby() {
+        if table.kind == RelationKind::System {
             return Ok(None);
         }
         let mode = match options.full {

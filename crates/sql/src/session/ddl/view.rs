@@ -32,7 +32,7 @@ use crate::types::{Category, TypeId};
 const REPLANS_MAX: usize = 100;
 
 impl Session {
-    pub(super) fn create_view(
+    pub(in crate::session) fn create_view(
         &mut self,
         text: &str,
         create: &ViewStmt,
@@ -231,7 +231,7 @@ impl Session {
     }
 
     /// CREATE TABLE AS and CREATE MATERIALIZED VIEW.
-    pub(super) fn table_as(
+    pub(in crate::session) fn table_as(
         &mut self,
         text: &str,
         create: &CreateTableAsStmt,
@@ -253,7 +253,7 @@ impl Session {
     }
 
     /// SELECT INTO; the clause stands in the first SELECT of a UNION.
-    pub(super) fn select_into(
+    pub(in crate::session) fn select_into(
         &mut self,
         text: &str,
         select: &SelectStmt,
@@ -380,7 +380,10 @@ impl Session {
         )
     }
 
-    pub(super) fn refresh(&mut self, refresh: &RefreshMatViewStmt) -> Result<CommandTag> {
+    pub(in crate::session) fn refresh(
+        &mut self,
+        refresh: &RefreshMatViewStmt,
+    ) -> Result<CommandTag> {
         if refresh.concurrent {
             return Err(Error::unsupported("REFRESH MATERIALIZED VIEW CONCURRENTLY"));
         }

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use base::engine::{Savepoint, TxnOptions};
 use base::limits::ROWS_PER_YIELD;
 use base::{coro, Error, ErrorClass, Result, SqlState};
-use pg_query::protobuf::TransactionStmtKind;
 
 use super::super::plan::has_into;
 use super::super::run::Output;
+use super::super::statements::{about, Given, InPlpgsql};
 use super::super::transaction::State;
 use super::super::{Prepared, Session, Sink};
 use super::compile::{BlockCode, Code, IntoCode, RowsFrom, Step, StepKind};
@@ -417,20 +417,15 @@ impl Session {
         compiled: &Rc<Compiled>,
         frame: &mut Frame<'_>,
     ) -> Result<()> {
-        if matches!(compiled.statement.node(), NodeEnum::TransactionStmt(_)) {
-            return Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "unsupported transaction command in PL/pgSQL",
-            ));
-        }
-        refuse_copy(compiled.statement.node())?;
+        about(compiled.statement.node()).in_plpgsql.check(false)?;
         self.ensure_open()?;
-        self.utility(
-            &compiled.statement,
-            &[],
-            &mut KeptRows::new(frame.sink),
-            false,
-        )
+        self.utility(&mut Given {
+            statement: &compiled.statement,
+            params: &[],
+            param_types: &[],
+            sink: &mut KeptRows::new(frame.sink),
+            alone: false,
+        })
         .map_err(|error| piece.explain(error))?;
         match compiled.planned.columns {
             None => Ok(()),
@@ -485,19 +480,16 @@ impl Session {
         let Some(statement) = statements.pop() else {
             return Ok((0, None));
         };
-        if let NodeEnum::TransactionStmt(transaction) = statement.node() {
-            let kind = TransactionStmtKind::try_from(transaction.kind);
-            debug_assert!(kind.is_ok(), "{kind:?}");
-            return Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "EXECUTE of transaction commands is not implemented",
-            ));
+        let in_plpgsql = about(statement.node()).in_plpgsql;
+        if in_plpgsql == InPlpgsql::Transaction {
+            in_plpgsql.check(true)?;
         }
         if !statements.is_empty() {
             return Err(Error::unsupported("EXECUTE of several commands"));
         }
-        refuse_copy(statement.node())?;
-        let makes_table = has_into(statement.node());
+        in_plpgsql.check(true)?;
+        let makes_table =
+            matches!(statement.node(), NodeEnum::SelectStmt(select) if has_into(select));
         let outcome = self.dynamic_statement(statement, &params, &types, rows, most, frame);
         let outcome = outcome.map_err(|error| shown.explain(error))?;
         match makes_table {
@@ -527,7 +519,13 @@ impl Session {
             if let Some(statement) = prepared.statement() {
                 self.ensure_open()?;
                 let mut kept = KeptRows::new(frame.sink);
-                self.utility(statement, params, &mut kept, false)?;
+                self.utility(&mut Given {
+                    statement,
+                    params,
+                    param_types: &[],
+                    sink: &mut kept,
+                    alone: false,
+                })?;
                 rows.extend(kept.into_rows().take(most));
             }
             let described = planned.columns.is_some().then_some(planned);
@@ -754,17 +752,6 @@ fn frame_is_constant(piece: &Piece) -> bool {
     compiled
         .as_ref()
         .is_some_and(|compiled| compiled.is_constant())
-}
-
-/// A block has no client to copy from or to.
-fn refuse_copy(node: &NodeEnum) -> Result<()> {
-    match node {
-        NodeEnum::CopyStmt(_) => Err(Error::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            "cannot COPY to/from client in PL/pgSQL",
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// Takes back the line that a piece has added to an error.

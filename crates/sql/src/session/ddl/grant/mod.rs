@@ -125,7 +125,11 @@ fn check_no_circle(acl: &Acl, given: &AclItem, owner: u32) -> Result<()> {
 }
 
 impl Session {
-    pub(super) fn grant(&mut self, grant: &GrantStmt, sink: &mut dyn Sink) -> Result<CommandTag> {
+    pub(in crate::session) fn grant(
+        &mut self,
+        grant: &GrantStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         if let Some(spec) = &grant.grantor {
             let grantor = self.role_of(&catalog, spec)?;
@@ -375,7 +379,10 @@ impl Session {
     }
 
     /// ALTER … OWNER TO of what is no table.
-    pub(super) fn alter_owner_of(&mut self, alter: &AlterOwnerStmt) -> Result<CommandTag> {
+    pub(in crate::session) fn alter_owner_of(
+        &mut self,
+        alter: &AlterOwnerStmt,
+    ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
         let spec = alter.newowner.as_ref();
         let spec = spec.ok_or_else(|| Error::internal("an owner without a name"))?;

@@ -1,0 +1,251 @@
+//! The functions that the session, the catalog or the cluster answers: which there are.
+//!
+//! A row of a table names one of these, and the executor has an arm for each; `functions` stands
+//! below both. Functions of several names or argument types that are answered alike are one of
+//! these:
+//!
+//! ```text
+//! 1574 "nextval" (REGCLASS) INT8 "v" session Sequence::Next;      a row of table_system.rs
+//! SequenceFunction::Next => next(cx, &table, sequence)            an arm of exec/sequences.rs
+//! ```
+//! Each group is matched by one module of the executor, in full: a function without an arm does
+//! not compile.
+
+/// A function that the session, the catalog or the cluster answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionFunction {
+    /// What the session knows of itself.
+    Own(OwnFunction),
+    /// What one session does to others.
+    Backend(BackendFunction),
+    /// How far the log is.
+    Wal(WalFunction),
+    /// Who belongs to the cluster.
+    Cluster(ClusterFunction),
+    /// What transactions are called, and what became of them.
+    Transaction(TransactionFunction),
+    /// The values of sequences.
+    Sequence(SequenceFunction),
+    /// How large things are.
+    Size(SizeFunction),
+    /// Who may do what.
+    Privilege(PrivilegeFunction),
+    /// Advisory locks, and who waits for whom.
+    Advisory(AdvisoryFunction),
+    /// What objects are called, and how they were defined.
+    Catalog(CatalogFunction),
+    /// It is found and typed, and answered 0A000 with its name.
+    Unsupported,
+}
+
+impl SessionFunction {
+    /// Whether PUBLIC may not call it unless a superuser grants that.
+    pub fn is_restricted(self) -> bool {
+        matches!(
+            self,
+            SessionFunction::Cluster(_) | SessionFunction::Backend(BackendFunction::Reload)
+        )
+    }
+}
+
+/// What the session knows of itself (`exec/session_functions.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum OwnFunction {
+    CurrentUser,
+    SessionUser,
+    CurrentDatabase,
+    CurrentSchema,
+    CurrentSchemas,
+    Encoding,
+    CurrentSetting,
+    SetConfig,
+    BackendPid,
+    ClientAddress,
+    ClientPort,
+    ServerAddress,
+    ServerPort,
+    ExportSnapshot,
+    Sleep,
+    TriggerDepth,
+    TemporarySchema,
+    IsOtherTemporarySchema,
+}
+
+/// What one session does to others (`exec/activity.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum BackendFunction {
+    Cancel,
+    Terminate,
+    Reload,
+}
+
+/// How far the log is (`exec/replication.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum WalFunction {
+    Written,
+    Flushed,
+    IsInRecovery,
+    IsReplayPaused,
+    Received,
+    Replayed,
+    ReplayedUntil,
+}
+
+/// Who belongs to the cluster (`exec/cluster_functions.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ClusterFunction {
+    AddNode,
+    RemoveNode,
+    PromoteNode,
+    DemoteNode,
+    SetNode,
+    SetLeaderZone,
+    Switchover,
+    PromoteAlone,
+}
+
+/// What transactions are called, and what became of them (`exec/outcomes.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum TransactionFunction {
+    /// The transaction's id as a `bigint`.
+    Txid,
+    TxidIfAssigned,
+    /// The same as an `xid8`.
+    Xid,
+    XidIfAssigned,
+    /// What became of one, whichever type its id has.
+    Status,
+}
+
+/// The values of sequences (`exec/sequences.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum SequenceFunction {
+    Next,
+    Current,
+    Last,
+    Set,
+}
+
+/// How large things are (`exec/sizes.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum SizeFunction {
+    Relation,
+    Table,
+    Indexes,
+    Total,
+    Database,
+    Tablespace,
+}
+
+/// What a role may do something to (`exec/privilege_functions.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum PrivilegeFunction {
+    Table,
+    Column,
+    AnyColumn,
+    Sequence,
+    Parameter,
+    Database,
+    Schema,
+    Function,
+    Language,
+    Type,
+    Tablespace,
+    ForeignDataWrapper,
+    ForeignServer,
+}
+
+/// Advisory locks, and who waits for whom (`exec/advisory.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum AdvisoryFunction {
+    Lock,
+    LockShared,
+    TryLock,
+    TryLockShared,
+    XactLock,
+    XactLockShared,
+    TryXactLock,
+    TryXactLockShared,
+    Unlock,
+    UnlockShared,
+    UnlockAll,
+    BlockingPids,
+    SnapshotBlockingPids,
+    IsBlocked,
+}
+
+/// What objects are called, and how they were defined (`exec/catalog_functions.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum CatalogFunction {
+    RoleName,
+    HasRole,
+    OidOfName,
+    IsRelationVisible,
+    IsTypeVisible,
+    IsFunctionVisible,
+    IsOperatorVisible,
+    /// Whether an object is visible of a kind that nobody creates.
+    IsBuiltInVisible,
+    ObjectComment,
+    ColumnComment,
+    ObjectDescription,
+    Expression,
+    IndexDefinition,
+    ConstraintDefinition,
+    ViewDefinition,
+    FunctionDefinition,
+    FunctionArguments,
+    FunctionResult,
+    DefaultPrivileges,
+    SerialSequence,
+    SequenceLastValue,
+    EncodingName,
+    EncodingNumber,
+    EncodingMaxLength,
+    FileNode,
+    TablespaceLocation,
+    IsRelationUpdatable,
+    IsColumnUpdatable,
+    IsPublishable,
+    RowSecurityActive,
+    /// What is said of objects that there are none of: NULL.
+    Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{all_functions, function_by_oid, Body};
+
+    #[test]
+    fn whoever_changes_the_cluster_is_asked_for_the_right() {
+        let restricted = all_functions().filter(|function| function.is_restricted());
+        let mut names: Vec<_> = restricted.map(|function| function.name).collect();
+        names.retain(|name| !name.starts_with("quorate."));
+        assert_eq!(names, ["pg_reload_conf", "pg_promote"]);
+        let own = all_functions().filter(|function| function.name.starts_with("quorate."));
+        assert!(own.into_iter().all(|function| function.is_restricted()));
+    }
+
+    #[test]
+    fn overloads_are_one_function() {
+        for (a, b) in [(1576, 1765), (2880, 2886), (1640, 2506), (1926, 1922)] {
+            let body = |oid| match function_by_oid(oid).map(|function| function.body) {
+                Some(Body::Session(which)) => which,
+                other => panic!("{oid}: {other:?}"),
+            };
+            assert_eq!(body(a), body(b));
+            assert_ne!(body(a), SessionFunction::Unsupported);
+        }
+    }
+}
