@@ -19,7 +19,7 @@
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::engine::{
-    Direction, Engine, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock, Transaction,
+    Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock, Sequences, Transaction,
 };
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, KeyRange, Result};
@@ -109,11 +109,11 @@ fn key(number: u64) -> Key {
 /// As writes.
 pub fn write(
     txn: &mut dyn Transaction,
-    engine: &dyn Engine,
+    sequences: &dyn Sequences,
     mut entry: Entry,
     kept: u64,
 ) -> Result<()> {
-    let (number, _) = engine.advance(AUDIT_NUMBERS, 1)?;
+    let (number, _) = sequences.advance(AUDIT_NUMBERS, 1)?;
     entry.number = number;
     match txn.insert_new(AUDIT, &key(number), &entry.row())? {
         Inserted::Done => {}

@@ -8,8 +8,6 @@
 //! majority has it, and for no standby that is named: else nobody could name others while one is
 //! away.
 
-use std::sync::Arc;
-
 use base::coro;
 use base::engine::{
     configuration_key, configuration_row, read_configuration, Direction, Engine, LockWait,
@@ -22,7 +20,7 @@ use base::{Durability, Error, ErrorClass, KeyRange, Result, SqlState, TreeId};
 ///
 /// # Errors
 /// As a commit; 08007 when the wait is given up.
-pub fn reload(engine: &Arc<dyn Engine>) -> Result<()> {
+pub fn reload(engine: &Engine) -> Result<()> {
     change(engine, |txn| {
         let written = stored(txn, Stage::Written)?;
         let loaded = stored(txn, Stage::Loaded)?;
@@ -47,15 +45,15 @@ pub fn reload(engine: &Arc<dyn Engine>) -> Result<()> {
 /// # Errors
 /// As a commit; 08007 when the wait is given up.
 pub fn change(
-    engine: &Arc<dyn Engine>,
+    engine: &Engine,
     write: impl FnOnce(&mut dyn Transaction) -> Result<()>,
 ) -> Result<()> {
-    let mut txn = engine.begin(TxnOptions::default())?;
+    let mut txn = engine.transactions.begin(TxnOptions::default())?;
     txn.begin_statement()?;
     write(txn.as_mut())?;
     let debt = txn.commit(Durability::On)?;
     // It is in the log, so that no wait that ends early may say that it is not.
-    match coro::wait(engine.configured(debt)) {
+    match coro::wait(engine.settings.configured(debt)) {
         Ok(settled) => settled,
         Err(_) => Err(Error::of_class(
             ErrorClass::Session,

@@ -2,7 +2,7 @@
 //!
 //! The definition is a row of the catalog, as transactional as any other. Where the sequence
 //! stands is not: the engine keeps that under [`Sequence::state`] and never takes it back
-//! ([`base::engine::Engine::next_values`]). What must be transactional nevertheless (RESTART,
+//! ([`base::engine::Sequences::next_values`]). What must be transactional nevertheless (RESTART,
 //! TRUNCATE … RESTART IDENTITY) gives the sequence another state, which begins at
 //! [`Sequence::begins_at`].
 

@@ -1,8 +1,8 @@
 //! Catalog rows in their trees: reading a whole [`Catalog`], and the writes of DDL.
 
 use base::engine::{
-    CatalogVersion, Direction, Engine, IndexColumn, IndexDescriptor, Inserted, LockWait, LockedRow,
-    RowBatch, RowLock, Transaction, TreeDescriptor, TreeKind,
+    CatalogVersion, Direction, IndexColumn, IndexDescriptor, Inserted, LockWait, LockedRow,
+    RowBatch, RowLock, Sequences, Transaction, TreeDescriptor, TreeKind,
 };
 use base::key::{put_key_column, KeyKind, KeyRange};
 use base::row::{Row, RowBuilder};
@@ -30,8 +30,8 @@ pub enum NameClass {
 }
 
 /// A new oid, never given before.
-pub fn new_oid(engine: &dyn Engine) -> Result<u32> {
-    let (number, _) = engine.advance(OIDS, 1)?;
+pub fn new_oid(sequences: &dyn Sequences) -> Result<u32> {
+    let (number, _) = sequences.advance(OIDS, 1)?;
     u32::try_from(number - 1 + u64::from(FIRST_USER_OID)).map_err(|_| {
         Error::new(
             SqlState::PROGRAM_LIMIT_EXCEEDED,
@@ -41,8 +41,8 @@ pub fn new_oid(engine: &dyn Engine) -> Result<u32> {
 }
 
 /// A new tree, never given before. It is there once [`create_tree`] has written its descriptor.
-pub fn new_tree(engine: &dyn Engine) -> Result<TreeId> {
-    let (number, _) = engine.advance(TREES, 1)?;
+pub fn new_tree(sequences: &dyn Sequences) -> Result<TreeId> {
+    let (number, _) = sequences.advance(TREES, 1)?;
     Ok(TreeId(number - 1 + TreeId::FIRST_USER.0))
 }
 
@@ -624,7 +624,7 @@ pub fn is_there(txn: &mut dyn Transaction) -> Result<bool> {
 /// First start of a cluster: see [`crate::session::bootstrap`].
 pub fn bootstrap(
     txn: &mut dyn Transaction,
-    engine: &dyn Engine,
+    sequences: &dyn Sequences,
     user: &str,
     password: Option<&str>,
 ) -> Result<()> {
@@ -650,7 +650,7 @@ pub fn bootstrap(
             oid: if own {
                 super::SUPERUSER
             } else {
-                new_oid(engine)?
+                new_oid(sequences)?
             },
             name: name.to_owned(),
             superuser: true,
@@ -667,7 +667,7 @@ pub fn bootstrap(
             oid: if own {
                 super::POSTGRES_DATABASE
             } else {
-                new_oid(engine)?
+                new_oid(sequences)?
             },
             name: name.to_owned(),
             owner: role.oid,

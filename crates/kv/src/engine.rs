@@ -16,15 +16,16 @@ use std::sync::Arc;
 
 use base::cluster::Administration;
 use base::engine::{
-    CatalogVersion, ClusterStatus, Configuration, Direction, Engine, Flight, LockInfo, RowBatch,
-    SequencePosition, SequenceSpec, SequenceValues, SessionLocks, StorageStatus, Transaction,
-    TreeSize, TxnOptions, XidStatus,
+    Administrator, CatalogVersion, ClusterMonitor, ClusterSettings, ClusterStatus, Configuration,
+    Direction, Engine, Flight, Gate, LockInfo, LockManager, Outcomes, RowBatch, SequencePosition,
+    SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor, StorageStatus,
+    Transaction, Transactions, TreeSize, TxnOptions, XidStatus,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
 use base::{
     Debt, Durability, Error, GroupDebt, GroupId, KeyRange, Lsn, Position, Result, SequenceId,
-    SessionId, Term, TreeId, TxnId, Xid,
+    SessionId, Term, Timestamp, TreeId, TxnId, Xid,
 };
 use storage::{Gap, Read, Scanned, Scratch, Store};
 
@@ -123,6 +124,21 @@ impl KvEngine {
         }))
     }
 
+    /// The engine of sessions on the leader, all of which is this one.
+    pub fn to_engine(self: &Arc<KvEngine>) -> Engine {
+        Engine {
+            transactions: self.clone(),
+            gate: self.clone(),
+            sequences: self.clone(),
+            settings: self.clone(),
+            cluster: self.clone(),
+            storage: self.clone(),
+            locks: Some(self.clone()),
+            outcomes: Some(self.clone()),
+            administrator: Some(self.clone()),
+        }
+    }
+
     /// The group.
     pub fn group(&self) -> &Arc<Group> {
         &self.group
@@ -162,7 +178,7 @@ impl KvEngine {
     }
 }
 
-impl Engine for KvEngine {
+impl Transactions for KvEngine {
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
         let open = self.group.open_transaction()?;
         let term = self.group.leading().ok_or_else(not_leader)?;
@@ -178,35 +194,12 @@ impl Engine for KvEngine {
         Ok(Box::new(txn))
     }
 
-    fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
-        self.group.advance(sequence, count)
-    }
-
-    fn next_values(
-        &self,
-        sequence: SequenceId,
-        spec: &SequenceSpec,
-        count: u64,
-    ) -> Result<(SequenceValues, Debt)> {
-        self.group.next_values(sequence, spec, count)
-    }
-
-    fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt> {
-        self.group.set_sequence(sequence, to)
-    }
-
-    fn sequence_position(
-        &self,
-        sequence: SequenceId,
-        spec: &SequenceSpec,
-    ) -> Result<(SequencePosition, u64, Debt)> {
-        self.group.sequence_position(sequence, spec)
-    }
-
     fn catalog_version(&self) -> CatalogVersion {
         self.group.catalog_version()
     }
+}
 
+impl Gate for KvEngine {
     fn is_settled(&self, debt: &Debt, durability: Durability) -> bool {
         debt.groups().all(|part| {
             let position = self.of_this_group(part);
@@ -234,25 +227,45 @@ impl Engine for KvEngine {
             Err(error) => Box::pin(std::future::ready(Err(error.clone()))),
         }
     }
+}
 
-    fn status(&self) -> ClusterStatus {
-        self.group.status()
+impl Sequences for KvEngine {
+    fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
+        self.group.advance(sequence, count)
     }
 
-    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
-        let group = self.group.clone();
-        Box::pin(async move { group.checkpoint_of_now().await })
+    fn next_values(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+        count: u64,
+    ) -> Result<(SequenceValues, Debt)> {
+        self.group.next_values(sequence, spec, count)
     }
 
+    fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt> {
+        self.group.set_sequence(sequence, to)
+    }
+
+    fn sequence_position(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+    ) -> Result<(SequencePosition, u64, Debt)> {
+        self.group.sequence_position(sequence, spec)
+    }
+}
+
+impl ClusterSettings for KvEngine {
     fn configuration(&self) -> Arc<Configuration> {
         self.group.configuration()
     }
 
-    fn configuration_generation(&self) -> u64 {
+    fn generation(&self) -> u64 {
         self.group.configurations().version()
     }
 
-    fn check_configuration(&self, name: &str, value: &str) -> Result<()> {
+    fn check(&self, name: &str, value: &str) -> Result<()> {
         match name {
             STANDBY_NAMES => raft::StandbyNames::parse(value).map(|_| ()),
             _ => Ok(()),
@@ -268,7 +281,34 @@ impl Engine for KvEngine {
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
+}
 
+impl ClusterMonitor for KvEngine {
+    fn status(&self) -> ClusterStatus {
+        self.group.status()
+    }
+
+    /// A session of this engine ends when its node no longer leads.
+    fn is_standby(&self) -> bool {
+        false
+    }
+
+    fn replayed_until(&self) -> Option<Timestamp> {
+        None
+    }
+}
+
+impl StorageMonitor for KvEngine {
+    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
+        self.group.store().tree_size(tree)
+    }
+
+    fn storage(&self) -> Vec<StorageStatus> {
+        vec![self.group.storage_status()]
+    }
+}
+
+impl LockManager for KvEngine {
     fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {
         Ok(Box::new(AdvisoryLocks::new(self.locks.clone(), session)))
     }
@@ -281,6 +321,12 @@ impl Engine for KvEngine {
         self.serial.snapshot_blockers(session)
     }
 
+    fn lock_infos(&self) -> Vec<LockInfo> {
+        self.locks.infos()
+    }
+}
+
+impl Outcomes for KvEngine {
     fn committed_xid(&self, commit: &Debt) -> Option<Xid> {
         let newest = commit.groups().max_by_key(|part| part.position)?;
         self.group.xid_at(newest.position)
@@ -293,7 +339,9 @@ impl Engine for KvEngine {
     fn flight_outcome(&self, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
         self.group.flight_outcome(flight, since)
     }
+}
 
+impl Administrator for KvEngine {
     fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {
         let group = self.group.clone();
         Box::pin(async move {
@@ -305,16 +353,9 @@ impl Engine for KvEngine {
         })
     }
 
-    fn lock_infos(&self) -> Vec<LockInfo> {
-        self.locks.infos()
-    }
-
-    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
-        self.group.store().tree_size(tree)
-    }
-
-    fn storage(&self) -> Vec<StorageStatus> {
-        vec![self.group.storage_status()]
+    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
+        let group = self.group.clone();
+        Box::pin(async move { group.checkpoint_of_now().await })
     }
 }
 

@@ -524,12 +524,12 @@ impl Group {
         self.registry.index(tree)
     }
 
-    /// As [`base::engine::Engine::catalog_version`].
+    /// As [`base::engine::Transactions::catalog_version`].
     pub fn catalog_version(&self) -> CatalogVersion {
         self.registry.catalog_version()
     }
 
-    /// As [`base::engine::Engine::is_settled`], for one position.
+    /// As [`base::engine::Gate::is_settled`], for one position.
     pub fn is_settled(&self, position: Position, durability: Durability) -> bool {
         self.gate.is_settled(position, durability)
     }

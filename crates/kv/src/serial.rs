@@ -36,7 +36,7 @@
 //! ([`SerialTxn::move_on`]), and it goes on with the row as it is. That it has read past no commit is
 //! what the graph knows: every commit within the newer snapshot has told its readers by then. A row
 //! that is found by its whole key and is to be changed is locked before it is read
-//! ([`Transaction::get_to_lock`](base::engine::Transaction::get_to_lock)), so that the row itself
+//! ([`Reading::get_to_lock`](base::engine::Reading::get_to_lock)), so that the row itself
 //! does not count as read before.
 //!
 //! ```text
@@ -157,7 +157,7 @@ impl Serial {
         (self.unmarked.load(Ordering::SeqCst) == 0).then_some(begun)
     }
 
-    /// See [`base::engine::Engine::snapshot_blockers`].
+    /// See [`base::engine::LockManager::snapshot_blockers`].
     pub fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId> {
         self.graph.lock().snapshot_blockers(session)
     }

@@ -25,15 +25,16 @@ use std::time::Duration;
 
 use base::cluster::Administration;
 use base::engine::{
-    AdvisoryKey, AdvisoryMode, Build, Built, CatalogVersion, ClusterStatus, Configuration,
-    Direction, Engine, Flight, Inserted, Isolation, LockInfo, LockWait, LockedRow, RowBatch,
-    RowLock, Savepoint, SequencePosition, SequenceSpec, SequenceValues, SessionLocks,
-    StorageStatus, TableLock, Transaction, TreeSize, TxnOptions, ViewId, XidStatus,
+    Administrator, AdvisoryLocking, Build, Building, Built, CatalogVersion, ClusterMonitor,
+    ClusterStatus, Direction, Engine, Gate, Inserted, Isolation, LockInfo, LockManager, LockWait,
+    LockedRow, Locking, Reading, RowBatch, RowLock, Savepoint, Savepoints, SessionLocks,
+    SnapshotSharing, TableLock, Transaction, Transactions, TxnOptions, TxnOutcome, ViewId, Views,
+    Writing,
 };
 use base::env::{BoxFuture, Env};
 use base::{
     Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, SequenceId, SessionId,
-    SqlState, Term, Timestamp, TreeId, TxnId, Xid,
+    SqlState, Term, Timestamp, TreeId, TxnId,
 };
 use raft::planted::{is_planted, Bug};
 
@@ -67,6 +68,19 @@ impl StandbyEngine {
         }
     }
 
+    /// The engine of sessions that read here: what differs on a standby is this one, and the rest
+    /// the leader's.
+    pub fn to_engine(self: &Arc<StandbyEngine>) -> Engine {
+        Engine {
+            transactions: self.clone(),
+            gate: self.clone(),
+            cluster: self.clone(),
+            locks: Some(self.clone()),
+            administrator: Some(self.clone()),
+            ..self.leader.to_engine()
+        }
+    }
+
     fn group(&self) -> &Arc<Group> {
         self.leader.group()
     }
@@ -85,7 +99,7 @@ fn reads_only(what: &str) -> Error {
     Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message)
 }
 
-impl Engine for StandbyEngine {
+impl Transactions for StandbyEngine {
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
         if !self.is_standby() {
             return self.leader.begin(options);
@@ -111,43 +125,12 @@ impl Engine for StandbyEngine {
         }))
     }
 
-    fn is_standby(&self) -> bool {
-        self.group().leading().is_none()
-    }
-
-    fn replayed_until(&self) -> Option<Timestamp> {
-        Some(self.group().replayed_until())
-    }
-
-    fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
-        self.leader.advance(sequence, count)
-    }
-
-    fn next_values(
-        &self,
-        sequence: SequenceId,
-        spec: &SequenceSpec,
-        count: u64,
-    ) -> Result<(SequenceValues, Debt)> {
-        self.leader.next_values(sequence, spec, count)
-    }
-
-    fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt> {
-        self.leader.set_sequence(sequence, to)
-    }
-
-    fn sequence_position(
-        &self,
-        sequence: SequenceId,
-        spec: &SequenceSpec,
-    ) -> Result<(SequencePosition, u64, Debt)> {
-        self.leader.sequence_position(sequence, spec)
-    }
-
     fn catalog_version(&self) -> CatalogVersion {
         self.leader.catalog_version()
     }
+}
 
+impl Gate for StandbyEngine {
     fn is_settled(&self, debt: &Debt, durability: Durability) -> bool {
         if is_planted(Bug::StandbyAhead) {
             return true;
@@ -158,39 +141,23 @@ impl Engine for StandbyEngine {
     fn settle(&self, debt: Debt, durability: Durability) -> BoxFuture<'static, Result<()>> {
         self.leader.settle(debt, self.level(durability))
     }
+}
 
+impl ClusterMonitor for StandbyEngine {
     fn status(&self) -> ClusterStatus {
         self.leader.status()
     }
 
-    fn configuration(&self) -> Arc<Configuration> {
-        self.leader.configuration()
+    fn is_standby(&self) -> bool {
+        self.group().leading().is_none()
     }
 
-    fn configuration_generation(&self) -> u64 {
-        self.leader.configuration_generation()
+    fn replayed_until(&self) -> Option<Timestamp> {
+        Some(self.group().replayed_until())
     }
+}
 
-    fn check_configuration(&self, name: &str, value: &str) -> Result<()> {
-        self.leader.check_configuration(name, value)
-    }
-
-    fn configured(&self, debt: Debt) -> BoxFuture<'static, Result<()>> {
-        self.leader.configured(debt)
-    }
-
-    fn committed_xid(&self, commit: &Debt) -> Option<Xid> {
-        self.leader.committed_xid(commit)
-    }
-
-    fn xid_status(&self, xid: Xid) -> Result<Option<XidStatus>> {
-        self.leader.xid_status(xid)
-    }
-
-    fn flight_outcome(&self, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
-        self.leader.flight_outcome(flight, since)
-    }
-
+impl LockManager for StandbyEngine {
     fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {
         match self.is_standby() {
             true => Err(Error::unsupported("advisory locks on a standby")),
@@ -206,10 +173,12 @@ impl Engine for StandbyEngine {
         self.leader.snapshot_blockers(session)
     }
 
-    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
-        self.leader.checkpoint()
+    fn lock_infos(&self) -> Vec<LockInfo> {
+        self.leader.lock_infos()
     }
+}
 
+impl Administrator for StandbyEngine {
     fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {
         if wish.is_local() || !self.is_standby() {
             return self.leader.administer(wish);
@@ -221,16 +190,8 @@ impl Engine for StandbyEngine {
         Box::pin(std::future::ready(Err(error)))
     }
 
-    fn lock_infos(&self) -> Vec<LockInfo> {
-        self.leader.lock_infos()
-    }
-
-    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
-        self.leader.tree_size(tree)
-    }
-
-    fn storage(&self) -> Vec<StorageStatus> {
-        self.leader.storage()
+    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
+        self.leader.checkpoint()
     }
 }
 
@@ -310,10 +271,6 @@ impl Transaction for StandbyTxn {
         self.inner.id()
     }
 
-    fn xid(&mut self, assign: bool) -> Result<Option<Xid>> {
-        self.inner.xid(assign)
-    }
-
     fn isolation(&self) -> Isolation {
         self.inner.isolation()
     }
@@ -321,10 +278,6 @@ impl Transaction for StandbyTxn {
     fn set_options(&mut self, options: TxnOptions) {
         self.inner.set_options(options);
     }
-
-    fn set_flight(&mut self, _flight: Option<base::engine::Flight>) {}
-
-    fn set_lock_timeout(&mut self, _timeout: Duration) {}
 
     fn begin_statement(&mut self) -> Result<()> {
         match std::mem::take(&mut self.has_fresh) {
@@ -337,14 +290,41 @@ impl Transaction for StandbyTxn {
         self.inner.next_command();
     }
 
-    fn export_snapshot(&mut self) -> Result<String> {
-        self.inner.export_snapshot()
+    fn owe(&mut self, debt: &Debt) {
+        Transaction::owe(&mut self.inner, debt);
     }
 
-    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
-        self.inner.import_snapshot(name)
+    fn debt(&self) -> &Debt {
+        self.inner.debt()
     }
 
+    fn advisory(&mut self) -> Result<&mut dyn AdvisoryLocking> {
+        Err(Error::unsupported("advisory locks on a standby"))
+    }
+
+    fn outcome(&mut self) -> Result<&mut dyn TxnOutcome> {
+        self.inner.outcome()
+    }
+
+    fn snapshots(&mut self) -> Result<&mut dyn SnapshotSharing> {
+        self.inner.snapshots()
+    }
+
+    /// How old a snapshot may be is for each transaction to say, so none is used again.
+    fn end_reading(&mut self) -> bool {
+        false
+    }
+
+    fn begin_again(&mut self, _: TxnOptions) -> bool {
+        false
+    }
+
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
+        Box::new(self.inner).commit(durability)
+    }
+}
+
+impl Reading for StandbyTxn {
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
         self.inner.get(tree, key, row)
     }
@@ -370,6 +350,11 @@ impl Transaction for StandbyTxn {
         self.inner
             .scan(tree, range, Direction::Forward, limit, batch)
     }
+}
+
+impl Locking for StandbyTxn {
+    /// Nobody waits for a lock here.
+    fn set_lock_timeout(&mut self, _timeout: Duration) {}
 
     fn lock_row(
         &mut self,
@@ -390,11 +375,9 @@ impl Transaction for StandbyTxn {
         self.has_fresh = true;
         Ok(true)
     }
+}
 
-    fn lock_advisory(&mut self, _: AdvisoryKey, _: AdvisoryMode, _: LockWait) -> Result<bool> {
-        Err(Error::unsupported("advisory locks on a standby"))
-    }
-
+impl Writing for StandbyTxn {
     fn insert(&mut self, _: TreeId, _: &[u8], _: &[u8]) -> Result<Inserted> {
         Err(reads_only("INSERT"))
     }
@@ -407,26 +390,18 @@ impl Transaction for StandbyTxn {
         Err(reads_only("DELETE"))
     }
 
-    fn owe(&mut self, debt: &Debt) {
-        Transaction::owe(&mut self.inner, debt);
+    fn is_written_by_command(&self, _: TreeId, _: &[u8]) -> bool {
+        false
     }
+}
 
+impl Building for StandbyTxn {
     fn build(&mut self, _: &Build) -> Result<Built> {
         Err(reads_only("CREATE INDEX"))
     }
+}
 
-    fn keep_view(&mut self) -> Result<ViewId> {
-        self.inner.keep_view()
-    }
-
-    fn swap_view(&mut self, view: ViewId) -> Result<()> {
-        self.inner.swap_view(view)
-    }
-
-    fn drop_view(&mut self, view: ViewId) {
-        self.inner.drop_view(view);
-    }
-
+impl Savepoints for StandbyTxn {
     fn savepoint(&mut self) -> Savepoint {
         self.inner.savepoint()
     }
@@ -438,12 +413,18 @@ impl Transaction for StandbyTxn {
     fn release(&mut self, savepoint: Savepoint) {
         self.inner.release(savepoint);
     }
+}
 
-    fn debt(&self) -> &Debt {
-        self.inner.debt()
+impl Views for StandbyTxn {
+    fn keep_view(&mut self) -> Result<ViewId> {
+        self.inner.keep_view()
     }
 
-    fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
-        Box::new(self.inner).commit(durability)
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        self.inner.swap_view(view)
+    }
+
+    fn drop_view(&mut self, view: ViewId) {
+        self.inner.drop_view(view);
     }
 }

@@ -57,9 +57,10 @@ use std::time::Duration;
 
 use base::coro;
 use base::engine::{
-    AdvisoryKey, AdvisoryMode, Build, Built, Direction, Inserted, Isolation, LockWait, LockedRow,
-    RowBatch, RowLock, Savepoint, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions,
-    ViewId,
+    AdvisoryKey, AdvisoryLocking, AdvisoryMode, Build, Building, Built, Direction, Flight,
+    Inserted, Isolation, LockWait, LockedRow, Locking, Reading, RowBatch, RowLock, Savepoint,
+    Savepoints, SnapshotSharing, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions,
+    TxnOutcome, ViewId, Writing,
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
@@ -564,14 +565,6 @@ impl<L: Leader> Transaction for Txn<L> {
         self.options = options;
     }
 
-    fn set_flight(&mut self, flight: Option<base::engine::Flight>) {
-        self.options.flight = flight;
-    }
-
-    fn set_lock_timeout(&mut self, timeout: Duration) {
-        self.locks.set_timeout(timeout);
-    }
-
     fn begin_statement(&mut self) -> Result<()> {
         match &mut self.snapshot {
             None => self.snapshot = Some(self.first_snapshot()?),
@@ -595,6 +588,90 @@ impl<L: Leader> Transaction for Txn<L> {
         assert!(self.command < AFTER_ALL, "{:?} is the last", self.command);
     }
 
+    fn owe(&mut self, debt: &Debt) {
+        self.debt.merge(debt);
+    }
+
+    fn debt(&self) -> &Debt {
+        &self.debt
+    }
+
+    fn advisory(&mut self) -> Result<&mut dyn AdvisoryLocking> {
+        Ok(self)
+    }
+
+    fn outcome(&mut self) -> Result<&mut dyn TxnOutcome> {
+        Ok(self)
+    }
+
+    fn snapshots(&mut self) -> Result<&mut dyn SnapshotSharing> {
+        Ok(self)
+    }
+
+    fn end_reading(&mut self) -> bool {
+        let reads_only = self.isolation == Isolation::ReadCommitted
+            && self.writes.is_empty()
+            && self.savepoints.is_empty()
+            && self.builds.is_empty()
+            && self.asked.is_none()
+            && self.views.is_unused();
+        if reads_only {
+            self.locks.release_all();
+            self.snapshot = None;
+            self.exported.clear();
+        }
+        reads_only
+    }
+
+    fn begin_again(&mut self, options: TxnOptions) -> bool {
+        let Some(term) = self.locks.term() else {
+            return false;
+        };
+        // The id has named nothing in the log, and holds for this term.
+        if options.isolation != Isolation::ReadCommitted || self.leader.check_term(term).is_err() {
+            return false;
+        }
+        self.set_options(options);
+        self.command = CommandId(0);
+        self.debt = Debt::NONE;
+        self.last_locked.tree = None;
+        self.ahead = Ahead::default();
+        true
+    }
+
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
+        let mut this = *self;
+        this.note_outcome()?;
+        if this.writes.is_empty() {
+            return this.end_unwritten();
+        }
+        let dropped = this.dropped_trees();
+        let mut writes = std::mem::take(&mut this.writes);
+        let ticket = this.publish(&mut writes, &dropped)?;
+        let changes = writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))?;
+        if matches!(&changes, Changes::All(changes) if changes.is_empty()) {
+            return this.end_unwritten();
+        }
+        let term = this.locks.term();
+        let _unmarked = ticket.is_none().then(|| this.serial.unmarked());
+        let position = this.leader.commit(CommitRequest {
+            term: term.ok_or_else(|| Error::internal("a write without a lock"))?,
+            txn: this.id,
+            changes,
+            durability,
+            serial: ticket.clone(),
+        })?;
+        this.builds.drain(..).for_each(BuildHandle::switched);
+        if let Some(txn) = this.serial_txn.take() {
+            txn.committed(ticket)?;
+        }
+        this.locks.release_in_turns();
+        this.debt.add(this.leader.group(), position);
+        Ok(this.debt)
+    }
+}
+
+impl<L: Leader> Reading for Txn<L> {
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
         row.clear();
         if !self.writes.is_empty() {
@@ -659,6 +736,12 @@ impl<L: Leader> Transaction for Txn<L> {
         self.leader.check_term(term)?;
         Ok(rest)
     }
+}
+
+impl<L: Leader> Locking for Txn<L> {
+    fn set_lock_timeout(&mut self, timeout: Duration) {
+        self.locks.set_timeout(timeout);
+    }
 
     fn lock_row(
         &mut self,
@@ -685,16 +768,9 @@ impl<L: Leader> Transaction for Txn<L> {
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
         Ok(self.locks.table(tree, mode, wait)? != Acquired::Skipped)
     }
+}
 
-    fn lock_advisory(
-        &mut self,
-        key: AdvisoryKey,
-        mode: AdvisoryMode,
-        wait: LockWait,
-    ) -> Result<bool> {
-        Ok(self.locks.advisory(key, mode, wait)? != Acquired::Skipped)
-    }
-
+impl<L: Leader> Writing for Txn<L> {
     fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         let mark = self.locks.mark();
         self.will_write(tree, key)?;
@@ -750,50 +826,15 @@ impl<L: Leader> Transaction for Txn<L> {
         let own = self.writes.newest(tree, key).ok().flatten();
         own.is_some_and(|own| own.command == self.command)
     }
+}
 
-    fn xid(&mut self, assign: bool) -> Result<Option<Xid>> {
-        self.give_xid(assign)
-    }
-
-    fn owe(&mut self, debt: &Debt) {
-        self.debt.merge(debt);
-    }
-
+impl<L: Leader> Building for Txn<L> {
     fn build(&mut self, build: &Build) -> Result<Built> {
         self.build_trees(build)
     }
+}
 
-    fn export_snapshot(&mut self) -> Result<String> {
-        self.lend_snapshot()
-    }
-
-    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
-        self.borrow_snapshot(name)
-    }
-
-    fn keep_view(&mut self) -> Result<ViewId> {
-        let snapshot = self.view()?.clone();
-        Ok(self.views.keep(snapshot, self.command, self.writes.pin()))
-    }
-
-    fn swap_view(&mut self, view: ViewId) -> Result<()> {
-        let kept = self.views.get(view)?;
-        let current = self
-            .snapshot
-            .as_mut()
-            .ok_or_else(|| Error::internal("a view is read before any statement"))?;
-        std::mem::swap(current, &mut kept.snapshot);
-        std::mem::swap(&mut self.command, &mut kept.command);
-        let term = self.at()?.term;
-        self.leader.check_term(term)
-    }
-
-    fn drop_view(&mut self, view: ViewId) {
-        if let Some(pin) = self.views.remove(view) {
-            self.writes.unpin(pin);
-        }
-    }
-
+impl<L: Leader> Savepoints for Txn<L> {
     fn savepoint(&mut self) -> Savepoint {
         self.next_savepoint += 1;
         let savepoint = Savepoint(self.next_savepoint);
@@ -819,71 +860,61 @@ impl<L: Leader> Transaction for Txn<L> {
         self.savepoints.truncate(number - 1);
         self.writes.release(number);
     }
+}
 
-    fn debt(&self) -> &Debt {
-        &self.debt
+impl<L: Leader> base::engine::Views for Txn<L> {
+    fn keep_view(&mut self) -> Result<ViewId> {
+        let snapshot = self.view()?.clone();
+        Ok(self.views.keep(snapshot, self.command, self.writes.pin()))
     }
 
-    fn end_reading(&mut self) -> bool {
-        let reads_only = self.isolation == Isolation::ReadCommitted
-            && self.writes.is_empty()
-            && self.savepoints.is_empty()
-            && self.builds.is_empty()
-            && self.asked.is_none()
-            && self.views.is_unused();
-        if reads_only {
-            self.locks.release_all();
-            self.snapshot = None;
-            self.exported.clear();
-        }
-        reads_only
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        let kept = self.views.get(view)?;
+        let current = self
+            .snapshot
+            .as_mut()
+            .ok_or_else(|| Error::internal("a view is read before any statement"))?;
+        std::mem::swap(current, &mut kept.snapshot);
+        std::mem::swap(&mut self.command, &mut kept.command);
+        let term = self.at()?.term;
+        self.leader.check_term(term)
     }
 
-    fn begin_again(&mut self, options: TxnOptions) -> bool {
-        let Some(term) = self.locks.term() else {
-            return false;
-        };
-        // The id has named nothing in the log, and holds for this term.
-        if options.isolation != Isolation::ReadCommitted || self.leader.check_term(term).is_err() {
-            return false;
+    fn drop_view(&mut self, view: ViewId) {
+        if let Some(pin) = self.views.remove(view) {
+            self.writes.unpin(pin);
         }
-        self.set_options(options);
-        self.command = CommandId(0);
-        self.debt = Debt::NONE;
-        self.last_locked.tree = None;
-        self.ahead = Ahead::default();
-        true
+    }
+}
+
+impl<L: Leader> AdvisoryLocking for Txn<L> {
+    fn lock_advisory(
+        &mut self,
+        key: AdvisoryKey,
+        mode: AdvisoryMode,
+        wait: LockWait,
+    ) -> Result<bool> {
+        Ok(self.locks.advisory(key, mode, wait)? != Acquired::Skipped)
+    }
+}
+
+impl<L: Leader> TxnOutcome for Txn<L> {
+    fn xid(&mut self, assign: bool) -> Result<Option<Xid>> {
+        self.give_xid(assign)
     }
 
-    fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
-        let mut this = *self;
-        this.note_outcome()?;
-        if this.writes.is_empty() {
-            return this.end_unwritten();
-        }
-        let dropped = this.dropped_trees();
-        let mut writes = std::mem::take(&mut this.writes);
-        let ticket = this.publish(&mut writes, &dropped)?;
-        let changes = writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))?;
-        if matches!(&changes, Changes::All(changes) if changes.is_empty()) {
-            return this.end_unwritten();
-        }
-        let term = this.locks.term();
-        let _unmarked = ticket.is_none().then(|| this.serial.unmarked());
-        let position = this.leader.commit(CommitRequest {
-            term: term.ok_or_else(|| Error::internal("a write without a lock"))?,
-            txn: this.id,
-            changes,
-            durability,
-            serial: ticket.clone(),
-        })?;
-        this.builds.drain(..).for_each(BuildHandle::switched);
-        if let Some(txn) = this.serial_txn.take() {
-            txn.committed(ticket)?;
-        }
-        this.locks.release_in_turns();
-        this.debt.add(this.leader.group(), position);
-        Ok(this.debt)
+    fn set_flight(&mut self, flight: Flight) {
+        self.options.flight = Some(flight);
+    }
+}
+
+impl<L: Leader> SnapshotSharing for Txn<L> {
+    fn export_snapshot(&mut self) -> Result<String> {
+        self.lend_snapshot()
+    }
+
+    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
+        self.borrow_snapshot(name)
     }
 }
 

@@ -302,7 +302,8 @@ async fn reads_here(node: &Arc<Node>, startup: &StartupParameters) -> bool {
     let given = startup.settings.clone();
     let asked = coro::run(Arc::default(), move || {
         let engine = &*engine;
-        let there = engine.is_standby() && sql::session::has_catalog(engine)?;
+        let there =
+            engine.cluster.is_standby() && sql::session::has_catalog(&*engine.transactions)?;
         Ok::<_, Error>(
             there
                 && sql::session::wants_follower_reads(engine, &defaults, &given, &user, &database)?,

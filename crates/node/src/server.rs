@@ -82,10 +82,10 @@ pub struct Node {
     pub(crate) settings: NodeSettings,
     pub(crate) member: Member,
     pub(crate) group: Arc<Group>,
-    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) peers: Arc<Peers>,
     /// For sessions that read here whether this node leads or not.
-    pub(crate) standby: Arc<dyn Engine>,
+    pub(crate) standby: Arc<Engine>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) door: Door,
     /// The catalog's first rows are there and settled.
@@ -233,6 +233,7 @@ impl Node {
         let sessions = Arc::new(sessions);
         let observer = sessions.clone();
         let engine = KvEngine::open(env.clone(), group_config, peers.clone(), observer).await?;
+        let standby = Arc::new(StandbyEngine::new(env.clone(), engine.clone()));
         let group = engine.group().clone();
         let node = Arc::new(Node {
             env: env.clone(),
@@ -240,8 +241,8 @@ impl Node {
             settings,
             member,
             group: group.clone(),
-            standby: Arc::new(StandbyEngine::new(env.clone(), engine.clone())),
-            engine,
+            standby: Arc::new(standby.to_engine()),
+            engine: Arc::new(engine.to_engine()),
             peers: peers.clone(),
             sessions,
             door,
@@ -316,18 +317,19 @@ impl Node {
     }
 
     /// The transactions of this node.
-    pub fn engine(&self) -> &Arc<dyn Engine> {
+    pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
     /// How what happens outside of sessions is logged.
     pub(crate) fn log_settings(&self) -> Arc<LogSettings> {
-        let generation = self.engine.configuration_generation();
+        let generation = self.engine.settings.generation();
         let mut known = self.log_settings.lock();
         match &*known {
             Some((of, settings)) if *of == generation => settings.clone(),
             _ => {
-                let settings = sql::session::log_settings(&*self.engine, &self.settings.session);
+                let settings =
+                    sql::session::log_settings(&*self.engine.settings, &self.settings.session);
                 *known = Some((generation, settings.clone()));
                 settings
             }
@@ -341,7 +343,7 @@ impl Node {
 
     /// The node as a status page shows it.
     pub fn status(&self) -> NodeStatus {
-        let status = self.engine.status();
+        let status = self.engine.cluster.status();
         let this = status
             .replicas
             .iter()
@@ -829,5 +831,5 @@ async fn bootstrap(node: &Node) -> Result<()> {
     let debt = written.await?;
     // Sessions owe what they read of it, at the level of each; a standby that is named and away must
     // not keep out who would name another.
-    node.engine.settle(debt, Durability::Local).await
+    node.engine.gate.settle(debt, Durability::Local).await
 }

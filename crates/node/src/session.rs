@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!             ┌───────────── Driver::poll, until nothing moves ─────────────┐
-//!  stream ──→ │ read → statement (coroutine) → gate (Engine::settle) → write │ ──→ stream
+//!  stream ──→ │ read → statement (coroutine) → gate (Gate::settle) → write │ ──→ stream
 //!             └── interrupts: cancel, terminate ── timers ───────────────────┘
 //! ```
 //!
@@ -38,9 +38,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base::coro::{self, Interrupt, Interrupts};
-use base::engine::{ClusterStatus, Engine};
+use base::engine::{ClusterMonitor, ClusterStatus, Engine, Gate, Outcomes};
 use base::env::{BoxFuture, Env, Instant, Stream};
 use base::error::{Error, ErrorClass, Result, SqlState};
+use base::{Debt, Xid};
 use pg::backend::TransactionStatus;
 use pg::channel::Channel;
 use pg::handover::Resume;
@@ -79,7 +80,7 @@ pub const PIPELINED_BYTES_MAX: usize = 1 << 20;
 /// Everything that a session needs besides its stream.
 pub struct SessionContext {
     /// The node's transactions.
-    pub engine: Arc<dyn Engine>,
+    pub engine: Arc<Engine>,
     /// The node's world.
     pub env: Arc<dyn Env>,
     /// What the client asked for.
@@ -199,7 +200,9 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
         let (engine, env, channel) = start;
         Session::start(engine, env, channel, identity)
     });
-    let mut driver = Driver::new(stream, env, engine, interrupts, channel, starting);
+    let asked = (engine.gate.clone(), engine.cluster.clone());
+    let mut driver = Driver::new(stream, env, asked, interrupts, channel, starting);
+    driver.outcomes = engine.outcomes.clone();
     driver.activity = Some(activity);
     driver.departed = Some(departed);
     driver.passed_on = passed_on;
@@ -279,7 +282,10 @@ impl Timer {
 
 struct Driver<S: Sql> {
     env: Arc<dyn Env>,
-    engine: Arc<dyn Engine>,
+    gate: Arc<dyn Gate>,
+    cluster: Arc<dyn ClusterMonitor>,
+    /// Who knows the ids of commits, if anybody does.
+    outcomes: Option<Arc<dyn Outcomes>>,
     stream: Box<dyn Stream>,
     interrupts: Arc<Interrupts>,
     channel: Rc<Channel>,
@@ -321,7 +327,7 @@ impl<S: Sql> Driver<S> {
     fn new(
         stream: Box<dyn Stream>,
         env: Arc<dyn Env>,
-        engine: Arc<dyn Engine>,
+        (gate, cluster): (Arc<dyn Gate>, Arc<dyn ClusterMonitor>),
         interrupts: Arc<Interrupts>,
         channel: Rc<Channel>,
         starting: Starting<S>,
@@ -329,7 +335,9 @@ impl<S: Sql> Driver<S> {
         Driver {
             idle_since: env.now(),
             env,
-            engine,
+            gate,
+            cluster,
+            outcomes: None,
             stream,
             interrupts,
             channel,
@@ -574,14 +582,14 @@ impl<S: Sql> Driver<S> {
                     }
                 }
             }
-            let engine = &*self.engine;
+            let gate = &*self.gate;
             let mut output = self.channel.output.borrow_mut();
-            opened |= output.open(settled_by(engine));
+            opened |= output.open(settled_by(gate));
             let Some(owes) = output.waits_for() else {
                 return opened;
             };
-            if let Some((debt, durability)) = owes.unsettled(settled_by(engine)) {
-                self.settling = Some(engine.settle(debt.clone(), *durability));
+            if let Some((debt, durability)) = owes.unsettled(settled_by(gate)) {
+                self.settling = Some(gate.settle(debt.clone(), *durability));
             }
         }
     }
@@ -618,7 +626,7 @@ impl<S: Sql> Driver<S> {
             }
             Undone::Unknown(commit) => {
                 self.interrupts.raise(Interrupt::Terminate);
-                self.close(Some(&outcome_unknown(self.engine.committed_xid(&commit))));
+                self.close(Some(&outcome_unknown(self.id_of(&commit))));
             }
         }
     }
@@ -686,7 +694,7 @@ impl<S: Sql> Driver<S> {
         if output.waits_for().is_none() {
             return;
         }
-        let undone = output.cancel(error, settled_by(&*self.engine));
+        let undone = output.cancel(error, settled_by(&*self.gate));
         drop(output);
         self.log_late(error);
         self.undone(undone);
@@ -807,7 +815,7 @@ impl<S: Sql> Driver<S> {
         }
         self.work = Work::Ended;
         let error = error.map(|error| self.explain(error));
-        let patience = match can_settle(&self.engine.status()) {
+        let patience = match can_settle(&self.cluster.status()) {
             true => OUTCOME_WAIT_MAX,
             false => HOPELESS_WAIT_MAX,
         };
@@ -820,7 +828,7 @@ impl<S: Sql> Driver<S> {
         if error.state() != SqlState::ADMIN_SHUTDOWN {
             return error;
         }
-        let status = self.engine.status();
+        let status = self.cluster.status();
         if status.leader == Some(status.node) {
             return error;
         }
@@ -829,6 +837,12 @@ impl<S: Sql> Driver<S> {
             SqlState::ADMIN_SHUTDOWN,
             "terminating connection: this node no longer leads its group",
         )
+    }
+
+    /// The id of a commit that is held, if it has one.
+    fn id_of(&self, commit: &Debt) -> Option<Xid> {
+        let outcomes = self.outcomes.as_ref()?;
+        outcomes.committed_xid(commit)
     }
 
     /// Discards what is held and writes what is left.
@@ -859,10 +873,7 @@ impl<S: Sql> Driver<S> {
         drop(output);
         match std::mem::replace(&mut self.end, End::Over) {
             End::Settling(_, error) if passed || !holds => {
-                let unknown = commit.map(|commit| {
-                    let xid = self.engine.committed_xid(&commit);
-                    outcome_unknown(xid)
-                });
+                let unknown = commit.map(|commit| outcome_unknown(self.id_of(&commit)));
                 self.close(unknown.as_ref().or(error.as_ref()));
                 true
             }

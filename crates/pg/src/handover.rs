@@ -17,7 +17,7 @@
 //! | what the session is | 1 byte: whether it follows; bytes |
 
 use base::codec::{put_bytes, put_varint, Reader};
-use base::engine::{Engine, Flight};
+use base::engine::{Flight, Outcomes};
 use base::{Error, ErrorClass, Lsn, Result, SqlState, Xid};
 
 use crate::backend::TransactionStatus;
@@ -127,12 +127,16 @@ impl Resume {
 }
 
 /// Fails unless nothing of what was in flight was committed, so that it may come again.
-pub(crate) fn look_into_flight(engine: &dyn Engine, session: u64, resume: &Resume) -> Result<()> {
+pub(crate) fn look_into_flight(
+    outcomes: &dyn Outcomes,
+    session: u64,
+    resume: &Resume,
+) -> Result<()> {
     if resume.in_flight == InFlight::Nothing {
         return Ok(());
     }
     let number = resume.cycles + 1;
-    let committed = engine.flight_outcome(Flight { session, number }, resume.since)?;
+    let committed = outcomes.flight_outcome(Flight { session, number }, resume.since)?;
     match committed {
         Some(xid) => Err(answer_lost(Some(xid))),
         None if resume.in_flight == InFlight::Repeated => Ok(()),

@@ -26,7 +26,7 @@
 
 use std::collections::VecDeque;
 
-use base::engine::Engine;
+use base::engine::Gate;
 use base::error::{Error, ErrorClass, SqlState};
 use base::{Debt, Durability, GroupId, Term, Xid};
 
@@ -579,8 +579,8 @@ impl Output {
 }
 
 /// Whether a debt has settled, as an engine sees it.
-pub fn settled_by(engine: &dyn Engine) -> impl FnMut(&Debt, Durability) -> bool + '_ {
-    |debt, durability| engine.is_settled(debt, durability)
+pub fn settled_by(gate: &dyn Gate) -> impl FnMut(&Debt, Durability) -> bool + '_ {
+    |debt, durability| gate.is_settled(debt, durability)
 }
 
 /// FATAL 08007, with what the client needs to ask later.

@@ -90,7 +90,7 @@ pub trait Sql: 'static {
     fn tell_loss(&mut self) -> Option<Error> {
         None
     }
-    fn set_flight(&mut self, flight: Option<Flight>) {
+    fn set_flight(&mut self, flight: Flight) {
         let _ = flight;
     }
     fn changes(&mut self) -> Option<Vec<u8>> {
@@ -230,7 +230,7 @@ impl Sql for sql::Session {
         self.is_committing()
     }
 
-    fn set_flight(&mut self, flight: Option<Flight>) {
+    fn set_flight(&mut self, flight: Flight) {
         self.set_flight(flight);
     }
 

@@ -227,7 +227,7 @@ impl Session {
     /// Those that end the connection: 28P01, 28000, 3D000, 53300, settings that are refused, 08007;
     /// and 40001 when this node does not lead any more, and the session may begin elsewhere.
     pub fn start(
-        engine: Arc<dyn Engine>,
+        engine: Arc<Engine>,
         env: Arc<dyn Env>,
         channel: Rc<Channel>,
         identity: Identity,
@@ -283,9 +283,9 @@ impl Session {
             registry: Some(registry),
         };
         if let Some(resume) = &resume {
-            look_into_flight(&*engine, number, resume)?;
+            look_into_flight(engine.outcomes()?, number, resume)?;
         }
-        let moves = !engine.is_standby();
+        let moves = !engine.cluster.is_standby();
         let sql = sql::Session::new(engine, env.clone(), start).map_err(into_fatal)?;
         let mut session = Session::with(sql, env, channel, interrupts);
         session.moves = moves;
@@ -592,10 +592,10 @@ impl<S: Sql> Session<S> {
         let Some(session) = self.passed_on else {
             return Vec::new();
         };
-        self.sql.set_flight(Some(Flight {
+        self.sql.set_flight(Flight {
             session,
             number: self.cycles + 1,
-        }));
+        });
         let note = Note {
             handled: self.channel.input.borrow().taken(),
             pinned: self.sql.is_pinned().unwrap_or_default().to_owned(),

@@ -1,6 +1,6 @@
 //! Settings of the whole cluster, as every node has them.
 //!
-//! They are rows of [`TreeId::CONFIGURATION`], twice: as they were *written* last, and as they were
+//! They are rows of [`crate::TreeId::CONFIGURATION`], twice: as they were *written* last, and as they were
 //! *loaded* last. `ALTER SYSTEM` changes what is written; `pg_reload_conf()` makes what is loaded
 //! the same. Only what is loaded has an effect, from the moment on at which its record is committed,
 //! on every node that has applied it:
@@ -11,7 +11,10 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use crate::durability::Debt;
+use crate::env::BoxFuture;
 use crate::ids::Lsn;
 use crate::key::Key;
 use crate::row::{Row, RowBuilder};
@@ -43,6 +46,29 @@ pub struct Configuration {
     pub lsn: Lsn,
     /// Settings by name, in lower case.
     pub values: BTreeMap<String, String>,
+}
+
+/// Knows the settings that are in force on one node, and obeys some of them itself.
+pub trait ClusterSettings: Send + Sync {
+    /// Those in force.
+    fn configuration(&self) -> Arc<Configuration>;
+
+    /// Changes whenever others come in force.
+    fn generation(&self) -> u64;
+
+    /// Whether a value may be given to a setting that the engine itself obeys.
+    ///
+    /// # Errors
+    /// As PostgreSQL answers to a malformed one.
+    fn check(&self, name: &str, value: &str) -> Result<()>;
+
+    /// Ready when what was written to [`crate::TreeId::CONFIGURATION`] up to there is committed and
+    /// in force. Standbys that are named are not waited for: else nobody could name others while one
+    /// is away.
+    ///
+    /// # Errors
+    /// As [`super::Gate::settle`].
+    fn configured(&self, debt: Debt) -> BoxFuture<'static, Result<()>>;
 }
 
 /// The key of a setting's row.

@@ -32,7 +32,9 @@
 //! is noted too, by the newest LSN at which such a row was written. A flight without a row that began
 //! below that may have had one, and is not sent again.
 
-use crate::ids::Xid;
+use crate::durability::Debt;
+use crate::error::Result;
+use crate::ids::{Lsn, Xid};
 
 /// Below this, ids of ours begin at no place.
 pub const FIRST_XID: u64 = 1 << 62;
@@ -106,6 +108,42 @@ impl Xid {
         };
         Some((kind, number / 2))
     }
+}
+
+/// Knows what became of transactions.
+pub trait Outcomes: Send + Sync {
+    /// The id of a transaction that has just committed, from what its commit returned; none for one
+    /// that has logged nothing.
+    fn committed_xid(&self, commit: &Debt) -> Option<Xid>;
+
+    /// What became of a transaction; waits until that is settled. None for an id that was never
+    /// given, or that is so old that nothing is known.
+    ///
+    /// # Errors
+    /// 40001 when this node does not lead; 22023 for an id of the future.
+    fn xid_status(&self, xid: Xid) -> Result<Option<XidStatus>>;
+
+    /// The newest that a session has committed in a flight or later ones, if anything; waits until
+    /// that is settled. Id 0 where something was, or may have been, and it cannot be told which: the
+    /// flight began after `since` was committed, and what is known of flights from then on was
+    /// forgotten.
+    ///
+    /// # Errors
+    /// 40001 when this node does not lead.
+    fn flight_outcome(&self, flight: Flight, since: Lsn) -> Result<Option<Xid>>;
+}
+
+/// What is kept of one transaction when it has ended.
+pub trait TxnOutcome {
+    /// Its id for its client, where it has one; it is given one if `assign` says so, or when it has
+    /// written.
+    ///
+    /// # Errors
+    /// 40001 when leadership has changed.
+    fn xid(&mut self, assign: bool) -> Result<Option<Xid>>;
+
+    /// What its commit is noted under from now on ([`super::TxnOptions::flight`]).
+    fn set_flight(&mut self, flight: Flight);
 }
 
 #[cfg(test)]

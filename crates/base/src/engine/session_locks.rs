@@ -83,3 +83,36 @@ pub trait SessionLocks {
     /// 57P01.
     fn check(&self) -> Result<()>;
 }
+
+/// Takes advisory locks for a transaction.
+pub trait AdvisoryLocking {
+    /// Locks until the end of the transaction; false when another has it and [`LockWait::Skip`] was
+    /// asked for.
+    ///
+    /// # Errors
+    /// 55P03, 40P01, an interrupt.
+    fn lock_advisory(
+        &mut self,
+        key: AdvisoryKey,
+        mode: AdvisoryMode,
+        wait: LockWait,
+    ) -> Result<bool>;
+}
+
+/// Gives sessions locks of their own, and says who holds what and who waits for whom.
+pub trait LockManager: Send + Sync {
+    /// The advisory locks of a session that holds none yet.
+    ///
+    /// # Errors
+    /// 0A000 on a standby.
+    fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>>;
+
+    /// The sessions that a session waits for, each once; none when it waits for no lock.
+    fn blockers(&self, session: SessionId) -> Vec<SessionId>;
+
+    /// The sessions whose transactions a DEFERRABLE transaction of this session waits for.
+    fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId>;
+
+    /// All locks that are held or waited for.
+    fn lock_infos(&self) -> Vec<LockInfo>;
+}

@@ -5,6 +5,19 @@ use std::time::Duration;
 
 use crate::ids::{GroupId, Lsn, NodeId, Term, Timestamp};
 
+/// Sees the cluster from one node.
+pub trait ClusterMonitor: Send + Sync {
+    /// The cluster as this node sees it.
+    fn status(&self) -> ClusterStatus;
+
+    /// Whether this node does not lead, and what sessions of this engine read is a standby's.
+    fn is_standby(&self) -> bool;
+
+    /// The time of the newest record that this node has applied; none where sessions read what they
+    /// have written themselves.
+    fn replayed_until(&self) -> Option<Timestamp>;
+}
+
 /// The cluster as one node sees it.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterStatus {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::ids::{GroupId, Lsn};
+use crate::ids::{GroupId, Lsn, TreeId};
 
 /// How large a tree is on one replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,4 +50,13 @@ pub struct StorageStatus {
     pub file_bytes: u64,
     /// Bytes in it that are free.
     pub free_bytes: u64,
+}
+
+/// Says how large things are.
+pub trait StorageMonitor: Send + Sync {
+    /// How large a tree is on this node now, whatever a snapshot shows of it; none if there is none.
+    fn tree_size(&self, tree: TreeId) -> Option<TreeSize>;
+
+    /// What this node's replicas of groups have in memory and on disk.
+    fn storage(&self) -> Vec<StorageStatus>;
 }

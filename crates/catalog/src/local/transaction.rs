@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::engine::*;
 use base::limits::SCAN_BATCH_ROWS;
-use base::{Debt, Durability, Error, Key, KeyRange, Lsn, Result, TreeId, TxnId, Xid};
+use base::{Debt, Durability, Error, Key, KeyRange, Result, TreeId, TxnId};
 
 use super::store::{entry, View};
 use super::{Inner, Local, FIRST_OID, FIRST_TREE};
@@ -280,14 +280,6 @@ impl Transaction for LocalTransaction {
         self.inner().set_options(options);
     }
 
-    fn set_flight(&mut self, flight: Option<base::engine::Flight>) {
-        self.inner().set_flight(flight);
-    }
-
-    fn set_lock_timeout(&mut self, timeout: Duration) {
-        self.inner().set_lock_timeout(timeout);
-    }
-
     fn begin_statement(&mut self) -> Result<()> {
         self.command += 1;
         self.inner().begin_statement()
@@ -298,6 +290,56 @@ impl Transaction for LocalTransaction {
         self.inner().next_command();
     }
 
+    fn owe(&mut self, debt: &Debt) {
+        self.inner().owe(debt);
+    }
+
+    fn debt(&self) -> &Debt {
+        self.shared().debt()
+    }
+
+    fn advisory(&mut self) -> Result<&mut dyn AdvisoryLocking> {
+        self.inner().advisory()
+    }
+
+    fn outcome(&mut self) -> Result<&mut dyn TxnOutcome> {
+        self.inner().outcome()
+    }
+
+    fn snapshots(&mut self) -> Result<&mut dyn SnapshotSharing> {
+        self.inner().snapshots()
+    }
+
+    fn end_reading(&mut self) -> bool {
+        self.journal.is_empty() && self.inner().end_reading()
+    }
+
+    fn begin_again(&mut self, options: TxnOptions) -> bool {
+        self.command = 0;
+        self.savepoints.clear();
+        self.views.clear();
+        self.inner().begin_again(options)
+    }
+
+    fn commit(mut self: Box<Self>, durability: Durability) -> Result<Debt> {
+        let Some(inner) = self.inner.take() else {
+            return Err(Error::internal("a transaction is committed twice"));
+        };
+        let debt = inner.commit(durability)?;
+        let journal = std::mem::take(&mut self.journal);
+        let mut local = self.local.inner.lock();
+        for (tree, key) in journal {
+            local.store.settle(tree, &key);
+        }
+        if self.changed_catalog {
+            local.generation += 1;
+        }
+        drop(local);
+        Ok(debt)
+    }
+}
+
+impl Reading for LocalTransaction {
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
         if !is_local(tree, key) {
             return self.inner().get(tree, key, row);
@@ -362,6 +404,12 @@ impl Transaction for LocalTransaction {
         let most = limit.min(SCAN_BATCH_ROWS);
         Ok(self.scan_local(tree, range, Direction::Forward, most, self.newest(), batch))
     }
+}
+
+impl Locking for LocalTransaction {
+    fn set_lock_timeout(&mut self, timeout: Duration) {
+        self.inner().set_lock_timeout(timeout);
+    }
 
     fn lock_row(
         &mut self,
@@ -409,16 +457,9 @@ impl Transaction for LocalTransaction {
             false => self.inner().lock_table(tree, mode, wait),
         }
     }
+}
 
-    fn lock_advisory(
-        &mut self,
-        key: AdvisoryKey,
-        mode: AdvisoryMode,
-        wait: LockWait,
-    ) -> Result<bool> {
-        self.inner().lock_advisory(key, mode, wait)
-    }
-
+impl Writing for LocalTransaction {
     fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         match is_local(tree, key) {
             true => self.inserted(tree, key, row),
@@ -457,49 +498,18 @@ impl Transaction for LocalTransaction {
         let inner = self.local.inner.lock();
         inner.store.writer(tree, key) == Some((self.id, self.command))
     }
+}
 
-    fn xid(&mut self, assign: bool) -> Result<Option<Xid>> {
-        self.inner().xid(assign)
-    }
-
-    fn owe(&mut self, debt: &Debt) {
-        self.inner().owe(debt);
-    }
-
-    fn export_snapshot(&mut self) -> Result<String> {
-        self.inner().export_snapshot()
-    }
-
-    fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
-        self.inner().import_snapshot(name)
-    }
-
+impl Building for LocalTransaction {
     fn build(&mut self, build: &Build) -> Result<Built> {
         match build.source >= FIRST_TREE {
             true => self.build_local(build),
             false => self.inner().build(build),
         }
     }
+}
 
-    fn keep_view(&mut self) -> Result<ViewId> {
-        let view = self.inner().keep_view()?;
-        self.views.insert(view, self.command);
-        Ok(view)
-    }
-
-    fn swap_view(&mut self, view: ViewId) -> Result<()> {
-        self.inner().swap_view(view)?;
-        if let Some(command) = self.views.get_mut(&view) {
-            std::mem::swap(command, &mut self.command);
-        }
-        Ok(())
-    }
-
-    fn drop_view(&mut self, view: ViewId) {
-        self.views.remove(&view);
-        self.inner().drop_view(view);
-    }
-
+impl Savepoints for LocalTransaction {
     fn savepoint(&mut self) -> Savepoint {
         let savepoint = self.inner().savepoint();
         self.savepoints.push((savepoint, self.journal.len()));
@@ -519,37 +529,26 @@ impl Transaction for LocalTransaction {
         self.inner().release(savepoint);
         self.savepoints.retain(|known| known.0 < savepoint);
     }
+}
 
-    fn debt(&self) -> &Debt {
-        self.shared().debt()
+impl Views for LocalTransaction {
+    fn keep_view(&mut self) -> Result<ViewId> {
+        let view = self.inner().keep_view()?;
+        self.views.insert(view, self.command);
+        Ok(view)
     }
 
-    fn end_reading(&mut self) -> bool {
-        self.journal.is_empty() && self.inner().end_reading()
-    }
-
-    fn begin_again(&mut self, options: TxnOptions) -> bool {
-        self.command = 0;
-        self.savepoints.clear();
-        self.views.clear();
-        self.inner().begin_again(options)
-    }
-
-    fn commit(mut self: Box<Self>, durability: Durability) -> Result<Debt> {
-        let Some(inner) = self.inner.take() else {
-            return Err(Error::internal("a transaction is committed twice"));
-        };
-        let debt = inner.commit(durability)?;
-        let journal = std::mem::take(&mut self.journal);
-        let mut local = self.local.inner.lock();
-        for (tree, key) in journal {
-            local.store.settle(tree, &key);
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        self.inner().swap_view(view)?;
+        if let Some(command) = self.views.get_mut(&view) {
+            std::mem::swap(command, &mut self.command);
         }
-        if self.changed_catalog {
-            local.generation += 1;
-        }
-        drop(local);
-        Ok(debt)
+        Ok(())
+    }
+
+    fn drop_view(&mut self, view: ViewId) {
+        self.views.remove(&view);
+        self.inner().drop_view(view);
     }
 }
 

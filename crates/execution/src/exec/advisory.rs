@@ -36,8 +36,8 @@ pub fn call(cx: &mut Exec<'_>, which: AdvisoryFunction, args: &[Datum]) -> Resul
             }
             Ok(Datum::Void)
         }
-        Function::BlockingPids => Ok(pids(&blockers(cx, args))),
-        Function::SnapshotBlockingPids => Ok(pids(&snapshot_blockers(cx, args))),
+        Function::BlockingPids => Ok(pids(&blockers(cx, args)?)),
+        Function::SnapshotBlockingPids => Ok(pids(&snapshot_blockers(cx, args)?)),
         Function::IsBlocked => is_blocked(cx, args),
     }
 }
@@ -56,7 +56,7 @@ fn xact_lock(
     wait: LockWait,
 ) -> Result<bool> {
     let key = key(cx, args)?;
-    cx.txn.lock_advisory(key, mode, wait)
+    cx.txn.advisory()?.lock_advisory(key, mode, wait)
 }
 
 fn unlock(cx: &mut Exec<'_>, args: &[Datum], mode: AdvisoryMode) -> Result<Datum> {
@@ -102,7 +102,7 @@ fn session_locks(session: &mut Shared) -> Result<&mut Box<dyn SessionLocks>> {
         Some(locks) => locks,
         None => {
             let number = SessionId(session.start.backend_pid as u32);
-            session.engine.session_locks(number)?
+            session.engine.locks()?.session_locks(number)?
         }
     };
     let locks = session.advisory.insert(locks);
@@ -117,13 +117,14 @@ fn session_of(args: &[Datum]) -> Option<SessionId> {
     }
 }
 
-fn blockers(cx: &Exec<'_>, args: &[Datum]) -> Vec<SessionId> {
-    session_of(args).map_or_else(Vec::new, |session| cx.session.engine.blockers(session))
+fn blockers(cx: &Exec<'_>, args: &[Datum]) -> Result<Vec<SessionId>> {
+    let locks = cx.session.engine.locks()?;
+    Ok(session_of(args).map_or_else(Vec::new, |session| locks.blockers(session)))
 }
 
-fn snapshot_blockers(cx: &Exec<'_>, args: &[Datum]) -> Vec<SessionId> {
-    let engine = &cx.session.engine;
-    session_of(args).map_or_else(Vec::new, |session| engine.snapshot_blockers(session))
+fn snapshot_blockers(cx: &Exec<'_>, args: &[Datum]) -> Result<Vec<SessionId>> {
+    let locks = cx.session.engine.locks()?;
+    Ok(session_of(args).map_or_else(Vec::new, |session| locks.snapshot_blockers(session)))
 }
 
 fn pids(sessions: &[SessionId]) -> Datum {
@@ -143,6 +144,6 @@ fn is_blocked(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
         let pid = Datum::Int4(session.0 as i32);
         interesting.elements.contains(&pid)
     };
-    let blocked = blockers(cx, args).iter().any(named) || !snapshot_blockers(cx, args).is_empty();
+    let blocked = blockers(cx, args)?.iter().any(named) || !snapshot_blockers(cx, args)?.is_empty();
     Ok(Datum::Bool(blocked))
 }

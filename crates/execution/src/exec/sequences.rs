@@ -1,6 +1,6 @@
 //! `nextval`, `currval`, `setval`, `lastval`, and the one row of a sequence.
 //!
-//! The engine keeps where a sequence stands ([`base::engine::Engine::next_values`]); the session
+//! The engine keeps where a sequence stands ([`base::engine::Sequences::next_values`]); the session
 //! keeps the values that it has taken ahead (CACHE) and the last ones that it was given. A value
 //! rests on the record that logged it, and so does whatever shows the value: the transaction owes
 //! it.
@@ -74,12 +74,12 @@ pub(super) fn call(cx: &mut Exec<'_>, which: SequenceFunction, args: &[Datum]) -
 /// until the transaction ends; it is then as whoever was waited for has left it.
 fn hold(cx: &mut Exec<'_>, table: Arc<Table>) -> Result<Arc<Table>> {
     let engine = cx.session.engine.clone();
-    if table.sequence.is_none() || engine.is_standby() {
+    if table.sequence.is_none() || engine.cluster.is_standby() {
         return Ok(table);
     }
     let mode = TableLock::RowExclusive;
     cx.txn.lock_table(table.tree, mode, LockWait::Block)?;
-    if engine.catalog_version() == cx.catalog.version {
+    if engine.transactions.catalog_version() == cx.catalog.version {
         return Ok(table);
     }
     let database = cx.catalog.database.oid;
@@ -154,8 +154,8 @@ fn take_ahead(cx: &mut Exec<'_>, sequence: &Sequence) -> Option<i64> {
 
 fn take(cx: &mut Exec<'_>, table: &Table, sequence: &Sequence) -> Result<i64> {
     let count = u64::try_from(sequence.cache).unwrap_or(1).max(1);
-    let engine = cx.session.engine.clone();
-    let (values, debt) = engine.next_values(sequence.state, &sequence.spec(), count)?;
+    let sequences = &cx.session.engine.sequences;
+    let (values, debt) = sequences.next_values(sequence.state, &sequence.spec(), count)?;
     cx.txn.owe(&debt);
     if values.count == 0 {
         let (end, limit) = match sequence.increment > 0 {
@@ -199,12 +199,12 @@ fn set(
             ),
         ));
     }
-    let engine = cx.session.engine.clone();
+    let sequences = &cx.session.engine.sequences;
     let to = SequencePosition {
         last: value,
         called,
     };
-    let debt = engine.set_sequence(sequence.state, to)?;
+    let debt = sequences.set_sequence(sequence.state, to)?;
     cx.txn.owe(&debt);
     cx.session.sequences_ahead.remove(&sequence.state);
     if called {
@@ -218,8 +218,8 @@ fn set(
 /// # Errors
 /// What the engine raises.
 pub fn position(cx: &mut Exec<'_>, sequence: &Sequence) -> Result<(SequencePosition, u64)> {
-    let engine = cx.session.engine.clone();
-    let (at, left, debt) = engine.sequence_position(sequence.state, &sequence.spec())?;
+    let sequences = &cx.session.engine.sequences;
+    let (at, left, debt) = sequences.sequence_position(sequence.state, &sequence.spec())?;
     cx.txn.owe(&debt);
     Ok((at, left))
 }

@@ -77,7 +77,7 @@ fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
             let address = cx.session.start.server_address.as_ref();
             Ok(port(address.map(|address| address.1)))
         }
-        OwnFunction::ExportSnapshot => cx.txn.export_snapshot().map(Datum::text),
+        OwnFunction::ExportSnapshot => cx.txn.snapshots()?.export_snapshot().map(Datum::text),
         OwnFunction::Sleep => sleep(cx, args),
         OwnFunction::TriggerDepth => Ok(Datum::Int4(0)),
         OwnFunction::TemporarySchema => {

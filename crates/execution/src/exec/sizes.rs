@@ -15,7 +15,7 @@
 //! transaction has not committed yet is in no page, unless it came in chunks; old versions of rows
 //! are in no tree.
 
-use base::engine::{Engine, TreeSize};
+use base::engine::{StorageMonitor, TreeSize};
 use base::{Error, Result, SqlState, TreeId};
 
 use super::Exec;
@@ -67,8 +67,8 @@ fn is_main_fork(args: &[Datum]) -> Result<bool> {
     }
 }
 
-fn bytes_of(engine: &dyn Engine, tree: TreeId) -> u64 {
-    engine.tree_size(tree).map_or(0, |size| size.bytes)
+fn bytes_of(storage: &dyn StorageMonitor, tree: TreeId) -> u64 {
+    storage.tree_size(tree).map_or(0, |size| size.bytes)
 }
 
 /// The trees that a table's rows are in.
@@ -85,30 +85,38 @@ fn index_trees(table: &Table) -> impl Iterator<Item = TreeId> + '_ {
 
 /// One relation's own tree; none when there is no such relation.
 fn relation_size(cx: &Exec<'_>, relation: &Datum) -> Option<u64> {
-    size_of_relation(cx.catalog, cx.session.engine.as_ref(), oid(relation)).map(|size| size.bytes)
+    size_of_relation(cx.catalog, &*cx.session.engine.storage, oid(relation)).map(|size| size.bytes)
 }
 
 /// How large one relation's own tree is.
-pub fn size_of_relation(catalog: &Catalog, engine: &dyn Engine, oid: u32) -> Option<TreeSize> {
+pub fn size_of_relation(
+    catalog: &Catalog,
+    storage: &dyn StorageMonitor,
+    oid: u32,
+) -> Option<TreeSize> {
     if let Some((_, index)) = catalog.index_by_oid(oid) {
-        let own = (!index.primary).then(|| engine.tree_size(index.tree));
+        let own = (!index.primary).then(|| storage.tree_size(index.tree));
         return Some(own.flatten().unwrap_or_default());
     }
     let table = catalog.table_by_oid(oid)?;
-    let own = table.kind.has_rows().then(|| engine.tree_size(table.tree));
+    let own = table.kind.has_rows().then(|| storage.tree_size(table.tree));
     Some(own.flatten().unwrap_or_default())
 }
 
 /// A table's rows, its indexes, or both. An index is asked for like a table without indexes.
 fn whole_size(cx: &Exec<'_>, relation: &Datum, rows: bool, indexes: bool) -> Option<u64> {
-    let engine = cx.session.engine.as_ref();
+    let storage = &*cx.session.engine.storage;
     let Some(table) = cx.catalog.table_by_oid(oid(relation)) else {
         let own = relation_size(cx, relation)?;
         return Some(if rows { own } else { 0 });
     };
     let rows = row_trees(table).filter(|_| rows);
     let indexes = index_trees(table).filter(|_| indexes);
-    Some(rows.chain(indexes).map(|tree| bytes_of(engine, tree)).sum())
+    Some(
+        rows.chain(indexes)
+            .map(|tree| bytes_of(storage, tree))
+            .sum(),
+    )
 }
 
 fn database_size(cx: &mut Exec<'_>, asked: &Datum) -> Result<Datum> {
@@ -131,12 +139,16 @@ fn database_size(cx: &mut Exec<'_>, asked: &Datum) -> Result<Datum> {
     let sum = |catalog: &Catalog| -> u64 {
         let trees = catalog.tables.iter();
         let trees = trees.flat_map(|table| row_trees(table).chain(index_trees(table)));
-        trees.map(|tree| bytes_of(engine.as_ref(), tree)).sum()
+        trees.map(|tree| bytes_of(&*engine.storage, tree)).sum()
     };
     if database.oid == cx.catalog.database.oid {
         return Ok(number(sum(cx.catalog)));
     }
-    let content = store::load(cx.txn, engine.catalog_version(), &database.name)?;
+    let content = store::load(
+        cx.txn,
+        engine.transactions.catalog_version(),
+        &database.name,
+    )?;
     Ok(content.map_or(Datum::Null, |catalog| number(sum(&catalog))))
 }
 
@@ -171,7 +183,7 @@ fn tablespace_size(cx: &Exec<'_>, asked: &Datum) -> Result<Datum> {
         None => Datum::Null,
         Some((_, _, false)) => number(0),
         Some((_, _, true)) => {
-            let replicas = cx.session.engine.storage();
+            let replicas = cx.session.engine.storage.storage();
             let used = replicas.iter().map(|one| one.file_bytes - one.free_bytes);
             number(used.sum())
         }

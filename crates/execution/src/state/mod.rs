@@ -39,7 +39,7 @@ const NUMBERS_AT_ONCE_MAX: u64 = 1_024;
 /// What a session's running statement and the session itself both know.
 pub struct Shared {
     /// Where its data is.
-    pub engine: Arc<dyn Engine>,
+    pub engine: Arc<Engine>,
     /// Clocks and randomness.
     pub env: Arc<dyn Env>,
     /// What it began with.
@@ -219,7 +219,7 @@ struct Numbers {
 impl Shared {
     /// What a session begins with; the warnings are shown with its first statement.
     pub fn new(
-        engine: Arc<dyn Engine>,
+        engine: Arc<Engine>,
         env: Arc<dyn Env>,
         start: SessionStart,
         settings: Settings,
@@ -287,7 +287,7 @@ impl Shared {
         });
         if numbers.next == numbers.end {
             // The row's own debt covers that of its number: both are in one log.
-            let (first, _) = self.engine.advance(sequence, numbers.ask)?;
+            let (first, _) = self.engine.sequences.advance(sequence, numbers.ask)?;
             numbers.next = first;
             numbers.end = first + numbers.ask;
             numbers.ask = (numbers.ask * 2).min(NUMBERS_AT_ONCE_MAX);

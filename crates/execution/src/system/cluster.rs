@@ -19,7 +19,7 @@ fn count(count: usize) -> Datum {
 }
 
 pub(super) fn nodes(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.session.engine.status();
+    let status = cx.session.engine.cluster.status();
     let leads = status.leader == Some(status.node);
     let row = |replica: &base::engine::ReplicaStatus| {
         let role = match (status.leader == Some(replica.node), replica.voter) {
@@ -53,7 +53,7 @@ pub(super) fn nodes(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
 }
 
 pub(super) fn groups(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.session.engine.status();
+    let status = cx.session.engine.cluster.status();
     let mut replicas = status.replicas.iter();
     let leader = replicas.find(|replica| Some(replica.node) == status.leader);
     let voters = status.replicas.iter().filter(|replica| replica.voter);

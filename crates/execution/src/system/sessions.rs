@@ -35,12 +35,13 @@ pub(super) fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>>
         Some(registry) => registry.all(),
         None => vec![own],
     };
-    let engine = &cx.session.engine;
+    let locks = cx.session.engine.locks.as_deref();
     Ok(all
         .iter()
         .filter_map(|activity| {
             let doing = activity.doing()?;
-            let waits = !engine.blockers(SessionId(activity.pid() as u32)).is_empty();
+            let session = SessionId(activity.pid() as u32);
+            let waits = locks.is_some_and(|locks| !locks.blockers(session).is_empty());
             let asker = cx.session.settings.current_role();
             let row = activity_row(catalog, activity, &doing, waits);
             Some(match catalog.sees_sessions_of(asker, doing.role) {

@@ -33,7 +33,7 @@ fn age(age: Option<Duration>) -> Datum {
 }
 
 pub(super) fn storage(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let replicas = cx.session.engine.storage();
+    let replicas = cx.session.engine.storage.storage();
     let row = |one: &base::engine::StorageStatus| {
         vec![
             Datum::Int4(i32::try_from(one.group.0).unwrap_or(i32::MAX)),
@@ -65,7 +65,7 @@ pub(super) fn put_sizes(table: &Table, catalog: &Catalog, cx: &Exec<'_>, rows: &
     let (Some(oid), Some(pages), Some(tuples)) = places else {
         return;
     };
-    let engine = cx.session.engine.as_ref();
+    let storage = &*cx.session.engine.storage;
     for row in rows {
         let Datum::Oid(relation) = row[oid] else {
             continue;
@@ -73,7 +73,7 @@ pub(super) fn put_sizes(table: &Table, catalog: &Catalog, cx: &Exec<'_>, rows: &
         if relation < FIRST_USER_OID {
             continue;
         }
-        let size = sizes::size_of_relation(catalog, engine, relation);
+        let size = sizes::size_of_relation(catalog, storage, relation);
         let Some(size) = size.filter(|size| size.bytes > 0) else {
             continue;
         };

@@ -170,7 +170,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Group {
-    /// As [`base::engine::Engine::settle`], for one position.
+    /// As [`base::engine::Gate::settle`], for one position.
     pub fn settle(
         self: &Arc<Self>,
         position: Position,

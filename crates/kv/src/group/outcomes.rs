@@ -342,7 +342,7 @@ impl Group {
             .next(term, visible, commit.saturating_add(PLACES_AHEAD_MAX))
     }
 
-    /// As [`base::engine::Engine::xid_status`].
+    /// As [`base::engine::Outcomes::xid_status`].
     ///
     /// # Errors
     /// [`super::not_leader`]; 22023 for an id of the future.
@@ -429,7 +429,7 @@ impl Group {
         })
     }
 
-    /// As [`base::engine::Engine::flight_outcome`].
+    /// As [`base::engine::Outcomes::flight_outcome`].
     ///
     /// # Errors
     /// [`super::not_leader`].

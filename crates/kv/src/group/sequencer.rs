@@ -244,7 +244,7 @@ impl Group {
         Ok((first, position))
     }
 
-    /// As [`base::engine::Engine::advance`].
+    /// As [`base::engine::Sequences::advance`].
     ///
     /// # Errors
     /// As [`Group::take_numbers`].

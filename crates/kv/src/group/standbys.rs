@@ -296,7 +296,7 @@ impl Group {
         self.registry.configurations()
     }
 
-    /// As [`base::engine::Engine::configuration`]: those in force, and what this node is told
+    /// As [`base::engine::ClusterSettings::configuration`]: those in force, and what this node is told
     /// where they say nothing.
     pub fn configuration(&self) -> Arc<Configuration> {
         let mut configuration = self.registry.configurations().in_force();
@@ -318,7 +318,7 @@ impl Group {
         configuration
     }
 
-    /// As [`base::engine::Engine::configured`], for one position.
+    /// As [`base::engine::ClusterSettings::configured`], for one position.
     pub fn configured(&self, position: Position) -> BoxFuture<'static, Result<()>> {
         let Some(group) = self.me.upgrade() else {
             return Box::pin(std::future::ready(Err(not_leader())));

@@ -24,7 +24,7 @@ pub struct Missing {
 }
 
 impl Group {
-    /// As [`base::engine::Engine::status`].
+    /// As [`base::engine::ClusterMonitor::status`].
     pub fn status(&self) -> ClusterStatus {
         let now = self.env.now();
         let core = self.lock();

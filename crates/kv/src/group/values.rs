@@ -86,7 +86,7 @@ impl Values {
 }
 
 impl Group {
-    /// As [`base::engine::Engine::next_values`].
+    /// As [`base::engine::Sequences::next_values`].
     ///
     /// # Errors
     /// [`not_leader`].
@@ -142,7 +142,7 @@ impl Group {
         Ok((values, Debt::of(self.config.group, position)))
     }
 
-    /// As [`base::engine::Engine::set_sequence`].
+    /// As [`base::engine::Sequences::set_sequence`].
     ///
     /// # Errors
     /// [`not_leader`].
@@ -164,7 +164,7 @@ impl Group {
         Ok(Debt::of(self.config.group, position))
     }
 
-    /// As [`base::engine::Engine::sequence_position`].
+    /// As [`base::engine::Sequences::sequence_position`].
     ///
     /// # Errors
     /// [`not_leader`].

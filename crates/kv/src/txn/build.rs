@@ -27,7 +27,7 @@ use crate::build::{key_of_columns, NewKey, Plan};
 use crate::registry::index_key;
 
 impl<L: Leader> Txn<L> {
-    /// As [`base::engine::Transaction::build`].
+    /// As [`base::engine::Building::build`].
     pub(super) fn build_trees(&mut self, build: &Build) -> Result<Built> {
         match self.is_large(build.source)? {
             true => self.build_beside(build),

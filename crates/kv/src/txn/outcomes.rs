@@ -1,6 +1,6 @@
 //! What a transaction writes about itself when it commits (see [`crate::group::outcomes`]).
 
-use base::engine::{Direction, LockWait, RowBatch, RowLock, Transaction};
+use base::engine::{Direction, LockWait, RowBatch, RowLock, Transaction, Writing};
 use base::{KeyRange, Lsn, Result, TreeId, Xid};
 
 use super::{Leader, Txn};

@@ -5,13 +5,9 @@ use std::pin::{pin, Pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use base::engine::{
-    CatalogVersion, ClusterStatus, SequencePosition, SequenceSpec, SequenceValues, Transaction,
-    TxnOptions,
-};
 use base::limits::HELD_OUTPUT_BYTES_MAX;
 use base::sync::{Event, Mutex};
-use base::{Debt, Durability, NodeId, SequenceId};
+use base::{Durability, NodeId, Timestamp};
 use pg::client::{Client, Reply};
 use pg::frontend::Frontend;
 use pg::script::{Control, Script};
@@ -122,9 +118,9 @@ fn a_silent_client_is_given_up() {
 
 // ---- Whole sessions over scripted SQL ----
 
-/// An engine that is a gate only.
+/// A gate that is opened by hand, on a node that leads or follows.
 #[derive(Default)]
-struct Gate {
+struct GateByHand {
     state: Mutex<GateState>,
     moved: Event,
 }
@@ -139,7 +135,7 @@ struct GateState {
     is_follower: bool,
 }
 
-impl Gate {
+impl GateByHand {
     fn change(&self, change: impl FnOnce(&mut GateState)) {
         change(&mut self.state.lock());
         self.moved.notify_all();
@@ -161,45 +157,22 @@ impl Gate {
     }
 }
 
-/// The gate behind the trait, shared with the futures that wait for it.
+/// The gate behind its interface, shared with the futures that wait for it.
 #[derive(Clone, Default)]
-struct GateEngine(Arc<Gate>);
+struct SharedGate(Arc<GateByHand>);
 
-impl Engine for GateEngine {
-    fn begin(&self, _: TxnOptions) -> Result<Box<dyn Transaction>> {
-        Err(Error::unsupported("a transaction"))
-    }
-    fn advance(&self, _: SequenceId, _: u64) -> Result<(u64, Debt)> {
-        Err(Error::unsupported("a sequence"))
-    }
-    fn next_values(
-        &self,
-        _: SequenceId,
-        _: &SequenceSpec,
-        _: u64,
-    ) -> Result<(SequenceValues, Debt)> {
-        Err(Error::unsupported("a sequence"))
-    }
-    fn set_sequence(&self, _: SequenceId, _: SequencePosition) -> Result<Debt> {
-        Err(Error::unsupported("a sequence"))
-    }
-    fn sequence_position(
-        &self,
-        _: SequenceId,
-        _: &SequenceSpec,
-    ) -> Result<(SequencePosition, u64, Debt)> {
-        Err(Error::unsupported("a sequence"))
-    }
-    fn catalog_version(&self) -> CatalogVersion {
-        CatalogVersion::default()
-    }
+impl Gate for SharedGate {
     fn is_settled(&self, debt: &Debt, durability: Durability) -> bool {
         matches!(self.0.outcome(debt, durability), Some(Ok(())))
     }
+
     fn settle(&self, debt: Debt, durability: Durability) -> BoxFuture<'static, Result<()>> {
         let gate = self.0.clone();
         Box::pin(async move { gate.moved.until(|| gate.outcome(&debt, durability)).await })
     }
+}
+
+impl ClusterMonitor for SharedGate {
     fn status(&self) -> ClusterStatus {
         let leader = if self.0.state.lock().is_follower {
             2
@@ -212,12 +185,20 @@ impl Engine for GateEngine {
             ..ClusterStatus::default()
         }
     }
+
+    fn is_standby(&self) -> bool {
+        false
+    }
+
+    fn replayed_until(&self) -> Option<Timestamp> {
+        None
+    }
 }
 
 /// One session with its client, its clock and its gate.
 struct Rig {
     env: WorldEnv,
-    gate: Arc<Gate>,
+    gate: Arc<GateByHand>,
     control: Rc<Control>,
     interrupts: Arc<Interrupts>,
     wire: ClientEnd,
@@ -230,8 +211,8 @@ impl Rig {
     /// A session that has greeted its client.
     fn new() -> Rig {
         let env = WorldEnv::default();
-        let engine = GateEngine::default();
-        let gate = engine.0.clone();
+        let shared = Arc::new(SharedGate::default());
+        let gate = shared.0.clone();
         let control = Rc::new(Control::default());
         let interrupts = Arc::new(Interrupts::default());
         let wire = ClientEnd::default();
@@ -247,7 +228,7 @@ impl Rig {
         let driver = Driver::new(
             wire.server_end(),
             shared_env,
-            Arc::new(engine),
+            (shared.clone(), shared),
             interrupts.clone(),
             channel,
             starting,

@@ -22,7 +22,6 @@
 
 pub mod scram;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ::sql::functions::scram::Verifier;
@@ -200,7 +199,7 @@ impl Access {
 
 /// What a client is to be let in with.
 pub(crate) struct Request<'a> {
-    pub engine: &'a Arc<dyn Engine>,
+    pub engine: &'a Engine,
     pub env: &'a dyn Env,
     pub channel: &'a Channel,
     pub startup: &'a StartupParameters,
@@ -308,9 +307,10 @@ impl Request<'_> {
 
     /// What is known of the role, once nothing can take it back.
     fn look_up(&self, with_roles: bool) -> Result<Login> {
-        let (login, debt) = login::look_up(&**self.engine, &self.startup.user, with_roles)?;
-        if !self.engine.is_settled(&debt, Durability::On) {
-            coro::wait(self.engine.settle(debt, Durability::On)).map_err(interrupted)??;
+        let (login, debt) =
+            login::look_up(&*self.engine.transactions, &self.startup.user, with_roles)?;
+        if !self.engine.gate.is_settled(&debt, Durability::On) {
+            coro::wait(self.engine.gate.settle(debt, Durability::On)).map_err(interrupted)??;
         }
         Ok(login)
     }

@@ -31,7 +31,7 @@ impl Session {
         self.open.as_ref().is_some_and(|open| {
             open.begun
                 && open.txn.isolation() != Isolation::ReadCommitted
-                && open.began_with != self.shared.engine.catalog_version()
+                && open.began_with != self.shared.engine.transactions.catalog_version()
         })
     }
 

@@ -49,7 +49,7 @@ impl Session {
         (text, shape): (&str, &Shape),
         given: Option<&[TypeId]>,
     ) -> Result<Option<Rc<Kept>>> {
-        let version = self.shared.engine.catalog_version();
+        let version = self.shared.engine.transactions.catalog_version();
         let mut values = std::mem::take(&mut self.literals);
         let found = self.plans.find(
             (text, shape),

@@ -20,7 +20,7 @@ impl Session {
     /// 25001 when it is too late for that.
     /// On a standby nobody may write.
     pub(super) fn check_read_write(&self, read_only: bool) -> Result<()> {
-        match !read_only && self.shared.engine.is_standby() {
+        match !read_only && self.shared.engine.cluster.is_standby() {
             false => Ok(()),
             true => Err(Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,
@@ -112,7 +112,7 @@ impl Session {
     /// 25001 when it is too late for that; 0A000 at a level that takes a snapshot for each statement,
     /// and at SERIALIZABLE; 22023 when nobody exports anything by that name.
     pub(super) fn import_snapshot(&mut self, name: &str) -> Result<()> {
-        let now = self.shared.engine.catalog_version();
+        let now = self.shared.engine.transactions.catalog_version();
         let invalid = || {
             let message = format!("invalid snapshot identifier: \"{name}\"");
             Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
@@ -139,7 +139,11 @@ impl Session {
                 return Err(Error::unsupported(what));
             }
         }
-        let shown = open.txn.import_snapshot(name)?.ok_or_else(invalid)?;
+        let shown = open
+            .txn
+            .snapshots()?
+            .import_snapshot(name)?
+            .ok_or_else(invalid)?;
         open.begun = true;
         if shown < now.lsn {
             // The catalog may have changed since: it is none of those that there can be from now on.

@@ -15,8 +15,8 @@ use base::key::put_key_column;
 use base::row::Row;
 use base::sync::Mutex;
 use base::{
-    Debt, Durability, Key, KeyRange, Lsn, Position, Result, SequenceId, Term, Timestamp, TreeId,
-    TxnId,
+    Debt, Durability, Error, Key, KeyRange, Lsn, Position, Result, SequenceId, Term, Timestamp,
+    TreeId, TxnId,
 };
 
 type Trees = BTreeMap<TreeId, BTreeMap<Key, Vec<u8>>>;
@@ -60,9 +60,25 @@ impl FakeEngine {
             ..FakeEngine::default()
         }
     }
+
+    /// The engine of its sessions: it has no locks, keeps no outcomes and has no cluster.
+    pub fn to_engine(&self) -> Engine {
+        let fake = Arc::new(self.clone());
+        Engine {
+            transactions: fake.clone(),
+            gate: fake.clone(),
+            sequences: fake.clone(),
+            settings: fake.clone(),
+            cluster: fake.clone(),
+            storage: fake,
+            locks: None,
+            outcomes: None,
+            administrator: None,
+        }
+    }
 }
 
-impl Engine for FakeEngine {
+impl Transactions for FakeEngine {
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
         Ok(Box::new(FakeTransaction {
             engine: self.clone(),
@@ -77,6 +93,12 @@ impl Engine for FakeEngine {
         }))
     }
 
+    fn catalog_version(&self) -> CatalogVersion {
+        self.state.lock().catalog
+    }
+}
+
+impl Sequences for FakeEngine {
     fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
         let mut state = self.state.lock();
         let next = state.sequences.entry(sequence).or_insert(1);
@@ -117,11 +139,9 @@ impl Engine for FakeEngine {
         };
         Ok((known.unwrap_or(fresh), 0, Debt::NONE))
     }
+}
 
-    fn catalog_version(&self) -> CatalogVersion {
-        self.state.lock().catalog
-    }
-
+impl Gate for FakeEngine {
     fn is_settled(&self, _: &Debt, _: Durability) -> bool {
         self.settles_by_itself
     }
@@ -130,9 +150,55 @@ impl Engine for FakeEngine {
         self.waits.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(Ok(())))
     }
+}
 
+impl ClusterMonitor for FakeEngine {
     fn status(&self) -> ClusterStatus {
         ClusterStatus::default()
+    }
+
+    fn is_standby(&self) -> bool {
+        false
+    }
+
+    fn replayed_until(&self) -> Option<Timestamp> {
+        None
+    }
+}
+
+impl StorageMonitor for FakeEngine {
+    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
+        let state = self.state.lock();
+        let rows = state.trees.get(&tree)?;
+        let bytes: usize = rows.iter().map(|(key, row)| key.len() + row.len()).sum();
+        Some(TreeSize {
+            bytes: bytes as u64,
+            rows: rows.len() as u64,
+        })
+    }
+
+    fn storage(&self) -> Vec<StorageStatus> {
+        Vec::new()
+    }
+}
+
+/// Nothing is ever loaded.
+impl ClusterSettings for FakeEngine {
+    fn configuration(&self) -> Arc<Configuration> {
+        Arc::default()
+    }
+
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    fn check(&self, name: &str, _: &str) -> Result<()> {
+        Err(Error::unsupported(format!("setting \"{name}\" here")))
+    }
+
+    fn configured(&self, _: Debt) -> BoxFuture<'static, Result<()>> {
+        let error = Error::unsupported("changing the configuration here");
+        Box::pin(std::future::ready(Err(error)))
     }
 }
 
@@ -307,17 +373,13 @@ impl Transaction for FakeTransaction {
         self.id
     }
 
-    fn set_options(&mut self, options: TxnOptions) {
-        self.options = options;
-    }
-
     fn isolation(&self) -> Isolation {
         self.options.isolation
     }
 
-    fn set_flight(&mut self, _: Option<base::engine::Flight>) {}
-
-    fn set_lock_timeout(&mut self, _: Duration) {}
+    fn set_options(&mut self, options: TxnOptions) {
+        self.options = options;
+    }
 
     fn begin_statement(&mut self) -> Result<()> {
         self.command += 1;
@@ -328,6 +390,46 @@ impl Transaction for FakeTransaction {
         self.command += 1;
     }
 
+    fn owe(&mut self, debt: &Debt) {
+        self.debt.merge(debt);
+    }
+
+    fn debt(&self) -> &Debt {
+        &self.debt
+    }
+
+    fn end_reading(&mut self) -> bool {
+        false
+    }
+
+    fn begin_again(&mut self, _: TxnOptions) -> bool {
+        false
+    }
+
+    fn commit(self: Box<Self>, _: Durability) -> Result<Debt> {
+        if self.writes.is_empty() {
+            return Ok(Debt::NONE);
+        }
+        let mut state = self.engine.state.lock();
+        state.lsn += 1;
+        let lsn = Lsn(state.lsn);
+        for ((tree, key), versions) in self.writes {
+            if tree.is_catalog() {
+                state.catalog.generation += 1;
+                state.catalog.lsn = lsn;
+            }
+            let rows = state.trees.entry(tree).or_default();
+            match versions.into_iter().next_back() {
+                Some((_, Some(row))) => rows.insert(key, row),
+                _ => rows.remove(&key),
+            };
+        }
+        let term = Term(1);
+        Ok(Debt::of(base::ids::FIRST_GROUP, Position { term, lsn }))
+    }
+}
+
+impl Reading for FakeTransaction {
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
         row.clear();
         let versions = self.writes.get(&(tree, key.to_vec()));
@@ -396,6 +498,11 @@ impl Transaction for FakeTransaction {
         self.command += 1;
         self.scan(tree, range, Direction::Forward, limit, batch)
     }
+}
+
+impl Locking for FakeTransaction {
+    /// Nobody waits for a lock here.
+    fn set_lock_timeout(&mut self, _: Duration) {}
 
     fn lock_row(
         &mut self,
@@ -412,17 +519,12 @@ impl Transaction for FakeTransaction {
         })
     }
 
-    fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
-        let versions = self.writes.get(&(tree, key.to_vec()));
-        versions
-            .and_then(|v| v.last())
-            .is_some_and(|version| version.0 == self.command)
-    }
-
     fn lock_table(&mut self, _: TreeId, _: TableLock, _: LockWait) -> Result<bool> {
         Ok(true)
     }
+}
 
+impl Writing for FakeTransaction {
     fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         if self.newest(tree, key).is_some() {
             return Ok(Inserted::Duplicate(tree));
@@ -455,10 +557,15 @@ impl Transaction for FakeTransaction {
         Ok(())
     }
 
-    fn owe(&mut self, debt: &Debt) {
-        self.debt.merge(debt);
+    fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
+        let versions = self.writes.get(&(tree, key.to_vec()));
+        versions
+            .and_then(|v| v.last())
+            .is_some_and(|version| version.0 == self.command)
     }
+}
 
+impl Building for FakeTransaction {
     fn build(&mut self, build: &Build) -> Result<Built> {
         let rows = self.newest_rows(build.source);
         let into = build.rekeyed.as_ref().map_or(build.source, |new| new.tree);
@@ -501,17 +608,9 @@ impl Transaction for FakeTransaction {
         }
         Ok(Built::Done)
     }
+}
 
-    fn keep_view(&mut self) -> Result<ViewId> {
-        self.views.push(self.command);
-        Ok(ViewId(self.views.len() as u32 - 1))
-    }
-
-    fn swap_view(&mut self, view: ViewId) -> Result<()> {
-        std::mem::swap(&mut self.views[view.0 as usize], &mut self.command);
-        Ok(())
-    }
-
+impl Savepoints for FakeTransaction {
     fn savepoint(&mut self) -> Savepoint {
         self.savepoints.push(self.journal.len());
         Savepoint(self.savepoints.len() as u32)
@@ -533,32 +632,21 @@ impl Transaction for FakeTransaction {
     fn release(&mut self, savepoint: Savepoint) {
         self.savepoints.truncate(savepoint.0 as usize - 1);
     }
+}
 
-    fn debt(&self) -> &Debt {
-        &self.debt
+impl Views for FakeTransaction {
+    fn keep_view(&mut self) -> Result<ViewId> {
+        self.views.push(self.command);
+        Ok(ViewId(self.views.len() as u32 - 1))
     }
 
-    fn commit(self: Box<Self>, _: Durability) -> Result<Debt> {
-        if self.writes.is_empty() {
-            return Ok(Debt::NONE);
-        }
-        let mut state = self.engine.state.lock();
-        state.lsn += 1;
-        let lsn = Lsn(state.lsn);
-        for ((tree, key), versions) in self.writes {
-            if tree.is_catalog() {
-                state.catalog.generation += 1;
-                state.catalog.lsn = lsn;
-            }
-            let rows = state.trees.entry(tree).or_default();
-            match versions.into_iter().next_back() {
-                Some((_, Some(row))) => rows.insert(key, row),
-                _ => rows.remove(&key),
-            };
-        }
-        let term = Term(1);
-        Ok(Debt::of(base::ids::FIRST_GROUP, Position { term, lsn }))
+    fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        std::mem::swap(&mut self.views[view.0 as usize], &mut self.command);
+        Ok(())
     }
+
+    /// Its number stays taken.
+    fn drop_view(&mut self, _: ViewId) {}
 }
 
 /// A world whose clock moves a microsecond each time it is read.

@@ -114,7 +114,7 @@ impl Session {
         if format != FORMAT {
             return Err(Error::corrupted(format!("a session of format {format}")));
         }
-        let configuration = self.shared.engine.configuration();
+        let configuration = self.shared.engine.settings.configuration();
         let catalog = self.catalog.clone();
         let settings = &mut self.shared.settings;
         settings.unpack(&mut reader, &configuration, &catalog)?;
@@ -174,8 +174,8 @@ impl Session {
     }
 
     /// What the commits from here on are noted under.
-    pub fn set_flight(&mut self, flight: Option<Flight>) {
-        self.shared.flight = flight;
+    pub fn set_flight(&mut self, flight: Flight) {
+        self.shared.flight = Some(flight);
     }
 }
 

@@ -37,9 +37,9 @@ impl Session {
         let owed = self.owed.levels().to_vec();
         let before = std::mem::replace(&mut self.in_flight.mark, owed);
         for (debt, level) in before {
-            let engine = &self.shared.engine;
-            if !engine.is_settled(&debt, level) {
-                coro::wait(engine.settle(debt, level))??;
+            let gate = &self.shared.engine.gate;
+            if !gate.is_settled(&debt, level) {
+                coro::wait(gate.settle(debt, level))??;
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::engine::Engine;
+use base::engine::ClusterSettings;
 use base::Result;
 
 use super::statements::about;
@@ -22,13 +22,16 @@ use crate::state::RowView;
 use crate::types::{Datum, TypeId};
 
 /// How a node logs what belongs to no session that has begun.
-pub fn log_settings(engine: &dyn Engine, defaults: &[(String, String)]) -> Arc<LogSettings> {
+pub fn log_settings(
+    cluster: &dyn ClusterSettings,
+    defaults: &[(String, String)],
+) -> Arc<LogSettings> {
     let mut settings = Settings::of_nobody();
     for (name, value) in defaults.iter().filter(|(name, _)| name.starts_with("log_")) {
         // What is wrong with it, the node has refused to start with.
         let _ = settings.begin_with(Asker::Configuration, name, value);
     }
-    settings.load(&engine.configuration());
+    settings.load(&cluster.configuration());
     settings.log().clone()
 }
 

@@ -3,7 +3,7 @@
 //! A role that is not there looks like one without a password; who asks must not let on which it
 //! was.
 
-use base::engine::{Engine, TxnOptions};
+use base::engine::{Transactions, TxnOptions};
 use base::{Debt, Result};
 
 use crate::catalog::store;
@@ -31,8 +31,12 @@ impl std::fmt::Debug for Login {
 ///
 /// # Errors
 /// Those of reading.
-pub fn look_up(engine: &dyn Engine, name: &str, with_roles: bool) -> Result<(Login, Debt)> {
-    let mut txn = engine.begin(TxnOptions::default())?;
+pub fn look_up(
+    transactions: &dyn Transactions,
+    name: &str,
+    with_roles: bool,
+) -> Result<(Login, Debt)> {
+    let mut txn = transactions.begin(TxnOptions::default())?;
     txn.begin_statement()?;
     let mut login = Login::default();
     if let Some(role) = store::role_named(txn.as_mut(), name)? {

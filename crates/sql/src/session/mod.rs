@@ -63,7 +63,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::engine::{Engine, Transaction, TxnOptions};
+use base::engine::{Engine, Transaction, Transactions, TxnOptions};
 use base::env::Env;
 use base::{Debt, Durability, Error, Result, SqlState};
 
@@ -185,9 +185,9 @@ impl Session {
     ///
     /// # Errors
     /// 28000 and 3D000 for a role or a database that does not exist; what the settings give.
-    pub fn new(engine: Arc<dyn Engine>, env: Arc<dyn Env>, start: SessionStart) -> Result<Session> {
-        let version = engine.catalog_version();
-        let mut txn = engine.begin(TxnOptions::default())?;
+    pub fn new(engine: Arc<Engine>, env: Arc<dyn Env>, start: SessionStart) -> Result<Session> {
+        let version = engine.transactions.catalog_version();
+        let mut txn = engine.transactions.begin(TxnOptions::default())?;
         txn.begin_statement()?;
         // The role is checked before the database, as PostgreSQL does.
         let (role_known, catalog) =
@@ -211,8 +211,8 @@ impl Session {
         for (name, value) in &start.defaults {
             settings.begin_with(Asker::Configuration, name, value)?;
         }
-        let configuration = engine.configuration_generation();
-        settings.load(&engine.configuration());
+        let configuration = engine.settings.generation();
+        settings.load(&engine.settings.configuration());
         for (name, value) in start
             .registry
             .iter()
@@ -220,7 +220,7 @@ impl Session {
         {
             settings.fix(name, &value);
         }
-        settings.fix("in_hot_standby", on_or_off(engine.is_standby()));
+        settings.fix("in_hot_standby", on_or_off(engine.cluster.is_standby()));
         // What counts for most comes first, and what comes later gives way to it.
         for (name, value) in startup_settings(&start.settings) {
             settings.begin_with(Asker::Client(&catalog), &name, &value)?;
@@ -548,12 +548,12 @@ impl Session {
 
     /// Follows the settings of the cluster, if others have come in force, and the node's role.
     fn follow_configuration(&mut self) {
-        let is_standby = on_or_off(self.shared.engine.is_standby());
+        let is_standby = on_or_off(self.shared.engine.cluster.is_standby());
         self.shared.settings.fix("in_hot_standby", is_standby);
-        let generation = self.shared.engine.configuration_generation();
+        let generation = self.shared.engine.settings.generation();
         if self.configuration != generation {
             self.configuration = generation;
-            let configuration = self.shared.engine.configuration();
+            let configuration = self.shared.engine.settings.configuration();
             self.shared.settings.load(&configuration);
         }
     }
@@ -787,8 +787,8 @@ pub fn check_setting(name: &str, value: &str) -> Result<()> {
 ///
 /// # Errors
 /// As a read.
-pub fn has_catalog(engine: &dyn Engine) -> Result<bool> {
-    let mut txn = engine.begin(TxnOptions::default())?;
+pub fn has_catalog(transactions: &dyn Transactions) -> Result<bool> {
+    let mut txn = transactions.begin(TxnOptions::default())?;
     txn.begin_statement()?;
     store::is_there(txn.as_mut())
 }
@@ -796,7 +796,7 @@ pub fn has_catalog(engine: &dyn Engine) -> Result<bool> {
 /// Whether a client that is on a standby should read there: what it asks for in its startup packet,
 /// else what its role, the database and the cluster say.
 pub fn wants_follower_reads(
-    engine: &dyn Engine,
+    engine: &Engine,
     defaults: &[(String, String)],
     given: &[(String, String)],
     user: &str,
@@ -806,14 +806,14 @@ pub fn wants_follower_reads(
     for (name, value) in defaults {
         settings.begin_with(Asker::Configuration, name, value)?;
     }
-    settings.load(&engine.configuration());
+    settings.load(&engine.settings.configuration());
     let own = startup_settings(given).into_iter();
     let own: Vec<_> = own
         .filter(|(name, _)| name.eq_ignore_ascii_case("quorate.follower_reads"))
         .collect();
     if own.is_empty() {
-        let version = engine.catalog_version();
-        let mut txn = engine.begin(TxnOptions::default())?;
+        let version = engine.transactions.catalog_version();
+        let mut txn = engine.transactions.begin(TxnOptions::default())?;
         txn.begin_statement()?;
         let (_, catalog) = store::load_for(txn.as_mut(), version, user, database)?;
         let catalog = catalog.as_ref();
@@ -833,15 +833,15 @@ pub fn wants_follower_reads(
 ///
 /// The database and role `postgres` and those of `user` will exist.
 pub fn bootstrap(
-    engine: &dyn Engine,
+    engine: &Engine,
     env: &dyn Env,
     user: &str,
     password: Option<&str>,
 ) -> Result<Debt> {
     let _ = env;
-    let mut txn = engine.begin(TxnOptions::default())?;
+    let mut txn = engine.transactions.begin(TxnOptions::default())?;
     txn.begin_statement()?;
-    store::bootstrap(txn.as_mut(), engine, user, password)?;
+    store::bootstrap(txn.as_mut(), &*engine.sequences, user, password)?;
     let mut debt = txn.debt().clone();
     debt.merge(&txn.commit(Durability::On)?);
     Ok(debt)

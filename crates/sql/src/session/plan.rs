@@ -163,19 +163,23 @@ impl Session {
             }
             open.txn.begin_statement()?;
             let name = &self.catalog.database.name;
-            let version = self.shared.engine.catalog_version();
+            let version = self.shared.engine.transactions.catalog_version();
             let loaded = store::load(open.txn.as_mut(), version, name)?;
             let own = Arc::new(loaded.ok_or_else(|| missing_database(name))?);
             open.own_catalog = Some(own.clone());
             self.use_names(&own);
             return Ok(own);
         }
-        let version = self.shared.engine.catalog_version();
+        let version = self.shared.engine.transactions.catalog_version();
         if self.catalog.version == version {
             return Ok(self.catalog.clone());
         }
         // Read by a transaction of its own: the open one may have an older snapshot.
-        let mut txn = self.shared.engine.begin(TxnOptions::default())?;
+        let mut txn = self
+            .shared
+            .engine
+            .transactions
+            .begin(TxnOptions::default())?;
         txn.begin_statement()?;
         let name = &self.catalog.database.name;
         let loaded = store::load(txn.as_mut(), version, name)?;
@@ -344,7 +348,7 @@ impl Session {
             None => {
                 !planned.own
                     && self.sees_like(planned.seen.as_ref())
-                    && planned.catalog.version == self.shared.engine.catalog_version()
+                    && planned.catalog.version == self.shared.engine.transactions.catalog_version()
                     && self.looks_along(&planned.path, &planned.catalog)
             }
         }

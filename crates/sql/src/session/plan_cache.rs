@@ -107,7 +107,7 @@ pub(super) struct PlanCache {
 }
 
 /// A cache, and the engine of the node whose sessions share it.
-type OfEngine = (Rc<PlanCache>, Weak<dyn Engine>);
+type OfEngine = (Rc<PlanCache>, Weak<Engine>);
 
 thread_local! {
     /// The caches of this thread: one for each node that has had sessions on it.
@@ -116,7 +116,7 @@ thread_local! {
 
 impl PlanCache {
     /// The cache that this thread's sessions of a node share.
-    pub(super) fn of_thread(engine: &Arc<dyn Engine>) -> Rc<PlanCache> {
+    pub(super) fn of_thread(engine: &Arc<Engine>) -> Rc<PlanCache> {
         CACHES.with(|caches| {
             let mut caches = caches.borrow_mut();
             caches.retain(|known| known.1.strong_count() > 0);

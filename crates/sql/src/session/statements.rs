@@ -437,7 +437,7 @@ impl Session {
                 (self.is_read_only(), name, "in a read-only transaction")
             }
             Refused::Standby => {
-                let is_standby = self.shared.engine.is_standby();
+                let is_standby = self.shared.engine.cluster.is_standby();
                 (is_standby, about.command, "during recovery")
             }
         };

@@ -80,13 +80,13 @@ impl Session {
             return local.clone();
         }
         let local = Local::default();
-        let engine = LocalEngine::new(self.shared.engine.clone(), local.clone());
+        let engine = Arc::new(LocalEngine::new(self.shared.engine.clone(), local.clone()));
         if let Some(mut open) = self.open.take() {
             open.txn = engine.wrap(open.txn);
             self.open = Some(open);
         }
         self.ended = None;
-        self.shared.engine = Arc::new(engine);
+        self.shared.engine = Arc::new(engine.to_engine());
         self.shared.local = Some(local.clone());
         // What others have planned knows nothing of it.
         self.plans = PlanCache::of_thread(&self.shared.engine);

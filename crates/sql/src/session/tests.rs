@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::engine::Engine;
+use base::engine::Transactions;
 use base::{Debt, Durability, Error, Result};
 
 use super::fake::{FakeEngine, FakeEnv};
@@ -65,7 +65,7 @@ impl Sink for Lines {
 
 pub(super) fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result<Session> {
     let env = Arc::new(FakeEnv::default());
-    bootstrap(engine, env.as_ref(), "ann", None)?;
+    bootstrap(&engine.to_engine(), env.as_ref(), "ann", None)?;
     let start = SessionStart {
         defaults: Vec::new(),
         user: user.to_owned(),
@@ -80,7 +80,7 @@ pub(super) fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result
         tls: None,
         registry: None,
     };
-    Session::new(Arc::new(engine.clone()), env, start)
+    Session::new(Arc::new(engine.to_engine()), env, start)
 }
 
 pub(super) fn session() -> Session {
@@ -563,9 +563,9 @@ fn a_set_is_no_group() {
 fn an_engine_is_bootstrapped_once() {
     let engine = FakeEngine::default();
     let env = FakeEnv::default();
-    bootstrap(&engine, &env, "ann", None).unwrap();
+    bootstrap(&engine.to_engine(), &env, "ann", None).unwrap();
     let version = engine.catalog_version();
-    bootstrap(&engine, &env, "ann", None).unwrap();
+    bootstrap(&engine.to_engine(), &env, "ann", None).unwrap();
     assert_eq!(engine.catalog_version(), version);
 }
 

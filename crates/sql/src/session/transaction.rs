@@ -150,16 +150,16 @@ impl Session {
             FollowerReads::Within(time) => Some(time),
             FollowerReads::Off | FollowerReads::Settled => None,
         };
-        options.read_only |= self.shared.engine.is_standby();
+        options.read_only |= self.shared.engine.cluster.is_standby();
         self.characteristics = options;
         self.shared.constraints = Constraints::default();
         // Before any snapshot.
-        let began_with = self.shared.engine.catalog_version();
+        let began_with = self.shared.engine.transactions.catalog_version();
         let ended = self.ended.take();
         let again = ended.and_then(|mut ended| ended.begin_again(options).then_some(ended));
         let mut txn = match again {
             Some(txn) => txn,
-            None => self.shared.engine.begin(options)?,
+            None => self.shared.engine.transactions.begin(options)?,
         };
         // Where leadership was lost and won again meanwhile, somebody else may have this work now.
         if self.shared.start.interrupts.is_cut() {
@@ -219,12 +219,15 @@ impl Session {
             return Ok(());
         }
         // Whoever has asked for its id has something to commit.
-        let has_xid = !open.wrote && matches!(open.txn.xid(false), Ok(Some(_)));
+        let has_xid = !open.wrote && has_xid(open.txn.as_mut());
         // A block was begun in an earlier flight than the one that ends it.
-        open.txn.set_flight(self.shared.flight);
+        let noted = match self.shared.flight {
+            Some(flight) => open.txn.outcome().map(|outcome| outcome.set_flight(flight)),
+            None => Ok(()),
+        };
         self.committing = true;
         planted::panic_at(&self.shared.settings, "commit");
-        let committed = open.txn.commit(durability);
+        let committed = noted.and_then(|()| open.txn.commit(durability));
         self.committing = false;
         match committed {
             Ok(debt) => {
@@ -363,4 +366,10 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether a transaction's client has asked for its id.
+fn has_xid(txn: &mut dyn Transaction) -> bool {
+    let outcome = txn.outcome();
+    outcome.is_ok_and(|outcome| matches!(outcome.xid(false), Ok(Some(_))))
 }

@@ -75,7 +75,7 @@ impl Session {
 
     pub(super) fn checkpoint(&mut self) -> Result<CommandTag> {
         self.must_checkpoint()?;
-        coro::wait(self.shared.engine.checkpoint())??;
+        coro::wait(self.shared.engine.administrator()?.checkpoint())??;
         Ok(tag("CHECKPOINT"))
     }
 

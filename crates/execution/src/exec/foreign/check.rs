@@ -1,6 +1,6 @@
 //! Whether a row refers to something that is there.
 //!
-//! The lock is the look: [`Transaction::lock_row`](base::engine::Transaction::lock_row) takes
+//! The lock is the look: [`Locking::lock_row`](base::engine::Locking::lock_row) takes
 //! FOR KEY SHARE on the key and says what its newest version is. Only who deletes the row or
 //! changes its key is waited for, never who changes its other columns. A row that another
 //! transaction is inserting is not there, and is not waited for either.

@@ -21,9 +21,9 @@ fn add_asked(engine: &KvEngine, flight: Option<Flight>) -> Result<(Xid, Xid)> {
         ..TxnOptions::default()
     })?;
     txn.begin_statement()?;
-    assert_eq!(txn.xid(false)?, None);
-    let asked = txn.xid(true)?.expect("it was asked for");
-    assert_eq!(txn.xid(false)?, Some(asked));
+    assert_eq!(txn.outcome()?.xid(false)?, None);
+    let asked = txn.outcome()?.xid(true)?.expect("it was asked for");
+    assert_eq!(txn.outcome()?.xid(false)?, Some(asked));
     add(&mut *txn, 1, 1)?;
     assert_eq!(status(engine, asked)?, Some(XidStatus::InProgress));
     let debt = txn.commit(Durability::On)?;
@@ -42,7 +42,7 @@ fn outcomes_are_known_after_a_failover() {
         let committed = add_asked(engine, Some(FLIGHT))?;
         let mut txn = begin(engine)?;
         txn.begin_statement()?;
-        let aborted = txn.xid(true)?.expect("it was asked for");
+        let aborted = txn.outcome()?.xid(true)?.expect("it was asked for");
         drop(txn);
         Ok((committed, aborted))
     });
@@ -85,7 +85,7 @@ fn what_was_cut_is_aborted() {
             ..TxnOptions::default()
         })?;
         txn.begin_statement()?;
-        let asked = txn.xid(true)?.expect("it was asked for");
+        let asked = txn.outcome()?.xid(true)?.expect("it was asked for");
         add(&mut *txn, 1, 1)?;
         let debt = txn.commit(Durability::Off)?;
         Ok::<_, Error>((

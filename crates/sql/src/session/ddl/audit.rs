@@ -14,7 +14,10 @@ impl Session {
             return Ok(());
         };
         // An engine that gives no ids has no log either.
-        let Ok(Some(xid)) = open.txn.xid(false) else {
+        let Ok(outcome) = open.txn.outcome() else {
+            return Ok(());
+        };
+        let Some(xid) = outcome.xid(false)? else {
             return Ok(());
         };
         let mut entry = self.audited(command, statement)?;
@@ -22,7 +25,7 @@ impl Session {
         let kept = self.shared.settings.parsed().audit_entries;
         let engine = self.shared.engine.clone();
         match &mut self.open {
-            Some(open) => audit::write(open.txn.as_mut(), &*engine, entry, kept),
+            Some(open) => audit::write(open.txn.as_mut(), &*engine.sequences, entry, kept),
             None => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! Trees made of the rows that a table has: new indexes, and the table itself under other keys.
 //!
-//! The engine makes them beside the work, on every replica ([`base::engine::Transaction::build`]);
+//! The engine makes them beside the work, on every replica ([`base::engine::Building::build`]);
 //! here is how they follow from two states of a table's definition, and what is said when its rows
 //! do not allow them. The entries of computed indexes are made here, from the rows as the table has
 //! them then ([`Session::fill_computed`]).

@@ -194,7 +194,7 @@ impl Session {
 
     /// The catalog of another database, as this transaction sees it.
     fn database_content(&mut self, name: &str) -> Result<Option<Catalog>> {
-        let version = self.shared.engine.catalog_version();
+        let version = self.shared.engine.transactions.catalog_version();
         match &mut self.open {
             Some(open) => store::load(open.txn.as_mut(), version, name),
             None => Err(Error::internal("nothing is open")),

@@ -98,7 +98,7 @@ impl Session {
         let mut new = (*old).clone();
         index.oid = self.new_oid()?;
         index.name = name;
-        index.tree = store::new_tree(self.shared.engine.as_ref())?;
+        index.tree = store::new_tree(&*self.shared.engine.sequences)?;
         store::check_order(&new, &index)?;
         new.indexes.push(index);
         self.add_index(&old, new)?;
@@ -330,7 +330,7 @@ impl Session {
         for index in &mut new.indexes {
             if !index.primary && wanted(index) {
                 dropped.push(index.tree);
-                index.tree = store::new_tree(self.shared.engine.as_ref())?;
+                index.tree = store::new_tree(&*self.shared.engine.sequences)?;
             }
         }
         if dropped.is_empty() {

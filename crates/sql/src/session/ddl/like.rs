@@ -195,7 +195,7 @@ impl Session {
             };
             made.tree = match index.primary {
                 true => table.tree,
-                false => store::new_tree(self.shared.engine.as_ref())?,
+                false => store::new_tree(&*self.shared.engine.sequences)?,
             };
             if made.primary {
                 for column in &made.columns {

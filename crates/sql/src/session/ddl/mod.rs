@@ -225,19 +225,19 @@ impl Session {
     }
 
     pub(super) fn new_oid(&self) -> Result<u32> {
-        store::new_oid(self.shared.engine.as_ref())
+        store::new_oid(&*self.shared.engine.sequences)
     }
 
     /// The same table over new, empty trees.
     fn with_new_trees(&self, table: &Table) -> Result<Table> {
-        let engine = self.shared.engine.as_ref();
+        let sequences = &*self.shared.engine.sequences;
         let mut new = table.clone();
-        new.tree = store::new_tree(engine)?;
+        new.tree = store::new_tree(sequences)?;
         new.long_tree = store::long_tree(&new);
         for index in &mut new.indexes {
             index.tree = match index.primary {
                 true => new.tree,
-                false => store::new_tree(engine)?,
+                false => store::new_tree(sequences)?,
             };
         }
         Ok(new)

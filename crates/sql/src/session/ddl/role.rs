@@ -379,7 +379,7 @@ impl Session {
     }
 
     fn owned_elsewhere(&mut self, database: &str, role: u32) -> Result<usize> {
-        let version = self.shared.engine.catalog_version();
+        let version = self.shared.engine.transactions.catalog_version();
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };

@@ -101,7 +101,7 @@ impl Session {
     }
 
     fn new_state(&self) -> Result<SequenceId> {
-        let number = store::new_tree(self.shared.engine.as_ref())?;
+        let number = store::new_tree(&*self.shared.engine.sequences)?;
         Ok(SequenceId(STATES + number.0))
     }
 
@@ -127,7 +127,7 @@ impl Session {
             name,
             owner: self.own_role(catalog)?,
             kind: RelationKind::Sequence,
-            tree: store::new_tree(self.shared.engine.as_ref())?,
+            tree: store::new_tree(&*self.shared.engine.sequences)?,
             columns: vec![
                 column("last_value", TypeId::INT8),
                 column("log_cnt", TypeId::INT8),
@@ -205,8 +205,8 @@ impl Session {
         let catalog = self.current_catalog()?;
         let options = self.sequence_options(text, &catalog, options, for_identity)?;
         let mut sequence = old.clone();
-        let engine = self.shared.engine.clone();
-        let (at, _, debt) = engine.sequence_position(old.state, &old.spec())?;
+        let sequences = self.shared.engine.sequences.clone();
+        let (at, _, debt) = sequences.sequence_position(old.state, &old.spec())?;
         change(&mut sequence, &options, at.last)?;
         if options.restart.is_some() {
             sequence.state = self.new_state()?;

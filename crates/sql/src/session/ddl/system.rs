@@ -45,7 +45,7 @@ impl Session {
             Some((name, value)) => {
                 let (name, value) = configured(&name, value.as_deref())?;
                 if let Some(value) = &value {
-                    self.shared.engine.check_configuration(name, value)?;
+                    self.shared.engine.settings.check(name, value)?;
                 }
                 Some((name, value))
             }
@@ -64,7 +64,7 @@ impl Session {
                     }
                 }
             }
-            audit::write(txn, &*engine, entry, kept)
+            audit::write(txn, &*engine.sequences, entry, kept)
         })?;
         Ok(tag("ALTER SYSTEM"))
     }

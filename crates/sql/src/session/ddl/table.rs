@@ -49,7 +49,7 @@ impl Session {
             name,
             owner: self.own_role(&catalog)?,
             kind: RelationKind::Table,
-            tree: store::new_tree(self.shared.engine.as_ref())?,
+            tree: store::new_tree(&*self.shared.engine.sequences)?,
             ..Table::default()
         };
         set_options(&mut table, &create.options)?;
@@ -446,7 +446,7 @@ impl Session {
         uses.sort_unstable();
         let tree = match primary {
             true => table.tree,
-            false => store::new_tree(self.shared.engine.as_ref())?,
+            false => store::new_tree(&*self.shared.engine.sequences)?,
         };
         let keys = columns.into_iter().map(|column| ComputedKey {
             source: KeySource::Column(column),

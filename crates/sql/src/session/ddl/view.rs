@@ -86,7 +86,7 @@ impl Session {
         match catalog.relation(schema, &view.name) {
             None => {
                 view.oid = self.new_oid()?;
-                view.tree = store::new_tree(self.shared.engine.as_ref())?;
+                view.tree = store::new_tree(&*self.shared.engine.sequences)?;
                 self.insert_relation(&catalog, &view)?;
             }
             Some(_) if !create.replace => return Err(duplicate_relation(&view.name)),
@@ -302,7 +302,7 @@ impl Session {
             name,
             owner: self.own_role(&catalog)?,
             kind,
-            tree: store::new_tree(self.shared.engine.as_ref())?,
+            tree: store::new_tree(&*self.shared.engine.sequences)?,
             columns: columns_of(
                 &bound.columns,
                 &into.col_names,

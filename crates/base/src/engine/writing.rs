@@ -1,0 +1,46 @@
+//! Writing rows, into the transaction's private write set.
+//!
+//! ```text
+//! insert(t, k, …)   Done, or Duplicate(t): k is there; Duplicate(i): i has the row's values
+//! ```
+//! # Invariants
+//! - A row is locked before it is changed: whoever updates or deletes has called
+//!   [`super::Locking::lock_row`], and has been told that the row is there.
+//! - Nothing of it is seen by others before [`super::Transaction::commit`] has returned.
+
+use crate::error::Result;
+use crate::ids::TreeId;
+
+/// What an insert found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// The row is in the transaction's write set.
+    Done,
+    /// A row with the same key is there: in the table itself, or in the unique index named.
+    Duplicate(TreeId),
+}
+
+/// Writes rows.
+pub trait Writing {
+    /// Inserts a row: waits for others that write the same key, checks the newest version of the
+    /// key and of every unique index.
+    fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted>;
+
+    /// The same for a key that was never used before and that nobody else can use: it needs neither
+    /// lock nor look.
+    fn insert_new(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
+        self.insert(tree, key, row)
+    }
+
+    /// Replaces a row that was locked with `NoKeyUpdate` or `Update` and is there.
+    ///
+    /// Returns `Duplicate` when a unique index already has the new values.
+    fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted>;
+
+    /// Deletes a row that was locked with `Update` and is there.
+    fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
+
+    /// Whether the current command itself has written this row. To [`super::Locking::lock_row`]
+    /// such a row is gone, so that UPDATE passes over it; `ON CONFLICT DO UPDATE` fails with 21000.
+    fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool;
+}
