@@ -9,7 +9,7 @@ ARGS ?=
 # Where `make install` puts things.
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help up build install uninstall test performance conformance expected lint fmt deps deps-build clean
+.PHONY: help up build install uninstall test performance conformance expected soak floods three-machines lint fmt deps deps-build clean
 
 help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
@@ -18,6 +18,8 @@ help:
 	@echo "make test    every test, with real clusters and the real psql"
 	@echo "make expected  write the expected outputs anew, from PostgreSQL 15 (the first on the PATH)"
 	@echo "make soak    the simulator for an hour (SOAK_SECONDS=...); results go to docs/TESTING.md"
+	@echo "make floods  ten minutes of floods at every port beside pgbench, and its p99 (FLOOD_SECONDS=...)"
+	@echo "make three-machines  docs/THREE-MACHINES.md, command by command, between network namespaces (as root)"
 	@echo "make conformance  score against PostgreSQL's regression suite (SCORE=its script), into docs/CONFORMANCE.md"
 	@echo "make performance  measure beside PostgreSQL, into docs/PERFORMANCE.md"
 	@echo "make lint    formatting and clippy, without warnings; cargo-deny, where it is installed"
@@ -62,6 +64,13 @@ soak: build
 	QUORATE_FUZZ_SECONDS=$${SOAK_SECONDS:-3600} QUORATE_FUZZ_SEED=$$(date +%s) \
 		cargo test --release --locked -p quorate --test all -- fuzz:: --nocapture
 	@scripts/soak.sh
+
+floods: deps
+	QUORATE_FLOOD_SECONDS=$${FLOOD_SECONDS:-600} cargo test --release --locked -p quorate --test all -- \
+		floods::floods_at_every_port --nocapture
+
+three-machines: deps build
+	scripts/three_machines.py "$(CARGO_TARGET_DIR)/release/quorate"
 
 lint: deps-build
 	cargo fmt --all --check

@@ -124,6 +124,11 @@ pub trait Env: Send + Sync + 'static {
         let _ = (to, lines);
     }
 
+    /// What [`Env::log`] is given goes to these logs too from now on, in their forms.
+    fn log_also(&self, to: &[LogDestination]) {
+        let _ = to;
+    }
+
     /// Whether a panic of a statement is to be answered as its error. Where every panic must come
     /// to light, as in a simulated world, it is not.
     fn contains_panics(&self) -> bool {

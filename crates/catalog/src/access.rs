@@ -9,7 +9,8 @@ use base::{Error, Result, SqlState};
 
 use super::cluster::Address;
 use super::{
-    system, Catalog, Role, Schema, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER,
+    system, Catalog, RelationKind, Role, Schema, Table, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC,
+    QUORATE, SUPERUSER,
 };
 use crate::local::is_local;
 use functions::function_by_oid;
@@ -47,6 +48,29 @@ pub const PREDEFINED: [(u32, &str); 12] = [
 
 /// The members that predefined roles have from the start: role and member.
 const PREDEFINED_MEMBERS: [(u32, u32); 3] = [(3_374, 3_373), (3_375, 3_373), (3_377, 3_373)];
+
+/// The columns that relations of stored rows have beside their own, in the order in which GRANT
+/// speaks of them; the last has the number -1.
+pub const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
+
+/// The number of a system column of a relation. Views have none.
+pub fn system_column(table: &Table, name: &str) -> Option<i16> {
+    let is_view = match table.kind {
+        RelationKind::View => true,
+        RelationKind::System => system::kind(table) == b'v',
+        _ => false,
+    };
+    if is_view {
+        return None;
+    }
+    let place = SYSTEM_COLUMNS.iter().position(|known| *known == name)?;
+    i16::try_from(place).ok()?.checked_sub(6)
+}
+
+/// A column's number as it stands in an [`Address`]; that of a system column is negative.
+pub fn column_in_address(number: i16) -> u32 {
+    i32::from(number).cast_unsigned()
+}
 
 /// One role is a member of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -485,19 +509,14 @@ impl Catalog {
         }
     }
 
-    /// Whether a role may see a whole table, columns to come included.
-    pub fn may_see_all(&self, role: u32, table: u32) -> bool {
-        self.may_see(role, table, std::iter::once(usize::MAX))
-    }
-
-    /// Whether a role may see these columns of a table's rows, whatever rows, by their places. The
-    /// one place that says what errors may show of a row.
-    pub fn may_see(&self, role: u32, table: u32, mut columns: impl Iterator<Item = usize>) -> bool {
+    /// Whether a role may read these columns of a table, by their places, as far as privileges go.
+    pub fn may_read(
+        &self,
+        role: u32,
+        table: u32,
+        mut columns: impl Iterator<Item = usize>,
+    ) -> bool {
         let see = Privileges::SELECT;
-        let known = self.table_by_oid(table);
-        if known.is_some_and(|known| self.guards_rows(role, known)) {
-            return false;
-        }
         self.holds(role, Guarded::Table, table, see)
             || columns.all(|place| {
                 let number = u32::try_from(place)

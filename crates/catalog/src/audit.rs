@@ -99,7 +99,8 @@ impl Entry {
     }
 }
 
-fn key(number: u64) -> Key {
+/// The key of the row with a number.
+pub fn key(number: u64) -> Key {
     number.to_be_bytes().into_iter().collect()
 }
 

@@ -299,7 +299,12 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
     for policy in &table.policies {
         let object = Object::Policy(policy.oid);
         edges.add(object, Auto, own);
-        edges.add_uses(object, &policy.uses);
+        for uses in &policy.uses {
+            // On its own table it depends anyway.
+            if uses.relation != table.oid || !uses.columns.is_empty() {
+                edges.add_uses(object, std::slice::from_ref(uses));
+            }
+        }
     }
 }
 

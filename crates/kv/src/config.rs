@@ -54,6 +54,43 @@ impl std::str::FromStr for KeyHash {
     }
 }
 
+/// The keys with which a member shows that it is this one. While it is given another, both count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// The one that it has shown; none until it has, and where nodes are not asked for certificates.
+    pub noted: Option<KeyHash>,
+    /// The one that it will show: once it does, it is the one, and the other counts no more.
+    pub next: Option<KeyHash>,
+}
+
+impl Keys {
+    /// Whether a key that was shown is the member's, or may become so.
+    pub fn fit(&self, shown: KeyHash) -> bool {
+        self.noted.is_none() || self.noted == Some(shown) || self.next == Some(shown)
+    }
+
+    /// Whether a key that fits is to be noted.
+    pub fn is_news(&self, shown: KeyHash) -> bool {
+        self.noted.is_none() || self.next == Some(shown)
+    }
+
+    /// The member has shown a key that is to be noted.
+    pub fn note(&mut self, shown: KeyHash) {
+        *self = Keys {
+            noted: Some(shown),
+            next: None,
+        };
+    }
+
+    /// The member is to get another key. That which it has takes back what was said before.
+    pub fn expect(&mut self, next: KeyHash) {
+        match self.noted {
+            None => self.noted = Some(next),
+            Some(noted) => self.next = Some(next).filter(|next| *next != noted),
+        }
+    }
+}
+
 /// One member of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
@@ -71,9 +108,8 @@ pub struct Member {
     pub zone: Arc<str>,
     /// Leaders go to the voter with the highest priority that is up to date.
     pub priority: u32,
-    /// The key with which it shows that it is this member; none until it has shown one, and where
-    /// nodes are not asked for certificates.
-    pub key: Option<KeyHash>,
+    /// The keys with which it shows that it is this member.
+    pub keys: Keys,
 }
 
 /// One group as one of its nodes opens it.

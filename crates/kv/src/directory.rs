@@ -14,8 +14,8 @@
 //! # Invariants
 //! * A node's number is never given twice: one below [`Directory::next_node`] that is not listed
 //!   belongs to a node that was removed. A node whose disk was wiped comes back under a new number.
-//! * A key, once noted, stays until an operator changes it: whoever has a certificate of the same
-//!   authority and name, but not that key, is not the member.
+//! * A key, once noted, stays until the member shows the one that an operator has said is its next:
+//!   whoever has a certificate of the same authority and name, but neither key, is not the member.
 //! * The incarnation only grows. A larger one was begun by an operator who accepted that what the
 //!   survivor did not have is lost; nodes of a smaller one have no say any more.
 //!
@@ -29,9 +29,12 @@ use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, Lsn, NodeId, Result};
 use raft::Membership;
 
-use crate::config::{KeyHash, Member, KEY_HASH_BYTES};
+use crate::config::{KeyHash, Keys, Member, KEY_HASH_BYTES};
 
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+
+/// A format with one key of each member, which earlier builds have written.
+const WITH_ONE_KEY: u8 = 2;
 
 /// A format without keys, which earlier builds have written.
 const WITHOUT_KEYS: u8 = 1;
@@ -126,7 +129,9 @@ impl Directory {
             ] {
                 put_bytes(&mut out, text.as_bytes());
             }
-            put_bytes(&mut out, member.key.as_ref().map_or(&[], |key| &key.0[..]));
+            for key in [&member.keys.noted, &member.keys.next] {
+                put_bytes(&mut out, key.as_ref().map_or(&[], |key| &key.0[..]));
+            }
         }
         out
     }
@@ -138,7 +143,7 @@ impl Directory {
     pub fn decode(bytes: &[u8]) -> Result<Directory> {
         let mut reader = Reader::new(bytes);
         let format = reader.u8()?;
-        if format != FORMAT && format != WITHOUT_KEYS {
+        if ![FORMAT, WITH_ONE_KEY, WITHOUT_KEYS].contains(&format) {
             let message = format!("a directory of format {format}, and {FORMAT} is known");
             return Err(Error::corrupted(message));
         }
@@ -159,9 +164,15 @@ impl Directory {
                 sql_address: reader.str()?.into(),
                 zone: reader.str()?.into(),
                 voter: false,
-                key: match format {
-                    WITHOUT_KEYS => None,
-                    _ => read_key(reader.bytes()?)?,
+                keys: Keys {
+                    noted: match format {
+                        WITHOUT_KEYS => None,
+                        _ => read_key(reader.bytes()?)?,
+                    },
+                    next: match format {
+                        FORMAT => read_key(reader.bytes()?)?,
+                        _ => None,
+                    },
                 },
             })
         };
@@ -201,16 +212,19 @@ mod tests {
             voter,
             zone: "a".into(),
             priority: 7,
-            key: (node == 2).then_some(KeyHash([9; KEY_HASH_BYTES])),
+            keys: Keys {
+                noted: (node == 2).then_some(KeyHash([9; KEY_HASH_BYTES])),
+                next: (node == 2 && voter).then_some(KeyHash([8; KEY_HASH_BYTES])),
+            },
         }
     }
 
     #[test]
     fn it_travels_with_the_membership() {
-        let members = [member(2, false), member(1, true)];
+        let members = [member(2, true), member(1, true)];
         let mut directory = Directory::founded(&members, 3);
         directory.leader_zone = "b".into();
-        let mut membership = Membership::new(&[NodeId(1)], &[NodeId(2)]);
+        let mut membership = Membership::new(&[NodeId(1), NodeId(2)], &[]);
         membership.context = directory.encode();
         let found = Directory::of(&membership, &[]).unwrap();
         assert_eq!(found, directory);
@@ -244,6 +258,28 @@ mod tests {
         let hash = KeyHash([0xa5; KEY_HASH_BYTES]);
         assert_eq!(hash.to_string().parse::<KeyHash>().unwrap(), hash);
         assert!("a5".parse::<KeyHash>().is_err());
+    }
+
+    #[test]
+    fn two_keys_count_until_the_next_is_shown() {
+        let key = |byte| KeyHash([byte; KEY_HASH_BYTES]);
+        let mut keys = Keys::default();
+        assert!(keys.fit(key(1)) && keys.is_news(key(1)));
+        keys.note(key(1));
+        assert!(keys.fit(key(1)) && !keys.is_news(key(1)) && !keys.fit(key(2)));
+        keys.expect(key(2));
+        assert!(keys.fit(key(1)) && keys.fit(key(2)) && !keys.fit(key(3)));
+        assert!(!keys.is_news(key(1)) && keys.is_news(key(2)));
+        let mut other = keys;
+        other.expect(key(3));
+        assert!(
+            other.fit(key(3)) && !other.fit(key(2)),
+            "it replaces the other"
+        );
+        other.expect(key(1));
+        assert_eq!(other.next, None, "it takes back what was said before");
+        keys.note(key(2));
+        assert!(keys.fit(key(2)) && !keys.fit(key(1)));
     }
 
     #[test]

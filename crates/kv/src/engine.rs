@@ -332,6 +332,12 @@ impl Outcomes for KvEngine {
         self.group.xid_at(newest.position)
     }
 
+    fn row_place(&self, tree: TreeId, key: &[u8]) -> Result<Option<Lsn>> {
+        let store = self.group.store();
+        let read = store.get(tree, key, Lsn::MAX, &mut Vec::new())?;
+        Ok(read.exists.then_some(read.version))
+    }
+
     fn xid_status(&self, xid: Xid) -> Result<Option<XidStatus>> {
         self.group.xid_status(xid)
     }

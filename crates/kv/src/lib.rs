@@ -34,7 +34,7 @@ pub mod txn;
 pub mod write_set;
 
 pub use config::{
-    GroupConfig, GroupSettings, KeyHash, Member, Observer, Transport, KEY_HASH_BYTES,
+    GroupConfig, GroupSettings, KeyHash, Keys, Member, Observer, Transport, KEY_HASH_BYTES,
     PRIORITY_USUAL,
 };
 pub use directory::Directory;

@@ -71,6 +71,9 @@ impl Env for ReadOnly {
     fn write_log(&self, to: LogDestination, lines: String) {
         self.inner.write_log(to, lines);
     }
+    fn log_also(&self, to: &[LogDestination]) {
+        self.inner.log_also(to);
+    }
     fn stop_node(&self, reason: &str) {
         self.inner.stop_node(reason);
     }

@@ -51,7 +51,7 @@ use std::time::Duration;
 use base::env::{read, sleep, write_all, Env, Instant, Reactor, Severity, Stream, TaskStart};
 use base::sync::{self, Event, Mutex, RwLock};
 use base::{Error, NodeId};
-use kv::{Directory, KeyHash, Member, Start, StartLine, Transport};
+use kv::{Directory, KeyHash, Keys, Member, Start, StartLine, Transport};
 
 use self::queue::{Limits, Queue};
 use crate::secure::{NodeCertificate, Secure};
@@ -195,8 +195,8 @@ impl Identity {
 /// Another member, and what waits for it.
 struct Outgoing {
     member: Member,
-    /// The key that is noted of it by now.
-    key: Mutex<Option<KeyHash>>,
+    /// The keys that count by now.
+    keys: Mutex<Keys>,
     /// A connection was tried at least once.
     asked: AtomicBool,
     queue: Queue,
@@ -205,7 +205,7 @@ struct Outgoing {
 impl Outgoing {
     fn new(member: Member) -> Outgoing {
         Outgoing {
-            key: Mutex::new(member.key),
+            keys: Mutex::new(member.keys),
             member,
             asked: AtomicBool::new(false),
             queue: Queue::new(LIMITS),
@@ -244,9 +244,9 @@ impl Transport for Peers {
             acquaintance
                 .guests
                 .retain(|guest| is_news(guest.node) && !directory.was_removed(guest.node));
-            acquaintance.keys.retain(|(node, _)| {
+            acquaintance.keys.retain(|(node, shown)| {
                 let member = directory.member(*node);
-                member.is_some_and(|member| member.key.is_none())
+                member.is_some_and(|member| member.keys.is_news(*shown))
             });
         }
         self.changed.notify_all();
@@ -331,7 +331,7 @@ impl Peers {
         }
         if let Some(known) = known {
             // What is noted of it meanwhile counts from the next connection on.
-            *known.key.lock() = member.key;
+            *known.keys.lock() = member.keys;
             return;
         }
         let one = Arc::new(Outgoing::new(member.clone()));
@@ -403,8 +403,8 @@ impl Peers {
         let member = directory.member(hello.from);
         if let Some(shown) = shown {
             let name = member.map_or(&hello.name, |member| &member.name);
-            let noted = member.and_then(|member| member.key);
-            check_certificate(name, noted, shown).map_err(Refusal::of)?;
+            let keys = member.map(|member| member.keys).unwrap_or_default();
+            check_certificate(name, &keys, shown).map_err(Refusal::of)?;
         }
         let (incarnation, older) = (directory.incarnation, hello.incarnation);
         if older < incarnation || directory.was_removed(hello.from) {
@@ -429,9 +429,9 @@ impl Peers {
         Ok(())
     }
 
-    /// A member has shown who it is; its key is news if none is noted.
+    /// A member has shown who it is; its key is news if none is noted, or if it is its next.
     fn meet(&self, member: &Member, shown: Option<&NodeCertificate>) {
-        let Some(shown) = shown.filter(|_| member.key.is_none()) else {
+        let Some(shown) = shown.filter(|shown| member.keys.is_news(shown.key)) else {
             return;
         };
         let mut acquaintance = self.acquaintance.lock();
@@ -471,7 +471,7 @@ impl Peers {
                     self.inquire(directory, hello.from);
                     return Err(unknown());
                 };
-                check_certificate(&guest.name, guest.key, shown).map_err(Refusal::of)?;
+                check_certificate(&guest.name, &guest.keys, shown).map_err(Refusal::of)?;
                 guest
             }
         };
@@ -552,10 +552,9 @@ impl Peers {
         let own = own.and_then(|secure| secure.own_key());
         let this = self.identity.node;
         let directory = self.directory.lock();
-        let is_news = directory
-            .member(this)
-            .is_some_and(|this| this.key.is_none());
-        let own = own.filter(|_| is_news).map(|key| (this, key));
+        let known = directory.member(this);
+        let is_news = |key: &KeyHash| known.is_some_and(|this| this.keys.is_news(*key));
+        let own = own.filter(is_news).map(|key| (this, key));
         let mut keys = self.acquaintance.lock().keys.clone();
         keys.extend(own);
         keys
@@ -622,7 +621,7 @@ pub async fn greet(
         if let Some(secure) = secure {
             let shown;
             (stream, shown) = secure.connect_node(stream, &member.name).await?;
-            check_certificate(&member.name, member.key, &shown)
+            check_certificate(&member.name, &member.keys, &shown)
                 .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
         }
         let mut out = Vec::new();
@@ -654,23 +653,19 @@ pub async fn greet(
     }
 }
 
-/// Whether a certificate is the member's of that name, of whom that key is noted.
-fn check_certificate(
-    name: &str,
-    noted: Option<KeyHash>,
-    shown: &NodeCertificate,
-) -> Result<(), String> {
+/// Whether a certificate is the member's of that name and those keys.
+fn check_certificate(name: &str, keys: &Keys, shown: &NodeCertificate) -> Result<(), String> {
     if !shown.names.iter().any(|known| known == name) {
         let names = shown.names.join(", ");
         return Err(format!(
             "the certificate shown is not that of the node {name}, but for: {names}"
         ));
     }
-    match noted {
-        Some(noted) if noted != shown.key => Err(format!(
+    match keys.fit(shown.key) {
+        true => Ok(()),
+        false => Err(format!(
             "the certificate shown is for {name}, but with another key than that of the member"
         )),
-        _ => Ok(()),
     }
 }
 
@@ -721,7 +716,7 @@ async fn greet_beside(
     let place: Arc<(Mutex<Option<Greeted>>, Event)> = Arc::default();
     let (there, done) = (identity.clone(), place.clone());
     let member = Member {
-        key: *outgoing.key.lock(),
+        keys: *outgoing.keys.lock(),
         ..outgoing.member.clone()
     };
     let start: TaskStart = Box::new(move || {

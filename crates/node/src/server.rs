@@ -252,6 +252,8 @@ impl Node {
             next_reactor: AtomicUsize::new(0),
             stretches: Arc::default(),
         });
+        // The node's own lines go where the settings say from now on.
+        node.log_settings();
         let files: Weak<dyn Files> = Arc::downgrade(&(node.clone() as Arc<dyn Files>));
         node.sessions.serve_files(files);
         let receiver: Arc<dyn Receiver> = group;
@@ -292,6 +294,7 @@ impl Node {
     /// Reads the rules of access and the certificates anew. What cannot be read is logged, and what
     /// was there before goes on; false then.
     pub fn reload(&self) -> bool {
+        self.log_settings();
         let secure = self.config.secure.as_deref();
         let results = [
             self.door.reload(),
@@ -330,6 +333,7 @@ impl Node {
             _ => {
                 let settings =
                     sql::session::log_settings(&*self.engine.settings, &self.settings.session);
+                self.env.log_also(&settings.destinations);
                 *known = Some((generation, settings.clone()));
                 settings
             }

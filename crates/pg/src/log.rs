@@ -10,8 +10,9 @@
 //! ([`lines`]). Passwords are masked in all of them ([`secrets`]).
 //!
 //! # What it leaves out
-//! Virtual transaction ids, the ids of transactions and queries, and places in source files: their
-//! columns are empty, but for the query's id, which is 0 as in PostgreSQL without one.
+//! The ids of transactions, which have one only once somebody asks for it, those of queries, and
+//! places in source files: their columns are empty, but for the query's id, which is 0 as in PostgreSQL
+//! without one.
 //!
 //! Source: PostgreSQL 15 manual, section 20.8.
 
@@ -53,6 +54,8 @@ pub enum Kind {
     /// A client's session.
     #[default]
     Client,
+    /// The node itself.
+    Node,
 }
 
 impl Kind {
@@ -61,6 +64,7 @@ impl Kind {
         match self {
             Kind::NotInitialized => "not initialized",
             Kind::Client => "client backend",
+            Kind::Node => "node",
         }
     }
 }
@@ -106,9 +110,10 @@ impl SessionLog {
             settings,
             application: String::new(),
             command: match who.kind {
-                Kind::NotInitialized => "",
+                Kind::NotInitialized | Kind::Node => "",
                 Kind::Client => "authentication",
             },
+            virtual_xid: 0,
         };
         SessionLog {
             env: Some(env),
@@ -298,6 +303,36 @@ impl SessionLog {
             drop(state);
             env.write_log(*destination, text);
         }
+    }
+}
+
+/// A line that the node of that name says of itself, as CSV or JSON; the columns that are about
+/// sessions are empty.
+pub fn own_record(
+    to: LogDestination,
+    (who, name): (&Who, &str),
+    (level, body): (LogLevel, &Error),
+    now: Timestamp,
+    count: &mut u64,
+) -> String {
+    let context = LogContext {
+        settings: Arc::new(LogSettings::usual()),
+        application: name.to_owned(),
+        command: "",
+        virtual_xid: 0,
+    };
+    let mut line = Line {
+        who,
+        context: &context,
+        level,
+        body,
+        statement: None,
+        now,
+        count,
+    };
+    match to {
+        LogDestination::Json => line.json(),
+        LogDestination::Stderr | LogDestination::Csv => line.csv(),
     }
 }
 

@@ -18,7 +18,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use base::NodeId;
-use kv::Member;
+use kv::{Keys, Member};
 use node::access::RULES_FILE;
 use node::config::NodeConfig;
 use node::real::host;
@@ -514,7 +514,10 @@ impl NodeFile {
         let member = |node: &NodeAddress| -> Result<Member, base::Error> {
             let key = node.key.as_deref().map(str::parse).transpose()?;
             Ok(Member {
-                key,
+                keys: Keys {
+                    noted: key,
+                    next: None,
+                },
                 node: NodeId(node.id),
                 name: node.name.as_str().into(),
                 peer_address: node.peer_address.to_string().into(),

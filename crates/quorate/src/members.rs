@@ -103,8 +103,8 @@ struct SetOptions {
     /// Leaders go to the voter with the highest
     #[arg(long)]
     priority: Option<u32>,
-    /// The certificate with which it shows other nodes who it is from now on, where that has
-    /// another key than before
+    /// The certificate that it is to show other nodes, where that has another key than before: both
+    /// keys count until it has shown the new one
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
 }

@@ -34,7 +34,7 @@
 
 use crate::durability::Debt;
 use crate::error::Result;
-use crate::ids::{Lsn, Xid};
+use crate::ids::{Lsn, TreeId, Xid};
 
 /// Below this, ids of ours begin at no place.
 pub const FIRST_XID: u64 = 1 << 62;
@@ -115,6 +115,13 @@ pub trait Outcomes: Send + Sync {
     /// The id of a transaction that has just committed, from what its commit returned; none for one
     /// that has logged nothing.
     fn committed_xid(&self, commit: &Debt) -> Option<Xid>;
+
+    /// The place in the log of the commit that wrote the newest version of a row; none where there is
+    /// no row.
+    ///
+    /// # Errors
+    /// As reads.
+    fn row_place(&self, tree: TreeId, key: &[u8]) -> Result<Option<Lsn>>;
 
     /// What became of a transaction; waits until that is settled. None for an id that was never
     /// given, or that is so old that nothing is known.

@@ -114,6 +114,6 @@ pub(super) const ALL: &[SessionRelation] = &[
     name: "audit",
     columns: "number int8, at timestamptz, xid int8, pid int4, session_user_name name, \
               current_user_name name, client_addr inet, database name, command text, \
-              statement text",
+              statement text, lsn pg_lsn",
     },
 ];

@@ -74,7 +74,7 @@ fn warn(cx: &mut Exec<'_>, state: SqlState, message: String) {
 /// and those of which nobody knows whose they are, are superusers' affair.
 fn check_allowed(cx: &Exec<'_>, target: u32, interrupt: Interrupt) -> Result<()> {
     let catalog = cx.catalog;
-    let own = cx.session.settings.current_role();
+    let own = cx.role();
     let of_superuser = target == 0 || catalog.is_superuser(target);
     let is_theirs = |role: u32| catalog.has_privileges_of(own, role);
     let may = is_theirs(target) || is_theirs(SIGNAL_BACKEND);

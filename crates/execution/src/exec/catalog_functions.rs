@@ -117,7 +117,7 @@ fn row_security_active(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
         Datum::Oid(oid) => *oid,
         name => cx.context.oid_of(TypeId::REGCLASS, name.as_str())?,
     };
-    let role = cx.session.settings.current_role();
+    let role = cx.role();
     let table = cx.catalog.table_by_oid(oid);
     let guards = table.is_some_and(|table| cx.catalog.guards_rows(role, table));
     Ok(Datum::Bool(guards))

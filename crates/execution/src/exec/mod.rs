@@ -97,6 +97,8 @@ pub struct Exec<'a> {
     pub written_beside: u64,
     /// What foreign keys have to look at when the statement ends.
     pub events: foreign::Events,
+    /// The owner of a table whose rows a foreign key changes: the role meanwhile.
+    acting: Option<u32>,
     stack: Vec<Datum>,
     cases: Vec<Datum>,
     values: HashMap<usize, Datum>,
@@ -187,6 +189,7 @@ impl<'a> Exec<'a> {
             written: 0,
             written_beside: 0,
             events: foreign::Events::new(),
+            acting: None,
             stack: Vec::new(),
             cases: Vec::new(),
             values: HashMap::default(),
@@ -196,6 +199,29 @@ impl<'a> Exec<'a> {
             members: HashMap::default(),
             pending: 0,
         }
+    }
+
+    /// Whose rights count for what is computed, changed and shown now.
+    pub fn role(&self) -> u32 {
+        let session = || self.session.settings.current_role();
+        self.acting.unwrap_or_else(session)
+    }
+
+    /// Whether what is said now may show these columns of a table's rows, whatever rows, by their
+    /// places; one that is not there stands for the whole table.
+    fn may_see(&self, table: &Table, columns: impl Iterator<Item = usize>) -> bool {
+        let role = self.role();
+        // No policy holds back anything from a foreign key's own queries.
+        let is_guarded = self.acting != Some(table.owner) && self.catalog.guards_rows(role, table);
+        !is_guarded && self.catalog.may_read(role, table.oid, columns)
+    }
+
+    /// Does something as another role.
+    fn as_role<T>(&mut self, role: u32, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = self.acting.replace(role);
+        let outcome = run(self);
+        self.acting = before;
+        outcome
     }
 
     /// Counts a row; gives way to others now and then.

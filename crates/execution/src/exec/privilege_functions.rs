@@ -6,7 +6,9 @@
 use base::{Error, Result, SqlState};
 
 use super::Exec;
-use catalog::access::{denied, Guarded, Privileges};
+use catalog::access::{
+    column_in_address, denied, system_column, Guarded, Privileges, SYSTEM_COLUMNS,
+};
 use catalog::cluster::Address;
 use catalog::{system, Catalog, RelationKind, Table};
 use functions;
@@ -149,6 +151,15 @@ fn column_of(catalog: &Catalog, oid: u32, column: &Datum) -> Result<Option<u32>>
     let Some(table) = catalog.table_by_oid(oid) else {
         return Ok(None);
     };
+    let number = match column {
+        Datum::Int2(number) => SYSTEM_COLUMNS
+            .iter()
+            .find_map(|name| system_column(table, name).filter(|known| known == number)),
+        name => system_column(table, name.as_str()),
+    };
+    if let Some(number) = number {
+        return Ok(Some(column_in_address(number)));
+    }
     let place = match column {
         Datum::Int2(number) => usize::try_from(*number).ok().and_then(|n| n.checked_sub(1)),
         name => {
@@ -196,7 +207,7 @@ fn relation_holds(catalog: &Catalog, role: u32, oid: u32, of: Of, asked: &[Asked
 /// 42501 unless the session's role has one of these privileges on a sequence.
 pub(super) fn require_any(cx: &Exec<'_>, table: &Table, privileges: Privileges) -> Result<()> {
     let catalog = cx.catalog;
-    let role = cx.session.settings.current_role();
+    let role = cx.role();
     match catalog.holds_any(role, Guarded::Sequence, table.oid, privileges) {
         true => Ok(()),
         false => Err(denied("sequence", &table.name)),
@@ -204,7 +215,7 @@ pub(super) fn require_any(cx: &Exec<'_>, table: &Table, privileges: Privileges) 
 }
 
 fn own_role(cx: &Exec<'_>) -> Option<u32> {
-    Some(cx.session.settings.current_role())
+    Some(cx.role())
 }
 
 /// A role or PUBLIC.
@@ -301,8 +312,12 @@ fn columns_hold(
         object: oid,
         column: 1,
     };
+    // Behind those of its own stand the system columns, which are none of "any".
     let last = Address {
-        column: u32::MAX,
+        column: match column {
+            Some(_) => u32::MAX,
+            None => u32::MAX >> 1,
+        },
         ..first
     };
     let lists = catalog.acls.range(first..=last);

@@ -23,7 +23,7 @@ pub fn call(
     which: SessionFunction,
     args: &[Datum],
 ) -> Result<Datum> {
-    let role = cx.session.settings.current_role();
+    let role = cx.role();
     if which.is_restricted()
         && !cx
             .catalog
@@ -52,7 +52,7 @@ pub fn call(
 
 fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
     match which {
-        OwnFunction::CurrentUser => role_name(cx, cx.session.settings.current_role()),
+        OwnFunction::CurrentUser => role_name(cx, cx.role()),
         OwnFunction::SessionUser => role_name(cx, cx.session.settings.session_role()),
         OwnFunction::CurrentDatabase => Ok(Datum::text(&cx.catalog.database.name)),
         OwnFunction::CurrentSchema => {
@@ -108,7 +108,7 @@ fn port(port: Option<u16>) -> Datum {
 /// The schemas of `search_path` that exist; with those searched anyway.
 pub(super) fn schemas(cx: &Exec<'_>, implicit: bool) -> Vec<Datum> {
     let path = &cx.session.settings.parsed().search_path;
-    let role = cx.catalog.role_by_oid(cx.session.settings.current_role());
+    let role = cx.catalog.role_by_oid(cx.role());
     let user = role.map_or("", |role| &role.name);
     let mut names = Vec::new();
     if let Some(own) = cx.catalog.schema("pg_temp") {

@@ -154,7 +154,7 @@ fn database_size(cx: &mut Exec<'_>, asked: &Datum) -> Result<Datum> {
 
 fn check_may_ask(cx: &Exec<'_>, database: &Database) -> Result<()> {
     let catalog = cx.catalog;
-    let own = cx.session.settings.current_role();
+    let own = cx.role();
     let connect = Privileges::CONNECT;
     let may = catalog.holds(own, Guarded::Database, database.oid, connect)
         || catalog.has_privileges_of(own, READ_ALL_STATS);

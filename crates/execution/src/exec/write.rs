@@ -134,17 +134,17 @@ pub(super) fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
 /// The same error with the row that fails, as far as the role may see its columns.
 fn failing_row(error: Error, table: &Table, row: &[Datum], cx: &Exec<'_>) -> Error {
     const VALUE_CHARS_MAX: usize = 64;
-    let user = cx.session.settings.current_role();
-    if cx.catalog.guards_rows(user, table) {
+    // Of a table that guards its rows, no column.
+    if !cx.may_see(table, std::iter::empty()) {
         return error;
     }
-    let sees_all = cx.catalog.may_see_all(user, table.oid);
+    let sees_all = cx.may_see(table, std::iter::once(usize::MAX));
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for (place, (column, value)) in table.columns.iter().zip(row).enumerate() {
         // Who has given a value may be shown it.
         let sees = sees_all
             || cx.permit.gives(table.oid, place as u32 + 1)
-            || cx.catalog.may_see(user, table.oid, std::iter::once(place));
+            || cx.may_see(table, std::iter::once(place));
         if column.dropped || !sees {
             continue;
         }
@@ -193,7 +193,6 @@ fn taken_key(
             index.name
         ),
     );
-    let user = cx.session.settings.current_role();
     let seen: Option<Vec<_>> = (0..index.key_count())
         .map(|place| index.key_column(place))
         .collect();
@@ -201,7 +200,7 @@ fn taken_key(
     let mut seen = seen
         .unwrap_or_else(|| vec![table.columns.len()])
         .into_iter();
-    if cx.catalog.may_see(user, table.oid, &mut seen) {
+    if cx.may_see(table, &mut seen) {
         error = error.with_detail(format!(
             "{} already exists.",
             key_text(table, index, values, cx)

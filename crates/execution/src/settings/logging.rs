@@ -119,6 +119,11 @@ pub struct LogSettings {
 }
 
 impl LogSettings {
+    /// Those of whoever has set nothing.
+    pub fn usual() -> LogSettings {
+        LogSettings::read(|_| String::new())
+    }
+
     /// Reads them from the texts of the settings.
     pub(super) fn read(text: impl Fn(&'static str) -> String) -> LogSettings {
         let is_on = |name| text(name) == "on";

@@ -73,6 +73,10 @@ pub struct Shared {
     pub warnings: Vec<Error>,
     /// What the session does, as its log names it.
     pub command: &'static str,
+    /// How many transactions there were.
+    pub transactions: u64,
+    /// Which of them is at work; 0 for none.
+    pub virtual_xid: u64,
 }
 
 /// What a session begins with.
@@ -147,6 +151,8 @@ pub struct LogContext {
     pub application: String,
     /// What it does: a command, or a part of the protocol.
     pub command: &'static str,
+    /// Which of its transactions is open, or was when its statement failed, from 1; 0 for none.
+    pub virtual_xid: u64,
 }
 
 impl Shared {
@@ -157,6 +163,7 @@ impl Shared {
             settings: self.settings.log().clone(),
             application: application.map_or_else(|_| String::new(), |shown| shown.1),
             command: self.command,
+            virtual_xid: self.virtual_xid,
         }
     }
 
@@ -244,6 +251,8 @@ impl Shared {
             local: None,
             warnings,
             command: "startup",
+            transactions: 0,
+            virtual_xid: 0,
         }
     }
 

@@ -1,19 +1,23 @@
 //! `quorate.audit`: what has changed the catalog; see [`catalog::audit`].
 
-use base::Result;
+use base::{Lsn, Result};
 
 use crate::exec::Exec;
 use catalog::audit::{self, Entry};
+use catalog::layout::AUDIT;
 use catalog::Catalog;
 use planner::plan::Row;
 use types::Datum;
 
 pub(super) fn entries(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     let entries = audit::read(cx.txn)?;
-    Ok(entries.iter().map(row).collect())
+    let outcomes = cx.session.engine.outcomes()?;
+    let place = |entry: &Entry| outcomes.row_place(AUDIT, &audit::key(entry.number));
+    let rows = entries.iter().map(|entry| Ok(row(entry, place(entry)?)));
+    rows.collect()
 }
 
-fn row(entry: &Entry) -> Row {
+fn row(entry: &Entry, place: Option<Lsn>) -> Row {
     let client = entry.client.as_deref();
     let number = |number: u64| Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX));
     vec![
@@ -27,5 +31,6 @@ fn row(entry: &Entry) -> Row {
         Datum::text(&entry.database),
         Datum::text(&entry.command),
         Datum::text(&entry.statement),
+        place.map_or(Datum::Null, |place| Datum::Unsigned8(place.0)),
     ]
 }

@@ -31,7 +31,7 @@ use raft::{ConfChange, Membership, MEMBERS_MAX};
 
 use super::core::Core;
 use super::{not_leader, Group};
-use crate::config::{KeyHash, Member};
+use crate::config::{KeyHash, Keys, Member};
 use crate::directory::{Directory, NAME_BYTES_MAX};
 use crate::frame::Frame;
 
@@ -128,7 +128,7 @@ impl Group {
                 voter: false,
                 zone: new.zone.clone(),
                 priority: new.priority,
-                key: None,
+                keys: Keys::default(),
             });
             let steps = vec![ConfChange::AddLearner(NodeId(number))];
             Ok(Change { steps, directory })
@@ -202,7 +202,9 @@ impl Group {
                 if member.node == node {
                     member.zone = zone.clone().unwrap_or_else(|| member.zone.clone());
                     member.priority = priority.unwrap_or(member.priority);
-                    member.key = key.or(member.key);
+                    if let Some(key) = key {
+                        member.keys.expect(key);
+                    }
                 }
             }
             let steps = vec![unchanged(node, voter)];
@@ -211,8 +213,8 @@ impl Group {
         .await
     }
 
-    /// Notes with which key a member has shown who it is, if none is noted yet. The leader does so
-    /// once the member has connected to it, with a certificate for its name.
+    /// Notes with which key a member has shown who it is, if none is noted yet or it is its next. The
+    /// leader does so once the member has connected to it, with a certificate for its name.
     ///
     /// # Errors
     /// 55000 when a key is noted already; as [`Group::administer`].
@@ -220,13 +222,13 @@ impl Group {
         self.change(|directory, _| {
             let mut directory = directory.clone();
             let mut members = directory.members.iter_mut();
-            let member = members.find(|member| member.node == node && member.key.is_none());
+            let member = members.find(|member| member.node == node && member.keys.is_news(key));
             let Some(member) = member else {
                 return Err(wrong_state(format!(
                     "node {node} is no member, or its key is known"
                 )));
             };
-            member.key = Some(key);
+            member.keys.note(key);
             let steps = vec![unchanged(node, member.voter)];
             Ok(Change { steps, directory })
         })

@@ -303,7 +303,7 @@ fn connections_come_and_go_with_the_members() {
 fn a_certificate_is_of_a_member_by_name_and_key() {
     let mut members = members();
     let key = |byte| KeyHash([byte; kv::KEY_HASH_BYTES]);
-    members[1].key = Some(key(2));
+    members[1].keys.note(key(2));
     let first = node(1, 7, &members);
     let hello = |from: u64, name: &str| Hello {
         cluster: ClusterId(7),
@@ -337,10 +337,21 @@ fn a_certificate_is_of_a_member_by_name_and_key() {
     assert_eq!(first.peers.keys_to_note(), []);
     // Of whom none is noted, the first key is to be.
     let mut directory = Directory::founded(&members, 1);
-    directory.members[1].key = None;
+    directory.members[1].keys = Keys::default();
     first.peers.members(&directory);
     assert_eq!(check(&hello(2, "n2"), shown("n2", 9)), Ok(()));
     assert_eq!(first.peers.keys_to_note(), [(NodeId(2), key(9))]);
+    // While it is given another key both count, and what it shows of the next is news.
+    directory.members[1].keys.note(key(9));
+    directory.members[1].keys.expect(key(8));
+    first.peers.members(&directory);
+    assert_eq!(check(&hello(2, "n2"), shown("n2", 9)), Ok(()));
+    assert_eq!(first.peers.keys_to_note(), []);
+    assert_eq!(check(&hello(2, "n2"), shown("n2", 8)), Ok(()));
+    assert_eq!(first.peers.keys_to_note(), [(NodeId(2), key(8))]);
+    directory.members[1].keys.note(key(8));
+    first.peers.members(&directory);
+    assert!(check(&hello(2, "n2"), shown("n2", 9)).is_err());
     // One that was removed is told so only with a certificate for the name that it gives.
     directory.members.truncate(1);
     first.peers.members(&directory);
@@ -359,7 +370,10 @@ fn a_member_vouches_for_one_that_another_does_not_know_yet() {
         node: NodeId(3),
         name: "n3".into(),
         peer_address: "127.0.0.1:1".into(),
-        key: Some(KeyHash([3; kv::KEY_HASH_BYTES])),
+        keys: Keys {
+            noted: Some(KeyHash([3; kv::KEY_HASH_BYTES])),
+            next: None,
+        },
         ..Member::default()
     };
     let hello = Hello {

@@ -1,5 +1,5 @@
 //! The log of a node: lines on standard error, which may be led into a file, and beside it, where
-//! `log_destination` says so, sessions' messages as CSV and JSON.
+//! `log_destination` says so, sessions' messages and the node's own as CSV and JSON.
 //!
 //! ```text
 //! DIR/node.log        2026-11-22 05:55:49.498 UTC [2347] n2 LOG: told to stop
@@ -27,6 +27,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::env::{LogDestination, Severity};
+use base::{Error, SqlState};
+use pg::log::{own_record, Kind, Who};
+use sql::session::LogLevel;
 
 use super::{clock, host};
 use crate::config::LogFiles;
@@ -43,6 +46,53 @@ struct Led {
 }
 
 static LED: OnceLock<Led> = OnceLock::new();
+
+/// The node's own lines in the forms of other programs.
+struct Own {
+    also_to: Vec<LogDestination>,
+    /// How many there were, as CSV and as JSON.
+    counts: [u64; 2],
+}
+
+static OWN: Mutex<Own> = Mutex::new(Own {
+    also_to: Vec::new(),
+    counts: [0; 2],
+});
+
+/// The node's own lines go there too from now on.
+pub(super) fn also_to(destinations: &[LogDestination]) {
+    let others = destinations.iter().copied();
+    let others = others.filter(|to| *to != LogDestination::Stderr);
+    lock(&OWN).also_to = others.collect();
+}
+
+/// A line of the node's own, in each of the other forms that are wanted.
+fn own_records(name: &str, severity: Severity, message: &str) -> Vec<(LogDestination, String)> {
+    static STARTED: OnceLock<base::Timestamp> = OnceLock::new();
+    let now = clock::wall_clock();
+    let who = Who {
+        pid: i32::try_from(std::process::id()).unwrap_or_default(),
+        started: *STARTED.get_or_init(|| now),
+        kind: Kind::Node,
+        ..Who::default()
+    };
+    let (level, state) = match severity {
+        Severity::Debug | Severity::Info => (LogLevel::Log, SqlState::SUCCESSFUL_COMPLETION),
+        Severity::Warning => (LogLevel::Warning, SqlState::WARNING),
+        Severity::Error => (LogLevel::Error, SqlState::INTERNAL_ERROR),
+    };
+    let body = Error::new(state, message);
+    let mut own = lock(&OWN);
+    let Own { also_to, counts } = &mut *own;
+    let record = |to: &LogDestination| {
+        let count = &mut counts[usize::from(*to == LogDestination::Json)];
+        (
+            *to,
+            own_record(*to, (&who, name), (level, &body), now, count),
+        )
+    };
+    also_to.iter().map(record).collect()
+}
 
 /// Leads standard error into a file from now on, behind what is there. Done once.
 ///
@@ -323,8 +373,16 @@ pub(super) fn line(name: &str, severity: Severity, message: &str) {
     if severity == Severity::Error {
         tell_starter(line.trim_end());
         flush(name);
-        lock(&LOG.files).write(LogDestination::Stderr, &line);
+        let records = own_records(name, severity, message);
+        let mut files = lock(&LOG.files);
+        files.write(LogDestination::Stderr, &line);
+        for (to, record) in records {
+            files.write(to, &record);
+        }
         return;
+    }
+    for (to, record) in own_records(name, severity, message) {
+        write(to, record);
     }
     write(LogDestination::Stderr, line);
 }

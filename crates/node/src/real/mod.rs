@@ -224,6 +224,10 @@ impl Env for RealEnv {
         log::write(to, lines);
     }
 
+    fn log_also(&self, to: &[LogDestination]) {
+        log::also_to(to);
+    }
+
     fn thread_time(&self) -> Duration {
         clock::thread_time()
     }

@@ -140,7 +140,16 @@ impl Line<'_> {
             },
             'e' => self.body.state().as_str().to_owned(),
             'Q' => "0".to_owned(),
+            'v' => self.virtual_xid(),
             _ => String::new(),
+        }
+    }
+
+    /// The session's number, and that of its transaction, which is 0 outside of one.
+    fn virtual_xid(&self) -> String {
+        match self.who.kind {
+            Kind::Client => format!("{}/{}", self.who.pid, self.context.virtual_xid),
+            Kind::NotInitialized | Kind::Node => String::new(),
         }
     }
 
@@ -187,7 +196,7 @@ impl Line<'_> {
             self.count.to_string(),
             quoted(Some(self.context.command)),
             seconds_text(who.started),
-            String::new(),
+            self.virtual_xid(),
             String::new(),
             self.level.name().to_owned(),
             self.body.state().as_str().to_owned(),
@@ -226,6 +235,8 @@ impl Line<'_> {
         out.number("line_num", i64::try_from(*self.count).ok());
         out.text("ps", Some(self.context.command));
         out.text("session_start", Some(&seconds_text(who.started)));
+        let virtual_xid = Some(self.virtual_xid());
+        out.text("vxid", virtual_xid.filter(|text| !text.is_empty()));
         out.text("error_severity", Some(self.level.name()));
         let state = self.body.state();
         let state = (state != SqlState::SUCCESSFUL_COMPLETION).then(|| state.as_str().to_owned());

@@ -84,6 +84,7 @@ use self::literals::Literals;
 use crate::plan::compile;
 use crate::plan::permit::{BoundFor, Required, UncheckedPlan};
 use crate::plan::{Expr, Plan, With};
+use catalog::access::column_in_address;
 use catalog::access::{Guarded, Privileges};
 use catalog::cluster::Address;
 use catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
@@ -387,7 +388,8 @@ impl<'a> Binder<'a> {
 
     /// Notes that the statement looks at a column: its table's oid and its number there.
     fn looks_at(&mut self, origin: (u32, i16)) {
-        if let (1.., Ok(column @ 1..)) = (origin.0, u32::try_from(origin.1)) {
+        if origin.0 != 0 && origin.1 != 0 {
+            let column = column_in_address(origin.1);
             self.require(Guarded::Table, origin.0, Privileges::SELECT, column);
         }
     }
@@ -404,6 +406,10 @@ impl<'a> Binder<'a> {
             column,
             view_owner: self.checked_as,
         };
+        self.note(required);
+    }
+
+    fn note(&mut self, required: Required) {
         if !self.requires.contains(&required) {
             self.requires.push(required);
         }
@@ -423,9 +429,7 @@ impl<'a> Binder<'a> {
             column: 0,
             view_owner: None,
         };
-        if !self.requires.contains(&required) {
-            self.requires.push(required);
-        }
+        self.note(required);
     }
 
     fn lock(&mut self, tree: TreeId, mode: TableLock) {

@@ -10,6 +10,7 @@ use super::expr::Place;
 use super::window::NamedWindow;
 use super::{strings, Binder, OutputColumn};
 use crate::plan::{Expr, ExprKind, Location, Needed};
+use catalog::access::{system_column, SYSTEM_COLUMNS};
 use catalog::layout::FIRST_USER_OID;
 use catalog::Table;
 use syntax::parser::NodeEnum;
@@ -300,7 +301,11 @@ impl Binder<'_> {
                 }));
             }
         }
-        let mut found = None;
+        let ambiguous = || {
+            let message = format!("column reference \"{name}\" is ambiguous");
+            self.error(SqlState::AMBIGUOUS_COLUMN, message, location)
+        };
+        let (mut found, mut of_system) = (None, None);
         for table in &scope.tables {
             let visible = match qualifier {
                 None => !table.qualified_only,
@@ -321,22 +326,37 @@ impl Binder<'_> {
                     continue;
                 }
                 if found.is_some() {
-                    return Err(self.error(
-                        SqlState::AMBIGUOUS_COLUMN,
-                        format!("column reference \"{name}\" is ambiguous"),
-                        location,
-                    ));
+                    return Err(ambiguous());
                 }
                 found = Some((table, place));
             }
+            if let Some(number) = self.system_column(table, name) {
+                if of_system.replace(number).is_some() {
+                    return Err(ambiguous());
+                }
+            }
         }
-        if found.is_none() && name == "tableoid" {
-            return Ok(table_oid(scope, qualifier.map(|named| named.1), location));
+        if let (None, Some(origin)) = (found, of_system) {
+            if name != "tableoid" {
+                let what = format!("the system column \"{name}\"");
+                return Err(self.unsupported(&what, location));
+            }
+            let expr = Expr::constant(Datum::Oid(origin.0), TypeId::OID, location);
+            return Ok(Some(Found { expr, origin }));
         }
         Ok(found.map(|(table, place)| Found {
             expr: scope.column_expr(table, place, location),
             origin: table.columns[place].origin,
         }))
+    }
+
+    /// Where a system column of an item of FROM comes from.
+    fn system_column(&self, item: &ScopeTable, name: &str) -> Option<(u32, i16)> {
+        if !SYSTEM_COLUMNS.contains(&name) {
+            return None;
+        }
+        let table = self.cx.catalog.table_by_oid(relation_of(item)?)?;
+        Some((table.oid, system_column(table, name)?))
     }
 
     fn missing_column(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Error {
@@ -556,21 +576,6 @@ pub(super) fn columns_of(expr: &Expr) -> Vec<usize> {
     places
 }
 
-/// The system column `tableoid`: the same for all rows of a table.
-fn table_oid(scope: &Scope<'_>, qualifier: Option<&str>, location: i32) -> Option<Found> {
-    let oid = scope.tables.iter().find_map(|table| {
-        let named = match qualifier {
-            Some(alias) => table.alias == alias,
-            None => !table.qualified_only,
-        };
-        named.then(|| relation_of(table)).flatten()
-    })?;
-    (oid != 0).then(|| Found {
-        expr: Expr::constant(Datum::Oid(oid), TypeId::OID, location),
-        origin: (oid, TABLE_OID),
-    })
-}
-
 /// The relation whose rows an item of FROM shows.
 fn relation_of(table: &ScopeTable) -> Option<u32> {
     if let Some(own) = &table.table {
@@ -581,9 +586,6 @@ fn relation_of(table: &ScopeTable) -> Option<u32> {
     let whole = table.columns.iter().all(|column| column.origin.0 == oid);
     (whole && (oid < FIRST_USER_OID || table.needed.is_some())).then_some(oid)
 }
-
-/// The number of the system column `tableoid`.
-const TABLE_OID: i16 = -6;
 
 /// The columns of a table as a FROM item shows them: dropped ones have no name.
 pub fn table_columns(table: &Table) -> Vec<ScopeColumn> {

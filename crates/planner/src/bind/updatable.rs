@@ -25,8 +25,10 @@ use super::from::{conjuncts, reads, Source};
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::view::query_of_text;
 use super::{inner, Binder};
+use crate::plan::permit::Required;
 use crate::plan::{compile, Program};
 use crate::plan::{Expr, ExprKind};
+use catalog::access::Guarded;
 use catalog::access::Privileges;
 use catalog::{CheckOption, RelationKind, Table};
 use functions::Volatility;
@@ -49,6 +51,18 @@ pub(super) struct Simple {
     checks: Vec<(String, Expr)>,
     /// Whether it can be read in this way.
     readable: bool,
+    /// The views between this one and the table, this one's own first.
+    between: Vec<Between>,
+}
+
+/// A view that is written through because another one shows it.
+#[derive(Clone, Debug)]
+struct Between {
+    view: Arc<Table>,
+    /// The role that it is used as, if not whoever runs the statement.
+    checked_as: Option<u32>,
+    /// The places in it of the columns of the one above that is meant.
+    columns: Vec<Option<usize>>,
 }
 
 /// Why a view is no such view.
@@ -61,6 +75,8 @@ pub(super) struct Writable {
     pub base: Arc<Table>,
     /// The view that is named instead.
     view: Option<(Arc<Table>, Rc<Simple>)>,
+    /// What those whose views stand in between need to read, if the statement reads what is named.
+    pub reads: Vec<Required>,
 }
 
 /// What is done to a view.
@@ -84,7 +100,32 @@ impl Verb {
 
 impl Writable {
     pub(super) fn table(base: Arc<Table>) -> Writable {
-        Writable { base, view: None }
+        Writable {
+            base,
+            view: None,
+            reads: Vec::new(),
+        }
+    }
+
+    /// The relations below the view that is named through which one of its columns is written, with
+    /// its place there, and the role that each is used as; `named` is the one that names the view.
+    pub(super) fn columns_below(
+        &self,
+        place: usize,
+        named: Option<u32>,
+    ) -> Vec<(Arc<Table>, usize, Option<u32>)> {
+        let Some((_, simple)) = &self.view else {
+            return Vec::new();
+        };
+        let mut below = Vec::new();
+        for between in &simple.between {
+            if let Some(Some(there)) = between.columns.get(place) {
+                below.push((between.view.clone(), *there, between.checked_as));
+            }
+        }
+        let base = self.place_below(place);
+        below.extend(base.map(|there| (self.base.clone(), there, self.checked_as(named))));
+        below
     }
 
     /// The relation that was named.
@@ -138,6 +179,13 @@ impl Writable {
     pub(super) fn place_below(&self, place: usize) -> Option<usize> {
         let (_, simple) = self.view.as_ref()?;
         place_of(simple.columns.get(place)?)
+    }
+
+    /// Whether a relation is the table, or a view in between.
+    fn is_through(&self, relation: u32) -> bool {
+        let view = self.view.iter();
+        let mut between = view.flat_map(|(_, simple)| &simple.between);
+        self.base.oid == relation || between.any(|between| between.view.oid == relation)
     }
 
     /// The role that the table is used as, if not whoever runs the statement; `named` is the one that
@@ -333,6 +381,7 @@ impl Binder<'_> {
         let writable = Writable {
             base: below.as_ref().map_or(&table, |below| &below.base).clone(),
             view: below.map(|below| (table.clone(), Rc::new(below))),
+            reads: Vec::new(),
         };
         let mut item = writable.item(&alias, 0);
         item.columns = columns;
@@ -342,9 +391,12 @@ impl Binder<'_> {
         };
         let condition = self.where_clause(&select.where_clause, &scope)?;
         self.window_clause(&select.window_clause, &mut scope)?;
-        let mut exprs = Vec::new();
-        for (expr, _) in self.targets(&select.target_list, &scope)? {
+        let (mut exprs, mut shown) = (Vec::new(), Vec::new());
+        for (expr, column) in self.targets(&select.target_list, &scope)? {
             exprs.push(self.settle(expr)?);
+            let (of, number) = column.origin;
+            let place = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
+            shown.push(place.filter(|_| of == table.oid));
         }
         if let Some(detail) = column_in_the_way(&exprs) {
             return Ok(Err(detail));
@@ -358,7 +410,23 @@ impl Binder<'_> {
             && select.locking_clause.is_empty()
             && exprs.iter().all(is_movable)
             && guards.iter().chain(&conditions).all(is_movable);
+        let through = below.map(|below| {
+            let own = Between {
+                view: table.clone(),
+                checked_as: self.checked_as,
+                columns: shown.clone(),
+            };
+            let further = below.between.iter().map(|between| {
+                let through = |place: &Option<usize>| *between.columns.get((*place)?)?;
+                Between {
+                    columns: shown.iter().map(through).collect(),
+                    ..between.clone()
+                }
+            });
+            std::iter::once(own).chain(further).collect()
+        });
         let simple = Simple {
+            between: through.unwrap_or_default(),
             base: writable.base.clone(),
             columns: exprs,
             checked_as: writable.checked_as(self.checked_as),
@@ -445,7 +513,53 @@ impl Binder<'_> {
         Ok(Writable {
             base: simple.base.clone(),
             view: Some((named, Rc::new(simple))),
+            reads: Vec::new(),
         })
+    }
+
+    /// As [`Binder::writable`], for a statement whose owners of views need this privilege in its
+    /// place; what they need to read is only noted.
+    pub(super) fn writable_with(
+        &mut self,
+        named: Arc<Table>,
+        verb: Verb,
+        privileges: Privileges,
+    ) -> Result<Writable> {
+        let through = std::mem::replace(&mut self.through_views, privileges);
+        let own = std::mem::take(&mut self.requires);
+        let writable = self.writable(named, verb);
+        let below = std::mem::replace(&mut self.requires, own);
+        self.through_views = through;
+        let mut writable = writable?;
+        for required in below {
+            let reads =
+                (required.kind, required.privileges) == (Guarded::Table, Privileges::SELECT);
+            // What else a view's conditions look at is read where they are tested.
+            let tests = verb != Verb::Insert || !writable.checks().is_empty();
+            if reads && writable.is_through(required.object) {
+                writable.reads.push(required);
+            } else if reads && !tests {
+                continue;
+            } else {
+                self.note(required);
+            }
+        }
+        Ok(writable)
+    }
+
+    /// Once the statement is bound: where it reads the view that is named, those whose views show it
+    /// need to read all that their views look at, as in PostgreSQL.
+    pub(super) fn note_reads(&mut self, writable: &Writable) {
+        let (named, role) = (writable.named().oid, self.checked_as);
+        let is_read = self.requires.iter().any(|required| {
+            let of = (required.kind, required.object, required.view_owner);
+            of == (Guarded::Table, named, role) && required.privileges == Privileges::SELECT
+        });
+        if is_read {
+            for required in &writable.reads {
+                self.note(*required);
+            }
+        }
     }
 
     /// Refuses CHECK OPTION for a view through which nothing can be written.

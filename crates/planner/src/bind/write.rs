@@ -89,10 +89,7 @@ impl Binder<'_> {
                 format!("cannot change {} \"{}\"", table.kind.noun(), table.name),
             ));
         }
-        let before = std::mem::replace(&mut self.through_views, privileges);
-        let writable = self.writable(table, verb);
-        self.through_views = before;
-        writable
+        self.writable_with(table, verb, privileges)
     }
 
     pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {
@@ -116,6 +113,7 @@ impl Binder<'_> {
         };
         let scope = writable.scope(&name);
         let (returning, columns) = self.returning(insert.returning_clause.as_ref(), &scope)?;
+        self.note_reads(&writable);
         self.forget_ctes(before);
         reads.note(&scope);
         let mut conflict = conflict;
@@ -292,10 +290,9 @@ impl Binder<'_> {
         };
         self.require_of(&table, privileges, place as u32 + 1);
         // Through a view its owner writes.
-        if let Some(below) = writable.place_below(place) {
-            let role = writable.checked_as(self.checked_as);
+        for (below, place, role) in writable.columns_below(place, self.checked_as) {
             let checked_as = std::mem::replace(&mut self.checked_as, role);
-            self.require_of(&writable.base, privileges, below as u32 + 1);
+            self.require_of(&below, privileges, place as u32 + 1);
             self.checked_as = checked_as;
         }
     }
@@ -631,6 +628,7 @@ impl Binder<'_> {
             self.target_rows(&writable, alias, &update.from_clause, &update.where_clause)?;
         let set = self.assignments(&update.target_list, &writable, &scope)?;
         let (returning, columns) = self.returning(update.returning_clause.as_ref(), &scope)?;
+        self.note_reads(&writable);
         self.forget_ctes(before);
         let sets_keys = sets_keys(&table, &set);
         let mut reads = Reads::default();
@@ -666,6 +664,7 @@ impl Binder<'_> {
         let (rows, scope) =
             self.target_rows(&writable, alias, &delete.using_clause, &delete.where_clause)?;
         let (returning, columns) = self.returning(delete.returning_clause.as_ref(), &scope)?;
+        self.note_reads(&writable);
         self.forget_ctes(before);
         let mut reads = Reads::default();
         reads.note(&scope);

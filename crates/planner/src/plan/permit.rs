@@ -177,12 +177,27 @@ impl UncheckedPlan {
             last = Some((whole, held));
             let may = held
                 || required.kind == Guarded::Table
-                    && catalog.holds_column(role, object, required.column, privileges);
+                    && catalog.holds_column(role, object, required.column, privileges)
+                || required.column == 0 && self.names_system_column(catalog, role, required);
             if !may {
                 return Err(refused(catalog, required));
             }
         }
         Ok(())
+    }
+}
+
+impl UncheckedPlan {
+    /// Whether in the place of any column of a table, no system column among them, the statement names
+    /// a system column that the role may use.
+    fn names_system_column(&self, catalog: &Catalog, role: u32, any: &Required) -> bool {
+        self.requires.iter().any(|required| {
+            let column = required.column;
+            let is_system = column.cast_signed() < 0;
+            is_system
+                && Required { column, ..*any } == *required
+                && catalog.holds_column(role, any.object, column, any.privileges)
+        })
     }
 }
 

@@ -358,3 +358,22 @@ fn nobody_administers(plain: &mut Session) {
         );
     }
 }
+
+/// What is computed before a policy has let a row through is what PostgreSQL calls leakproof; what both
+/// have is the same function to both.
+#[test]
+fn functions_tell_no_more_of_rows_than_postgresqls() {
+    let facts =
+        "select oid, proname, proleakproof, provolatile, proisstrict, prokind from pg_proc \
+                 where oid < 10000 and pronamespace = 'pg_catalog'::regnamespace";
+    let [theirs, ours] = [
+        crate::shared::postgres(),
+        &crate::shared::one_node().nodes()[0],
+    ]
+    .map(|server| server.query(facts).expect("the functions"));
+    let theirs: std::collections::BTreeSet<_> = theirs.lines().collect();
+    let others: Vec<_> = ours.lines().filter(|line| !theirs.contains(line)).collect();
+    let is_leakproof = |line: &&str| line.split('|').nth(2) == Some("t");
+    assert!(others.is_empty(), "{}", others.join("\n"));
+    assert!(ours.lines().filter(is_leakproof).count() > 200);
+}

@@ -327,3 +327,97 @@ fn removed(fort: &Fort) {
     let why = "node 4 has no part in the group any more";
     fort.refuses("removed", &fort.of("n4"), 4, "n4", why);
 }
+
+impl Fort {
+    /// Waits until so many keys were noted since the start.
+    fn wait_for_keys(&self, count: usize) {
+        let noted = || {
+            let logs = ["n1", "n2", "n3"].map(|node| self.cluster.data().join(node));
+            let logs = logs.iter().map(|dir| text(&dir.join("node.log")));
+            logs.map(|log| log.matches("is known by the key").count())
+                .sum::<usize>()
+        };
+        wait_for("keys", PATIENCE, || noted() >= count).expect("they are noted");
+    }
+
+    /// Ends a node's process and starts it anew, unless it does not come back.
+    fn restart(&self, node: usize) -> Process {
+        lab::host::signal(self.cluster.pid(node).expect("it runs"), "TERM").expect("it is told");
+        wait_for("its end", PATIENCE, || self.cluster.pid(node).is_err()).expect("it ends");
+        let process = self.cluster.start_again(node).expect("it starts");
+        self.cluster.nodes()[node].wait().expect("it takes clients");
+        process
+    }
+}
+
+/// A member gets another key while the cluster works: from when the others are told until it has
+/// shown the new one, both count, so it is never locked out, in whichever order things happen.
+#[test]
+fn a_member_gets_another_key_while_both_count() {
+    let fort = Fort::start();
+    fort.wait_for_keys(3);
+    let data = fort.cluster.data().to_owned();
+    if fort.cluster.leader().expect("a leader") != 2 {
+        run(Command::new(program())
+            .args(["switchover", "n3", "--data"])
+            .arg(&data))
+        .expect("n3 leads");
+    }
+    let nodes = [
+        fort.cluster.nodes()[0].clone(),
+        fort.cluster.nodes()[2].clone(),
+    ];
+    crate::writers::create_table(&nodes[0]);
+    let dir = tempfile::tempdir().expect("a directory");
+    let writers = crate::writers::Writers::start(&nodes, 2, dir.path());
+    let go_on = |what: &str| {
+        let waited = writers.wait_for_more(20, PATIENCE);
+        assert!(waited.is_some(), "nothing is written {what}");
+    };
+    go_on("at first");
+
+    let (old, new) = (
+        fort.of("n2"),
+        fort.made("next", &["node", "n2"], "n2", None),
+    );
+    let (_, hello) = fort.hellos(2, "n2").swap_remove(2);
+    let is_let_in = |shown: &Shown| fort.ask(shown, &hello).get(4) == Some(&WELCOME);
+    assert!(
+        is_let_in(&old) && !is_let_in(&new),
+        "nobody was told of the new one"
+    );
+    run(Command::new(program())
+        .args(["node", "set", "n2", "--certificate"])
+        .arg(&new.certificate)
+        .arg("--data")
+        .arg(&data))
+    .expect("they are told");
+    // n1 follows, so nothing is noted of what it is shown.
+    wait_for("n1 to know", PATIENCE, || is_let_in(&new)).expect("it lets the new one in");
+    assert!(is_let_in(&old), "the old one counts as well");
+    let with_old = fort.restart(1);
+    assert!(
+        is_let_in(&old) && is_let_in(&new),
+        "it was let in with the old one"
+    );
+    go_on("while both count");
+
+    // The node reads the new one while it runs; at its next connection the others see it.
+    copy(&new.certificate, &data.join("n2/node.crt"));
+    copy(&new.key, &data.join("n2/node.key"));
+    with_old.signal("HUP").expect("it is told");
+    go_on("with the new one");
+    drop(with_old);
+    wait_for("its end", PATIENCE, || fort.cluster.pid(1).is_err()).expect("it ends");
+    let with_new = fort.cluster.start_again(1).expect("it starts");
+    fort.cluster.nodes()[1].wait().expect("it takes clients");
+    fort.wait_for_keys(4);
+    wait_for("the old one to be nothing", PATIENCE, || !is_let_in(&old)).expect("it is refused");
+    assert!(is_let_in(&new));
+    let why = "with another key than that of the member";
+    fort.refuses("with its old key", &old, 2, "n2", why);
+    go_on("after it");
+    let promises = writers.finish();
+    promises.check(&nodes[1]);
+    drop(with_new);
+}

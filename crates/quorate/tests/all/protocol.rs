@@ -847,6 +847,13 @@ fn scripts() -> Vec<(&'static str, Vec<u8>)> {
             ];
             parts.concat()
         }),
+        ("SET is a part of its cycle", {
+            let run = |text| [parse("", text), bind("", "", &[], false), execute("", 0)].concat();
+            let failing = [run("set work_mem = '7MB'"), run("select nosuch")].concat();
+            let other = [run("set work_mem = '6MB'"), run("show work_mem")].concat();
+            let show = query("show work_mem");
+            [failing, sync(), show.clone(), other, sync(), show].concat()
+        }),
         ("the end", query("drop table wired")),
     ]
 }

@@ -431,7 +431,7 @@ fn the_log_is_postgresqls() {
 // ---- Passwords ----
 
 /// Statements in which a password stands, in ways that people have found.
-const SECRETS: [&str; 14] = [
+const SECRETS: [&str; 20] = [
     "create role w1 login password 'sesame'",
     "alter role w1 with encrypted password 'sesame' valid until '2030-01-01'",
     "alter user w1 password e'ses\\141me'",
@@ -444,6 +444,12 @@ const SECRETS: [&str; 14] = [
     "do $$ begin execute 'alter role w1 password ''sesame'''; end $$",
     "do $$ begin execute 'alter role nobody_here password ''sesame'''; end $$",
     "do $$ begin execute format('alter role w1 password %L', 'sesame') ; perform 1/0; end $$",
+    "do $$ declare p text := 'sesame'; begin execute format('alter user w1 password %L', p); end $$",
+    "do $x$ begin execute $y$create role w2 password 'sesame'$y$; raise 'no'; end $x$",
+    "prepare p as alter role w1 password 'sesame'",
+    "prepare p(text) as select format('alter role w1 password %L', $1); execute p('sesame')",
+    "explain alter role w1 password 'sesame'",
+    "select set_config('w.x', 'alter role w1 password ''sesame''', false)",
     "select 1; alter role w1 password 'sesame'; select 2/0",
     "alter role w1 password 'sesame",
 ];
@@ -495,6 +501,102 @@ fn passwords_stand_nowhere() {
         "{audited}"
     );
     assert!(audited.contains("valid until '2030-01-01'"), "{audited}");
+}
+
+#[test]
+fn the_nodes_own_lines_take_all_forms() {
+    let dir = open_directory();
+    let settings = [
+        "log_destination=stderr,csvlog,jsonlog",
+        "log_statement=all",
+        "log_line_prefix=%v|%b: ",
+    ];
+    let cluster = Cluster::start(program(), dir.path(), 1, &settings).expect("a node");
+    let node = cluster.nodes()[0].clone();
+    node.query("select 1; select 2/0")
+        .expect_err("a division by zero");
+    let pid = cluster.pid(0).expect("it runs");
+    lab::host::signal(pid, "TERM").expect("it is told");
+    let log = |file: &str| wait_for_end(&dir.path().join("data/n1").join(file), "told to stop");
+    let records = csv(&log("node.log.csv"));
+    let column = |name: &str| COLUMNS.iter().position(|known| *known == name).expect("it");
+    let of = |record: &[Option<String>], name: &str| record[column(name)].clone();
+    let own: Vec<_> = records
+        .iter()
+        .filter(|record| of(record, "backend_type").as_deref() == Some("node"))
+        .collect();
+    assert!(own.len() > 1, "{records:?}");
+    for (number, record) in own.iter().enumerate() {
+        assert_eq!(record.len(), COLUMNS.len());
+        assert_eq!(of(record, "process_id"), Some(pid.to_string()));
+        assert_eq!(
+            of(record, "session_line_num"),
+            Some((number + 1).to_string())
+        );
+        assert_eq!(of(record, "application_name").as_deref(), Some("n1"));
+        assert_eq!((of(record, "user_name"), of(record, "query")), (None, None));
+    }
+    let json = log("node.log.json");
+    let is_own = |line: &&str| {
+        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        line["backend_type"] == "node"
+    };
+    assert_eq!(json.lines().filter(is_own).count(), own.len());
+    // One transaction for the whole message, and the error is its too.
+    let text = log("node.log");
+    let of_session = |line: &&str| line.contains("|client backend: ");
+    let numbers = text.lines().filter(of_session).map(|line| {
+        let (number, rest) = line.split_once('|').expect("a prefix");
+        let number = number.split_once('/').expect("two numbers").1;
+        (number.to_owned(), rest.contains("division"))
+    });
+    let failed: Vec<_> = numbers.filter(|(_, failed)| *failed).collect();
+    assert_eq!(failed, [("1".to_owned(), true)], "{text}");
+}
+
+#[test]
+fn the_audit_keeps_the_newest() {
+    let dir = open_directory();
+    let settings = ["quorate.audit_entries=1200"];
+    let cluster = Cluster::start(program(), dir.path(), 1, &settings).expect("a node");
+    let node = &cluster.nodes()[0];
+    node.query("create table kept (i int)").expect("a table");
+    let comment = |count: u32| {
+        let block = format!(
+            "do $$ begin for i in 1..{count} loop \
+             execute format('comment on table kept is %L', i); end loop; end $$"
+        );
+        node.query(&block).expect("comments");
+    };
+    let kept = || {
+        let kept = "select count(*), max(number) - min(number) from quorate.audit";
+        node.query(kept).expect("the audit")
+    };
+    // Many in one transaction, and then one by one.
+    comment(1_300);
+    let many = kept();
+    for number in 0..20 {
+        node.query(&format!("comment on table kept is 'n{number}'"))
+            .expect("a comment");
+    }
+    assert_eq!((many.as_str(), kept().as_str()), ("1200|1199", "1200|1199"));
+    let newest = node.query("select statement from quorate.audit order by number desc limit 1");
+    assert_eq!(newest.expect("it"), "comment on table kept is 'n19'");
+    // The places in the log are in the order of the changes.
+    let places = "select count(*), count(distinct lsn), bool_and(lsn > '0/0') and \
+                  array_agg(number order by number) = array_agg(number order by lsn, number) \
+                  from (select * from quorate.audit order by number desc limit 20) a";
+    assert_eq!(node.query(places).expect("places"), "20|20|t");
+    // A bound that was lowered is reached by and by, and nothing that is rolled back counts.
+    node.query("alter system set quorate.audit_entries = 1000")
+        .expect("a setting");
+    node.query("select pg_reload_conf()").expect("it is read");
+    comment(300);
+    node.query("begin; comment on table kept is 'never'; rollback")
+        .expect("a rollback");
+    assert!(kept().starts_with("1000|"), "{}", kept());
+    let newest = node.query("select statement from quorate.audit order by number desc limit 1");
+    assert!(newest.expect("it").ends_with("'300'"));
 }
 
 // ---- Who fails to log in ----

@@ -295,8 +295,8 @@ impl Session {
                 sink.row_description(columns)?;
             }
             let tag = self.run_prepared(&prepared, &[], sink, alone)?;
-            if number == last && self.state == State::Implicit {
-                self.commit(sink)?;
+            if number == last {
+                self.end_implicit(sink)?;
             }
             self.tell(sink)?;
             sink.command_complete(&tag)?;
@@ -444,10 +444,7 @@ impl Session {
     /// Ends the implicit transaction, if there is one: commits it, or gives it up after an error.
     /// To be called at Sync; [`Session::simple_query`] does it itself.
     pub fn sync(&mut self, sink: &mut dyn Sink) -> Result<()> {
-        let outcome = match self.state {
-            State::Implicit => self.commit(sink).and_then(|()| self.tell(sink)),
-            _ => self.tell(sink),
-        };
+        let outcome = self.end_implicit(sink).and_then(|()| self.tell(sink));
         self.in_message = false;
         self.show_idle();
         outcome
@@ -540,6 +537,9 @@ impl Session {
             self.owed.clear();
             self.eval.statement_start = self.shared.env.wall_clock().0;
             self.shared.command = self.idle_command();
+            if self.open.is_none() {
+                self.shared.virtual_xid = 0;
+            }
             self.forget_in_flight();
             self.follow_configuration();
         }

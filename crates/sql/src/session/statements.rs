@@ -250,7 +250,7 @@ statements! {
         ConstraintsSetStmt(it) => "SET CONSTRAINTS", UTILITY, session.set_constraints(it, sink);
 
         // What the session has.
-        VariableSetStmt(it) => set_command(it), UTILITY, session.set_statement(it, sink);
+        VariableSetStmt(it) => set_command(it), UTILITY, session.set_in_message(it, sink, alone);
         VariableShowStmt(it) => "SHOW", UTILITY,
             session.show(&it.name, sink), rows session.show_columns(it);
         DiscardStmt(it) => discard_command(it.target),

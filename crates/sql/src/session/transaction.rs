@@ -2,7 +2,7 @@
 //!
 //! | state | what a statement does | what an error does |
 //! |---|---|---|
-//! | `None` | begins an implicit transaction | nothing is open |
+//! | `None` | begins an implicit transaction, but for SET | takes back what SET has done since the message began |
 //! | `Implicit` | runs in it; the end of the message commits | rolls it back |
 //! | `Block` | runs in it | the block has failed |
 //! | `Failed` | 25P02, but for what ends the block or goes back to a savepoint | nothing changes |
@@ -177,6 +177,8 @@ impl Session {
             trees_seen: None,
             savepoints: Vec::new(),
         });
+        self.shared.transactions += 1;
+        self.shared.virtual_xid = self.shared.transactions;
         let now = self.shared.env.wall_clock().0;
         self.eval.transaction_start = now;
         Ok(())
@@ -243,6 +245,20 @@ impl Session {
                 self.shared.settings.roll_back_to(0);
                 Err(error)
             }
+        }
+    }
+
+    /// The end of a message: commits what it has done outside a block.
+    pub(super) fn end_implicit(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        match self.state {
+            // SET needs no transaction to be open.
+            State::None if self.shared.settings.mark() > 0 => {
+                self.shared.settings.end_transaction();
+                self.settings_changed();
+                Ok(())
+            }
+            State::Implicit => self.commit(sink),
+            State::None | State::Block | State::Failed => Ok(()),
         }
     }
 

@@ -271,6 +271,21 @@ impl Session {
         Ok(())
     }
 
+    /// SET as one of the statements of a message, or alone in it.
+    pub(super) fn set_in_message(
+        &mut self,
+        set: &VariableSetStmt,
+        sink: &mut dyn Sink,
+        alone: bool,
+    ) -> Result<CommandTag> {
+        let of_transaction = set.is_local || set.name.starts_with("TRANSACTION");
+        if of_transaction && !alone {
+            // Whatever else the message has is in the transaction too.
+            self.ensure_open()?;
+        }
+        self.set_statement(set, sink)
+    }
+
     pub(super) fn set_statement(
         &mut self,
         set: &VariableSetStmt,
@@ -326,10 +341,6 @@ impl Session {
         };
         let settings = &mut self.shared.settings;
         settings.set(catalog.as_deref(), name, value, local)?;
-        if self.state == State::None {
-            // Nothing is open: the statement is its own transaction.
-            self.shared.settings.end_transaction();
-        }
         self.settings_changed();
         Ok(())
     }
@@ -399,9 +410,6 @@ impl Session {
             self.set_characteristic(name, &value)?;
             let settings = &mut self.shared.settings;
             settings.set(None, name, Some(&value), true)?;
-        }
-        if self.state == State::None {
-            self.shared.settings.end_transaction();
         }
         Ok(tag("SET"))
     }

@@ -384,6 +384,9 @@ fn error_of(error: ffi::SyntaxError) -> Error {
         Error::new(SqlState::WINDOWING_ERROR, message)
     } else if message.starts_with("role name") && message.ends_with("is reserved") {
         Error::new(SqlState::of("42939"), message)
+    } else if message.starts_with("unrecognized row security option") {
+        Error::new(SqlState::SYNTAX_ERROR, message)
+            .with_hint("Only PERMISSIVE or RESTRICTIVE policies are supported currently.")
     } else {
         Error::new(SqlState::SYNTAX_ERROR, message)
     };

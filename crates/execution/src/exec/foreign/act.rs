@@ -5,9 +5,11 @@ use base::{Error, Key, Result};
 use std::rc::Rc;
 
 use super::find::Referrers;
+use super::owner::{self, Need};
 use super::{check, qualified, quoted, shown, violation, within, Link, Rules};
 use crate::exec::program::Evaluate;
 use crate::exec::{entries, long, rows, write, Exec};
+use catalog::access::Privileges;
 use catalog::{Action, Table};
 use planner::plan::Row;
 use types::Datum;
@@ -34,11 +36,20 @@ pub fn left(
     if !action.writes() {
         return refuse(rules, link, old, cx);
     }
-    let outcome = change(rules, link, action, old, new, cx);
+    let child = &rules.tables[link.child].table;
+    let of_change = match (action, new) {
+        (Action::Cascade, None) => Need::of(Privileges::DELETE, &[]),
+        (_, None) => Need::of(Privileges::UPDATE, link.key.set_on_delete()),
+        (_, Some(_)) => Need::of(Privileges::UPDATE, &link.key.columns),
+    };
+    let needs = [of_change, Need::of(Privileges::SELECT, &link.key.columns)];
+    let own_query = |cx: &Exec<'_>| query(rules, link, action, new.is_none(), cx);
+    owner::check(child, &needs, own_query, cx)?;
+    let outcome = cx.as_role(child.owner, |cx| change(rules, link, action, old, new, cx));
     outcome.map_err(
         |e| match e.state() == base::SqlState::FOREIGN_KEY_VIOLATION {
             true => e,
-            false => within(e, || query(rules, link, action, new.is_none(), cx)),
+            false => within(e, || own_query(cx)),
         },
     )?;
     cx.txn.next_command();
@@ -51,6 +62,7 @@ pub fn left(
 
 /// Whether another row of the parent has the key now.
 fn has_successor(rules: &Rules, link: &Link, values: &[Datum], cx: &mut Exec<'_>) -> Result<bool> {
+    check::look_up(rules, link, cx)?;
     let (table, index) = link.parent_index(rules);
     let mut key = Key::new();
     for indexed in &index.columns {
@@ -65,6 +77,8 @@ fn has_successor(rules: &Rules, link: &Link, values: &[Datum], cx: &mut Exec<'_>
 fn refuse(rules: &Rules, link: &Link, values: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
     let child = &rules.tables[link.child].table;
     let parent = &rules.tables[link.parent].table;
+    let needs = Need::to_lock(&link.key.columns);
+    owner::check(child, &needs, |cx| look(rules, link, cx), cx)?;
     let mut referrers = Referrers::new(rules, link, values)?;
     while let Some((key, _)) = referrers.next(cx)? {
         let mut newest = Vec::new();
@@ -208,6 +222,21 @@ fn follow(rules: &Rules, link: &Link, place: usize, new: &[Datum]) -> Result<Dat
             format!("{} out of range", column.type_id),
         )),
     }
+}
+
+/// The query with which PostgreSQL looks for rows that refer to a key.
+fn look(rules: &Rules, link: &Link, cx: &Exec<'_>) -> String {
+    let child = &rules.tables[link.child].table;
+    let name = |place: &usize| quoted(&child.columns[*place].name);
+    let conditions = (1..).zip(&link.key.columns);
+    let conditions: Vec<_> = conditions
+        .map(|(number, place)| format!("${number} OPERATOR(pg_catalog.=) {}", name(place)))
+        .collect();
+    format!(
+        "SELECT 1 FROM ONLY {} x WHERE {} FOR KEY SHARE OF x",
+        qualified(child, cx),
+        conditions.join(" AND ")
+    )
 }
 
 /// The query with which PostgreSQL changes the rows.

@@ -8,8 +8,7 @@
 use base::engine::{Isolation, LockWait, LockedRow, RowBatch, RowLock};
 use base::{Error, KeyRange, Result, TreeId};
 
-use super::parent_key;
-use super::{shown, violation, within, Link, Rules};
+use super::{owner, parent_key, shown, violation, within, Link, Rules};
 use crate::exec::write::as_only_locked;
 use crate::exec::{long, rows, Exec};
 use types::Datum;
@@ -24,6 +23,7 @@ const LOOKS_MAX: usize = 100;
 pub fn reference(rules: &Rules, link: usize, values: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
     let link = &rules.links[link];
     refuse_mixed(rules, link, values, cx)?;
+    look_up(rules, link, cx)?;
     let found = match parent_key(link, rules, values, cx)? {
         None => false,
         Some(key) => {
@@ -61,6 +61,13 @@ fn missing(rules: &Rules, link: &Link, values: &[Datum], cx: &Exec<'_>) -> Error
         parent.name
     );
     violation(rules, link, message(rules, link), detail, cx)
+}
+
+/// 42501 unless the owner of the parent may look for its rows.
+pub(super) fn look_up(rules: &Rules, link: &Link, cx: &Exec<'_>) -> Result<()> {
+    let needs = owner::Need::to_lock(&link.key.referenced);
+    let parent = &rules.tables[link.parent].table;
+    owner::check(parent, &needs, |cx| query(rules, link, cx), cx)
 }
 
 /// The query with which PostgreSQL looks.

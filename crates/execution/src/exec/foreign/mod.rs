@@ -20,6 +20,12 @@
 //! transaction's snapshot as well; rows that refer to a key and are too new for it are 40001, as in
 //! PostgreSQL.
 //!
+//! # In whose name
+//! PostgreSQL does all this with queries, each of which the owner of the table runs that it looks at.
+//! So the owner must hold the privileges that the query needs ([`owner`]), and what is computed while
+//! rows change, and shown of them in an error, is the owner's. What a missing or remaining reference
+//! is told with, is the session's own.
+//!
 //! # What it leaves out
 //! Comparing types that have an equality but no implicit cast in either direction: those are refused
 //! when the constraint is made.
@@ -27,6 +33,7 @@
 mod act;
 mod check;
 mod find;
+mod owner;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -258,8 +265,7 @@ fn violation(rules: &Rules, link: &Link, message: String, detail: String, cx: &E
 
 /// `Key (a, b)=(1, 2)`, as details have it; mere `Key` for a role that may not see the columns.
 fn shown(table: &Table, columns: &[usize], values: &[Datum], cx: &Exec<'_>) -> String {
-    let user = cx.session.settings.current_role();
-    if !cx.catalog.may_see(user, table.oid, columns.iter().copied()) {
+    if !cx.may_see(table, columns.iter().copied()) {
         return "Key".to_owned();
     }
     let names: Vec<_> = columns

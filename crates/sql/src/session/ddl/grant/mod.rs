@@ -17,7 +17,8 @@ use pg_query::protobuf::{
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use crate::catalog::access::{
-    default_acl, denied, grant as give, must_own, revoke as take, Acl, AclItem, Guarded, Privileges,
+    column_in_address, default_acl, denied, grant as give, must_own, revoke as take, system_column,
+    Acl, AclItem, Guarded, Privileges, SYSTEM_COLUMNS,
 };
 use crate::catalog::cluster::{self, Address};
 use crate::catalog::{store, Catalog, RelationKind};
@@ -26,15 +27,6 @@ use items::Item;
 
 mod defaults;
 mod items;
-
-/// The columns that every table has, in the order in which they are spoken of.
-const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
-
-/// The number of one of them, which is negative, as it stands in an address.
-fn system_column(place: usize) -> u32 {
-    let below = SYSTEM_COLUMNS.len() - place;
-    u32::try_from(below).map_or(u32::MAX, u32::wrapping_neg)
-}
 
 /// What one statement gives or takes.
 struct Order<'s> {
@@ -234,8 +226,10 @@ impl Session {
                 self.notice(NoticeSeverity::Warning, body, sink)?;
                 privileges = privileges.and(Privileges::SELECT);
             }
-            if let Some(place) = SYSTEM_COLUMNS.iter().position(|known| known == column) {
-                of_system[place] = of_system[place].with(privileges);
+            if system_column(&table, column).is_some() {
+                let of = SYSTEM_COLUMNS.iter().zip(&mut of_system);
+                of.filter(|(known, _)| *known == column)
+                    .for_each(|(_, asked)| *asked = asked.with(privileges));
                 continue;
             }
             let place = table.column(column).ok_or_else(|| {
@@ -254,10 +248,11 @@ impl Session {
             true => Privileges::NONE,
             false => whole.and(Guarded::Column.all()),
         };
-        for (place, name) in SYSTEM_COLUMNS.iter().enumerate() {
-            let asked = of_system[place].with(taken);
-            if !asked.is_none() {
-                let of_column = item.column(system_column(place), name);
+        for (name, asked) in SYSTEM_COLUMNS.iter().zip(of_system) {
+            let asked = asked.with(taken);
+            let number = system_column(&table, name).filter(|_| !asked.is_none());
+            if let Some(number) = number {
+                let of_column = item.column(column_in_address(number), name);
                 self.change_acl(catalog, &of_column, asked, order, sink)?;
             }
         }

@@ -1,0 +1,136 @@
+-- names: parent child heir nulls strict defaults secret chief nurse guard passer vault
+create role chief;
+create role nurse;
+create role guard;
+create role passer;
+create schema vault;
+grant all on schema vault to chief, nurse, guard;
+grant usage on schema vault to public;
+set search_path = vault;
+set role chief;
+create table parent(k int primary key, s text);
+insert into parent values (1,'one'),(2,'two'),(3,'three'),(4,'four'),(5,'five'),(6,'six'),(7,'seven');
+grant references on parent to nurse;
+set role nurse;
+create table child(k int primary key references parent on delete cascade on update cascade, x int, s text default 'secret', check (k < 100));
+create table nulls(k int references parent on delete set null on update cascade, s text not null default 'hush', check (k is not null or s = 'a'));
+create table strict(k int not null references parent on delete set null, s text default 'quiet');
+create table defaults(k int default 5 unique references parent on delete set default, who text);
+alter table defaults alter who set default current_user;
+insert into child values (1, 1), (2, 2);
+grant references on child to guard;
+set role guard;
+create table heir(k int references child on update cascade, s text default 'more');
+insert into heir values (1);
+reset role;
+insert into nulls values (3);
+insert into strict values (4);
+insert into defaults values (5), (6);
+
+-- Whoever deletes from the parent sees nothing of the others; what an error shows is for the owner.
+grant select, update, delete on parent to passer;
+set role passer;
+delete from parent where k = 1;
+update parent set k = 1000 where k = 1;
+update parent set k = 200 where k = 2;
+delete from parent where k = 3;
+delete from parent where k = 4;
+delete from parent where k = 5;
+delete from parent where k = 6;
+set role chief;
+delete from parent where k = 1;
+update parent set k = 1000 where k = 1;
+set role nurse;
+delete from child where k = 1;
+reset role;
+
+-- The owner of what changes needs the privileges to change it.
+revoke delete on child from nurse;
+set role passer;
+delete from parent where k = 2;
+update parent set k = 22 where k = 2;
+reset role;
+revoke update on child from nurse;
+set role passer;
+update parent set k = 23 where k = 22;
+reset role;
+grant update (k) on child to nurse;
+set role passer;
+update parent set k = 23 where k = 22;
+reset role;
+grant all on child to nurse;
+revoke select on child from nurse;
+set role passer;
+delete from parent where k = 23;
+reset role;
+grant select (x) on child to nurse;
+set role passer;
+delete from parent where k = 23;
+reset role;
+grant select (k) on child to nurse;
+set role passer;
+delete from parent where k = 23;
+reset role;
+grant all on child to nurse;
+
+-- The owner of what is referred to needs those to look, and to lock.
+revoke all on parent from chief;
+set role nurse;
+insert into child values (7, 1);
+reset role;
+grant select on parent to chief;
+set role nurse;
+insert into child values (7, 1);
+reset role;
+grant update (s) on parent to chief;
+set role nurse;
+insert into child values (7, 1);
+insert into child values (77, 1);
+reset role;
+revoke select on parent from chief;
+grant select (k) on parent to chief;
+set role nurse;
+insert into child values (4, 1);
+reset role;
+revoke select (k) on parent from chief;
+set role passer;
+delete from parent where k = 5;
+reset role;
+grant all on parent to chief;
+revoke select on heir from guard;
+set role nurse;
+delete from child where k = 1;
+reset role;
+
+-- Schemas too.
+revoke usage on schema vault from public;
+grant usage on schema vault to passer;
+revoke all on schema vault from chief;
+set role nurse;
+insert into child values (5, 5);
+reset role;
+set role passer;
+delete from parent where k = 5;
+reset role;
+revoke usage on schema vault from nurse;
+set role passer;
+delete from parent where k = 7;
+reset role;
+grant usage on schema vault to public;
+grant select on heir to guard;
+grant usage on schema vault to chief, nurse;
+
+-- Policies hold back nothing, from the owner neither.
+alter table child enable row level security;
+alter table child force row level security;
+create policy partly on child using (k <> 7);
+set role passer;
+delete from parent where k = 7;
+update parent set k = 1001 where k = 1;
+reset role;
+select k from child order by k;
+
+drop table parent, child, nulls, strict, defaults, heir cascade;
+drop schema vault;
+reset search_path;
+drop role chief, nurse, guard, passer;
