@@ -146,8 +146,11 @@ pub struct GroupSettings {
     /// A follower that hears nothing for this long (and up to twice as long, drawn at random)
     /// stands for election.
     pub election_timeout: Duration,
-    /// A checkpoint begins when the log has grown by so many bytes since the last one …
+    /// `quorate.checkpoint_log_size`: what a restart replays has so many bytes at most. A checkpoint
+    /// begins when the log has grown by half as many since the last one …
     pub checkpoint_log_bytes: u64,
+    /// `quorate.checkpoint_log_records`: … or by half as many records as this …
+    pub checkpoint_log_records: u64,
     /// … or when this much time has passed and the log has grown at all …
     pub checkpoint_interval: Duration,
     /// `quorate.checkpoint_space`: … or when so many of a hundred pages of the trees have changed,
@@ -182,6 +185,7 @@ impl Default for GroupSettings {
             heartbeat_interval: HEARTBEAT_INTERVAL,
             election_timeout: ELECTION_TIMEOUT,
             checkpoint_log_bytes: 256 << 20,
+            checkpoint_log_records: 100_000,
             checkpoint_interval: Duration::from_secs(300),
             checkpoint_percent: 25,
             kept_log_bytes: 64 << 20,

@@ -54,6 +54,7 @@ mod promotion;
 mod replay;
 mod sequencer;
 mod sequences;
+mod slow;
 mod snapshots;
 mod standbys;
 mod starts;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::io::{self, ErrorKind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -130,6 +130,7 @@ impl World {
                 files: Mutex::default(),
                 broken: Arc::default(),
                 full: Arc::default(),
+                sync_nanos: Arc::new(AtomicU64::new(SYNC.as_nanos() as u64)),
             })
         });
         let host = Arc::new(Host {
@@ -168,6 +169,12 @@ impl World {
     /// Makes this host's disk full, or frees space.
     pub fn fill_disk(&mut self, node: NodeId, full: bool) {
         self.disks[&node].full.store(full, Ordering::SeqCst);
+    }
+
+    /// From now on this host's syncs take about so long; as usual for none.
+    pub fn slow_disk(&mut self, node: NodeId, sync: Option<Duration>) {
+        let nanos = sync.unwrap_or(SYNC).as_nanos() as u64;
+        self.disks[&node].sync_nanos.store(nanos, Ordering::SeqCst);
     }
 
     /// Inverts one byte of a file.
@@ -465,6 +472,7 @@ struct MemoryDisk {
     files: Mutex<BTreeMap<String, Arc<MemoryFile>>>,
     broken: Arc<AtomicBool>,
     full: Arc<AtomicBool>,
+    sync_nanos: Arc<AtomicU64>,
 }
 
 impl MemoryDisk {
@@ -500,6 +508,7 @@ struct MemoryFile {
     shared: Arc<Shared>,
     broken: Arc<AtomicBool>,
     full: Arc<AtomicBool>,
+    sync_nanos: Arc<AtomicU64>,
     content: Mutex<Content>,
 }
 
@@ -550,6 +559,7 @@ impl Disk for MemoryDisk {
                     shared: self.shared.clone(),
                     broken: self.broken.clone(),
                     full: self.full.clone(),
+                    sync_nanos: self.sync_nanos.clone(),
                     content: Mutex::default(),
                 });
                 files.insert(path.to_owned(), file.clone());
@@ -628,7 +638,8 @@ impl File for MemoryFile {
             if done_at.is_none() {
                 let content = self.content.lock();
                 writes = content.synced + content.pending.len();
-                let at = state.within(SYNC);
+                let nanos = self.sync_nanos.load(Ordering::SeqCst);
+                let at = state.within(Duration::from_nanos(nanos));
                 done_at = Some(at);
                 let number = state.number();
                 state.timers.insert((at, number), cx.waker().clone());

@@ -91,18 +91,23 @@ fn session_log(
     pid: i32,
     startup: Option<&StartupParameters>,
 ) -> SessionLog {
-    let who = Who {
+    let who = who(&*node.env, from, pid, startup);
+    SessionLog::new(node.env.clone(), who, node.log_settings())
+}
+
+/// Whose a connection is, as far as its startup packet says so.
+pub(crate) fn who(env: &dyn Env, from: &str, pid: i32, startup: Option<&StartupParameters>) -> Who {
+    Who {
         pid,
         user: startup.map_or_else(String::new, |startup| startup.user.clone()),
         database: startup.map_or_else(String::new, |startup| startup.database.clone()),
         client: session::split_address(from),
-        started: node.env.wall_clock(),
+        started: env.wall_clock(),
         kind: match startup {
             Some(_) => Kind::Client,
             None => Kind::NotInitialized,
         },
-    };
-    SessionLog::new(node.env.clone(), who, node.log_settings())
+    }
 }
 
 /// Serves a session that another node has passed on.

@@ -254,6 +254,10 @@ impl NodeSettings {
             "checkpoint_timeout" => group.checkpoint_interval = duration(value)?,
             "shared_buffers" => group.cache_bytes = buffers(value)?,
             "quorate.checkpoint_log_size" => group.checkpoint_log_bytes = bytes(value)?,
+            "quorate.checkpoint_log_records" => {
+                let count = value.trim().parse().ok().filter(|count| *count >= 2);
+                group.checkpoint_log_records = count.ok_or("a number from 2")?;
+            }
             "quorate.checkpoint_space" => group.checkpoint_percent = percent(value)?,
             "quorate.log_segment_size" => group.segment_bytes = bytes(value)?,
             "quorate.absent_log_size" => group.absent_log_bytes_max = bytes(value)?,

@@ -4,6 +4,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`server`] | the node itself |
+//! | [`starting`] | what it says before it serves |
 //! | [`access`] | who may connect: the rules of `pg_hba.conf`, and what may be listened on |
 //! | [`secure`] | how connections are encrypted; [`real::tls`] does it |
 //! | [`config`] | what a node is told when it starts |
@@ -29,6 +30,7 @@ pub mod secure;
 pub mod server;
 pub mod session;
 pub mod sessions;
+pub mod starting;
 pub mod stretches;
 pub mod unproved;
 pub mod wait;

@@ -42,13 +42,14 @@ use pg::startup::CancelKey;
 use sql::session::activity::HbaRule;
 use sql::session::LogSettings;
 
-use crate::access::{check_exposure, Door, Listening};
+use crate::access::Door;
 use crate::administration;
 use crate::clients;
 use crate::config::{buffers_text, seconds_text, size_text, NodeConfig, NodeSettings};
 use crate::peers::{answer, read_hello, Peers, Receiver, Refusal, CONNECT_TIMEOUT};
 use crate::secure::NodeCertificate;
 use crate::sessions::{fatal, lives_on, Files, Limits, Sessions};
+use crate::starting::{Prepared, Start};
 use crate::stretches::{Stretch, Stretches};
 use crate::unproved::{Probation, Unproved};
 use crate::wait::{either, timeout, Either};
@@ -137,6 +138,10 @@ pub struct NodeStatus {
     pub leader_zone: String,
     /// The members as this node knows them.
     pub members: Vec<MemberStatus>,
+    /// What is amiss with the disk of its log, in one word, `slow` or `full` …
+    pub disk: Option<&'static str>,
+    /// … and in more.
+    pub disk_trouble: Option<String>,
     /// Sessions that it serves.
     pub sessions: usize,
     /// The longest time for which one of their statements did not give way.
@@ -194,17 +199,17 @@ impl Node {
     /// # Errors
     /// A setting that cannot be read, an address that cannot be listened on, a damaged directory.
     pub async fn start(env: Arc<dyn Env>, config: NodeConfig) -> Result<Arc<Node>> {
-        let settings = config.settings()?;
-        let member = config.member()?.clone();
-        let listening = Listening {
-            name: &member.name,
-            sql: &member.sql_address,
-            peer: &member.peer_address,
-        };
-        check_exposure(listening, config.secure.as_deref())?;
-        let door = Door::open(env.clone(), &member.sql_address)?;
-        let clients = listen(&*env, &member.sql_address)?;
-        let others = listen(&*env, &member.peer_address)?;
+        Start::begin(env, config)?.finish().await
+    }
+
+    /// Opens the group, and serves from then on.
+    pub(crate) async fn open(
+        env: Arc<dyn Env>,
+        config: NodeConfig,
+        settings: NodeSettings,
+        member: Member,
+        prepared: Prepared,
+    ) -> Result<Arc<Node>> {
         let peers = Arc::new(Peers::new(
             env.clone(),
             config.cluster,
@@ -245,7 +250,7 @@ impl Node {
             engine: Arc::new(engine.to_engine()),
             peers: peers.clone(),
             sessions,
-            door,
+            door: prepared.door,
             log_settings: Mutex::default(),
             is_ready: AtomicBool::new(false),
             ready: Event::new(),
@@ -259,10 +264,8 @@ impl Node {
         let receiver: Arc<dyn Receiver> = group;
         peers.start(Arc::downgrade(&receiver));
         node.task(Reactor::Handshakes, "accept peers", |node| {
-            Box::pin(accept(node, others, "nodes", welcome_node))
-        });
-        node.task(Reactor::Handshakes, "accept clients", |node| {
-            Box::pin(accept(node, clients, "clients", clients::welcome))
+            let env = node.env.clone();
+            Box::pin(accept(env, node, prepared.others, "nodes", welcome_node))
         });
         node.task(Reactor::Group, "members", |node| {
             Box::pin(follow_members(node))
@@ -331,8 +334,8 @@ impl Node {
         match &*known {
             Some((of, settings)) if *of == generation => settings.clone(),
             _ => {
-                let settings =
-                    sql::session::log_settings(&*self.engine.settings, &self.settings.session);
+                let engine = Some(&*self.engine.settings);
+                let settings = sql::session::log_settings(engine, &self.settings.session);
                 self.env.log_also(&settings.destinations);
                 *known = Some((generation, settings.clone()));
                 settings
@@ -369,6 +372,7 @@ impl Node {
         let leader = leader.filter(|_| missing.is_none());
         let absent = missing.as_ref().map_or(&[][..], |missing| &missing.voters);
         let names = &status.synchronous_standby_names;
+        let (disk, disk_trouble) = self.group.disk_trouble().unzip();
         NodeStatus {
             name: self.member.name.to_string(),
             sql_address: self.member.sql_address.to_string(),
@@ -390,6 +394,8 @@ impl Node {
             members: (status.replicas.iter())
                 .map(|replica| MemberStatus::of(replica, &status, &outdated))
                 .collect(),
+            disk,
+            disk_trouble,
             sessions: self.sessions.count(),
             longest_stretch: self.stretches.longest(),
         }
@@ -500,7 +506,7 @@ pub async fn contents_at(
     kv::check::contents_at(env, cluster, group, GROUP_DIRECTORY, lsn).await
 }
 
-fn listen(env: &dyn Env, address: &str) -> Result<Box<dyn Listener>> {
+pub(crate) fn listen(env: &dyn Env, address: &str) -> Result<Box<dyn Listener>> {
     env.net().listen(address).map_err(|error| {
         let message = format!("could not listen on {address}: {error}");
         Error::new(SqlState::IO_ERROR, message)
@@ -516,13 +522,14 @@ pub(crate) struct Connection {
 }
 
 /// Takes connections for as long as the node runs, and hands each over.
-async fn accept(
-    node: Arc<Node>,
+pub(crate) async fn accept<T>(
+    env: Arc<dyn Env>,
+    host: Arc<T>,
     mut listener: Box<dyn Listener>,
     whose: &'static str,
-    welcome: fn(&Arc<Node>, Connection),
+    welcome: fn(&Arc<T>, Connection),
 ) {
-    let unproved = Arc::new(Unproved::new(node.env.clone(), whose));
+    let unproved = Arc::new(Unproved::new(env.clone(), whose));
     loop {
         match std::future::poll_fn(|cx| listener.poll_accept(cx)).await {
             Ok((stream, from)) => {
@@ -531,11 +538,11 @@ async fn accept(
                     from,
                     probation: unproved.enter().await,
                 };
-                welcome(&node, connection);
+                welcome(&host, connection);
             }
             Err(error) => {
                 unproved.log(format!("could not accept a connection: {error}"));
-                sleep(&*node.env, ACCEPT_PAUSE).await;
+                sleep(&*env, ACCEPT_PAUSE).await;
             }
         }
     }

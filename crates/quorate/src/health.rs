@@ -23,6 +23,15 @@ pub const DOWN: &str = "down";
 /// Shown as the role of a node that runs and does not answer.
 pub const SILENT: &str = "silent";
 
+/// Said of a node whose log's disk hangs.
+pub const SLOW: &str = "slow";
+
+/// Said of a node that has no space for its log.
+pub const FULL: &str = "full";
+
+/// Shown as the role of a node that opens its files and replays its log.
+pub const STARTING: &str = node::real::http::STARTING;
+
 /// Shown as the role of a node that does not run, and is not heard when it does: its directory is
 /// older than what others know of it.
 pub const OUTDATED: &str = "outdated";
@@ -107,6 +116,8 @@ pub struct Answer {
     pub missing: Vec<String>,
     pub hears_majority: bool,
     pub lacks_standbys: Option<String>,
+    #[serde(default)]
+    pub disk: Option<String>,
     pub members: Vec<MemberAnswer>,
 }
 
@@ -131,8 +142,10 @@ pub struct Looked {
     pub voter: bool,
     /// Whether its process runs.
     pub runs: bool,
-    /// What it says; none when it does not answer.
+    /// What it says; none when it does not answer, or has nothing to say because it starts.
     pub answer: Option<Answer>,
+    /// It says that it starts.
+    pub starting: bool,
     /// Another node does not hear it, because its directory is an older one.
     pub outdated: bool,
 }
@@ -143,6 +156,7 @@ impl Looked {
         match (&self.answer, self.runs) {
             (Some(answer), _) => &answer.role,
             (None, _) if self.outdated => OUTDATED,
+            (None, true) if self.starting => STARTING,
             (None, true) => SILENT,
             (None, false) => DOWN,
         }
@@ -166,7 +180,11 @@ pub fn judge(nodes: &[Looked]) -> Health {
     if !nodes.iter().any(|node| node.runs) {
         return health(State::NothingRuns, absent.to_string());
     }
+    let told = nodes.iter().filter_map(|node| node.answer.as_ref());
+    let disks = told.filter_map(|answer| Some((&*answer.name, answer.disk.as_deref()?)));
     if let Some(leader) = leader(nodes) {
+        // Who has trouble with its disk may be silent for the leader, and says itself why.
+        disks.for_each(|(name, trouble)| absent.add(name, trouble));
         return judge_led(leader, absent);
     }
     let answers = || nodes.iter().filter_map(|node| node.answer.as_ref());
@@ -268,7 +286,7 @@ impl Absent {
         if how != GIVEN_UP && self.has(name) {
             return;
         }
-        let known = [DOWN, SILENT, OUTDATED, GIVEN_UP];
+        let known = [DOWN, STARTING, SILENT, SLOW, FULL, OUTDATED, GIVEN_UP];
         let Some(how) = known.into_iter().find(|known| *known == how) else {
             return;
         };
@@ -306,12 +324,13 @@ mod tests {
 
     use super::*;
 
-    /// Nodes that follow or lead (`leader`, `follower`), or do not answer (`down`, `silent`).
+    /// Nodes that follow or lead (`leader`, `follower`), or do not answer (`down`, `starting`,
+    /// `silent`).
     fn nodes(roles: &[&str]) -> Vec<Looked> {
         let name = |index: usize| format!("n{}", index + 1);
         let led_by = roles.iter().position(|role| *role == "leader").map(name);
         let missing: Vec<String> = (0..roles.len())
-            .filter(|index| [DOWN, SILENT, OUTDATED].contains(&roles[*index]))
+            .filter(|index| [DOWN, STARTING, SILENT, OUTDATED].contains(&roles[*index]))
             .map(name)
             .collect();
         let member = |index: usize| MemberAnswer {
@@ -339,6 +358,7 @@ mod tests {
             voter: roles[index] != "learner",
             runs: ![DOWN, OUTDATED].contains(&roles[index]),
             answer: (!missing.contains(&name(index))).then(|| answer(index)),
+            starting: roles[index] == STARTING,
             outdated: roles[index] == OUTDATED,
         };
         (0..roles.len()).map(looked).collect()
@@ -376,6 +396,11 @@ mod tests {
                 "2 no majority: n1 is down, n3 is silent",
             ),
             (&["silent"], "2 no majority: n1 is silent"),
+            (&["starting"], "2 no majority: n1 is starting"),
+            (
+                &["starting", "follower", "leader"],
+                "1 degraded: n1 is starting",
+            ),
             (&["down", "learner", "learner"], "2 no majority: n1 is down"),
             (
                 &["down", "follower", "follower"],
@@ -391,6 +416,17 @@ mod tests {
             let said = format!("{} {health}", health.state.exit_code());
             assert_eq!(said, expected, "{roles:?}");
         }
+    }
+
+    #[test]
+    fn a_node_says_itself_what_its_disk_does() {
+        let mut led = nodes(&["leader", "follower", "follower"]);
+        led[2].answer.as_mut().unwrap().disk = Some(SLOW.to_owned());
+        assert_eq!(judge(&led).to_string(), "degraded: n3 is slow");
+        let leader = led[0].answer.as_mut().unwrap();
+        leader.members[2].connected = Some(false);
+        leader.disk = Some(FULL.to_owned());
+        assert_eq!(judge(&led).to_string(), "degraded: n1 is full, n3 is slow");
     }
 
     #[test]
@@ -445,7 +481,9 @@ mod tests {
             State::NothingRuns,
         ];
         let mut words: Vec<&str> = states.map(State::name).to_vec();
-        words.extend([DOWN, SILENT, GIVEN_UP, "leader", "follower", "learner"]);
+        words.extend([
+            DOWN, STARTING, SILENT, SLOW, FULL, GIVEN_UP, "leader", "follower", "learner",
+        ]);
         words.extend(SyncState::ALL.map(SyncState::name));
         words.extend([
             "group",

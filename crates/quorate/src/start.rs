@@ -15,6 +15,7 @@ use base::env::{Env, Severity};
 use node::real::tls::RealTls;
 use node::real::{admin, host, http, log, RealEnv, RealOptions};
 use node::server::Node;
+use node::starting::Start;
 
 use crate::layout::{self, NodeFile};
 use crate::{privacy, Failure};
@@ -137,11 +138,13 @@ fn serve(options: &Options, directory: NodeDirectory, has_log_file: bool) -> Res
         env.log(Severity::Warning, &message);
     }
     let node_env: Arc<dyn Env> = env.clone();
+    let start = Start::begin(node_env.clone(), config);
+    let start = start.map_err(|error| failed(crate::explain(&error)))?;
+    let address = this.http_address.to_string();
+    http::serve(&node_env, &address, start.starting())
+        .map_err(|error| format!("could not listen on {address}: {error}"))?;
     let started = env
-        .block_on_unless_stopped("start", {
-            let env = node_env.clone();
-            move || Node::start(env, config)
-        })
+        .block_on_unless_stopped("start", move || start.finish())
         .map_err(|error| error.to_string())?;
     let Some(started) = started else {
         env.log(Severity::Info, "told to stop before it had started");
@@ -158,9 +161,6 @@ fn serve(options: &Options, directory: NodeDirectory, has_log_file: bool) -> Res
     }
     admin::serve(env.clone(), &options.data, node.clone())
         .map_err(|error| format!("could not make the socket for operators: {error}"))?;
-    let address = this.http_address.to_string();
-    http::serve(&node_env, &address, node.clone())
-        .map_err(|error| format!("could not listen on {address}: {error}"))?;
     let message = format!("{} takes clients at {}", this.name, this.sql_address);
     env.log(Severity::Info, &message);
     if has_log_file {

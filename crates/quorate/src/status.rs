@@ -36,7 +36,7 @@ struct Shown {
     sql_address: SocketAddr,
     /// Its process, while it runs.
     pid: Option<i32>,
-    /// `leader`, `follower`, `learner`; `silent` when it runs and does not answer; `down`;
+    /// `leader`, `follower`, `learner`; `starting`; `silent` when it runs and does not answer; `down`;
     /// `outdated` when others do not hear it.
     role: String,
     /// Whether commits wait for it, as the leader says: a word of `pg_stat_replication`.
@@ -104,12 +104,14 @@ pub fn look(nodes: &[(NodeAddress, PathBuf)]) -> Vec<Looked> {
     let mut looked = Vec::new();
     for ((node, _), runs) in nodes.iter().zip(running) {
         let text = runs.then(|| answers.next()).flatten().and_then(Result::ok);
+        let starts = text.as_deref().is_some_and(|text| is_starting(text, node));
         let answer = text.and_then(|text| serde_json::from_str::<Answer>(&text).ok());
         looked.push(Looked {
             name: node.name.clone(),
             voter: node.voter,
             runs,
             answer: answer.filter(|answer| answer.name == node.name),
+            starting: starts,
             outdated: false,
         });
     }
@@ -121,6 +123,12 @@ pub fn look(nodes: &[(NodeAddress, PathBuf)]) -> Vec<Looked> {
         one.outdated = outdated.contains(&one.name);
     }
     looked
+}
+
+/// Whether a status page is that of a node that does not serve yet.
+fn is_starting(page: &str, node: &NodeAddress) -> bool {
+    let page: serde_json::Value = serde_json::from_str(page).unwrap_or_default();
+    page["role"] == health::STARTING && page["name"] == node.name.as_str()
 }
 
 fn show(node: &NodeAddress, dir: &Path, looked: &Looked, leader: Option<&Answer>) -> Shown {

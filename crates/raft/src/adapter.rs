@@ -5,7 +5,7 @@
 //! adapter remembers the few configuration changes there are and answers with hollow entries, so
 //! that committing costs no read of what was just appended.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -27,6 +27,10 @@ pub(crate) struct Adapter<L> {
     conf_changes: RefCell<BTreeMap<u64, Vec<u8>>>,
     /// The first failed read, for the driver, which stops the node.
     failure: RefCell<Option<Error>>,
+    /// Bytes of entries that may still be read to be sent, as [`Adapter::begin_sending`] says.
+    to_send: Cell<usize>,
+    /// There was more to send.
+    has_more: Cell<bool>,
 }
 
 impl<L: LogView> Adapter<L> {
@@ -56,7 +60,23 @@ impl<L: LogView> Adapter<L> {
             initial,
             conf_changes: RefCell::new(conf_changes),
             failure: RefCell::new(None),
+            to_send: Cell::new(usize::MAX),
+            has_more: Cell::new(false),
         })
+    }
+
+    /// Until [`Adapter::end_sending`] no more entries are read to be sent than so many bytes, and what
+    /// one read more gives: the library would send a replica that is far behind all that it lacks, at
+    /// once.
+    pub(crate) fn begin_sending(&self, bytes_max: usize) {
+        self.to_send.set(bytes_max);
+        self.has_more.set(false);
+    }
+
+    /// Whether there was more to send than that. It goes on with the next answer.
+    pub(crate) fn end_sending(&self) -> bool {
+        self.to_send.set(usize::MAX);
+        self.has_more.replace(false)
     }
 
     /// Notes the configuration changes among entries that the log was just given.
@@ -144,14 +164,21 @@ impl<L: LogView> raft_rs::Storage for Adapter<L> {
         if !context.can_async() {
             return Ok(self.hollow(low, high));
         }
+        if self.to_send.get() == 0 {
+            self.has_more.set(true);
+            return Err(StorageError::LogTemporarilyUnavailable.into());
+        }
         let bytes_max = max_size
             .into()
             .and_then(|bytes| usize::try_from(bytes).ok())
             .unwrap_or(usize::MAX);
-        self.full(low, high, bytes_max).map_err(|error| {
+        let entries = self.full(low, high, bytes_max).map_err(|error| {
             self.failure.borrow_mut().get_or_insert(error);
-            StorageError::LogTemporarilyUnavailable.into()
-        })
+            raft_rs::Error::from(StorageError::LogTemporarilyUnavailable)
+        })?;
+        let bytes: usize = entries.iter().map(|entry| entry.data.len()).sum();
+        self.to_send.set(self.to_send.get().saturating_sub(bytes));
+        Ok(entries)
     }
 
     fn term(&self, index: u64) -> raft_rs::Result<u64> {

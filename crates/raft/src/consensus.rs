@@ -3,11 +3,12 @@
 //! See the crate's page for the order of calls. All methods are plain functions of the state and
 //! their arguments; `now` is read by the caller, after the message at hand has arrived.
 
+mod disks;
 mod histories;
 mod inputs;
 mod outputs;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use crate::lease::{default_drift, Lease, Promise, Rounds};
 use crate::message::{is_transfer, travels, Envelope, Message, RaftMessage};
 use crate::planted::{is_planted, Bug};
 use crate::standby_names::Standbys;
-use crate::status::{PeerState, PeerStatus, Status};
+use crate::status::{DiskReport, PeerState, PeerStatus, Status};
 use crate::types::{
     ConfChange, Entry, HardState, LogView, Membership, Reconfiguration, Recovered, Role,
     SnapshotMeta, SnapshotOffer,
@@ -58,6 +59,10 @@ const APPENDS_IN_FLIGHT_MAX: usize = 256;
 
 /// Bytes of entries in one append; at it, the rest goes into the next.
 const APPEND_BYTES_MAX: u64 = 1 << 20;
+
+/// Bytes of entries that are sent to one follower at one time; at it, the rest waits for its answer. A
+/// replica that is far behind would take everybody's time otherwise, heartbeats' included.
+const SENT_AT_ONCE_MAX: usize = 4 << 20;
 
 /// An append of more bytes than this gets a follower time before its silence counts …
 const LARGE_APPEND_BYTES: usize = 1 << 20;
@@ -212,6 +217,7 @@ struct Peer {
     large_bytes: u64,
     /// Until then its silence makes nobody step down. Its lease runs out all the same.
     excused_until: Instant,
+    disk: DiskReport,
 }
 
 /// How far the follower knows its log to match the leader's, and what it last told the leader.
@@ -263,6 +269,8 @@ pub struct Consensus<L: LogView> {
     /// Who gets them late, and whether somebody is yet to get some.
     laziness: Laziness,
     withheld: bool,
+    /// Who was sent all that may be sent at one time, and lacks more.
+    behind: BTreeSet<NodeId>,
     written: Lsn,
     applied: Lsn,
     /// Term and vote on disk.
@@ -284,6 +292,11 @@ pub struct Consensus<L: LogView> {
     installing: Option<u64>,
     /// Who stood for election with another history, and where that differs.
     suspect: Option<(NodeId, Lsn)>,
+    /// How the disk of the log is, and whether it hangs.
+    disk: DiskReport,
+    disk_hangs: bool,
+    /// The newest term for which a leader has asked this replica to take over.
+    asked_term: Term,
 }
 
 impl<L: LogView> Consensus<L> {
@@ -347,6 +360,7 @@ impl<L: LogView> Consensus<L> {
             gathers: false,
             laziness: Laziness::default(),
             withheld: false,
+            behind: BTreeSet::new(),
             written: last,
             applied: recovered.checkpoint,
             durable: (hard_state.term.0, hard_state.vote.map_or(0, |node| node.0)),
@@ -360,6 +374,9 @@ impl<L: LogView> Consensus<L> {
             offer: None,
             installing: None,
             suspect: None,
+            disk: DiskReport::default(),
+            disk_hangs: false,
+            asked_term: Term(0),
             config,
             raw,
         };
@@ -420,7 +437,8 @@ impl<L: LogView> Consensus<L> {
                 term,
                 round,
                 fetching,
-            } => self.take_lease_answer(from, term, round, fetching),
+                disk,
+            } => self.take_lease_answer(from, term, round, fetching, disk),
             Message::SnapshotFailed { term, .. } => {
                 if term == self.term() && self.is_leader() {
                     self.snapshot_lost(from);

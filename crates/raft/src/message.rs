@@ -9,7 +9,7 @@
 //!                        [chain]  [position [chain] membership]  count × (term kind data)
 //!       1 Watermarks     term received applied
 //!       2 LeaseRequest   term round flags promise
-//!       3 LeaseResponse  term round flags
+//!       3 LeaseResponse  term round flags slowest
 //!       4 SnapshotFailed term lsn
 //!       5 Compare        term position chain
 //! ```
@@ -23,6 +23,7 @@ use raft_rs::eraftpb;
 use raft_rs::eraftpb::MessageType;
 
 use crate::adapter;
+use crate::status::DiskReport;
 use crate::types::{micros, number, EntryKind, SnapshotMeta};
 
 /// A message between two replicas of one group.
@@ -61,6 +62,8 @@ pub enum Message {
         round: u64,
         /// Whether the follower is at work on the snapshot that it was last offered.
         fetching: bool,
+        /// How its disk is.
+        disk: DiskReport,
     },
     /// A follower could not fetch the snapshot that it was offered.
     SnapshotFailed {
@@ -97,6 +100,9 @@ const TAG_LEASE_REQUEST: u8 = 2;
 const TAG_LEASE_RESPONSE: u8 = 3;
 const TAG_SNAPSHOT_FAILED: u8 = 4;
 const TAG_COMPARE: u8 = 5;
+
+const FLAG_FETCHING: u64 = 1;
+const FLAG_FULL: u64 = 2;
 
 const FLAG_REJECT: u8 = 1;
 const FLAG_TRANSFER: u8 = 2;
@@ -173,8 +179,11 @@ impl Message {
                 term,
                 round,
                 fetching,
+                disk,
             } => {
-                let numbers = [term.0, *round, u64::from(*fetching)];
+                let fetching = if *fetching { FLAG_FETCHING } else { 0 };
+                let full = if disk.full { FLAG_FULL } else { 0 };
+                let numbers = [term.0, *round, fetching | full, micros(disk.slowest)];
                 put_all(out, TAG_LEASE_RESPONSE, &numbers);
             }
             Message::SnapshotFailed { term, lsn } => {
@@ -208,11 +217,19 @@ impl Message {
                 eager: number(&mut reader)? != 0,
                 promise: Duration::from_micros(number(&mut reader)?),
             },
-            TAG_LEASE_RESPONSE => Message::LeaseResponse {
-                term: term(&mut reader)?,
-                round: number(&mut reader)?,
-                fetching: number(&mut reader)? != 0,
-            },
+            TAG_LEASE_RESPONSE => {
+                let (term, round) = (term(&mut reader)?, number(&mut reader)?);
+                let flags = number(&mut reader)?;
+                Message::LeaseResponse {
+                    term,
+                    round,
+                    fetching: flags & FLAG_FETCHING != 0,
+                    disk: DiskReport {
+                        slowest: Duration::from_micros(number(&mut reader)?),
+                        full: flags & FLAG_FULL != 0,
+                    },
+                }
+            }
             TAG_SNAPSHOT_FAILED => Message::SnapshotFailed {
                 term: term(&mut reader)?,
                 lsn: Lsn(number(&mut reader)?),

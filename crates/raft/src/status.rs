@@ -1,5 +1,8 @@
 //! The figures of a group at one replica, for status pages and `pg_stat_replication`.
 
+use std::time::Duration;
+
+use base::env::Instant;
 use base::{Lsn, NodeId, Term};
 
 use crate::types::{Membership, Role};
@@ -50,6 +53,20 @@ pub struct PeerStatus {
     pub flushed: Lsn,
     /// Applied up to here.
     pub applied: Lsn,
+    /// When it was last heard of in this term.
+    pub heard: Option<Instant>,
+    /// What it last said of the disk of its log.
+    pub disk: DiskReport,
+}
+
+/// What a replica says of the disk of its log, with each answer to a leader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskReport {
+    /// The longest of its recent syncs, the one that is under way as far as it has come; in whole
+    /// microseconds, as it travels.
+    pub slowest: Duration,
+    /// There is no space for more of the log.
+    pub full: bool,
 }
 
 /// How a leader brings a replica up to date.

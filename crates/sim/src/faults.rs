@@ -12,7 +12,7 @@
 //! | split | a minority with the leader | cut off from the rest, clients excepted |
 //! | deposed leader | three nodes | see [`Undo::Depose`] |
 //! | pendulum | a minority with the leader | a split, and the next leader dies soon after it |
-//! | slow disk | any | its syncs take forty times as long |
+//! | slow disk | any | its syncs take forty times as long, or it hangs: they take a second |
 //! | full disk | any, mostly the leader; sometimes all | it has little room left, or none |
 //! | clock jump | any | its wall clock jumps by seconds, forwards or back |
 //! | switchover | the leader | leadership is handed over, to anybody or to somebody |
@@ -52,6 +52,9 @@ const LULL_ONE_IN: u64 = 6;
 /// A slow disk's sync takes about this.
 const SLOW_DISK: Duration = Duration::from_millis(15);
 
+/// A sync of a disk that hangs takes about this.
+const HUNG_DISK: Duration = Duration::from_secs(1);
+
 /// A sound disk's sync takes about this.
 pub(crate) const SOUND_DISK: Duration = Duration::from_micros(400);
 
@@ -87,7 +90,7 @@ pub enum Fault {
     Depose,
     /// A split whose next leader dies soon after.
     Pendulum,
-    /// A disk is slow.
+    /// A disk is slow, or hangs.
     SlowDisk,
     /// A disk has hardly any room, or all have.
     FullDisk,
@@ -508,7 +511,8 @@ impl Injector {
                 Undo::EndSplit(ways)
             }
             Fault::SlowDisk => {
-                cluster.world.set_disk_delay(cluster.host(any), SLOW_DISK);
+                let delay = if toss == 1 { HUNG_DISK } else { SLOW_DISK };
+                cluster.world.set_disk_delay(cluster.host(any), delay);
                 Undo::SoundDisk(any)
             }
             Fault::FullDisk => {

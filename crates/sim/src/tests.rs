@@ -1,6 +1,7 @@
 //! The world itself: same seed, same course; disks forget what was not synced; ways can be cut.
 
 mod full_disk;
+mod hung_disk;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -209,6 +209,19 @@ impl Store {
     /// 53100 when there is no space: the checkpoint is discarded and can be tried again later. Any
     /// other is fatal for the node.
     pub async fn write_checkpoint(&self, percent: u32) -> Result<bool> {
+        self.write_checkpoint_before(percent, &|| 0).await
+    }
+
+    /// As [`Store::write_checkpoint`], and so fast that it is done before `spent` has risen to
+    /// [`SPENT_ALL`], as far as the disk can.
+    ///
+    /// # Errors
+    /// As [`Store::write_checkpoint`].
+    pub async fn write_checkpoint_before(
+        &self,
+        percent: u32,
+        spent: &dyn Fn() -> u64,
+    ) -> Result<bool> {
         let Some((epoch, pages)) = self.writing() else {
             return Ok(false);
         };
@@ -216,6 +229,7 @@ impl Store {
         let pace = Pace {
             pages,
             most: share + share / 2,
+            spent,
         };
         let result = self.write_pages(epoch, pace).await;
         let still_there = self.writing().is_some_and(|(writing, _)| writing == epoch);
@@ -419,7 +433,7 @@ impl Store {
         (checkpoint.epoch == epoch).then(|| f(checkpoint))
     }
 
-    async fn write_pages(&self, epoch: u64, pace: Pace) -> Result<bool> {
+    async fn write_pages(&self, epoch: u64, pace: Pace<'_>) -> Result<bool> {
         for batches in 1.. {
             let Some(batch) = self.collect(epoch)? else {
                 return Ok(false);
@@ -629,20 +643,27 @@ impl Store {
     }
 }
 
+/// All of what may be spent until a checkpoint is written, of whatever it is.
+pub const SPENT_ALL: u64 = 1_000;
+
 /// How fast a checkpoint is written.
-#[derive(Clone, Copy, Debug)]
-struct Pace {
+#[derive(Clone, Copy)]
+struct Pace<'a> {
     /// Pages that it had to write when it began.
     pages: usize,
     /// Pages that may have changed when it ends.
     most: usize,
+    /// How much is spent, of [`SPENT_ALL`].
+    spent: &'a dyn Fn() -> u64,
 }
 
-impl Pace {
-    /// Whether more has changed, of what may change, than is written, of what must be written.
+impl Pace<'_> {
+    /// Whether more has changed, of what may change, or is spent, of what may be, than is written,
+    /// of what must be written.
     fn is_late(self, left: usize, changed: usize) -> bool {
         let written = self.pages.saturating_sub(left);
         changed * self.pages > written * self.most
+            || (self.spent)() * self.pages as u64 > written as u64 * SPENT_ALL
     }
 }
 
@@ -729,6 +750,7 @@ mod tests {
         let pace = Pace {
             pages: 100,
             most: 50,
+            spent: &|| 0,
         };
         for (left, changed, late) in [
             (100, 0, false),
@@ -740,5 +762,10 @@ mod tests {
         ] {
             assert_eq!(pace.is_late(left, changed), late, "{left} {changed}");
         }
+        let hurried = Pace {
+            spent: &|| SPENT_ALL / 2,
+            ..pace
+        };
+        assert!(hurried.is_late(51, 0) && !hurried.is_late(50, 0));
     }
 }

@@ -49,6 +49,7 @@ mod tree;
 mod undo;
 
 pub use check::{check, StoreReport};
+pub use checkpoint::SPENT_ALL;
 pub use export::{Exporter, Importer};
 pub use owner::Owner;
 pub use pager::{CacheStats, CACHE_PAGES_MIN};

@@ -5,6 +5,11 @@
 //! at leisure; and published once C is committed. If C is taken back meanwhile, the store discards
 //! it. Afterwards the log below C is kept only as far as another replica may still need it:
 //!
+//! A restart replays what the published checkpoint lacks. That is bounded by bytes and by records,
+//! since a record costs time however short it is: a checkpoint begins at half of either bound, and is
+//! written so fast that it is published at the whole. What comes meanwhile is not held up, so a disk
+//! that cannot write so fast makes it more.
+//!
 //! While a large transaction is in its chunks ([`super::bulk`]) no checkpoint begins: the chunks
 //! would be in it, and whose they are would not. A leader therefore begins no further large
 //! transaction while a checkpoint is wanted, and every replica begins the one that it wants at the
@@ -25,6 +30,7 @@ use base::env::{sleep, Instant, Severity};
 use base::{Error, Lsn, Result, SqlState};
 use raft::planted::{is_planted, Bug};
 use raft::SnapshotMeta;
+use storage::SPENT_ALL;
 
 use super::core::Core;
 use super::meta::Meta;
@@ -38,6 +44,11 @@ const FULL_DISK_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often it is asked whether a written checkpoint is committed.
 const COMMIT_LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A part of a whole, of [`SPENT_ALL`].
+fn share(part: u64, whole: u64) -> u64 {
+    part.saturating_mul(SPENT_ALL) / whole.max(1)
+}
 
 impl Group {
     /// The task that makes checkpoints.
@@ -79,10 +90,21 @@ impl Group {
         if is_asked || self.somebody_needs_one() {
             return true;
         }
-        let grown = self.log.bytes_after(since) >= settings.checkpoint_log_bytes;
-        grown
+        self.log_spent(since) >= SPENT_ALL / 2
             || self.env.now().since(last_at) >= settings.checkpoint_interval
             || store.outgrows(settings.checkpoint_percent)
+    }
+
+    /// How much a restart would replay that begins at a checkpoint, of [`SPENT_ALL`] for the most that
+    /// it should.
+    fn log_spent(&self, checkpoint: Lsn) -> u64 {
+        let settings = &self.config.settings;
+        let records = self.visible().lsn.0.saturating_sub(checkpoint.0);
+        let of_bytes = share(
+            self.log.bytes_after(checkpoint),
+            settings.checkpoint_log_bytes,
+        );
+        of_bytes.max(share(records, settings.checkpoint_log_records))
     }
 
     /// Waits for a checkpoint of all that is visible now, on whatever replica this is.
@@ -131,7 +153,13 @@ impl Group {
         // It may have had to wait, and a fetched checkpoint have come meanwhile, with another store.
         let store = self.store();
         let percent = self.config.settings.checkpoint_percent;
-        if !store.write_checkpoint(percent).await? {
+        let published = store.checkpoint().lsn;
+        let before = self.log_spent(published);
+        let spent = || {
+            let since = self.log_spent(published).saturating_sub(before);
+            share(since, SPENT_ALL.saturating_sub(before))
+        };
+        if !store.write_checkpoint_before(percent, &spent).await? {
             return Ok(false);
         }
         while self.gate.commit() < meta.position.lsn && !is_planted(Bug::CheckpointAhead) {

@@ -39,6 +39,7 @@ use super::outbox::Outbox;
 use super::pace::Pace;
 use super::pieces::Applying;
 use super::sequences::Sequences;
+use super::slow::LogDisk;
 use super::standbys::Named;
 use super::Group;
 use crate::apply::{self, apply};
@@ -157,6 +158,8 @@ pub struct Core {
     pub(super) fetched: Option<Arc<Store>>,
     /// Whether another should lead.
     pub(super) preference: Preference,
+    /// How the log's disk is.
+    pub(super) disk: LogDisk,
     /// Who is hurried.
     pub(super) pace: Pace,
     /// Who is waited for beside the majority.
@@ -199,6 +202,7 @@ impl Core {
             deaf: false,
             fetched: None,
             preference: Preference::default(),
+            disk: LogDisk::default(),
             pace: Pace::default(),
             named: Named::default(),
             heard: BTreeMap::new(),

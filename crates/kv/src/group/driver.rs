@@ -64,6 +64,7 @@ impl Group {
             core.consensus.tick(now);
         }
         core.pace.tick(now);
+        self.tend_disk(&mut core, now);
         self.tend_eagerness(&mut core, busy, now);
         if core.led.is_some() {
             self.note_visible(now);

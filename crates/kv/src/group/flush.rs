@@ -6,13 +6,14 @@
 //!
 //! | where | who has the claim | changes of thread |
 //! |---|---|---|
-//! | the leader, a commit that is alone ([`InlinePolicy`]) | its session | none |
-//! | the leader, many commits | the log writer, on a thread of its own | two |
+//! | the leader of one or two voters, a commit that is alone ([`InlinePolicy`]) | its session | none |
+//! | any other leader, many commits | the log writer, on a thread of its own | two |
 //! | a follower | the near writer, on the thread that receives: it appends, syncs, acknowledges, applies | none |
-//! | anybody whose disk is slow, or writes a checkpoint | the log writer | two |
+//! | anybody whose disk is slow, or was for a moment of late ([`super::slow`]), or writes a checkpoint | the log writer | two |
 //!
 //! What a follower's thread receives during a sync is appended after it, and has the next one. A
-//! heartbeat is answered after the sync, too: that is why a slow disk goes to a thread of its own.
+//! heartbeat is answered after the sync, too: that is why a slow disk goes to a thread of its own. Where
+//! others can commit without the leader's disk, no session waits for it: it may hang.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
@@ -64,6 +65,9 @@ const FAST_SYNCS: u32 = 16;
 
 /// More bytes than these are written and synced on the log's own thread.
 const FAST_BYTES_MAX: usize = 32 << 10;
+
+/// So few voters commit nothing without each of them.
+const VOTERS_ALL_NEEDED: usize = 2;
 
 /// How fast syncs were lately.
 #[derive(Debug)]
@@ -232,13 +236,16 @@ impl Group {
     /// Whether a session may write and sync in its own thread. Where others are told too, they are
     /// told first, and their answers come to another thread.
     fn may_sync_inline(&self, core: &Core) -> bool {
-        let leads = || core.led.is_some() && !self.many_wait() && self.is_quick(core);
+        let voters = core.consensus.membership().voters.len();
+        let needs_this = voters <= VOTERS_ALL_NEEDED;
+        let leads = || core.led.is_some() && needs_this && !self.many_wait() && self.is_quick(core);
         (self.is_sole_member() || leads()) && self.inline.allows()
     }
 
     /// Whether what is to be synced now will be so in a moment.
     fn is_quick(&self, core: &Core) -> bool {
         self.disk_speed.is_fast()
+            && core.disk.is_calm(self.env.now())
             && !core.checkpointing
             && self.log.unwritten_bytes() < FAST_BYTES_MAX
     }
@@ -288,8 +295,11 @@ impl Group {
         let mut core = self.lock();
         core.writing = false;
         match result {
-            Ok(true) => self.note_synced(&mut core, number),
-            Ok(false) => {}
+            Ok(Some(took)) => {
+                self.note_sync(&mut core, took);
+                self.note_synced(&mut core, number);
+            }
+            Ok(None) => {}
             Err(error) => self.fail(&mut core, &error),
         }
         // What is acknowledged has left by now.
@@ -300,8 +310,9 @@ impl Group {
         }
     }
 
-    /// False when the group was closed before there was space for it.
-    async fn write_and_sync(&self, number: u64) -> Result<bool> {
+    /// How long it took; none when the group was closed before there was space for it.
+    async fn write_and_sync(&self, number: u64) -> Result<Option<Duration>> {
+        let mut begun = self.env.now();
         // Who commits has reserved space; what comes from others, or is about who leads, has not.
         while let Err(error) = self.log.write() {
             if error.state() != SqlState::DISK_FULL {
@@ -309,8 +320,9 @@ impl Group {
             }
             sleep(&*self.env, FULL_LOG_PAUSE).await;
             if self.is_over() {
-                return Ok(false);
+                return Ok(None);
             }
+            begun = self.env.now();
         }
         self.shared.written.store(number, Ordering::SeqCst);
         if !self.is_sole_member() && self.shared.eager.load(Ordering::SeqCst) {
@@ -319,10 +331,11 @@ impl Group {
         if is_planted(Bug::AckBeforeFlush) {
             self.note_synced(&mut self.lock(), number);
         }
-        let begun = self.env.now();
+        let written = self.env.now();
         self.log.sync().await?;
-        self.disk_speed.note(self.env.now().since(begun));
-        Ok(true)
+        let now = self.env.now();
+        self.disk_speed.note(now.since(written));
+        Ok(Some(now.since(begun)))
     }
 
     /// Only here does this node say that something is on its disk.

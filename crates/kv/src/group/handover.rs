@@ -80,7 +80,7 @@ impl Drop for Open {
 }
 
 /// For who hands over: everybody may again when it is dropped.
-struct Busy<'a>(&'a Handover);
+pub(super) struct Busy<'a>(&'a Handover);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
@@ -144,8 +144,8 @@ impl Group {
     /// # Errors
     /// [`not_leader`]; 42704, 55000 for a node that cannot lead; 55000 when the transfer failed.
     pub async fn switchover(self: &Arc<Self>, name: Option<&str>) -> Result<u64> {
-        let busy = self.handover.take()?;
-        let term = self.leading().ok_or_else(not_leader)?;
+        let busy = self.begin_handover()?;
+        self.leading().ok_or_else(not_leader)?;
         let to = self.choose_successor(name)?;
         if to == self.config.node {
             return Ok(to.0);
@@ -156,14 +156,7 @@ impl Group {
         let open = &self.handover.open[before];
         self.wait_while(OPEN_WAIT_MAX, || open.load(Ordering::SeqCst) > 0)
             .await;
-        self.handover.holds.store(true, Ordering::SeqCst);
-        let held_at = self.env.now();
-        self.wait_while(HOLD_MAX, || self.handover.count() > 0)
-            .await;
-        self.begin_transfer(to)?;
-        let held = HELD_MAX.saturating_sub(self.env.now().since(held_at));
-        self.wait_while(held, || self.leading() == Some(term)).await;
-        drop(busy);
+        self.hold_and_transfer(busy, to).await?;
         // It has succeeded when another leads, and failed when this node has stepped down.
         let patience = self.config.settings.election_timeout * 4;
         self.wait_while(patience, || {
@@ -181,6 +174,28 @@ impl Group {
                 ))
             }
         }
+    }
+
+    /// Nobody else may hand over until this is dropped.
+    ///
+    /// # Errors
+    /// 55006 when somebody does.
+    pub(super) fn begin_handover(&self) -> Result<Busy<'_>> {
+        self.handover.take()
+    }
+
+    /// Lets new transactions wait, gives the open ones a moment, and tells the other to stand.
+    pub(super) async fn hold_and_transfer(&self, busy: Busy<'_>, to: NodeId) -> Result<()> {
+        let term = self.leading().ok_or_else(not_leader)?;
+        self.handover.holds.store(true, Ordering::SeqCst);
+        let held_at = self.env.now();
+        self.wait_while(HOLD_MAX, || self.handover.count() > 0)
+            .await;
+        self.begin_transfer(to)?;
+        let held = HELD_MAX.saturating_sub(self.env.now().since(held_at));
+        self.wait_while(held, || self.leading() == Some(term)).await;
+        drop(busy);
+        Ok(())
     }
 
     /// Begins to hand leadership over, and returns at once: the number of the one that is to lead.
@@ -264,7 +279,8 @@ impl Group {
         is_active && self.transport.is_connected(node)
     }
 
-    /// The most preferred voter but this one; among equals the one that is nearest.
+    /// The most preferred voter but this one, those whose disks have trouble last; among equals the
+    /// one that is nearest.
     fn preferred(&self, core: &Core) -> Option<NodeId> {
         let directory = self.directory();
         let replicas = core.consensus.replicas(self.env.now());
@@ -276,7 +292,11 @@ impl Group {
         let others = voters.filter(|member| member.node != self.config.node);
         others
             .filter(|member| self.can_lead(core, member.node))
-            .max_by_key(|member| (directory.rank(member), flushed(member.node), member.node))
+            .max_by_key(|member| {
+                let node = member.node;
+                let is_fit = !self.has_trouble(core, node);
+                (is_fit, directory.rank(member), flushed(node), node)
+            })
             .map(|member| member.node)
     }
 
@@ -332,7 +352,8 @@ impl Group {
         let (Some(other), Some(this)) = (other, this) else {
             return;
         };
-        if directory.rank(other) <= directory.rank(this) {
+        let is_preferred = directory.rank(other) > directory.rank(this);
+        if !is_preferred || self.has_trouble(core, other.node) {
             return;
         }
         // Once more only after a while, if it fails.

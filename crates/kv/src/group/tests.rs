@@ -10,5 +10,6 @@ mod named;
 mod one;
 mod promotion;
 mod schema;
+mod slow;
 mod three;
 mod values;

@@ -23,6 +23,7 @@ use tokio::time::Sleep;
 
 use super::net::bind;
 use crate::server::NodeStatus;
+use crate::starting::{Starting, STARTING_UP};
 
 /// Connections at once; further ones wait in the system's queue.
 const CONNECTIONS_MAX: usize = 64;
@@ -32,6 +33,9 @@ const CONNECTION_MAX: Duration = Duration::from_secs(5);
 
 /// The pause after the system refused to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The role of a node that does not serve yet. It has no figures.
+pub const STARTING: &str = "starting";
 
 /// Takes few connections, and none for long: a flood here must leave descriptors for the rest.
 struct FewAtOnce {
@@ -186,12 +190,32 @@ impl Pages for crate::server::Node {
     }
 }
 
-/// What a leader knows of standbys that are named and not there.
+/// From the moment at which the node listens.
+impl Pages for Starting {
+    fn health(&self) -> Result<String, String> {
+        match self.node() {
+            Some(node) => Pages::health(&**node),
+            None => Err(STARTING_UP.to_owned()),
+        }
+    }
+
+    fn status(&self) -> Value {
+        match self.node() {
+            Some(node) => Pages::status(&**node),
+            None => serde_json::json!({ "name": self.name(), "role": STARTING }),
+        }
+    }
+}
+
+/// What a node knows of its own disk, and a leader of standbys that are named and not there.
 fn amiss(status: &NodeStatus) -> Option<String> {
     if let Some(names) = &status.lacks_standbys {
         return Some(format!(
             "writes wait: too few of synchronous_standby_names ({names}) are connected"
         ));
+    }
+    if let Some(trouble) = &status.disk_trouble {
+        return Some(format!("degraded: {trouble}"));
     }
     let members = status.members.iter();
     let given_up = members.filter(|member| member.sync_state == Some(SyncState::GivenUp.name()));

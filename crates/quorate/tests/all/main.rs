@@ -48,6 +48,7 @@ mod slt;
 mod source;
 mod space;
 mod stage;
+mod starting;
 mod supply;
 mod switchover;
 mod tidy;

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use lab::host::{output, run, wait_for, Endpoint, Process, PATIENCE};
 use lab::quorate::{Cluster, Topology};
 
 use crate::kill::program;
+use crate::writers::{create_table, Writers};
 
 /// Runs a command of the binary about a directory.
 fn quorate(arguments: &[&str], data: &Path) -> String {
@@ -92,6 +94,85 @@ fn nodes_are_added_lead_and_are_removed() {
     assert_eq!(shown, "n2");
     wait_for("n1 to stop", PATIENCE, || first.query("select 1").is_err()).expect("it stops");
     drop(second);
+}
+
+/// Rows of the log that a new node lacks, and how many characters of each cannot be compressed.
+const LACKED_ROWS: u32 = 50_000;
+const ROW_CHARACTERS: usize = 600;
+
+/// How long nobody may commit while a node catches up, on a machine that does other things too.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// A file for COPY with as much log as would take a leader long to send at one time.
+fn write_rows(path: &Path) {
+    let mut state = 7_u64;
+    let mut letter = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        char::from(b'a' + ((state >> 40) % 26) as u8)
+    };
+    let mut text = String::new();
+    for row in 0..LACKED_ROWS {
+        text.push_str(&format!("{row}\t"));
+        text.extend((0..ROW_CHARACTERS).map(|_| letter()));
+        text.push('\n');
+    }
+    std::fs::write(path, text).expect("a file");
+}
+
+#[test]
+fn a_learner_that_catches_up_disturbs_nobody() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(program(), dir.path(), 3, &[]).expect("three nodes");
+    let data = cluster.data().to_owned();
+    let first = &cluster.nodes()[0];
+    create_table(first);
+    first
+        .query("create table lacked(i int primary key, t text)")
+        .expect("a table");
+    let rows = dir.path().join("rows.copy");
+    write_rows(&rows);
+    first
+        .query(&format!("\\copy lacked from '{}'", rows.display()))
+        .expect("rows");
+    let term = || {
+        first
+            .query("select term from quorate.groups")
+            .expect("a term")
+    };
+    let before = term();
+    let writers = Writers::start(cluster.nodes(), 4, dir.path());
+    writers.wait_for_more(50, PATIENCE).expect("they write");
+    let (mut learners, mut longest) = (Vec::new(), Duration::ZERO);
+    for name in ["n4", "n5"] {
+        std::thread::scope(|scope| {
+            let added = scope.spawn(|| {
+                quorate(&["node", "add"], &data);
+                let process = start(&data, name);
+                let has_all = || {
+                    let nodes = cluster.status().unwrap_or_default();
+                    let applied = |name: &str| {
+                        let node = nodes.iter().find(|node| node.name == name);
+                        node.and_then(|node| node.applied).unwrap_or(0)
+                    };
+                    let (there, here) = (applied("n1"), applied(name));
+                    here > 0 && here + 1_000 > there
+                };
+                wait_for("it to catch up", PATIENCE, has_all).expect("it catches up");
+                process
+            });
+            while !added.is_finished() {
+                let pause = writers.wait_for_more(1, PAUSE_MAX * 5);
+                longest = longest.max(pause.expect("writes go on"));
+            }
+            learners.push(added.join().expect("it was added"));
+        });
+    }
+    println!("the longest pause while two nodes were added: {longest:?}");
+    assert_eq!(term(), before, "there was an election");
+    assert!(longest < PAUSE_MAX, "nobody committed for {longest:?}");
+    writers.finish().check(first);
 }
 
 #[test]

@@ -40,6 +40,9 @@ impl<L: LogView> Consensus<L> {
                 if !leads || !self.may_take_over(now) {
                     return Ok(());
                 }
+                self.step_library(from, message);
+                self.asked_term = self.term();
+                return Ok(());
             }
             MessageType::MsgHeartbeat if library.term >= term && library.commit > last => {
                 return Err(Error::corrupted(format!(
@@ -82,8 +85,18 @@ impl<L: LogView> Consensus<L> {
             // As the library marks proposals.
             message.term = 0;
         }
+        self.raw.store().begin_sending(SENT_AT_ONCE_MAX);
         // Answers from nodes that are no members are refused, which is no news.
         let _ = self.raw.step(message);
+        self.note_behind(from);
+    }
+
+    /// What was sent just now was for this node.
+    fn note_behind(&mut self, node: NodeId) {
+        match self.raw.store().end_sending() {
+            true => self.behind.insert(node),
+            false => self.behind.remove(&node),
+        };
     }
 
     // ---- votes and elections ----
@@ -105,20 +118,28 @@ impl<L: LogView> Consensus<L> {
     }
 
     /// Whether an election would find the replica in order: it votes, no checkpoint is being
-    /// installed, and, because a sole voter is elected in the same instant, that one has
-    /// everything on disk.
+    /// installed, its disk would take its vote, and, because a sole voter is elected in the same
+    /// instant, that one has everything on disk.
     fn is_electable(&self) -> bool {
         let log = &self.raw.raft.raft_log;
         let whole = self.installing.is_none()
             && log.unstable.snapshot.is_none()
             && log.applied + 1 >= log.first_index();
         let flushed = self.pending.is_empty() && log.persisted == log.last_index();
-        self.membership.is_voter(self.config.node) && whole && (flushed || !self.is_sole_voter())
+        self.membership.is_voter(self.config.node)
+            && whole
+            && !self.disk_hangs
+            && (flushed || !self.is_sole_voter())
     }
 
     /// A tick of a replica that does not lead. Ticks count while a promise is kept too, so that
     /// whoever is due stands as soon as it may.
     pub(super) fn tick_elections(&mut self, now: Instant) {
+        if self.disk_hangs {
+            // Once its vote is on disk, the others' need as long, and no other try in between.
+            self.raw.raft.election_elapsed = 0;
+            return;
+        }
         if let Some(ticks) = &mut self.retry_in {
             *ticks = ticks.saturating_sub(1);
         }
@@ -219,6 +240,7 @@ impl<L: LogView> Consensus<L> {
         let length = self.config.election_timeout - self.config.drift_max;
         self.rounds = Some(Rounds::new(self.term(), length));
         self.forget_peers();
+        self.behind.clear();
         self.ticks_to_heartbeat = TICKS_PER_HEARTBEAT;
         self.begin_round(now);
         if !knows_chain {
@@ -314,6 +336,7 @@ impl<L: LogView> Consensus<L> {
                 term,
                 round,
                 fetching,
+                disk: self.disk,
             },
         );
     }
@@ -324,10 +347,12 @@ impl<L: LogView> Consensus<L> {
         term: Term,
         round: u64,
         fetching: bool,
+        disk: DiskReport,
     ) {
         if term != self.term() || !self.is_leader() {
             return;
         }
+        self.peers.entry(from).or_default().disk = disk;
         if let Some(rounds) = &mut self.rounds {
             rounds.answer(from, round);
         }
@@ -445,7 +470,8 @@ impl<L: LogView> Consensus<L> {
             if node == self.config.node {
                 continue;
             }
-            match self.laziness.covers(node) && self.awaits_acknowledgement(node) {
+            let comes_later = self.laziness.covers(node) || self.behind.contains(&node);
+            match comes_later && self.awaits_acknowledgement(node) {
                 // It gets them when it acknowledges, by the library.
                 true => self.withheld = true,
                 false => self.send_entries(node),
@@ -462,6 +488,12 @@ impl<L: LogView> Consensus<L> {
     }
 
     fn send_entries(&mut self, node: NodeId) {
+        self.raw.store().begin_sending(SENT_AT_ONCE_MAX);
+        self.send_all_entries(node);
+        self.note_behind(node);
+    }
+
+    fn send_all_entries(&mut self, node: NodeId) {
         let raft = &mut self.raw.raft;
         let last = raft.raft_log.last_index();
         // One append takes so many bytes; more follow while the window is open.

@@ -296,6 +296,11 @@ impl<L: LogView> Consensus<L> {
             received: replica.received,
             flushed: replica.flushed,
             applied: replica.applied,
+            heard: self.peers.get(&node).and_then(|peer| peer.heard),
+            disk: self
+                .peers
+                .get(&node)
+                .map_or_else(DiskReport::default, |peer| peer.disk),
         })
     }
 }

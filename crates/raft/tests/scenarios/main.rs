@@ -1,5 +1,6 @@
 //! A group of replicas in a simulated world: scripts with golden output, and random schedules.
 
+mod catching_up;
 mod cluster;
 mod codec;
 mod drawings;

@@ -12,6 +12,7 @@
 //! stall N, resume N               as SIGSTOP and SIGCONT do
 //! isolate N, cut A B, heal        the network; one direction only
 //! slow N TIME                     a disk's latency
+//! disk N hangs|works              what the driver says of the disk
 //! compact N                       a checkpoint, and no log before it
 //! transfer A B                    hands leadership over
 //! change N +4 -3 ~2               adds a voter, removes, adds a learner
@@ -23,7 +24,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use base::{Durability, Lsn, NodeId};
-use raft::{ConfChange, Laziness, StandbyNames};
+use raft::{ConfChange, DiskReport, Laziness, StandbyNames};
 
 use crate::cluster::{milliseconds, Cluster};
 
@@ -117,6 +118,9 @@ fn execute(cluster: &mut Cluster, words: &[&str]) -> String {
         ["cut", from, to] => cluster.cut.extend([(node(from), node(to))]),
         ["heal"] => cluster.cut.clear(),
         ["slow", id, time] => cluster.replica(node(id)).flush_latency = milliseconds(time),
+        ["disk", id, how] => cluster
+            .up(node(id))
+            .note_disk(DiskReport::default(), *how == "hangs"),
         ["compact", id] => cluster.compact(node(id)),
         ["transfer", from, to] => match cluster.up(node(from)).transfer_leadership(node(to)) {
             Ok(()) => cluster.drain(node(from)),

@@ -21,9 +21,10 @@ use crate::state::LogContext;
 use crate::state::RowView;
 use crate::types::{Datum, TypeId};
 
-/// How a node logs what belongs to no session that has begun.
+/// How a node logs what belongs to no session that has begun; without the cluster's settings, as long as
+/// it does not know them.
 pub fn log_settings(
-    cluster: &dyn ClusterSettings,
+    cluster: Option<&dyn ClusterSettings>,
     defaults: &[(String, String)],
 ) -> Arc<LogSettings> {
     let mut settings = Settings::of_nobody();
@@ -31,7 +32,9 @@ pub fn log_settings(
         // What is wrong with it, the node has refused to start with.
         let _ = settings.begin_with(Asker::Configuration, name, value);
     }
-    settings.load(&cluster.configuration());
+    if let Some(cluster) = cluster {
+        settings.load(&cluster.configuration());
+    }
     settings.log().clone()
 }
 

@@ -97,6 +97,48 @@ fn a_checkpoint_shortens_the_log() {
     assert_index(&cluster.groups[&N1]);
 }
 
+/// Whether it is bytes or records that are bounded.
+#[test]
+fn a_stream_of_writes_leaves_no_more_to_replay_than_is_allowed() {
+    const RECORDS: u64 = 600;
+    const BYTES: u64 = 40_000;
+    let usual = GroupSettings {
+        kept_log_bytes: 4_000,
+        segment_bytes: 8 << 10,
+        ..GroupSettings::default()
+    };
+    let by_records = GroupSettings {
+        checkpoint_log_records: RECORDS,
+        ..usual.clone()
+    };
+    let by_bytes = GroupSettings {
+        checkpoint_log_bytes: BYTES,
+        ..usual
+    };
+    for (settings, most) in [
+        (by_records, (RECORDS, u64::MAX)),
+        (by_bytes, (u64::MAX, BYTES)),
+    ] {
+        let mut cluster = Cluster::with(3, 1, settings);
+        cluster.create_table();
+        let mut longest = (0, 0);
+        for i in 0..3_000 {
+            let row = insert(&format!("k{i:04}"), "a value of some length");
+            cluster.commit_at(row, Durability::On);
+            cluster.world.pass(millis(1));
+            let group = &cluster.groups[&N1];
+            let from = group.store().checkpoint().lsn;
+            let records = group.visible().lsn.0 - from.0;
+            longest.0 = longest.0.max(records);
+            longest.1 = longest.1.max(group.log.bytes_after(from));
+        }
+        assert!(longest.0 <= most.0, "{} records to replay", longest.0);
+        assert!(longest.1 <= most.1, "{} bytes to replay", longest.1);
+        let last = cluster.groups[&N1].store().checkpoint().lsn;
+        assert!(last > Lsn(2_000), "the last checkpoint is at {last}");
+    }
+}
+
 #[test]
 fn a_checkpoint_is_made_when_one_is_asked_for() {
     let mut cluster = Cluster::new(3, 1);
