@@ -35,6 +35,8 @@ pub enum Administration {
     Switchover(Option<Arc<str>>),
     /// This very node goes on alone with what it has. The answer is the last position that it has.
     PromoteAlone,
+    /// What the replicas hold is compared now. The answer is in how many ranges they differ.
+    CheckConsistency,
 }
 
 /// A node that is to be added.
@@ -60,6 +62,7 @@ const SET: u8 = 5;
 const LEADER_ZONE: u8 = 6;
 const SWITCHOVER: u8 = 7;
 const PROMOTE_ALONE: u8 = 8;
+const CHECK_CONSISTENCY: u8 = 9;
 
 fn put(out: &mut Vec<u8>, kind: u8, texts: &[&str]) {
     out.push(kind);
@@ -117,6 +120,7 @@ impl Administration {
                 put_optional(&mut out, name.as_deref());
             }
             Administration::PromoteAlone => out.push(PROMOTE_ALONE),
+            Administration::CheckConsistency => out.push(CHECK_CONSISTENCY),
         }
         out
     }
@@ -155,6 +159,7 @@ impl Administration {
             LEADER_ZONE => Administration::SetLeaderZone(reader.str()?.into()),
             SWITCHOVER => Administration::Switchover(optional(&mut reader)?),
             PROMOTE_ALONE => Administration::PromoteAlone,
+            CHECK_CONSISTENCY => Administration::CheckConsistency,
             other => return Err(Error::corrupted(format!("there is no wish {other}"))),
         };
         reader.finish()?;
@@ -196,6 +201,7 @@ mod tests {
             Administration::Switchover(None),
             Administration::Switchover(Some("n3".into())),
             Administration::PromoteAlone,
+            Administration::CheckConsistency,
         ] {
             let bytes = wish.encode();
             assert_eq!(Administration::decode(&bytes).unwrap(), wish);

@@ -109,7 +109,10 @@ pub use session_locks::{
     AdvisoryKey, AdvisoryLocking, AdvisoryMode, LockInfo, LockManager, LockTarget, SessionLocks,
 };
 pub use snapshots::SnapshotSharing;
-pub use status::{ClusterMonitor, ClusterStatus, ReplicaStatus, SyncState};
+pub use status::{
+    range_words, ClusterMonitor, ClusterStatus, Consistency, Inconsistency, ReplicaStatus,
+    SyncState,
+};
 pub use storage::{StorageMonitor, StorageStatus, TreeSize};
 pub use transaction::{CatalogVersion, Isolation, Transaction, Transactions, TxnOptions};
 pub use trees::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};

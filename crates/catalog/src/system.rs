@@ -68,6 +68,7 @@ fn build(table: &SessionRelation) -> Table {
         schema: match table.oid {
             session::NODES_OID
             | session::GROUPS_OID
+            | session::INCONSISTENCIES_OID
             | session::STORAGE_OID
             | session::AUDIT_OID => QUORATE,
             _ => PG_CATALOG,
@@ -189,8 +190,9 @@ pub fn has_lookup(table: &Table, column: usize) -> bool {
 }
 
 /// Relations that not everyone may read: they hold passwords, or say who gets in.
-const SECRET: [&str; 15] = [
+const SECRET: [&str; 16] = [
     "audit",
+    "inconsistencies",
     "pg_authid",
     "pg_backend_memory_contexts",
     "pg_config",

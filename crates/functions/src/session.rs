@@ -104,6 +104,8 @@ pub enum ClusterFunction {
     DemoteNode,
     SetNode,
     SetLeaderZone,
+    /// Compares what replicas hold.
+    CheckConsistency,
     Switchover,
     PromoteAlone,
 }

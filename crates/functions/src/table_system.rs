@@ -172,4 +172,5 @@ functions! {
     12105 "quorate.set_node" (TEXT TEXT INT4) PG_LSN "vn" session Cluster::SetNode;
     12106 "quorate.set_leader_zone" (TEXT) PG_LSN "vn" session Cluster::SetLeaderZone;
     12107 "quorate.switchover" (TEXT) TEXT "vn1" session Cluster::Switchover;
+    12108 "quorate.check_consistency" () INT8 "vn" session Cluster::CheckConsistency;
 }

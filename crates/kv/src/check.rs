@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base::codec::checksum_append;
 use base::env::Env;
 use base::row::Row;
 use base::{Error, GroupId, Lsn, Position, Result, TreeId};
@@ -17,6 +16,7 @@ use storage::Store;
 
 use crate::apply::for_each_row;
 use crate::config::{GroupConfig, GroupSettings};
+use crate::contents::Contents;
 use crate::group::{history_of, replay_for_check};
 use crate::history::History;
 use crate::overlay::ReadOnly;
@@ -81,9 +81,8 @@ fn config(cluster: u64, group: GroupId, directory: &str) -> GroupConfig {
     }
 }
 
-/// What a group's directory, which nobody has open, holds at an LSN: a checksum over trees, keys and
-/// rows, in order, and how many there are. None where its checkpoint is beyond that LSN, or its log
-/// ends before.
+/// What a group's directory, which nobody has open, holds at an LSN. None where its checkpoint is
+/// beyond that LSN, or its log ends before.
 ///
 /// # Errors
 /// As [`check`].
@@ -93,7 +92,7 @@ pub async fn contents_at(
     group: GroupId,
     directory: &str,
     lsn: Lsn,
-) -> Result<Option<(u64, u32)>> {
+) -> Result<Option<Contents>> {
     let env: Arc<dyn Env> = Arc::new(ReadOnly::new(env));
     let config = config(cluster, group, directory);
     let registry = Registry::default();
@@ -101,15 +100,12 @@ pub async fn contents_at(
     let Some((store, _)) = replayed.filter(|(_, last)| last.lsn == lsn) else {
         return Ok(None);
     };
-    let (mut entries, mut checksum) = (0, 0);
+    let mut contents = Contents::default();
     store.check_trees(&mut |tree, key, row| {
-        entries += 1;
-        for part in [&tree.0.to_be_bytes(), key, row] {
-            checksum = checksum_append(checksum, part);
-        }
+        contents.add(tree, key, row);
         Ok(())
     })?;
-    Ok(Some((entries, checksum)))
+    Ok(Some(contents))
 }
 
 /// Every row has its entries, and there are no others.

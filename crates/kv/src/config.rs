@@ -14,6 +14,9 @@ pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
 /// The usual election timeout.
 pub const ELECTION_TIMEOUT: Duration = Duration::from_millis(300);
 
+/// How often replicas are compared, where nobody says.
+pub const CONSISTENCY_CHECK: Duration = Duration::from_secs(3_600);
+
 /// The priority of a member for which nobody asked another.
 pub const PRIORITY_USUAL: u32 = 100;
 
@@ -175,6 +178,9 @@ pub struct GroupSettings {
     pub max_inflight: usize,
     /// `shared_buffers`: bytes of pages in memory.
     pub cache_bytes: u64,
+    /// `quorate.consistency_check`: how often the leader compares what the replicas hold; never if
+    /// none.
+    pub consistency_check: Option<Duration>,
 }
 
 impl Default for GroupSettings {
@@ -197,6 +203,7 @@ impl Default for GroupSettings {
             max_inflight: UNCOMMITTED_BYTES_MAX,
             // In tests, so few pages that something leaves memory all the time.
             cache_bytes: if cfg!(test) { 0 } else { 128 << 20 },
+            consistency_check: Some(CONSISTENCY_CHECK),
         }
     }
 }

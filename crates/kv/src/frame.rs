@@ -17,10 +17,13 @@
 //! |---|---|
 //! | format | 1 byte, [`FORMAT`] |
 //! | group | varint |
-//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried, 7 removed, 8 how far?, 9 so far |
+//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried, 7 removed, 8 how far?, 9 so far, 10 sum up a range, 11 its sum, 12 what the sums have shown |
 
-use base::codec::{put_bytes, put_varint, Reader};
-use base::{Error, GroupId, Lsn, Position, Result, Term, TreeId};
+use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::engine::{Consistency, Inconsistency};
+use base::{Error, GroupId, Key, Lsn, NodeId, Position, Result, Term, Timestamp, TreeId};
+
+use crate::contents::{RangeSum, Sum};
 
 /// The version of this encoding; a frame of another is refused.
 pub const FORMAT: u8 = 5;
@@ -34,6 +37,9 @@ const UNHURRIED: u8 = 6;
 const REMOVED: u8 = 7;
 const ASK_VISIBLE: u8 = 8;
 const VISIBLE: u8 = 9;
+const CHECK_RANGE: u8 = 10;
+const RANGE_SUM: u8 = 11;
+const CONSISTENCY: u8 = 12;
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +97,24 @@ pub enum Frame {
         /// The position from which that goes on.
         begun_after: Lsn,
     },
+    /// The leader wants a range summed up.
+    CheckRange {
+        /// As it is at this position.
+        at: Position,
+        /// Of this tree.
+        tree: TreeId,
+        /// From this key on.
+        from: Key,
+    },
+    /// What a range adds up to.
+    RangeSum {
+        /// At this position.
+        at: Position,
+        /// The sum.
+        sum: RangeSum,
+    },
+    /// The leader says what comparing the replicas has shown.
+    Consistency(Consistency),
 }
 
 /// The group that a frame is for.
@@ -144,6 +168,65 @@ fn position(reader: &mut Reader<'_>) -> Result<Position> {
 fn digests(reader: &mut Reader<'_>) -> Result<Vec<u64>> {
     let count = reader.varint()?;
     (0..count).map(|_| reader.u64()).collect()
+}
+
+fn put_key(out: &mut Vec<u8>, key: Option<&Key>) {
+    out.push(u8::from(key.is_some()));
+    put_bytes(out, key.map_or(&[][..], Vec::as_slice));
+}
+
+fn key(reader: &mut Reader<'_>) -> Result<Option<Key>> {
+    let is_there = reader.u8()? != 0;
+    let key = reader.bytes()?.to_vec();
+    Ok(is_there.then_some(key))
+}
+
+fn put_nodes(out: &mut Vec<u8>, nodes: &[NodeId]) {
+    put_varint(out, nodes.len() as u64);
+    nodes.iter().for_each(|node| put_varint(out, node.0));
+}
+
+fn nodes(reader: &mut Reader<'_>) -> Result<Vec<NodeId>> {
+    let count = reader.varint()?;
+    (0..count).map(|_| reader.varint().map(NodeId)).collect()
+}
+
+fn put_consistency(out: &mut Vec<u8>, told: &Consistency) {
+    out.push(u8::from(told.is_running));
+    put_signed(out, told.checked_at.unwrap_or_default().0);
+    put_varint(out, told.rows);
+    put_varint(out, told.inconsistencies.len() as u64);
+    for one in &told.inconsistencies {
+        put_varint(out, one.tree.0);
+        put_bytes(out, &one.from);
+        put_key(out, one.to.as_ref());
+        put_varint(out, one.lsn.0);
+        put_nodes(out, &one.deviating);
+        put_nodes(out, &one.agreeing);
+    }
+}
+
+fn consistency(reader: &mut Reader<'_>) -> Result<Consistency> {
+    let is_running = reader.u8()? != 0;
+    let checked_at = Timestamp(reader.signed()?);
+    let rows = reader.varint()?;
+    let count = reader.varint()?;
+    let one = |_| -> Result<Inconsistency> {
+        Ok(Inconsistency {
+            tree: TreeId(reader.varint()?),
+            from: reader.bytes()?.to_vec(),
+            to: key(reader)?,
+            lsn: Lsn(reader.varint()?),
+            deviating: nodes(reader)?,
+            agreeing: nodes(reader)?,
+        })
+    };
+    Ok(Consistency {
+        is_running,
+        checked_at: Some(checked_at).filter(|at| *at != Timestamp::default()),
+        rows,
+        inconsistencies: (0..count).map(one).collect::<Result<_>>()?,
+    })
 }
 
 fn messages(reader: &mut Reader<'_>) -> Result<Vec<raft::Message>> {
@@ -213,6 +296,23 @@ impl Frame {
                 put_varint(&mut out, *incarnation);
                 put_varint(&mut out, begun_after.0);
             }
+            Frame::CheckRange { at, tree, from } => {
+                out.push(CHECK_RANGE);
+                put_position(&mut out, *at);
+                put_varint(&mut out, tree.0);
+                put_bytes(&mut out, from);
+            }
+            Frame::RangeSum { at, sum } => {
+                out.push(RANGE_SUM);
+                put_position(&mut out, *at);
+                put_varint(&mut out, sum.sum.rows);
+                put_varint(&mut out, sum.sum.checksum);
+                put_key(&mut out, sum.end.as_ref());
+            }
+            Frame::Consistency(told) => {
+                out.push(CONSISTENCY);
+                put_consistency(&mut out, told);
+            }
         }
         out
     }
@@ -255,6 +355,22 @@ impl Frame {
                 incarnation: reader.varint()?,
                 begun_after: Lsn(reader.varint()?),
             },
+            CHECK_RANGE => Frame::CheckRange {
+                at: position(&mut reader)?,
+                tree: TreeId(reader.varint()?),
+                from: reader.bytes()?.to_vec(),
+            },
+            RANGE_SUM => Frame::RangeSum {
+                at: position(&mut reader)?,
+                sum: RangeSum {
+                    sum: Sum {
+                        rows: reader.varint()?,
+                        checksum: reader.varint()?,
+                    },
+                    end: key(&mut reader)?,
+                },
+            },
+            CONSISTENCY => Frame::Consistency(consistency(&mut reader)?),
             other => return Err(Error::corrupted(format!("a frame of kind {other}"))),
         };
         reader.finish()?;
@@ -312,6 +428,34 @@ mod tests {
             Frame::Built {
                 tree: TreeId(20_000),
             },
+            Frame::CheckRange {
+                at: checkpoint,
+                tree: TreeId(20_000),
+                from: vec![1, 2],
+            },
+            Frame::RangeSum {
+                at: checkpoint,
+                sum: RangeSum {
+                    sum: Sum {
+                        rows: 1_000,
+                        checksum: u64::MAX,
+                    },
+                    end: Some(vec![7]),
+                },
+            },
+            Frame::Consistency(Consistency {
+                is_running: true,
+                checked_at: Some(Timestamp(-7)),
+                rows: 1_000,
+                inconsistencies: vec![Inconsistency {
+                    tree: TreeId(20_000),
+                    from: vec![1],
+                    to: None,
+                    lsn: Lsn(4_000),
+                    deviating: vec![NodeId(3)],
+                    agreeing: vec![NodeId(1), NodeId(2)],
+                }],
+            }),
         ];
         for frame in frames {
             let bytes = frame.encode(GroupId(9));

@@ -22,6 +22,7 @@
 //! | checkpointer | `Background` | checkpoints, compaction of the log |
 //! | applier of a large record | `Background` | its pieces, on a replica that does not lead |
 //! | builder | `Background` | trees made of a table's rows ([`crate::build`]) |
+//! | comparing, summing up | `Background` | what the replicas hold ([`consistency`]) |
 //!
 //! All of them meet under one latch ([`core`]), held for microseconds and never across a wait.
 //!
@@ -33,6 +34,7 @@ mod builder;
 mod bulk;
 mod catchup;
 mod checkpoints;
+mod consistency;
 mod core;
 mod digest;
 mod driver;
@@ -121,6 +123,7 @@ pub struct Group {
     handover: handover::Handover,
     lag: Mutex<lag::Lag>,
     freshness: follow::Freshness,
+    comparing: consistency::Comparing,
     inline: flush::InlinePolicy,
     disk_speed: flush::DiskSpeed,
     abandoned: builder::Abandoned,
@@ -328,6 +331,13 @@ impl Group {
             } => self.note_removed(incarnation, begun_after),
             Frame::AskVisible { asked } => self.answer_visible(from, asked),
             Frame::Visible { asked, visible } => self.take_visible(asked, visible),
+            Frame::CheckRange {
+                at,
+                tree,
+                from: key,
+            } => self.take_wanted(from, at, tree, key),
+            Frame::RangeSum { at, sum } => self.take_sum(from, at, sum),
+            Frame::Consistency(told) => self.take_consistency(from, told),
             other => self.receive_checkpoint_frame(from, other),
         }
     }
@@ -553,6 +563,7 @@ impl Group {
             &self.work,
             &self.log_work,
             &self.near_work,
+            &self.comparing.changed,
             builds,
         ] {
             event.notify_all();

@@ -76,6 +76,21 @@ impl History {
     }
 }
 
+/// Which replicas agree, given whether two of them do: the most first.
+///
+/// It is enough to agree with the first of those who agree: a chain covers all before it.
+pub fn agreeing(count: usize, agree: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+    let mut parties: Vec<Vec<usize>> = Vec::new();
+    for replica in 0..count {
+        match parties.iter_mut().find(|party| agree(party[0], replica)) {
+            Some(party) => party.push(replica),
+            None => parties.push(vec![replica]),
+        }
+    }
+    parties.sort_by_key(|party| std::cmp::Reverse(party.len()));
+    parties
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +134,11 @@ mod tests {
             ..history(0, 3, &[])
         };
         assert_eq!(one.compare(&unknown), Compared::One(Lsn(3)));
+    }
+    #[test]
+    fn the_most_who_agree_come_first() {
+        let values = [1, 2, 3, 2, 2, 1];
+        let parties = agreeing(values.len(), |a, b| values[a] == values[b]);
+        assert_eq!(parties, [vec![1, 3, 4], vec![0, 5], vec![2]]);
     }
 }

@@ -11,6 +11,7 @@ pub mod bulk;
 pub mod check;
 pub mod config;
 pub mod configuration;
+pub mod contents;
 pub mod directory;
 pub mod engine;
 pub mod frame;

@@ -237,6 +237,10 @@ impl NodeSettings {
                 group.standby_timeout = None;
             }
             "quorate.standby_timeout" => group.standby_timeout = Some(duration(value)?),
+            "quorate.consistency_check" if value == "off" || value == "0" => {
+                group.consistency_check = None;
+            }
+            "quorate.consistency_check" => group.consistency_check = Some(duration(value)?),
             "ssl" => self.tls.ssl = switch(value)?,
             "ssl_cert_file" => self.tls.cert_file = value.to_owned(),
             "ssl_key_file" => self.tls.key_file = value.to_owned(),
@@ -297,13 +301,15 @@ fn split(value: &str) -> Option<(u64, &str)> {
 }
 
 fn duration(value: &str) -> Result<Duration, &'static str> {
-    const EXPECTED: &str = "a time above zero with its unit, us, ms, s or min";
+    const EXPECTED: &str = "a time above zero with its unit, us, ms, s, min, h or d";
     let (number, unit) = split(value).ok_or(EXPECTED)?;
     let micros = match unit {
         "us" => 1,
         "ms" => 1_000,
         "s" => 1_000_000,
         "min" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
         _ => return Err(EXPECTED),
     };
     match number.checked_mul(micros) {
@@ -390,6 +396,17 @@ mod tests {
 
     #[test]
     fn settings_are_read_with_their_units() {
+        for (value, seconds) in [
+            ("off", None),
+            ("0", None),
+            ("90s", Some(90)),
+            ("2 h", Some(7_200)),
+            ("1d", Some(86_400)),
+        ] {
+            let settings = read("quorate.consistency_check", value).unwrap();
+            let every = settings.group.consistency_check;
+            assert_eq!(every.map(|every| every.as_secs()), seconds, "{value}");
+        }
         let settings = read("quorate.election_timeout", "2 s").unwrap();
         assert_eq!(settings.group.election_timeout, Duration::from_secs(2));
         let settings = read("quorate.log_segment_size", "4MB").unwrap();

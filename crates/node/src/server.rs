@@ -33,7 +33,7 @@ use base::env::{
     sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart,
 };
 use base::sync::{Event, Mutex};
-use base::{Durability, Error, NodeId, Result, SqlState};
+use base::{Durability, Error, NodeId, Result, SqlState, Timestamp};
 use kv::engine::KvEngine;
 use kv::standby::StandbyEngine;
 use kv::{Directory, Group, GroupConfig, Member, Unwelcome};
@@ -146,6 +146,21 @@ pub struct NodeStatus {
     pub sessions: usize,
     /// The longest time for which one of their statements did not give way.
     pub longest_stretch: Option<Stretch>,
+    /// What comparing the replicas has shown.
+    pub consistency: ConsistencyStatus,
+}
+
+/// What comparing the replicas has shown, as a status page shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct ConsistencyStatus {
+    /// A comparison is under way.
+    pub running: bool,
+    /// When the last one ended, in seconds since 1970.
+    pub checked_at: Option<i64>,
+    /// Rows and entries that it has compared.
+    pub rows: u64,
+    /// Where replicas differ, in words.
+    pub inconsistencies: Vec<String>,
 }
 
 /// A member as a status page shows it.
@@ -398,6 +413,22 @@ impl Node {
             disk_trouble,
             sessions: self.sessions.count(),
             longest_stretch: self.stretches.longest(),
+            consistency: self.consistency(&status),
+        }
+    }
+
+    fn consistency(&self, status: &ClusterStatus) -> ConsistencyStatus {
+        let known = &status.consistency;
+        let name = |node: NodeId| match self.member_of(node) {
+            Some(member) => member.name.to_string(),
+            None => format!("node {node}"),
+        };
+        let inconsistencies = known.inconsistencies.iter();
+        ConsistencyStatus {
+            running: known.is_running,
+            checked_at: known.checked_at.map(unix_seconds),
+            rows: known.rows,
+            inconsistencies: inconsistencies.map(|one| one.words(name)).collect(),
         }
     }
 
@@ -491,8 +522,7 @@ pub async fn check(env: Arc<dyn Env>, config: &NodeConfig) -> Result<kv::check::
     kv::check::check(env, cluster, base::ids::FIRST_GROUP, GROUP_DIRECTORY).await
 }
 
-/// What the files of a node that does not run hold at an LSN, as one value; none if they cannot be
-/// brought there. Nothing is changed.
+/// What the files of a node that does not run hold at an LSN; none if they cannot be brought there. Nothing is changed.
 ///
 /// # Errors
 /// What is not sound, in words.
@@ -500,10 +530,16 @@ pub async fn contents_at(
     env: Arc<dyn Env>,
     config: &NodeConfig,
     lsn: base::Lsn,
-) -> Result<Option<(u64, u32)>> {
+) -> Result<Option<kv::contents::Contents>> {
     let cluster = config.cluster.short();
     let group = base::ids::FIRST_GROUP;
     kv::check::contents_at(env, cluster, group, GROUP_DIRECTORY, lsn).await
+}
+
+/// Seconds since 1970 at a time that is counted from 2000 on.
+fn unix_seconds(at: Timestamp) -> i64 {
+    const POSTGRES_EPOCH_S: i64 = 946_684_800;
+    at.0.div_euclid(1_000_000) + POSTGRES_EPOCH_S
 }
 
 pub(crate) fn listen(env: &dyn Env, address: &str) -> Result<Box<dyn Listener>> {

@@ -1,10 +1,17 @@
-//! `quorate check`: whether the files of stopped nodes are sound. Nothing is changed.
+//! `quorate check`: whether the files of stopped nodes are sound, and whether several nodes of a
+//! cluster hold the same. Nothing is changed.
+
+mod compare;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::Env;
+use base::Lsn;
+use kv::check::CheckReport;
+use kv::contents::Contents;
+use node::config::NodeConfig;
 use node::real::{host, RealEnv, RealOptions};
 
 use crate::layout::{self, NodeAddress};
@@ -12,19 +19,30 @@ use crate::Failure;
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// The directory of a cluster, or of one node in it
+    /// The directory of a cluster, or those of nodes of one cluster; several nodes are compared
     #[arg(value_name = "DIR", default_value = "./quorate-data")]
-    data: PathBuf,
+    data: Vec<PathBuf>,
 }
 
-/// Checks one node or all.
+/// Checks nodes, and compares those that are sound.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let mut failures = Vec::new();
-    for (node, dir) in layout::nodes_of(&options.data)? {
-        match check(&node, &dir) {
-            Ok(found) => println!("{}: {found}", node.name),
-            Err(failure) => failures.push(format!("{}: {failure}", node.name)),
+    let mut sound = Vec::new();
+    for data in &options.data {
+        for (node, dir) in layout::nodes_of(data)? {
+            match check(&node, &dir) {
+                Ok(checked) => {
+                    println!("{}: {}", checked.name, words(&checked.report));
+                    sound.push(checked);
+                }
+                Err(failure) => failures.push(format!("{}: {failure}", node.name)),
+            }
         }
+    }
+    if sound.len() > 1 {
+        let found = compare::compare(&sound)?;
+        found.same.iter().for_each(|line| println!("{line}"));
+        failures.extend(found.different);
     }
     match failures.is_empty() {
         true => Ok(()),
@@ -32,13 +50,49 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn check(node: &NodeAddress, dir: &Path) -> Result<String, Failure> {
+/// A node whose files are sound.
+struct Checked {
+    name: String,
+    dir: PathBuf,
+    config: NodeConfig,
+    report: CheckReport,
+}
+
+fn check(node: &NodeAddress, dir: &Path) -> Result<Checked, Failure> {
     if let Some(pid) = host::owner(dir) {
         return Err(format!("it runs (process {pid}); stop it first"));
     }
     let config = layout::read_node(dir)?.config()?;
+    let (name, dir) = (node.name.clone(), dir.to_owned());
+    let report = ask(&name, &dir, &config, async |env, config| {
+        node::server::check(env, &config).await
+    })?;
+    Ok(Checked {
+        name,
+        dir,
+        config,
+        report,
+    })
+}
+
+/// What a node holds at an LSN; none if its files cannot be brought there.
+fn contents_at(checked: &Checked, lsn: Lsn) -> Result<Option<Contents>, Failure> {
+    let Checked {
+        name, dir, config, ..
+    } = checked;
+    ask(name, dir, config, async move |env, config| {
+        node::server::contents_at(env, &config, lsn).await
+    })
+}
+
+/// Asks something of the files of a node.
+fn ask<T, F>(name: &str, dir: &Path, config: &NodeConfig, question: F) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    F: AsyncFnOnce(Arc<dyn Env>, NodeConfig) -> base::Result<T> + Send + 'static,
+{
     let options = RealOptions {
-        name: node.name.clone(),
+        name: name.to_owned(),
         data_dir: dir.to_owned(),
         session_reactors: 1,
         spin: Duration::ZERO,
@@ -46,14 +100,14 @@ fn check(node: &NodeAddress, dir: &Path) -> Result<String, Failure> {
         reaches_beyond: false,
     };
     let env = RealEnv::start(&options).map_err(|error| error.to_string())?;
-    let node_env: Arc<dyn Env> = env.clone();
-    let checked = env.block_on("check", || async move {
-        node::server::check(node_env, &config).await
-    });
-    let report = checked
-        .map_err(|error| error.to_string())?
-        .map_err(|error| crate::explain(&error))?;
-    Ok(format!(
+    let (node_env, config): (Arc<dyn Env>, _) = (env.clone(), config.clone());
+    let answer = env.block_on("check", || async move { question(node_env, config).await });
+    let answer = answer.map_err(|error| error.to_string())?;
+    answer.map_err(|error| crate::explain(&error))
+}
+
+fn words(report: &CheckReport) -> String {
+    format!(
         "sound; log of {} segments up to {} of term {}, checkpoint of {} pages at {}, \
          {} trees with {} rows and entries",
         report.segments,
@@ -63,5 +117,5 @@ fn check(node: &NodeAddress, dir: &Path) -> Result<String, Failure> {
         report.checkpoint,
         report.trees.len(),
         report.trees.values().sum::<u64>(),
-    ))
+    )
 }

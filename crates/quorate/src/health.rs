@@ -3,6 +3,7 @@
 //! ```text
 //! healthy                              0   every member is there
 //! degraded: n3 is down                 1   writes go on; less may fail than usual
+//! degraded: n3 differs from n1 and …   1   replicas hold different rows
 //! no majority: n1, n3 are down         2   no writes, and no reads but those on standbys
 //! nothing runs: n1, n2, n3 are down    3
 //! ```
@@ -119,6 +120,15 @@ pub struct Answer {
     #[serde(default)]
     pub disk: Option<String>,
     pub members: Vec<MemberAnswer>,
+    #[serde(default)]
+    pub consistency: ConsistencyAnswer,
+}
+
+/// What comparing the replicas has shown, as a node knows it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[allow(missing_docs)]
+pub struct ConsistencyAnswer {
+    pub inconsistencies: Vec<String>,
 }
 
 /// A member, as a node knows it.
@@ -222,6 +232,26 @@ fn judge_led(leader: &Answer, mut absent: Absent) -> Health {
         (None, true, true) => (State::Healthy, String::new()),
         (None, true, false) => (State::Degraded, absent.to_string()),
     };
+    with_inconsistencies(Health { state, why }, leader)
+}
+
+/// Adds where replicas differ: the first place, and how many more there are.
+fn with_inconsistencies(health: Health, leader: &Answer) -> Health {
+    let found = &leader.consistency.inconsistencies;
+    let Some(first) = found.first() else {
+        return health;
+    };
+    let state = match health.state {
+        State::Healthy => State::Degraded,
+        other => other,
+    };
+    let mut why = vec![health.why];
+    why.retain(|why| !why.is_empty());
+    why.push(match found.len() {
+        1 => first.clone(),
+        count => format!("{first}, and {} more such ranges", count - 1),
+    });
+    let why = why.join("; ");
     Health { state, why }
 }
 
@@ -453,6 +483,22 @@ mod tests {
             "writes wait: too few of synchronous_standby_names (n3) are connected; n3 is down"
         );
         assert_eq!(health.state.exit_code(), 2);
+    }
+
+    #[test]
+    fn replicas_that_differ_are_no_health() {
+        let mut led = nodes(&["leader", "follower", "down"]);
+        let words = "n3 differs from n1 and n2 at LSN 95: tree 7".to_owned();
+        let told = |led: &mut [Looked], count| {
+            let leader = led[0].answer.as_mut().unwrap();
+            leader.consistency.inconsistencies = vec![words.clone(); count];
+            judge(led).to_string()
+        };
+        assert_eq!(told(&mut led, 1), format!("degraded: n3 is down; {words}"));
+        let mut led = nodes(&["leader", "follower", "follower"]);
+        assert_eq!(told(&mut led, 0), "healthy");
+        let more = format!("degraded: {words}, and 2 more such ranges");
+        assert_eq!(told(&mut led, 3), more);
     }
 
     /// On a machine of its own a node knows the others by what it hears.

@@ -38,7 +38,7 @@ Where a setting is given, the most special place last, which wins:
 | `superuser` | at once, if a superuser sets it |
 | `user` | at once |
 
-*Unit* is what a number without a unit counts. Times take `us`, `ms`, `s`, `min`, `h` and `d`, sizes `B`, `kB`, `MB`, `GB` and `TB`. Settings with the context `postmaster` take a number without a unit only where a unit is listed here, and times up to `min`.
+*Unit* is what a number without a unit counts. Times take `us`, `ms`, `s`, `min`, `h` and `d`, sizes `B`, `kB`, `MB`, `GB` and `TB`. Settings with the context `postmaster` take a number without a unit only where a unit is listed here.
 ";
 
 /// Defaults that `quorate start` works out from the machine's memory, in words.

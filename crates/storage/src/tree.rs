@@ -411,6 +411,17 @@ impl Store {
         })
     }
 
+    /// The trees that are there as of `at`, in order.
+    pub fn trees_at(&self, at: Lsn) -> Vec<TreeId> {
+        let trees = self.trees.read();
+        let visible = trees
+            .values()
+            .filter(|tree| tree.is_visible(at, &self.bulks));
+        let mut found: Vec<TreeId> = visible.map(|tree| tree.id).collect();
+        found.sort_unstable();
+        found
+    }
+
     fn visible_tree(&self, tree: TreeId, at: Lsn) -> Option<Arc<Tree>> {
         self.tree(tree)
             .filter(|tree| tree.is_visible(at, &self.bulks))

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ids::{GroupId, Lsn, NodeId, Term, Timestamp};
+use crate::ids::{GroupId, Lsn, NodeId, Term, Timestamp, TreeId};
+use crate::key::Key;
 
 /// Sees the cluster from one node.
 pub trait ClusterMonitor: Send + Sync {
@@ -46,6 +47,82 @@ pub struct ClusterStatus {
     pub lacks_standbys: bool,
     /// Every member, by id. Figures of others are known on the leader only.
     pub replicas: Vec<ReplicaStatus>,
+    /// What comparing the replicas has shown.
+    pub consistency: Consistency,
+}
+
+/// What comparing the replicas of a group has shown, as the leader has told it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Consistency {
+    /// A comparison is under way.
+    pub is_running: bool,
+    /// When the last one ended.
+    pub checked_at: Option<Timestamp>,
+    /// Rows and entries that it has compared, or the one under way so far.
+    pub rows: u64,
+    /// Where replicas differ.
+    pub inconsistencies: Vec<Inconsistency>,
+}
+
+/// A range of keys in which replicas differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inconsistency {
+    /// The tree; 0 stands for the list of trees.
+    pub tree: TreeId,
+    /// From this key on; empty for the first of the tree.
+    pub from: Key,
+    /// Up to this one, which is not among them; none for the end of the tree.
+    pub to: Option<Key>,
+    /// The position of which that was said.
+    pub lsn: Lsn,
+    /// Who differs: from the majority of those compared, or from one another if none agrees.
+    pub deviating: Vec<NodeId>,
+    /// The majority that agrees; nobody if none does.
+    pub agreeing: Vec<NodeId>,
+}
+
+impl Inconsistency {
+    /// Whether it says of the same place and nodes what another says.
+    pub fn is_like(&self, other: &Inconsistency) -> bool {
+        let place = |one: &Inconsistency| (one.tree, one.from.clone(), one.deviating.clone());
+        place(self) == place(other)
+    }
+
+    /// It in words.
+    pub fn words(&self, name: impl Fn(NodeId) -> String) -> String {
+        let names = |nodes: &[NodeId]| {
+            let names: Vec<String> = nodes.iter().map(|node| name(*node)).collect();
+            match names.split_last() {
+                Some((last, [])) => last.clone(),
+                Some((last, others)) => format!("{} and {last}", others.join(", ")),
+                None => String::new(),
+            }
+        };
+        let who = names(&self.deviating);
+        let verb = if self.deviating.len() == 1 {
+            "differs"
+        } else {
+            "differ"
+        };
+        let from = match self.agreeing.is_empty() {
+            true => String::new(),
+            false => format!(" from {}", names(&self.agreeing)),
+        };
+        let range = range_words(self.tree, &self.from, self.to.as_deref());
+        format!("{who} {verb}{from} at LSN {}: {range}", self.lsn)
+    }
+}
+
+/// A range of a tree's keys in words.
+pub fn range_words(tree: TreeId, from: &[u8], to: Option<&[u8]>) -> String {
+    let hex = |key: &[u8]| -> String { key.iter().map(|byte| format!("{byte:02x}")).collect() };
+    match (from.is_empty(), to) {
+        _ if tree == TreeId(0) => "the list of trees".to_owned(),
+        (true, None) => format!("tree {tree}"),
+        (true, Some(to)) => format!("tree {tree}, keys before {}", hex(to)),
+        (false, None) => format!("tree {tree}, keys from {} on", hex(from)),
+        (false, Some(to)) => format!("tree {tree}, keys from {} to before {}", hex(from), hex(to)),
+    }
 }
 
 /// One member of a group.

@@ -13,6 +13,7 @@ pub(super) struct SessionRelation {
 pub(super) const AUDIT_OID: u32 = 9_114;
 pub(super) const NODES_OID: u32 = 9_111;
 pub(super) const GROUPS_OID: u32 = 9_112;
+pub(super) const INCONSISTENCIES_OID: u32 = 9_115;
 pub(super) const STORAGE_OID: u32 = 9_113;
 
 /// All of them.
@@ -100,6 +101,13 @@ pub(super) const ALL: &[SessionRelation] = &[
     name: "groups",
     columns: "group_id int4, leader text, term int8, incarnation int8, begun_after pg_lsn, \
               commit_lsn pg_lsn, voters int4, learners int4, leader_zone text, changing bool",
+    },
+    SessionRelation {
+        oid: INCONSISTENCIES_OID,
+        name: "inconsistencies",
+        columns:
+            "group_id int4, relation oid, from_key bytea, to_key bytea, lsn pg_lsn, deviating text, \
+                  agreeing text",
     },
     SessionRelation {
     oid: STORAGE_OID,

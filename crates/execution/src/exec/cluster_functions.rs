@@ -4,6 +4,7 @@
 //! select quorate.add_node('n4', '10.0.0.4:6433', '10.0.0.4:5433');        4, its number
 //! select quorate.promote_node('n4');                                      0/1A2B
 //! select quorate.switchover('n4');                                        n4
+//! select quorate.check_consistency();                                     0, ranges that differ
 //! ```
 //! They do what `quorate node` and `quorate switchover` do. A change is in effect when the function
 //! returns, whatever becomes of the transaction. A switchover begins when the statement is over,
@@ -38,7 +39,9 @@ pub(super) fn call(cx: &mut Exec<'_>, which: ClusterFunction, args: &[Datum]) ->
     let number = coro::wait(answer)??;
     Ok(match which {
         ClusterFunction::PromoteAlone => Datum::Bool(true),
-        ClusterFunction::AddNode => Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX)),
+        ClusterFunction::AddNode | ClusterFunction::CheckConsistency => {
+            Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX))
+        }
         ClusterFunction::Switchover => {
             let status = cx.session.engine.cluster.status();
             let mut replicas = status.replicas.iter();
@@ -85,6 +88,7 @@ fn wish(which: ClusterFunction, args: &[Datum]) -> Result<Administration> {
         },
         ClusterFunction::SetLeaderZone => Administration::SetLeaderZone(needed(0)?),
         ClusterFunction::Switchover => Administration::Switchover(text(0)),
+        ClusterFunction::CheckConsistency => Administration::CheckConsistency,
         ClusterFunction::PromoteAlone => Administration::PromoteAlone,
     })
 }

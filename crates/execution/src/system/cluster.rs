@@ -1,4 +1,5 @@
 //! `quorate.nodes` and `quorate.groups`: who belongs to the cluster, and who leads.
+//! `quorate.inconsistencies`: where replicas hold different rows, as far as comparing them has shown.
 //!
 //! How far other nodes are is known where the leader is; elsewhere it is null.
 
@@ -70,4 +71,26 @@ pub(super) fn groups(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         Datum::text(&*status.leader_zone),
         Datum::Bool(status.changing),
     ]])
+}
+
+pub(super) fn inconsistencies(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let status = cx.session.engine.cluster.status();
+    let names = |nodes: &[base::NodeId]| {
+        let replicas = status.replicas.iter();
+        let named = replicas.filter(|replica| nodes.contains(&replica.node));
+        let names: Vec<&str> = named.map(|replica| &*replica.name).collect();
+        text_or_null(Some(&*names.join(", ")).filter(|names| !names.is_empty()))
+    };
+    let row = |one: &base::engine::Inconsistency| {
+        vec![
+            count(status.group.0 as usize),
+            Datum::Oid(u32::try_from(one.tree.0).unwrap_or(0)),
+            Datum::bytea(&one.from),
+            one.to.as_ref().map_or(Datum::Null, |to| Datum::bytea(to)),
+            Datum::Unsigned8(one.lsn.0),
+            names(&one.deviating),
+            names(&one.agreeing),
+        ]
+    };
+    Ok(status.consistency.inconsistencies.iter().map(row).collect())
 }

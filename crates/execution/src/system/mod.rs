@@ -60,6 +60,7 @@ const SESSION: &[(&str, OfSession)] = &[
     ("pg_stat_wal_receiver", replication::receiver),
     ("nodes", cluster::nodes),
     ("groups", cluster::groups),
+    ("inconsistencies", cluster::inconsistencies),
     ("storage", storage::storage),
     ("audit", audit::entries),
 ];

@@ -126,6 +126,7 @@ impl Group {
             Frame::Consensus(_) | Frame::Unhurried(_) => {}
             Frame::Built { .. } | Frame::Removed { .. } => {}
             Frame::AskVisible { .. } | Frame::Visible { .. } => {}
+            Frame::CheckRange { .. } | Frame::RangeSum { .. } | Frame::Consistency(_) => {}
             Frame::ChunkRequest {
                 checkpoint,
                 index,

@@ -375,6 +375,23 @@ impl Group {
         Some(Kept { state, beginning }.encode())
     }
 
+    /// Gives the log the commit index as it is now to keep: with it, who compares the directories of
+    /// stopped nodes knows which entries no other leader may replace.
+    pub(super) fn keep_commit(&self, core: &mut Core) -> Result<()> {
+        let Some((kept, _)) = core.kept.filter(|_| !core.failed && !core.deaf) else {
+            return Ok(());
+        };
+        let commit = core.consensus.committed().min(self.log.last().lsn);
+        if commit <= kept.commit {
+            return Ok(());
+        }
+        let state = HardState { commit, ..kept };
+        core.kept = Some((state, self.env.now()));
+        let beginning = core.beginning.clone();
+        let kept = Kept { state, beginning }.encode();
+        self.log.append(Vec::new(), Some(&kept))
+    }
+
     /// Leadership that has ended is ended here before anything else happens.
     fn note_state(&self, core: &mut Core, state: State) {
         let name = state.role.name();
@@ -535,6 +552,7 @@ impl Group {
         core.timestamp = core.timestamp.max(timestamp.unwrap_or(core.timestamp));
         core.applied = position;
         self.shared.visible.store(position.lsn.0, Ordering::SeqCst);
+        self.note_applied_for_comparing(core);
         self.begin_wanted_checkpoint(core)
     }
 
@@ -644,6 +662,7 @@ impl Group {
         self.leadership_changed.notify_all();
         self.room.notify_all();
         self.registry.builds().changed.notify_all();
+        self.comparing.changed.notify_all();
         self.env
             .stop_node(&format!("group {}: {error}", self.config.group));
     }

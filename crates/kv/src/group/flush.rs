@@ -377,13 +377,21 @@ impl Group {
         }
     }
 
-    /// Before an orderly end: the log says that everything in it was synced, so that what is gone
-    /// from it at the next start is noticed.
+    /// Before an orderly end: the log says what is committed, and that everything in it was synced, so
+    /// that what is gone from it at the next start is noticed.
     pub(super) async fn seal_log(&self) {
         if self.is_over() || self.log.has_unwritten() {
             return;
         }
-        if let Err(error) = self.log.seal().await {
+        let kept = self.keep_commit(&mut self.lock());
+        let sealed = async {
+            kept?;
+            self.log.flush().await?;
+            self.log.seal().await
+        };
+        let failed = sealed.await.err();
+        // Without space for it, the log ends as it would in a crash.
+        if let Some(error) = failed.filter(|error| error.state() != SqlState::DISK_FULL) {
             self.fail(&mut self.lock(), &error);
         }
     }

@@ -40,6 +40,7 @@ use base::sync::{Event, Mutex};
 use base::{coro, Error, KeyRange, Lsn, NodeId, Position, Result, SqlState, TreeId};
 use storage::{Read, Scanned, Store};
 
+use super::core::Core;
 use super::{not_leader, within, Group, Snapshot};
 use crate::frame::Frame;
 use crate::txn::View;
@@ -79,7 +80,21 @@ pub struct StandbyView {
 }
 
 impl StandbyView {
-    fn check(&self) -> Result<()> {
+    /// The trees that it shows, in order.
+    pub(super) fn trees(&self) -> Vec<TreeId> {
+        self.store.trees_at(self.snapshot.lsn())
+    }
+
+    /// The first of them after one.
+    pub(super) fn tree_after(&self, tree: TreeId) -> Option<TreeId> {
+        self.trees().into_iter().find(|other| *other > tree)
+    }
+
+    /// Fails if the log was cut since it was taken.
+    ///
+    /// # Errors
+    /// 40001.
+    pub(super) fn check(&self) -> Result<()> {
         match self.snapshot.group.shared.cuts.load(Ordering::SeqCst) == self.cuts {
             true => Ok(()),
             false => Err(
@@ -133,19 +148,24 @@ impl Group {
         if core.failed || core.deaf || self.is_over() {
             return Err(not_leader());
         }
-        let position = core.applied;
+        self.view_at(&core, core.applied).ok_or_else(not_leader)
+    }
+
+    /// What this replica held at a position that it has applied, and of which all is kept; none when
+    /// it is being closed. Called with the latch held.
+    pub(super) fn view_at(&self, core: &Core, position: Position) -> Option<StandbyView> {
+        let group = self.me.upgrade()?;
+        assert!(
+            position.lsn <= core.applied.lsn,
+            "a view at {}, and {} is applied",
+            position.lsn,
+            core.applied.lsn
+        );
         let (_, ()) = self.snapshots.take(|| (position.lsn, ()));
-        let snapshot = Snapshot {
-            group: self.clone(),
-            position,
-        };
-        let cuts = self.shared.cuts.load(Ordering::SeqCst);
-        let store = self.store();
-        drop(core);
-        Ok(StandbyView {
-            snapshot,
-            store,
-            cuts,
+        Some(StandbyView {
+            snapshot: Snapshot { group, position },
+            store: self.store(),
+            cuts: self.shared.cuts.load(Ordering::SeqCst),
         })
     }
 

@@ -92,6 +92,7 @@ impl Group {
             Administration::SetLeaderZone(zone) => self.set_leader_zone(&zone).await,
             Administration::Switchover(name) => self.switchover(name.as_deref()).await,
             Administration::PromoteAlone => self.promote_alone().await,
+            Administration::CheckConsistency => self.check_consistency().await,
         }
     }
 

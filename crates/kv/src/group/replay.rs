@@ -11,7 +11,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use base::env::{Env, Reactor, Severity};
+use base::env::{Env, LocalBoxFuture, Reactor, Severity};
 use base::sync::{Event, Mutex, RwLock};
 use base::{Chain, Error, Lsn, NodeId, Position, Result, Timestamp};
 use raft::{Config, Consensus, Membership, Recovered, SnapshotMeta, StandbyNames};
@@ -199,6 +199,7 @@ impl Group {
             handover: Default::default(),
             lag: Default::default(),
             freshness: Default::default(),
+            comparing: Default::default(),
             inline: Default::default(),
             disk_speed: Default::default(),
             abandoned: Default::default(),
@@ -224,29 +225,30 @@ impl Group {
 
     fn start_tasks(self: &Arc<Self>) {
         let group = self.clone();
-        let task = move || -> base::env::LocalBoxFuture<'static, ()> { Box::pin(group.run()) };
+        let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(group.run()) };
         self.env.spawn(Reactor::Group, "group", Box::new(task));
         for (reactor, name, writer) in [
             (Reactor::Log, "log writer", Writer::Own),
             (Reactor::Group, "near log writer", Writer::Near),
         ] {
             let group = self.clone();
-            let task = move || -> base::env::LocalBoxFuture<'static, ()> {
-                Box::pin(group.write_log(writer))
-            };
+            let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(group.write_log(writer)) };
             self.env.spawn(reactor, name, Box::new(task));
         }
+        self.background("checkpointer", |group| Box::pin(group.make_checkpoints()));
+        self.background("builder", |group| Box::pin(group.run_builder()));
+        self.background("comparing", |group| Box::pin(group.compare_replicas()));
+        self.background("summing up", |group| Box::pin(group.sum_up()));
+    }
+
+    fn background(
+        self: &Arc<Self>,
+        name: &'static str,
+        task: fn(Arc<Group>) -> LocalBoxFuture<'static, ()>,
+    ) {
         let group = self.clone();
-        let task = move || -> base::env::LocalBoxFuture<'static, ()> {
-            Box::pin(group.make_checkpoints())
-        };
-        self.env
-            .spawn(Reactor::Background, "checkpointer", Box::new(task));
-        let group = self.clone();
-        let task =
-            move || -> base::env::LocalBoxFuture<'static, ()> { Box::pin(group.run_builder()) };
-        self.env
-            .spawn(Reactor::Background, "builder", Box::new(task));
+        let task = Box::new(move || task(group));
+        self.env.spawn(Reactor::Background, name, task);
     }
 }
 

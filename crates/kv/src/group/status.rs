@@ -104,6 +104,7 @@ impl Group {
             synchronous_standby_names: names,
             lacks_standbys,
             replicas,
+            consistency: self.consistency(),
         }
     }
 

@@ -75,6 +75,7 @@ pub const SETTINGS: &[DocumentedSetting] = &[
     setting("quorate.checkpoint_log_size", "256MB", SIZE, "A restart replays about so much of the log at most: a checkpoint begins when the log has grown by half as much since the last one, and is written before it has grown by the rest."),
     setting("quorate.checkpoint_space", "25%", "5% to 100%", "A checkpoint begins when so many of a hundred pages have changed since the last one. The trees' file is longer than its content by about as much."),
     setting("quorate.chunk_size", "64kB", SIZE, "A transaction with more to log is logged in chunks of this size, between which others commit."),
+    setting("quorate.consistency_check", "1h", "off, 0, or a time with its unit", "How often the leader compares what the replicas hold, range by range, with rests in between: at most 50,000 rows a second and a twentieth of one core. See quorate.inconsistencies and quorate.check_consistency()."),
     setting("quorate.election_timeout", "300ms", TIME, "A voter that hears nothing from the leader for so long, and up to half as long again, stands for election. Also how long a leader may serve reads on the word of a majority, less a tenth."),
     setting("quorate.heartbeat_interval", "50ms", TIME, "How often a leader shows that it lives."),
     setting("quorate.log_files", "10", "0 to 1000", "Files of the node's log, of each form, that are kept after log_rotation_size has put them aside: node.log.1 is the newest. Older ones are removed."),
