@@ -69,7 +69,7 @@ pub fn system_column(table: &Table, name: &str) -> Option<i16> {
 
 /// A column's number as it stands in an [`Address`]; that of a system column is negative.
 pub fn column_in_address(number: i16) -> u32 {
-    i32::from(number).cast_unsigned()
+    i32::from(number) as u32
 }
 
 /// One role is a member of another.

@@ -19,7 +19,8 @@
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::engine::{
-    Direction, Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock, Sequences, Transaction,
+    Direction, Inserted, Isolation, LockWait, LockedRow, Reading, RowBatch, RowLock, Sequences,
+    Transaction,
 };
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, KeyRange, Result};
@@ -147,7 +148,7 @@ pub fn write(
 ///
 /// # Errors
 /// As reads.
-pub fn read(txn: &mut dyn Transaction) -> Result<Vec<Entry>> {
+pub fn read(txn: &mut dyn Reading) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     let mut batch = RowBatch::default();
     let mut rest = Some(KeyRange::all());

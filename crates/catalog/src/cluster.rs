@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use base::codec::{put_bytes, put_varint, Reader};
-use base::engine::{Inserted, LockWait, RowLock, Transaction};
+use base::engine::{Inserted, LockWait, Reading, RowLock, Transaction};
 use base::row::{Row, RowBuilder};
 use base::{Error, Result, TreeId};
 
@@ -435,7 +435,7 @@ pub fn forget_column(
 }
 
 /// Reads what one database sees of all that.
-pub(super) fn load(txn: &mut dyn Transaction, database: u32) -> Result<Cluster> {
+pub(super) fn load(txn: &mut dyn Reading, database: u32) -> Result<Cluster> {
     let mut cluster = Cluster::default();
     store::scan(txn, MEMBERS, &[], 2, |oids, row| {
         let row = Row::parse(row)?;

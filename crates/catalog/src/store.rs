@@ -2,7 +2,7 @@
 
 use base::engine::{
     CatalogVersion, Direction, IndexColumn, IndexDescriptor, Inserted, LockWait, LockedRow,
-    RowBatch, RowLock, Sequences, Transaction, TreeDescriptor, TreeKind,
+    Locking, Reading, RowBatch, RowLock, Sequences, Transaction, TreeDescriptor, TreeKind,
 };
 use base::key::{put_key_column, KeyKind, KeyRange};
 use base::row::{Row, RowBuilder};
@@ -197,7 +197,7 @@ pub fn duplicate_relation(name: &str) -> Error {
 }
 
 /// The newest that is known of a table, with what this transaction has changed.
-pub fn newest_table(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<Option<Table>> {
+pub fn newest_table(txn: &mut dyn Reading, database: u32, oid: u32) -> Result<Option<Table>> {
     let key = oid_key(&[database, oid]);
     let mut batch = RowBatch::default();
     txn.scan_newest(RELATIONS, &KeyRange::point(&key), 1, &mut batch)?;
@@ -211,7 +211,7 @@ pub fn newest_table(txn: &mut dyn Transaction, database: u32, oid: u32) -> Resul
 ///
 /// # Errors
 /// As PostgreSQL, where somebody has removed it meanwhile.
-pub fn hold_table(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<()> {
+pub fn hold_table(txn: &mut dyn Locking, database: u32, oid: u32) -> Result<()> {
     let key = oid_key(&[database, oid]);
     let (strength, wait) = (RowLock::NoKeyUpdate, LockWait::Block);
     match txn.lock_row(RELATIONS, &key, strength, wait, &mut Vec::new())? {
@@ -528,7 +528,7 @@ pub fn load_for(
 }
 
 /// The role of that name, if there is one.
-pub fn role_named(txn: &mut dyn Transaction, name: &str) -> Result<Option<Role>> {
+pub fn role_named(txn: &mut dyn Reading, name: &str) -> Result<Option<Role>> {
     let mut row = Vec::new();
     if !txn.get(NAMES, &name_key(NameClass::Role, 0, 0, name)?, &mut row)? {
         return Ok(None);
@@ -541,7 +541,7 @@ pub fn role_named(txn: &mut dyn Transaction, name: &str) -> Result<Option<Role>>
 }
 
 /// The names of a role and of all roles whose member it is, directly or not.
-pub fn roles_of(txn: &mut dyn Transaction, role: &Role) -> Result<Vec<String>> {
+pub fn roles_of(txn: &mut dyn Reading, role: &Role) -> Result<Vec<String>> {
     let mut names: Vec<(u32, String)> = Vec::new();
     scan(txn, ROLES, &[], 1, |oids, row| {
         names.push((oids[0], text(&Row::parse(row)?, 0)?));
@@ -572,7 +572,7 @@ pub fn roles_of(txn: &mut dyn Transaction, role: &Role) -> Result<Vec<String>> {
 }
 
 pub(super) fn scan(
-    txn: &mut dyn Transaction,
+    txn: &mut dyn Reading,
     tree: TreeId,
     prefix: &[u32],
     parts: usize,
@@ -614,7 +614,7 @@ pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u32> {
 }
 
 /// Whether the catalog's first rows are there.
-pub fn is_there(txn: &mut dyn Transaction) -> Result<bool> {
+pub fn is_there(txn: &mut dyn Reading) -> Result<bool> {
     let mut batch = RowBatch::default();
     let (all, direction) = (KeyRange::all(), Direction::Forward);
     txn.scan(DATABASES, &all, direction, 1, &mut batch)?;

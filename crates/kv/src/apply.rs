@@ -86,6 +86,17 @@ impl Derived {
         });
     }
 
+    /// Changes the last byte of texts that end in a digit: what [`raft::planted::Bug::RowAltered`] does.
+    pub(crate) fn alter_rows(&mut self) {
+        for written in self.changes.iter_mut() {
+            let row = written.row.as_deref_mut().unwrap_or_default();
+            if let [.., before, last] = row {
+                let is_text = before.is_ascii_graphic() && last.is_ascii_digit();
+                *last ^= u8::from(is_text && written.tree >= TreeId::FIRST_USER);
+            }
+        }
+    }
+
     /// All keys that change.
     pub fn keys(&self) -> impl Iterator<Item = (TreeId, &[u8])> {
         self.changes.iter().map(Written::place)

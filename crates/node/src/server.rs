@@ -873,7 +873,7 @@ async fn bootstrap(node: &Node) -> Result<()> {
     let (engine, env) = (node.engine.clone(), node.env.clone());
     let (user, password) = (node.config.user.clone(), node.config.password.clone());
     let written = coro::run(Arc::default(), move || {
-        sql::session::bootstrap(&*engine, &*env, &user, password.as_deref())
+        sql::session::bootstrap(&engine, &*env, &user, password.as_deref())
     });
     let debt = written.await?;
     // Sessions owe what they read of it, at the level of each; a standby that is named and away must

@@ -850,7 +850,7 @@ impl<S: Sql> Driver<S> {
         if let Some(error) = error {
             self.channel.log.fatal(error);
             if error.class() == ErrorClass::Node {
-                self.env.stop_node(error.message());
+                self.env.stop_node(&error.to_string());
             }
             self.channel.output.borrow_mut().close(error);
         }

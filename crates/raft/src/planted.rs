@@ -40,11 +40,19 @@ pub enum Bug {
     TransferForgotten,
     /// A voter promises by its own setting, instead of the length in the request.
     PromiseByOwnSetting,
+    /// A replica that does not lead applies some rows with another byte.
+    RowAltered,
+    /// Some replicas take entries with another byte than they were sent with.
+    EntryAltered,
+    /// The same, and nobody compares the chains of logs.
+    ChainUnchecked,
+    /// A log whose last segment is shorter than it was made is taken for one that ends there.
+    LengthUnchecked,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 15] = [
+    pub const ALL: [Bug; 19] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -60,6 +68,10 @@ impl Bug {
         Bug::DdlKept,
         Bug::TransferForgotten,
         Bug::PromiseByOwnSetting,
+        Bug::RowAltered,
+        Bug::EntryAltered,
+        Bug::ChainUnchecked,
+        Bug::LengthUnchecked,
     ];
 
     /// Its name on the command line and in records.
@@ -80,6 +92,10 @@ impl Bug {
             Bug::DdlKept => "ddl-kept",
             Bug::TransferForgotten => "transfer-forgotten",
             Bug::PromiseByOwnSetting => "promise-by-own-setting",
+            Bug::RowAltered => "row-altered",
+            Bug::EntryAltered => "entry-altered",
+            Bug::ChainUnchecked => "chain-unchecked",
+            Bug::LengthUnchecked => "length-unchecked",
         }
     }
 

@@ -8,13 +8,14 @@ use base::cluster::Administration;
 use base::env::{Instant, Reactor};
 use base::sync::Mutex;
 use base::{Error, Lsn, NodeId, SqlState};
+use kv::check::CheckReport;
 use kv::{Directory, Member};
 use lab::client::Addresses;
 use node::config::NodeConfig;
 use node::server::Node;
 use node::wire::ClusterId;
 
-use crate::disk::DiskCopy;
+use crate::disk::{DiskCopy, Failing};
 use crate::world::{HostId, World};
 
 /// The files of a node are checked within this.
@@ -54,6 +55,10 @@ struct Place {
     old: Option<(u64, DiskCopy)>,
     /// It has been removed, or left behind: it may stop by itself, and has nothing to say any more.
     is_dismissed: bool,
+    /// Its disk has failed since it was started, or does: it may stop by itself.
+    has_failed: bool,
+    /// A bit of its files has turned: it may stop by itself.
+    is_rotten: bool,
 }
 
 /// What becomes of a wish; none while nobody knows.
@@ -116,6 +121,8 @@ impl Cluster {
             known: Vec::new(),
             old: None,
             is_dismissed: false,
+            has_failed: false,
+            is_rotten: false,
         });
         let addresses = Addresses::default();
         for member in &members {
@@ -216,6 +223,8 @@ impl Cluster {
             known: directory.members.iter().map(|one| one.node).collect(),
             old: None,
             is_dismissed: false,
+            has_failed: false,
+            is_rotten: false,
         });
         self.addresses.add(&member.sql_address);
         let node = self.len() - 1;
@@ -329,7 +338,7 @@ impl Cluster {
     ///
     /// # Errors
     /// What is not sound.
-    pub fn check(&mut self, node: usize) -> Result<(), String> {
+    pub fn check(&mut self, node: usize) -> Result<CheckReport, String> {
         let env = self.world.env(self.places[node].host);
         let config = self.config(node);
         let result = Arc::new(Mutex::new(None));
@@ -344,7 +353,7 @@ impl Cluster {
             .run_until(CHECK_MAX, move |_| done.lock().is_some());
         let checked = result.lock().take();
         match checked {
-            Some(Ok(_)) => Ok(()),
+            Some(Ok(report)) => Ok(report),
             Some(Err(error)) => Err(format!("the files of n{}: {error}", node + 1)),
             None => Err(format!("n{} is not checked within {CHECK_MAX:?}", node + 1)),
         }
@@ -388,8 +397,42 @@ impl Cluster {
         self.restart(node);
     }
 
+    /// From now on what a node asks of its disk fails as this says, or not at all.
+    pub(crate) fn set_failing(&mut self, node: usize, failing: Option<Failing>) {
+        let place = &mut self.places[node];
+        place.has_failed |= failing.is_some();
+        self.world.set_disk_failing(place.host, failing);
+    }
+
+    /// Turns a bit of a node that was killed, among those that have been on its disk since its first
+    /// death. False if there is none.
+    pub(crate) fn rot(&mut self, node: usize) -> bool {
+        let place = &mut self.places[node];
+        let Some((_, old)) = &place.old else {
+            return false;
+        };
+        let turned = self.world.rot_disk(place.host, old);
+        place.is_rotten |= turned;
+        turned
+    }
+
+    /// Why a node stopped by itself, if that is what its disk gave it reason for.
+    pub(crate) fn failed_disk(&self, node: usize) -> Option<String> {
+        let place = &self.places[node];
+        let reason = self.world.stopped(place.host)?;
+        let is_excused = place.has_failed && reason.contains("58030")
+            || place.is_rotten && reason.contains("XX001");
+        is_excused.then_some(reason)
+    }
+
     /// Brings a node back that was killed.
     pub fn restart(&mut self, node: usize) {
+        let place = &mut self.places[node];
+        place.has_failed = self.world.is_disk_failing(place.host);
+        if self.world.stopped(place.host).is_some() {
+            // Its program ended by itself; now its connections do.
+            self.world.crash(place.host, false);
+        }
         self.world.restart(self.places[node].host);
         self.start(node);
     }
@@ -415,9 +458,10 @@ impl Cluster {
             .max_by_key(|(_, term)| *term)
     }
 
-    /// Starts the nodes again that could not start because their disks were full, as whoever
-    /// supervises them would.
-    pub(crate) fn start_again(&mut self) {
+    /// Starts the nodes again that could not start because their disks were full, and those that have
+    /// stopped because they failed, as whoever supervises them would. What the latter had not synced
+    /// is lost where machines lose power.
+    pub(crate) fn start_again(&mut self, loses_power: bool) {
         for node in 0..self.len() {
             let now = self.world.env(self.host(node)).now();
             let is_due = {
@@ -425,7 +469,14 @@ impl Cluster {
                 let since = life.error.as_ref().map(|(at, _)| *at);
                 life.lacked_space() && since.is_some_and(|at| now >= at.after(START_AGAIN_AFTER))
             };
-            if is_due && !self.is_alive(node) {
+            let is_mended = self.places[node].has_failed
+                && !self.places[node].is_rotten
+                && !self.world.is_disk_failing(self.host(node))
+                && self.failed_disk(node).is_some();
+            if (is_due || is_mended) && !self.is_alive(node) {
+                if is_mended {
+                    self.world.crash(self.host(node), loses_power);
+                }
                 self.restart(node);
             }
         }
@@ -436,16 +487,35 @@ impl Cluster {
         self.places[node].life.lock().lacked_space()
     }
 
-    /// The first node that stopped itself, and why. In a world whose disks keep their promises,
-    /// only those that are dismissed may, and those whose disks are too full for a start.
+    /// The first node that stopped itself, and why. Only those may that are dismissed, whose disks are
+    /// too full for a start, or have failed and are named as the reason.
     pub fn stopped(&self) -> Option<String> {
         let running = self.present().into_iter();
-        let running = running.filter(|node| !self.lacked_space(*node));
+        let running =
+            running.filter(|node| !self.lacked_space(*node) && self.failed_disk(*node).is_none());
         let mut reasons = running.filter_map(|node| {
             let reason = self.world.stopped(self.host(node))?;
             Some(format!("{} stopped itself: {reason}", self.name(node)))
         });
         reasons.next()
+    }
+
+    /// What the nodes have found to differ between replicas.
+    pub(crate) fn inconsistency(&self) -> Option<String> {
+        let running = self
+            .present()
+            .into_iter()
+            .filter_map(|node| self.node(node));
+        let mut found = running.filter_map(|node| {
+            let first = node
+                .group()
+                .consistency()
+                .inconsistencies
+                .into_iter()
+                .next()?;
+            Some(first.words(|node| format!("node {node}")))
+        });
+        found.next()
     }
 
     /// Whether every member leads or follows and has applied all that is committed, and nobody else

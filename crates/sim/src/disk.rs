@@ -8,6 +8,10 @@
 //!
 //! A disk may have little room left, or none: then new files, longer ones, and writes behind a
 //! file's end fail once it is used up. What is removed or cut off makes room again.
+//!
+//! A disk may fail ([`Failing`]): some reads, writes or syncs end with an I/O error, and what a sync
+//! that failed was to make durable never will be, though it can be read until the host dies. And a bit
+//! may turn of what has been at rest for long.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -22,6 +26,15 @@ use crate::world::{Chance, HostId, Incarnation, Shared, State};
 const SECTOR_BYTES: usize = 512;
 
 type Inode = u64;
+
+/// A log that is cut loses less than so many bytes that were written …
+const CUT_BYTES_MAX: u64 = 400;
+
+/// … and keeps more than so many.
+const CUT_KEPT_MIN: usize = 512;
+
+/// So many places are looked at for a bit that may turn.
+const ROT_TRIES: usize = 20_000;
 
 /// A change of a file's content that a crash may undo.
 enum Change {
@@ -44,6 +57,24 @@ enum Naming {
     Rename(String, String),
 }
 
+/// What of a disk fails, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failing {
+    pub reads: bool,
+    pub writes: bool,
+    pub syncs: bool,
+    /// One in so many of them.
+    pub one_in: u64,
+}
+
+/// What is asked of a disk that may fail.
+#[derive(Clone, Copy)]
+enum Asked {
+    Read,
+    Write,
+    Sync,
+}
+
 /// All files of a host.
 #[derive(Default)]
 pub(crate) struct DiskState {
@@ -55,6 +86,7 @@ pub(crate) struct DiskState {
     next: u64,
     /// Bytes that files can still grow by; no bound if there is none.
     room: Option<u64>,
+    failing: Option<Failing>,
 }
 
 /// What lies on a disk at one moment.
@@ -125,6 +157,11 @@ impl Content {
         for (_, change) in self.pending.drain(..later) {
             apply(&mut self.durable, &change);
         }
+    }
+
+    /// Forgets that the changes below `number` are to become durable.
+    fn fail_sync(&mut self, number: u64) {
+        self.pending.retain(|(n, _)| *n >= number);
     }
 
     fn crash(&mut self, chance: &mut Chance) {
@@ -204,6 +241,67 @@ impl DiskState {
         self.names.clone_from(&self.durable_names);
         let named: BTreeSet<Inode> = self.names.values().copied().collect();
         self.files.retain(|inode, _| named.contains(inode));
+    }
+
+    /// What fails from now on.
+    pub fn set_failing(&mut self, failing: Option<Failing>) {
+        self.failing = failing;
+    }
+
+    /// Whether anything does.
+    pub fn is_failing(&self) -> bool {
+        self.failing.is_some()
+    }
+
+    /// Cuts off the end of the newest segment of a log, and some of what is written there. False if
+    /// there is none with anything in it.
+    pub fn cut_log(&mut self, chance: &mut Chance) -> bool {
+        for (_, inode) in self
+            .names
+            .iter()
+            .rev()
+            .filter(|(name, _)| name.ends_with(".seg"))
+        {
+            let Some(content) = self.files.get_mut(inode) else {
+                continue;
+            };
+            let end = content.current.iter().rposition(|byte| *byte != 0);
+            let cut = chance.below(CUT_BYTES_MAX) as usize;
+            let kept = end.and_then(|end| end.checked_sub(cut));
+            if let Some(kept) = kept.filter(|kept| *kept > CUT_KEPT_MIN) {
+                content.durable.truncate(kept);
+                content.current.truncate(kept);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Turns a bit that is as it was in an older copy, and not of a block of zeros. False if there is
+    /// none.
+    pub fn rot(&mut self, old: &DiskCopy, chance: &mut Chance) -> bool {
+        let names: Vec<(&String, &Vec<u8>)> = old.files.iter().collect();
+        for _ in 0..ROT_TRIES {
+            let pick = chance.below(names.len().max(1) as u64) as usize;
+            let Some((name, old)) = names.get(pick) else {
+                return false;
+            };
+            let inode = self.names.get(*name);
+            let Some(content) = inode.and_then(|inode| self.files.get_mut(inode)) else {
+                continue;
+            };
+            let both = content.durable.len().min(content.current.len());
+            let at = chance.below(both.min(old.len()).max(1) as u64) as usize;
+            let is_old = |bytes: &[u8]| bytes.get(at) == old.get(at);
+            let is_something = old.get(at).is_some_and(|byte| *byte != 0);
+            if is_something && is_old(&content.durable) && is_old(&content.current) {
+                let bit = 1 << chance.below(8);
+                content.durable[at] ^= bit;
+                content.current[at] ^= bit;
+                return true;
+            }
+        }
+        false
     }
 
     /// Bytes that files can grow by from now on; none is no bound.
@@ -294,6 +392,23 @@ fn with_disk<T>(
         return Err(ErrorKind::Interrupted.into());
     }
     f(&mut state.hosts[host.0].disk)
+}
+
+/// Whether what is asked of a host's disk fails.
+fn fails(state: &mut State, host: HostId, asked: Asked) -> bool {
+    let Some(failing) = state.hosts[host.0].disk.failing else {
+        return false;
+    };
+    let may = match asked {
+        Asked::Read => failing.reads,
+        Asked::Write => failing.writes,
+        Asked::Sync => failing.syncs,
+    };
+    may && state.chance.one_in(failing.one_in)
+}
+
+fn io_error() -> io::Error {
+    io::Error::other("input/output error")
 }
 
 impl SimDisk {
@@ -453,7 +568,15 @@ impl SimFile {
         })
     }
 
+    fn may_fail(&self, asked: Asked) -> io::Result<()> {
+        match fails(&mut self.shared.state(), self.host, asked) {
+            true => Err(io_error()),
+            false => Ok(()),
+        }
+    }
+
     fn change(&self, change: Change) -> io::Result<()> {
+        self.may_fail(Asked::Write)?;
         with_disk(&self.shared, self.host, self.incarnation, |disk| {
             disk.change(self.inode, change)
         })
@@ -462,6 +585,7 @@ impl SimFile {
 
 impl File for SimFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.may_fail(Asked::Read)?;
         let start = offset as usize;
         self.with(|content| {
             let bytes = content
@@ -496,9 +620,16 @@ impl File for SimFile {
                 begin_sync(state, self.host)
             };
             Sleep::world(self.shared.clone(), self.host, nanos).await;
-            self.with(|content| {
-                content.sync(number);
-                Ok(())
+            let failed = self.may_fail(Asked::Sync);
+            self.with(|content| match failed {
+                Ok(()) => {
+                    content.sync(number);
+                    Ok(())
+                }
+                Err(error) => {
+                    content.fail_sync(number);
+                    Err(error)
+                }
             })
         })
     }

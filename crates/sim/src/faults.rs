@@ -14,6 +14,8 @@
 //! | pendulum | a minority with the leader | a split, and the next leader dies soon after it |
 //! | slow disk | any | its syncs take forty times as long, or it hangs: they take a second |
 //! | full disk | any, mostly the leader; sometimes all | it has little room left, or none |
+//! | io errors | any | some of its reads, writes or syncs fail: it stops or refuses, and is started again when its disk is sound |
+//! | bit rot | any but the leader | it dies, and a bit has turned of what has long been on its disk, or the end of its log is gone; whether it notices or not, it is replaced |
 //! | clock jump | any | its wall clock jumps by seconds, forwards or back |
 //! | switchover | the leader | leadership is handed over, to anybody or to somebody |
 //! | aborted transfer | the leader | a switchover whose last word is held up until it has failed |
@@ -39,6 +41,7 @@ use std::time::Duration;
 use base::cluster::Administration;
 
 use crate::cluster::Cluster;
+use crate::disk::Failing;
 use crate::mix::Weights;
 use crate::operator::{News, Operator};
 use crate::world::HostId;
@@ -61,6 +64,9 @@ pub(crate) const SOUND_DISK: Duration = Duration::from_micros(400);
 /// A full disk has less room than this, and half of them none: some segments of the log, and some
 /// steps by which the trees' file grows.
 const ROOM_BYTES_MAX: u64 = 256 << 10;
+
+/// Of a failing disk at least one in so many reads, writes or syncs fails.
+const FAILURES_ONE_IN_MAX: u64 = 12;
 
 /// A wall clock jumps at most so far.
 const JUMP_MS_MAX: u64 = 5_000;
@@ -94,6 +100,10 @@ pub enum Fault {
     SlowDisk,
     /// A disk has hardly any room, or all have.
     FullDisk,
+    /// Reads, writes or syncs fail.
+    IoError,
+    /// A bit turns of what is on a disk.
+    BitRot,
     /// A wall clock jumps.
     ClockJump,
     /// Leadership is handed over.
@@ -112,7 +122,7 @@ pub(crate) const KINDS: usize = Fault::ALL.len();
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Fault; 19] = [
+    pub const ALL: [Fault; 21] = [
         Fault::LeaderCrash,
         Fault::FollowerCrash,
         Fault::TotalCrash,
@@ -126,6 +136,8 @@ impl Fault {
         Fault::Pendulum,
         Fault::SlowDisk,
         Fault::FullDisk,
+        Fault::IoError,
+        Fault::BitRot,
         Fault::ClockJump,
         Fault::Switchover,
         Fault::AbortedTransfer,
@@ -150,6 +162,8 @@ impl Fault {
             Fault::Pendulum => "pendulums",
             Fault::SlowDisk => "slow disks",
             Fault::FullDisk => "full disks",
+            Fault::IoError => "io errors",
+            Fault::BitRot => "bit rot",
             Fault::ClockJump => "clock jumps",
             Fault::Switchover => "switchovers",
             Fault::AbortedTransfer => "aborted transfers",
@@ -180,6 +194,8 @@ impl Fault {
             Fault::Pendulum => (6, (400, 900)),
             Fault::SlowDisk => (3, (200, 2_000)),
             Fault::FullDisk => (4, (200, 2_000)),
+            Fault::IoError => (4, (100, 1_000)),
+            Fault::BitRot => (3, (1, 2)),
             Fault::ClockJump => (3, (1, 2)),
             Fault::Switchover => (5, (1, 2)),
             Fault::AbortedTransfer => (4, (700, 1_800)),
@@ -198,6 +214,7 @@ impl Fault {
             | Fault::Freeze
             | Fault::SlowDisk
             | Fault::FullDisk
+            | Fault::IoError
             | Fault::ClockJump => true,
             Fault::FollowerCrash
             | Fault::Partition
@@ -207,7 +224,7 @@ impl Fault {
             | Fault::AbortedTransfer
             | Fault::Membership
             | Fault::LostMajority => nodes > 1,
-            Fault::Split | Fault::Pendulum | Fault::OldDirectory => nodes > 2,
+            Fault::Split | Fault::Pendulum | Fault::OldDirectory | Fault::BitRot => nodes > 2,
             Fault::Depose => nodes == 3,
         }
     }
@@ -257,6 +274,7 @@ enum Undo {
     Heal(Vec<(HostId, HostId)>),
     SoundDisk(usize),
     Room(Vec<usize>),
+    Mend(usize),
     /// One follower was cut off from the leader for a while, and nobody wrote meanwhile, so it is
     /// as good a candidate as any. Now the other follower restarts, and the leader loses it too:
     /// only the word that it gave before its restart stands between the leader and a successor.
@@ -316,10 +334,25 @@ impl Injector {
     /// # Errors
     /// What a node does that it must not.
     pub fn tend(&mut self, cluster: &mut Cluster) -> Result<Option<News>, String> {
-        cluster.start_again();
+        self.note_failed(cluster);
+        cluster.start_again(!self.power_holds);
         let news = self.operator.tend(cluster)?;
         self.deaths.resize(cluster.len(), Deaths::default());
         Ok(news)
+    }
+
+    /// Nodes that have stopped because their disks failed have died like any other.
+    fn note_failed(&mut self, cluster: &Cluster) {
+        let now = Some(cluster.world.elapsed());
+        self.deaths.resize(cluster.len(), Deaths::default());
+        for node in 0..cluster.len() {
+            if cluster.failed_disk(node).is_some() {
+                self.deaths[node].process = now;
+                if !self.power_holds {
+                    self.deaths[node].power = now;
+                }
+            }
+        }
     }
 
     /// Whether a majority is being lost.
@@ -355,7 +388,7 @@ impl Injector {
             }
         }
         if !std::mem::replace(&mut self.is_over, true) {
-            self.operator.rest();
+            self.operator.rest(cluster);
             self.operator.bring_back_all(cluster);
         }
     }
@@ -383,6 +416,7 @@ impl Injector {
                         cluster.world.set_disk_room(cluster.host(node), None);
                     }
                 }
+                Undo::Mend(node) => cluster.set_failing(node, None),
                 Undo::Depose { leader, voter } => {
                     self.lull.store(false, Ordering::SeqCst);
                     let cut = cut(cluster, &[leader], true, true);
@@ -523,6 +557,30 @@ impl Injector {
                 fill_disks(cluster, &full);
                 Undo::Room(full)
             }
+            Fault::IoError => {
+                let failing = draw_failing(cluster);
+                cluster.set_failing(mostly_leader, Some(failing));
+                Undo::Mend(mostly_leader)
+            }
+            Fault::BitRot => {
+                let node = other_than(leader?, any, &nodes);
+                let is_first = self.counts.of(Fault::BitRot) == 0;
+                let may = is_first && self.active.is_empty();
+                if !may
+                    || !self.operator.may_set_back(cluster, node)
+                    || !cluster.can_be_set_back(node)
+                {
+                    return None;
+                }
+                self.crash(cluster, &[node])?;
+                let turned = cluster.rot(node);
+                cluster.restart(node);
+                if !turned {
+                    return None;
+                }
+                self.operator.watch_rotten(cluster, node);
+                return Some(None);
+            }
             Fault::ClockJump => {
                 let by = cluster.world.draw(|chance| chance.below(2 * JUMP_MS_MAX));
                 let by = by as i64 - JUMP_MS_MAX as i64;
@@ -550,7 +608,10 @@ impl Injector {
                 let node = other_than(leader?, any, &nodes);
                 let is_first = self.counts.of(Fault::OldDirectory) == 0;
                 let may = is_first && self.active.is_empty();
-                if !may || !self.operator.may_set_back(cluster) || !cluster.can_be_set_back(node) {
+                if !may
+                    || !self.operator.may_set_back(cluster, node)
+                    || !cluster.can_be_set_back(node)
+                {
                     return None;
                 }
                 self.crash(cluster, &[node])?;
@@ -647,6 +708,18 @@ impl Injector {
         }
         (!living.is_empty()).then_some(Undo::Restart(living))
     }
+}
+
+fn draw_failing(cluster: &mut Cluster) -> Failing {
+    cluster.world.draw(|chance| {
+        let which = chance.below(4);
+        Failing {
+            reads: which == 0 || which == 3,
+            writes: which == 1 || which == 3,
+            syncs: which == 2 || which == 3,
+            one_in: chance.between(1, FAILURES_ONE_IN_MAX),
+        }
+    })
 }
 
 fn fill_disks(cluster: &mut Cluster, nodes: &[usize]) {

@@ -109,8 +109,10 @@ pub(crate) struct Operator {
     loss: Option<Loss>,
     /// Nodes that were dismissed and are back, and until when they must have stopped.
     back: Vec<(usize, Duration)>,
-    /// A node with an older directory, until it is removed.
+    /// A node with an older directory, or with one that is damaged, until it is removed.
     set_back: Option<usize>,
+    /// A node of whose files a bit has turned, until that is noticed.
+    rotten: Option<usize>,
     /// As many members as there should be again.
     refill_to: usize,
     looked: Duration,
@@ -129,7 +131,7 @@ impl Operator {
 
     /// Whether a majority may be lost now.
     fn may_lose(&self) -> bool {
-        let is_whole = self.set_back.is_none();
+        let is_whole = self.set_back.is_none() && self.rotten.is_none();
         self.loss.is_none() && self.back.is_empty() && self.adding.is_none() && is_whole
     }
 
@@ -171,17 +173,40 @@ impl Operator {
         self.set_back = Some(node);
     }
 
-    /// Whether a node may be set back now.
-    pub fn may_set_back(&self, cluster: &Cluster) -> bool {
-        let members = cluster.directory().map_or(0, |one| one.members.len());
-        self.is_idle() && cluster.present().len() == members
+    /// A bit of a node's files has turned.
+    pub fn watch_rotten(&mut self, cluster: &Cluster, node: usize) {
+        self.refill_to = self.refill_to.max(cluster.present().len());
+        self.rotten = Some(node);
+    }
+
+    /// A node that has found its files to be damaged is replaced.
+    fn replace_rotten(&mut self, cluster: &mut Cluster) {
+        let has_noticed = |node: &mut usize| cluster.failed_disk(*node).is_some();
+        if let Some(node) = self.rotten.take_if(has_noticed) {
+            cluster.dismiss(node);
+            self.set_back = Some(node);
+        }
+    }
+
+    /// Whether a node may be set back now: it has no say any more, and the others are a majority
+    /// without it, or nobody could replace it.
+    pub fn may_set_back(&self, cluster: &Cluster, node: usize) -> bool {
+        let Some(directory) = cluster.directory() else {
+            return false;
+        };
+        let members = directory.members.iter();
+        let voters = || members.clone().filter(|member| member.voter);
+        let left = voters().filter(|member| cluster.place_of(member.node) != Some(node));
+        let is_whole = cluster.present().len() == directory.members.len();
+        self.is_idle() && is_whole && left.count() > voters().count() / 2
     }
 
     /// What makes sense to do to the members now, if anything.
     pub fn choose(&self, cluster: &mut Cluster, nodes: usize, pick: u64) -> Option<Step> {
         let (leader, _) = cluster.leader()?;
         let directory = cluster.directory()?;
-        if self.adding.is_some() || self.loss.is_some() || self.set_back.is_some() {
+        let is_damaged = self.set_back.is_some() || self.rotten.is_some();
+        if self.adding.is_some() || self.loss.is_some() || is_damaged {
             return None;
         }
         let voters = directory.members.iter().filter(|one| one.voter).count();
@@ -266,6 +291,7 @@ impl Operator {
             }
             self.back.push((node, until));
         }
+        self.replace_rotten(cluster);
         self.refill(cluster, now);
         self.tend_loss(cluster, now)
     }
@@ -300,8 +326,16 @@ impl Operator {
         }
     }
 
-    /// Begins nothing new by itself.
-    pub fn rest(&mut self) {
+    /// Begins nothing new by itself. A node of whose files a bit has turned that it has not come
+    /// across is stopped, checked and replaced.
+    pub fn rest(&mut self, cluster: &mut Cluster) {
+        if let Some(node) = self.rotten.take() {
+            if cluster.is_alive(node) {
+                cluster.crash(node, false);
+            }
+            cluster.dismiss(node);
+            self.set_back = Some(node);
+        }
         // Who is still to be removed is.
         self.refill_to = usize::from(self.set_back.is_some());
     }
@@ -322,7 +356,7 @@ impl Operator {
             return;
         }
         self.looked = now;
-        let Some(directory) = cluster.directory() else {
+        let Some(directory) = cluster.directory().filter(|_| self.rotten.is_none()) else {
             return;
         };
         if let Some(node) = self.set_back {
@@ -494,7 +528,8 @@ fn check_last_words(cluster: &Cluster, node: usize) -> Result<(), String> {
         "the group goes on in incarnation",
         "older than what others know",
     ];
-    match known.iter().any(|words| reason.contains(words)) {
+    let is_known = known.iter().any(|words| reason.contains(words));
+    match is_known || cluster.failed_disk(node).is_some() {
         true => Ok(()),
         false => Err(format!(
             "{} is dismissed, and stopped itself for another reason: {reason}",

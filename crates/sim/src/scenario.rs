@@ -16,6 +16,7 @@ use std::time::Duration;
 use base::env::{sleep, Env, LocalBoxFuture, Reactor, TaskStart};
 use base::sync::Mutex;
 use base::Durability;
+use kv::history::{Compared, History};
 use kv::planted::{self, Bug};
 use lab::client::{Addresses, Client};
 use lab::lists::ListClient;
@@ -84,6 +85,8 @@ pub enum Check {
     Nodes,
     /// What leaders believe, held against the truth ([`crate::watch`]).
     Figures,
+    /// The comparison of replicas that the nodes make themselves while they run.
+    Comparison,
     /// The operator: members that should have gone are there, or the other way round.
     Operator,
     /// The healed cluster: it does not settle, replicas differ, or what disks kept is damaged.
@@ -97,6 +100,7 @@ impl Check {
             Check::Clients => "clients",
             Check::Nodes => "nodes",
             Check::Figures => "figures",
+            Check::Comparison => "comparison",
             Check::Operator => "operator",
             Check::End => "end",
         }
@@ -259,6 +263,7 @@ impl Run {
             ("quorate.txn_mem", "30kB".to_owned()),
             ("quorate.chunk_size", chunk_size(config.seed).to_owned()),
             ("shared_buffers", shared_buffers(config.seed).to_owned()),
+            ("quorate.consistency_check", "500ms".to_owned()),
         ];
         let mut cluster = Cluster::new(config.seed, config.nodes, &settings);
         if config.seed % MIXED_SETTINGS_ONE_IN == 4 {
@@ -379,7 +384,8 @@ impl Run {
         let found = seen.map(|wrong| (Check::Clients, wrong));
         let found = found.or_else(|| stopped().map(|wrong| (Check::Nodes, wrong)));
         let found = found.or_else(|| believed().map(|wrong| (Check::Figures, wrong)));
-        let Some((check, wrong)) = found else {
+        let differ = || Some((Check::Comparison, self.cluster.inconsistency()?));
+        let Some((check, wrong)) = found.or_else(differ) else {
             return Ok(());
         };
         self.check = check;
@@ -578,13 +584,21 @@ impl Run {
             .collect()
     }
 
-    /// All lose their power, and what their disks kept must be sound.
+    /// All lose their power, and what their disks kept must be sound, and of one history.
     fn check_files(&mut self) -> Result<(), String> {
+        let mut histories: Vec<(Arc<str>, History)> = Vec::new();
         for node in self.members() {
             self.cluster.crash(node, true);
             let host = self.cluster.host(node);
             self.cluster.world.restart(host);
-            self.cluster.check(node)?;
+            let (name, report) = (self.cluster.name(node), self.cluster.check(node)?);
+            for (other, history) in &histories {
+                let compared = history.compare(&report.history);
+                if matches!(compared, Compared::Two(_) | Compared::TwoBefore(_)) {
+                    return Err(format!("histories of {other} and {name}: {compared:?}"));
+                }
+            }
+            histories.push((name, report.history));
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ use base::sync::{Mutex, MutexGuard};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::disk::{DiskCopy, DiskState};
+use crate::disk::{DiskCopy, DiskState, Failing};
 use crate::env::SimEnv;
 use crate::faults::SOUND_DISK;
 use crate::net::NetState;
@@ -51,6 +51,9 @@ pub struct HostId(pub usize);
 
 /// Which life of a host: 0 before its first start, one more with each start.
 pub type Incarnation = u64;
+
+/// Of the disks that rot, one in so many loses the end of its log instead.
+const CUT_LOG_ONE_IN: u64 = 3;
 
 /// Virtual nanoseconds that one poll costs at most.
 const POLL_NANOS_MAX: u64 = 4_000;
@@ -412,6 +415,32 @@ impl World {
         let mut state = self.shared.state();
         state.note("room", host.0 as u64);
         state.hosts[host.0].disk.set_room(room);
+    }
+
+    /// From now on what is asked of that host's disk fails as this says, or not at all.
+    pub(crate) fn set_disk_failing(&mut self, host: HostId, failing: Option<Failing>) {
+        let mut state = self.shared.state();
+        state.note("failing", host.0 as u64 * 2 + u64::from(failing.is_some()));
+        state.hosts[host.0].disk.set_failing(failing);
+    }
+
+    /// Whether it does.
+    pub(crate) fn is_disk_failing(&self, host: HostId) -> bool {
+        self.shared.state().hosts[host.0].disk.is_failing()
+    }
+
+    /// Turns a bit on the disk of a host that is down, among those that are as they were in an older
+    /// copy, or cuts off the end of its log. False if there is none.
+    pub(crate) fn rot_disk(&mut self, host: HostId, old: &DiskCopy) -> bool {
+        let mut guard = self.shared.state();
+        let state = &mut *guard;
+        assert!(!state.hosts[host.0].alive, "the host is down");
+        state.note("rot", host.0 as u64);
+        let (hosts, chance) = (&mut state.hosts, &mut state.chance);
+        match chance.one_in(CUT_LOG_ONE_IN) {
+            true => hosts[host.0].disk.cut_log(chance),
+            false => hosts[host.0].disk.rot(old, chance),
+        }
     }
 
     /// What is durable on that host's disk.

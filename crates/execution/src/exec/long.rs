@@ -29,7 +29,7 @@
 //! rows change or the table is emptied. Temporary tables have all values in their rows, as they are.
 
 use base::codec::{put_varint, Reader};
-use base::engine::{Direction, Inserted, RowBatch, Transaction};
+use base::engine::{Direction, Inserted, Reading, RowBatch, Writing};
 use base::key::KeyRange;
 use base::limits::{ROW_VALUE_BYTES_MAX, SHORT_VALUE_BYTES_MAX, VALUE_BYTES_MAX};
 use base::row::{Row as StoredRow, RowBuilder, StoredColumn};
@@ -114,7 +114,7 @@ pub fn unread(table: &Table, column: &Column, stored: &[u8]) -> Datum {
 /// # Errors
 /// XX001 when it is damaged; what reading raises.
 #[inline]
-pub fn read(value: &Datum, txn: &mut dyn Transaction) -> Result<Datum> {
+pub fn read(value: &Datum, txn: &mut dyn Reading) -> Result<Datum> {
     match value {
         Datum::Long(long) => fetch(long, txn),
         value => Ok(value.clone()),
@@ -122,7 +122,7 @@ pub fn read(value: &Datum, txn: &mut dyn Transaction) -> Result<Datum> {
 }
 
 #[cold]
-fn fetch(long: &LongValue, txn: &mut dyn Transaction) -> Result<Datum> {
+fn fetch(long: &LongValue, txn: &mut dyn Reading) -> Result<Datum> {
     let bytes = match Place::parse(&long.stored)? {
         Place::InRow { len, bytes } => unpack(bytes, len)?,
         Place::Elsewhere { number, len } => {
@@ -155,7 +155,7 @@ fn unpack(bytes: &[u8], len: usize) -> Result<Vec<u8>> {
 
 /// The pieces of a value, one after another; none if any is missing.
 fn pieces(
-    txn: &mut dyn Transaction,
+    txn: &mut dyn Reading,
     tree: TreeId,
     (number, len): (u64, usize),
     newest: bool,
@@ -285,7 +285,7 @@ impl Encoded {
     ///
     /// # Errors
     /// What the engine raises.
-    pub fn store(self, table: &Table, txn: &mut dyn Transaction) -> Result<()> {
+    pub fn store(self, table: &Table, txn: &mut dyn Writing) -> Result<()> {
         for (number, bytes) in self.values {
             for (place, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
                 let packed = compress(piece);
@@ -323,7 +323,7 @@ pub fn forget(
     table: &Table,
     old: &[Datum],
     new: Option<&[Datum]>,
-    txn: &mut dyn Transaction,
+    txn: &mut dyn Writing,
 ) -> Result<()> {
     for (place, (column, value)) in table.columns.iter().zip(old).enumerate() {
         let Datum::Long(long) = value else {

@@ -7,7 +7,7 @@
 //! # What it leaves out
 //! Further conditions, expressions over the row, keys that must be computed: the cursors do them.
 
-use base::engine::Transaction;
+use base::engine::Reading;
 use base::{Key, Result};
 
 use super::{long, rows};
@@ -65,7 +65,7 @@ fn scan_of(plan: &Plan) -> Option<&Scan> {
 pub fn read(
     permitted: PermittedPlan<'_>,
     columns: &[usize],
-    txn: &mut dyn Transaction,
+    txn: &mut dyn Reading,
     (params, literals): (&[Datum], &[Datum]),
     buffers: &mut Buffers,
 ) -> Result<bool> {

@@ -86,7 +86,7 @@ pub(super) fn inconsistencies(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>
             count(status.group.0 as usize),
             Datum::Oid(u32::try_from(one.tree.0).unwrap_or(0)),
             Datum::bytea(&one.from),
-            one.to.as_ref().map_or(Datum::Null, |to| Datum::bytea(to)),
+            one.to.as_ref().map_or(Datum::Null, Datum::bytea),
             Datum::Unsigned8(one.lsn.0),
             names(&one.deviating),
             names(&one.agreeing),

@@ -694,7 +694,10 @@ pub(super) fn apply_prepared(
         store.advance(lsn)?;
         return Ok(None);
     };
-    let derived = apply::derive_body(store, registry, &record.body)?;
+    let mut derived = apply::derive_body(store, registry, &record.body)?;
+    if is_planted(Bug::RowAltered) {
+        derived.alter_rows();
+    }
     apply(store, registry, lsn, derived)?;
     Ok(Some(record.timestamp))
 }

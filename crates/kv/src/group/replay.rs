@@ -14,6 +14,7 @@ use std::sync::Arc;
 use base::env::{Env, LocalBoxFuture, Reactor, Severity};
 use base::sync::{Event, Mutex, RwLock};
 use base::{Chain, Error, Lsn, NodeId, Position, Result, Timestamp};
+use raft::planted::{is_planted, Bug};
 use raft::{Config, Consensus, Membership, Recovered, SnapshotMeta, StandbyNames};
 use storage::log::{Log, LogOptions};
 use storage::{Owner, Scratch, Store, StoreOptions};
@@ -88,6 +89,7 @@ impl GroupConfig {
         LogOptions {
             segment_bytes: self.settings.segment_bytes,
             cache_bytes: share.clamp(LOG_CACHE_MIN, usual.cache_bytes),
+            checks_length: !is_planted(Bug::LengthUnchecked),
             ..usual
         }
     }

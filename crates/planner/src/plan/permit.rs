@@ -193,7 +193,7 @@ impl UncheckedPlan {
     fn names_system_column(&self, catalog: &Catalog, role: u32, any: &Required) -> bool {
         self.requires.iter().any(|required| {
             let column = required.column;
-            let is_system = column.cast_signed() < 0;
+            let is_system = (column as i32) < 0;
             is_system
                 && Required { column, ..*any } == *required
                 && catalog.holds_column(role, any.object, column, any.privileges)

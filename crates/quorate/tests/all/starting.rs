@@ -17,7 +17,7 @@ const RECORDS: u32 = 40_000;
 /// A client is told within this that it has to go elsewhere.
 const REFUSED_WITHIN: Duration = Duration::from_millis(500);
 
-/// What the first line of the status page's answer is made of, whatever its status.
+/// A page of the node's, or why there is none.
 fn page(address: &str, path: &str) -> String {
     let address = address.parse().expect("an address");
     http_get(address, path, REFUSED_WITHIN).unwrap_or_else(|error| error.to_string())

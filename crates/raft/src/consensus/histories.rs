@@ -20,11 +20,15 @@
 //! checkpoint beyond its end is not compared at all.
 
 use super::*;
+use crate::planted::{is_planted, Bug};
 use crate::EntryKind;
 
 impl<L: LogView> Consensus<L> {
     /// The chain behind an entry, those included that were not handed out yet.
     pub(super) fn chain(&self, lsn: Lsn) -> Option<Chain> {
+        if is_planted(Bug::ChainUnchecked) {
+            return None;
+        }
         let unstable = &self.raw.raft.raft_log.unstable;
         let is_unstable = |entry: &&eraftpb::Entry| entry.index <= lsn.0;
         let first = match unstable.entries.first() {

@@ -79,6 +79,10 @@ impl<L: LogView> Consensus<L> {
 
     pub(super) fn step_library(&mut self, from: NodeId, message: RaftMessage) {
         let mut message = *message.0;
+        let is_altered = is_planted(Bug::EntryAltered) || is_planted(Bug::ChainUnchecked);
+        if is_altered && self.config.node.0 % 2 == 1 {
+            message.entries.iter_mut().for_each(alter_entry);
+        }
         message.from = from.0;
         message.to = self.config.node.0;
         if message.get_msg_type() == MessageType::MsgPropose {
@@ -594,4 +598,14 @@ fn mix(number: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// What [`Bug::EntryAltered`] does to a text at the end of an entry, if that is a number.
+fn alter_entry(entry: &mut eraftpb::Entry) {
+    let mut data = entry.data.to_vec();
+    if let [.., before, last] = &mut data[..] {
+        let is_text = before.is_ascii_graphic() && last.is_ascii_digit();
+        *last ^= u8::from(is_text);
+    }
+    entry.data = data.into();
 }

@@ -193,7 +193,7 @@ fn a_full_node_that_comes_to_lead_stops_for_nothing() {
         assert!(cluster.lacked_space(leads), "a new segment needs space");
         assert_eq!(cluster.stopped(), None);
         fill(&mut cluster, leads, None);
-        cluster.start_again();
+        cluster.start_again(true);
         settles(&mut cluster);
         ask(&mut cluster, leads, &insert(round * 10_000 + 9_999)).expect("there is room");
     }

@@ -13,8 +13,10 @@ use sim::Bug;
 const RECORDED: &str = include_str!("planted.txt");
 
 /// What is on in the worlds of a line with a fourth word.
-const MIXES: [(&str, &str); 2] = [
+const MIXES: [(&str, &str); 4] = [
+    ("files.toml", include_str!("files.toml")),
     ("leases.toml", include_str!("leases.toml")),
+    ("sound.toml", include_str!("sound.toml")),
     ("transfers.toml", include_str!("transfers.toml")),
 ];
 

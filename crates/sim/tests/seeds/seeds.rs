@@ -12,7 +12,8 @@ const FAULTS_OF_A_KIND_MIN: u64 = 50;
 /// … but for the loss of a majority, which takes half a run.
 const LOST_MAJORITIES_MIN: u64 = 8;
 
-/// … and for old directories, of which a run has one at most, and none before somebody has died.
+/// … and for old directories and damaged ones, of which a run has one at most, and none before
+/// somebody has died.
 const OLD_DIRECTORIES_MIN: u64 = 3;
 
 /// The leader changes at least so often.
@@ -51,7 +52,7 @@ fn two_hundred_seeds_of_three_nodes() {
         let name = fault.name();
         let least = match fault {
             Fault::LostMajority => LOST_MAJORITIES_MIN,
-            Fault::OldDirectory => OLD_DIRECTORIES_MIN,
+            Fault::OldDirectory | Fault::BitRot => OLD_DIRECTORIES_MIN,
             _ => FAULTS_OF_A_KIND_MIN,
         };
         assert!(count >= least, "{count} {name} only");

@@ -92,6 +92,8 @@ pub struct LogOptions {
     pub segment_bytes: u64,
     /// Bytes of recent entries that are kept in memory besides those not written yet.
     pub cache_bytes: usize,
+    /// A segment that is shorter than it was made is damage. Only simulations of that mistake say no.
+    pub checks_length: bool,
 }
 
 impl LogOptions {
@@ -101,6 +103,7 @@ impl LogOptions {
             owner,
             segment_bytes: 16 << 20,
             cache_bytes: 32 << 20,
+            checks_length: true,
         }
     }
 }
@@ -192,7 +195,7 @@ impl Log {
         let disk = env.disk();
         disk.create_dir(dir)
             .map_err(|e| Error::io(format_args!("create \"{dir}\""), e))?;
-        let mut scan = recovery::scan(&*disk, dir, options.owner)?;
+        let mut scan = recovery::scan(&*disk, dir, options.owner, options.checks_length)?;
         for path in &scan.unfinished {
             let _ = disk.remove(path);
         }
@@ -765,7 +768,7 @@ impl Drop for Attempt<'_> {
 /// # Errors
 /// XX001 when something that was durable is damaged; 55000 when the log is another's.
 pub fn check(disk: &dyn base::env::Disk, dir: &str, owner: Owner) -> Result<LogReport> {
-    let mut scan = recovery::scan(disk, dir, owner)?;
+    let mut scan = recovery::scan(disk, dir, owner, true)?;
     let sequence = scan.next_sequence;
     let state = state::rewrite(&scan)?.state(&mut scan, sequence)?;
     Ok(LogReport {

@@ -101,12 +101,12 @@ impl Loaded {
 ///
 /// # Errors
 /// XX001 when something that was durable is not sound; 55000 when it is another's log.
-pub(super) fn scan(disk: &dyn Disk, dir: &str, owner: Owner) -> Result<Scan> {
+pub(super) fn scan(disk: &dyn Disk, dir: &str, owner: Owner, checks_length: bool) -> Result<Scan> {
     let (sequences, unfinished) = segment::list(disk, dir)?;
     let next_sequence = sequences.last().map_or(1, |last| last + 1);
     let mut loaded = Vec::with_capacity(sequences.len());
     for sequence in sequences {
-        loaded.push(load(disk, dir, owner, sequence)?);
+        loaded.push(load(disk, dir, owner, sequence, checks_length)?);
     }
     let mut scan = Scan {
         chain: Vec::new(),
@@ -183,7 +183,13 @@ fn corrupted(sequence: u64, offset: u64) -> Error {
     ))
 }
 
-fn load(disk: &dyn Disk, dir: &str, owner: Owner, sequence: u64) -> Result<Loaded> {
+fn load(
+    disk: &dyn Disk,
+    dir: &str,
+    owner: Owner,
+    sequence: u64,
+    checks_length: bool,
+) -> Result<Loaded> {
     let path = segment::name(dir, sequence);
     let failed = |e| Error::io(format_args!("read \"{path}\""), e);
     let file = disk.open(&path, OpenMode::Existing).map_err(failed)?;
@@ -201,7 +207,7 @@ fn load(disk: &dyn Disk, dir: &str, owner: Owner, sequence: u64) -> Result<Loade
         offset: SEGMENT_HEADER,
     };
     let from = match (header, parse_frame(&start, at, None)) {
-        (Header::Sound { made, .. }, _) if bytes < made => {
+        (Header::Sound { made, .. }, _) if bytes < made && checks_length => {
             return Err(Error::corrupted(format!(
                 "log segment {sequence} has {bytes} bytes and was made of {made}: its end is gone"
             )));

@@ -11,9 +11,9 @@ const OWNER: Owner = Owner {
 
 fn options() -> LogOptions {
     LogOptions {
-        owner: OWNER,
         segment_bytes: 4096,
         cache_bytes: 500,
+        ..LogOptions::new(OWNER)
     }
 }
 
