@@ -1,4 +1,4 @@
--- names: ledger amount teller
+-- names: ledger amount teller fresh
 -- What a transaction that only reads is refused, by the name of each statement.
 create table ledger (id int primary key, amount int);
 create view ledger_view as select id from ledger;

@@ -256,8 +256,6 @@ pub(crate) fn right(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (text, n) = (args.text(0)?, args.int(1)?);
     let total = characters(text)? as i64;
     let skip = match n < 0 {
-        // Its negative is itself in PostgreSQL, and nothing is left out.
-        true if n == i64::from(i32::MIN) => 0,
         true => -n,
         false => (total - n).max(0),
     };

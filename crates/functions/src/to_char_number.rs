@@ -687,15 +687,11 @@ fn out_of_range(name: &str) -> Error {
     )
 }
 
-/// A shifted `int4`, which wraps as PostgreSQL's does; ten to the power of ten and more is then the
-/// least.
-fn shifted_int4(number: i32, shift: usize) -> i32 {
+fn shifted_int4(number: i32, shift: usize) -> Result<i32> {
     let power = u32::try_from(shift).ok();
     let power = power.and_then(|shift| 10i32.checked_pow(shift));
-    match shift {
-        0 => number,
-        _ => number.wrapping_mul(power.unwrap_or(i32::MIN)),
-    }
+    let shifted = power.and_then(|power| number.checked_mul(power));
+    shifted.ok_or_else(|| out_of_range("integer"))
 }
 
 fn shifted_int8(number: i64, shift: usize) -> Result<i64> {
@@ -720,7 +716,8 @@ pub(crate) fn of_number(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
             scientific_float(f64::from(*number), &picture)
         }
         Datum::Int4(number) => {
-            of_integer(i64::from(shifted_int4(*number, picture.shift)), &picture)?
+            let shifted = shifted_int4(*number, picture.shift)?;
+            of_integer(i64::from(shifted), &picture)?
         }
         _ => {
             let number = args.int(0)?;

@@ -14,7 +14,7 @@
 use super::rows::{char, flag, oid, text, Rows};
 use super::OfBinary;
 use catalog::cluster::Address;
-use catalog::system::{self, PLPGSQL_EXTENSION, QUORATE_EXTENSION};
+use catalog::system::{self, PLPGSQL, PLPGSQL_EXTENSION, QUORATE_EXTENSION};
 use catalog::{PG_CATALOG, QUORATE, SUPERUSER};
 use functions;
 
@@ -62,7 +62,7 @@ fn members(rows: &mut Rows) {
             ("deptype", char(b'e')),
         ]);
     };
-    add(Address::LANGUAGE, PLPGSQL_EXTENSION, PLPGSQL_EXTENSION);
+    add(Address::LANGUAGE, PLPGSQL, PLPGSQL_EXTENSION);
     add(Address::NAMESPACE, QUORATE, QUORATE_EXTENSION);
     let tables = system::tables().iter();
     for table in tables.filter(|table| table.schema == QUORATE) {

@@ -26,7 +26,7 @@ const CYCLES_LEFT: [(&str, &str); 14] = [
     ("kv", "apply build bulk group locks registry serial txn"),
     ("kv", "config directory"),
     ("lab", "lists registers"),
-    ("node", "administration clients real server"),
+    ("node", "administration clients real server starting"),
     ("sim", "cluster disk env faults mix net operator world"),
     (
         "storage",

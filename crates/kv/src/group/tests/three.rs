@@ -402,7 +402,8 @@ fn a_learner_misses_the_voter_that_led() {
     let mut cluster = Cluster::learning(12);
     cluster.create_table();
     let learner = cluster.groups[&NodeId(2)].clone();
-    assert!(learner.missing().is_none());
+    cluster.world.pass(millis(500));
+    assert!(learner.missing().is_none(), "it has heard of the leader");
     cluster.crash(NodeId(1));
     cluster.world.pass(millis(2_000));
     let missing = learner.missing().expect("nobody leads");
