@@ -63,8 +63,8 @@ fn two_hundred_seeds_of_three_nodes() {
 }
 
 #[test]
-fn forty_seeds_of_one_node() {
-    let totals = run(1, 40);
+fn fifty_seeds_of_one_node() {
+    let totals = run(1, 50);
     assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_A_KIND_MIN);
 }
 
