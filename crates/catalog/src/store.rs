@@ -13,7 +13,6 @@ use super::cluster::{self, insert_role, Address};
 use super::{descriptor, Catalog, Database, Index, Role, Schema, Table};
 use crate::layout::{DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, SCHEMAS, TREES};
 use crate::local::is_local;
-use types;
 
 /// The classes of names that must be unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 
 pub mod session;
 
+// What the crates below have, for whoever stands above.
 pub use ::catalog;
 pub use ::functions;
 pub use ::types;

@@ -102,7 +102,6 @@ pub fn descriptions() -> impl Iterator<Item = (Address, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use functions;
 
     #[test]
     fn every_function_is_listed() {

@@ -19,7 +19,6 @@ use catalog::cluster::Address;
 use catalog::layout::FIRST_USER_OID;
 use catalog::system::facts;
 use catalog::{Catalog, ForeignKey, RelationKind, Table, PG_CATALOG, SUPERUSER};
-use functions;
 use functions::session::CatalogFunction;
 use functions::strings::quote_identifier;
 use planner::bind::{stored, BindContext, Binder};

@@ -11,7 +11,6 @@ use catalog::access::{
 };
 use catalog::cluster::Address;
 use catalog::{system, Catalog, RelationKind, Table};
-use functions;
 use functions::session::PrivilegeFunction;
 use types::{Datum, TypeId};
 

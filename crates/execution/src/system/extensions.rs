@@ -16,7 +16,6 @@ use super::OfBinary;
 use catalog::cluster::Address;
 use catalog::system::{self, PLPGSQL, PLPGSQL_EXTENSION, QUORATE_EXTENSION};
 use catalog::{PG_CATALOG, QUORATE, SUPERUSER};
-use functions;
 
 pub(super) const ROWS: &[OfBinary] = &[("pg_depend", members), ("pg_extension", extensions)];
 

@@ -32,7 +32,6 @@ use base::{Error, Result};
 use super::Plan;
 use catalog::access::{denied, Guarded, Privileges};
 use catalog::{system, Catalog, RelationKind};
-use functions;
 
 /// A privilege that a statement needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

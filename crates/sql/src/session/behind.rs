@@ -22,7 +22,7 @@ use base::limits::SCAN_BATCH_ROWS;
 use base::{Error, KeyRange, Result, TreeId};
 
 use super::Session;
-use crate::state::prepared::TreesSeen;
+use execution::state::prepared::TreesSeen;
 
 impl Session {
     /// Whether the catalog has changed since the open transaction began, which goes on reading what

@@ -10,12 +10,12 @@ use super::run::{tag_of, Output};
 use super::statements::about;
 use super::transaction::{Loss, State};
 use super::{Session, Sink};
-use crate::bind::literals::Watched;
-use crate::parser::{self, Shape, Statement};
-use crate::plan::Taken;
-use crate::settings::planted;
-use crate::state::prepared::Planned;
-use crate::types::{Datum, TypeId};
+use execution::settings::planted;
+use execution::state::prepared::Planned;
+use planner::bind::literals::Watched;
+use planner::plan::Taken;
+use syntax::parser::{self, Shape, Statement};
+use types::{Datum, TypeId};
 
 impl Session {
     /// The plan of a text that is one statement with a shape, made and kept if need be;

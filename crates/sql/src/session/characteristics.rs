@@ -5,7 +5,7 @@ use base::engine::{CatalogVersion, Isolation, TxnOptions};
 use base::{Error, Result, SqlState};
 
 use super::Session;
-use crate::settings::isolation;
+use execution::settings::isolation;
 
 fn too_late(message: &str) -> Error {
     Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message)

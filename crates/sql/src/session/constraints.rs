@@ -16,13 +16,13 @@ use pg_query::protobuf::ConstraintsSetStmt;
 use super::transaction::State;
 use super::utility::tag;
 use super::{CommandTag, NoticeSeverity, Session, Sink};
-use crate::catalog::Table;
-use crate::exec::foreign;
-use crate::exec::Exec;
-use crate::parser::NodeEnum;
-use crate::plan::permit::Permit;
-use crate::state::constraints::Modes;
-use crate::system::Relations;
+use catalog::Table;
+use execution::exec::foreign;
+use execution::exec::Exec;
+use execution::state::constraints::Modes;
+use execution::system::Relations;
+use planner::plan::permit::Permit;
+use syntax::parser::NodeEnum;
 
 impl Session {
     /// Looks at everything that was deferred, before a COMMIT.

@@ -25,11 +25,11 @@ use super::statements::inner;
 use super::transaction::State;
 use super::utility::tag;
 use super::{Column, CommandTag, Executed, Param, Portal, Prepared, Progress, Session, Sink};
-use crate::parser::Statement;
-use crate::plan::{Plan, Row};
-use crate::state::prepared::Planned;
-use crate::state::CursorInfo;
-use crate::types::{Datum, TypeId};
+use execution::state::prepared::Planned;
+use execution::state::CursorInfo;
+use planner::plan::{Plan, Row};
+use syntax::parser::Statement;
+use types::{Datum, TypeId};
 
 /// The bits of a DECLARE's options.
 mod option {

@@ -7,9 +7,9 @@ use super::copy::options::truth_of;
 use super::cursors::cursor_query;
 use super::statements::inner;
 use super::Session;
-use crate::parser::{char_position, NodeEnum, Statement};
-use crate::plan::{JoinKind, Plan, Scan, SetOperation};
-use crate::types::Datum;
+use planner::plan::{JoinKind, Plan, Scan, SetOperation};
+use syntax::parser::{char_position, NodeEnum, Statement};
+use types::Datum;
 
 impl Session {
     /// The lines that EXPLAIN shows.

@@ -36,7 +36,7 @@ use base::{Debt, Durability, Error, ErrorClass, Result};
 
 use super::transaction::{Loss, State};
 use super::{Column, CommandTag, Notice, Oid, RowView, Session, Sink, TransactionStatus};
-use crate::state::Stamp;
+use execution::state::Stamp;
 
 /// The version of what [`Session::changes`] gives.
 const FORMAT: u8 = 2;

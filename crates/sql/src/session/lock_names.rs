@@ -3,7 +3,7 @@
 
 use base::{Error, SqlState, TreeId};
 
-use crate::catalog::{Catalog, Table};
+use catalog::{Catalog, Table};
 
 /// How the engine writes a tree.
 const TREE: &str = "\"tree ";

@@ -14,12 +14,12 @@ use base::Result;
 use super::statements::about;
 use super::transaction::State;
 use super::{Format, Portal, Prepared, Session, Sink};
-use crate::parser::{NodeEnum, Statement};
-use crate::settings::{Asker, LogSettings, LoggedStatements, Settings};
-use crate::state::secrets::is_secret;
-use crate::state::LogContext;
-use crate::state::RowView;
-use crate::types::{Datum, TypeId};
+use execution::settings::{Asker, LogSettings, LoggedStatements, Settings};
+use execution::state::secrets::is_secret;
+use execution::state::LogContext;
+use execution::state::RowView;
+use syntax::parser::{NodeEnum, Statement};
+use types::{Datum, TypeId};
 
 /// How a node logs what belongs to no session that has begun; without the cluster's settings, as long as
 /// it does not know them.

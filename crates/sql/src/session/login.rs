@@ -6,7 +6,7 @@
 use base::engine::{Transactions, TxnOptions};
 use base::{Debt, Result};
 
-use crate::catalog::store;
+use catalog::store;
 
 /// A role as its login sees it.
 #[derive(Clone, Default)]

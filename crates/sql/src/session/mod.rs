@@ -67,17 +67,17 @@ use base::engine::{Engine, Transaction, Transactions, TxnOptions};
 use base::env::Env;
 use base::{Debt, Durability, Error, Result, SqlState};
 
-use crate::catalog::{store, Catalog, Role};
-use crate::exec::point;
-use crate::parser::Shape;
-use crate::plan::Row;
-use crate::types::{self, Datum, EvalContext, TypeId};
+use catalog::{store, Catalog, Role};
+use execution::exec::point;
+use planner::plan::Row;
 use statements::about;
+use syntax::parser::Shape;
+use types::{self, Datum, EvalContext, TypeId};
 
-use crate::settings::{Asker, Settings, Source};
-use crate::state::activity::{Doing, SessionState};
-use crate::state::Stamp;
 use cursors::NamedCursor;
+use execution::settings::{Asker, Settings, Source};
+use execution::state::activity::{Doing, SessionState};
+use execution::state::Stamp;
 use in_flight::InFlight;
 use params::Params;
 use plan_cache::{PlanCache, World};
@@ -86,11 +86,11 @@ use transaction::{Loss, Open, Owed, State};
 
 pub use logged::log_settings;
 
-pub use crate::settings::{
+pub use execution::settings::{
     documented, DocumentedSetting, FollowerReads, LogLevel, LogSettings, LoggedStatements,
     NoticeSeverity, Verbosity, SERVER_VERSION,
 };
-pub use crate::state::{
+pub use execution::state::{
     activity, secrets, Column, CommandTag, Format, LogContext, Notice, Oid, Param, Prepared,
     RowView, SessionStart, Shared, Sink, TransactionStatus,
 };
@@ -663,7 +663,7 @@ fn show_start(start: &SessionStart, role: u32, now: i64) {
 
 /// Whether a role may begin a session in a database.
 fn check_entry(catalog: &Catalog, role: &Role, start: &SessionStart) -> Result<()> {
-    use crate::catalog::access::{Guarded, Privileges};
+    use catalog::access::{Guarded, Privileges};
     if !role.login {
         return Err(Error::new(
             SqlState::INVALID_AUTHORIZATION,

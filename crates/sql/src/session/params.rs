@@ -1,6 +1,6 @@
 //! The values of a portal's parameters.
 
-use crate::types::Datum;
+use types::Datum;
 
 /// So many need no memory of their own.
 const FEW: usize = 4;

@@ -10,17 +10,17 @@ use pg_query::protobuf::SelectStmt;
 use super::statements::{about, inner, utility_columns, FailedBlock};
 use super::transaction::{lost_block, Loss, State};
 use super::{missing_database, Column, Oid, Session};
-use crate::bind::literals::{Literals, Watched};
-use crate::bind::{BindContext, Binder, OutputColumn, Variables};
-use crate::catalog::{store, Catalog, RelationRef};
-use crate::exec::point;
-use crate::functions::strings::quote_identifier;
-use crate::parser::{self, Literal, NodeEnum, Statement};
-use crate::plan::permit::BoundFor;
-use crate::settings::planted;
-use crate::state::prepared::{Planned, SearchPath};
-use crate::state::Prepared;
-use crate::types::{Datum, NameLookup, TypeId};
+use catalog::{store, Catalog, RelationRef};
+use execution::exec::point;
+use execution::settings::planted;
+use execution::state::prepared::{Planned, SearchPath};
+use execution::state::Prepared;
+use functions::strings::quote_identifier;
+use planner::bind::literals::{Literals, Watched};
+use planner::bind::{BindContext, Binder, OutputColumn, Variables};
+use planner::plan::permit::BoundFor;
+use syntax::parser::{self, Literal, NodeEnum, Statement};
+use types::{Datum, NameLookup, TypeId};
 
 /// Names of catalog objects for `regclass` and its kin.
 struct Names {
@@ -34,8 +34,7 @@ impl NameLookup for Names {
         match kind {
             TypeId::REGCLASS => {
                 let (schema, name) = self.catalog.relation_name(oid)?;
-                let visible =
-                    schema == crate::catalog::PG_CATALOG || self.search_path.contains(&schema);
+                let visible = schema == catalog::PG_CATALOG || self.search_path.contains(&schema);
                 let quoted = quote_identifier(name);
                 match (visible, self.catalog.schema_by_oid(schema)) {
                     (false, Some(schema)) => {
@@ -53,9 +52,9 @@ impl NameLookup for Names {
                 .role_by_oid(oid)
                 .map(|role| quote_identifier(&role.name)),
             TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
-            TypeId::REGPROCEDURE => crate::functions::signature_of(oid),
+            TypeId::REGPROCEDURE => functions::signature_of(oid),
             TypeId::REGPROC => {
-                crate::functions::function_by_oid(oid).map(|function| function.name.to_owned())
+                functions::function_by_oid(oid).map(|function| function.name.to_owned())
             }
             _ => None,
         }
@@ -67,7 +66,7 @@ impl NameLookup for Names {
         Ok(match kind {
             TypeId::REGCLASS => {
                 let found = match parts.as_slice() {
-                    [name] => std::iter::once(crate::catalog::PG_CATALOG)
+                    [name] => std::iter::once(catalog::PG_CATALOG)
                         .chain(self.search_path.iter().copied())
                         .find_map(|schema| self.catalog.relation(schema, name)),
                     [schema, name] => match self.catalog.schema(schema) {
@@ -90,7 +89,7 @@ impl NameLookup for Names {
             TypeId::REGROLE => self.catalog.role(&last).map(|role| role.oid),
             TypeId::REGTYPE => type_named(name).map(|ty| ty.0),
             TypeId::REGPROCEDURE => procedure_named(name),
-            _ => crate::functions::functions_named(&last)
+            _ => functions::functions_named(&last)
                 .first()
                 .map(|function| function.oid),
         })
@@ -105,11 +104,11 @@ fn procedure_named(text: &str) -> Option<u32> {
         "" => Vec::new(),
         types => types.split(',').map(type_named).collect::<Option<_>>()?,
     };
-    let named = crate::functions::functions_named(&name).iter();
+    let named = functions::functions_named(&name).iter();
     let function = named.clone().find(|known| known.arguments == types);
-    let aggregates = crate::functions::aggregates_named(&name).iter();
+    let aggregates = functions::aggregates_named(&name).iter();
     let mut aggregates = aggregates.filter(|known| known.arguments == types);
-    let windows = crate::functions::windows_named(&name);
+    let windows = functions::windows_named(&name);
     let mut windows = windows.filter(|known| known.arguments == types);
     function
         .map(|function| function.oid)
@@ -124,7 +123,7 @@ fn type_named(name: &str) -> Option<TypeId> {
         return type_named(element)?.array_of();
     }
     TypeId::by_name(&plain).or_else(|| {
-        let known = crate::types::type_id::TYPES
+        let known = types::type_id::TYPES
             .iter()
             .find(|info| info.sql_name == plain);
         known.map(|info| info.id)

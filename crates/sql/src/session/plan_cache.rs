@@ -12,14 +12,14 @@
 //!
 //! # Invariants
 //! - What a hit gives is what parsing and binding the text would give, up to the values of literals
-//!   that the plan leaves open ([`crate::bind::literals`]). A literal that cannot be read as the
+//!   that the plan leaves open ([`planner::bind::literals`]). A literal that cannot be read as the
 //!   plan wants it is a miss, so that the error comes from where it always does.
 //! - At most [`PLANS_MAX`] entries, and [`PLANS_TEXT_BYTES_MAX`]. Beyond, the quarter that was used
 //!   least lately goes.
 //!
 //! # What it leaves out
 //! Utility statements, of which only short texts are kept with their parse trees (`BEGIN`,
-//! `COMMIT`), and texts without a shape ([`crate::parser::shape`]). A transaction that has
+//! `COMMIT`), and texts without a shape ([`syntax::parser::shape`]). A transaction that has
 //! changed the catalog plans for itself.
 
 use std::cell::RefCell;
@@ -29,10 +29,10 @@ use std::sync::{Arc, Weak};
 use base::engine::{CatalogVersion, Engine};
 use base::hash::HashMap;
 
-use crate::parser::{Literal, LiteralKind, Shape, Statement};
-use crate::plan::Taken;
-use crate::state::prepared::Planned;
-use crate::types::{self, Datum, EvalContext, TypeId, NO_TYPMOD};
+use execution::state::prepared::Planned;
+use planner::plan::Taken;
+use syntax::parser::{Literal, LiteralKind, Shape, Statement};
+use types::{self, Datum, EvalContext, TypeId, NO_TYPMOD};
 
 /// Plans that a reactor keeps.
 pub const PLANS_MAX: usize = 1_024;

@@ -21,11 +21,11 @@ use base::{Debt, Error, Result, SqlState, TxnId};
 
 use super::run::Output;
 use super::Session;
-use crate::exec::{Computed, Cursor, Exec, KeptCursor};
-use crate::state::prepared::Planned;
-use crate::state::RowView;
-use crate::system::Relations;
-use crate::types::Datum;
+use execution::exec::{Computed, Cursor, Exec, KeptCursor};
+use execution::state::prepared::Planned;
+use execution::state::RowView;
+use execution::system::Relations;
+use types::Datum;
 
 /// Views whose queries are gone; the session gives them up when it runs the next one.
 pub(super) type Forgotten = Rc<RefCell<Vec<(TxnId, ViewId)>>>;

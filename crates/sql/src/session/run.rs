@@ -11,16 +11,16 @@ use super::portal::Read;
 use super::statements::{about, Given};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
-use crate::bind::Bound;
-use crate::exec::{self, point, Exec};
-use crate::parser::NodeEnum;
-use crate::plan::permit::PermittedPlan;
-use crate::plan::{Plan, Row};
-use crate::settings::planted;
-use crate::state::prepared::Planned;
-use crate::state::{KeptRows, RowView};
-use crate::system::Relations;
-use crate::types::{Datum, TypeId};
+use execution::exec::{self, point, Exec};
+use execution::settings::planted;
+use execution::state::prepared::Planned;
+use execution::state::{KeptRows, RowView};
+use execution::system::Relations;
+use planner::bind::Bound;
+use planner::plan::permit::PermittedPlan;
+use planner::plan::{Plan, Row};
+use syntax::parser::NodeEnum;
+use types::{Datum, TypeId};
 
 /// How often a statement is planned anew because the catalog changed while it waited for locks.
 const REPLANS_MAX: usize = 100;

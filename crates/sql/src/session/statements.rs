@@ -27,9 +27,9 @@ use pg_query::protobuf::{
 use super::plan::{has_into, text_column};
 use super::utility::node_of;
 use super::{Column, CommandTag, Session, Sink};
-use crate::parser::{NodeEnum, Statement};
-use crate::settings::LoggedStatements::{self, All, Ddl, Mod};
-use crate::types::{Datum, TypeId};
+use execution::settings::LoggedStatements::{self, All, Ddl, Mod};
+use syntax::parser::{NodeEnum, Statement};
+use types::{Datum, TypeId};
 
 /// What is known of a statement from its tree alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

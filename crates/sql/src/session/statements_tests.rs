@@ -2,8 +2,8 @@ use pg_query::protobuf::Node;
 use prost::Message as _;
 
 use super::*;
-use crate::parser;
 use crate::session::tests::{run, session};
+use syntax::parser;
 
 fn about_text(text: &str) -> About {
     let statement = parser::parse(text).unwrap().pop().unwrap();

@@ -1,4 +1,4 @@
-//! Temporary objects of a session ([`crate::local`]): their schema, what becomes of them at COMMIT,
+//! Temporary objects of a session ([`catalog::local`]): their schema, what becomes of them at COMMIT,
 //! and DISCARD.
 
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use pg_query::protobuf::{OnCommitAction, RangeVar};
 
 use super::plan_cache::PlanCache;
 use super::Session;
-use crate::catalog::access::{Guarded, Privileges};
-use crate::catalog::{store, Schema};
-use crate::local::{is_local, Local, LocalEngine, OnCommit};
+use catalog::access::{Guarded, Privileges};
+use catalog::local::{is_local, Local, LocalEngine, OnCommit};
+use catalog::{store, Schema};
 
 impl Session {
     /// Whether a name asks for a temporary object.
@@ -161,7 +161,7 @@ impl Session {
     /// Drops temporary objects, and what belongs to them.
     fn drop_temporary(&mut self, wanted: impl Fn(u32) -> bool) -> Result<()> {
         let catalog = self.current_catalog()?;
-        let owner = |table: &crate::catalog::Table| {
+        let owner = |table: &catalog::Table| {
             let sequence = table.sequence.as_ref()?;
             sequence.owner.map(|owner| owner.table)
         };

@@ -8,7 +8,7 @@ use base::{Debt, Durability, Error, Result};
 
 use super::fake::{FakeEngine, FakeEnv};
 use super::*;
-use crate::state::activity::Activity;
+use execution::state::activity::Activity;
 
 /// Everything that a session shows, as lines.
 #[derive(Default)]
@@ -594,10 +594,10 @@ fn every_system_relation_can_be_read() {
     let made = "create table t (a int primary key, b text default 'x' check (b <> '')); \
                 create index on t (b desc)";
     run(&mut session, made).unwrap();
-    for table in crate::catalog::system::tables() {
+    for table in catalog::system::tables() {
         let schema = match table.schema {
-            crate::catalog::PG_CATALOG => "pg_catalog",
-            crate::catalog::INFORMATION_SCHEMA => "information_schema",
+            catalog::PG_CATALOG => "pg_catalog",
+            catalog::INFORMATION_SCHEMA => "information_schema",
             _ => "quorate",
         };
         let text = format!("select * from {schema}.{}", table.name);

@@ -11,10 +11,10 @@ use base::engine::{CatalogVersion, Savepoint, Transaction, TxnOptions};
 use base::{Debt, Durability, Error, Result, SessionId, SqlState, TreeId};
 
 use super::{Session, Sink, TransactionStatus};
-use crate::catalog::Catalog;
-use crate::settings::planted;
-use crate::settings::FollowerReads;
-use crate::state::constraints::{Constraints, Mark};
+use catalog::Catalog;
+use execution::settings::planted;
+use execution::settings::FollowerReads;
+use execution::state::constraints::{Constraints, Mark};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;

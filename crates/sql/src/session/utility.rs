@@ -15,13 +15,13 @@ use super::plan::{text_column, text_row};
 use super::statements::{discard_command, inner};
 use super::transaction::State;
 use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
-use crate::bind::{self, BindContext};
-use crate::catalog::access::{denied, Guarded, Privileges, CHECKPOINT};
-use crate::catalog::{RelationKind, Table};
-use crate::functions::strings::quote_identifier;
-use crate::parser::{NodeEnum, Statement};
-use crate::settings::{is_guarded, isolation};
-use crate::types::{Datum, TypeId};
+use catalog::access::{denied, Guarded, Privileges, CHECKPOINT};
+use catalog::{RelationKind, Table};
+use execution::settings::{is_guarded, isolation};
+use functions::strings::quote_identifier;
+use planner::bind::{self, BindContext};
+use syntax::parser::{NodeEnum, Statement};
+use types::{Datum, TypeId};
 
 /// A tag without a number.
 pub(super) fn tag(name: &'static str) -> CommandTag {

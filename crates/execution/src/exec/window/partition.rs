@@ -7,7 +7,6 @@ use base::Result;
 use crate::exec::cursor::{open, Cursor};
 use crate::exec::{row_bytes, Exec};
 use planner::plan::{Row, WindowPlan};
-use types;
 
 struct Kept {
     row: Row,

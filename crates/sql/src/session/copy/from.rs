@@ -8,16 +8,16 @@ use pg_query::protobuf::CopyStmt;
 use super::check_referenced;
 use super::options::{Chosen, Options};
 use super::rows::Rows;
-use crate::bind::copy::{CopyFrom, Source};
-use crate::exec::foreign;
-use crate::exec::program::Evaluate;
-use crate::exec::write::InsertCursor;
-use crate::exec::Exec;
-use crate::parser::Statement;
-use crate::plan::{Insert, Row};
 use crate::session::{Format, Session, Sink};
-use crate::system::Relations;
-use crate::types::Datum;
+use execution::exec::foreign;
+use execution::exec::program::Evaluate;
+use execution::exec::write::InsertCursor;
+use execution::exec::Exec;
+use execution::system::Relations;
+use planner::bind::copy::{CopyFrom, Source};
+use planner::plan::{Insert, Row};
+use syntax::parser::Statement;
+use types::Datum;
 
 /// Rows that are written at once, at most.
 const BATCH_ROWS_MAX: usize = 1_000;

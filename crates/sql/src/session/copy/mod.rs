@@ -38,12 +38,12 @@ use pg_query::protobuf::CopyStmt;
 use super::run::Output;
 use super::statements::inner;
 use super::{CommandTag, Session, Sink};
-use crate::bind::{self, BindContext, Binder, Bound};
-use crate::catalog::Table;
-use crate::parser::{self, Statement};
-use crate::state::prepared::Planned;
+use catalog::Table;
+use execution::state::prepared::Planned;
 use options::{Chosen, Options};
 use output::CopyOut;
+use planner::bind::{self, BindContext, Binder, Bound};
+use syntax::parser::{self, Statement};
 
 /// 22P04.
 fn bad_format(message: impl Into<String>) -> Error {

@@ -4,8 +4,8 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{DefElem, Node};
 
-use crate::parser::{char_position, NodeEnum};
 use crate::session::utility::{node_of, option_text};
+use syntax::parser::{char_position, NodeEnum};
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

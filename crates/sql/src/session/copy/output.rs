@@ -5,8 +5,7 @@ use base::{Debt, Durability, Result};
 use super::binary;
 use super::options::{Chosen, Header, Layout, Options};
 use crate::session::LogContext;
-use crate::state::{Column, CommandTag, Format, Notice, RowView, Sink};
-use crate::types;
+use execution::state::{Column, CommandTag, Format, Notice, RowView, Sink};
 
 /// Writes rows for a client.
 pub(super) struct CopyOut<'a> {

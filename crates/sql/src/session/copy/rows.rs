@@ -8,8 +8,8 @@ use super::bad_format;
 use super::binary::{self, More};
 use super::lines::{Fields, Lines};
 use super::options::{Header, Layout, Options};
-use crate::catalog::Table;
-use crate::types::{self, Datum, EvalContext};
+use catalog::Table;
+use types::{self, Datum, EvalContext};
 
 /// Bytes of data that the context of an error shows at most.
 const SHOWN_BYTES_MAX: usize = 100;

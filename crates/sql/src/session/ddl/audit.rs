@@ -1,10 +1,10 @@
-//! What DDL leaves in the audit ([`crate::catalog::audit`]).
+//! What DDL leaves in the audit ([`catalog::audit`]).
 
 use base::Result;
 
-use crate::catalog::audit::{self, Entry, STATEMENT_BYTES_MAX};
 use crate::session::secrets::mask;
 use crate::session::Session;
+use catalog::audit::{self, Entry, STATEMENT_BYTES_MAX};
 
 impl Session {
     /// Notes a statement that has changed the catalog, in its own transaction. One that has changed

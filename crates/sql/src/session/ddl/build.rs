@@ -11,11 +11,11 @@ use base::engine::{Build, Built, Rekeyed, RowKey, TreeKind};
 use base::{Error, Result, SequenceId, SqlState, TreeId};
 
 use super::alter::about;
-use crate::catalog::{store, Table};
-use crate::exec::entries::{self, Taken};
-use crate::exec::{rows, write, Exec};
 use crate::session::Session;
-use crate::types::{self, Datum, EvalContext};
+use catalog::{store, Table};
+use execution::exec::entries::{self, Taken};
+use execution::exec::{rows, write, Exec};
+use types::{self, Datum, EvalContext};
 
 impl Session {
     /// Builds the indexes that `new` has and `old` has not, and puts `new` into the catalog. Both

@@ -9,12 +9,12 @@ use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::policy::no_policy;
 use super::role::no_role;
 use super::{database, texts};
-use crate::catalog::access::must_own;
-use crate::catalog::cluster::{self, Address};
-use crate::catalog::{Catalog, RelationKind, RelationRef, Table, PUBLIC};
-use crate::functions::{self, function_by_oid};
-use crate::parser::NodeEnum;
-use crate::types::TypeId;
+use catalog::access::must_own;
+use catalog::cluster::{self, Address};
+use catalog::{Catalog, RelationKind, RelationRef, Table, PUBLIC};
+use functions::{self, function_by_oid};
+use syntax::parser::NodeEnum;
+use types::TypeId;
 
 /// The extension that is there.
 const PLPGSQL: &str = "plpgsql";
@@ -103,7 +103,7 @@ impl Session {
         name: &pg_query::protobuf::TypeName,
     ) -> Result<(TypeId, i32)> {
         let search_path = self.search_path(catalog);
-        let cx = crate::bind::BindContext {
+        let cx = planner::bind::BindContext {
             catalog,
             search_path: &search_path,
             role: self.shared.settings.current_role(),
@@ -112,7 +112,7 @@ impl Session {
             literals: None,
             variables: None,
         };
-        crate::bind::type_names::resolve(&cx, name)
+        planner::bind::type_names::resolve(&cx, name)
     }
 
     fn must_be_superuser(&mut self, catalog: &Catalog, noun: &str, name: &str) -> Result<()> {

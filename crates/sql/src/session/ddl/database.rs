@@ -11,9 +11,9 @@ use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::role::no_role;
 use super::table::cut_name;
-use crate::catalog::{cluster, store, Catalog, Database, RelationKind, Role, Schema, QUORATE};
-use crate::layout::FIRST_USER_OID;
-use crate::parser::NodeEnum;
+use catalog::layout::FIRST_USER_OID;
+use catalog::{cluster, store, Catalog, Database, RelationKind, Role, Schema, QUORATE};
+use syntax::parser::NodeEnum;
 
 /// 3D000.
 pub(super) fn named<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Database> {

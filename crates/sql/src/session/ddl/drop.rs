@@ -13,15 +13,15 @@ use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::policy::no_policy;
 use super::texts;
-use crate::bind::{self, BindContext};
-use crate::catalog::access::must_own;
-use crate::catalog::cluster::{self, Address};
-use crate::catalog::depend::{listed, plan_drop, Dropped};
-use crate::catalog::{
+use catalog::access::must_own;
+use catalog::cluster::{self, Address};
+use catalog::depend::{listed, plan_drop, Dropped};
+use catalog::{
     store, Catalog, Identity, Object, RelationKind, RelationRef, Table, INFORMATION_SCHEMA,
     PG_CATALOG, QUORATE,
 };
-use crate::parser::NodeEnum;
+use planner::bind::{self, BindContext};
+use syntax::parser::NodeEnum;
 
 /// How often a DROP is planned anew because the catalog changed while it waited for locks.
 const REPLANS_MAX: usize = 100;

@@ -12,14 +12,14 @@ use pg_query::protobuf::{Constraint, Node};
 
 use super::super::Session;
 use super::table::{choose_name, cut_name};
-use crate::bind::foreign::are_comparable;
-use crate::bind::{self, qualified, BindContext};
-use crate::catalog::access::{denied, Guarded, Privileges};
-use crate::catalog::{Action, Catalog, ForeignKey, Index, RelationKind, Table};
-use crate::exec::{foreign, Exec};
-use crate::parser::NodeEnum;
-use crate::plan::permit::Permit;
-use crate::system::Relations;
+use catalog::access::{denied, Guarded, Privileges};
+use catalog::{Action, Catalog, ForeignKey, Index, RelationKind, Table};
+use execution::exec::{foreign, Exec};
+use execution::system::Relations;
+use planner::bind::foreign::are_comparable;
+use planner::bind::{self, qualified, BindContext};
+use planner::plan::permit::Permit;
+use syntax::parser::NodeEnum;
 
 /// The state of a foreign key that cannot be one.
 const INVALID_FOREIGN_KEY: SqlState = SqlState::of("42830");

@@ -4,7 +4,7 @@
 //! CONCURRENTLY too, which only keeps it out of transaction blocks here. A rebuilt index is a new
 //! tree in the place of the old one. The primary key is the table's own tree, of which nothing is
 //! derived, so there is nothing of it to rebuild. Indexes on expressions and with conditions are
-//! explained in [`crate::catalog::computed`].
+//! explained in [`catalog::computed`].
 //!
 //! # What it leaves out
 //! Operator classes and methods other than btree: 0A000.
@@ -21,15 +21,15 @@ use pg_query::protobuf::{
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
-use crate::bind::{collation, qualified};
-use crate::catalog::access::must_own;
-use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{
+use catalog::access::must_own;
+use catalog::store::{self, duplicate_relation};
+use catalog::{
     Catalog, Computed, ComputedKey, Index, IndexedColumn, KeySource, RelationKind, RelationRef,
     Table, PG_CATALOG,
 };
-use crate::parser::NodeEnum;
-use crate::types::TypeId;
+use planner::bind::{collation, qualified};
+use syntax::parser::NodeEnum;
+use types::TypeId;
 
 impl Session {
     /// The table that a name means once it is locked so.

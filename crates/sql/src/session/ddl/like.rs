@@ -6,12 +6,12 @@ use pg_query::protobuf::TableLikeClause;
 
 use super::super::Session;
 use super::table::choose_name;
-use crate::catalog::access::Privileges;
-use crate::catalog::store;
-use crate::catalog::{
+use catalog::access::Privileges;
+use catalog::store;
+use catalog::{
     Catalog, Check, Column, Identity, Index, KeySource, Owner, RelationKind, Sequence, Table,
 };
-use crate::parser::char_position;
+use syntax::parser::char_position;
 
 /// The bits of INCLUDING.
 mod including {

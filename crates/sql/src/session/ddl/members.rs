@@ -15,10 +15,10 @@ use pg_query::protobuf::{GrantRoleStmt, Node, RoleSpec};
 use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::role::{denied, no_role};
-use crate::catalog::access::{Membership, DATABASE_OWNER};
-use crate::catalog::cluster;
-use crate::catalog::{Catalog, Role};
-use crate::parser::NodeEnum;
+use catalog::access::{Membership, DATABASE_OWNER};
+use catalog::cluster;
+use catalog::{Catalog, Role};
+use syntax::parser::NodeEnum;
 
 /// The role specifications among nodes.
 fn specs(nodes: &[Node]) -> Vec<RoleSpec> {

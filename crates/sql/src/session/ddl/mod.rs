@@ -31,16 +31,16 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, RangeVar};
 
 use super::{NoticeSeverity, Session, Sink};
-use crate::bind::{self, BindContext, Binder};
-use crate::catalog::access::{denied, must_own, Guarded, Privileges};
-use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Catalog, Index, RelationKind, Table, PG_CATALOG};
-use crate::exec::{self, Exec};
-use crate::local::is_local;
-use crate::parser::{self, NodeEnum};
-use crate::system::Relations;
-use crate::types::{Datum, TypeId};
+use catalog::access::{denied, must_own, Guarded, Privileges};
+use catalog::local::is_local;
+use catalog::store::{self, duplicate_relation};
+use catalog::{Catalog, Index, RelationKind, Table, PG_CATALOG};
+use execution::exec::{self, Exec};
+use execution::system::Relations;
+use planner::bind::{self, BindContext, Binder};
 use schema::check_schema_name;
+use syntax::parser::{self, NodeEnum};
+use types::{Datum, TypeId};
 
 impl Session {
     /// Begins a statement that writes the catalog.

@@ -11,13 +11,13 @@ use pg_query::protobuf::{DropBehavior, DropOwnedStmt, Node, ReassignOwnedStmt};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
-use crate::catalog::access::{self, denied, Acl, AclItem, Guarded, Privileges};
-use crate::catalog::cluster::{self, Address};
-use crate::catalog::{
+use catalog::access::{self, denied, Acl, AclItem, Guarded, Privileges};
+use catalog::cluster::{self, Address};
+use catalog::local::is_local;
+use catalog::{
     store, Catalog, Database, Object, Policy, RelationKind, Role, Schema, Table, SUPERUSER,
 };
-use crate::local::is_local;
-use crate::parser::NodeEnum;
+use syntax::parser::NodeEnum;
 
 /// A list of privileges after its object has been given to somebody else: what the old owner held
 /// and gave is the new one's.

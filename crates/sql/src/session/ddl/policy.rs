@@ -9,10 +9,10 @@ use pg_query::protobuf::{AlterPolicyStmt, CreatePolicyStmt, Node, RangeVar, Role
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::table::cut_name;
-use crate::catalog::access::must_own;
-use crate::catalog::policy::PUBLIC_ROLE;
-use crate::catalog::{Catalog, Policy, PolicyCommand, RelationKind, Table, Uses};
-use crate::parser::NodeEnum;
+use catalog::access::must_own;
+use catalog::policy::PUBLIC_ROLE;
+use catalog::{Catalog, Policy, PolicyCommand, RelationKind, Table, Uses};
+use syntax::parser::NodeEnum;
 
 /// 42704.
 pub(super) fn no_policy(table: &Table, name: &str) -> Error {

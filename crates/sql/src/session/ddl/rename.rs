@@ -2,7 +2,7 @@
 //! and constraints of tables are [`super::alter`]'s.
 //!
 //! Whatever the catalog keeps as text names relations by oid and their columns as they were called
-//! when it was made ([`crate::catalog::view`]), so that nothing else has to change.
+//! when it was made ([`catalog::view`]), so that nothing else has to change.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::alter::Part;
 use super::table::cut_name;
-use crate::catalog::access::must_own;
-use crate::catalog::store::{self, duplicate_relation, NameClass};
-use crate::catalog::{Catalog, RelationKind, RelationRef, Table};
+use catalog::access::must_own;
+use catalog::store::{self, duplicate_relation, NameClass};
+use catalog::{Catalog, RelationKind, RelationRef, Table};
 
 /// The kinds of relations that ALTER names, with their tags.
 fn kind_of(object: Result<ObjectType, ()>) -> Option<(&'static str, &'static str)> {
@@ -118,7 +118,7 @@ impl Session {
                         SqlState::UNDEFINED_TABLE,
                         format!(
                             "relation \"{}\" does not exist",
-                            crate::bind::qualified(range)
+                            planner::bind::qualified(range)
                         ),
                     ))
                 }
@@ -243,7 +243,7 @@ impl Session {
         self.may_create_schemas(&catalog)?;
         super::check_schema_name(&new)?;
         let database = catalog.database.oid;
-        let renamed = crate::catalog::Schema {
+        let renamed = catalog::Schema {
             name: new.clone(),
             ..schema.clone()
         };

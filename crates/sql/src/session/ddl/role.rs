@@ -10,13 +10,13 @@ use pg_query::protobuf::{
 use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::table::cut_name;
-use crate::catalog::access::{is_predefined, AclItem};
-use crate::catalog::cluster::{self, Address};
-use crate::catalog::{system, Catalog, Object, Role, SUPERUSER};
-use crate::functions::{self, scram};
-use crate::local::is_local;
-use crate::parser::{self, NodeEnum};
-use crate::types::{self, Datum, TypeId, NO_TYPMOD};
+use catalog::access::{is_predefined, AclItem};
+use catalog::cluster::{self, Address};
+use catalog::local::is_local;
+use catalog::{system, Catalog, Object, Role, SUPERUSER};
+use functions::{self, scram};
+use syntax::parser::{self, NodeEnum};
+use types::{self, Datum, TypeId, NO_TYPMOD};
 
 pub(super) fn denied(message: impl Into<String>) -> Error {
     Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
@@ -383,7 +383,7 @@ impl Session {
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        let loaded = crate::catalog::store::load(open.txn.as_mut(), version, database)?;
+        let loaded = catalog::store::load(open.txn.as_mut(), version, database)?;
         Ok(loaded.map_or(0, |other| {
             let tables = other.tables.iter().filter(|table| table.owner == role);
             let schemas = other.schemas.iter().filter(|schema| schema.owner == role);

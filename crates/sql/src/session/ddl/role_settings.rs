@@ -1,6 +1,6 @@
 //! The settings with which sessions of a role, or in a database, begin: ALTER ROLE … SET and ALTER
 //! DATABASE … SET. Which settings may be stored, and by whom, is the settings' own affair
-//! ([`Settings::storable`](crate::settings::Settings::storable)).
+//! ([`Settings::storable`](execution::settings::Settings::storable)).
 
 use base::{Error, Result};
 use pg_query::protobuf::{AlterRoleSetStmt, VariableSetStmt};
@@ -9,8 +9,8 @@ use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::database::{must_own, named};
 use super::role::{check_not_predefined, denied};
-use crate::catalog::cluster::{self, RoleSettings};
-use crate::catalog::Catalog;
+use catalog::cluster::{self, RoleSettings};
+use catalog::Catalog;
 
 impl Session {
     /// ALTER ROLE … SET.

@@ -7,9 +7,9 @@ use super::super::statements::about;
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::table::cut_name;
-use crate::catalog::access::{denied, Guarded, Privileges};
-use crate::catalog::{store, Catalog, Schema};
-use crate::parser::NodeEnum;
+use catalog::access::{denied, Guarded, Privileges};
+use catalog::{store, Catalog, Schema};
+use syntax::parser::NodeEnum;
 
 /// 42939 for a name that is the system's own.
 pub(super) fn check_schema_name(name: &str) -> Result<()> {

@@ -11,12 +11,12 @@ use super::super::utility::{node_of, tag};
 use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
 use super::texts;
-use crate::bind::{self, BindContext};
-use crate::catalog::sequence::limits_of;
-use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Catalog, Column, Owner, RelationKind, Sequence, Table};
-use crate::parser::{char_position, NodeEnum};
-use crate::types::TypeId;
+use catalog::sequence::limits_of;
+use catalog::store::{self, duplicate_relation};
+use catalog::{Catalog, Column, Owner, RelationKind, Sequence, Table};
+use planner::bind::{self, BindContext};
+use syntax::parser::{char_position, NodeEnum};
+use types::TypeId;
 
 /// States of SQL's sequences are above those of hidden row numbers, which are oids.
 const STATES: u64 = 1 << 40;
@@ -254,10 +254,7 @@ impl Session {
     }
 
     /// The relation that a name means, if there is one.
-    pub(super) fn find_range(
-        &mut self,
-        range: &RangeVar,
-    ) -> Result<Option<crate::catalog::RelationRef>> {
+    pub(super) fn find_range(&mut self, range: &RangeVar) -> Result<Option<catalog::RelationRef>> {
         let catalog = self.current_catalog()?;
         let search_path = self.search_path(&catalog);
         let cx = BindContext {

@@ -13,11 +13,11 @@ use base::engine::Stage;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 
-use crate::catalog::access::Privileges;
-use crate::catalog::{audit, configuration};
 use crate::session::utility::tag;
 use crate::session::{CommandTag, Session};
-use crate::settings::configured;
+use catalog::access::Privileges;
+use catalog::{audit, configuration};
+use execution::settings::configured;
 
 impl Session {
     /// ALTER SYSTEM SET and RESET.

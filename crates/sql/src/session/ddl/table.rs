@@ -10,14 +10,14 @@ use super::super::{CommandTag, Session, Sink};
 use super::alter::set_options;
 use super::foreign::constraint_name;
 use super::index::index_of;
-use crate::bind::{self, BindContext, Binder};
-use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{
+use catalog::local::is_local;
+use catalog::store::{self, duplicate_relation};
+use catalog::{
     view, Catalog, Check, Column, ComputedKey, Identity, Index, KeySource, RelationKind, Table,
 };
-use crate::local::is_local;
-use crate::parser::{self, NodeEnum};
-use crate::types::{self, TypeId};
+use planner::bind::{self, BindContext, Binder};
+use syntax::parser::{self, NodeEnum};
+use types::{self, TypeId};
 
 /// Names are cut at this length, as PostgreSQL's are.
 const NAME_BYTES_MAX: usize = 63;

@@ -8,9 +8,9 @@ use pg_query::protobuf::{DropBehavior, TruncateStmt};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
-use crate::catalog::access::Privileges;
-use crate::catalog::{store, RelationKind, Table};
-use crate::parser::NodeEnum;
+use catalog::access::Privileges;
+use catalog::{store, RelationKind, Table};
+use syntax::parser::NodeEnum;
 
 impl Session {
     pub(in crate::session) fn truncate(

@@ -9,9 +9,9 @@ use pg_query::protobuf::{DefElem, Node, VacuumStmt};
 use super::super::copy::options::truth_of;
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
-use crate::bind::qualified;
-use crate::catalog::{RelationKind, RelationRef, Table};
-use crate::parser::{char_position, NodeEnum};
+use catalog::{RelationKind, RelationRef, Table};
+use planner::bind::qualified;
+use syntax::parser::{char_position, NodeEnum};
 
 /// Options of VACUUM that are on or off.
 const OF_VACUUM: [&str; 8] = [

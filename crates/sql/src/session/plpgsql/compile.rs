@@ -7,13 +7,13 @@ use base::{Error, Result, SqlState};
 
 use super::super::Session;
 use super::piece::{Names, Piece, PieceKind, Slot};
-use crate::bind::{self, BindContext};
-use crate::parser::{self, char_position, NodeEnum};
-use crate::plpgsql::ast::{
+use planner::bind::{self, BindContext};
+use syntax::parser::{self, char_position, NodeEnum};
+use syntax::plpgsql::ast::{
     Block, Condition, Fragment, Loop, LoopHead, Message, Raise, Statement, StatementKind,
 };
-use crate::plpgsql::conditions;
-use crate::types::{Datum, TypeId};
+use syntax::plpgsql::conditions;
+use types::{Datum, TypeId};
 
 /// A compiled block.
 pub struct Code {
@@ -240,8 +240,8 @@ impl Compiler<'_> {
             if let [table, column] = parts[..] {
                 let found = self.cx.search_path.iter().find_map(|schema| {
                     match self.cx.catalog.relation(*schema, table)? {
-                        crate::catalog::RelationRef::Table(at) => Some(&self.cx.catalog.tables[at]),
-                        crate::catalog::RelationRef::Index(..) => None,
+                        catalog::RelationRef::Table(at) => Some(&self.cx.catalog.tables[at]),
+                        catalog::RelationRef::Index(..) => None,
                     }
                 });
                 let column = found.and_then(|table| {
@@ -478,7 +478,7 @@ impl Compiler<'_> {
         let written = target.text.trim();
         let parts: Vec<_> = written
             .split('.')
-            .map(|part| crate::plpgsql::parse::fold(part.trim()))
+            .map(|part| syntax::plpgsql::parse::fold(part.trim()))
             .collect();
         let found = match parts.as_slice() {
             [name] => names.find(name).map(|slot| (slot, None)),
@@ -690,7 +690,7 @@ impl Compiler<'_> {
 
     fn compile_into(
         &self,
-        into: Option<&crate::plpgsql::ast::Into>,
+        into: Option<&syntax::plpgsql::ast::Into>,
         names: &Rc<Names>,
     ) -> Result<Option<IntoCode>> {
         let Some(into) = into else {
@@ -731,7 +731,7 @@ impl Compiler<'_> {
 }
 
 /// The line of a handler's first statement, as near as its own.
-fn near(handler: &crate::plpgsql::ast::Handler) -> usize {
+fn near(handler: &syntax::plpgsql::ast::Handler) -> usize {
     handler.body.first().map_or(1, |statement| statement.line)
 }
 

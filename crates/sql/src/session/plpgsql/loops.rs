@@ -8,9 +8,9 @@ use super::super::Session;
 use super::compile::{RowsFrom, Step, StepKind};
 use super::piece::Piece;
 use super::run::{at_line, Flow, Frame};
-use crate::plan::Row;
-use crate::state::prepared::Planned;
-use crate::types::{Datum, TypeId};
+use execution::state::prepared::Planned;
+use planner::plan::Row;
+use types::{Datum, TypeId};
 
 /// The rows that a loop goes over: their types, and what describes them if a query gave them.
 struct LoopRows {

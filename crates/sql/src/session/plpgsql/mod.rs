@@ -1,6 +1,6 @@
 //! DO: runs blocks of PL/pgSQL.
 //!
-//! A block's tree ([`crate::plpgsql::ast`]) is first compiled ([`compile`]): variables get places,
+//! A block's tree ([`syntax::plpgsql::ast`]) is first compiled ([`compile`]): variables get places,
 //! and every piece of SQL becomes a [`piece::Piece`] that is planned when it is first needed and
 //! keeps its plan. Pieces see variables as parameters. [`run`] then carries the statements out.
 //!
@@ -19,10 +19,10 @@ use pg_query::protobuf::DoStmt;
 use super::transaction::State;
 use super::utility::{option_text, tag};
 use super::{CommandTag, Session, Sink};
-use crate::catalog::access::{denied, Guarded, Privileges};
-use crate::catalog::system;
-use crate::parser::{char_position, NodeEnum};
-use crate::plpgsql::parse::parse;
+use catalog::access::{denied, Guarded, Privileges};
+use catalog::system;
+use syntax::parser::{char_position, NodeEnum};
+use syntax::plpgsql::parse::parse;
 
 impl Session {
     /// Runs a DO block. It may end transactions where it is alone and in no block.

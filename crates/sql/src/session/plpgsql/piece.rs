@@ -6,15 +6,15 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 
 use super::super::Session;
-use crate::bind::Variables;
-use crate::exec::program::Evaluate;
-use crate::exec::Exec;
-use crate::parser::{self, Statement};
-use crate::plan::Plan;
-use crate::plan::Program;
-use crate::state::prepared::Planned;
-use crate::system::Relations;
-use crate::types::{Datum, Record, TypeId};
+use execution::exec::program::Evaluate;
+use execution::exec::Exec;
+use execution::state::prepared::Planned;
+use execution::system::Relations;
+use planner::bind::Variables;
+use planner::plan::Plan;
+use planner::plan::Program;
+use syntax::parser::{self, Statement};
+use types::{Datum, Record, TypeId};
 
 /// What a piece is; errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,7 +351,7 @@ impl Session {
         &mut self,
         piece: &Piece,
         slots: &[Slot],
-        rows: &mut Vec<crate::plan::Row>,
+        rows: &mut Vec<planner::plan::Row>,
         most: usize,
     ) -> Result<(u64, Rc<Planned>)> {
         let compiled = self.compiled(piece, slots)?;

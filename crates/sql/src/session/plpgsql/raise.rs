@@ -5,9 +5,9 @@ use base::{Error, Result, SqlState};
 use super::super::{NoticeSeverity, Session};
 use super::piece::Piece;
 use super::run::Frame;
-use crate::plpgsql::ast::{Condition, Level, Message, Raise};
-use crate::plpgsql::conditions;
-use crate::types::{Datum, TypeId};
+use syntax::plpgsql::ast::{Condition, Level, Message, Raise};
+use syntax::plpgsql::conditions;
+use types::{Datum, TypeId};
 
 impl Session {
     /// RAISE: a notice, or the error itself.
@@ -137,7 +137,7 @@ impl Session {
         let (value, ty) = self.value_of(piece, &frame.slots)?;
         match value {
             Datum::Null => Ok(None),
-            value => crate::types::output(&self.eval, ty, &value).map(Some),
+            value => types::output(&self.eval, ty, &value).map(Some),
         }
     }
 

@@ -13,18 +13,18 @@ use super::super::transaction::State;
 use super::super::{Prepared, Session, Sink};
 use super::compile::{BlockCode, Code, IntoCode, RowsFrom, Step, StepKind};
 use super::piece::{add_context, record_of, unassigned, Compiled, Piece, PieceKind, Slot};
-use crate::exec::program::Evaluate;
-use crate::exec::Exec;
-use crate::functions::{find_coercion, CastContext, Coercion};
-use crate::parser::{self, NodeEnum};
-use crate::plan::permit::Permit;
-use crate::plan::{Expr, ExprKind, How, Location, Row};
-use crate::plpgsql::ast::Condition;
-use crate::plpgsql::conditions;
-use crate::state::prepared::Planned;
-use crate::state::KeptRows;
-use crate::system::Relations;
-use crate::types::{self, Datum, TypeId};
+use execution::exec::program::Evaluate;
+use execution::exec::Exec;
+use execution::state::prepared::Planned;
+use execution::state::KeptRows;
+use execution::system::Relations;
+use functions::{find_coercion, CastContext, Coercion};
+use planner::plan::permit::Permit;
+use planner::plan::{Expr, ExprKind, How, Location, Row};
+use syntax::parser::{self, NodeEnum};
+use syntax::plpgsql::ast::Condition;
+use syntax::plpgsql::conditions;
+use types::{self, Datum, TypeId};
 
 /// How a statement ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -709,7 +709,7 @@ impl Session {
                 location: Location(-1),
             };
         }
-        let program = crate::plan::compile(&expr);
+        let program = planner::plan::compile(&expr);
         self.ensure_open()?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));

@@ -10,15 +10,15 @@ use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::table::{cut_name, order_constraints};
 use super::column_place;
 use super::rewrite::{null_in, NewValue};
-use crate::bind::{self, BindContext};
-use crate::catalog::{store, Catalog, Identity, Object, Table, Uses};
-use crate::exec::program::Evaluate;
-use crate::exec::Exec;
-use crate::parser::NodeEnum;
-use crate::plan::permit::Permit;
-use crate::plan::Program;
-use crate::system::Relations;
-use crate::types::{self, Datum, TypeId};
+use catalog::{store, Catalog, Identity, Object, Table, Uses};
+use execution::exec::program::Evaluate;
+use execution::exec::Exec;
+use execution::system::Relations;
+use planner::bind::{self, BindContext};
+use planner::plan::permit::Permit;
+use planner::plan::Program;
+use syntax::parser::NodeEnum;
+use types::{self, Datum, TypeId};
 
 impl Session {
     /// ADD COLUMN.

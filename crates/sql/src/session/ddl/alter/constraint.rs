@@ -9,11 +9,11 @@ use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::foreign::constraint_name;
 use super::super::table::cut_name;
 use super::rewrite::about;
-use crate::catalog::store::{self, duplicate_relation};
-use crate::catalog::{Catalog, Computed, Object, RelationRef, Table};
-use crate::exec::program::Evaluate;
-use crate::parser::NodeEnum;
-use crate::types::Datum;
+use catalog::store::{self, duplicate_relation};
+use catalog::{Catalog, Computed, Object, RelationRef, Table};
+use execution::exec::program::Evaluate;
+use syntax::parser::NodeEnum;
+use types::Datum;
 
 impl Session {
     /// ADD CONSTRAINT.

@@ -9,9 +9,9 @@ use pg_query::protobuf::{AlterTableCmd, Constraint, Node};
 use super::super::super::{Session, Sink};
 use super::super::sequence::wrong_type;
 use super::column_place;
-use crate::catalog::{store, Catalog, Column, Identity, Object, Table};
-use crate::parser::NodeEnum;
-use crate::types::TypeId;
+use catalog::{store, Catalog, Column, Identity, Object, Table};
+use syntax::parser::NodeEnum;
+use types::TypeId;
 
 impl Session {
     /// ADD GENERATED … AS IDENTITY.

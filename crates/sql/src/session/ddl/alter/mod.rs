@@ -19,7 +19,7 @@
 //!
 //! # When rows are rewritten
 //! A new column costs nothing if its default is one value for all rows: rows that are older than
-//! the column read it from the catalog ([`crate::catalog::Column::missing`]). A default that each
+//! the column read it from the catalog ([`catalog::Column::missing`]). A default that each
 //! row must compute and another type make new trees.
 //!
 //! # What it leaves out
@@ -45,9 +45,9 @@ use pg_query::protobuf::{
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
-use crate::bind::qualified;
-use crate::catalog::{store, Catalog, RelationKind, Table};
-use crate::parser::NodeEnum;
+use catalog::{store, Catalog, RelationKind, Table};
+use planner::bind::qualified;
+use syntax::parser::NodeEnum;
 
 impl Session {
     /// ALTER TABLE, and what else the grammar makes of it.

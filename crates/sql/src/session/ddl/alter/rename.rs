@@ -8,8 +8,8 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType, Node};
 use super::super::super::utility::option_text;
 use super::super::super::Session;
 use super::constraint::constraint_oid;
-use crate::catalog::{Catalog, CheckOption, KeySource, RelationKind, Table};
-use crate::parser::NodeEnum;
+use catalog::{Catalog, CheckOption, KeySource, RelationKind, Table};
+use syntax::parser::NodeEnum;
 
 /// The storage parameters of tables. They change nothing here, and are shown.
 const PARAMETERS: [&str; 4] = [

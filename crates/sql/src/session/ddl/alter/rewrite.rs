@@ -6,13 +6,13 @@ use base::engine::{Inserted, RowBatch};
 use base::{Error, KeyRange, Result, SequenceId, SqlState};
 
 use super::super::super::Session;
-use crate::catalog::{store, Catalog, Column, Table};
-use crate::exec::program::Evaluate;
-use crate::exec::{entries, long, rows, Exec};
-use crate::plan::permit::Permit;
-use crate::plan::Program;
-use crate::system::Relations;
-use crate::types::Datum;
+use catalog::{store, Catalog, Column, Table};
+use execution::exec::program::Evaluate;
+use execution::exec::{entries, long, rows, Exec};
+use execution::system::Relations;
+use planner::plan::permit::Permit;
+use planner::plan::Program;
+use types::Datum;
 
 /// The value that a column gets in every row, computed from the row as it was or as it has become.
 pub(in super::super) struct NewValue {

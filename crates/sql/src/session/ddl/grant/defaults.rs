@@ -1,4 +1,4 @@
-//! ALTER DEFAULT PRIVILEGES: what objects get that are yet to be made ([`crate::catalog::default_acl`]).
+//! ALTER DEFAULT PRIVILEGES: what objects get that are yet to be made ([`catalog::default_acl`]).
 
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
@@ -7,13 +7,13 @@ use pg_query::protobuf::{
 
 use super::items::with_default;
 use super::{check_options, invalid, named_privileges, Change};
-use crate::catalog::access::{default_acl, sort, Acl, Guarded, Privileges};
-use crate::catalog::cluster::{self, Address};
-use crate::catalog::default_acl::DefaultAcl;
-use crate::catalog::{Catalog, Role};
-use crate::parser::NodeEnum;
 use crate::session::utility::tag;
 use crate::session::{CommandTag, Session};
+use catalog::access::{default_acl, sort, Acl, Guarded, Privileges};
+use catalog::cluster::{self, Address};
+use catalog::default_acl::DefaultAcl;
+use catalog::{Catalog, Role};
+use syntax::parser::NodeEnum;
 
 impl Session {
     pub(in crate::session) fn alter_default_privileges(

@@ -8,16 +8,15 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{GrantStmt, GrantTargetType, Node, ObjectType, ObjectWithArgs, RangeVar};
 
-use crate::catalog::access::Guarded;
-use crate::catalog::cluster::Address;
-use crate::catalog::system::{language_named, tablespace_named, Language};
-use crate::catalog::{Catalog, RelationKind, Table, PG_CATALOG, SUPERUSER};
-use crate::functions;
-use crate::parser::NodeEnum;
 use crate::session::ddl::{database, texts};
 use crate::session::Session;
-use crate::settings::check_parameter_name;
-use crate::types::TypeId;
+use catalog::access::Guarded;
+use catalog::cluster::Address;
+use catalog::system::{language_named, tablespace_named, Language};
+use catalog::{Catalog, RelationKind, Table, PG_CATALOG, SUPERUSER};
+use execution::settings::check_parameter_name;
+use syntax::parser::NodeEnum;
+use types::TypeId;
 
 /// Something that privileges are given on.
 pub(super) struct Item {

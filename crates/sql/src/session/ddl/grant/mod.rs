@@ -16,14 +16,14 @@ use pg_query::protobuf::{
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
-use crate::catalog::access::{
+use catalog::access::{
     column_in_address, default_acl, denied, grant as give, must_own, revoke as take, system_column,
     Acl, AclItem, Guarded, Privileges, SYSTEM_COLUMNS,
 };
-use crate::catalog::cluster::{self, Address};
-use crate::catalog::{store, Catalog, RelationKind};
-use crate::parser::NodeEnum;
+use catalog::cluster::{self, Address};
+use catalog::{store, Catalog, RelationKind};
 use items::Item;
+use syntax::parser::NodeEnum;
 
 mod defaults;
 mod items;
@@ -154,7 +154,7 @@ impl Session {
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        let is_listed = |table: &std::sync::Arc<crate::catalog::Table>| {
+        let is_listed = |table: &std::sync::Arc<catalog::Table>| {
             table.oid == item.address.object && table.kind != RelationKind::System
         };
         if catalog.tables.iter().any(is_listed) {
