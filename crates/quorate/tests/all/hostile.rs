@@ -17,6 +17,9 @@ const PROMPTLY: Duration = match cfg!(debug_assertions) {
 /// How long a value may be in the making, beside other hostile statements.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// A cancel that comes before its statement is lost, as in PostgreSQL; so another is sent after a while.
+const CANCEL_AGAIN: Duration = Duration::from_secs(3);
+
 /// A gigabyte in the making, by whatever can multiply its arguments.
 const TOO_LONG: &[&str] = &[
     "select length(replace(repeat('a', 1000000), 'a', repeat('b', 1000000)))",
@@ -222,7 +225,13 @@ fn try_one(stage: &Stage, session: &Session, statement: &str) -> (Duration, Opti
     }
     let begun = Instant::now();
     session.cancel();
-    let outcome = session.finish();
+    let outcome = loop {
+        if let Some(outcome) = session.answered(CANCEL_AGAIN) {
+            break outcome;
+        }
+        assert!(begun.elapsed() < PATIENCE, "no end of {statement}");
+        session.cancel();
+    };
     if let Err(refusal) = &outcome {
         let known = ["57014", "54000", "53200", "22003"].contains(&&*refusal.state);
         assert!(known, "{refusal:?}");
