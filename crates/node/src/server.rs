@@ -428,7 +428,9 @@ impl Node {
             running: known.is_running,
             checked_at: known.checked_at.map(unix_seconds),
             rows: known.rows,
-            inconsistencies: inconsistencies.map(|one| one.words(name)).collect(),
+            inconsistencies: inconsistencies
+                .map(|one| one.without_keys().words(name))
+                .collect(),
         }
     }
 

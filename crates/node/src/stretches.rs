@@ -2,10 +2,11 @@
 //!
 //! Nothing interrupts a statement but itself ([`base::coro::work`]); while it does not give way, the
 //! other sessions of its reactor stand still. So whoever resumes statements notes here how long each
-//! resume took, and the status page shows the longest since the node started, with its statement:
+//! resume took, and the status page shows the longest since the node started, with its command. The
+//! page asks nobody who they are, so the statement itself is not there:
 //!
 //! ```text
-//! "longest_stretch": { "microseconds": 1845, "statement": "select length(repeat(…" }
+//! "longest_stretch": { "microseconds": 1845, "command": "SELECT" }
 //! ```
 //! It is a statement's processor time where that is known, which is from its second resume on, else
 //! the time that passed: on a machine with too much to do the first resume may look longer than it
@@ -21,8 +22,8 @@ use sql::session::activity::Activity;
 /// Shorter stretches are not looked at: they keep nobody waiting.
 const NOTED_MIN: Duration = Duration::from_millis(5);
 
-/// Of longer statements the beginning is shown.
-const SHOWN_CHARACTERS_MAX: usize = 200;
+/// Of longer words the beginning is shown.
+const COMMAND_CHARACTERS_MAX: usize = 20;
 
 /// The longest stretch of a node.
 #[derive(Debug, Default)]
@@ -37,8 +38,8 @@ pub struct Stretches {
 pub struct Stretch {
     /// How long.
     pub microseconds: u64,
-    /// The beginning of the statement.
-    pub statement: String,
+    /// The first word of the statement.
+    pub command: String,
 }
 
 /// When a statement is resumed.
@@ -75,10 +76,13 @@ impl Stretches {
         if microseconds > before {
             let doing = activity.and_then(Activity::doing);
             let statement = doing.map(|doing| doing.query).unwrap_or_default();
-            let statement = statement.chars().take(SHOWN_CHARACTERS_MAX).collect();
+            let letters = statement.trim_start().chars();
+            let command = letters.take_while(char::is_ascii_alphabetic);
+            let command = command.take(COMMAND_CHARACTERS_MAX);
+            let command = command.map(|c| c.to_ascii_uppercase()).collect();
             *self.longest.lock() = Some(Stretch {
                 microseconds,
-                statement,
+                command,
             });
         }
     }

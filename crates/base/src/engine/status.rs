@@ -88,6 +88,15 @@ impl Inconsistency {
         place(self) == place(other)
     }
 
+    /// The same without the keys, which are data: for who may not see those.
+    pub fn without_keys(&self) -> Inconsistency {
+        Inconsistency {
+            from: Key::new(),
+            to: None,
+            ..self.clone()
+        }
+    }
+
     /// It in words.
     pub fn words(&self, name: impl Fn(NodeId) -> String) -> String {
         let names = |nodes: &[NodeId]| {
