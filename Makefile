@@ -9,7 +9,7 @@ ARGS ?=
 # Where `make install` puts things.
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help up build install uninstall test performance conformance expected soak floods three-machines lint fmt deps deps-build clean
+.PHONY: help up build install uninstall test performance conformance expected soak floods hostile three-machines lint fmt deps deps-build clean
 
 help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
@@ -19,6 +19,7 @@ help:
 	@echo "make expected  write the expected outputs anew, from PostgreSQL 15 (the first on the PATH)"
 	@echo "make soak    the simulator for an hour (SOAK_SECONDS=...); results go to docs/TESTING.md"
 	@echo "make floods  ten minutes of floods at every port beside pgbench, and its p99 (FLOOD_SECONDS=...)"
+	@echo "make hostile  an hour of clients that mean harm, beside pgbench, on three nodes (HOSTILE_SECONDS=...)"
 	@echo "make three-machines  docs/THREE-MACHINES.md, command by command, between network namespaces (as root)"
 	@echo "make conformance  score against PostgreSQL's regression suite (SCORE=its script), into docs/CONFORMANCE.md"
 	@echo "make performance  measure beside PostgreSQL, into docs/PERFORMANCE.md"
@@ -58,7 +59,7 @@ expected: deps
 
 soak: build
 	cargo build --release --locked -p quorate --features planted-bugs --target-dir "$(CARGO_TARGET_DIR)/planted"
-	QUORATE_LOSSES=100,30,30 QUORATE_LOSSES_DOCUMENT="$(CURDIR)/docs/TESTING.md" QUORATE_COMMIT="$$(git rev-parse --short=10 HEAD)" \
+	QUORATE_LOSSES=100,30,30,10 QUORATE_LOSSES_DOCUMENT="$(CURDIR)/docs/TESTING.md" QUORATE_COMMIT="$$(git rev-parse --short=10 HEAD)" \
 		cargo test --release --locked -p quorate --test all -- losses:: --nocapture
 	QUORATE_KILLS=50 cargo test --release --locked -p quorate --test all -- kill:: --nocapture
 	QUORATE_FUZZ_SECONDS=$${SOAK_SECONDS:-3600} QUORATE_FUZZ_SEED=$$(date +%s) \
@@ -68,6 +69,10 @@ soak: build
 floods: deps
 	QUORATE_FLOOD_SECONDS=$${FLOOD_SECONDS:-600} cargo test --release --locked -p quorate --test all -- \
 		floods::floods_at_every_port --nocapture
+
+hostile: deps
+	QUORATE_HOSTILE_SECONDS=$${HOSTILE_SECONDS:-3600} cargo test --release --locked -p quorate --test all -- \
+		stress:: --nocapture
 
 three-machines: deps build
 	scripts/three_machines.py "$(CARGO_TARGET_DIR)/release/quorate"

@@ -12,9 +12,10 @@ server that ends, or a file that does not come to its end. --accept writes the p
 
 Scores are a psql's as well as a server's, so the page says with which psql they were made. After a COPY
 FROM STDIN that the server has refused, some versions take the next line for a statement, and others read
-on up to `\\.`: where the suite has none they lose step, and what they skip would count as failures of the
-server. That is noticed in what psql echoes, and said; such a file is held to no floor of another psql,
-and keeps its row on the page.
+on up to `\\.`: these are given one wherever PostgreSQL refuses the COPY and no data follow. Where that does
+not help (Quorate refuses a COPY that PostgreSQL does not) they lose step, and what they skip would count as
+failures of the server. That is noticed in what psql echoes, and said; such a file is held to no floor of
+another psql, and keeps its row on the page.
 
 Of the files that tests/conformance/missing.txt names, every statement that fails stands there with the
 feature that it lacks. One that fails and does not stand there fails the run, and so does one that stands
@@ -97,11 +98,13 @@ def lost_step(lines, expected, printed):
 
 
 # Named psql and first on the PATH of the suite's script: keeps what the real one prints of each file, beside
-# the name of that file.
+# the name of that file, and gives it another in its place where it needs one.
 KEEPER = """#!/usr/bin/env bash
 file=$(readlink /proc/$$/fd/0)
 out=$(mktemp -p {directory} XXXXXX.printed)
 echo "$file" > "$out.of"
+ended={directory}/ended/$(basename "$file")
+[ ! -e "$ended" ] || exec < "$ended"
 exec {psql} "$@" > >(exec tee "$out") 2>&1
 """
 
@@ -192,6 +195,46 @@ def steps(directory):
     return {name: places for name, places in found.items() if places}
 
 
+def reads_on():
+    """Whether this psql reads on after a COPY FROM STDIN that was refused."""
+    asked = "copy nothing_of_that_name from stdin;\n\\echo here\n"
+    command = ["psql", "-X", "-q", "-h", "127.0.0.1", "-p", PORT, "-U", "postgres", "postgres"]
+    return "here" not in subprocess.run(command, input=asked, capture_output=True, text=True, timeout=30).stdout
+
+
+def ended(lines, expected):
+    r"""A script in which every COPY FROM STDIN that PostgreSQL refuses is ended.
+
+    >>> ended(["copy t from stdin;", "5", r"\.", "copy t from stdin;", "", "select 2;"],
+    ...       ["copy t from stdin;", "copy t from stdin;", "ERROR", "select 2;", "2"])
+    ['copy t from stdin;', '5', '\\.', 'copy t from stdin;', '\\.', '', 'select 2;']
+    """
+    wanted, found = echoed(lines, expected), []
+    for at, line in enumerate(lines):
+        found.append(line)
+        following = next((other for other in range(at + 1, len(lines)) if lines[other].strip()), None)
+        if at in wanted and FROM_CLIENT.search(line) and line.rstrip().split("--")[0].rstrip().endswith(";"):
+            if following in wanted and lines[following] != "\\.":
+                found.append("\\.")
+    return found
+
+
+def end_refused_copies(score, directory):
+    """Leaves in a directory the scripts of the suite as a psql needs them that reads on, where they differ."""
+    os.mkdir(directory)
+    suite = os.path.join(os.path.dirname(os.path.abspath(score)), "pg_regress")
+    for name in os.listdir(os.path.join(suite, "sql")):
+        expected = os.path.join(suite, "expected", name.removesuffix(".sql") + ".out")
+        # Bytes of any encoding come back as they were.
+        with open(os.path.join(suite, "sql", name), encoding="latin-1", newline="\n") as file:
+            lines = file.read().split("\n")
+        if os.path.exists(expected) and any(map(FROM_CLIENT.search, lines)):
+            with open(expected, encoding="latin-1", newline="\n") as file:
+                text = "\n".join(ended(lines, file.read().split("\n")))
+            with open(os.path.join(directory, name), "w", encoding="latin-1", newline="\n") as file:
+                file.write(text)
+
+
 def answers():
     """Whether the server answers."""
     command = ["psql", "-X", "-h", "127.0.0.1", "-p", PORT, "-U", "postgres", "-Atc", "select 1", "postgres"]
@@ -214,6 +257,8 @@ def measure(quorate, score, directory):
         end = time.monotonic() + 30
         while not answers() and time.monotonic() < end:
             time.sleep(0.2)
+        if reads_on():
+            end_refused_copies(score, os.path.join(kept, "ended"))
         suite = [sys.executable, score, "--port", PORT, "--json", out]
         run = subprocess.run(suite, stdout=subprocess.PIPE, text=True, env=environment)
         wrong = [line for line in run.stdout.splitlines() if "timed out" in line]

@@ -177,3 +177,73 @@ alter default privileges for role dump_owner revoke delete on tables from dump_o
 revoke execute on function sinh(double precision) from public;
 grant execute on function sinh(double precision) to dump_reader;
 grant usage on language plpgsql to dump_reader;
+
+-- Domains.
+create domain stock.amount as numeric(8,2) default 1.5 not null constraint above_zero check (value > 0) check (value < 100000);
+create domain stock.small_amount as stock.amount check (value < 100);
+create domain stock.word as varchar(20) collate "C" default 'none';
+create domain stock.amounts as integer[] check (array_length(value, 1) < 5);
+comment on domain stock.amount is 'what is paid';
+comment on constraint above_zero on domain stock.amount is 'nothing is free';
+grant usage on domain stock.word to dump_reader;
+alter domain stock.word owner to dump_owner;
+create table stock.prices (id integer primary key, a stock.amount, b stock.small_amount default 3, c stock.word, d stock.amounts, e stock.word[]);
+insert into stock.prices values (1, 2.25, 4, 'some', '{1,2}', '{a,b}');
+alter domain stock.amount add constraint not_seven check (value <> 7) not valid;
+
+-- Extensions, and what rests on them where a search path does not find it.
+create schema "of Others";
+create extension pg_trgm with schema "of Others";
+create extension pgcrypto;
+comment on extension pgcrypto is 'ciphers';
+create table stock.searched (id integer primary key, name text, doc jsonb, tags text[]);
+insert into stock.searched values (1, 'anna', '{"a": [1, 2]}', '{x,anna}'), (2, 'bob', '{"b": {"c": 3}}', '{y}');
+create index on stock.searched using gin (name "of Others".gin_trgm_ops, tags);
+create index on stock.searched using gin (doc jsonb_path_ops) where doc ? 'a';
+create view stock.alike as select id, encode(public.digest(name, 'sha256'), 'hex') as digest, "of Others".similarity(name, 'ann') as alike from stock.searched where name operator("of Others".%) 'anna' or 'ann' operator("of Others".<%) any (tags);
+
+-- Partitioned tables: by range, list and hash, columns at other places, keys and indexes of all and of some,
+-- foreign keys from and to them, triggers, and what is a partition's own.
+create table stock.measures (id integer not null, day date not null, note text default 'none', amount numeric(8,2) check (amount >= 0), primary key (id, day)) partition by range (day);
+create table stock.measures_2023 partition of stock.measures for values from (minvalue) to ('2024-01-01');
+create table stock.measures_2024 (note text default 'other', gone integer, amount numeric(8,2), day date not null, id integer not null, constraint measures_amount_check check (amount >= 0), constraint own_check check (note <> 'x'));
+alter table stock.measures_2024 drop column gone;
+alter table stock.measures attach partition stock.measures_2024 for values from ('2024-01-01') to ('2025-01-01');
+create table stock.measures_rest partition of stock.measures default partition by list (id);
+create table stock.measures_rest_some partition of stock.measures_rest for values in (3, -30);
+create table stock.measures_rest_other partition of stock.measures_rest (amount not null default 7) default;
+create index on stock.measures (note);
+create unique index on stock.measures (day, lower(note), id);
+create index some_only on only stock.measures (amount desc);
+create index on stock.measures_2024 (amount) where amount > 1;
+create table stock.hashed (a integer, b text) partition by hash (a, b);
+create table stock.hashed_0 partition of stock.hashed for values with (modulus 2, remainder 0);
+create table stock.hashed_1 partition of stock.hashed for values with (modulus 2, remainder 1);
+create table stock.measured (id integer primary key, of_id integer, of_day date, foreign key (of_id, of_day) references stock.measures on delete cascade);
+alter table stock.hashed add foreign key (a) references stock.measured;
+create function stock.row_noted() returns trigger language plpgsql as $$ begin return new; end $$;
+create trigger of_rows after insert or update of note on stock.measures for each row when (new.amount > 1) execute function stock.row_noted();
+create trigger of_statements before insert on stock.measures for each statement execute function stock.row_noted();
+create trigger own before insert on stock.measures_2024 for each row execute function stock.row_noted();
+alter table stock.measures_2023 disable trigger of_rows;
+insert into stock.measures values (1, '2023-05-05', 'first', 1), (2, '2024-05-05', 'second', 2), (3, '2030-01-01', 'a', 3), (4, '2030-01-01', 'z', 4);
+insert into stock.measured values (1, 1, '2023-05-05'), (2, 3, '2030-01-01'), (3, null, null);
+insert into stock.hashed values (1, 'X'), (2, 'y'), (3, 'Z'), (null, null);
+grant select on stock.measures to dump_reader;
+comment on table stock.measures_2024 is 'that year';
+alter table stock.measures enable row level security;
+create policy few on stock.measures for select using (amount < 4);
+create table stock.listed (word text, n integer) partition by list (lower(word));
+create table stock.listed_some partition of stock.listed for values in ('a', 'it''s', null);
+create table stock.listed_rest partition of stock.listed default;
+insert into stock.listed values ('A', 1), (null, 2), ('zed', 3);
+
+create type stock.measure as (amount numeric(8, 2), unit text collate "C");
+comment on type stock.measure is 'how much';
+create type stock.parcel as (size stock.measure, parts stock.measure[]);
+revoke usage on type stock.parcel from public;
+create table stock.shelf (id int primary key, holds stock.measure, all_of stock.parcel[], slots int[] default '{1,2}', check ((holds).amount > 0), check (slots[1:1] = '{1}'));
+insert into stock.shelf values (1, row(2.5, 'kg'), array[row(row(1, 'l'), null)]::stock.parcel[]);
+create table stock.shelves (first stock.shelf);
+insert into stock.shelves select s from stock.shelf s;
+create function stock.heavier(m stock.measure) returns stock.measure language sql as $$ select (m).amount + 1, (m).unit $$;

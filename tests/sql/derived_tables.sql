@@ -54,3 +54,9 @@ create table boxes (width int, height int default 5 not null);
 insert into boxes default values;
 insert into boxes default values returning *;
 drop table boxes;
+
+-- A cast around a subquery keeps the name of its column.
+select cast((select 1) as text), cast((select 1 as x) as text), (select 1)::text, cast((select a from (values (1)) v(a)) as text), (select lower('A'))::varchar, cast((select '1'::json) as jsonb), case when true then 1 else (select 2) end;
+select (select 1+1), array(select 1)::text, (select null)::int;
+select cast((values (1)) as text), (values (1)), cast(((select 2) union (select 3) limit 1) as text), ((select 2 as q) union (select 3) limit 1), case when true then 1 else (values(1)) end, (select 1)::text collate "C", exists(select 1)::text;
+select (select (select 5)), (select (select 5)::text)::int, (select (select 5 as i)), coalesce((select 1)), (select case when true then 1 end), (select case when true then 1 end)::text;

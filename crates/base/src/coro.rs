@@ -45,6 +45,7 @@ use std::task::{Context, Poll, Waker};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use crate::budget::{Account, Budget, Holder};
 use crate::error::{Error, ErrorClass, SqlState};
 use crate::limits::{COROUTINE_STACK_BYTES, LARGE_STACK_BYTES, WORK_PER_TURN};
 use crate::sync::{latches_held, Mutex};
@@ -57,12 +58,14 @@ pub enum Interrupt {
     Cancel = 1,
     /// `statement_timeout`.
     StatementTimeout = 2,
+    /// The node's memory is used up, and the session has the most of it ([`crate::budget`]).
+    OutOfMemory = 3,
     /// `idle_in_transaction_session_timeout` and the like: the session ends.
-    IdleTimeout = 3,
+    IdleTimeout = 4,
     /// The log was cut below what the session has read.
-    HistoryCut = 4,
+    HistoryCut = 5,
     /// The session is told to end: shutdown, `pg_terminate_backend`, the client is gone.
-    Terminate = 5,
+    Terminate = 6,
 }
 
 impl Interrupt {
@@ -70,6 +73,7 @@ impl Interrupt {
         [
             Interrupt::Cancel,
             Interrupt::StatementTimeout,
+            Interrupt::OutOfMemory,
             Interrupt::IdleTimeout,
             Interrupt::HistoryCut,
             Interrupt::Terminate,
@@ -90,6 +94,7 @@ impl From<Interrupt> for Error {
                 SqlState::QUERY_CANCELED,
                 "canceling statement due to statement timeout",
             ),
+            Interrupt::OutOfMemory => return crate::budget::out_of_memory(),
             Interrupt::IdleTimeout => (
                 SqlState::of("25P03"),
                 "terminating connection due to idle-in-transaction timeout",
@@ -118,9 +123,33 @@ impl From<Interrupt> for Error {
 pub struct Interrupts {
     pending: AtomicU8,
     waiter: Mutex<Option<Waker>>,
+    memory: Account,
+}
+
+impl Holder for Interrupts {
+    fn reserved(&self) -> usize {
+        self.memory.reserved()
+    }
+
+    fn refuse(&self) {
+        self.raise(Interrupt::OutOfMemory);
+    }
 }
 
 impl Interrupts {
+    /// Those of a session that takes its memory from a budget.
+    pub fn within(budget: Arc<Budget>) -> Interrupts {
+        Interrupts {
+            memory: Account::of(budget),
+            ..Interrupts::default()
+        }
+    }
+
+    /// The memory that the session has taken.
+    pub fn memory(&self) -> &Account {
+        &self.memory
+    }
+
     /// Leaves an interrupt and wakes the session if it waits.
     pub fn raise(&self, interrupt: Interrupt) {
         self.pending.fetch_max(interrupt as u8, Ordering::AcqRel);
@@ -143,10 +172,15 @@ impl Interrupts {
         self.pending.load(Ordering::Acquire) >= Interrupt::HistoryCut as u8
     }
 
-    /// Forgets a pending cancel or timeout, which a new statement must not inherit. What ends the
+    /// Forgets what was meant for a statement, which a new one must not inherit. What ends the
     /// session stays.
     pub fn clear_statement(&self) {
-        for code in [Interrupt::Cancel as u8, Interrupt::StatementTimeout as u8] {
+        for interrupt in [
+            Interrupt::Cancel,
+            Interrupt::StatementTimeout,
+            Interrupt::OutOfMemory,
+        ] {
+            let code = interrupt as u8;
             let _ = self
                 .pending
                 .compare_exchange(code, 0, Ordering::AcqRel, Ordering::Acquire);
@@ -346,12 +380,7 @@ pub fn on_large_stack<R>(f: impl FnOnce() -> R) -> Result<R, Error> {
     // SAFETY: the inner coroutine is at its end, or unwound, before this function's frame is left:
     // `Run` is dropped here in any case. So nothing that `f` borrows is gone while it runs.
     let body: Box<dyn FnOnce() + 'static> = unsafe { std::mem::transmute(body) };
-    // SAFETY: the outer `Run` holds this very reference count for as long as this code runs.
-    let interrupts = unsafe {
-        Arc::increment_strong_count(current.interrupts.as_ptr());
-        Arc::from_raw(current.interrupts.as_ptr())
-    };
-    wait_uninterrupted(start(stack, false, interrupts, body));
+    wait_uninterrupted(start(stack, false, interrupts_of(current), body));
     Ok(result.expect("it has run to its end"))
 }
 
@@ -391,6 +420,19 @@ pub fn check_depth() -> Result<(), Error> {
         .with_hint("Write the statement with less nesting."));
     }
     Ok(())
+}
+
+/// The interrupts of the session whose coroutine is at work; none outside coroutines.
+pub fn interrupts() -> Option<Arc<Interrupts>> {
+    CURRENT.with(Cell::get).map(interrupts_of)
+}
+
+fn interrupts_of(current: Current) -> Arc<Interrupts> {
+    // SAFETY: `Run` holds this very reference count for as long as the coroutine's code runs.
+    unsafe {
+        Arc::increment_strong_count(current.interrupts.as_ptr());
+        Arc::from_raw(current.interrupts.as_ptr())
+    }
 }
 
 fn current() -> Current {

@@ -114,7 +114,9 @@ pub use status::{
     SyncState,
 };
 pub use storage::{StorageMonitor, StorageStatus, TreeSize};
-pub use transaction::{CatalogVersion, Isolation, Transaction, Transactions, TxnOptions};
+pub use transaction::{
+    CatalogChanges, CatalogVersion, Isolation, Transaction, Transactions, TxnOptions,
+};
 pub use trees::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};
 pub use writing::{Inserted, Writing};
 

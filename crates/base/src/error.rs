@@ -297,6 +297,23 @@ impl Error {
         &mut self.inner.fields
     }
 
+    /// Puts others in the places of its texts: the message, and whatever of DETAIL, HINT and CONTEXT
+    /// it has.
+    pub fn change_texts(&mut self, change: impl Fn(String) -> String) {
+        let inner = &mut *self.inner;
+        inner.message = change(std::mem::take(&mut inner.message));
+        let fields = &mut inner.fields;
+        let texts = [
+            &mut fields.detail,
+            &mut fields.log_detail,
+            &mut fields.hint,
+            &mut fields.context,
+        ];
+        for text in texts.into_iter().flatten() {
+            *text = change(std::mem::take(text));
+        }
+    }
+
     /// The same with DETAIL.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Error {

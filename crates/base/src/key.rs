@@ -1,15 +1,15 @@
 //! Keys whose byte order is the order of their values.
 //!
 //! A key is the concatenation of its columns. Each column begins with a byte that places NULL
-//! (last, as PostgreSQL does by default), then comes the value in a form that [`KeyKind`] names. A
-//! descending column has all its bytes inverted. No column's form is a prefix of another's, so
+//! before or behind all values, then comes the value in a form that [`KeyKind`] names. A descending
+//! column has all its bytes inverted, NULL's too; [`ColumnOrder`] says both. No column's form is a prefix of another's, so
 //! concatenation keeps the order, and a prefix of columns bounds a range: see [`KeyRange::prefix`].
 //!
 //! ```
-//! use base::key::{put_key_column, KeyKind};
+//! use base::key::{put_key_column, ColumnOrder, KeyKind};
 //! let key = |column: &[u8]| {
 //!     let mut out = Vec::new();
-//!     put_key_column(&mut out, KeyKind::Bytes, false, Some(column)).unwrap();
+//!     put_key_column(&mut out, KeyKind::Bytes, ColumnOrder::ASCENDING, Some(column)).unwrap();
 //!     out
 //! };
 //! assert!(key(b"a") < key(b"a\0"));
@@ -23,7 +23,10 @@
 //! | `Float` | 4 or 8 bytes, IEEE 754, big-endian | sign-folded; -0 is 0, NaN is last |
 //! | `Bytes` | any | 0x00 escaped as 00 FF, ended by 00 00 |
 //! | `Numeric` | see [`put_numeric`] | class, exponent, digits |
+//! | `Jsonb` | see [`jsonb`] | rank of each part, and the part |
 //! | `Interval` | months i32, days i32, microseconds i64, big-endian | 128-bit total of microseconds |
+
+pub mod jsonb;
 
 use crate::codec::Reader;
 use crate::error::{Error, Result, SqlState};
@@ -50,6 +53,8 @@ pub enum KeyKind {
     Interval = 5,
     /// Text whose spaces at the end do not count where it is compared (`character(n)`).
     Padded = 6,
+    /// A jsonb.
+    Jsonb = 7,
 }
 
 impl KeyKind {
@@ -63,6 +68,7 @@ impl KeyKind {
             KeyKind::Numeric,
             KeyKind::Interval,
             KeyKind::Padded,
+            KeyKind::Jsonb,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == code)
@@ -70,8 +76,58 @@ impl KeyKind {
     }
 }
 
-const VALUE: u8 = 1;
-const NULL: u8 = 2;
+/// How a column of a key is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnOrder {
+    /// Whether large values come first.
+    pub descending: bool,
+    /// Whether NULLs come before all values.
+    pub nulls_first: bool,
+}
+
+impl ColumnOrder {
+    /// Small values first, NULLs last.
+    pub const ASCENDING: ColumnOrder = ColumnOrder {
+        descending: false,
+        nulls_first: false,
+    };
+    /// The inverse.
+    pub const DESCENDING: ColumnOrder = ColumnOrder {
+        descending: true,
+        nulls_first: true,
+    };
+
+    const INVERTED: u8 = 1;
+    const OTHER_NULLS: u8 = 2;
+
+    /// As stored in descriptors.
+    pub fn code(self) -> u8 {
+        let other_nulls = self.nulls_first != self.descending;
+        let flag = |flag, is_set| if is_set { flag } else { 0 };
+        flag(ColumnOrder::INVERTED, self.descending) | flag(ColumnOrder::OTHER_NULLS, other_nulls)
+    }
+
+    /// The order with that code.
+    ///
+    /// # Errors
+    /// XX001 when there is none.
+    pub fn from_code(code: u8) -> Result<ColumnOrder> {
+        if code > ColumnOrder::INVERTED | ColumnOrder::OTHER_NULLS {
+            return Err(Error::corrupted(format!("order {code} of a key's column")));
+        }
+        let descending = code & ColumnOrder::INVERTED != 0;
+        let other_nulls = code & ColumnOrder::OTHER_NULLS != 0;
+        Ok(ColumnOrder {
+            descending,
+            nulls_first: descending != other_nulls,
+        })
+    }
+}
+
+/// The first byte of a column, before it is inverted. What is not [`VALUE`] is NULL.
+pub const VALUE: u8 = 1;
+const NULL_BEFORE: u8 = 0;
+const NULL_BEHIND: u8 = 2;
 
 /// The text without the spaces at its end.
 fn without_padding(text: &[u8]) -> &[u8] {
@@ -86,12 +142,15 @@ fn without_padding(text: &[u8]) -> &[u8] {
 pub fn put_key_column(
     out: &mut Key,
     kind: KeyKind,
-    descending: bool,
+    order: ColumnOrder,
     column: Option<&[u8]>,
 ) -> Result<()> {
     let start = out.len();
     match column {
-        None => out.push(NULL),
+        None => out.push(match order.nulls_first != order.descending {
+            true => NULL_BEFORE,
+            false => NULL_BEHIND,
+        }),
         Some(bytes) => {
             out.push(VALUE);
             match kind {
@@ -102,10 +161,11 @@ pub fn put_key_column(
                 KeyKind::Numeric => put_numeric(out, bytes)?,
                 KeyKind::Interval => put_interval(out, bytes)?,
                 KeyKind::Padded => put_escaped(out, without_padding(bytes)),
+                KeyKind::Jsonb => jsonb::put_key(out, bytes)?,
             }
         }
     }
-    if descending {
+    if order.descending {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
     if out.len() > KEY_BYTES_MAX {
@@ -153,7 +213,7 @@ fn put_float(out: &mut Key, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn put_escaped(out: &mut Key, bytes: &[u8]) {
+pub(crate) fn put_escaped(out: &mut Key, bytes: &[u8]) {
     for byte in bytes {
         out.push(*byte);
         if *byte == 0 {
@@ -269,23 +329,39 @@ pub fn successor(prefix: &[u8]) -> Option<Key> {
 mod tests {
     use super::*;
 
-    fn key(kind: KeyKind, descending: bool, column: Option<&[u8]>) -> Key {
+    fn key(kind: KeyKind, order: ColumnOrder, column: Option<&[u8]>) -> Key {
         let mut out = Vec::new();
-        put_key_column(&mut out, kind, descending, column).unwrap();
+        put_key_column(&mut out, kind, order, column).unwrap();
         out
     }
 
     fn assert_ascending(kind: KeyKind, columns: &[&[u8]]) {
         for pair in columns.windows(2) {
             let (low, high) = (Some(pair[0]), Some(pair[1]));
-            assert!(key(kind, false, low) < key(kind, false, high), "{pair:?}");
-            assert!(key(kind, true, low) > key(kind, true, high), "{pair:?}");
+            assert!(key(kind, UP, low) < key(kind, UP, high), "{pair:?}");
+            assert!(key(kind, DOWN, low) > key(kind, DOWN, high), "{pair:?}");
         }
         let last = columns.last().copied();
-        assert!(
-            key(kind, false, last) < key(kind, false, None),
-            "NULL is last"
-        );
+        assert!(key(kind, UP, last) < key(kind, UP, None), "NULL is last");
+    }
+
+    const UP: ColumnOrder = ColumnOrder::ASCENDING;
+    const DOWN: ColumnOrder = ColumnOrder::DESCENDING;
+
+    #[test]
+    fn nulls_stand_before_or_behind_all_values() {
+        let least = Some(&[0x80, 0, 0, 0][..]);
+        let greatest = Some(&[0x7f, 0xff, 0xff, 0xff][..]);
+        for code in 0..4 {
+            let order = ColumnOrder::from_code(code).unwrap();
+            assert_eq!(order.code(), code);
+            for value in [least, greatest] {
+                let value = key(KeyKind::Int, order, value);
+                let null = key(KeyKind::Int, order, None);
+                assert_eq!(null < value, order.nulls_first, "{order:?}");
+            }
+        }
+        assert!(ColumnOrder::from_code(4).is_err());
     }
 
     #[test]
@@ -317,8 +393,8 @@ mod tests {
             &[b"", b"\0", b"\0\0", b"\0a", b"a", b"ab", b"b"],
         );
         assert_eq!(
-            key(KeyKind::Float, false, Some(&(-0.0f64).to_be_bytes())),
-            key(KeyKind::Float, false, Some(&0.0f64.to_be_bytes()))
+            key(KeyKind::Float, UP, Some(&(-0.0f64).to_be_bytes())),
+            key(KeyKind::Float, UP, Some(&0.0f64.to_be_bytes()))
         );
     }
 
@@ -352,16 +428,8 @@ mod tests {
             &columns.iter().map(Vec::as_slice).collect::<Vec<_>>(),
         );
         assert_eq!(
-            key(
-                KeyKind::Numeric,
-                false,
-                Some(&numeric(POSITIVE, 1, 0, &[5]))
-            ),
-            key(
-                KeyKind::Numeric,
-                false,
-                Some(&numeric(POSITIVE, 2, 0, &[5]))
-            )
+            key(KeyKind::Numeric, UP, Some(&numeric(POSITIVE, 1, 0, &[5]))),
+            key(KeyKind::Numeric, UP, Some(&numeric(POSITIVE, 2, 0, &[5])))
         );
     }
 

@@ -6,6 +6,7 @@
 //!
 //! This crate imports no other crate of Quorate, and does no IO.
 
+pub mod budget;
 pub mod chain;
 pub mod cluster;
 pub mod codec;
@@ -18,6 +19,7 @@ pub mod hash;
 pub mod ids;
 pub mod key;
 pub mod limits;
+pub mod memory;
 pub mod row;
 pub mod sync;
 mod threads;
@@ -35,4 +37,4 @@ pub use ids::{
     CommandId, GroupId, Lsn, NodeId, Position, SequenceId, SessionId, Term, Timestamp, TreeId,
     TxnId, Xid,
 };
-pub use key::{Key, KeyRange};
+pub use key::{jsonb, Key, KeyRange};

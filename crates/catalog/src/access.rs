@@ -16,6 +16,7 @@ use crate::local::is_local;
 use functions::function_by_oid;
 use functions::Function;
 pub use types::acl::{AclItem, Privileges};
+use types::TypeId;
 
 /// The role whose only member is the owner of the current database.
 pub const DATABASE_OWNER: u32 = 6_171;
@@ -382,6 +383,13 @@ impl Catalog {
             Guarded::Table | Guarded::Sequence | Guarded::Column => {
                 self.table_by_oid(object).map(|known| known.owner)
             }
+            Guarded::Type => {
+                let id = TypeId(object);
+                let of_rows = || self.table_of_rows(id).map(|table| table.owner);
+                let made = self.user_type(id).map(|known| known.owner);
+                made.or_else(of_rows)
+            }
+            Guarded::Function => self.routine(object).map(|known| known.owner),
             _ => None,
         };
         owner.unwrap_or(SUPERUSER)

@@ -15,9 +15,14 @@ use base::{Error, Result, TreeId};
 
 use super::access::{self, Acl, Membership};
 use super::default_acl::DefaultAcl;
+use super::routine::{self, Routine};
+use super::statistics;
 use super::store::{self, claim_name, free_name, NameClass};
+use super::user_type::{self, UserType};
 use super::{Database, Role};
-use crate::layout::{self, COMMENTS, MEMBERS, PRIVILEGES, SETTINGS};
+use crate::layout::{
+    self, COMMENTS, MEMBERS, PRIVILEGES, ROUTINES, SETTINGS, STATISTICS, USER_TYPES,
+};
 
 /// What a comment or a list of privileges hangs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +46,7 @@ impl Address {
     pub const CONSTRAINT: u32 = 2_606;
     pub const NAMESPACE: u32 = 2_615;
     pub const POLICY: u32 = 3_256;
+    pub const TRIGGER: u32 = 2_620;
     pub const EXTENSION: u32 = 3_079;
     pub const LANGUAGE: u32 = 2_612;
     pub const TABLESPACE: u32 = 1_213;
@@ -94,6 +100,14 @@ pub struct Cluster {
     pub databases: Vec<Database>,
     /// The roles.
     pub roles: Vec<Role>,
+    /// The types that users have made.
+    pub user_types: Vec<UserType>,
+    /// The functions and procedures.
+    pub routines: Vec<Routine>,
+    /// The extensions that were created.
+    pub extensions: Vec<super::Extension>,
+    /// What ANALYZE has found, and how much it is to find.
+    pub statistics: Vec<(statistics::Place, statistics::Known)>,
     /// The memberships.
     pub members: Vec<Membership>,
     /// The settings of roles and databases.
@@ -277,7 +291,7 @@ pub fn drop_database(txn: &mut dyn Transaction, database: &Database) -> Result<(
             erase(txn, tree, &key)?;
         }
     }
-    Ok(())
+    forget_statistics(txn, &[database.oid])
 }
 
 /// Makes a role a member of another, or changes how.
@@ -415,7 +429,10 @@ pub fn forget_object(
             erase(txn, tree, &key)?;
         }
     }
-    Ok(())
+    match class {
+        Address::CLASS => forget_statistics(txn, &[database, object]),
+        _ => Ok(()),
+    }
 }
 
 /// Takes away what hangs on a column that is dropped.
@@ -431,15 +448,47 @@ pub fn forget_column(
         column,
     };
     put_comment(txn, database, address, None)?;
-    put_acl(txn, database, address, None)
+    put_acl(txn, database, address, None)?;
+    forget_statistics(txn, &[database, table, column])
 }
 
 /// Reads what one database sees of all that.
 pub(super) fn load(txn: &mut dyn Reading, database: u32) -> Result<Cluster> {
-    let mut cluster = Cluster::default();
+    let mut cluster = Cluster {
+        members: load_members(txn)?,
+        settings: load_settings(txn)?,
+        user_types: load_user_types(txn, database)?,
+        routines: load_routines(txn, database)?,
+        extensions: load_extensions(txn, database)?,
+        statistics: load_statistics(txn, database)?,
+        ..Cluster::default()
+    };
+    for prefix in [0, database] {
+        store::scan(txn, COMMENTS, &[prefix], 4, |oids, row| {
+            let text = store::text(&Row::parse(row)?, 0)?;
+            cluster.comments.insert(address_of(oids), text);
+            Ok(())
+        })?;
+        store::scan(txn, PRIVILEGES, &[prefix], 4, |oids, row| {
+            let address = address_of(oids);
+            let said = Said::read(address, row)?;
+            cluster.defaults.extend(said.default);
+            if let Some(name) = said.parameter {
+                cluster.parameters.insert(address.object, name);
+            }
+            cluster.acls.insert(address, said.acl);
+            Ok(())
+        })?;
+    }
+    Ok(cluster)
+}
+
+/// Reads the memberships of roles.
+pub(super) fn load_members(txn: &mut dyn Reading) -> Result<Vec<Membership>> {
+    let mut members = Vec::new();
     store::scan(txn, MEMBERS, &[], 2, |oids, row| {
         let row = Row::parse(row)?;
-        cluster.members.push(Membership {
+        members.push(Membership {
             role: oids[0],
             member: oids[1],
             grantor: store::number(&row, 0)?,
@@ -447,6 +496,12 @@ pub(super) fn load(txn: &mut dyn Reading, database: u32) -> Result<Cluster> {
         });
         Ok(())
     })?;
+    Ok(members)
+}
+
+/// Reads the settings of roles and databases.
+pub(super) fn load_settings(txn: &mut dyn Reading) -> Result<Vec<RoleSettings>> {
+    let mut settings = Vec::new();
     store::scan(txn, SETTINGS, &[], 2, |oids, row| {
         let row = Row::parse(row)?;
         let mut reader = Reader::new(row.column(0).unwrap_or_default());
@@ -455,42 +510,104 @@ pub(super) fn load(txn: &mut dyn Reading, database: u32) -> Result<Cluster> {
         for _ in 0..count {
             values.push((reader.str()?.to_owned(), reader.str()?.to_owned()));
         }
-        cluster.settings.push(RoleSettings {
+        settings.push(RoleSettings {
             database: oids[0],
             role: oids[1],
             values,
         });
         Ok(())
     })?;
-    for prefix in [0, database] {
-        store::scan(txn, COMMENTS, &[prefix], 4, |oids, row| {
-            let text = store::text(&Row::parse(row)?, 0)?;
-            cluster.comments.insert(address_of(oids), text);
-            Ok(())
-        })?;
-        store::scan(txn, PRIVILEGES, &[prefix], 4, |oids, row| {
-            let row = Row::parse(row)?;
-            let acl = access::decode(row.column(0).unwrap_or_default())?;
-            let address = address_of(oids);
-            match address.class {
-                Address::DEFAULT_ACL => {
-                    let default = DefaultAcl::decode(address.object, row.column(1))?;
-                    cluster.defaults.push(default);
-                }
-                Address::PARAMETER_ACL => {
-                    let name = store::text(&row, 1)?;
-                    cluster.parameters.insert(address.object, name);
-                }
-                _ => {}
-            }
-            cluster.acls.insert(address, acl);
-            Ok(())
-        })?;
-    }
-    Ok(cluster)
+    Ok(settings)
 }
 
-fn address_of(oids: &[u32]) -> Address {
+/// Reads the types that users have made in a database.
+pub(super) fn load_user_types(txn: &mut dyn Reading, database: u32) -> Result<Vec<UserType>> {
+    let mut user_types = Vec::new();
+    store::scan(txn, USER_TYPES, &[database], 2, |_, row| {
+        user_types.push(user_type::decode(row)?);
+        Ok(())
+    })?;
+    Ok(user_types)
+}
+
+/// Reads the functions and procedures of a database.
+pub(super) fn load_routines(txn: &mut dyn Reading, database: u32) -> Result<Vec<Routine>> {
+    let mut routines = Vec::new();
+    store::scan(txn, ROUTINES, &[database], 2, |_, row| {
+        routines.push(routine::decode(row)?);
+        Ok(())
+    })?;
+    Ok(routines)
+}
+
+/// Reads the extensions of a database.
+pub(super) fn load_extensions(
+    txn: &mut dyn Reading,
+    database: u32,
+) -> Result<Vec<super::Extension>> {
+    let mut extensions = Vec::new();
+    store::scan(txn, layout::EXTENSIONS, &[database], 2, |_, row| {
+        extensions.push(super::extension::decode(row)?);
+        Ok(())
+    })?;
+    Ok(extensions)
+}
+
+/// Reads what ANALYZE has found in a database.
+fn load_statistics(
+    txn: &mut dyn Reading,
+    database: u32,
+) -> Result<Vec<(statistics::Place, statistics::Known)>> {
+    let mut all = Vec::new();
+    store::scan(txn, STATISTICS, &[database], 4, |oids, row| {
+        all.push((statistics::place_of(oids), statistics::decode(row)?));
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Forgets all that ANALYZE has found of a database, a table, or a column, by what the keys begin with.
+fn forget_statistics(txn: &mut dyn Transaction, prefix: &[u32]) -> Result<()> {
+    let mut keys = Vec::new();
+    store::scan(txn, STATISTICS, prefix, 4, |oids, _| {
+        keys.push(oids.to_vec());
+        Ok(())
+    })?;
+    keys.iter().try_for_each(|key| erase(txn, STATISTICS, key))
+}
+
+/// What a row of privileges says.
+pub(super) struct Said {
+    /// The list.
+    pub acl: Acl,
+    /// Of which new objects, if it is a list of default privileges.
+    pub default: Option<DefaultAcl>,
+    /// Of which parameter, if it is a list of one.
+    pub parameter: Option<String>,
+}
+
+impl Said {
+    /// Reads the row of an address.
+    pub(super) fn read(address: Address, row: &[u8]) -> Result<Said> {
+        let row = Row::parse(row)?;
+        let mut said = Said {
+            acl: access::decode(row.column(0).unwrap_or_default())?,
+            default: None,
+            parameter: None,
+        };
+        match address.class {
+            Address::DEFAULT_ACL => {
+                said.default = Some(DefaultAcl::decode(address.object, row.column(1))?);
+            }
+            Address::PARAMETER_ACL => said.parameter = Some(store::text(&row, 1)?),
+            _ => {}
+        }
+        Ok(said)
+    }
+}
+
+/// The address that a key names, whose first part is the database.
+pub(super) fn address_of(oids: &[u32]) -> Address {
     Address {
         class: oids[1],
         object: oids[2],
@@ -515,7 +632,7 @@ pub(super) fn put(txn: &mut dyn Transaction, tree: TreeId, key: &[u32], row: &[u
 }
 
 /// Deletes a row, if it is there.
-fn erase(txn: &mut dyn Transaction, tree: TreeId, key: &[u32]) -> Result<()> {
+pub(super) fn erase(txn: &mut dyn Transaction, tree: TreeId, key: &[u32]) -> Result<()> {
     let key = store::oid_key(key);
     let mut old = Vec::new();
     if txn.get(tree, &key, &mut old)? {

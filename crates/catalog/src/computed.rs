@@ -43,9 +43,11 @@
 //! sends them to the other nodes.
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::key::ColumnOrder;
 use base::{Error, Result};
 
-use super::descriptor::{put_text, read_list, read_text};
+use super::descriptor::{put_text, read_text};
+use super::lists::read_list;
 use super::{Column, Index, IndexedColumn, Table};
 use types::TypeId;
 
@@ -65,8 +67,8 @@ pub struct Computed {
 pub struct ComputedKey {
     /// Where its values come from.
     pub source: KeySource,
-    /// Whether its order is inverted.
-    pub descending: bool,
+    /// How it is ordered.
+    pub order: ColumnOrder,
 }
 
 /// Where the values of a key come from.
@@ -92,8 +94,8 @@ pub enum KeySource {
 pub struct KeyOrder {
     /// Their type.
     pub type_id: TypeId,
-    /// Whether the order is inverted.
-    pub descending: bool,
+    /// Their order.
+    pub order: ColumnOrder,
 }
 
 impl ComputedKey {
@@ -130,7 +132,7 @@ impl Index {
             if let KeySource::Column(column) = key.source {
                 self.columns.push(IndexedColumn {
                     column,
-                    descending: key.descending,
+                    order: key.order,
                 });
             }
         }
@@ -143,13 +145,13 @@ impl Index {
             let key = computed.keys.get(place)?;
             return Some(KeyOrder {
                 type_id: key.type_id(table),
-                descending: key.descending,
+                order: key.order,
             });
         }
         let column = self.columns.get(place)?;
         Some(KeyOrder {
             type_id: table.columns.get(column.column)?.type_id,
-            descending: column.descending,
+            order: column.order,
         })
     }
 
@@ -243,7 +245,7 @@ pub fn encode(computed: &Computed, out: &mut Vec<u8>) {
                 put_signed(out, i64::from(*typmod));
             }
         }
-        out.push(u8::from(key.descending));
+        out.push(key.order.code());
     }
     put_text(out, computed.condition.as_deref());
     put_varint(out, computed.uses.len() as u64);
@@ -275,7 +277,7 @@ pub fn decode(reader: &mut Reader<'_>) -> Result<Computed> {
             };
             Ok(ComputedKey {
                 source,
-                descending: reader.u8()? != 0,
+                order: ColumnOrder::from_code(reader.u8()?)?,
             })
         })?,
         condition: read_text(reader)?,

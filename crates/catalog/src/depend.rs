@@ -14,6 +14,7 @@
 //! | normal | DROP fails, or says that it drops this too (CASCADE) |
 //! | auto | it goes without a word |
 //! | internal | it goes without a word, and cannot be dropped alone |
+//! | member of an extension | as internal |
 //!
 //! # Who must see to what
 //! Whoever adds a reference to a descriptor adds its edge in [`Catalog::dependencies`].
@@ -23,8 +24,14 @@ use std::sync::Arc;
 use base::hash::HashSet;
 use base::{Error, Result, SqlState};
 
-use super::{Catalog, Policy, RelationRef, Table, Uses, PG_CATALOG};
+use super::composite::Composite;
+use super::computed::KeySource;
+use super::domain::Domain;
+use super::operator_class::extension_of;
+use super::view::named_by_oid;
+use super::{Catalog, Index, Policy, RelationRef, Routine, Table, Uses, PG_CATALOG};
 use functions::strings::quote_identifier;
+use types::TypeId;
 
 /// Something that can be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +48,14 @@ pub enum Object {
     Constraint(u32),
     /// A policy, by oid.
     Policy(u32),
+    /// A trigger, by oid.
+    Trigger(u32),
+    /// A type of one's own, by oid.
+    Type(TypeId),
+    /// A function or a procedure, by oid.
+    Routine(u32),
+    /// An extension, by oid.
+    Extension(u32),
 }
 
 /// How one object depends on another.
@@ -52,6 +67,8 @@ pub enum DependencyKind {
     Auto,
     /// It is part of it.
     Internal,
+    /// It is a member of it, an extension.
+    Member,
 }
 
 /// One object needs another.
@@ -70,8 +87,11 @@ impl Object {
     fn oid(self) -> u32 {
         match self {
             Object::Schema(oid) | Object::Relation(oid) => oid,
-            Object::Constraint(oid) | Object::Policy(oid) => oid,
+            Object::Constraint(oid) | Object::Policy(oid) | Object::Routine(oid) => oid,
+            Object::Trigger(oid) | Object::Extension(oid) => oid,
             Object::Column(oid, _) | Object::Default(oid, _) => oid,
+            // The number in it, so that what was made later has the higher one.
+            Object::Type(id) => id.own_number(),
         }
     }
 
@@ -112,7 +132,10 @@ impl Object {
                         named(table.oid)
                     )
                 }
-                None => format!("constraint {oid}"),
+                None => match catalog.domain_check(oid) {
+                    Some((_, check)) => format!("constraint {}", quote_identifier(&check.name)),
+                    None => format!("constraint {oid}"),
+                },
             },
             Object::Policy(oid) => match catalog.policy(oid) {
                 Some((table, policy)) => {
@@ -123,6 +146,29 @@ impl Object {
                     )
                 }
                 None => format!("policy {oid}"),
+            },
+            Object::Trigger(oid) => match catalog.trigger(oid) {
+                Some((table, trigger)) => {
+                    let name = quote_identifier(&trigger.name);
+                    format!("trigger {name} on {}", named(table.oid))
+                }
+                None => format!("trigger {oid}"),
+            },
+            Object::Type(id) => match catalog.shown_type(search_path, id) {
+                Some(name) => format!("type {name}"),
+                None => format!("type {}", id.0),
+            },
+            Object::Routine(oid) => match catalog.routine(oid) {
+                Some(routine) => format!(
+                    "{} {}",
+                    routine.kind.noun(),
+                    routine_text(catalog, search_path, routine)
+                ),
+                None => format!("function {oid}"),
+            },
+            Object::Extension(oid) => match catalog.extension_by_oid(oid) {
+                Some(extension) => format!("extension {}", extension.name),
+                None => format!("extension {oid}"),
             },
         }
     }
@@ -167,6 +213,31 @@ pub fn shown_name(catalog: &Catalog, search_path: &[u32], oid: u32) -> Option<St
     }
 }
 
+/// `f(integer,text)`, with its schema unless the search path finds it.
+pub fn routine_text(catalog: &Catalog, search_path: &[u32], routine: &Routine) -> String {
+    let types: Vec<_> = routine
+        .input_types()
+        .iter()
+        .map(|ty| {
+            let shown = catalog.shown_type(search_path, *ty);
+            shown.unwrap_or_else(|| ty.to_string())
+        })
+        .collect();
+    let name = routine_name(catalog, search_path, routine);
+    format!("{name}({})", types.join(","))
+}
+
+/// The name of a routine, with its schema unless the search path finds it.
+pub fn routine_name(catalog: &Catalog, search_path: &[u32], routine: &Routine) -> String {
+    let name = quote_identifier(&routine.name);
+    match catalog.schema_by_oid(routine.schema) {
+        Some(schema) if !search_path.contains(&routine.schema) => {
+            format!("{}.{name}", quote_identifier(&schema.name))
+        }
+        _ => name,
+    }
+}
+
 impl RelationRef {
     /// The oid of what it refers to.
     pub fn oid(self, catalog: &Catalog) -> u32 {
@@ -185,10 +256,12 @@ impl Catalog {
             let index = indexes.find(|index| index.constraint == oid && oid != 0);
             let check = table.checks.iter().find(|check| check.oid == oid);
             let foreign = table.foreign_keys.iter().find(|key| key.oid == oid);
+            let part = table.foreign_parts.iter().find(|part| part.oid == oid);
             let name = index
                 .map(|index| index.name.as_str())
                 .or(check.map(|check| check.name.as_str()))
-                .or(foreign.map(|key| key.name.as_str()))?;
+                .or(foreign.map(|key| key.name.as_str()))
+                .or(part.map(|part| part.name.as_str()))?;
             Some((&**table, name))
         })
     }
@@ -209,7 +282,84 @@ impl Catalog {
                 table_dependencies(table, &mut edges);
             }
         }
+        for made in self.user_types.iter() {
+            let (own, schema) = (Object::Type(made.id), Object::Schema(made.schema));
+            edges.add(own, DependencyKind::Normal, schema);
+            if let Some(array) = made.id.array_of() {
+                edges.add(Object::Type(array), DependencyKind::Internal, own);
+            }
+            if let Some(domain) = made.domain() {
+                domain_dependencies(own, domain, &mut edges);
+            }
+            let attributes = self
+                .composite(made.id)
+                .into_iter()
+                .flat_map(Composite::live);
+            for (_, attribute) in attributes {
+                edges.add_type(own, attribute.ty);
+            }
+        }
+        for routine in self.routines.iter() {
+            let object = Object::Routine(routine.oid);
+            edges.add(
+                object,
+                DependencyKind::Normal,
+                Object::Schema(routine.schema),
+            );
+            if routine.result_relation != 0 {
+                let relation = Object::Relation(routine.result_relation);
+                edges.add(object, DependencyKind::Normal, relation);
+            }
+            edges.add_type(object, routine.result);
+            for argument in &routine.arguments {
+                edges.add_type(object, argument.type_id);
+            }
+            edges.add_uses(object, &routine.uses);
+        }
+        for table in self.tables.iter().filter(|table| table.kind.has_rows()) {
+            for index in &table.indexes {
+                self.class_dependencies(table, index, &mut edges);
+            }
+        }
+        for extension in &self.extensions {
+            let own = Object::Extension(extension.oid);
+            let schema = Object::Schema(extension.schema);
+            edges.add(own, DependencyKind::Normal, schema);
+            for name in extension.requires() {
+                if let Some(required) = self.extension(name) {
+                    let required = Object::Extension(required.oid);
+                    edges.add(own, DependencyKind::Normal, required);
+                }
+            }
+            for member in &extension.members {
+                edges.add(Object::Routine(*member), DependencyKind::Member, own);
+            }
+        }
+        // Stored text names relations and routines alike by oid.
+        for edge in &mut edges.0 {
+            if let Object::Relation(oid) = edge.referenced {
+                if self.routine(oid).is_some() {
+                    edge.referenced = Object::Routine(oid);
+                }
+            }
+        }
         edges.0
+    }
+}
+
+impl Catalog {
+    /// An index needs the extensions that have its operator classes.
+    fn class_dependencies(&self, table: &Table, index: &Index, edges: &mut Edges) {
+        for place in 0..index.key_count() {
+            let ty = index.key_order(table, place).map(|order| order.type_id);
+            let class = ty.map_or(0, |ty| index.form.class_for(place, ty));
+            let extension = extension_of(class).and_then(|name| self.extension(name));
+            if let Some(extension) = extension {
+                let extension = Object::Extension(extension.oid);
+                let index = Object::Relation(index.oid);
+                edges.add(index, DependencyKind::Normal, extension);
+            }
+        }
     }
 }
 
@@ -224,9 +374,29 @@ impl Edges {
         });
     }
 
+    /// What needs a type of one's own, or the array over one.
+    fn add_type(&mut self, dependent: Object, id: TypeId) -> bool {
+        if id.is_own() {
+            self.add(dependent, DependencyKind::Normal, Object::Type(id));
+        }
+        id.is_own()
+    }
+
+    /// What stored text names whose uses are kept nowhere else.
+    fn add_named(&mut self, dependent: Object, text: &str) {
+        for oid in named_by_oid(text) {
+            if !self.add_type(dependent, TypeId(oid)) {
+                self.add(dependent, DependencyKind::Normal, Object::Relation(oid));
+            }
+        }
+    }
+
     /// What stored text names.
     fn add_uses(&mut self, dependent: Object, all: &[Uses]) {
         for uses in all {
+            if self.add_type(dependent, TypeId(uses.relation)) {
+                continue;
+            }
             // Its own table takes a policy along without a word.
             if uses.columns.is_empty() {
                 let relation = Object::Relation(uses.relation);
@@ -240,10 +410,28 @@ impl Edges {
     }
 }
 
+/// The expressions and the condition of an index.
+fn texts_of(index: &Index) -> Vec<&str> {
+    let Some(computed) = &index.computed else {
+        return Vec::new();
+    };
+    let keys = computed.keys.iter().filter_map(|key| match &key.source {
+        KeySource::Expression { text, .. } => Some(text.as_str()),
+        KeySource::Column(_) => None,
+    });
+    keys.chain(computed.condition.as_deref()).collect()
+}
+
 fn table_dependencies(table: &Table, edges: &mut Edges) {
     use DependencyKind::{Auto, Internal, Normal};
     let own = Object::Relation(table.oid);
     edges.add(own, Normal, Object::Schema(table.schema));
+    if let Some(rows) = table.row_type().filter(|_| table.has_row_type()) {
+        edges.add(Object::Type(rows), Internal, own);
+        if let Some(array) = rows.array_of() {
+            edges.add(Object::Type(array), Internal, Object::Type(rows));
+        }
+    }
     for index in &table.indexes {
         let relation = Object::Relation(index.oid);
         let keyed = match index.constraint {
@@ -256,6 +444,9 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
         for place in index.uses() {
             edges.add(keyed, Auto, Object::Column(table.oid, place));
         }
+        for text in texts_of(index) {
+            edges.add_named(keyed, text);
+        }
     }
     for check in &table.checks {
         let constraint = Object::Constraint(check.oid);
@@ -265,6 +456,7 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
         for column in &check.columns {
             edges.add(constraint, Auto, Object::Column(table.oid, *column));
         }
+        edges.add_named(constraint, &check.condition);
     }
     for key in &table.foreign_keys {
         let constraint = Object::Constraint(key.oid);
@@ -276,16 +468,29 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
         }
         edges.add(constraint, Normal, Object::Relation(key.index));
     }
+    for part in &table.foreign_parts {
+        let constraint = Object::Constraint(part.key);
+        edges.add(constraint, Normal, Object::Relation(part.partition));
+    }
     for (place, column) in table.columns.iter().enumerate() {
         let default = Object::Default(table.oid, place);
+        if !column.dropped {
+            edges.add_type(Object::Column(table.oid, place), column.declared().0);
+        }
         if column.default.is_some() && !column.dropped {
             edges.add(default, Auto, Object::Column(table.oid, place));
             for oid in &column.default_uses {
+                if edges.add_type(default, TypeId(*oid)) {
+                    continue;
+                }
                 edges.add(default, Normal, Object::Relation(*oid));
             }
+            let generated = Object::Column(table.oid, place);
             for from in &column.generated_from {
-                let generated = Object::Column(table.oid, place);
                 edges.add(generated, Normal, Object::Column(table.oid, *from));
+            }
+            if column.generated {
+                edges.add_named(generated, column.default.as_deref().unwrap_or_default());
             }
         }
     }
@@ -296,6 +501,31 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
     if let Some(view) = &table.view {
         edges.add_uses(own, &view.uses);
     }
+    if let Some(of) = &table.partition_of {
+        edges.add(own, Auto, Object::Relation(of.parent));
+        for (own, above) in &of.parts {
+            let mut indexes = table.indexes.iter();
+            let (part, above) = match indexes.find(|known| known.oid == *own) {
+                Some(index) if index.constraint != 0 => {
+                    let constraint = Object::Constraint(index.constraint);
+                    (constraint, Object::Relation(*above))
+                }
+                Some(_) => (Object::Relation(*own), Object::Relation(*above)),
+                None if table.foreign_keys.iter().any(|key| key.oid == *own) => {
+                    (Object::Constraint(*own), Object::Constraint(*above))
+                }
+                None => (Object::Trigger(*own), Object::Trigger(*above)),
+            };
+            edges.add(part, Auto, above);
+        }
+    }
+    for part in table.partition_key.iter().flat_map(|key| &key.parts) {
+        edges.add_type(own, part.type_id(table));
+        if let KeySource::Expression { text, .. } = &part.source {
+            edges.add_named(own, text);
+        }
+    }
+    trigger_dependencies(table, edges);
     for policy in &table.policies {
         let object = Object::Policy(policy.oid);
         edges.add(object, Auto, own);
@@ -304,6 +534,45 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
             if uses.relation != table.oid || !uses.columns.is_empty() {
                 edges.add_uses(object, std::slice::from_ref(uses));
             }
+        }
+    }
+}
+
+/// What stands in a domain needs; its default and its checks go with what they need, by CASCADE.
+fn domain_dependencies(own: Object, domain: &Domain, edges: &mut Edges) {
+    edges.add_type(own, domain.over);
+    for oid in &domain.default_uses {
+        if !edges.add_type(own, TypeId(*oid)) {
+            edges.add(own, DependencyKind::Normal, Object::Relation(*oid));
+        }
+    }
+    for check in &domain.checks {
+        let constraint = Object::Constraint(check.oid);
+        edges.add(constraint, DependencyKind::Auto, own);
+        edges.add_named(constraint, &check.condition);
+    }
+}
+
+fn trigger_dependencies(table: &Table, edges: &mut Edges) {
+    use DependencyKind::{Auto, Normal};
+    for trigger in &table.triggers {
+        let object = Object::Trigger(trigger.oid);
+        edges.add(object, Auto, Object::Relation(table.oid));
+        edges.add(object, Normal, Object::Routine(trigger.function));
+        let condition = trigger.condition.as_ref();
+        let looked_at = condition.map_or(&[][..], |condition| &condition.columns);
+        for column in trigger.columns.iter().chain(looked_at) {
+            edges.add(object, Normal, Object::Column(table.oid, *column));
+        }
+        if let Some(condition) = condition {
+            edges.add_named(object, &condition.text);
+        }
+        let from = trigger
+            .constraint
+            .as_ref()
+            .map_or(0, |constraint| constraint.table);
+        if from != 0 {
+            edges.add(object, Auto, Object::Relation(from));
         }
     }
 }
@@ -467,9 +736,9 @@ impl Visit<'_> {
 
     /// The object that this one is a part of, unless that is being dropped.
     fn whole_of(&self, object: Object) -> Option<Object> {
-        let internal =
-            |edge: &&Dependency| edge.dependent == object && edge.kind == DependencyKind::Internal;
-        let edge = self.edges.iter().find(internal)?;
+        let part = [DependencyKind::Internal, DependencyKind::Member];
+        let is_part = |edge: &&Dependency| edge.dependent == object && part.contains(&edge.kind);
+        let edge = self.edges.iter().find(is_part)?;
         let going = |known: &Object| known.holds(edge.referenced);
         let gone = self.stack.iter().any(going) || self.seen.iter().any(going);
         (!gone && !self.roots.iter().any(going)).then_some(edge.referenced)

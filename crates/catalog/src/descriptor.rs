@@ -1,22 +1,41 @@
 //! The row that holds a table: everything that DDL says of it, in one column of bytes.
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::key::ColumnOrder;
 use base::row::{put_optional, Row, RowBuilder};
 use base::{Error, Result, TreeId};
 
+use super::lists::read_list;
+use super::partition;
 use super::policy;
 use super::sequence::{self, Sequence};
+use super::trigger;
 use super::view::{self, View};
 use super::{
-    computed, foreign, Check, Column, Identity, Index, IndexedColumn, RelationKind, Table,
+    computed, foreign, index_form, Check, Column, Identity, Index, IndexForm, IndexedColumn,
+    RelationKind, Table,
 };
 use types::TypeId;
 
 /// The version of this encoding.
-const FORMAT: u64 = 5;
+const FORMAT: u64 = 9;
 
-/// The one before, which ends before row security and is read as well; any other is refused.
-const FORMAT_WITHOUT_POLICIES: u64 = 4;
+/// The oldest that is read as well; any other is refused.
+const FORMAT_OLDEST: u64 = 4;
+
+/// Older ones end before row security.
+const FORMAT_OF_POLICIES: u64 = 5;
+
+/// Older ones say nothing of methods, operator classes and parameters of indexes.
+const FORMAT_OF_INDEX_FORMS: u64 = 6;
+
+/// Older ones end before triggers.
+const FORMAT_OF_TRIGGERS: u64 = 7;
+
+// Of format 8 are those whose columns may say a domain, by a flag that older ones never have.
+
+/// Older ones end before partitions.
+const FORMAT_OF_PARTITIONS: u64 = 9;
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -42,9 +61,15 @@ pub fn encode(table: &Table) -> Vec<u8> {
         }
         out.push(column.identity as u8);
         let has_collation = column.collation != 0;
-        out.push(u8::from(column.generated) | u8::from(has_collation) << 1);
+        let has_domain = column.domain != TypeId::NONE;
+        out.push(
+            u8::from(column.generated) | u8::from(has_collation) << 1 | u8::from(has_domain) << 2,
+        );
         if has_collation {
             put_varint(&mut out, u64::from(column.collation));
+        }
+        if has_domain {
+            put_varint(&mut out, u64::from(column.domain.0));
         }
         put_varint(&mut out, column.generated_from.len() as u64);
         for place in &column.generated_from {
@@ -64,13 +89,14 @@ pub fn encode(table: &Table) -> Vec<u8> {
         put_varint(&mut out, index.columns.len() as u64);
         for column in &index.columns {
             put_varint(&mut out, column.column as u64);
-            out.push(u8::from(column.descending));
+            out.push(column.order.code());
         }
         put_varint(&mut out, index.include.len() as u64);
         for place in &index.include {
             put_varint(&mut out, *place as u64);
         }
         put_part(&mut out, index.computed.as_deref(), computed::encode);
+        index_form::encode(&index.form, &mut out);
     }
     put_varint(&mut out, table.checks.len() as u64);
     for check in &table.checks {
@@ -99,6 +125,16 @@ pub fn encode(table: &Table) -> Vec<u8> {
     for policy in &table.policies {
         policy::put(&mut out, policy);
     }
+    put_varint(&mut out, table.triggers.len() as u64);
+    for trigger in &table.triggers {
+        trigger::put(&mut out, trigger);
+    }
+    put_part(&mut out, table.partition_key.as_deref(), partition::put_key);
+    put_part(&mut out, table.partition_of.as_deref(), partition::put_of);
+    put_varint(&mut out, table.foreign_parts.len() as u64);
+    for part in &table.foreign_parts {
+        foreign::put_foreign_part(&mut out, part);
+    }
     RowBuilder::new(1).value(&out).finish()
 }
 
@@ -108,6 +144,7 @@ fn kind_code(kind: RelationKind) -> u8 {
         RelationKind::View => b'v',
         RelationKind::MaterializedView => b'm',
         RelationKind::Sequence => b'S',
+        RelationKind::Partitioned => b'p',
         RelationKind::System => unreachable!("built-in relations are not stored"),
     }
 }
@@ -118,6 +155,7 @@ fn kind_of(code: u8) -> Result<RelationKind> {
         b'v' => RelationKind::View,
         b'm' => RelationKind::MaterializedView,
         b'S' => RelationKind::Sequence,
+        b'p' => RelationKind::Partitioned,
         other => return Err(Error::corrupted(format!("a relation of kind {other}"))),
     })
 }
@@ -150,7 +188,7 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         .ok_or_else(|| Error::corrupted("a table without a descriptor"))?;
     let mut reader = Reader::new(bytes);
     let format = reader.varint()?;
-    if ![FORMAT, FORMAT_WITHOUT_POLICIES].contains(&format) {
+    if !(FORMAT_OLDEST..=FORMAT).contains(&format) {
         return Err(Error::corrupted(format!(
             "a table descriptor of format {format}, not {FORMAT}"
         )));
@@ -164,7 +202,7 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         tree: TreeId(reader.varint()?),
         long_tree: TreeId(reader.varint()?),
         columns: read_list(&mut reader, read_column)?,
-        indexes: read_list(&mut reader, read_index)?,
+        indexes: read_list(&mut reader, |reader| read_index(reader, format))?,
         checks: read_list(&mut reader, read_check)?,
         foreign_keys: read_list(&mut reader, foreign::read)?,
         options: read_list(&mut reader, |reader| {
@@ -174,22 +212,22 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         sequence: read_part::<Sequence>(&mut reader, sequence::decode)?,
         ..Table::default()
     };
-    if format != FORMAT_WITHOUT_POLICIES {
+    if format >= FORMAT_OF_POLICIES {
         let flags = reader.u8()?;
         table.row_security = flags & 1 != 0;
         table.force_row_security = flags & 2 != 0;
         table.policies = read_list(&mut reader, policy::read)?;
     }
+    if format >= FORMAT_OF_TRIGGERS {
+        table.triggers = read_list(&mut reader, trigger::read)?;
+    }
+    if format >= FORMAT_OF_PARTITIONS {
+        table.partition_key = read_part(&mut reader, partition::read_key)?.map(Box::new);
+        table.partition_of = read_part(&mut reader, partition::read_of)?.map(Box::new);
+        table.foreign_parts = read_list(&mut reader, foreign::read_foreign_part)?;
+    }
     reader.finish()?;
     Ok(table)
-}
-
-pub(super) fn read_list<T>(
-    reader: &mut Reader<'_>,
-    mut read: impl FnMut(&mut Reader<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let count: usize = reader.varint_as()?;
-    (0..count).map(|_| read(reader)).collect()
 }
 
 fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
@@ -214,6 +252,9 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
     if flags & 2 != 0 {
         column.collation = reader.varint_as()?;
     }
+    if flags & 4 != 0 {
+        column.domain = TypeId(reader.varint_as()?);
+    }
     Ok(Column {
         generated_from: read_list(reader, |reader| reader.varint_as())?,
         dropped: reader.u8()? != 0,
@@ -225,7 +266,7 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
     })
 }
 
-fn read_index(reader: &mut Reader<'_>) -> Result<Index> {
+fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
     let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
     let primary = reader.u8()? != 0;
     // 1: unique; 2: NULLs are equal.
@@ -241,11 +282,15 @@ fn read_index(reader: &mut Reader<'_>) -> Result<Index> {
         columns: read_list(reader, |reader| {
             Ok(IndexedColumn {
                 column: reader.varint_as()?,
-                descending: reader.u8()? != 0,
+                order: ColumnOrder::from_code(reader.u8()?)?,
             })
         })?,
         include: read_list(reader, |reader| reader.varint_as())?,
         computed: read_part(reader, computed::decode)?.map(Box::new),
+        form: match format >= FORMAT_OF_INDEX_FORMS {
+            true => index_form::decode(reader)?,
+            false => IndexForm::default(),
+        },
     })
 }
 
@@ -279,8 +324,11 @@ pub(super) fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::partition::{Bound, KeyPart, PartitionKey, PartitionOf, Strategy};
+    use super::super::trigger::{Condition, ConstraintTrigger, Enabled, Events, Timing};
+    use super::super::Trigger;
     use super::super::{
-        Action, Computed, ComputedKey, ForeignKey, KeySource, Policy, PolicyCommand,
+        Action, Computed, ComputedKey, ForeignKey, ForeignPart, KeySource, Policy, PolicyCommand,
     };
     use super::*;
 
@@ -296,7 +344,7 @@ mod tests {
         ];
         let keys = keys.into_iter().map(|source| ComputedKey {
             source,
-            descending: true,
+            order: ColumnOrder::DESCENDING,
         });
         Index {
             oid: 16_390,
@@ -313,6 +361,11 @@ mod tests {
                 condition: Some("i > 0".to_owned()),
                 uses: vec![0, 1],
             })),
+            form: IndexForm {
+                method: 405,
+                classes: vec![0, 4_217],
+                options: vec![("fillfactor".to_owned(), "70".to_owned())],
+            },
         }
     }
 
@@ -330,6 +383,7 @@ mod tests {
                 name: "i".to_owned(),
                 type_id: TypeId::INT4,
                 typmod: -1,
+                domain: TypeId::own(types::OwnKind::Domain, 7).unwrap(),
                 collation: 950,
                 not_null: true,
                 default: Some("1".to_owned()),
@@ -351,10 +405,11 @@ mod tests {
                     tree: TreeId(16_400),
                     columns: vec![IndexedColumn {
                         column: 0,
-                        descending: false,
+                        order: ColumnOrder::ASCENDING,
                     }],
                     include: vec![1],
                     computed: None,
+                    form: IndexForm::default(),
                 },
                 computed_index(),
             ],
@@ -396,6 +451,30 @@ mod tests {
                     columns: vec![0],
                 }],
             }],
+            triggers: vec![Trigger {
+                oid: 16_391,
+                name: "watch".to_owned(),
+                function: 16_392,
+                timing: Timing::After,
+                for_each_row: true,
+                events: Events::INSERT.with(Events::UPDATE),
+                columns: vec![0],
+                arguments: vec!["x".to_owned(), String::new()],
+                condition: Some(Condition {
+                    text: "new.i > 0".to_owned(),
+                    names: vec!["i".to_owned()],
+                    columns: vec![0],
+                }),
+                enabled: Enabled::Replica,
+                old_table: None,
+                new_table: Some("gone".to_owned()),
+                constraint: Some(ConstraintTrigger {
+                    oid: 16_393,
+                    table: 16_394,
+                    deferrable: true,
+                    initially_deferred: true,
+                }),
+            }],
             options: vec![("fillfactor".to_owned(), "90".to_owned())],
             view: Some(View {
                 query: "SELECT 1".to_owned(),
@@ -414,19 +493,65 @@ mod tests {
                 }),
                 ..Sequence::default()
             }),
+            partition_key: Some(Box::new(PartitionKey {
+                strategy: Strategy::List,
+                parts: vec![KeyPart {
+                    source: computed_index().computed.unwrap().keys[1].source.clone(),
+                    collation: 950,
+                    uses: vec![1],
+                }],
+                partitions: vec![16_395],
+            })),
+            partition_of: Some(Box::new(PartitionOf {
+                parent: 16_396,
+                types: vec![TypeId::INT4],
+                bound: Bound::List(vec![types::Datum::Int4(7)]),
+                parts: Vec::new(),
+            })),
+            foreign_parts: vec![ForeignPart {
+                key: 16_400,
+                partition: 16_401,
+                oid: 16_402,
+                name: "t_k_fkey1".to_owned(),
+            }],
         };
         assert_eq!(decode(&encode(&table)).unwrap(), table);
         assert!(decode(b"\x01\x03\x07\x07").is_err());
     }
 
     #[test]
-    fn tables_of_the_format_before_come_back() {
-        let row = encode(&Table::default());
+    fn tables_of_the_formats_before_come_back() {
+        let table = Table {
+            indexes: vec![Index {
+                form: IndexForm::default(),
+                ..computed_index()
+            }],
+            ..Table::default()
+        };
+        let row = encode(&table);
         let mut bytes = Row::parse(&row).unwrap().column(0).unwrap().to_vec();
+        let as_row = |bytes: &[u8]| RowBuilder::new(1).value(bytes).finish();
+        // Without the partitions at its end.
+        bytes.truncate(bytes.len() - 3);
+        bytes[0] = FORMAT_OF_TRIGGERS as u8;
+        assert_eq!(decode(&as_row(&bytes)).unwrap(), table);
+        // Without the triggers at its end.
+        bytes.pop();
+        bytes[0] = FORMAT_OF_INDEX_FORMS as u8;
+        assert_eq!(decode(&as_row(&bytes)).unwrap(), table);
+        let mut form = Vec::new();
+        index_form::encode(&IndexForm::default(), &mut form);
+        let found = |bytes: &[u8]| bytes.windows(form.len()).position(|part| part == form);
+        let start = found(&bytes).unwrap();
+        bytes.drain(start..start + form.len());
+        assert_eq!(found(&bytes), None);
+        bytes[0] = FORMAT_OF_POLICIES as u8;
+        assert_eq!(decode(&as_row(&bytes)).unwrap(), table);
         // Without the flags and the policies at its end.
         bytes.truncate(bytes.len() - 2);
-        bytes[0] = FORMAT_WITHOUT_POLICIES as u8;
-        let row = RowBuilder::new(1).value(&bytes).finish();
-        assert_eq!(decode(&row).unwrap(), Table::default());
+        bytes[0] = FORMAT_OLDEST as u8;
+        assert_eq!(decode(&as_row(&bytes)).unwrap(), table);
+        bytes[0] = FORMAT_OLDEST as u8 - 1;
+        assert!(decode(&as_row(&bytes)).is_err());
     }
 }

@@ -90,6 +90,36 @@ pub struct ForeignKey {
     pub validated: bool,
 }
 
+/// What a foreign key to a partitioned table is called where it has to do with one partition of that,
+/// at whatever depth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignPart {
+    /// The foreign key, by oid.
+    pub key: u32,
+    /// The partition, by oid.
+    pub partition: u32,
+    /// The oid of the constraint that this is in the catalog.
+    pub oid: u32,
+    /// Its name.
+    pub name: String,
+}
+
+pub(super) fn put_foreign_part(out: &mut Vec<u8>, part: &ForeignPart) {
+    put_varint(out, u64::from(part.key));
+    put_varint(out, u64::from(part.partition));
+    put_varint(out, u64::from(part.oid));
+    put_bytes(out, part.name.as_bytes());
+}
+
+pub(super) fn read_foreign_part(reader: &mut Reader<'_>) -> Result<ForeignPart> {
+    Ok(ForeignPart {
+        key: reader.varint_as()?,
+        partition: reader.varint_as()?,
+        oid: reader.varint_as()?,
+        name: reader.str()?.to_owned(),
+    })
+}
+
 impl ForeignKey {
     /// The columns that ON DELETE SET NULL or SET DEFAULT sets.
     pub fn set_on_delete(&self) -> &[usize] {

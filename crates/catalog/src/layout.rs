@@ -20,6 +20,8 @@ pub const SCHEMAS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 2);
 pub const RELATIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 3);
 /// Names that may be there only once.
 pub const NAMES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 4);
+/// Types that users have made.
+pub const USER_TYPES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 5);
 /// Memberships: role and member.
 pub const MEMBERS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 20);
 /// Settings of roles in databases; 0 is any.
@@ -28,6 +30,12 @@ pub const SETTINGS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 21);
 pub const COMMENTS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 22);
 /// Lists of privileges: database, and the object's address.
 pub const PRIVILEGES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 23);
+/// Functions and procedures.
+pub const ROUTINES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 24);
+/// What ANALYZE has found, and how much it is to find.
+pub const STATISTICS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 26);
+/// Extensions that were created.
+pub const EXTENSIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 27);
 /// What was done to objects, roles and privileges, by number.
 pub const AUDIT: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 30);
 
@@ -42,6 +50,11 @@ pub const AUDIT_NUMBERS: SequenceId = SequenceId(4);
 
 /// The oid of the first object made by a user.
 pub const FIRST_USER_OID: u32 = 16_384;
+
+/// The access method of tables.
+pub const HEAP: u32 = 2;
+/// The access method of indexes that are trees.
+pub const BTREE: u32 = 403;
 
 /// What a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +78,7 @@ pub fn local_number(sequence: SequenceId, number: impl FnOnce(Counter) -> u64) -
 /// The oid by which a row of the catalog belongs to one session or to all.
 pub fn local_part(tree: TreeId, key: &[u8]) -> Option<u32> {
     let start = match tree {
-        RELATIONS | SCHEMAS => 4,
+        RELATIONS | SCHEMAS | STATISTICS => 4,
         NAMES => 5,
         COMMENTS | PRIVILEGES => 8,
         _ => return None,

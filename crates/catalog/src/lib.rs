@@ -1,7 +1,9 @@
 //! What there is: databases, roles, schemas, tables, indexes, and how they are kept.
 //!
-//! A [`Catalog`] is everything of one database that binding a statement needs, read whole from the
-//! catalog trees ([`store`]) and shared until the catalog changes. A table is one *descriptor* row:
+//! A [`Catalog`] is everything of one database that binding a statement needs. The first of a process
+//! is read whole from the catalog trees ([`store`]); each later version is a copy of one before, in
+//! which the rows that have changed since are read again ([`changes`]), and which shares all the rest
+//! with it ([`persistent`]). All sessions of a node use the same one ([`shared`]). A table is one *descriptor* row:
 //! its columns, constraints and indexes in one place, so that DDL on a table is one row and a
 //! reader never sees half of it. The tables of `pg_catalog` are views over the [`Catalog`]
 //! ([`system`]).
@@ -12,37 +14,60 @@
 //! | [`crate::layout::ROLES`] | oid | name, flags |
 //! | [`crate::layout::SCHEMAS`] | database, oid | name, owner |
 //! | [`crate::layout::RELATIONS`] | database, oid | the descriptor ([`descriptor`]) |
+//! | [`crate::layout::USER_TYPES`] | database, oid | types of one's own ([`user_type`]) |
 //! | [`cluster`]'s trees | addresses of objects | memberships, settings, comments, privileges |
+//! | [`crate::layout::ROUTINES`] | database, oid | the function or procedure ([`routine`]) |
+//! | [`crate::layout::EXTENSIONS`] | database, oid | extensions that were created ([`extension`]) |
+//! | [`crate::layout::STATISTICS`] | database, table, column, what | what ANALYZE has found ([`statistics`]) |
 //! | [`crate::layout::NAMES`] | class, database, schema, name | oid: what keeps names unique |
 //!
 //! # What it leaves out
-//! Loading only what a statement names: a catalog of many thousand tables is read whole at each
-//! change.
+//! Loading only what a statement names: all of a database's tables are in memory, once for a node.
 
 pub mod access;
 pub mod audit;
+pub mod changes;
 pub mod cluster;
 pub mod collation;
+pub mod composite;
 pub mod computed;
 pub mod configuration;
 pub mod default_acl;
 pub mod depend;
 pub mod descriptor;
+pub mod domain;
+pub mod extension;
+pub mod extension_store;
 pub mod foreign;
+pub mod index_form;
+pub mod inverted;
 pub mod layout;
+mod lists;
 pub mod local;
+pub mod operator_class;
+pub mod partition;
+pub mod persistent;
 pub mod policy;
+pub mod routine;
 pub mod sequence;
+pub mod shared;
+pub mod statistics;
+pub mod statistics_store;
 pub mod store;
 pub mod system;
+pub mod tables;
+pub mod trigger;
+pub mod type_store;
+pub mod user_type;
 pub mod view;
 
-use std::collections::BTreeMap;
+use base::key::ColumnOrder;
 use std::sync::{Arc, OnceLock};
 
 use base::engine::CatalogVersion;
-use base::hash::HashMap;
 use base::{Debt, TreeId};
+
+use index_form::IndexForm;
 
 use types::TypeId;
 
@@ -52,9 +77,17 @@ use default_acl::DefaultAcl;
 
 pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
-pub use foreign::{Action, ForeignKey};
+pub use domain::{Domain, DomainCheck};
+pub use extension::Extension;
+pub use foreign::{Action, ForeignKey, ForeignPart};
+pub use partition::{PartitionKey, PartitionOf};
+pub use persistent::{SharedList, SharedMap};
 pub use policy::{Policy, PolicyCommand, RowSecurity};
+pub use routine::{Routine, RoutineKind, Routines};
 pub use sequence::{Owner, Sequence};
+pub use tables::Tables;
+pub use trigger::Trigger;
+pub use user_type::{TypeBody, UserType, UserTypes};
 pub use view::{CheckOption, Uses, View};
 
 /// The oid of schema `pg_catalog`.
@@ -177,13 +210,15 @@ pub enum RelationKind {
     MaterializedView,
     /// A sequence of numbers.
     Sequence,
+    /// A table whose rows are in its partitions.
+    Partitioned,
 }
 
 impl RelationKind {
     /// What PostgreSQL's messages call it.
     pub fn noun(self) -> &'static str {
         match self {
-            RelationKind::Table | RelationKind::System => "table",
+            RelationKind::Table | RelationKind::System | RelationKind::Partitioned => "table",
             RelationKind::View => "view",
             RelationKind::MaterializedView => "materialized view",
             RelationKind::Sequence => "sequence",
@@ -228,12 +263,20 @@ pub struct Table {
     pub force_row_security: bool,
     /// Its policies, which may be there without being in force.
     pub policies: Vec<Policy>,
+    /// Its triggers, by name.
+    pub triggers: Vec<Trigger>,
     /// Its storage parameters; those of a table change nothing.
     pub options: Vec<(String, String)>,
     /// The query of a view or a materialized view.
     pub view: Option<View>,
     /// The numbers of a sequence.
     pub sequence: Option<Sequence>,
+    /// By what its rows are divided, if it is partitioned.
+    pub partition_key: Option<Box<PartitionKey>>,
+    /// Whose partition it is, if it is one.
+    pub partition_of: Option<Box<PartitionOf>>,
+    /// What its foreign keys to partitioned tables are for the partitions of those.
+    pub foreign_parts: Vec<ForeignPart>,
 }
 
 /// A column of a table.
@@ -241,10 +284,12 @@ pub struct Table {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Its type.
+    /// Its type; of a column of a domain the domain's base type.
     pub type_id: TypeId,
     /// The type's modifier, or -1.
     pub typmod: i32,
+    /// The domain, or the array over one, that its values are of; none if 0.
+    pub domain: TypeId,
     /// The oid of its collation, or 0 for that of its type. All collations here order by bytes.
     pub collation: u32,
     /// Whether NULL is refused.
@@ -265,6 +310,16 @@ pub struct Column {
     /// The stored value that rows have which are older than the column: its default when it was
     /// added.
     pub missing: Option<Vec<u8>>,
+}
+
+impl Column {
+    /// The type that it was given, and its modifier.
+    pub fn declared(&self) -> (TypeId, i32) {
+        match self.domain {
+            TypeId::NONE => (self.type_id, self.typmod),
+            domain => (domain, types::NO_TYPMOD),
+        }
+    }
 }
 
 /// GENERATED AS IDENTITY.
@@ -302,6 +357,8 @@ pub struct Index {
     pub include: Vec<usize>,
     /// What it has if it is on expressions or has a condition.
     pub computed: Option<Box<Computed>>,
+    /// Its method, operator classes and parameters.
+    pub form: IndexForm,
 }
 
 /// A column of an index.
@@ -309,8 +366,8 @@ pub struct Index {
 pub struct IndexedColumn {
     /// Its place among the table's columns, from 0.
     pub column: usize,
-    /// Whether its order is inverted.
-    pub descending: bool,
+    /// How it is ordered.
+    pub order: ColumnOrder,
 }
 
 /// A CHECK constraint.
@@ -356,8 +413,8 @@ impl Table {
     }
 }
 
-/// Everything of one database that binding a statement needs.
-#[derive(Debug)]
+/// Everything of one database that binding a statement needs. Copies share what they have in common.
+#[derive(Clone, Debug)]
 pub struct Catalog {
     /// The version it was read at; it holds while the engine's is the same.
     pub version: CatalogVersion,
@@ -366,32 +423,35 @@ pub struct Catalog {
     /// The database.
     pub database: Database,
     /// All databases, by oid.
-    pub databases: Vec<Database>,
+    pub databases: SharedList<Database>,
     /// All roles, by oid.
-    pub roles: Vec<Role>,
+    pub roles: SharedList<Role>,
     /// The schemas of the database, by oid.
-    pub schemas: Vec<Schema>,
+    pub schemas: SharedList<Schema>,
     /// The tables of the database, by oid; those of `pg_catalog` included.
-    pub tables: Vec<Arc<Table>>,
+    pub tables: Tables,
+    /// The types that users have made, by oid.
+    pub user_types: UserTypes,
+    /// The functions and procedures of the database.
+    pub routines: Routines,
+    /// The extensions that were created in the database.
+    pub extensions: SharedList<Extension>,
     /// The memberships of roles.
-    pub members: Vec<Membership>,
+    pub members: SharedList<Membership>,
     /// The settings of roles and databases.
-    pub settings: Vec<RoleSettings>,
+    pub settings: SharedList<RoleSettings>,
     /// The comments on objects.
-    pub comments: BTreeMap<Address, String>,
+    pub comments: SharedMap<Address, String>,
     /// The privileges of objects of which something was said.
-    pub acls: BTreeMap<Address, Acl>,
+    pub acls: SharedMap<Address, Acl>,
     /// What ALTER DEFAULT PRIVILEGES has said; the lists are among `acls`.
-    pub defaults: Vec<DefaultAcl>,
+    pub defaults: SharedList<DefaultAcl>,
     /// The parameters of which something was said, by the oids of their lists among `acls`.
-    pub parameters: BTreeMap<u32, String>,
-    /// Rows of `pg_catalog`, once someone has asked for them.
-    /// Rows of system relations that follow from it.
-    pub system: system::Cache,
-    by_name: HashMap<(u32, String), RelationRef>,
-    by_oid: HashMap<u32, RelationRef>,
-    /// By the oid of a table, the places of the tables that refer to it and of their foreign keys.
-    referrers: HashMap<u32, Vec<(usize, usize)>>,
+    pub parameters: SharedMap<u32, String>,
+    /// What ANALYZE has found, and how much it is to find.
+    pub statistics: SharedMap<statistics::Place, statistics::Known>,
+    /// Rows of system relations that follow from it, once someone has asked for them.
+    pub system: Arc<system::Cache>,
 }
 
 /// What a name in a schema means.
@@ -411,90 +471,66 @@ impl Catalog {
         database: Database,
         schemas: Vec<Schema>,
         user_tables: Vec<Table>,
-        mut cluster: Cluster,
+        cluster: Cluster,
     ) -> Catalog {
-        let tables: Vec<_> = system::tables()
-            .iter()
-            .cloned()
-            .chain(user_tables.into_iter().map(Arc::new))
-            .collect();
-        let (mut all_roles, mut members) = access::predefined();
-        all_roles.append(&mut cluster.roles);
-        all_roles.sort_by_key(|role| role.oid);
+        let (mut roles, mut members) = access::predefined();
+        roles.extend(cluster.roles);
+        roles.sort_by_key(|role| role.oid);
         members.extend(cluster.members);
-        let mut by_name = HashMap::default();
-        let mut by_oid = HashMap::default();
-        let mut referrers: HashMap<u32, Vec<(usize, usize)>> = HashMap::default();
-        for (place, table) in tables.iter().enumerate() {
-            by_name.insert(
-                (table.schema, table.name.clone()),
-                RelationRef::Table(place),
-            );
-            by_oid.insert(table.oid, RelationRef::Table(place));
-            for (index_place, index) in table.indexes.iter().enumerate() {
-                by_name.insert(
-                    (table.schema, index.name.clone()),
-                    RelationRef::Index(place, index_place),
-                );
-                by_oid.insert(index.oid, RelationRef::Index(place, index_place));
-            }
-            for (key_place, key) in table.foreign_keys.iter().enumerate() {
-                let referrers = referrers.entry(key.table).or_default();
-                referrers.push((place, key_place));
-            }
-        }
         Catalog {
             version,
             debt,
             database,
-            databases: cluster.databases,
-            roles: all_roles,
-            schemas,
-            tables,
-            members,
-            settings: cluster.settings,
-            comments: cluster.comments,
-            acls: cluster.acls,
-            defaults: cluster.defaults,
-            parameters: cluster.parameters,
-            system: system::Cache::default(),
-            by_name,
-            by_oid,
-            referrers,
+            databases: cluster.databases.into(),
+            roles: roles.into(),
+            schemas: schemas.into(),
+            tables: Tables::of(user_tables),
+            user_types: UserTypes::new(cluster.user_types),
+            routines: Routines::new(cluster.routines),
+            extensions: cluster.extensions.into(),
+            members: members.into(),
+            settings: cluster.settings.into(),
+            comments: cluster.comments.into_iter().collect(),
+            acls: cluster.acls.into_iter().collect(),
+            defaults: cluster.defaults.into(),
+            parameters: cluster.parameters.into_iter().collect(),
+            statistics: cluster.statistics.into_iter().collect(),
+            system: Arc::default(),
         }
+    }
+
+    /// Whether nothing was said of roles, their memberships and privileges between this state of the
+    /// catalog and another.
+    pub fn has_rights_of(&self, other: &Catalog) -> bool {
+        self.roles.is_shared_with(&other.roles)
+            && self.members.is_shared_with(&other.members)
+            && self.acls.is_shared_with(&other.acls)
+    }
+
+    /// Whether the types that users have made, of which domains have conditions, are the same in this
+    /// state of the catalog and another.
+    pub fn has_types_of(&self, other: &Catalog) -> bool {
+        self.user_types.is_shared_with(&other.user_types)
     }
 
     /// The foreign keys that refer to a table, each with the table that it belongs to.
     pub fn referrers(&self, oid: u32) -> impl Iterator<Item = (&Arc<Table>, &ForeignKey)> {
-        let places = self.referrers.get(&oid).into_iter().flatten();
-        places.map(|(table, key)| {
-            let table = &self.tables[*table];
-            (table, &table.foreign_keys[*key])
-        })
+        self.tables.referrers(oid)
     }
 
     /// What a name in a schema means.
     pub fn relation(&self, schema: u32, name: &str) -> Option<RelationRef> {
-        self.by_name.get(&(schema, name.to_owned())).copied()
+        self.tables.named(schema, name)
     }
 
     /// The table of that oid.
     pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<Table>> {
-        match self.by_oid.get(&oid)? {
-            RelationRef::Table(place) => self.tables.get(*place),
-            RelationRef::Index(..) => None,
-        }
+        self.tables.get(oid as usize)
     }
 
     /// The index of that oid, with its table.
     pub fn index_by_oid(&self, oid: u32) -> Option<(&Arc<Table>, &Index)> {
-        match self.by_oid.get(&oid)? {
-            RelationRef::Index(place, index) => {
-                let table = self.tables.get(*place)?;
-                Some((table, table.indexes.get(*index)?))
-            }
-            RelationRef::Table(_) => None,
-        }
+        self.tables.index(oid)
     }
 
     /// The database of that oid.
@@ -550,7 +586,10 @@ impl Catalog {
         if let Some(table) = self.table_by_oid(oid) {
             return Some((table.schema, &table.name));
         }
-        let (table, index) = self.index_by_oid(oid)?;
-        Some((table.schema, &index.name))
+        if let Some((table, index)) = self.index_by_oid(oid) {
+            return Some((table.schema, &index.name));
+        }
+        let made = self.composite_of_relation(oid)?;
+        Some((made.schema, &made.name))
     }
 }

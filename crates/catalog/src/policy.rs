@@ -16,7 +16,8 @@
 use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, Result};
 
-use super::descriptor::{put_text, read_list, read_text};
+use super::descriptor::{put_text, read_text};
+use super::lists::read_list;
 use super::view::{put_uses, read_uses};
 use super::{Catalog, Table, Uses};
 

@@ -4,14 +4,16 @@ use base::engine::{
     CatalogVersion, Direction, IndexColumn, IndexDescriptor, Inserted, LockWait, LockedRow,
     Locking, Reading, RowBatch, RowLock, Sequences, Transaction, TreeDescriptor, TreeKind,
 };
-use base::key::{put_key_column, KeyKind, KeyRange};
+use base::key::{put_key_column, ColumnOrder, KeyKind, KeyRange};
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, Result, SqlState, TreeId};
 
 use super::access::{Guarded, DATABASE_OWNER};
 use super::cluster::{self, insert_role, Address};
-use super::{descriptor, Catalog, Database, Index, Role, Schema, Table};
-use crate::layout::{DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, SCHEMAS, TREES};
+use super::{descriptor, routine, Catalog, Database, Index, Role, Routine, Schema, Table};
+use crate::layout::{
+    DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, ROUTINES, SCHEMAS, TREES,
+};
 use crate::local::is_local;
 
 /// The classes of names that must be unique.
@@ -26,6 +28,12 @@ pub enum NameClass {
     Schema = 3,
     /// Of a table or an index.
     Relation = 4,
+    /// Of a type that is made by itself.
+    Type = 5,
+    /// Of a routine, with the types of its inputs.
+    Routine = 6,
+    /// Of an extension; its schema is 0.
+    Extension = 7,
 }
 
 /// A new oid, never given before.
@@ -71,7 +79,12 @@ pub(super) fn oid_key(oids: &[u32]) -> Key {
 fn name_key(class: NameClass, database: u32, schema: u32, name: &str) -> Result<Key> {
     let mut key = vec![class as u8];
     key.extend(oid_key(&[database, schema]));
-    put_key_column(&mut key, KeyKind::Bytes, false, Some(name.as_bytes()))?;
+    put_key_column(
+        &mut key,
+        KeyKind::Bytes,
+        ColumnOrder::ASCENDING,
+        Some(name.as_bytes()),
+    )?;
     Ok(key)
 }
 
@@ -245,11 +258,75 @@ pub fn drop_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Re
     for policy in &table.policies {
         cluster::forget_object(txn, database, Address::POLICY, policy.oid)?;
     }
+    for trigger in &table.triggers {
+        cluster::forget_object(txn, database, Address::TRIGGER, trigger.oid)?;
+    }
     for index in &table.indexes {
         cluster::forget_object(txn, database, Address::CLASS, index.oid)?;
         cluster::forget_object(txn, database, Address::CONSTRAINT, index.constraint)?;
     }
     drop_trees(txn, table)
+}
+
+/// The name by which a routine is there only once: with the types that tell overloads apart.
+fn routine_name(routine: &Routine) -> String {
+    let types: Vec<_> = routine
+        .input_types()
+        .iter()
+        .map(|ty| ty.0.to_string())
+        .collect();
+    format!("{}({})", routine.name, types.join(","))
+}
+
+/// Inserts a routine, with the privileges that ALTER DEFAULT PRIVILEGES has said for such; false when
+/// there is one of that name and these inputs.
+pub fn insert_routine(
+    txn: &mut dyn Transaction,
+    catalog: &Catalog,
+    routine: &Routine,
+) -> Result<bool> {
+    let database = catalog.database.oid;
+    if is_local(routine.schema) {
+        return Err(Error::unsupported("a temporary function"));
+    }
+    let (class, name) = (NameClass::Routine, routine_name(routine));
+    if !claim_name(txn, class, database, routine.schema, &name, routine.oid)? {
+        return Ok(false);
+    }
+    let key = oid_key(&[database, routine.oid]);
+    txn.insert(ROUTINES, &key, &routine::encode(routine))?;
+    if let Some(acl) = catalog.acl_of_new(Guarded::Function, routine.owner, routine.schema) {
+        let address = Address::of(Address::PROC, routine.oid);
+        cluster::put_acl(txn, database, address, Some(&acl))?;
+    }
+    Ok(true)
+}
+
+/// Replaces a routine, whose name, schema and inputs may be others now; false when there is one such.
+pub fn update_routine(
+    txn: &mut dyn Transaction,
+    database: u32,
+    old: &Routine,
+    new: &Routine,
+) -> Result<bool> {
+    let class = NameClass::Routine;
+    let (was, is) = (routine_name(old), routine_name(new));
+    if (old.schema, &was) != (new.schema, &is) {
+        free_name(txn, class, database, old.schema, &was)?;
+        if !claim_name(txn, class, database, new.schema, &is, new.oid)? {
+            return Ok(false);
+        }
+    }
+    cluster::put(txn, ROUTINES, &[database, new.oid], &routine::encode(new))?;
+    Ok(true)
+}
+
+/// Removes a routine and what was said of it.
+pub fn drop_routine(txn: &mut dyn Transaction, database: u32, routine: &Routine) -> Result<()> {
+    let (class, name) = (NameClass::Routine, routine_name(routine));
+    free_name(txn, class, database, routine.schema, &name)?;
+    cluster::forget_object(txn, database, Address::PROC, routine.oid)?;
+    remove(txn, ROUTINES, &oid_key(&[database, routine.oid]))
 }
 
 /// Makes the trees of a table and its indexes.
@@ -311,6 +388,10 @@ pub fn drop_tree(txn: &mut dyn Transaction, id: TreeId) -> Result<()> {
 /// 42704 if one has none.
 pub fn check_order(table: &Table, index: &Index) -> Result<()> {
     for place in 0..index.key_count() {
+        if index.is_inverted() {
+            index.check_items(table, place)?;
+            continue;
+        }
         if let Some(order) = index.key_order(table, place) {
             types::key_kind(order.type_id).ok_or_else(|| no_order(order.type_id))?;
         }
@@ -334,7 +415,7 @@ pub fn index_descriptor(table: &Table, index: &Index) -> Result<IndexDescriptor>
             Ok(IndexColumn {
                 column: indexed.column,
                 kind: types::key_kind(type_id).ok_or_else(|| no_order(type_id))?,
-                descending: indexed.descending,
+                order: indexed.order,
             })
         })
         .collect::<Result<_>>()?;
@@ -439,6 +520,16 @@ fn schema_row(schema: &Schema) -> Vec<u8> {
         .finish()
 }
 
+/// Reads the row of a schema.
+pub(super) fn schema_of(oid: u32, row: &[u8]) -> Result<Schema> {
+    let row = Row::parse(row)?;
+    Ok(Schema {
+        oid,
+        name: text(&row, 0)?,
+        owner: number(&row, 1)?,
+    })
+}
+
 /// Gives a schema another name; false when that is taken. What was said of it stays.
 pub fn rename_schema(
     txn: &mut dyn Transaction,
@@ -486,12 +577,7 @@ pub fn load(
     })?;
     let mut schemas = Vec::new();
     scan(txn, SCHEMAS, &[own.oid], 2, |oids, row| {
-        let row = Row::parse(row)?;
-        schemas.push(Schema {
-            oid: oids[1],
-            name: text(&row, 0)?,
-            owner: number(&row, 1)?,
-        });
+        schemas.push(schema_of(oids[1], row)?);
         Ok(())
     })?;
     schemas.push(Schema {
@@ -511,19 +597,6 @@ pub fn load(
     Ok(Some(Catalog::new(
         version, debt, own, schemas, tables, cluster,
     )))
-}
-
-/// Whether a role is there, and the catalog of a database if there is one.
-pub fn load_for(
-    txn: &mut dyn Transaction,
-    version: CatalogVersion,
-    role: &str,
-    database: &str,
-) -> Result<(bool, Option<Catalog>)> {
-    let key = name_key(NameClass::Role, 0, 0, role)?;
-    let mut row = Vec::new();
-    let known = txn.get(NAMES, &key, &mut row)?;
-    Ok((known, load(txn, version, database)?))
 }
 
 /// The role of that name, if there is one.

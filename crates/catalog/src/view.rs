@@ -19,12 +19,47 @@
 use base::codec::{put_bytes, put_varint, Reader};
 use base::{Error, Result};
 
-use super::descriptor::read_list;
+use super::lists::read_list;
 use super::Table;
 use types::text::parse_bool;
 
 /// The schema by which stored text names relations: their names there are oids.
 pub const BY_OID: &str = "#";
+
+/// What a stored text names by oid: relations, routines, types of one's own.
+pub fn named_by_oid(text: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    let mut after_mark = false;
+    while let Some(at) = rest.find(['\'', '"']) {
+        let (before, quoted) = rest.split_at(at);
+        let escapes = before.ends_with(['e', 'E']) && quoted.starts_with('\'');
+        let (inside, behind) = unquoted(quoted, escapes);
+        match inside.parse() {
+            Ok(oid) if after_mark && before == "." => found.push(oid),
+            _ => {}
+        }
+        after_mark = quoted.starts_with('"') && inside == BY_OID;
+        rest = behind;
+    }
+    found
+}
+
+/// What stands in the quotes with which a text begins, and what follows them.
+fn unquoted(text: &str, escapes: bool) -> (&str, &str) {
+    let mut letters = text.char_indices();
+    let quote = letters.next().map_or('"', |first| first.1);
+    let mut is_escaped = false;
+    for (at, letter) in letters {
+        match is_escaped {
+            true => is_escaped = false,
+            // A doubled one ends a quoted part and begins another.
+            false if letter == quote => return (&text[1..at], &text[at + 1..]),
+            false => is_escaped = escapes && letter == '\\',
+        }
+    }
+    (text.get(1..).unwrap_or_default(), "")
+}
 
 /// The stored default that takes values from a sequence.
 pub fn next_value(sequence: u32) -> String {
@@ -127,4 +162,17 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<View> {
         },
         populated: reader.u8()? != 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_are_named_by_oid() {
+        let text = r##""#"."16385"(a, '"#"."1"', E'\'"#"."2"') > "#"."16386"."x""##;
+        assert_eq!(named_by_oid(text), [16_385, 16_386]);
+        assert_eq!(named_by_oid(r##"'it''s "#"."3"' || "#"."4"(b)"##), [4]);
+        assert_eq!(named_by_oid("'"), []);
+    }
 }

@@ -12,10 +12,12 @@ use std::time::Duration;
 use base::engine::Isolation;
 use base::{Durability, Error, Result, SqlState};
 
+use ::planner::paths::Methods;
 use catalog::Role;
 use types::{DateStyle, IntervalStyle, Zone};
 
 mod about;
+mod acting;
 mod change;
 mod checks;
 mod cluster;
@@ -31,6 +33,7 @@ mod values;
 mod view;
 
 use about::{about, Context};
+use acting::Acting;
 pub use change::{is_guarded, Asker};
 pub use checks::check_parameter_name;
 use checks::{checked, invalid, parse_bool, split_path};
@@ -221,6 +224,7 @@ const LISTED: &[Definition] = &[
     define("quorate.audit_entries", Kind::Int(1_000, INT_MAX), "100000", "Sets how many entries of the audit are kept."),
     define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
     define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
+    define("quorate.memory_budget", Kind::Fixed, "0", "Sets the memory that the node's own parts and all its sessions may take together."),
     define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one sort, hash table, grouping, window or WITH query may take."),
     define("quorate.standby_timeout", Kind::Time, "0", "Sets the time after which standbys that are named are not waited for any more."),
     define("quorate.txn_mem", Kind::Fixed, "64MB", "Sets the memory that the changes of one transaction may take before they go to disk."),
@@ -232,6 +236,7 @@ const LISTED: &[Definition] = &[
     reported("server_version", Kind::Fixed, SERVER_VERSION, "Shows the server version."),
     define("server_version_num", Kind::Fixed, "150000", "Shows the server version as an integer."),
     reported("session_authorization", Kind::SessionUser, "", "Sets the session user name."),
+    define("session_replication_role", Kind::Enum(&["origin", "replica", "local"]), "origin", "Sets the session's behavior for triggers and rewrite rules."),
     define("shared_buffers", Kind::Fixed, "128MB", "Sets the number of shared memory buffers used by the server."),
     define("ssl", Kind::Fixed, "off", "Enables SSL connections."),
     define("ssl_ca_file", Kind::Fixed, "", "Location of the SSL certificate authority file."),
@@ -288,6 +293,8 @@ pub struct Parsed {
     pub min_messages: Option<NoticeSeverity>,
     /// Whether `plan_cache_mode` lets plans be used for texts with other literals.
     pub keeps_plans: bool,
+    /// `enable_hashjoin` and its kin.
+    pub methods: Methods,
     /// `TimeZone`.
     pub time_zone: Zone,
     /// `DateStyle`.
@@ -302,6 +309,10 @@ pub struct Parsed {
     pub search_path: Vec<String>,
     /// `row_security`.
     pub row_security: bool,
+    /// `default_statistics_target`.
+    pub statistics_target: usize,
+    /// `session_replication_role`: whether it is `replica`.
+    pub replica: bool,
     /// The role of the session, and the one that SET ROLE chose instead.
     session_user: Identity,
     role: Option<Identity>,
@@ -389,6 +400,8 @@ pub struct Settings {
     values: Vec<Value>,
     custom: Vec<Custom>,
     journal: Vec<Change>,
+    /// The owners of the routines and objects with whose rights the session works, the innermost last.
+    acting: Vec<Acting>,
     parsed: Parsed,
     /// Reported settings that have changed since [`Settings::take_reports`].
     changed: Vec<usize>,
@@ -449,6 +462,7 @@ impl Settings {
             values,
             custom: Vec::new(),
             journal: Vec::new(),
+            acting: Vec::new(),
             parsed: Parsed {
                 durability: Durability::On,
                 statement_timeout: Duration::ZERO,
@@ -464,6 +478,7 @@ impl Settings {
                 default_deferrable: false,
                 min_messages: Some(NoticeSeverity::Notice),
                 keeps_plans: true,
+                methods: Methods::default(),
                 time_zone: Zone::utc(),
                 date_style: DateStyle::default(),
                 interval_style: IntervalStyle::Postgres,
@@ -471,6 +486,8 @@ impl Settings {
                 bytea_escape: false,
                 search_path: Vec::new(),
                 row_security: true,
+                statistics_target: 100,
+                replica: false,
                 session_user: authenticated.clone(),
                 role: None,
             },
@@ -500,17 +517,6 @@ impl Settings {
     pub fn current_role(&self) -> u32 {
         let role = self.parsed.role.as_ref();
         role.unwrap_or(&self.parsed.session_user).oid()
-    }
-
-    /// Lets the session act as a role until [`Settings::act_as_chosen`]: for what runs as the owner of
-    /// an object, whoever asks for it.
-    pub fn act_as(&mut self, role: &Role) {
-        self.parsed.role = Some(Identity::logged_in(role));
-    }
-
-    /// Lets the session act as the role that it has chosen.
-    pub fn act_as_chosen(&mut self) {
-        self.parse();
     }
 
     /// The oid of the session's role: the one that connected, or that of SET SESSION AUTHORIZATION.
@@ -790,6 +796,13 @@ impl Settings {
                 _ => Some(NoticeSeverity::Debug),
             },
             keeps_plans: text("plan_cache_mode") != "force_custom_plan",
+            methods: Methods {
+                hash_join: text("enable_hashjoin") == "on",
+                nested_loop: text("enable_nestloop") == "on",
+                index_scan: text("enable_indexscan") == "on",
+                seq_scan: text("enable_seqscan") == "on",
+                sort: text("enable_sort") == "on",
+            },
             time_zone: Zone::from_setting(text("TimeZone")).unwrap_or_else(|_| Zone::utc()),
             date_style: DateStyle::default()
                 .changed(text("DateStyle"))
@@ -804,8 +817,13 @@ impl Settings {
             bytea_escape: text("bytea_output") == "escape",
             search_path: split_path(text("search_path")),
             row_security: text("row_security") == "on",
+            statistics_target: text("default_statistics_target").parse().unwrap_or(100),
+            replica: text("session_replication_role") == "replica",
             session_user: acts_as("session_authorization").unwrap_or_else(Identity::nobody),
-            role: acts_as("role"),
+            role: match self.acting.last() {
+                Some(acting) => Some(acting.identity.clone()),
+                None => acts_as("role"),
+            },
         };
     }
 }

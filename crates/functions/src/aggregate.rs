@@ -9,10 +9,12 @@
 //! | the same of floats | count, sum and squared deviations by Youngs and Cramer's recurrence |
 //! | min, max, bool_and, bool_or, bit_and, … | the value so far |
 //! | string_agg, array_agg | what was collected |
+//! | json_agg, jsonb_object_agg and kin | the text, or the parts, so far |
 //!
 //! # What it leaves out
 //! Ordered-set, regression and range aggregates.
 
+use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use base::coro;
@@ -20,12 +22,16 @@ use base::error::{Error, Result, SqlState};
 use base::hash::HashMap;
 
 use super::comparison;
+use super::json::make::{Gathered, Gathering};
 use super::table_aggregates::AGGREGATES;
 use types::{compare, growth, Array, Datum, EvalContext, Interval, Numeric, TypeId};
 
 /// Elements that are copied at once, and what each counts for in the units of [`coro::work`].
 const COPIED_AT_ONCE: usize = 1_000;
 const ELEMENT_WORK: usize = 16;
+
+/// What a value that lies apart takes beside its bytes: counts of its users, and the allocator's.
+const SHARED_BYTES: usize = 32;
 
 /// What an aggregate computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +51,7 @@ pub(crate) enum Kind {
     Collect,
     Deviation(Spread),
     Variance(Spread),
+    Json(Gathering),
 }
 
 /// Whether the values are a sample or everything there is.
@@ -96,6 +103,8 @@ pub fn aggregate_by_oid(oid: u32) -> Option<&'static Aggregate> {
 pub struct Accumulator {
     aggregate: &'static Aggregate,
     argument: TypeId,
+    /// The type of the second one.
+    second: TypeId,
     state: State,
 }
 
@@ -131,11 +140,18 @@ enum State {
     Value(Datum),
     Text(Option<String>),
     Bytes(Option<Vec<u8>>),
+    Json(Gathered),
     /// With the memory that they take.
     Elements(Option<Vec<Datum>>, usize),
 }
 
 impl Aggregate {
+    /// Whether settings of the session, which say how values look as text, change its result.
+    pub fn is_stable(&self) -> bool {
+        // PostgreSQL calls jsonb_object_agg immutable, though its values are made as the others'.
+        matches!(self.kind, Kind::Json(gathering) if !(gathering.object && gathering.binary))
+    }
+
     /// The state before the first row. `argument_types` are the concrete ones.
     pub fn start(&'static self, argument_types: &[TypeId]) -> Accumulator {
         let argument = argument_types.first().copied().unwrap_or(TypeId::NONE);
@@ -169,12 +185,14 @@ impl Aggregate {
             },
             Kind::Join if argument == TypeId::BYTEA => State::Bytes(None),
             Kind::Join => State::Text(None),
+            Kind::Json(gathering) => State::Json(gathering.start()),
             Kind::Collect => State::Elements(None, 0),
             _ => State::Value(Datum::Null),
         };
         Accumulator {
             aggregate: self,
             argument,
+            second: argument_types.get(1).copied().unwrap_or(TypeId::NONE),
             state,
         }
     }
@@ -241,11 +259,16 @@ impl Accumulator {
     ///
     /// # Errors
     /// 22003 on overflow.
-    pub fn step(&mut self, _context: &EvalContext, arguments: &[Datum]) -> Result<()> {
-        coro::interruptible(|| self.step_inner(arguments))?
+    pub fn step(&mut self, context: &EvalContext, arguments: &[Datum]) -> Result<()> {
+        coro::interruptible(|| self.step_inner(context, arguments))?
     }
 
-    fn step_inner(&mut self, arguments: &[Datum]) -> Result<()> {
+    fn step_inner(&mut self, context: &EvalContext, arguments: &[Datum]) -> Result<()> {
+        if let (Kind::Json(gathering), State::Json(state)) = (self.aggregate.kind, &mut self.state)
+        {
+            let kinds = [self.argument, self.second];
+            return gathering.step(context, state, &kinds, arguments);
+        }
         let null = Datum::Null;
         let value = arguments.first().unwrap_or(&null);
         if let (Kind::CountRows, State::Count(count)) = (self.aggregate.kind, &mut self.state) {
@@ -327,9 +350,31 @@ impl Accumulator {
                 }
                 bytes.get_or_insert_default().extend_from_slice(more);
             }
-            State::Elements(..) => {}
+            State::Elements(..) | State::Json(_) => {}
         }
         Ok(())
+    }
+
+    /// The memory that grows with the rows, in bytes: with what making the result takes, where that
+    /// is a copy.
+    pub fn bytes(&self) -> usize {
+        match &self.state {
+            State::Value(Datum::Text(text)) => text.len(),
+            State::Value(Datum::Bytea(bytes)) => bytes.len(),
+            State::Text(text) => text.as_ref().map_or(0, |text| 2 * text.capacity()),
+            State::Bytes(bytes) => bytes.as_ref().map_or(0, |bytes| 2 * bytes.capacity()),
+            State::Json(gathered) => gathered.bytes(),
+            State::Elements(elements, bytes) => {
+                let (count, places) = match elements {
+                    Some(elements) => (elements.len(), elements.capacity()),
+                    None => (0, 0),
+                };
+                let apart = *bytes - count * growth::ELEMENT_BYTES;
+                let shared = if apart > 0 { count * SHARED_BYTES } else { 0 };
+                places * growth::ELEMENT_BYTES + apart + shared
+            }
+            _ => 0,
+        }
     }
 
     /// Whether [`Accumulator::give_back`] undoes a step: it leaves just what would be there without.
@@ -478,6 +523,10 @@ impl Accumulator {
             State::Value(value) => value.clone(),
             State::Text(text) => text.as_ref().map_or(Datum::Null, Datum::text),
             State::Bytes(bytes) => bytes.as_ref().map_or(Datum::Null, Datum::bytea),
+            State::Json(state) => match kind {
+                Kind::Json(gathering) => gathering.finish(state)?,
+                _ => Datum::Null,
+            },
             State::Elements(elements, _) => match elements {
                 None => Datum::Null,
                 Some(elements) => {
@@ -501,10 +550,14 @@ fn combine(kind: Kind, argument: TypeId, kept: Datum, value: &Datum) -> Result<D
     if let (Kind::Min | Kind::Max, Datum::Array(array)) = (kind, &kept) {
         comparison::check_sortable(array.element)?;
     }
+    let replaces = |order: Ordering| match comparison::keeps_first(argument) {
+        true => order.is_gt(),
+        false => order.is_ge(),
+    };
     let order = || compare::compare(argument, value, &kept);
     Ok(match kind {
-        Kind::Min if order().is_lt() => value.clone(),
-        Kind::Max if order().is_gt() => value.clone(),
+        Kind::Min if replaces(order().reverse()) => value.clone(),
+        Kind::Max if replaces(order()) => value.clone(),
         Kind::Min | Kind::Max => kept,
         Kind::And => Datum::Bool(kept.is_true() && value.is_true()),
         Kind::Or => Datum::Bool(kept.is_true() || value.is_true()),

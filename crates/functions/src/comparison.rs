@@ -34,6 +34,37 @@ fn sorted(call: &Call<'_>, args: &[Datum]) -> Result<Ordering> {
     order(call, args)
 }
 
+/// Whether arrays are equal, which those of other bounds are not, whatever their elements.
+fn same_array(call: &Call<'_>, args: &[Datum]) -> Result<bool> {
+    match args {
+        [Datum::Array(a), Datum::Array(b)] if a.dimensions == b.dimensions => {
+            check_equality(a.element)?;
+            order(call, args).map(Ordering::is_eq)
+        }
+        [Datum::Array(_), Datum::Array(_)] => Ok(false),
+        _ => order(call, args).map(Ordering::is_eq),
+    }
+}
+
+pub(crate) fn array_eq(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    same_array(call, args).map(Datum::Bool)
+}
+
+pub(crate) fn array_ne(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    same_array(call, args).map(|same| Datum::Bool(!same))
+}
+
+/// 42883 for a type of whose values nobody knows whether they are equal.
+pub fn check_equality(kind: TypeId) -> Result<()> {
+    match kind.has_equality() {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::UNDEFINED_FUNCTION,
+            format!("could not identify an equality operator for type {kind}"),
+        )),
+    }
+}
+
 /// 42883 for a type without an order.
 pub fn check_sortable(kind: TypeId) -> Result<()> {
     match kind.is_sortable() {
@@ -96,14 +127,23 @@ pub(crate) fn cmp(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Int4(difference))
 }
 
+/// Whether the first of equal values stands for both, as in PostgreSQL that of `bpchar` alone does.
+pub(crate) fn keeps_first(kind: TypeId) -> bool {
+    kind == TypeId::BPCHAR
+}
+
+/// The first value or the second, by how the first compares.
+fn extreme(args: &[Datum], order: Ordering, kind: TypeId) -> Result<Datum> {
+    let first = order.is_gt() || order.is_eq() && keeps_first(kind);
+    args.any(usize::from(!first)).cloned()
+}
+
 pub(crate) fn larger(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let index = usize::from(sorted(call, args)?.is_lt());
-    args.any(index).cloned()
+    extreme(args, sorted(call, args)?, call.result)
 }
 
 pub(crate) fn smaller(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let index = usize::from(sorted(call, args)?.is_gt());
-    args.any(index).cloned()
+    extreme(args, sorted(call, args)?.reverse(), call.result)
 }
 
 /// A moment as microseconds, wide enough for any date; the flag says that it is on the session's

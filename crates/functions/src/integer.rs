@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use super::{Call, Rows};
 use types::{Datum, Numeric, TypeId};
 
-fn out_of_range(kind: TypeId) -> Error {
+pub(crate) fn out_of_range(kind: TypeId) -> Error {
     Error::new(
         SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         format!("{kind} out of range"),

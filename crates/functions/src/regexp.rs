@@ -7,12 +7,13 @@ use std::rc::Rc;
 
 use base::error::{Error, Result, SqlState};
 use base::hash::HashMap;
+use base::memory::Reservation;
 
 use super::arguments::Arguments;
 use super::pattern::matchers;
 use super::{Call, Rows};
 use crate::regex::{Flags, Found, Regex, Span};
-use types::growth::Growing;
+use types::growth::{self, Growing};
 use types::{Array, Datum, TypeId};
 
 /// Expressions kept per thread; at this number all are forgotten.
@@ -226,16 +227,21 @@ pub(crate) fn regexp_matches(_: &Call<'_>, args: &[Datum]) -> Result<Rows> {
     Ok(Box::new(rows.into_iter().map(Ok)))
 }
 
+/// What a part takes beside its place and its bytes.
+const PART_BYTES: usize = 32;
+
 /// The parts between matches; an empty match at either end, or right behind another, parts nothing.
 fn split(function: &str, args: &[Datum]) -> Result<Vec<Datum>> {
     let options = Options::of_one(function, args, 2)?;
     let text = args.text(0)?;
     let (mut parts, mut from, mut before) = (Vec::new(), 0, 0);
+    let mut held = Reservation::of("An array");
     options
         .compile(args.text(1)?)?
         .each(text, 0, &mut |found| {
             let (begin, end) = found.whole;
             if begin < text.len() && end > before {
+                held.grow(2 * growth::ELEMENT_BYTES + PART_BYTES + begin - from)?;
                 parts.push(Datum::text(&text[from..begin]));
                 from = end;
             }

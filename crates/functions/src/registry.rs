@@ -62,7 +62,11 @@ fn build() -> Registry {
     };
     let mut operators: HashMap<_, Vec<&'static Operator>> = HashMap::default();
     let mut operators_by_oid = HashMap::default();
-    for row in super::table_operators::OPERATORS {
+    let rows = [
+        super::table_operators::OPERATORS,
+        super::table_json::OPERATORS,
+    ];
+    for row in rows.into_iter().flatten() {
         let operator: &'static Operator = Box::leak(Box::new(Operator {
             oid: row.oid,
             name: row.name,
@@ -76,7 +80,8 @@ fn build() -> Registry {
         operators_by_oid.insert(row.oid, operator);
     }
     let mut casts = HashMap::default();
-    for row in super::table_casts::CASTS {
+    let rows = [super::table_casts::CASTS, super::table_json::CASTS];
+    for row in rows.into_iter().flatten() {
         let (method, coercion) = match row.how {
             0 => (CastMethod::Binary, Coercion::Binary),
             1 => (CastMethod::InOut, Coercion::InOut),

@@ -104,6 +104,12 @@ fn coercion(source: TypeId, target: TypeId, context: CastContext) -> Option<&'st
     if vector && target.array_element() == source.info().map(|info| info.element) {
         return Some(&BINARY);
     }
+    // What is written as a row becomes one of a type field by field, which the binder sees to.
+    let is_row = |kind: TypeId| kind.category() == Category::Composite;
+    if (target == TypeId::RECORD && is_row(source)) || (source == TypeId::RECORD && is_row(target))
+    {
+        return Some(&BINARY);
+    }
     if let Some(cast) = cast_between(source, target) {
         return match cast.context <= context {
             true => coercion_between(source, target),
@@ -140,19 +146,32 @@ fn array_of(inner: &'static Coercion) -> &'static Coercion {
     new
 }
 
+/// The type of the elements of an array, or of a vector of the catalog, which is one too.
+fn element_of(ty: TypeId) -> Option<TypeId> {
+    match ty {
+        TypeId::INT2VECTOR => Some(TypeId::INT2),
+        TypeId::OIDVECTOR => Some(TypeId::OID),
+        ty => ty.array_element(),
+    }
+}
+
 /// Whether arguments of these types may stand for parameters of those, unasked.
 fn can_coerce(sources: &[TypeId], targets: &[TypeId]) -> bool {
     let each = sources.iter().zip(targets).all(|(source, target)| {
-        let array = source.array_element().is_some();
+        let array = element_of(*source).is_some();
         match *target {
             _ if *source == TypeId::UNKNOWN => true,
             TypeId::ANYARRAY | TypeId::ANYCOMPATIBLEARRAY => array,
             TypeId::ANYNONARRAY | TypeId::ANYCOMPATIBLENONARRAY => !array,
+            TypeId::ANYENUM => source.is_enum(),
             TypeId::ANYELEMENT | TypeId::ANYCOMPATIBLE => true,
             target => coercion(*source, target, CastContext::Implicit).is_some(),
         }
     });
-    each && agree(sources, targets)
+    // Where all are literals without a type, none of them is an enum.
+    let of_enums = targets.contains(&TypeId::ANYENUM);
+    let is_known = !of_enums || sources.iter().any(|source| *source != TypeId::UNKNOWN);
+    each && is_known && agree(sources, targets)
 }
 
 /// Whether the polymorphic parameters can be made concrete together.
@@ -295,7 +314,9 @@ fn concrete(
         }
         let this = match *declared {
             TypeId::ANYELEMENT | TypeId::ANYNONARRAY => *given,
-            TypeId::ANYARRAY => given.array_element()?,
+            TypeId::ANYENUM if given.is_enum() => *given,
+            TypeId::ANYENUM => return None,
+            TypeId::ANYARRAY => element_of(*given)?,
             TypeId::ANYCOMPATIBLE | TypeId::ANYCOMPATIBLENONARRAY => {
                 compatible.push(*given);
                 continue;
@@ -316,7 +337,7 @@ fn concrete(
         false => Some(select_common_type(&compatible, "").ok()?),
     };
     let replace = |kind: TypeId| match kind {
-        TypeId::ANYELEMENT | TypeId::ANYNONARRAY => element,
+        TypeId::ANYELEMENT | TypeId::ANYNONARRAY | TypeId::ANYENUM => element,
         TypeId::ANYARRAY => element.and_then(TypeId::array_of),
         TypeId::ANYCOMPATIBLE | TypeId::ANYCOMPATIBLENONARRAY => common,
         TypeId::ANYCOMPATIBLEARRAY => common.and_then(TypeId::array_of),
@@ -346,12 +367,25 @@ fn indeterminate() -> Error {
 /// # Errors
 /// 42883 "operator does not exist: text + integer", 42725 "operator is not unique: …".
 pub fn resolve_operator(name: &str, left: TypeId, right: TypeId) -> Result<OperatorMatch> {
+    resolve_operator_among(name, left, right, operators_named(name))
+}
+
+/// As [`resolve_operator`], among these, all of that name.
+///
+/// # Errors
+/// As [`resolve_operator`].
+pub fn resolve_operator_among(
+    name: &str,
+    left: TypeId,
+    right: TypeId,
+    operators: &[&'static Operator],
+) -> Result<OperatorMatch> {
     let prefix = left == TypeId::NONE;
     let arguments: Vec<TypeId> = match prefix {
         true => vec![right],
         false => vec![left, right],
     };
-    let all = operators_named(name)
+    let all = operators
         .iter()
         .filter(|operator| (operator.left == TypeId::NONE) == prefix);
     let exact = exact_operator(all.clone().copied(), left, right);
@@ -450,7 +484,8 @@ fn spread(
     }
     let (last, fixed) = declared.split_last()?;
     if count <= fixed.len() {
-        return None;
+        // Nothing is gathered: the last one has its default too.
+        return (count + defaults >= declared.len()).then(|| declared[..count].to_vec());
     }
     let element = match *last {
         TypeId::ANY => TypeId::ANY,
@@ -672,5 +707,135 @@ pub fn select_common_type(types: &[TypeId], what: &str) -> Result<TypeId> {
     match chosen {
         TypeId::UNKNOWN => Ok(TypeId::TEXT),
         chosen => Ok(chosen),
+    }
+}
+
+/// A function that is not built in, as it takes part in the choice.
+#[derive(Clone, Debug)]
+pub struct Offer<T> {
+    /// What it is.
+    pub item: T,
+    /// Its schema.
+    pub schema: u32,
+    /// The types of its inputs.
+    pub inputs: Vec<TypeId>,
+    /// Whether the last of them takes any number of values.
+    pub variadic: bool,
+    /// How many of the last have defaults.
+    pub defaults: usize,
+    /// The type of its result.
+    pub result: TypeId,
+}
+
+/// What a call means among built-in functions and others.
+#[derive(Clone, Debug)]
+pub enum Chosen<T> {
+    /// A built-in function.
+    BuiltIn(FunctionMatch),
+    /// Another: what it is, the types to which the arguments must be coerced, its result.
+    Offered(T, Vec<TypeId>, TypeId),
+}
+
+/// The function that `name(arguments)` means among those that are offered, the nearest first, and the
+/// built-in ones, if they count: they come before the offer of that place. None if there is none that
+/// fits.
+///
+/// # Errors
+/// 42725 "function foo(unknown) is not unique"; 42804 where a polymorphic type stays open.
+pub fn resolve_offered<T: Copy>(
+    name: &str,
+    arguments: &[TypeId],
+    built_in: Option<usize>,
+    offers: &[Offer<T>],
+) -> Result<Option<Chosen<T>>> {
+    let count = arguments.len();
+    let mut known: Vec<(Candidate<Item<'_, T>>, TypeId)> = Vec::new();
+    let add_built_in = |known: &mut Vec<(Candidate<Item<'_, T>>, TypeId)>| {
+        for function in functions_named(name) {
+            let (inputs, defaults) = (function.arguments, usize::from(function.defaults));
+            let parameters = spread(inputs, function.variadic, defaults, count);
+            let item = Item::BuiltIn(function);
+            known.extend(parameters.and_then(|parameters| {
+                let hidden = known
+                    .iter()
+                    .any(|(known, _)| known.parameters == parameters);
+                (!hidden).then_some((Candidate { item, parameters }, function.result))
+            }));
+        }
+    };
+    for (place, offer) in offers.iter().enumerate() {
+        if built_in == Some(place) {
+            add_built_in(&mut known);
+        }
+        let spread = spread(&offer.inputs, offer.variadic, offer.defaults, count);
+        let Some(parameters) = spread else { continue };
+        let same = known
+            .iter_mut()
+            .find(|(known, _)| known.parameters == parameters);
+        match same {
+            None => {
+                let item = Item::Offered(offer);
+                known.push((Candidate { item, parameters }, offer.result));
+            }
+            Some((same, _)) => same.item = same.item.beside(offer),
+        }
+    }
+    if built_in.is_some_and(|place| place >= offers.len()) {
+        add_built_in(&mut known);
+    }
+    let chosen = choose(name, arguments, known)?;
+    let Some((item, argument_types, result)) = chosen else {
+        return Ok(None);
+    };
+    Ok(Some(match item {
+        Item::BuiltIn(function) => Chosen::BuiltIn(FunctionMatch {
+            function,
+            argument_types,
+            result,
+        }),
+        Item::Offered(offer) => Chosen::Offered(offer.item, argument_types, result),
+        Item::Several => return Err(ambiguous_function(name, arguments)),
+    }))
+}
+
+/// What takes part in the choice.
+#[derive(Debug)]
+enum Item<'o, T> {
+    BuiltIn(&'static Function),
+    Offered(&'o Offer<T>),
+    /// Offers of one schema that arguments do not tell apart.
+    Several,
+}
+
+impl<T> Clone for Item<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Item<'_, T> {}
+
+impl<'o, T> Item<'o, T> {
+    /// What stands for it and an offer that comes later and takes the same arguments: the nearest
+    /// hides others; in one schema, the one that gathers nothing does.
+    fn beside(self, offer: &'o Offer<T>) -> Self {
+        match self {
+            Item::Offered(known) if known.schema == offer.schema => {
+                match (known.variadic, offer.variadic) {
+                    (true, false) => Item::Offered(offer),
+                    (false, true) => self,
+                    _ => Item::Several,
+                }
+            }
+            other => other,
+        }
+    }
+}
+
+/// What a declared type is where arguments of these types stand for those that were declared.
+pub fn concrete_type(given: &[TypeId], declared: &[TypeId], wanted: TypeId) -> Option<TypeId> {
+    match wanted.is_polymorphic() {
+        true => concrete(given, declared, wanted).map(|found| found.1),
+        false => Some(wanted),
     }
 }

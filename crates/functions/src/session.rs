@@ -204,9 +204,11 @@ pub enum CatalogFunction {
     Expression,
     IndexDefinition,
     ConstraintDefinition,
+    TriggerDefinition,
     ViewDefinition,
     FunctionDefinition,
     FunctionArguments,
+    FunctionIdentity,
     FunctionResult,
     DefaultPrivileges,
     SerialSequence,
@@ -220,6 +222,8 @@ pub enum CatalogFunction {
     IsColumnUpdatable,
     IsPublishable,
     RowSecurityActive,
+    PartitionKey,
+    PartitionConstraint,
     /// What is said of objects that there are none of: NULL.
     Nothing,
 }

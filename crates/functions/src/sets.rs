@@ -33,6 +33,7 @@ impl Records {
         Datum::Record(Arc::new(Record {
             types: self.columns.iter().map(|column| column.1).collect(),
             values,
+            names: None,
         }))
     }
 }

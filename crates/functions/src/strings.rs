@@ -1,5 +1,7 @@
 //! Functions of text and bytes.
 
+use std::sync::Arc;
+
 use base::coro;
 use base::error::{Error, Result, SqlState};
 use base::hash::HashMap;
@@ -230,10 +232,7 @@ pub(crate) fn overlay(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         true => args.int(3)?,
         false => characters(with)? as i64,
     };
-    if start <= 0 {
-        return Err(negative_substring());
-    }
-    let after = start.saturating_add(length);
+    let after = after_overlay(start, length)?;
     let head = slice_chars(text, 1, Some(start - 1))?;
     let tail = slice_chars(text, after, None)?;
     let mut out = Growing::default();
@@ -241,6 +240,29 @@ pub(crate) fn overlay(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         out.push_str(part)?;
     }
     Ok(out.into_datum())
+}
+
+/// Where the text goes on after what was put over it.
+fn after_overlay(start: i64, length: i64) -> Result<i64> {
+    match i32::try_from(start + length) {
+        _ if start <= 0 => Err(negative_substring()),
+        Ok(after) => Ok(i64::from(after)),
+        Err(_) => Err(super::integer::out_of_range(TypeId::INT4)),
+    }
+}
+
+/// The same over the bytes of `bytea`.
+pub(crate) fn bytes_overlay(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (bytes, with, start) = (args.bytea(0)?, args.bytea(1)?, args.int(2)?);
+    let length = match args.len() > 3 {
+        true => args.int(3)?,
+        false => with.len() as i64,
+    };
+    let after = after_overlay(start, length)?;
+    let bound = |at: i64| usize::try_from(at - 1).unwrap_or(0).min(bytes.len());
+    let parts = [&bytes[..bound(start)], &with, &bytes[bound(after)..]];
+    growth::check_room(bytes.len(), with.len())?;
+    Ok(Datum::Bytea(Arc::from(parts.concat())))
 }
 
 pub(crate) fn left(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {

@@ -4,7 +4,7 @@ use base::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
 use super::{Call, Records, Rows};
-use types::typmod::{format_type, NO_TYPMOD};
+use types::typmod::format_type;
 use types::{compare, Datum, Numeric, TypeId};
 
 /// The version of PostgreSQL whose behaviour is meant, as `server_version` shows it.
@@ -26,12 +26,51 @@ pub(crate) static PARTITIONS: Records = Records {
         ("isleaf", TypeId::BOOL),
         ("level", TypeId::INT4),
     ],
-    rows: no_partitions,
+    rows: partition_tree,
 };
 
-/// `pg_partition_ancestors` and `pg_partition_tree`: no table is a partition.
-pub(crate) fn no_partitions(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
-    Ok(Box::new(std::iter::empty()))
+fn ancestors(call: &Call<'_>, relation: u32) -> Vec<u32> {
+    let names = call.context.names.as_ref();
+    names.map_or_else(Vec::new, |names| names.partition_ancestors(relation))
+}
+
+/// `pg_partition_ancestors`.
+pub(crate) fn partition_ancestors(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
+    let Datum::Oid(relation) = args.any(0)? else {
+        return Ok(Box::new(std::iter::empty()));
+    };
+    let all = ancestors(call, *relation).into_iter();
+    Ok(Box::new(all.map(|oid| Ok(Datum::Oid(oid)))))
+}
+
+/// `pg_partition_root`.
+pub(crate) fn partition_root(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let Datum::Oid(relation) = args.any(0)? else {
+        return Ok(Datum::Null);
+    };
+    let root = ancestors(call, *relation).pop();
+    Ok(root.map_or(Datum::Null, Datum::Oid))
+}
+
+/// `pg_partition_tree`.
+fn partition_tree(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
+    let Datum::Oid(relation) = args.any(0)? else {
+        return Ok(Box::new(std::iter::empty()));
+    };
+    let names = call.context.names.as_ref();
+    let all = names.map_or_else(Vec::new, |names| names.partition_tree(*relation));
+    let row = |(oid, is_leaf)| {
+        let above = ancestors(call, oid);
+        let level = above.iter().position(|known| known == relation);
+        PARTITIONS.row(vec![
+            Datum::Oid(oid),
+            above.get(1).map_or(Datum::Null, |oid| Datum::Oid(*oid)),
+            Datum::Bool(is_leaf),
+            Datum::Int4(level.map_or(0, |level| level as i32)),
+        ])
+    };
+    let rows: Vec<_> = all.into_iter().map(row).collect();
+    Ok(Box::new(rows.into_iter().map(Ok)))
 }
 
 /// `pg_listening_channels`: LISTEN is not there yet.
@@ -44,19 +83,20 @@ pub(crate) fn type_of(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {
     Ok(Datum::Oid(kind.unwrap_or(TypeId::UNKNOWN).0))
 }
 
-pub(crate) fn type_name(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+pub(crate) fn type_name(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let Datum::Oid(oid) = args.any(0)? else {
         return Ok(Datum::Null);
     };
     let typmod = match args.any(1)? {
         Datum::Int4(typmod) => *typmod,
         // Without a modifier at all, "character" needs no quotes.
-        _ => return Ok(Datum::text(TypeId(*oid).to_string())),
+        _ => {
+            let name = TypeId(*oid).to_string();
+            return Ok(Datum::text(call.context.name_types(name)));
+        }
     };
-    Ok(Datum::text(match typmod {
-        NO_TYPMOD => format_type(TypeId(*oid), NO_TYPMOD),
-        _ => format_type(TypeId(*oid), typmod),
-    }))
+    let name = format_type(TypeId(*oid), typmod);
+    Ok(Datum::text(call.context.name_types(name)))
 }
 
 pub(crate) fn hash(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {

@@ -21,6 +21,7 @@ use super::{Function, Volatility};
 use types::TypeId;
 
 /// An operator whose function is still an OID.
+#[derive(Debug)]
 pub(crate) struct OperatorRow {
     pub oid: u32,
     pub name: &'static str,
@@ -188,6 +189,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
         super::table_system::FUNCTIONS,
         super::table_catalog::FUNCTIONS,
         super::table_sets::FUNCTIONS,
+        super::table_json::FUNCTIONS,
     ]
     .into_iter()
     .flatten()

@@ -3,18 +3,19 @@
 //! Source: PostgreSQL 15, catalog `pg_proc`.
 
 use super::aggregate::{Aggregate, Kind, Spread};
+use super::json::make::Gathering;
 use types::TypeId;
 
 macro_rules! aggregates {
     ($($oid:literal $name:literal ($($argument:ident)*) $result:ident
-       $kind:ident $((Spread::$spread:ident))?;)*) => {
+       $kind:ident $((Spread::$spread:ident))? $((object $object:literal, binary $binary:literal))?;)*) => {
         pub(crate) static AGGREGATES: &[Aggregate] = &[
             $(Aggregate {
                 oid: $oid,
                 name: $name,
                 arguments: &[$(TypeId::$argument),*],
                 result: TypeId::$result,
-                kind: Kind::$kind $((Spread::$spread))?,
+                kind: Kind::$kind $((Spread::$spread))? $((Gathering { object: $object, binary: $binary }))?,
             }),*
         ];
     };
@@ -43,7 +44,12 @@ aggregates! {
     2147 "count" (ANY) INT8 Count;
     2803 "count" () INT8 CountRows;
     2519 "every" (BOOL) BOOL And;
+    3175 "json_agg" (ANYELEMENT) JSON Json(object false, binary false);
+    3197 "json_object_agg" (ANY ANY) JSON Json(object true, binary false);
+    3267 "jsonb_agg" (ANYELEMENT) JSONB Json(object false, binary true);
+    3270 "jsonb_object_agg" (ANY ANY) JSONB Json(object true, binary true);
     2050 "max" (ANYARRAY) ANYARRAY Max;
+    3526 "max" (ANYENUM) ANYENUM Max;
     2115 "max" (INT8) INT8 Max;
     2116 "max" (INT4) INT4 Max;
     2117 "max" (INT2) INT2 Max;
@@ -63,6 +69,7 @@ aggregates! {
     4189 "max" (PG_LSN) PG_LSN Max;
     5099 "max" (XID8) XID8 Max;
     2051 "min" (ANYARRAY) ANYARRAY Min;
+    3527 "min" (ANYENUM) ANYENUM Min;
     2131 "min" (INT8) INT8 Min;
     2132 "min" (INT4) INT4 Min;
     2133 "min" (INT2) INT2 Min;

@@ -16,7 +16,7 @@ functions! {
     2184 "has_sequence_privilege" (OID OID TEXT) BOOL "s" session Privilege::Sequence;
     2185 "has_sequence_privilege" (TEXT TEXT) BOOL "s" session Privilege::Sequence;
     2186 "has_sequence_privilege" (OID TEXT) BOOL "s" session Privilege::Sequence;
-    2232 "pg_get_function_identity_arguments" (OID) TEXT "s" session Catalog::FunctionArguments;
+    2232 "pg_get_function_identity_arguments" (OID) TEXT "s" session Catalog::FunctionIdentity;
     2256 "has_function_privilege" (NAME TEXT TEXT) BOOL "s" session Privilege::Function;
     2257 "has_function_privilege" (NAME OID TEXT) BOOL "s" session Privilege::Function;
     2258 "has_function_privilege" (OID TEXT TEXT) BOOL "s" session Privilege::Function;
@@ -69,9 +69,10 @@ functions! {
     3298 "row_security_active" (OID) BOOL "s" session Catalog::RowSecurityActive;
     3299 "row_security_active" (TEXT) BOOL "s" session Catalog::RowSecurityActive;
     3403 "pg_statistics_obj_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
-    3408 "pg_get_partition_constraintdef" (OID) TEXT "s" session Catalog::Nothing;
+    3408 "pg_get_partition_constraintdef" (OID) TEXT "s" session Catalog::PartitionConstraint;
     3415 "pg_get_statisticsobjdef" (OID) TEXT "s" session Catalog::Nothing;
-    3425 "pg_partition_ancestors" (REGCLASS) REGCLASS "v" set system::no_partitions;
+    3424 "pg_partition_root" (REGCLASS) REGCLASS "i" system::partition_root;
+    3425 "pg_partition_ancestors" (REGCLASS) REGCLASS "v" set system::partition_ancestors;
     3448 "pg_collation_actual_version" (OID) TEXT "v" session Catalog::Nothing;
     3479 "to_regprocedure" (TEXT) REGPROCEDURE "s" session Catalog::OidOfName;
     3494 "to_regproc" (TEXT) REGPROC "s" session Catalog::OidOfName;

@@ -66,6 +66,8 @@ functions! {
     1750 "timetz_mi_interval" (TIMETZ INTERVAL) TIMETZ "i" moments::timetz_minus;
     1768 "to_char" (INTERVAL TEXT) TEXT "s" to_char::of_interval;
     1770 "to_char" (TIMESTAMPTZ TEXT) TEXT "s" to_char::of_timestamptz;
+    1778 "to_timestamp" (TEXT TEXT) TIMESTAMPTZ "s" from_char::to_timestamp;
+    1780 "to_date" (TEXT TEXT) DATE "s" from_char::to_date;
     1848 "interval_pl_time" (INTERVAL TIME) TIME "i" moments::interval_plus_time;
     2019 "time" (TIMESTAMPTZ) TIME "s" moments::timestamptz_to_time;
     2020 "date_trunc" (TEXT TIMESTAMP) TIMESTAMP "i" moments::trunc_timestamp;
@@ -112,4 +114,6 @@ functions! {
     6202 "extract" (TEXT TIMESTAMP) NUMERIC "i" moments::extract;
     6203 "extract" (TEXT TIMESTAMPTZ) NUMERIC "s" moments::extract;
     6204 "extract" (TEXT INTERVAL) NUMERIC "i" moments::extract;
+    6177 "date_bin" (INTERVAL TIMESTAMP TIMESTAMP) TIMESTAMP "i" date_bin::of_timestamp;
+    6178 "date_bin" (INTERVAL TIMESTAMPTZ TIMESTAMPTZ) TIMESTAMPTZ "i" date_bin::of_timestamptz;
 }

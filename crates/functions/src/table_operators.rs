@@ -423,6 +423,12 @@ operators! {
     5027 "-" PG_LSN NUMERIC 5024 "" "";
     3315 "<>" XID XID 3308 "<>" "=";
     3316 "<>" XID INT4 3309 "" "=";
+    3516 "=" ANYENUM ANYENUM 3508 "=" "<>";
+    3517 "<>" ANYENUM ANYENUM 3509 "<>" "=";
+    3518 "<" ANYENUM ANYENUM 3510 ">" ">=";
+    3519 ">" ANYENUM ANYENUM 3511 "<" "<=";
+    3520 "<=" ANYENUM ANYENUM 3512 ">=" ">";
+    3521 ">=" ANYENUM ANYENUM 3513 "<=" "<";
     3877 "^@" TEXT TEXT 3696 "" "";
     5068 "=" XID8 XID8 5084 "=" "<>";
     5072 "<>" XID8 XID8 5085 "<>" "=";

@@ -16,5 +16,7 @@ functions! {
     2289 "pg_options_to_table" (TEXT_ARRAY) RECORD "s" records sets::OPTIONS;
     2856 "pg_timezone_names" () RECORD "s" records sets::ZONES;
     3423 "pg_partition_tree" (REGCLASS) RECORD "v" records system::PARTITIONS;
+    3082 "pg_available_extensions" () RECORD "s" records extensions::AVAILABLE;
+    3083 "pg_available_extension_versions" () RECORD "s" records extensions::VERSIONS;
     3943 "acldefault" (CHAR OID) ACLITEM_ARRAY "i" session Catalog::DefaultPrivileges;
 }

@@ -21,7 +21,13 @@ functions! {
     668 "bpchar" (BPCHAR INT4 BOOL) BPCHAR "i" strings::fit;
     669 "varchar" (VARCHAR INT4 BOOL) VARCHAR "i" strings::fit;
     720 "octet_length" (BYTEA) INT4 "i" strings::octet_length;
+    721 "get_byte" (BYTEA INT4) INT4 "i" bytes::get_byte;
+    722 "set_byte" (BYTEA INT4 INT4) BYTEA "i" bytes::set_byte;
+    723 "get_bit" (BYTEA INT8) INT4 "i" bytes::get_bit;
+    724 "set_bit" (BYTEA INT8 INT4) BYTEA "i" bytes::set_bit;
     748 "array_ndims" (ANYARRAY) INT4 "i" arrays::ndims;
+    749 "overlay" (BYTEA BYTEA INT4 INT4) BYTEA "i" strings::bytes_overlay;
+    752 "overlay" (BYTEA BYTEA INT4) BYTEA "i" strings::bytes_overlay;
     849 "position" (TEXT TEXT) INT4 "i" strings::position;
     850 "textlike" (TEXT TEXT) BOOL "i" pattern::text_like;
     851 "textnlike" (TEXT TEXT) BOOL "i" pattern::text_not_like;
@@ -50,6 +56,8 @@ functions! {
     944 "char" (TEXT) CHAR "i" strings::text_to_char;
     946 "text" (CHAR) TEXT "i" strings::char_to_text;
     1079 "regclass" (TEXT) REGCLASS "s" strings::to_regclass;
+    1193 "array_fill" (ANYELEMENT INT4_ARRAY) ANYARRAY "in" array_edits::fill;
+    1286 "array_fill" (ANYELEMENT INT4_ARRAY INT4_ARRAY) ANYARRAY "in" array_edits::fill;
     1192 "generate_subscripts" (ANYARRAY INT4) INT4 "i" set arrays::subscripts;
     1200 "interval" (INTERVAL INT4) INTERVAL "i" strings::fit_scale;
     1238 "texticregexeq" (TEXT TEXT) BOOL "i" regexp::text_iregex;
@@ -153,6 +161,9 @@ functions! {
     3061 "right" (TEXT INT4) TEXT "i" strings::right;
     3062 "reverse" (TEXT) TEXT "i" strings::reverse;
     3167 "array_remove" (ANYCOMPATIBLEARRAY ANYCOMPATIBLE) ANYCOMPATIBLEARRAY "in" arrays::remove;
+    3168 "array_replace" (ANYCOMPATIBLEARRAY ANYCOMPATIBLE ANYCOMPATIBLE) ANYCOMPATIBLEARRAY "in" array_edits::replace;
+    3279 "array_positions" (ANYCOMPATIBLEARRAY ANYCOMPATIBLE) INT4_ARRAY "in" array_edits::positions;
+    6172 "trim_array" (ANYARRAY INT4) ANYARRAY "i" array_edits::trim;
     3179 "cardinality" (ANYARRAY) INT4 "i" arrays::cardinality;
     3277 "array_position" (ANYCOMPATIBLEARRAY ANYCOMPATIBLE) INT4 "in" arrays::position;
     3396 "regexp_match" (TEXT TEXT) TEXT_ARRAY "i" regexp::regexp_match;

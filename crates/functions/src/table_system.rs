@@ -36,7 +36,7 @@ functions! {
     1641 "pg_get_viewdef" (OID) TEXT "s" session Catalog::ViewDefinition;
     1642 "pg_get_userbyid" (OID) NAME "s" session Catalog::RoleName;
     1643 "pg_get_indexdef" (OID) TEXT "s" session Catalog::IndexDefinition;
-    1662 "pg_get_triggerdef" (OID) TEXT "s" session Catalog::Nothing;
+    1662 "pg_get_triggerdef" (OID) TEXT "s" session Catalog::TriggerDefinition;
     1665 "pg_get_serial_sequence" (TEXT TEXT) TEXT "s" session Catalog::SerialSequence;
     1765 "setval" (REGCLASS INT8 BOOL) INT8 "v" session Sequence::Set;
     1922 "has_table_privilege" (NAME TEXT TEXT) BOOL "s" session Privilege::Table;
@@ -96,7 +96,7 @@ functions! {
     2708 "pg_has_role" (OID OID TEXT) BOOL "s" session Catalog::HasRole;
     2709 "pg_has_role" (NAME TEXT) BOOL "s" session Catalog::HasRole;
     2710 "pg_has_role" (OID TEXT) BOOL "s" session Catalog::HasRole;
-    2730 "pg_get_triggerdef" (OID BOOL) TEXT "s" session Catalog::Nothing;
+    2730 "pg_get_triggerdef" (OID BOOL) TEXT "s" session Catalog::TriggerDefinition;
     2849 "pg_current_wal_lsn" () PG_LSN "v" session Wal::Written;
     2852 "pg_current_wal_insert_lsn" () PG_LSN "v" session Wal::Written;
     2854 "pg_my_temp_schema" () OID "s" session Own::TemporarySchema;
@@ -143,7 +143,7 @@ functions! {
     3163 "pg_trigger_depth" () INT4 "s" session Own::TriggerDepth;
     3294 "current_setting" (TEXT BOOL) TEXT "s" session Own::CurrentSetting;
     3330 "pg_current_wal_flush_lsn" () PG_LSN "v" session Wal::Flushed;
-    3352 "pg_get_partkeydef" (OID) TEXT "s" session Catalog::Nothing;
+    3352 "pg_get_partkeydef" (OID) TEXT "s" session Catalog::PartitionKey;
     3348 "txid_current_if_assigned" () INT8 "s" session Transaction::TxidIfAssigned;
     3360 "txid_status" (INT8) TEXT "v" session Transaction::Status;
     3376 "pg_safe_snapshot_blocking_pids" (INT4) INT4_ARRAY "v" session Advisory::SnapshotBlockingPids;
@@ -164,6 +164,10 @@ functions! {
     6121 "pg_relation_is_publishable" (REGCLASS) BOOL "s" session Catalog::IsPublishable;
     6174 "pg_get_statisticsobjdef_columns" (OID) TEXT "s" session Catalog::Nothing;
     3436 "pg_promote" (BOOL INT4) BOOL "v2" session Cluster::PromoteAlone;
+    3528 "enum_first" (ANYENUM) ANYENUM "sn" enums::first;
+    3529 "enum_last" (ANYENUM) ANYENUM "sn" enums::last;
+    3530 "enum_range" (ANYENUM ANYENUM) ANYARRAY "sn" enums::range_between;
+    3531 "enum_range" (ANYENUM) ANYARRAY "sn" enums::range;
     // Not PostgreSQL's: schema quorate, exec/cluster_functions.rs.
     12101 "quorate.add_node" (TEXT TEXT TEXT TEXT INT4) INT8 "vn2" session Cluster::AddNode;
     12102 "quorate.remove_node" (TEXT) PG_LSN "vn" session Cluster::RemoveNode;

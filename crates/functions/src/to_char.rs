@@ -1,21 +1,19 @@
-//! `to_char` for moments and intervals; [`super::to_char_number`] has that of numbers.
-//!
-//! A template is cut into patterns (`YYYY`, `HH24`, `9`), quoted text and other characters, which
-//! stand for themselves.
+//! `to_char` for moments and intervals; [`super::to_char_number`] has that of numbers, and
+//! [`super::from_char`] goes the other way.
 //!
 //! # What it leaves out
-//! Locale patterns (`TM`), and the opposite direction (`to_date`, `to_number`, `to_timestamp` of
-//! text).
+//! Words of other locales (`TM`): they are always English.
 
 use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
+use super::template::{self, Part};
 use super::Call;
 use types::datetime::calendar::{days_from_civil, iso_week, weekday, Fields, JULIAN_EPOCH};
 use types::datetime::{timestamp, zone, HOUR, MINUTE, SECOND};
 use types::{Datum, Interval};
 
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -30,7 +28,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-const DAYS: [&str; 7] = [
+pub(super) const DAYS: [&str; 7] = [
     "Sunday",
     "Monday",
     "Tuesday",
@@ -40,77 +38,8 @@ const DAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// Patterns, longer ones before those that they begin with.
-const PATTERNS: &[&str] = &[
-    "A.D.", "B.C.", "A.M.", "P.M.", "a.d.", "b.c.", "a.m.", "p.m.", "MONTH", "Month", "month",
-    "Y,YYY", "SSSSS", "SSSS", "IYYY", "YYYY", "HH24", "HH12", "IDDD", "DAY", "Day", "day", "MON",
-    "Mon", "mon", "DDD", "IYY", "YYY", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "TZH", "TZM",
-    "AD", "BC", "AM", "PM", "ad", "bc", "am", "pm", "CC", "DD", "DY", "Dy", "dy", "HH", "ID", "IW",
-    "IY", "MI", "MM", "MS", "OF", "RM", "rm", "SS", "TZ", "tz", "US", "WW", "YY", "D", "I", "J",
-    "Q", "W", "Y",
-];
-
-enum Part<'a> {
-    Literal(&'a str),
-    Pattern {
-        name: &'static str,
-        fill: bool,
-        ordinal: Option<bool>,
-    },
-}
-
-fn parts(template: &str) -> Vec<Part<'_>> {
-    let mut found = Vec::new();
-    let mut rest = template;
-    while !rest.is_empty() {
-        if let Some(body) = rest.strip_prefix('"') {
-            let end = body.find('"').unwrap_or(body.len());
-            found.push(Part::Literal(&body[..end]));
-            rest = body.get(end + 1..).unwrap_or("");
-            continue;
-        }
-        let (fill, body) = match rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
-            Some(body) => (false, body),
-            None => (true, rest),
-        };
-        // Patterns without case of their own are taken in any case.
-        let name = PATTERNS.iter().find(|name| {
-            body.starts_with(**name)
-                || (has_no_case(name)
-                    && body
-                        .get(..name.len())
-                        .is_some_and(|head| head.eq_ignore_ascii_case(name)))
-        });
-        if let Some(name) = name {
-            rest = &body[name.len()..];
-            let ordinal = match rest.get(..2) {
-                Some("TH") => Some(true),
-                Some("th") => Some(false),
-                _ => None,
-            };
-            if ordinal.is_some() {
-                rest = &rest[2..];
-            }
-            found.push(Part::Pattern {
-                name,
-                fill,
-                ordinal,
-            });
-            continue;
-        }
-        let len = rest.chars().next().map_or(1, char::len_utf8);
-        found.push(Part::Literal(&rest[..len]));
-        rest = &rest[len..];
-    }
-    found
-}
-
-fn has_no_case(name: &str) -> bool {
-    !matches!(
-        name.to_ascii_lowercase().as_str(),
-        "month" | "mon" | "day" | "dy" | "ad" | "bc" | "am" | "pm" | "tz" | "rm"
-    ) && !name.contains('.')
-}
+/// The patterns of whole words.
+const MONTH_OR_DAY: [&str; 6] = ["MONTH", "Month", "month", "DAY", "Day", "day"];
 
 /// What a template may show: fields, and the zone of an instant.
 struct Shown {
@@ -172,7 +101,15 @@ fn year_part(shown: &Shown, name: &str, fill: bool) -> Option<String> {
         (_, year) => year,
     };
     let iso = iso_week(f.days()).0;
-    let iso = if iso <= 0 { 1 - iso } else { iso };
+    let iso = match shown.dated && iso <= 0 {
+        true => 1 - iso,
+        false => iso,
+    };
+    // Its sign stands beside the digits where the calendar's year has one.
+    let of_iso = |value: i64, digits: usize| {
+        let digits = digits + usize::from(year < 0) - usize::from(value < 0);
+        padded(value, digits, fill)
+    };
     let modulo = |value: i64, width: u32| padded(value % 10i64.pow(width), width as usize, fill);
     Some(match name {
         "YYYY" => padded(year, 4, fill),
@@ -180,10 +117,10 @@ fn year_part(shown: &Shown, name: &str, fill: bool) -> Option<String> {
         "YY" => modulo(year, 2),
         "Y" => modulo(year, 1),
         "Y,YYY" => format!("{},{:03}", year / 1_000, year % 1_000),
-        "IYYY" => padded(iso, 4, fill),
-        "IYY" => modulo(iso, 3),
-        "IY" => modulo(iso, 2),
-        "I" => modulo(iso, 1),
+        "IYYY" => of_iso(iso, 4),
+        "IYY" => of_iso(iso % 1_000, 3),
+        "IY" => of_iso(iso % 100, 2),
+        "I" => of_iso(iso % 10, 1),
         _ => return None,
     })
 }
@@ -334,28 +271,29 @@ fn is_of_interval(name: &str) -> bool {
 
 fn format_moment(shown: &Shown, template: &str) -> Result<String> {
     let mut out = String::new();
-    for part in parts(template) {
-        match part {
-            Part::Literal(text) => out.push_str(text),
-            Part::Pattern {
-                name,
-                fill,
-                ordinal,
-            } => {
-                if !shown.dated && !is_of_interval(name) {
-                    return Err(Error::new(
-                        SqlState::INVALID_DATETIME_FORMAT,
-                        "invalid format specification for an interval value",
-                    )
-                    .with_hint("Intervals are not tied to specific calendar dates."));
-                }
-                let text = clock_part(shown, name, fill)
-                    .unwrap_or_else(|| calendar_part(shown, name, fill));
-                out.push_str(&text);
-                if let (Some(upper), Some(b'0'..=b'9')) = (ordinal, text.bytes().last()) {
-                    out.push_str(ordinal_suffix(&text, upper));
-                }
+    for part in template::parts(template) {
+        let pattern = match part {
+            Part::Text(c) | Part::Space(c) | Part::Separator(c) => {
+                out.push(c);
+                continue;
             }
+            Part::Pattern(pattern) => pattern,
+        };
+        let name = pattern.name;
+        if !shown.dated && !is_of_interval(name) {
+            return Err(Error::new(
+                SqlState::INVALID_DATETIME_FORMAT,
+                "invalid format specification for an interval value",
+            )
+            .with_hint("Intervals are not tied to specific calendar dates."));
+        }
+        let is_word = MONTH_OR_DAY.contains(&name);
+        let fill = pattern.fill && !(pattern.localized && is_word);
+        let text =
+            clock_part(shown, name, fill).unwrap_or_else(|| calendar_part(shown, name, fill));
+        out.push_str(&text);
+        if let (Some(upper), Some(b'0'..=b'9')) = (pattern.ordinal, text.bytes().last()) {
+            out.push_str(ordinal_suffix(&text, upper));
         }
     }
     Ok(out)

@@ -42,6 +42,8 @@ pub struct Derived {
     dropped: Vec<TreeId>,
     changes: Vec<Written>,
     catalog: bool,
+    /// The rows of the catalog that change.
+    catalog_keys: Vec<(TreeId, Key)>,
     /// Whether settings of the cluster change.
     configuration: bool,
     /// Builds that begin.
@@ -245,6 +247,9 @@ fn derive_with(
     derived.made = made_by(changes)?;
     for change in changes {
         derived.catalog |= change.tree.is_catalog();
+        if change.tree >= TreeId::FIRST_CATALOG && change.tree.is_catalog() {
+            derived.catalog_keys.push((change.tree, change.key.clone()));
+        }
         derived.configuration |= change.tree == TreeId::CONFIGURATION;
         match (change.tree, &change.change) {
             (TreeId::DESCRIPTORS, Change::Delete) => derived.dropped.push(tree_of(&change.key)?),
@@ -588,7 +593,8 @@ impl Pieces {
             registry.builds().begin(store, lsn, plan)?;
         }
         if derived.catalog {
-            registry.catalog_changed(lsn);
+            let keys = std::mem::take(&mut derived.catalog_keys);
+            registry.catalog().changed(lsn, keys);
         }
         if derived.configuration {
             load_configuration(store, registry, lsn)?;
@@ -623,7 +629,7 @@ pub fn load_registry(store: &Store, registry: &Registry, lsn: Lsn) -> Result<()>
         Ok(())
     })?;
     registry.replace(descriptors);
-    registry.catalog_changed(lsn);
+    registry.catalog().begin_anew(lsn);
     Ok(())
 }
 

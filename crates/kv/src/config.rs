@@ -8,6 +8,13 @@ use base::{Error, GroupId, Lsn, NodeId, Result, Term};
 
 use crate::directory::Directory;
 
+/// The newest entries of the log are in memory as far as this part of the pages' room goes.
+const LOG_CACHE_SHARE: usize = 16;
+
+/// They are so far at least, in bytes, and at most.
+const LOG_CACHE_MIN: usize = 1 << 20;
+const LOG_CACHE_MAX: usize = 32 << 20;
+
 /// The usual heartbeat.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -181,6 +188,21 @@ pub struct GroupSettings {
     /// `quorate.consistency_check`: how often the leader compares what the replicas hold; never if
     /// none.
     pub consistency_check: Option<Duration>,
+}
+
+impl GroupSettings {
+    /// Bytes of the newest entries of the log that are kept in memory.
+    pub fn log_cache_bytes(&self) -> usize {
+        let share = self.cache_bytes as usize / LOG_CACHE_SHARE;
+        share.clamp(LOG_CACHE_MIN, LOG_CACHE_MAX)
+    }
+
+    /// What a group takes at most, in bytes: pages, old versions, the log, and what of it is
+    /// appended and not yet committed or applied.
+    pub fn memory_bytes(&self) -> u64 {
+        let log = self.log_cache_bytes() + self.max_inflight;
+        self.cache_bytes + self.cache_bytes / storage::UNDO_SHARE as u64 + log as u64
+    }
 }
 
 impl Default for GroupSettings {

@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use base::cluster::Administration;
 use base::engine::{
-    Administrator, CatalogVersion, ClusterMonitor, ClusterSettings, ClusterStatus, Configuration,
-    Direction, Engine, Flight, Gate, LockInfo, LockManager, Outcomes, RowBatch, SequencePosition,
-    SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor, StorageStatus,
-    Transaction, Transactions, TreeSize, TxnOptions, XidStatus,
+    Administrator, CatalogChanges, CatalogVersion, ClusterMonitor, ClusterSettings, ClusterStatus,
+    Configuration, Direction, Engine, Flight, Gate, LockInfo, LockManager, Outcomes, RowBatch,
+    SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor,
+    StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, XidStatus,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
@@ -196,6 +196,10 @@ impl Transactions for KvEngine {
 
     fn catalog_version(&self) -> CatalogVersion {
         self.group.catalog_version()
+    }
+
+    fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
+        self.group.catalog_changes(since)
     }
 }
 

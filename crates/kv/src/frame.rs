@@ -394,12 +394,14 @@ mod tests {
                 round: 3,
                 eager: true,
                 promise: std::time::Duration::from_millis(300),
+                commit: Lsn(4_001),
             }]),
             Frame::Unhurried(vec![raft::Message::LeaseRequest {
                 term: Term(7),
                 round: 4,
                 eager: false,
                 promise: std::time::Duration::from_secs(7),
+                commit: Lsn::ZERO,
             }]),
             Frame::ChunkRequest {
                 checkpoint,

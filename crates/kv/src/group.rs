@@ -70,7 +70,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use base::engine::{CatalogVersion, IndexDescriptor};
+use base::engine::{CatalogChanges, CatalogVersion, IndexDescriptor};
 use base::env::{Env, Instant};
 use base::sync::{Event, Mutex, RwLock};
 use base::{coro, Durability, Error, GroupId, Lsn, NodeId, Position, Result, Term, TreeId, TxnId};
@@ -537,7 +537,14 @@ impl Group {
 
     /// As [`base::engine::Transactions::catalog_version`].
     pub fn catalog_version(&self) -> CatalogVersion {
-        self.registry.catalog_version()
+        let catalog = self.registry.catalog();
+        catalog.version_at(Lsn(self.shared.visible.load(Ordering::SeqCst)))
+    }
+
+    /// As [`base::engine::Transactions::catalog_changes`].
+    pub fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
+        let catalog = self.registry.catalog();
+        catalog.changes(since, Lsn(self.shared.visible.load(Ordering::SeqCst)))
     }
 
     /// As [`base::engine::Gate::is_settled`], for one position.

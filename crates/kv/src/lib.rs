@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod build;
 pub mod bulk;
+pub mod catalog;
 pub mod check;
 pub mod config;
 pub mod configuration;

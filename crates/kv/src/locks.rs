@@ -55,6 +55,7 @@
 
 mod deadlock;
 mod modes;
+mod moves;
 mod owner;
 mod queue;
 mod ranges;
@@ -76,7 +77,7 @@ use base::env::{self, Env};
 use base::hash::HashMap;
 use base::limits::ROWS_PER_YIELD;
 use base::sync::{Mutex, MutexGuard};
-use base::{Error, ErrorClass, Result, SessionId, SqlState, Term, TreeId};
+use base::{Error, ErrorClass, Key, Lsn, Result, SessionId, SqlState, Term, TreeId};
 
 use deadlock::Step;
 use modes::{Mode, Modes};
@@ -200,6 +201,7 @@ pub struct LockTable {
     /// What each waiting party waits for.
     waits: Mutex<HashMap<Party, (Name, Mode)>>,
     ranges: ranges::Ranges,
+    moves: moves::Moves,
     rows: RowCounts,
 }
 
@@ -211,6 +213,7 @@ impl LockTable {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             waits: Mutex::default(),
             ranges: Default::default(),
+            moves: Default::default(),
             rows: RowCounts::default(),
         }
     }
@@ -226,6 +229,7 @@ impl LockTable {
     /// This node leads no longer: all locks are gone, and whoever waits for one gets 40001.
     pub fn clear(&self) {
         self.ranges.clear();
+        self.moves.clear();
         for shard in &self.shards {
             let mut told = Vec::new();
             let mut shard = shard.lock();
@@ -585,6 +589,16 @@ impl TxnLocks {
             return Ok(());
         }
         Err(crate::group::term_is_over())
+    }
+
+    /// Its commit has taken these rows to other trees. To be called before the locks are given up.
+    pub fn note_moved(&self, lsn: Lsn, moved: Vec<(TreeId, Key)>) {
+        self.table.moves.note(lsn, moved);
+    }
+
+    /// Whether a row that was there at a snapshot, and is gone, may have gone to another tree.
+    pub fn was_moved(&self, tree: TreeId, key: &[u8], since: Lsn) -> bool {
+        self.table.moves.has(tree, key, since)
     }
 
     /// Locks a row, or the columns of a unique index's key.

@@ -12,17 +12,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base::engine::{CatalogVersion, IndexDescriptor, TreeDescriptor, TreeKind};
+use base::engine::{IndexDescriptor, TreeDescriptor, TreeKind};
 use base::hash::HashMap;
 use base::key::put_key_column;
 use base::limits::KEY_BYTES_MAX;
 use base::row::Row;
-use base::sync::{Mutex, RwLock};
-use base::{Error, Key, Lsn, Result, SqlState, TreeId, TxnId};
+use base::sync::{Mutex, MutexGuard, RwLock};
+use base::{Error, Key, Result, SqlState, TreeId, TxnId};
 use storage::Store;
 
 use crate::build::Builds;
 use crate::bulk::Announced;
+use crate::catalog::CatalogHistory;
 use crate::configuration::Configurations;
 
 /// The secondary indexes of one table, in ascending order of their trees.
@@ -32,7 +33,7 @@ pub type Indexes = Arc<[(TreeId, IndexDescriptor)]>;
 #[derive(Debug, Default)]
 pub struct Registry {
     trees: RwLock<Trees>,
-    catalog: Mutex<CatalogVersion>,
+    catalog: Mutex<CatalogHistory>,
     builds: Builds,
     configurations: Configurations,
     /// What large transactions have announced.
@@ -142,16 +143,9 @@ impl Registry {
         }
     }
 
-    /// How far the catalog has come.
-    pub fn catalog_version(&self) -> CatalogVersion {
-        *self.catalog.lock()
-    }
-
-    /// A catalog tree was changed at `lsn`, or a change was taken back to there.
-    pub fn catalog_changed(&self, lsn: Lsn) {
-        let mut catalog = self.catalog.lock();
-        catalog.generation += 1;
-        catalog.lsn = lsn;
+    /// How far the catalog has come, and what changed lately.
+    pub fn catalog(&self) -> MutexGuard<'_, CatalogHistory> {
+        self.catalog.lock()
     }
 }
 
@@ -167,7 +161,7 @@ pub fn index_prefix(index: &IndexDescriptor, row: &Row<'_>, out: &mut Key) -> Re
             return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         let value = index.value(row, column.column);
-        put_key_column(out, column.kind, column.descending, value)?;
+        put_key_column(out, column.kind, column.order, value)?;
     }
     Ok(())
 }
@@ -211,7 +205,7 @@ mod tests {
                 columns: vec![IndexColumn {
                     column: 1,
                     kind: KeyKind::Bytes,
-                    descending: false,
+                    order: base::key::ColumnOrder::ASCENDING,
                 }],
                 unique: true,
                 missing: Vec::new(),

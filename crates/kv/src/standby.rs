@@ -25,15 +25,15 @@ use std::time::Duration;
 
 use base::cluster::Administration;
 use base::engine::{
-    Administrator, AdvisoryLocking, Build, Building, Built, CatalogVersion, ClusterMonitor,
-    ClusterStatus, Direction, Engine, Gate, Inserted, Isolation, LockInfo, LockManager, LockWait,
-    LockedRow, Locking, Reading, RowBatch, RowLock, Savepoint, Savepoints, SessionLocks,
-    SnapshotSharing, TableLock, Transaction, Transactions, TxnOptions, TxnOutcome, ViewId, Views,
-    Writing,
+    Administrator, AdvisoryLocking, Build, Building, Built, CatalogChanges, CatalogVersion,
+    ClusterMonitor, ClusterStatus, Direction, Engine, Gate, Inserted, Isolation, LockInfo,
+    LockManager, LockWait, LockedRow, Locking, Reading, RowBatch, RowLock, Savepoint, Savepoints,
+    SessionLocks, SnapshotSharing, TableLock, Transaction, Transactions, TxnOptions, TxnOutcome,
+    ViewId, Views, Writing,
 };
 use base::env::{BoxFuture, Env};
 use base::{
-    Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, SequenceId, SessionId,
+    Debt, Durability, Error, GroupId, Key, KeyRange, Lsn, Position, Result, SequenceId, SessionId,
     SqlState, Term, Timestamp, TreeId, TxnId,
 };
 use raft::planted::{is_planted, Bug};
@@ -127,6 +127,10 @@ impl Transactions for StandbyEngine {
 
     fn catalog_version(&self) -> CatalogVersion {
         self.leader.catalog_version()
+    }
+
+    fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
+        self.leader.catalog_changes(since)
     }
 }
 
@@ -390,8 +394,18 @@ impl Writing for StandbyTxn {
         Err(reads_only("DELETE"))
     }
 
+    fn note_moved(&mut self, _: TreeId, _: &[u8]) {}
+
+    fn was_moved(&self, _: TreeId, _: &[u8]) -> Result<bool> {
+        Ok(false)
+    }
+
     fn is_written_by_command(&self, _: TreeId, _: &[u8]) -> bool {
         false
+    }
+
+    fn catalog_writes(&self) -> &[(TreeId, Key)] {
+        &[]
     }
 }
 

@@ -59,6 +59,8 @@ struct State {
     /// When the last frame on a link arrives, so that the next arrives later.
     links: BTreeMap<(NodeId, NodeId), Instant>,
     cut: BTreeSet<(NodeId, NodeId)>,
+    /// What frames of a link take longer than those of others.
+    slow: BTreeMap<(NodeId, NodeId), Duration>,
     started: Vec<(Arc<Life>, TaskStart)>,
     next: u64,
     trace: u64,
@@ -210,6 +212,11 @@ impl World {
     pub fn freeze(&mut self, node: NodeId, frozen: bool) {
         let life = &self.hosts[&node].life;
         life.frozen.store(frozen, Ordering::SeqCst);
+    }
+
+    /// Makes everything that one host sends to another take so much longer from now on.
+    pub fn slow_link(&mut self, from: NodeId, to: NodeId, more: Duration) {
+        self.shared.state.lock().slow.insert((from, to), more);
     }
 
     /// Cuts or mends all links between two hosts.
@@ -458,7 +465,8 @@ impl Transport for Host {
         }
         let link = (self.node, to);
         let last = state.links.get(&link).copied().unwrap_or_default();
-        let at = state.within(LINK).max(last);
+        let more = state.slow.get(&link).copied().unwrap_or_default();
+        let at = state.within(LINK).after(more).max(last);
         state.links.insert(link, at);
         let number = state.number();
         state.frames.insert((at, number), (self.node, to, frame));

@@ -65,8 +65,8 @@ use base::engine::{
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
 use base::{
-    CommandId, Debt, Durability, Error, GroupId, KeyRange, Lsn, Position, Result, SequenceId, Term,
-    TreeId, TxnId, Xid,
+    CommandId, Debt, Durability, Error, GroupId, Key, KeyRange, Lsn, Position, Result, SequenceId,
+    Term, TreeId, TxnId, Xid,
 };
 use raft::planted::{is_planted, Bug};
 use storage::{Gap, Read, Scanned, Scratch};
@@ -184,6 +184,9 @@ pub struct Txn<L: Leader> {
     writes: WriteSet,
     snapshot: Option<L::Snapshot>,
     command: CommandId,
+    /// The newest command there was, by which writes are stamped: after one inside of another, that
+    /// goes on looking at what it saw before.
+    latest: CommandId,
     debt: Debt,
     /// The savepoints and how many locks were held at each.
     savepoints: Vec<(Savepoint, usize)>,
@@ -194,6 +197,8 @@ pub struct Txn<L: Leader> {
     ahead: Ahead,
     /// Trees that are made beside the work, to be switched to when this commits.
     builds: Vec<BuildHandle>,
+    /// Rows that it has taken to other trees.
+    moved: Vec<(TreeId, Key)>,
     /// Its id for its client, where that has asked.
     asked: Option<AskedXid>,
     /// What leadership that is handed over waits for.
@@ -202,6 +207,7 @@ pub struct Txn<L: Leader> {
     exports: Option<Arc<Exports<L::Snapshot>>>,
     /// Those that it lends.
     exported: Vec<Export<L::Snapshot>>,
+    catalog_writes: Vec<(TreeId, Key)>,
     stored: RowBatch,
     probe: RowBatch,
     probe_row: Vec<u8>,
@@ -233,6 +239,7 @@ impl<L: Leader> Txn<L> {
             writes,
             snapshot: None,
             command: CommandId(0),
+            latest: CommandId(0),
             debt: Debt::NONE,
             savepoints: Vec::new(),
             next_savepoint: 0,
@@ -240,14 +247,30 @@ impl<L: Leader> Txn<L> {
             last_locked: LastLocked::default(),
             ahead: Ahead::default(),
             builds: Vec::new(),
+            moved: Vec::new(),
             asked: None,
             open: None,
             exports: None,
             exported: Vec::new(),
+            catalog_writes: Vec::new(),
             stored: RowBatch::default(),
             probe: RowBatch::default(),
             probe_row: Vec::new(),
         }
+    }
+
+    /// Puts a row into the write set.
+    fn put(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<()> {
+        if (TreeId::FIRST_CATALOG..TreeId::FIRST_USER).contains(&tree) {
+            self.catalog_writes.push((tree, key.to_vec()));
+        }
+        self.writes.put(tree, key, old, new, self.latest)
     }
 
     /// The statement's snapshot.
@@ -584,7 +607,8 @@ impl<L: Leader> Transaction for Txn<L> {
     }
 
     fn next_command(&mut self) {
-        self.command.0 += 1;
+        self.latest.0 += 1;
+        self.command = self.latest;
         assert!(self.command < AFTER_ALL, "{:?} is the last", self.command);
     }
 
@@ -633,7 +657,9 @@ impl<L: Leader> Transaction for Txn<L> {
         }
         self.set_options(options);
         self.command = CommandId(0);
+        self.latest = CommandId(0);
         self.debt = Debt::NONE;
+        self.catalog_writes.clear();
         self.last_locked.tree = None;
         self.ahead = Ahead::default();
         true
@@ -646,6 +672,14 @@ impl<L: Leader> Transaction for Txn<L> {
             return this.end_unwritten();
         }
         let dropped = this.dropped_trees();
+        let mut moved = std::mem::take(&mut this.moved);
+        // What a savepoint has taken back is there.
+        moved.retain(|(tree, key)| {
+            matches!(
+                this.writes.newest(*tree, key),
+                Ok(Some(Own { row: None, .. }))
+            )
+        });
         let mut writes = std::mem::take(&mut this.writes);
         let ticket = this.publish(&mut writes, &dropped)?;
         let changes = writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))?;
@@ -664,6 +698,9 @@ impl<L: Leader> Transaction for Txn<L> {
         this.builds.drain(..).for_each(BuildHandle::switched);
         if let Some(txn) = this.serial_txn.take() {
             txn.committed(ticket)?;
+        }
+        if !moved.is_empty() {
+            this.locks.note_moved(position.lsn, moved);
         }
         this.locks.release_in_turns();
         this.debt.add(this.leader.group(), position);
@@ -783,7 +820,7 @@ impl<L: Leader> Writing for Txn<L> {
             self.locks.rollback_to(mark);
             return Ok(Inserted::Duplicate(index));
         }
-        self.writes.put(tree, key, None, Some(row), self.command)?;
+        self.put(tree, key, None, Some(row))?;
         if tree == TreeId::DESCRIPTORS {
             return self.index_was_made(row);
         }
@@ -797,7 +834,7 @@ impl<L: Leader> Writing for Txn<L> {
             self.locks.rollback_to(mark);
             return Ok(Inserted::Duplicate(index));
         }
-        self.writes.put(tree, key, None, Some(row), self.command)?;
+        self.put(tree, key, None, Some(row))?;
         Ok(Inserted::Done)
     }
 
@@ -809,8 +846,7 @@ impl<L: Leader> Writing for Txn<L> {
             self.locks.rollback_to(mark);
             return Ok(Inserted::Duplicate(index));
         }
-        self.writes
-            .put(tree, key, Some(&old), Some(row), self.command)?;
+        self.put(tree, key, Some(&old), Some(row))?;
         Ok(Inserted::Done)
     }
 
@@ -818,13 +854,25 @@ impl<L: Leader> Writing for Txn<L> {
         self.will_write(tree, key)?;
         let old = self.row_to_change(tree, key)?;
         self.move_entries(tree, key, Some(&old), None)?;
-        self.writes.put(tree, key, Some(&old), None, self.command)
+        self.put(tree, key, Some(&old), None)
+    }
+
+    fn note_moved(&mut self, tree: TreeId, key: &[u8]) {
+        self.moved.push((tree, key.to_vec()));
+    }
+
+    fn was_moved(&self, tree: TreeId, key: &[u8]) -> Result<bool> {
+        Ok(self.locks.was_moved(tree, key, self.at()?.lsn))
     }
 
     fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
         // What cannot be read now cannot be read by whoever goes on.
         let own = self.writes.newest(tree, key).ok().flatten();
-        own.is_some_and(|own| own.command == self.command)
+        own.is_some_and(|own| own.command >= self.command)
+    }
+
+    fn catalog_writes(&self) -> &[(TreeId, Key)] {
+        &self.catalog_writes
     }
 }
 

@@ -63,6 +63,7 @@ use std::sync::Arc;
 use base::coro;
 use base::engine::{Direction, RowBatch};
 use base::limits::ROWS_PER_YIELD;
+use base::memory::Reservation;
 use base::row::RowDelta;
 use base::{CommandId, Error, Key, KeyRange, Result, SqlState, TreeId};
 use storage::Scratch;
@@ -75,6 +76,9 @@ use crate::record::{Change, RowChange};
 
 /// Bytes of keys and rows that one transaction may have written at a time; more is 53200.
 pub const WRITE_SET_BYTES_MAX: usize = 1 << 30;
+
+/// A write set that takes less is not worth scratch space, when the node's memory is used up.
+const SPILLED_BYTES_MIN: usize = 1 << 20;
 
 /// Changes of a transaction that has more bytes of rows in tails are handed over one by one.
 const ALL_CHANGES_BYTES: usize = 256 << 10;
@@ -224,6 +228,8 @@ pub struct WriteSet {
     rows: usize,
     /// Memory of tails.
     packed: usize,
+    /// What all of that takes of the node's memory.
+    held: Reservation,
     /// Where rows go beyond so many bytes.
     scratch: Option<(Arc<Scratch>, usize)>,
     /// Why rows are lost: scratch space could not be written. Nothing is read or committed then,
@@ -397,8 +403,13 @@ impl WriteSet {
 
     /// Fails, or puts rows elsewhere, when so many bytes more are too many.
     fn make_room(&mut self, bytes: usize) -> Result<()> {
+        let has_memory = self.held.set(self.memory() + bytes);
+        let refused = has_memory.as_ref().err().map(Error::state);
+        let is_refused = refused == Some(SqlState::OUT_OF_MEMORY);
         match &self.scratch {
             Some((_, most)) if self.memory() + bytes > *most => self.spill(),
+            Some(_) if is_refused && self.memory() > SPILLED_BYTES_MIN => self.spill(),
+            _ if has_memory.is_err() => has_memory,
             None if self.bytes + self.packed + bytes > WRITE_SET_BYTES_MAX => {
                 let limit = format!("A transaction may write at most {WRITE_SET_BYTES_MAX} bytes.");
                 let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");

@@ -7,7 +7,7 @@
 //!
 //! [`experiments`] are what `quorate lab run` measures, each a small file; their figures are
 //! [`results`], shown as a [`page`] and as JSON. [`real::relay`] puts distance between servers.
-//! [`tpcc`] is TPC-C. [`check`] judges the correctness of any server, under faults.
+//! [`tpcc`] is TPC-C, [`tpch`] TPC-H. [`check`] judges the correctness of any server, under faults.
 
 pub mod check;
 pub mod client;
@@ -30,5 +30,6 @@ pub mod results;
 pub mod session;
 pub mod systems;
 pub mod tpcc;
+pub mod tpch;
 pub mod upserts;
 pub mod url;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::host::{read_file, write_file};
 
 /// The median and the spread of repeated measurements.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Figure {
     /// Every measurement, in the order taken.
     pub rounds: Vec<f64>,

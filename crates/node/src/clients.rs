@@ -303,16 +303,19 @@ fn is_hopeless(node: &Node, connected: Instant) -> bool {
 /// Whether a client of this node, which follows, wants to read on it (`quorate.follower_reads`).
 async fn reads_here(node: &Arc<Node>, startup: &StartupParameters) -> bool {
     let (engine, defaults) = (node.standby.clone(), node.settings.session.clone());
+    let catalogs = node.catalogs.clone();
     let (user, database) = (startup.user.clone(), startup.database.clone());
     let given = startup.settings.clone();
     let asked = coro::run(Arc::default(), move || {
         let engine = &*engine;
         let there =
             engine.cluster.is_standby() && sql::session::has_catalog(&*engine.transactions)?;
-        Ok::<_, Error>(
-            there
-                && sql::session::wants_follower_reads(engine, &defaults, &given, &user, &database)?,
-        )
+        let asks = || {
+            let catalogs = &*catalogs;
+            let asked = (&given[..], &user[..], &database[..]);
+            sql::session::wants_follower_reads((engine, catalogs), &defaults, asked)
+        };
+        Ok::<_, Error>(there && asks()?)
     });
     // What is wrong with its settings, the leader tells it.
     asked.await.unwrap_or(false)
@@ -453,6 +456,7 @@ fn context(
         interrupts: place.interrupts().clone(),
         activity: place.activity().clone(),
         registry: sessions.clone(),
+        catalogs: node.catalogs.clone(),
         access,
         mock_key: node.config.cluster.0.to_be_bytes().to_vec(),
         authentication_timeout: node.settings.authentication_timeout,

@@ -116,6 +116,9 @@ pub struct NodeSettings {
     /// How long a session reactor looks for input before it sleeps; where nobody says, that follows
     /// from the cores and nodes of the machine.
     pub spin: Option<Duration>,
+    /// `quorate.memory_budget`: bytes that the node's own parts and its sessions may take together;
+    /// without it nobody counts.
+    pub memory_budget: Option<usize>,
     /// How its connections are encrypted.
     pub tls: TlsSettings,
     /// How long the files of its log may be.
@@ -156,6 +159,9 @@ fn bad_value(name: &str, value: &str, expected: &str) -> Error {
     .with_hint(format!("A value of this setting is {expected}."))
 }
 
+/// So much of the node's memory is left to its sessions, in bytes.
+const SESSIONS_MEMORY_MIN: u64 = 16 << 20;
+
 /// What PostgreSQL counts buffers in.
 const BLOCK_BYTES: u64 = 8 << 10;
 
@@ -170,6 +176,7 @@ impl NodeSettings {
             reserved_connections: None,
             authentication_timeout: AUTHENTICATION_TIMEOUT,
             spin: None,
+            memory_budget: None,
             tls: TlsSettings::default(),
             log_files: LogFiles::default(),
             group: GroupSettings::default(),
@@ -192,7 +199,32 @@ impl NodeSettings {
                 ),
             ));
         }
+        read.check_memory()?;
         Ok(read)
+    }
+
+    /// The least that `quorate.memory_budget` may be, in bytes.
+    pub fn memory_budget_min(&self) -> u64 {
+        self.group.memory_bytes() + SESSIONS_MEMORY_MIN
+    }
+
+    fn check_memory(&self) -> Result<()> {
+        let least = self.memory_budget_min();
+        match self.memory_budget {
+            Some(budget) if (budget as u64) < least => {
+                let message = format!(
+                    "quorate.memory_budget ({} MB) must be at least {} MB",
+                    budget >> 20,
+                    least.div_ceil(1 << 20)
+                );
+                let hint =
+                    "That is what shared_buffers and quorate.max_inflight take, and some for \
+                            sessions.";
+                let error = Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+                Err(error.with_hint(hint))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Clients that only a superuser may be the last of.
@@ -251,6 +283,7 @@ impl NodeSettings {
             "quorate.peer_key_file" => self.tls.peer_key_file = value.to_owned(),
             "quorate.peer_ca_file" => self.tls.peer_ca_file = value.to_owned(),
             "quorate.peer_crl_file" => self.tls.peer_crl_file = Some(value.to_owned()),
+            "quorate.memory_budget" => self.memory_budget = Some(memory(value)?),
             "quorate.spin" if value == "off" => self.spin = Some(Duration::ZERO),
             "quorate.spin" => self.spin = Some(duration(value)?),
             "quorate.heartbeat_interval" => group.heartbeat_interval = duration(value)?,

@@ -11,6 +11,7 @@
 //! | [`peers`] | connections between nodes; [`wire`] is what they say |
 //! | [`session`] | serving one client: its stream, its statements, its gate, its timers |
 //! | [`sessions`] | which clients are served here, and how one is cancelled |
+//! | [`memory`] | the node's memory, of which statements take theirs |
 //! | [`stretches`] | how long statements run without giving way |
 //! | [`splice`] | passing a client's bytes on to the leader |
 //! | [`real`] | the only module that names threads, sockets, files and clocks |
@@ -21,6 +22,7 @@ pub mod access;
 pub mod administration;
 mod clients;
 pub mod config;
+pub mod memory;
 #[cfg(test)]
 mod model;
 mod passage;

@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use base::budget::Budget;
 use base::coro;
 use base::engine::{ClusterStatus, Engine, ReplicaStatus};
 use base::env::{
@@ -39,6 +40,7 @@ use kv::standby::StandbyEngine;
 use kv::{Directory, Group, GroupConfig, Member, Unwelcome};
 use pg::startup::CancelKey;
 
+use sql::catalog::shared::Catalogs;
 use sql::session::activity::HbaRule;
 use sql::session::LogSettings;
 
@@ -46,6 +48,7 @@ use crate::access::Door;
 use crate::administration;
 use crate::clients;
 use crate::config::{buffers_text, seconds_text, size_text, NodeConfig, NodeSettings};
+use crate::memory::{self, MemoryStatus};
 use crate::peers::{answer, read_hello, Peers, Receiver, Refusal, CONNECT_TIMEOUT};
 use crate::secure::NodeCertificate;
 use crate::sessions::{fatal, lives_on, Files, Limits, Sessions};
@@ -84,6 +87,8 @@ pub struct Node {
     pub(crate) member: Member,
     pub(crate) group: Arc<Group>,
     pub(crate) engine: Arc<Engine>,
+    /// What its sessions share.
+    pub(crate) catalogs: Arc<Catalogs>,
     pub(crate) peers: Arc<Peers>,
     /// For sessions that read here whether this node leads or not.
     pub(crate) standby: Arc<Engine>,
@@ -96,6 +101,8 @@ pub struct Node {
     /// What [`Node::log_settings`] gave last, and of which generation of the cluster's settings.
     log_settings: Mutex<Option<(u64, Arc<LogSettings>)>>,
     pub(crate) stretches: Arc<Stretches>,
+    /// The memory of its sessions, where there is a limit.
+    memory: Option<Arc<Budget>>,
 }
 
 /// One node as a status page shows it.
@@ -138,14 +145,16 @@ pub struct NodeStatus {
     pub leader_zone: String,
     /// The members as this node knows them.
     pub members: Vec<MemberStatus>,
-    /// What is amiss with the disk of its log, in one word, `slow` or `full` …
-    pub disk: Option<&'static str>,
+    /// What is amiss with it, in one word, `slow`, `full` or `starved` …
+    pub trouble: Option<&'static str>,
     /// … and in more.
-    pub disk_trouble: Option<String>,
+    pub trouble_detail: Option<String>,
     /// Sessions that it serves.
     pub sessions: usize,
     /// The longest time for which one of their statements did not give way.
     pub longest_stretch: Option<Stretch>,
+    /// The memory of its sessions, where there is a limit.
+    pub memory: Option<MemoryStatus>,
     /// What comparing the replicas has shown.
     pub consistency: ConsistencyStatus,
 }
@@ -249,7 +258,8 @@ impl Node {
             all: settings.max_connections,
             reserved: settings.reserved_connections(),
         };
-        let sessions = Sessions::new(env.clone(), config.node, limits);
+        let memory = memory::budget(&env, &settings);
+        let sessions = Sessions::new(env.clone(), config.node, limits, memory.clone());
         let sessions = Arc::new(sessions);
         let observer = sessions.clone();
         let engine = KvEngine::open(env.clone(), group_config, peers.clone(), observer).await?;
@@ -263,8 +273,10 @@ impl Node {
             group: group.clone(),
             standby: Arc::new(standby.to_engine()),
             engine: Arc::new(engine.to_engine()),
+            catalogs: Arc::default(),
             peers: peers.clone(),
             sessions,
+            memory,
             door: prepared.door,
             log_settings: Mutex::default(),
             is_ready: AtomicBool::new(false),
@@ -387,7 +399,7 @@ impl Node {
         let leader = leader.filter(|_| missing.is_none());
         let absent = missing.as_ref().map_or(&[][..], |missing| &missing.voters);
         let names = &status.synchronous_standby_names;
-        let (disk, disk_trouble) = self.group.disk_trouble().unzip();
+        let (trouble, trouble_detail) = self.group.trouble().unzip();
         NodeStatus {
             name: self.member.name.to_string(),
             sql_address: self.member.sql_address.to_string(),
@@ -409,10 +421,11 @@ impl Node {
             members: (status.replicas.iter())
                 .map(|replica| MemberStatus::of(replica, &status, &outdated))
                 .collect(),
-            disk,
-            disk_trouble,
+            trouble,
+            trouble_detail,
             sessions: self.sessions.count(),
             longest_stretch: self.stretches.longest(),
+            memory: self.memory.as_deref().map(MemoryStatus::of),
             consistency: self.consistency(&status),
         }
     }
@@ -501,6 +514,10 @@ impl Files for Node {
             (
                 "shared_buffers",
                 buffers_text(self.settings.group.cache_bytes),
+            ),
+            (
+                "quorate.memory_budget",
+                size_text(self.settings.memory_budget.unwrap_or(0) as u64),
             ),
             (
                 "quorate.txn_mem",

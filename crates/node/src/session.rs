@@ -37,10 +37,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use base::budget::SMALL_BYTES_MAX;
 use base::coro::{self, Interrupt, Interrupts};
 use base::engine::{ClusterMonitor, ClusterStatus, Engine, Gate, Outcomes};
 use base::env::{BoxFuture, Env, Instant, Stream};
 use base::error::{Error, ErrorClass, Result, SqlState};
+use base::memory::Reservation;
 use base::{Debt, Xid};
 use pg::backend::TransactionStatus;
 use pg::channel::Channel;
@@ -49,6 +51,7 @@ use pg::log::{Entry, Kind, SessionLog, Who};
 use pg::output::{outcome_unknown, settled_by, Undone};
 use pg::seam::Sql;
 use pg::session::{Identity, Session, Turn};
+use sql::catalog::shared::Catalogs;
 use sql::session::activity::{Activity, Registry};
 use sql::session::{LogLevel, LogSettings};
 
@@ -97,6 +100,8 @@ pub struct SessionContext {
     pub activity: Arc<Activity>,
     /// The sessions of this node.
     pub registry: Arc<dyn Registry>,
+    /// The catalogs that they share.
+    pub catalogs: Arc<Catalogs>,
     /// The session's number among those that are passed on.
     pub number: u64,
     /// Whether another node has the client; that one has the session go on when this one is lost.
@@ -152,6 +157,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
         interrupts,
         activity,
         registry,
+        catalogs,
         number,
         passed_on,
         resume,
@@ -188,6 +194,7 @@ pub async fn serve(stream: Box<dyn Stream>, context: SessionContext) -> Option<L
         interrupts: interrupts.clone(),
         activity: activity.clone(),
         registry,
+        catalogs,
         number,
         passed_on,
         resume: resume.clone(),
@@ -280,6 +287,11 @@ impl Timer {
     }
 }
 
+/// An error that ends the session.
+fn fatal_of(error: &Error) -> Error {
+    Error::of_class(ErrorClass::Session, error.state(), error.message())
+}
+
 struct Driver<S: Sql> {
     env: Arc<dyn Env>,
     gate: Arc<dyn Gate>,
@@ -288,6 +300,8 @@ struct Driver<S: Sql> {
     outcomes: Option<Arc<dyn Outcomes>>,
     stream: Box<dyn Stream>,
     interrupts: Arc<Interrupts>,
+    /// What the input that has arrived takes.
+    input_memory: Reservation,
     channel: Rc<Channel>,
     /// Where it is seen that output is held, and what was shown there last.
     activity: Option<Arc<Activity>>,
@@ -339,6 +353,7 @@ impl<S: Sql> Driver<S> {
             cluster,
             outcomes: None,
             stream,
+            input_memory: Reservation::for_session("Input", interrupts.clone()),
             interrupts,
             channel,
             activity: None,
@@ -421,8 +436,12 @@ impl<S: Sql> Driver<S> {
             Poll::Pending => false,
             Poll::Ready(Ok(count)) if count > 0 => {
                 input.filled(count);
+                let memory = input.memory();
                 drop(input);
-                self.channel.arrived.notify_all();
+                match self.input_memory.set(memory) {
+                    Ok(()) => self.channel.arrived.notify_all(),
+                    Err(error) => self.end_with(Some(fatal_of(&error))),
+                }
                 true
             }
             Poll::Ready(_) => {
@@ -681,6 +700,12 @@ impl<S: Sql> Driver<S> {
             // The gate looks after what is held, and the engine refuses whatever a transaction
             // that has lost its history does next.
             Interrupt::HistoryCut => {}
+            // What it holds for later, in cursors or temporary tables, is too much for the node.
+            Interrupt::OutOfMemory => {
+                if self.interrupts.memory().reserved() > SMALL_BYTES_MAX {
+                    self.end_with(Some(fatal_of(&Error::from(interrupt))));
+                }
+            }
             Interrupt::IdleTimeout | Interrupt::Terminate => {
                 self.end_with(Some(Error::from(interrupt)));
             }

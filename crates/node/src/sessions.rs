@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use base::budget::Budget;
 use base::coro::{Interrupt, Interrupts};
 use base::env::Env;
 use base::sync::{Event, Mutex};
@@ -30,6 +31,7 @@ pub struct Sessions {
     env: Arc<dyn Env>,
     node: NodeId,
     limits: Limits,
+    memory: Option<Arc<Budget>>,
     state: Mutex<State>,
     ended: Event,
     /// How often everybody who is served here had to leave.
@@ -151,12 +153,18 @@ impl Drop for Place {
 }
 
 impl Sessions {
-    /// No sessions yet, and at most so many of them.
-    pub fn new(env: Arc<dyn Env>, node: NodeId, limits: Limits) -> Sessions {
+    /// No sessions yet, and at most so many of them, which take their memory from that budget.
+    pub fn new(
+        env: Arc<dyn Env>,
+        node: NodeId,
+        limits: Limits,
+        memory: Option<Arc<Budget>>,
+    ) -> Sessions {
         Sessions {
             env,
             node,
             limits,
+            memory,
             state: Mutex::default(),
             ended: Event::new(),
             departures: AtomicU64::new(0),
@@ -220,7 +228,11 @@ impl Sessions {
         if state.live.len() >= SESSIONS_MAX {
             return Err(too_many());
         }
-        let interrupts = Arc::new(Interrupts::default());
+        let interrupts = match &self.memory {
+            Some(budget) => Interrupts::within(budget.clone()),
+            None => Interrupts::default(),
+        };
+        let interrupts = Arc::new(interrupts);
         let activity = Arc::new(Activity::new(key.pid));
         state.entries += 1;
         let entry = state.entries;

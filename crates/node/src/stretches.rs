@@ -11,8 +11,9 @@
 //! It is a statement's processor time where that is known, which is from its second resume on, else
 //! the time that passed: on a machine with too much to do the first resume may look longer than it
 //! was.
+//!
+//! Every resume is measured, so nothing here allocates: the word has its place from the start.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::env::{Env, Instant};
@@ -26,11 +27,10 @@ const NOTED_MIN: Duration = Duration::from_millis(5);
 const COMMAND_CHARACTERS_MAX: usize = 20;
 
 /// The longest stretch of a node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stretches {
-    /// How long the longest was, so that shorter ones are told apart at once.
-    microseconds: AtomicU64,
-    longest: Mutex<Option<Stretch>>,
+    /// The longest so far, of 0 microseconds while there is none.
+    longest: Mutex<Stretch>,
 }
 
 /// How long a statement ran without giving way.
@@ -60,6 +60,17 @@ impl Resumed {
     }
 }
 
+impl Default for Stretches {
+    fn default() -> Stretches {
+        Stretches {
+            longest: Mutex::new(Stretch {
+                microseconds: 0,
+                command: String::with_capacity(COMMAND_CHARACTERS_MAX),
+            }),
+        }
+    }
+}
+
 impl Stretches {
     /// A statement that was resumed has given way, waits, or is at its end.
     pub fn note(&self, env: &dyn Env, resumed: Resumed, activity: Option<&Activity>) {
@@ -72,23 +83,26 @@ impl Stretches {
             .map(|then| env.thread_time().saturating_sub(then));
         let took = used.map_or(passed, |used| used.min(passed));
         let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let before = self.microseconds.fetch_max(microseconds, Ordering::Relaxed);
-        if microseconds > before {
-            let doing = activity.and_then(Activity::doing);
-            let statement = doing.map(|doing| doing.query).unwrap_or_default();
-            let letters = statement.trim_start().chars();
-            let command = letters.take_while(char::is_ascii_alphabetic);
-            let command = command.take(COMMAND_CHARACTERS_MAX);
-            let command = command.map(|c| c.to_ascii_uppercase()).collect();
-            *self.longest.lock() = Some(Stretch {
-                microseconds,
-                command,
-            });
+        let mut longest = self.longest.lock();
+        if microseconds <= longest.microseconds {
+            return;
         }
+        longest.microseconds = microseconds;
+        longest.command.clear();
+        let _ = activity.and_then(|activity| {
+            activity.read(|doing| {
+                let letters = doing.query.trim_start().chars();
+                let command = letters.take_while(char::is_ascii_alphabetic);
+                let command = command.take(COMMAND_CHARACTERS_MAX);
+                let command = command.map(|c| c.to_ascii_uppercase());
+                longest.command.extend(command);
+            })
+        });
     }
 
     /// The longest so far.
     pub fn longest(&self) -> Option<Stretch> {
-        self.longest.lock().clone()
+        let longest = self.longest.lock();
+        (longest.microseconds > 0).then(|| longest.clone())
     }
 }

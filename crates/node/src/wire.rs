@@ -38,7 +38,7 @@ use pg::handover::Resume;
 use pg::startup::CancelKey;
 
 /// The version of everything that nodes say to one another; a node of another is refused.
-pub const VERSION: u8 = 8;
+pub const VERSION: u8 = 12;
 
 /// A frame between nodes may be at most this long; a longer one closes the connection.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;

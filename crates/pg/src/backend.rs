@@ -424,6 +424,11 @@ impl<'a> DataRow<'a> {
         Ok(())
     }
 
+    /// The memory of what there is of the row and before it, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.out.capacity()
+    }
+
     /// Whether what there is of the row fits a message.
     ///
     /// # Errors

@@ -92,6 +92,11 @@ impl Framer {
         }
     }
 
+    /// The memory that it takes, in bytes.
+    pub fn memory(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// How many bytes were taken, of all that were received.
     pub fn taken(&self) -> u64 {
         self.taken

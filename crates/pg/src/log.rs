@@ -114,6 +114,7 @@ impl SessionLog {
                 Kind::Client => "authentication",
             },
             virtual_xid: 0,
+            xid: 0,
         };
         SessionLog {
             env: Some(env),
@@ -320,6 +321,7 @@ pub fn own_record(
         application: name.to_owned(),
         command: "",
         virtual_xid: 0,
+        xid: 0,
     };
     let mut line = Line {
         who,

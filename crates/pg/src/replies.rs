@@ -4,6 +4,7 @@ use ::sql::session as sql;
 use ::sql::session::Format;
 use base::coro;
 use base::error::{Error, Result, SqlState};
+use base::memory::Reservation;
 use base::{Debt, Durability};
 
 use crate::backend::{self, Backend, DataRow, Severity};
@@ -24,6 +25,8 @@ pub(crate) struct Replies<'a> {
     statement: Option<&'a str>,
     /// Whether it was logged.
     pub was_logged: bool,
+    /// The memory of the last long row.
+    leaving: Reservation,
 }
 
 impl<'a> Replies<'a> {
@@ -40,6 +43,7 @@ impl<'a> Replies<'a> {
             shown: false,
             statement,
             was_logged: false,
+            leaving: Reservation::of("A row"),
         }
     }
 
@@ -77,6 +81,8 @@ impl Replies<'_> {
                 false => message.write(|out| row.put(column, self.formats.get(column), out))?,
             }
             message.check()?;
+            // It is copied to the output, where it stays until it has left.
+            self.leaving.set(2 * message.bytes())?;
         }
         message.finish();
         coro::work(bytes.len())?;

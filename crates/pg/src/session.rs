@@ -37,6 +37,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::sql::catalog::shared::Catalogs;
 use ::sql::session::activity::{Activity, Registry};
 use ::sql::session::{secrets, LogLevel};
 use base::coro::{self, Interrupt, Interrupts};
@@ -44,6 +45,7 @@ use base::engine::{Engine, Flight};
 use base::env::{self, Env, Instant};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use base::hash::HashMap;
+use base::memory::Reservation;
 use base::Lsn;
 use sql::session as sql;
 use sql::{Format, SessionStart};
@@ -119,6 +121,8 @@ pub struct Identity {
     pub activity: Arc<Activity>,
     /// The sessions of this node.
     pub registry: Arc<dyn Registry>,
+    /// The catalogs that they share.
+    pub catalogs: Arc<Catalogs>,
     /// What is known of the connection.
     pub access: Access,
     /// The cluster's, for roles that are not there ([`crate::auth::scram::Exchange::mock`]).
@@ -241,6 +245,7 @@ impl Session {
             interrupts,
             activity,
             registry,
+            catalogs,
             access,
             mock_key,
             authentication_timeout,
@@ -281,6 +286,7 @@ impl Session {
             activity,
             tls: access.tls_info(),
             registry: Some(registry),
+            catalogs,
         };
         if let Some(resume) = &resume {
             look_into_flight(engine.outcomes()?, number, resume)?;
@@ -460,10 +466,17 @@ impl<S: Sql> Session<S> {
         if self.skipping && !matches!(message, Frontend::Sync | Frontend::Terminate) {
             return Ok(Step::Handled);
         }
+        // The message lies in memory of its own, and what is in it is copied once more.
+        let mut held = Reservation::of("A message");
+        let kept = held.grow(2 * body.len());
         match message {
-            Frontend::Query(text) => return self.query(text),
-            Frontend::Parse(parse) => return self.extended(|session| session.parse(&parse)),
-            Frontend::Bind(bind) => return self.extended(|session| session.bind(&bind)),
+            Frontend::Query(text) => return self.query(text, kept),
+            Frontend::Parse(parse) => {
+                return self.extended(|session| kept.and_then(|()| session.parse(&parse)));
+            }
+            Frontend::Bind(bind) => {
+                return self.extended(|session| kept.and_then(|()| session.bind(&bind)));
+            }
             Frontend::Describe(target) => {
                 return self.extended(|session| session.describe(target));
             }
@@ -490,7 +503,8 @@ impl<S: Sql> Session<S> {
 
     // ---- The simple protocol ----
 
-    fn query(&mut self, text: &[u8]) -> Result<Step> {
+    /// Answers a query whose text there is memory for, or not.
+    fn query(&mut self, text: &[u8], kept: Result<()>) -> Result<Step> {
         let began = self.env.now();
         self.begin_statement();
         self.unnamed_statement = None;
@@ -499,7 +513,8 @@ impl<S: Sql> Session<S> {
         let channel = self.channel.clone();
         let shown = std::str::from_utf8(text).ok();
         let mut replies = Replies::new(&channel, RowFormats::All(Format::Text), shown);
-        let result = utf8(text)
+        let result = kept
+            .and_then(|()| utf8(text))
             .inspect_err(|_| self.sql.fail())
             .and_then(|text| self.sql.simple_query(text, &mut replies));
         let was_logged = replies.was_logged;

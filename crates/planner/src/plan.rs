@@ -4,13 +4,18 @@
 //! types), and compiles each to a flat [`Program`] when its place is settled; the executor runs a tree of [`Plan`] nodes. A row is a vector of values; expressions name
 //! columns by their place in it.
 
+mod domain;
 mod entries;
 pub mod foreign;
+mod inverted;
 mod literal;
 mod members;
+pub mod partition;
 pub mod permit;
 pub mod program;
+mod routine;
 mod same;
+pub mod trigger;
 mod window;
 
 use std::cell::RefCell;
@@ -20,14 +25,16 @@ use std::sync::Arc;
 use base::engine::{LockWait, RowLock};
 
 use catalog::{Catalog, Index, Table};
-use functions::{Aggregate, Coercion, Function};
+use functions::{Aggregate, Coercion, Function, Volatility};
 use types::{Datum, TypeId};
 
+pub use domain::DomainTest;
 pub use entries::{EntryRule, KeyValue};
 pub use foreign::Rules;
+pub use inverted::{Asked, InvertedAccess, Term};
 pub use literal::{Literal, Taken};
 pub use program::{compile, Program};
-pub use same::{all_same, orders_same};
+pub use routine::RoutineCall;
 pub use window::{
     Bound, Exclusion, Frame, FrameMode, WindowCall, WindowFunctionPlan, WindowName, WindowPlan,
     WindowSpec, Windowed,
@@ -75,6 +82,9 @@ pub struct Expr {
     pub typmod: i32,
     /// Where it stands.
     pub location: Location,
+    /// The domain, or the array over one, that its value is known to be of; none if 0. Its type is
+    /// the base type of that.
+    pub domain: TypeId,
 }
 
 /// What an expression is.
@@ -96,6 +106,8 @@ pub enum ExprKind {
     Coerce(Box<Expr>, How),
     /// The same value, made to fit the modifier; whether explicitly.
     Fit(Box<Expr>, bool),
+    /// The same value, tested to be one of a domain; whether explicitly.
+    Domain(Box<Expr>, Rc<DomainTest>, bool),
     /// All are true.
     And(Vec<Expr>),
     /// One is true.
@@ -124,8 +136,8 @@ pub enum ExprKind {
     AnyArray(Box<Expr>, Box<Expr>, Func, Rc<[TypeId]>, bool),
     /// An array of these elements.
     Array(Vec<Expr>, TypeId),
-    /// A row value.
-    Record(Vec<Expr>),
+    /// A row value, and the names of its fields, if it is the row of an item of FROM.
+    Record(Vec<Expr>, Option<Arc<[String]>>),
     /// A subquery, what it compares with, and the columns of this query's rows that it looks at,
     /// each with its place in the row that the subquery sees.
     Sub(Rc<SubQuery>, Option<Box<Expr>>, Vec<(usize, Expr)>),
@@ -138,6 +150,8 @@ pub enum ExprKind {
     Window(Box<WindowCall>),
     /// An element of an array.
     Subscript(Box<Expr>, Box<Expr>),
+    /// What a routine gives; one that gives rows stands only at the top of a target list.
+    Routine(Rc<RoutineCall>, Vec<Expr>),
 }
 
 /// A call of an aggregate.
@@ -170,6 +184,10 @@ pub enum SubKind {
     AnyRow(Rc<[(Func, Rc<[TypeId]>)]>),
     /// Its rows as an array.
     Array(TypeId),
+    /// Its only row, as a record of these types.
+    Row(Rc<[TypeId]>),
+    /// Whether a condition holds for the row followed by any of its rows (true: by all).
+    Compare(Rc<Program>, bool),
 }
 
 /// A subquery in an expression.
@@ -210,17 +228,34 @@ pub struct Scan {
     pub index: Option<usize>,
     /// Where to look.
     pub access: Access,
+    /// The inverted index by which to look instead.
+    pub inverted: Option<Rc<InvertedAccess>>,
     /// The columns that are decoded.
     pub needed: Needed,
     /// What a row must meet.
     pub filter: Option<Program>,
     /// Whether the row's key follows its columns.
     pub with_key: bool,
+    /// Whether the oid of the table follows, behind the key.
+    pub with_oid: bool,
+    /// What is below it, if it is a partitioned table; the planner puts their scans in its place.
+    pub partitions: Option<Rc<partition::Partitions>>,
     /// Whether it goes from large keys to small ones.
     pub backward: bool,
     /// The computed indexes of the table; once its conditions are known, those that have every row
     /// which meets them.
     pub computed: Option<Rc<[ComputedAccess]>>,
+    /// What was expected of it when it was planned.
+    pub expected: Option<Box<Expected>>,
+}
+
+/// What is expected of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// How many rows it gives.
+    pub rows: f64,
+    /// What all of them cost; one is a page that is read in sequence.
+    pub cost: f64,
 }
 
 /// A computed index as the planner sees it.
@@ -252,6 +287,10 @@ pub enum JoinKind {
     Left,
     Right,
     Full,
+    /// The left rows that have a pair.
+    Semi,
+    /// The left rows that have none.
+    Anti,
 }
 
 /// A join.
@@ -274,8 +313,13 @@ pub struct Join {
     /// The right rows for one left row, which it sees as the innermost enclosing query's: instead
     /// of all right rows, as long as few left rows have come.
     pub lookup: Option<Rc<Plan>>,
-    /// Whether the right input looks at the left row.
-    pub lateral: bool,
+    /// How many left rows do that before the right input is read after all.
+    pub lookups: usize,
+    /// Whether the right input looks at the left row, and then how many columns come before it in the
+    /// row that it sees.
+    pub lateral: Option<usize>,
+    /// What was expected of it when it was planned.
+    pub expected: Option<Expected>,
 }
 
 /// One aggregate of an aggregation.
@@ -346,11 +390,24 @@ pub enum Plan {
         types: Rc<[TypeId]>,
         /// The type of its rows.
         result: TypeId,
+        /// How many columns a row has that is NULL as a whole.
+        width: usize,
+        /// WITH ORDINALITY.
+        ordinality: bool,
+    },
+    /// Rows of a routine.
+    Routine {
+        /// Which.
+        call: Rc<RoutineCall>,
+        /// Its arguments.
+        args: Vec<Program>,
         /// WITH ORDINALITY.
         ordinality: bool,
     },
     /// The rows that meet a condition.
     Filter(Rc<Plan>, Program),
+    /// All rows if a condition holds, which is the same for all of them; else none.
+    Once(Rc<Plan>, Program),
     /// Other columns.
     Project(Rc<Plan>, Vec<Program>),
     /// Other columns, some of which are sets.
@@ -386,6 +443,9 @@ pub enum Plan {
     Recursive(Box<Recursive>),
     /// The rows that the last step of a recursion gave.
     Working(usize),
+    /// The rows that the statement has written which set off the trigger at work: as they are, or as
+    /// they were.
+    Transition(bool),
     /// A query whose WITH looks at rows of enclosing queries: the subqueries with these numbers are
     /// computed anew each time.
     Anew(std::ops::Range<usize>, Rc<Plan>),
@@ -437,6 +497,8 @@ pub enum SetColumn {
     One(Program),
     /// A set-returning function with its arguments, their types, its result.
     Set(Func, Vec<Program>, Rc<[TypeId]>, TypeId),
+    /// A routine that gives rows.
+    Routine(Rc<RoutineCall>, Vec<Program>),
 }
 
 /// What a [`Plan::Lock`] does for one table.
@@ -452,6 +514,8 @@ pub struct LockRows {
     pub wait: LockWait,
     /// The condition to check again.
     pub recheck: Option<Program>,
+    /// What is below it, if it is a partitioned table.
+    pub partitions: Option<Rc<partition::Partitions>>,
 }
 
 /// What writing a table must see to.
@@ -471,12 +535,21 @@ pub struct Target {
     pub entries: Vec<EntryRule>,
     /// The foreign keys that may be touched, if any.
     pub rules: Option<Rc<Rules>>,
+    /// The triggers that may be set off, if any.
+    pub triggers: Option<Rc<trigger::Triggers>>,
     /// What is returned of each row.
     pub returning: Option<Vec<Program>>,
+    /// What it asks of its rows for being a partition, if it is one.
+    pub partition_check: Option<Rc<partition::PartitionCheck>>,
+    /// What is done with each partition, if it is a partitioned table.
+    pub routes: Option<Rc<partition::Routes>>,
+    /// The partitioned table through which it is written: policies, ON CONFLICT and messages are about rows
+    /// of that.
+    pub through: Option<partition::Through>,
 }
 
 /// What policies ask of a row that is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PolicyCheck {
     /// The name of the policy, if it is one that holds rows back.
     pub policy: Option<String>,
@@ -500,9 +573,8 @@ pub struct Insert {
 pub struct Conflict {
     /// The indexes that may conflict, by their places; none: any.
     pub indexes: Option<Vec<usize>>,
-    /// DO UPDATE: column and value, over the old row followed by the excluded one; none: DO
-    /// NOTHING.
-    pub set: Option<Vec<(usize, Program)>>,
+    /// DO UPDATE, over the old row followed by the excluded one; none: DO NOTHING.
+    pub set: Option<Assignments>,
     /// Its WHERE.
     pub condition: Option<Program>,
     /// Whether DO UPDATE sets columns of a key.
@@ -513,6 +585,18 @@ pub struct Conflict {
     pub new_checks: Vec<PolicyCheck>,
 }
 
+/// SET.
+#[derive(Clone, Debug, Default)]
+pub struct Assignments {
+    /// Rows that several columns are set from: each is computed once, and stands as a value behind
+    /// the columns of the row that the others look at.
+    pub rows: Vec<Program>,
+    /// How many columns come before those.
+    pub width: usize,
+    /// Column and value.
+    pub columns: Vec<(usize, Program)>,
+}
+
 /// UPDATE.
 #[derive(Debug)]
 pub struct Update {
@@ -520,8 +604,8 @@ pub struct Update {
     pub target: Target,
     /// Rows: the table's columns, the key, then those of FROM.
     pub input: Rc<Plan>,
-    /// Column and value.
-    pub set: Vec<(usize, Program)>,
+    /// What is set.
+    pub set: Assignments,
     /// The condition, checked again on a row that was changed meanwhile.
     pub recheck: Option<Program>,
     /// Whether columns of a key are set, to the values that they have perhaps.
@@ -537,6 +621,14 @@ pub struct Delete {
     pub input: Rc<Plan>,
     /// The condition, checked again on a row that was changed meanwhile.
     pub recheck: Option<Program>,
+}
+
+impl AggregateCall {
+    /// The expressions it is made of.
+    pub fn parts(&self) -> Vec<&Expr> {
+        let order = self.order.iter().map(|key| &key.0);
+        self.args.iter().chain(&self.filter).chain(order).collect()
+    }
 }
 
 impl Expr {
@@ -556,9 +648,11 @@ impl Expr {
             | ExprKind::Extreme(args, _)
             | ExprKind::Array(args, _)
             | ExprKind::Grouping(args)
-            | ExprKind::Record(args) => args.iter().collect(),
+            | ExprKind::Routine(_, args)
+            | ExprKind::Record(args, _) => args.iter().collect(),
             ExprKind::Coerce(arg, _)
             | ExprKind::Fit(arg, _)
+            | ExprKind::Domain(arg, _, _)
             | ExprKind::Not(arg)
             | ExprKind::IsNull(arg, _)
             | ExprKind::IsTruth(arg, _, _) => vec![arg],
@@ -576,12 +670,7 @@ impl Expr {
                 let test = test.iter().map(|test| &**test);
                 test.chain(seen.iter().map(|column| &column.1)).collect()
             }
-            ExprKind::Aggregate(call) => call
-                .args
-                .iter()
-                .chain(&call.filter)
-                .chain(call.order.iter().map(|key| &key.0))
-                .collect(),
+            ExprKind::Aggregate(call) => call.parts(),
             ExprKind::Window(call) => call.parts(),
         }
     }
@@ -602,9 +691,11 @@ impl Expr {
             | ExprKind::Extreme(args, _)
             | ExprKind::Array(args, _)
             | ExprKind::Grouping(args)
-            | ExprKind::Record(args) => args.iter_mut().collect(),
+            | ExprKind::Routine(_, args)
+            | ExprKind::Record(args, _) => args.iter_mut().collect(),
             ExprKind::Coerce(arg, _)
             | ExprKind::Fit(arg, _)
+            | ExprKind::Domain(arg, _, _)
             | ExprKind::Not(arg)
             | ExprKind::IsNull(arg, _)
             | ExprKind::IsTruth(arg, _, _) => vec![arg],
@@ -658,6 +749,14 @@ impl Expr {
         f(self);
         for part in self.parts() {
             part.visit(f);
+        }
+    }
+
+    /// Whether it is itself a call whose value may be another each time.
+    pub fn is_volatile_call(&self) -> bool {
+        match &self.kind {
+            ExprKind::Call(function, ..) => function.0.volatility == Volatility::Volatile,
+            _ => self.is_routine_of(b"v"),
         }
     }
 

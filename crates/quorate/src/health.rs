@@ -30,6 +30,9 @@ pub const SLOW: &str = "slow";
 /// Said of a node that has no space for its log.
 pub const FULL: &str = "full";
 
+/// Said of a node whose process gets too little of the processor.
+pub const STARVED: &str = "starved";
+
 /// Shown as the role of a node that opens its files and replays its log.
 pub const STARTING: &str = node::real::http::STARTING;
 
@@ -118,7 +121,7 @@ pub struct Answer {
     pub hears_majority: bool,
     pub lacks_standbys: Option<String>,
     #[serde(default)]
-    pub disk: Option<String>,
+    pub trouble: Option<String>,
     pub members: Vec<MemberAnswer>,
     #[serde(default)]
     pub consistency: ConsistencyAnswer,
@@ -191,10 +194,10 @@ pub fn judge(nodes: &[Looked]) -> Health {
         return health(State::NothingRuns, absent.to_string());
     }
     let told = nodes.iter().filter_map(|node| node.answer.as_ref());
-    let disks = told.filter_map(|answer| Some((&*answer.name, answer.disk.as_deref()?)));
+    let troubles = told.filter_map(|answer| Some((&*answer.name, answer.trouble.as_deref()?)));
     if let Some(leader) = leader(nodes) {
-        // Who has trouble with its disk may be silent for the leader, and says itself why.
-        disks.for_each(|(name, trouble)| absent.add(name, trouble));
+        // Who has trouble may be silent for the leader, and says itself why.
+        troubles.for_each(|(name, trouble)| absent.add(name, trouble));
         return judge_led(leader, absent);
     }
     let answers = || nodes.iter().filter_map(|node| node.answer.as_ref());
@@ -316,7 +319,9 @@ impl Absent {
         if how != GIVEN_UP && self.has(name) {
             return;
         }
-        let known = [DOWN, STARTING, SILENT, SLOW, FULL, OUTDATED, GIVEN_UP];
+        let known = [
+            DOWN, STARTING, SILENT, SLOW, FULL, STARVED, OUTDATED, GIVEN_UP,
+        ];
         let Some(how) = known.into_iter().find(|known| *known == how) else {
             return;
         };
@@ -451,11 +456,11 @@ mod tests {
     #[test]
     fn a_node_says_itself_what_its_disk_does() {
         let mut led = nodes(&["leader", "follower", "follower"]);
-        led[2].answer.as_mut().unwrap().disk = Some(SLOW.to_owned());
+        led[2].answer.as_mut().unwrap().trouble = Some(SLOW.to_owned());
         assert_eq!(judge(&led).to_string(), "degraded: n3 is slow");
         let leader = led[0].answer.as_mut().unwrap();
         leader.members[2].connected = Some(false);
-        leader.disk = Some(FULL.to_owned());
+        leader.trouble = Some(FULL.to_owned());
         assert_eq!(judge(&led).to_string(), "degraded: n1 is full, n3 is slow");
     }
 
@@ -528,7 +533,7 @@ mod tests {
         ];
         let mut words: Vec<&str> = states.map(State::name).to_vec();
         words.extend([
-            DOWN, STARTING, SILENT, SLOW, FULL, GIVEN_UP, "leader", "follower", "learner",
+            DOWN, STARTING, SILENT, SLOW, FULL, STARVED, GIVEN_UP, "leader", "follower", "learner",
         ]);
         words.extend(SyncState::ALL.map(SyncState::name));
         words.extend([

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{Env, Severity};
+use node::config::NodeSettings;
 use node::real::tls::RealTls;
 use node::real::{admin, host, http, log, RealEnv, RealOptions};
 use node::server::Node;
@@ -35,6 +36,12 @@ const QUERY: &str = "quorate.query_mem";
 const QUERY_PART: u64 = 8;
 const QUERY_LEAST: u64 = 4 << 20;
 const QUERY_MOST: u64 = 2 << 30;
+const BUDGET: &str = "quorate.memory_budget";
+const BUDGET_PERCENT: u64 = 60;
+/// Beside what the node's own parts take there is at least this part of its share for sessions, and
+/// at least so many bytes.
+const BUDGET_ROOM_PART: u64 = 8;
+const BUDGET_ROOM_MIN: u64 = 32 << 20;
 
 /// What mimalloc calls `mi_option_purge_delay` (its `mimalloc.h`).
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
@@ -239,7 +246,8 @@ fn real_options(
 
 /// The share of the machine's memory that one node of it may take is that memory by the number of
 /// nodes on it. A quarter of that is for pages, and an eighth for what a query keeps, unless it is
-/// said otherwise; the rest is for sessions, old versions, connections, and the system's own cache.
+/// said otherwise; all that is counted takes 60 percent together, and the rest is for stacks,
+/// connections, what lies between values, and the system's own cache.
 /// Returns what was taken, as it is logged.
 fn choose_memory(file: &NodeFile, settings: &mut BTreeMap<String, String>) -> String {
     let (memory, nodes) = (host::memory_bytes(), nodes_here(file).unwrap_or(1) as u64);
@@ -252,8 +260,14 @@ fn choose_memory(file: &NodeFile, settings: &mut BTreeMap<String, String>) -> St
         };
         choose(BUFFERS, share / BUFFERS_PART, BUFFERS_LEAST, u64::MAX);
         choose(QUERY, share / QUERY_PART, QUERY_LEAST, QUERY_MOST);
+        let read = NodeSettings::read(settings);
+        let least = read.map_or(0, |read| read.memory_budget_min());
+        let budget = (share / 100 * BUDGET_PERCENT)
+            .max(least + BUDGET_ROOM_MIN.max(share / BUDGET_ROOM_PART));
+        let chosen = settings.entry(BUDGET.to_owned());
+        chosen.or_insert_with(|| format!("{}kB", budget >> 10));
     }
-    let taken = [BUFFERS, QUERY].map(|name| match settings.get(name) {
+    let taken = [BUFFERS, QUERY, BUDGET].map(|name| match settings.get(name) {
         Some(value) => format!("{name} = {value}"),
         None => format!("{name} as it is by itself"),
     });

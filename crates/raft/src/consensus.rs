@@ -6,6 +6,7 @@
 mod disks;
 mod histories;
 mod inputs;
+mod lateness;
 mod outputs;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -20,12 +21,13 @@ use raft_rs::{ProgressState, RawNode, SnapshotStatus, StateRole};
 use slog::o;
 
 use self::inputs::{check_recovered, has_taken_part};
+use self::lateness::Lateness;
 use crate::adapter::{self, Adapter};
 use crate::lease::{default_drift, Lease, Promise, Rounds};
 use crate::message::{is_transfer, travels, Envelope, Message, RaftMessage};
 use crate::planted::{is_planted, Bug};
 use crate::standby_names::Standbys;
-use crate::status::{DiskReport, PeerState, PeerStatus, Status};
+use crate::status::{Condition, PeerState, PeerStatus, Status};
 use crate::types::{
     ConfChange, Entry, HardState, LogView, Membership, Reconfiguration, Recovered, Role,
     SnapshotMeta, SnapshotOffer,
@@ -217,7 +219,7 @@ struct Peer {
     large_bytes: u64,
     /// Until then its silence makes nobody step down. Its lease runs out all the same.
     excused_until: Instant,
-    disk: DiskReport,
+    condition: Condition,
 }
 
 /// How far the follower knows its log to match the leader's, and what it last told the leader.
@@ -292,9 +294,10 @@ pub struct Consensus<L: LogView> {
     installing: Option<u64>,
     /// Who stood for election with another history, and where that differs.
     suspect: Option<(NodeId, Lsn)>,
-    /// How the disk of the log is, and whether it hangs.
-    disk: DiskReport,
+    /// How fit this replica is, and whether the disk of its log hangs.
+    condition: Condition,
     disk_hangs: bool,
+    lateness: Lateness,
     /// The newest term for which a leader has asked this replica to take over.
     asked_term: Term,
 }
@@ -374,8 +377,9 @@ impl<L: LogView> Consensus<L> {
             offer: None,
             installing: None,
             suspect: None,
-            disk: DiskReport::default(),
+            condition: Condition::default(),
             disk_hangs: false,
+            lateness: Lateness::default(),
             asked_term: Term(0),
             config,
             raw,
@@ -397,6 +401,7 @@ impl<L: LogView> Consensus<L> {
             self.excuse(now);
             self.raw.tick();
             self.heartbeat(now);
+            self.tend_lateness(now);
         } else {
             self.tick_elections(now);
         }
@@ -432,13 +437,18 @@ impl<L: LogView> Consensus<L> {
                 round,
                 eager,
                 promise,
-            } => self.answer_lease(from, term, round, eager, promise, now),
+                commit,
+            } => {
+                if self.answer_lease(from, term, round, eager, promise, now) {
+                    self.learn_commit(commit);
+                }
+            }
             Message::LeaseResponse {
                 term,
                 round,
                 fetching,
-                disk,
-            } => self.take_lease_answer(from, term, round, fetching, disk),
+                condition,
+            } => self.take_lease_answer(from, term, round, fetching, condition),
             Message::SnapshotFailed { term, .. } => {
                 if term == self.term() && self.is_leader() {
                     self.snapshot_lost(from);

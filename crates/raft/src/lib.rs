@@ -46,7 +46,7 @@ pub use consensus::{
 pub use lease::Lease;
 pub use message::{Envelope, Message, RaftMessage};
 pub use standby_names::{Listed, StandbyNames, Standbys};
-pub use status::{DiskReport, PeerState, PeerStatus, Status};
+pub use status::{Condition, PeerState, PeerStatus, Status};
 pub use types::{
     ConfChange, Entry, EntryKind, HardState, LogView, Membership, Reconfiguration, Recovered, Role,
     SnapshotMeta, SnapshotOffer, CONTEXT_BYTES_MAX, MEMBERS_MAX,

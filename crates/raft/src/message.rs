@@ -8,8 +8,8 @@
 //! tag   0 Raft           type flags term log_term index commit commit_term reject_hint
 //!                        [chain]  [position [chain] membership]  count × (term kind data)
 //!       1 Watermarks     term received applied
-//!       2 LeaseRequest   term round flags promise
-//!       3 LeaseResponse  term round flags slowest
+//!       2 LeaseRequest   term round flags promise commit
+//!       3 LeaseResponse  term round flags slowest_sync starved
 //!       4 SnapshotFailed term lsn
 //!       5 Compare        term position chain
 //! ```
@@ -23,7 +23,7 @@ use raft_rs::eraftpb;
 use raft_rs::eraftpb::MessageType;
 
 use crate::adapter;
-use crate::status::DiskReport;
+use crate::status::Condition;
 use crate::types::{micros, number, EntryKind, SnapshotMeta};
 
 /// A message between two replicas of one group.
@@ -53,6 +53,8 @@ pub enum Message {
         /// How long whoever answers must take no part in electing another leader; in whole
         /// microseconds, as it travels.
         promise: Duration,
+        /// What it knows to be committed.
+        commit: Lsn,
     },
     /// A follower answers, and thereby promises what it was asked for.
     LeaseResponse {
@@ -62,8 +64,8 @@ pub enum Message {
         round: u64,
         /// Whether the follower is at work on the snapshot that it was last offered.
         fetching: bool,
-        /// How its disk is.
-        disk: DiskReport,
+        /// How fit it is to lead.
+        condition: Condition,
     },
     /// A follower could not fetch the snapshot that it was offered.
     SnapshotFailed {
@@ -171,19 +173,27 @@ impl Message {
                 round,
                 eager,
                 promise,
+                commit,
             } => {
-                let numbers = [term.0, *round, u64::from(*eager), micros(*promise)];
+                let eager = u64::from(*eager);
+                let numbers = [term.0, *round, eager, micros(*promise), commit.0];
                 put_all(out, TAG_LEASE_REQUEST, &numbers);
             }
             Message::LeaseResponse {
                 term,
                 round,
                 fetching,
-                disk,
+                condition,
             } => {
                 let fetching = if *fetching { FLAG_FETCHING } else { 0 };
-                let full = if disk.full { FLAG_FULL } else { 0 };
-                let numbers = [term.0, *round, fetching | full, micros(disk.slowest)];
+                let full = if condition.is_full { FLAG_FULL } else { 0 };
+                let numbers = [
+                    term.0,
+                    *round,
+                    fetching | full,
+                    micros(condition.slowest_sync),
+                    micros(condition.starved),
+                ];
                 put_all(out, TAG_LEASE_RESPONSE, &numbers);
             }
             Message::SnapshotFailed { term, lsn } => {
@@ -216,6 +226,7 @@ impl Message {
                 round: number(&mut reader)?,
                 eager: number(&mut reader)? != 0,
                 promise: Duration::from_micros(number(&mut reader)?),
+                commit: Lsn(number(&mut reader)?),
             },
             TAG_LEASE_RESPONSE => {
                 let (term, round) = (term(&mut reader)?, number(&mut reader)?);
@@ -224,9 +235,10 @@ impl Message {
                     term,
                     round,
                     fetching: flags & FLAG_FETCHING != 0,
-                    disk: DiskReport {
-                        slowest: Duration::from_micros(number(&mut reader)?),
-                        full: flags & FLAG_FULL != 0,
+                    condition: Condition {
+                        slowest_sync: Duration::from_micros(number(&mut reader)?),
+                        starved: Duration::from_micros(number(&mut reader)?),
+                        is_full: flags & FLAG_FULL != 0,
                     },
                 }
             }

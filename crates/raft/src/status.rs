@@ -55,18 +55,20 @@ pub struct PeerStatus {
     pub applied: Lsn,
     /// When it was last heard of in this term.
     pub heard: Option<Instant>,
-    /// What it last said of the disk of its log.
-    pub disk: DiskReport,
+    /// What it last said of itself.
+    pub condition: Condition,
 }
 
-/// What a replica says of the disk of its log, with each answer to a leader.
+/// How fit a replica is to lead, as it says with each answer to a leader. Times are in whole
+/// microseconds, as they travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskReport {
-    /// The longest of its recent syncs, the one that is under way as far as it has come; in whole
-    /// microseconds, as it travels.
-    pub slowest: Duration,
+pub struct Condition {
+    /// The longest of the recent syncs of its log, the one that is under way as far as it has come.
+    pub slowest_sync: Duration,
     /// There is no space for more of the log.
-    pub full: bool,
+    pub is_full: bool,
+    /// For so long of late it should have run, and did not.
+    pub starved: Duration,
 }
 
 /// How a leader brings a replica up to date.

@@ -52,7 +52,7 @@ pub use check::{check, StoreReport};
 pub use checkpoint::SPENT_ALL;
 pub use export::{Exporter, Importer};
 pub use owner::Owner;
-pub use pager::{CacheStats, CACHE_PAGES_MIN};
+pub use pager::{CacheStats, CACHE_PAGES_MIN, UNDO_SHARE};
 pub use reading::{Missing, Visiting};
 pub use scratch::{Run, Scratch};
 pub use store::{Change, Read, Scanned, Store, StoreOptions};

@@ -76,7 +76,7 @@ const FOREGROUND_PAGES: usize = 4;
 const FOUND_SHARE: usize = 16;
 
 /// One of so many parts of the room for pages may be taken by old versions of rows.
-pub(crate) const UNDO_SHARE: usize = 8;
+pub const UNDO_SHARE: usize = 8;
 
 /// One of so many parts of the room for pages may be taken by copies for a checkpoint.
 const COPIES_SHARE: usize = 32;

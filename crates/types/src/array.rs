@@ -1,4 +1,8 @@
 //! Text forms of arrays (`{1,NULL,"a b"}`) and rows (`(1,,"a b")`).
+//!
+//! # What it leaves out
+//! Rows with fields of domains: what those must meet is tested where an expression makes a row, and
+//! text of such a row is refused.
 
 use std::sync::Arc;
 
@@ -6,7 +10,7 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::numeric::is_space;
-use super::{growth, text, Array, Datum, Dimension, EvalContext, Record, TypeId};
+use super::{growth, row_of, text, Array, Datum, Dimension, EvalContext, Record, TypeId};
 
 /// Dimensions that an array has at most.
 const DIMENSIONS_MAX: usize = 6;
@@ -345,4 +349,72 @@ impl Reader<'_> {
         });
         Ok(())
     }
+}
+
+fn malformed_row(text: &str, detail: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_TEXT_REPRESENTATION,
+        format!("malformed record literal: \"{text}\""),
+    )
+    .with_detail(detail)
+}
+
+/// Reads the text form of a row.
+///
+/// # Errors
+/// 22P02 "malformed record literal", and those of the fields' types.
+pub(super) fn parse_row(context: &EvalContext, kind: TypeId, text: &str) -> Result<Datum> {
+    coro::check_depth()?;
+    let fields = context.fields_of_row(kind)?;
+    let Some(mut rest) = text.trim_start_matches(is_space).strip_prefix('(') else {
+        return Err(malformed_row(text, "Missing left parenthesis."));
+    };
+    let mut values = Vec::with_capacity(fields.len());
+    for (at, field) in fields.iter().enumerate() {
+        if at > 0 {
+            rest = match rest.strip_prefix(',') {
+                Some(rest) => rest,
+                None => return Err(malformed_row(text, "Too few columns.")),
+            };
+        }
+        values.push(match rest.starts_with([',', ')']) {
+            true => Datum::Null,
+            false => {
+                let (word, behind) = field_text(text, rest)?;
+                rest = behind;
+                coro::work(word.len())?;
+                text::input(context, field.kind, field.typmod, &word)?
+            }
+        });
+    }
+    let Some(rest) = rest.strip_prefix(')') else {
+        return Err(malformed_row(text, "Too many columns."));
+    };
+    match rest.trim_start_matches(is_space).is_empty() {
+        true => Ok(row_of(fields, values)),
+        false => Err(malformed_row(text, "Junk after right parenthesis.")),
+    }
+}
+
+/// The text of a field, without its quotes, and what comes behind it.
+fn field_text<'t>(text: &str, rest: &'t str) -> Result<(String, &'t str)> {
+    let mut word = String::new();
+    let mut quoted = false;
+    let mut chars = rest.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            ',' | ')' if !quoted => return Ok((word, &rest[at..])),
+            '\\' => match chars.next() {
+                Some((_, escaped)) => word.push(escaped),
+                None => break,
+            },
+            '"' if !quoted => quoted = true,
+            '"' => match chars.next_if(|next| next.1 == '"') {
+                Some(_) => word.push('"'),
+                None => quoted = false,
+            },
+            c => word.push(c),
+        }
+    }
+    Err(malformed_row(text, "Unexpected end of input."))
 }

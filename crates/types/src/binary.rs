@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
+use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::typmod::apply_typmod;
-use super::{Array, Datum, Dimension, Interval, Numeric, TypeId, NO_TYPMOD};
+use super::{
+    json, row_of, Array, Datum, Dimension, EvalContext, Interval, Numeric, TypeId, NO_TYPMOD,
+};
 
 /// The number of dimensions that is taken for nonsense.
 const DIMENSIONS_MAX: i32 = 6;
@@ -21,10 +24,21 @@ fn bad(what: &str) -> Error {
 ///
 /// # Errors
 /// 0A000 for records.
-pub fn send(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+pub fn send(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Datum::Numeric(number) => send_numeric(number, out),
-        Datum::Text(text) => out.extend_from_slice(text.as_bytes()),
+        Datum::Text(text) => {
+            if kind == TypeId::JSONPATH {
+                out.push(json::WIRE_VERSION);
+            }
+            out.extend_from_slice(text.as_bytes());
+        }
+        Datum::Jsonb(value) => {
+            let mut text = String::new();
+            json::write(base::jsonb::Value(value), &mut text)?;
+            out.push(json::WIRE_VERSION);
+            out.extend_from_slice(text.as_bytes());
+        }
         Datum::TimeTz(micros, zone) => {
             out.extend_from_slice(&micros.to_be_bytes());
             out.extend_from_slice(&zone.to_be_bytes());
@@ -34,16 +48,19 @@ pub fn send(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&v.days.to_be_bytes());
             out.extend_from_slice(&v.months.to_be_bytes());
         }
+        Datum::Unsigned8(place) if kind.is_enum() => {
+            out.extend_from_slice(context.enum_label(kind, *place)?.as_bytes());
+        }
         Datum::Unsigned8(tid) if kind == TypeId::TID => {
             out.extend_from_slice(&((tid >> 16) as u32).to_be_bytes());
             out.extend_from_slice(&(*tid as u16).to_be_bytes());
         }
-        Datum::Array(array) => send_array(array, out)?,
+        Datum::Array(array) => send_array(context, array, out)?,
         Datum::Record(record) => {
             out.extend_from_slice(&(record.values.len() as i32).to_be_bytes());
             for (kind, value) in record.types.iter().zip(&record.values) {
                 out.extend_from_slice(&kind.0.to_be_bytes());
-                send_element(*kind, value, out)?;
+                send_element(context, *kind, value, out)?;
             }
         }
         Datum::Null | Datum::Void => {}
@@ -53,20 +70,25 @@ pub fn send(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn send_element(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+fn send_element(
+    context: &EvalContext,
+    kind: TypeId,
+    value: &Datum,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     if value.is_null() {
         out.extend_from_slice(&(-1i32).to_be_bytes());
         return Ok(());
     }
     let mark = out.len();
     out.extend_from_slice(&[0; 4]);
-    send(kind, value, out)?;
+    send(context, kind, value, out)?;
     let len = (out.len() - mark - 4) as i32;
     out[mark..mark + 4].copy_from_slice(&len.to_be_bytes());
     Ok(())
 }
 
-fn send_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
+fn send_array(context: &EvalContext, array: &Array, out: &mut Vec<u8>) -> Result<()> {
     let nulls = array.elements.iter().any(Datum::is_null);
     out.extend_from_slice(&(array.dimensions.len() as i32).to_be_bytes());
     out.extend_from_slice(&i32::from(nulls).to_be_bytes());
@@ -78,7 +100,7 @@ fn send_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
     array
         .elements
         .iter()
-        .try_for_each(|element| send_element(array.element, element, out))
+        .try_for_each(|element| send_element(context, array.element, element, out))
 }
 
 fn send_numeric(number: &Numeric, out: &mut Vec<u8>) {
@@ -164,7 +186,12 @@ impl<'a> Message<'a> {
     }
 }
 
-fn receive_array(element: TypeId, typmod: i32, message: &mut Message<'_>) -> Result<Datum> {
+fn receive_array(
+    context: &EvalContext,
+    element: TypeId,
+    typmod: i32,
+    message: &mut Message<'_>,
+) -> Result<Datum> {
     let count = message.int4()?;
     let _nulls = message.int4()?;
     let sent = TypeId(message.int4()? as u32);
@@ -195,7 +222,7 @@ fn receive_array(element: TypeId, typmod: i32, message: &mut Message<'_>) -> Res
         let len = message.int4()?;
         elements.push(match usize::try_from(len) {
             Err(_) => Datum::Null,
-            Ok(len) => receive(element, typmod, message.take(len)?)?,
+            Ok(len) => receive(context, element, typmod, message.take(len)?)?,
         });
     }
     if total == 0 {
@@ -212,17 +239,29 @@ fn receive_array(element: TypeId, typmod: i32, message: &mut Message<'_>) -> Res
 ///
 /// # Errors
 /// 22P03, 22021, 08P01.
-pub fn receive(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
+pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
     let value = match kind {
         TypeId::NUMERIC => Datum::Numeric(receive_numeric(bytes)?),
+        TypeId::JSON => json::input_json(receive_text(bytes)?)?,
+        TypeId::JSONB => json::input_jsonb(receive_text(json::versioned("jsonb", bytes)?)?)?,
+        TypeId::JSONPATH => json::path::input(receive_text(json::versioned("jsonpath", bytes)?)?)?,
         _ if kind.is_text_like() => Datum::text(receive_text(bytes)?),
+        _ if kind.is_enum() => Datum::Unsigned8(context.enum_place(kind, receive_text(bytes)?)?),
+        _ if kind.is_of_domain() => {
+            let (base, typmod) = context.base_type(kind)?;
+            return receive(context, base, typmod, bytes);
+        }
         TypeId::BYTEA => Datum::bytea(bytes),
         TypeId::TIMETZ | TypeId::INTERVAL | TypeId::TID => receive_parts(kind, bytes)?,
-        TypeId::RECORD => return Err(Error::unsupported("binary input of anonymous records")),
+        TypeId::RECORD => {
+            let message = "input of anonymous composite types is not implemented";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        _ if kind.is_composite() => return receive_row(context, kind, bytes),
         _ if kind.array_element().is_some() => {
             let mut message = Message(bytes);
             let element = kind.array_element().unwrap_or(TypeId::NONE);
-            let array = receive_array(element, typmod, &mut message)?;
+            let array = receive_array(context, element, typmod, &mut message)?;
             return match message.0.is_empty() {
                 true => Ok(array),
                 false => Err(bad("incorrect binary data format")),
@@ -328,5 +367,65 @@ fn receive_parts(kind: TypeId, bytes: &[u8]) -> Result<Datum> {
     match message.0.is_empty() {
         true => Ok(value),
         false => Err(bad("incorrect binary data format")),
+    }
+}
+
+/// Reads the binary form of a row.
+///
+/// # Errors
+/// 42804 where it has other columns than the type, 22P03 where a field is none.
+fn receive_row(context: &EvalContext, kind: TypeId, bytes: &[u8]) -> Result<Datum> {
+    coro::check_depth()?;
+    let fields = context.fields_of_row(kind)?;
+    let mismatch = |message: String| Error::new(SqlState::DATATYPE_MISMATCH, message);
+    let mut rest = bytes;
+    let mut number = || -> Result<i32> {
+        let (head, tail) = rest.split_first_chunk::<4>().ok_or_else(|| {
+            let message = "insufficient data left in message";
+            Error::new(SqlState::PROTOCOL_VIOLATION, message)
+        })?;
+        rest = tail;
+        Ok(i32::from_be_bytes(*head))
+    };
+    let count = number()?;
+    if usize::try_from(count).ok() != Some(fields.len()) {
+        let wanted = fields.len();
+        return Err(mismatch(format!(
+            "wrong number of columns: {count}, expected {wanted}"
+        )));
+    }
+    let mut values = Vec::with_capacity(fields.len());
+    let mut rest = &bytes[4..];
+    for (field, place) in fields.iter().zip(1..) {
+        let short = || {
+            let message = "insufficient data left in message";
+            Error::new(SqlState::PROTOCOL_VIOLATION, message)
+        };
+        let (head, tail) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+        let [a, b, c, d, lens @ ..] = *head;
+        let (oid, len) = (u32::from_be_bytes([a, b, c, d]), i32::from_be_bytes(lens));
+        if oid != field.kind.0 {
+            return Err(mismatch(format!(
+                "binary data has type {oid} ({}) instead of expected {} ({}) in record column {place}",
+                TypeId(oid),
+                field.kind.0,
+                field.kind
+            )));
+        }
+        rest = tail;
+        let Ok(len) = usize::try_from(len) else {
+            values.push(Datum::Null);
+            continue;
+        };
+        let value = rest.get(..len).ok_or_else(short)?;
+        rest = &rest[len..];
+        values.push(receive(context, field.kind, field.typmod, value)?);
+    }
+    match rest.is_empty() {
+        true => Ok(row_of(fields, values)),
+        false => Err(Error::new(
+            SqlState::INVALID_BINARY_REPRESENTATION,
+            "incorrect binary data format",
+        )),
     }
 }

@@ -3,12 +3,14 @@
 //! | types | bytes | key kind |
 //! |---|---|---|
 //! | smallint, integer, bigint, date, time, timestamps | big-endian two's complement | `Int` |
-//! | bool, `"char"`, uuid, oid and its kin, pg_lsn, xid8 | big-endian, unsigned | `Fixed` |
+//! | bool, `"char"`, uuid, oid and its kin, pg_lsn, xid8, enums | big-endian, unsigned | `Fixed` |
 //! | timetz | microseconds in UTC, then the zone, both with the sign bit flipped | `Fixed` |
 //! | real, double precision | IEEE 754 | `Float` |
 //! | numeric | [`base::key::put_numeric`] | `Numeric` |
 //! | interval | months, days, microseconds | `Interval` |
 //! | text, varchar, name, bytea, inet | as they are | `Bytes` |
+//! | json, jsonpath | as they are | none |
+//! | jsonb | as it is, see [`base::jsonb`] | `Jsonb` |
 //! | char(n) | without trailing blanks; reading pads again | `Bytes` |
 //! | arrays, records | elements with lengths | none |
 
@@ -46,10 +48,23 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         TypeId::INTERVAL => KeyKind::Interval,
         TypeId::BYTEA => KeyKind::Bytes,
         TypeId::BPCHAR => KeyKind::Padded,
+        TypeId::JSONB => KeyKind::Jsonb,
+        TypeId::JSON | TypeId::JSONPATH => return None,
         _ if kind.is_oid_like() => KeyKind::Fixed,
         _ if kind.is_text_like() => KeyKind::Bytes,
+        _ if kind.is_enum() => KeyKind::Fixed,
         _ => return None,
     })
+}
+
+/// How many bytes the values of a type have in a column, if that is the same for all; `typlen` is what
+/// PostgreSQL's have.
+pub fn fixed_len(kind: TypeId) -> Option<usize> {
+    match kind {
+        TypeId::TID => Some(8),
+        _ if kind.is_enum() => Some(8),
+        _ => usize::try_from(kind.len()).ok(),
+    }
 }
 
 /// Appends the column bytes of a value that is not NULL and is of this very type. The padding of
@@ -72,7 +87,7 @@ pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>
             out.extend_from_slice(v.trim_end_matches(' ').as_bytes());
         }
         Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
-        Datum::Bytea(v) => out.extend_from_slice(v),
+        Datum::Bytea(v) | Datum::Jsonb(v) => out.extend_from_slice(v),
         Datum::Char(v) => out.push(*v),
         Datum::Uuid(v) => out.extend_from_slice(v),
         Datum::TimeTz(v, zone) => {
@@ -96,7 +111,7 @@ pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>
     Ok(())
 }
 
-fn encode_numeric(number: &Numeric, out: &mut Vec<u8>) {
+pub(crate) fn encode_numeric(number: &Numeric, out: &mut Vec<u8>) {
     let class = match number.decimal() {
         None if number.is_nan() => numeric_class::NAN,
         None if number.is_negative() => numeric_class::NEGATIVE_INFINITY,
@@ -114,7 +129,7 @@ fn encode_numeric(number: &Numeric, out: &mut Vec<u8>) {
     }
 }
 
-fn decode_numeric(bytes: &[u8]) -> Result<Numeric> {
+pub(crate) fn decode_numeric(bytes: &[u8]) -> Result<Numeric> {
     let mut reader = Reader::new(bytes);
     let class = reader.u8()?;
     let pair = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
@@ -212,7 +227,11 @@ fn decode_record(bytes: &[u8]) -> Result<Record> {
         types.push(kind);
         values.push(decode_element(kind, &mut reader)?);
     }
-    Ok(Record { types, values })
+    Ok(Record {
+        types,
+        values,
+        names: None,
+    })
 }
 
 /// Exactly `N` bytes.
@@ -282,6 +301,7 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         TypeId::FLOAT8 => Datum::Float8(f64::from_be_bytes(fixed(bytes)?)),
         TypeId::NUMERIC => Datum::Numeric(decode_numeric(bytes)?),
         TypeId::BYTEA => Datum::bytea(bytes),
+        TypeId::JSONB => Datum::Jsonb(Arc::from(bytes)),
         TypeId::CHAR => Datum::Char(fixed::<1>(bytes)?[0]),
         TypeId::UUID => Datum::Uuid(fixed(bytes)?),
         TypeId::TIMETZ => {
@@ -302,6 +322,7 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
             Datum::Unsigned8(u64::from_be_bytes(fixed(bytes)?))
         }
         _ if kind.is_oid_like() => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        _ if kind.is_enum() => Datum::Unsigned8(u64::from_be_bytes(fixed(bytes)?)),
         _ if kind.is_text_like() => {
             let value = Datum::text(checked_text(bytes)?);
             return match kind {
@@ -309,7 +330,9 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
                 _ => Ok(value),
             };
         }
-        TypeId::RECORD => Datum::Record(Arc::new(decode_record(bytes)?)),
+        _ if kind == TypeId::RECORD || kind.is_composite() => {
+            Datum::Record(Arc::new(decode_record(bytes)?))
+        }
         _ => Datum::Array(Arc::new(decode_array(bytes)?)),
     })
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use base::env::Env;
 use base::error::{Error, Result, SqlState};
 
-use super::{DateStyle, TypeId, Zone};
+use super::text::invalid_label;
+use super::{own, DateStyle, Datum, Record, TypeId, Zone};
 
 /// The clock and the source of randomness behind `clock_timestamp()`, `random()` and the like.
 pub trait Clock: Send + Sync {
@@ -39,6 +40,50 @@ pub trait NameLookup: Send + Sync {
     fn name_of(&self, kind: TypeId, oid: u32) -> Option<String>;
     /// The OID of the object that the text names; `None` when there is none.
     fn oid_of(&self, kind: TypeId, name: &str) -> Result<Option<u32>>;
+    /// The places of an enum's labels, in their order; none if it is no enum.
+    fn enum_places(&self, kind: TypeId) -> Vec<u64>;
+    /// The label at a place of an enum.
+    fn enum_label(&self, kind: TypeId, place: u64) -> Option<&str>;
+    /// The place of an enum's label.
+    fn enum_place(&self, kind: TypeId, label: &str) -> Option<u64>;
+    /// # Errors
+    /// 55P04 for a label whose ALTER TYPE is not committed.
+    fn check_label(&self, kind: TypeId, place: u64) -> Result<()>;
+    /// What a domain's values, or those of an array over it, are kept as, and their modifier.
+    fn base_type(&self, domain: TypeId) -> Option<(TypeId, i32)>;
+    /// The fields of the rows of a type; none if it is no such type.
+    fn fields(&self, kind: TypeId) -> Option<Vec<RowField>>;
+    /// The schema (quoted) that must be named to find the operator that a function computes; none
+    /// where its name is enough.
+    fn operator_schema(&self, function: u32) -> Option<String>;
+    /// A partition and all that it is a partition of, the nearest first; nothing for what takes no part
+    /// in partitioning.
+    fn partition_ancestors(&self, relation: u32) -> Vec<u32>;
+    /// A partitioned relation, or a partition, and all below it, level by level: the oid, and whether
+    /// nothing can be below it.
+    fn partition_tree(&self, relation: u32) -> Vec<(u32, bool)>;
+}
+
+/// A field of the rows of a type.
+#[derive(Clone, Debug)]
+pub struct RowField {
+    /// Its name.
+    pub name: String,
+    /// Its type; of a domain the base type.
+    pub kind: TypeId,
+    /// The type's modifier.
+    pub typmod: i32,
+    /// Whether it is of a domain, or of an array over one.
+    pub of_domain: bool,
+}
+
+/// A row of these fields.
+pub(crate) fn row_of(fields: Vec<RowField>, values: Vec<Datum>) -> Datum {
+    Datum::Record(Arc::new(Record {
+        types: fields.iter().map(|field| field.kind).collect(),
+        values,
+        names: Some(fields.into_iter().map(|field| field.name).collect()),
+    }))
 }
 
 /// How intervals are printed (`IntervalStyle`).
@@ -81,8 +126,50 @@ pub struct EvalContext {
     pub extra_float_digits: i32,
     /// `bytea_output` is `escape` rather than `hex`.
     pub bytea_escape: bool,
+    /// `pg_trgm`'s thresholds.
+    pub similarity: Similarity,
     /// The catalog; `None` prints OIDs as numbers.
     pub names: Option<Arc<dyn NameLookup>>,
+}
+
+/// From when on texts count as similar, 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Similarity {
+    /// `pg_trgm.similarity_threshold`.
+    pub any: f64,
+    /// `pg_trgm.word_similarity_threshold`.
+    pub word: f64,
+    /// `pg_trgm.strict_word_similarity_threshold`.
+    pub strict_word: f64,
+}
+
+impl Default for Similarity {
+    fn default() -> Similarity {
+        Similarity {
+            any: 0.3,
+            word: 0.6,
+            strict_word: 0.5,
+        }
+    }
+}
+
+impl Similarity {
+    /// As settings of `pg_trgm` say; what is out of bounds counts as not set.
+    pub fn of(setting: impl Fn(&str) -> Option<String>) -> Similarity {
+        let usual = Similarity::default();
+        let threshold = |name: &str, usual: f64| {
+            let given = setting(&format!("pg_trgm.{name}_threshold"));
+            let given = given.and_then(|value| value.parse().ok());
+            given
+                .filter(|value| (0.0..=1.0).contains(value))
+                .unwrap_or(usual)
+        };
+        Similarity {
+            any: threshold("similarity", usual.any),
+            word: threshold("word_similarity", usual.word),
+            strict_word: threshold("strict_word_similarity", usual.strict_word),
+        }
+    }
 }
 
 impl EvalContext {
@@ -98,6 +185,7 @@ impl EvalContext {
             interval_style: IntervalStyle::Postgres,
             extra_float_digits: 1,
             bytea_escape: false,
+            similarity: Similarity::default(),
             names: None,
         }
     }
@@ -125,6 +213,132 @@ impl EvalContext {
     /// The name of a catalog object, if there is a catalog and the object.
     pub fn name_of(&self, kind: TypeId, oid: u32) -> Option<String> {
         self.names.as_ref()?.name_of(kind, oid)
+    }
+
+    /// The place of an enum's label.
+    ///
+    /// # Errors
+    /// 22P02 if there is no such label, 55P04 if it may not be used yet.
+    pub fn enum_place(&self, kind: TypeId, label: &str) -> Result<u64> {
+        let names = self.names.as_ref();
+        if let Some((of, place)) = own::parse_kept_label(label) {
+            let is_known = of == kind && self.enum_label(kind, place).is_ok();
+            return is_known
+                .then_some(place)
+                .ok_or_else(|| invalid_label(kind, label));
+        }
+        let place = names.and_then(|names| names.enum_place(kind, label));
+        let place = place.ok_or_else(|| invalid_label(kind, label))?;
+        self.check_label(kind, place).map(|()| place)
+    }
+
+    /// The label at a place of an enum.
+    ///
+    /// # Errors
+    /// 22P03 if there is none.
+    pub fn enum_label(&self, kind: TypeId, place: u64) -> Result<&str> {
+        let names = self.names.as_ref();
+        let label = names.and_then(|names| names.enum_label(kind, place));
+        label.ok_or_else(|| {
+            Error::new(
+                SqlState::INVALID_BINARY_REPRESENTATION,
+                format!("invalid internal value for enum: {place}"),
+            )
+        })
+    }
+
+    /// The places of an enum's labels, in their order.
+    pub fn enum_places(&self, kind: TypeId) -> Vec<u64> {
+        let names = self.names.as_ref();
+        names.map_or_else(Vec::new, |names| names.enum_places(kind))
+    }
+
+    /// # Errors
+    /// 55P04 for a label whose ALTER TYPE is not committed.
+    pub fn check_label(&self, kind: TypeId, place: u64) -> Result<()> {
+        match &self.names {
+            Some(names) => names.check_label(kind, place),
+            None => Ok(()),
+        }
+    }
+
+    /// What a domain's values, or those of an array over it, are kept as, and their modifier.
+    ///
+    /// # Errors
+    /// XX000 if there is no such domain.
+    pub(crate) fn base_type(&self, domain: TypeId) -> Result<(TypeId, i32)> {
+        let names = self.names.as_ref();
+        let base = names.and_then(|names| names.base_type(domain));
+        base.ok_or_else(|| Error::internal(format!("no domain {}", domain.0)))
+    }
+
+    /// The fields of the rows of a type.
+    ///
+    /// # Errors
+    /// 42704 if there is no such type.
+    pub fn fields(&self, kind: TypeId) -> Result<Vec<RowField>> {
+        let names = self.names.as_ref();
+        let fields = names.and_then(|names| names.fields(kind));
+        fields.ok_or_else(|| {
+            let message = format!("type {kind} does not exist");
+            Error::new(SqlState::UNDEFINED_OBJECT, message)
+        })
+    }
+
+    /// The fields of the rows of a type that are read from text or bytes.
+    ///
+    /// # Errors
+    /// 42704 if there is no such type, 0A000 if one is of a domain, which nobody would test.
+    pub(crate) fn fields_of_row(&self, kind: TypeId) -> Result<Vec<RowField>> {
+        let fields = self.fields(kind)?;
+        match fields.iter().any(|field| field.of_domain) {
+            true => Err(Error::unsupported(
+                "input of a row with a field of a domain",
+            )),
+            false => Ok(fields),
+        }
+    }
+
+    /// The text with the names of types of one's own in their places.
+    pub fn name_types(&self, text: String) -> String {
+        match own::has_types(&text) {
+            false => text,
+            true => own::name_types(&text, |oid| self.name_of(TypeId::REGTYPE, oid)),
+        }
+    }
+
+    /// An operator as an expression shows it: with its schema where its name is not enough.
+    pub fn operator_text(&self, function: u32, name: &str) -> String {
+        let names = self.names.as_ref();
+        match names.and_then(|names| names.operator_schema(function)) {
+            Some(schema) => format!("OPERATOR({schema}.{name})"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// The error with the names of types of one's own in their places.
+    pub fn name_types_in(&self, mut error: Error) -> Error {
+        error.change_texts(|text| self.name_types(text));
+        error
+    }
+
+    /// A literal of kept text, in its quotes, with labels where it names them by their places; none
+    /// if it names none.
+    pub fn name_labels(&self, literal: &str) -> Option<String> {
+        let mut out = literal.to_owned();
+        for part in literal.split(['\'', ',', '{', '}', '=']) {
+            let Some((kind, place)) = own::parse_kept_label(part) else {
+                continue;
+            };
+            let label = self.enum_label(kind, place).ok()?;
+            let special = label.contains([' ', ',', '{', '}', '"', '\\']) || label.is_empty();
+            let label = match literal.contains('{') && special {
+                true => format!("\"{}\"", label.replace('\\', "\\\\").replace('"', "\\\"")),
+                false => label.to_owned(),
+            };
+            out = out.replace(part, &label.replace('\'', "''"));
+        }
+        (out != literal).then_some(out)
     }
 
     /// The OID of a catalog object.

@@ -23,9 +23,11 @@ pub enum Datum {
     Float4(f32),
     Float8(f64),
     Numeric(Numeric),
-    /// text, varchar, bpchar (padded), name, unknown, inet, cstring.
+    /// text, varchar, bpchar (padded), name, unknown, inet, cstring, json, jsonpath.
     Text(Arc<str>),
     Bytea(Arc<[u8]>),
+    /// See [`base::jsonb`].
+    Jsonb(Arc<[u8]>),
     /// `"char"`.
     Char(u8),
     Uuid([u8; 16]),
@@ -42,7 +44,7 @@ pub enum Datum {
     Interval(Interval),
     /// oid, xid, cid, regclass and the other reg types.
     Oid(u32),
-    /// pg_lsn, xid8.
+    /// pg_lsn, xid8, and the place of an enum's label.
     Unsigned8(u64),
     Array(Arc<Array>),
     Record(Arc<Record>),
@@ -68,7 +70,7 @@ impl PartialEq for Datum {
             (Datum::Float8(a), Datum::Float8(b)) => a.to_bits() == b.to_bits(),
             (Datum::Numeric(a), Datum::Numeric(b)) => a == b && a.scale() == b.scale(),
             (Datum::Text(a), Datum::Text(b)) => a == b,
-            (Datum::Bytea(a), Datum::Bytea(b)) => a == b,
+            (Datum::Bytea(a), Datum::Bytea(b)) | (Datum::Jsonb(a), Datum::Jsonb(b)) => a == b,
             (Datum::Char(a), Datum::Char(b)) => a == b,
             (Datum::Uuid(a), Datum::Uuid(b)) => a == b,
             (Datum::TimeTz(a, of_a), Datum::TimeTz(b, of_b)) => (a, of_a) == (b, of_b),
@@ -133,12 +135,20 @@ impl Array {
 }
 
 /// A row as a value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Record {
     /// The types of the fields.
     pub types: Vec<TypeId>,
     /// The fields.
     pub values: Vec<Datum>,
+    /// Their names, if it is the row of a table; rows that differ in these alone are equal.
+    pub names: Option<Arc<[String]>>,
+}
+
+impl PartialEq for Record {
+    fn eq(&self, other: &Record) -> bool {
+        self.types == other.types && self.values == other.values
+    }
 }
 
 impl Datum {

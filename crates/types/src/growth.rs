@@ -15,17 +15,24 @@
 //!
 //! What is appended is also counted as work ([`coro::work`]): so whoever makes long values gives way.
 //!
-//! # What it leaves out
-//! How much memory all values of a statement take together.
+//! As long as a value grows it takes its bytes from the node's memory ([`base::memory`]); once it is
+//! complete, whoever keeps it does.
 
 use base::coro;
 use base::limits::VALUE_BYTES_MAX;
+use base::memory::Reservation;
 use base::{Error, Result, SqlState};
 
 use super::Datum;
 
 /// Bytes that are appended one by one are counted as work in portions of so many.
 const PORTION: usize = 4 << 10;
+
+/// What an error says of a value as it grows.
+const WHAT: &str = "A value";
+
+/// A value that has grown is copied once, to its place.
+const COPIES: usize = 2;
 
 /// What an element of an array takes beside its own bytes.
 pub const ELEMENT_BYTES: usize = size_of::<Datum>();
@@ -58,7 +65,7 @@ pub fn bytes_of(value: &Datum) -> usize {
     };
     match value {
         Datum::Text(text) => text.len(),
-        Datum::Bytea(bytes) => bytes.len(),
+        Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
         Datum::Array(array) => each(&array.elements),
         Datum::Record(record) => each(&record.values),
         _ => 0,
@@ -74,7 +81,7 @@ pub fn bytes_of(value: &Datum) -> usize {
 pub fn check(value: &Datum) -> Result<()> {
     match value {
         Datum::Text(text) => check_room(0, text.len()),
-        Datum::Bytea(bytes) => check_room(0, bytes.len()),
+        Datum::Bytea(bytes) | Datum::Jsonb(bytes) => check_room(0, bytes.len()),
         _ => Ok(()),
     }
 }
@@ -96,12 +103,27 @@ pub fn check_elements(count: usize) -> Result<()> {
     }
 }
 
+/// Whether there is memory for so many bytes at once.
+///
+/// # Errors
+/// 53200; the pending interrupt.
+pub fn check_memory(bytes: usize) -> Result<()> {
+    Reservation::of(WHAT).probe(bytes)
+}
+
 /// A text that grows as far as a value may.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Growing {
     text: String,
     /// Bytes that were not counted as work yet.
     uncounted: usize,
+    held: Reservation,
+}
+
+impl Default for Growing {
+    fn default() -> Growing {
+        Growing::with_capacity(0)
+    }
 }
 
 impl Growing {
@@ -110,6 +132,7 @@ impl Growing {
         Growing {
             text: String::with_capacity(bytes.min(VALUE_BYTES_MAX)),
             uncounted: 0,
+            held: Reservation::of(WHAT),
         }
     }
 
@@ -141,6 +164,7 @@ impl Growing {
     pub fn push_times(&mut self, text: &str, times: usize) -> Result<()> {
         let more = text.len().saturating_mul(times);
         check_room(self.text.len(), more)?;
+        self.held.set(COPIES * (self.text.len() + more))?;
         self.text.reserve(more);
         if text.is_empty() {
             return Ok(());
@@ -160,6 +184,7 @@ impl Growing {
         if self.uncounted < PORTION {
             return Ok(());
         }
+        self.held.set(COPIES * self.text.capacity())?;
         Ok(coro::work(std::mem::take(&mut self.uncounted))?)
     }
 
@@ -181,7 +206,10 @@ impl Growing {
 
 /// Bytes that grow as far as a value may.
 #[derive(Debug, Default)]
-pub struct GrowingBytes(Vec<u8>);
+pub struct GrowingBytes {
+    bytes: Vec<u8>,
+    held: Reservation,
+}
 
 impl GrowingBytes {
     /// Appends bytes.
@@ -189,14 +217,15 @@ impl GrowingBytes {
     /// # Errors
     /// 54000; the pending interrupt.
     pub fn extend(&mut self, bytes: &[u8]) -> Result<()> {
-        check_room(self.0.len(), bytes.len())?;
-        self.0.extend_from_slice(bytes);
+        check_room(self.bytes.len(), bytes.len())?;
+        self.held.set(COPIES * (self.bytes.len() + bytes.len()))?;
+        self.bytes.extend_from_slice(bytes);
         Ok(coro::work(bytes.len())?)
     }
 
     /// The bytes.
     pub fn into_bytes(self) -> Vec<u8> {
-        self.0
+        self.bytes
     }
 }
 

@@ -19,6 +19,7 @@
 //! |---|---|
 //! | [`acl`] | privileges and `aclitem` |
 //! | [`type_id`] | OIDs, names, categories, `format_type` |
+//! | [`own`] | OIDs of types of one's own, and the places of enums' labels |
 //! | [`datum`] | the value itself, arrays and records |
 //! | [`context`] | what evaluation may know of its session: instants, time zone, settings |
 //! | [`typmod`] | `varchar(n)`, `numeric(p,s)`, `timestamp(p)`: encoding and enforcement |
@@ -27,6 +28,7 @@
 //! | [`column`] | bytes in rows, and the [`base::key::KeyKind`] that orders them |
 //! | [`compare`] | order, equality and hashing |
 //! | [`growth`] | how long a value may become |
+//! | [`json`] | json, jsonb, jsonpath |
 //! | [`numeric`] | decimal arithmetic |
 //! | [`float`] | text forms of binary floating point |
 //! | [`datetime`] | dates, times, time zones, intervals |
@@ -34,7 +36,7 @@
 //! Behaviour and wording are PostgreSQL 15's, compared with the server in `tests/golden.rs`.
 //!
 //! # What it leaves out
-//! Types made by users; collations other than C; arrays and records beyond their text form,
+//! Collations other than C; arrays and records beyond their text form,
 //! equality and order; money, geometry, networks (an `inet` is kept as its text).
 
 pub mod acl;
@@ -47,20 +49,24 @@ pub mod datetime;
 pub mod datum;
 pub mod float;
 pub mod growth;
+pub mod json;
 pub mod numeric;
+pub mod own;
 pub mod text;
 pub mod type_id;
 pub mod typmod;
 
 pub use binary::{receive, send};
-pub use column::{decode_column, decode_column_into, encode_column, key_kind};
+pub use column::{decode_column, decode_column_into, encode_column, fixed_len, key_kind};
 pub use compare::{compare, equal, hash, hash_row};
-pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup};
+pub(crate) use context::row_of;
+pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup, RowField};
 pub use datetime::interval::Interval;
 pub use datetime::style::DateStyle;
 pub use datetime::zone::Zone;
 pub use datum::{Array, Datum, Dimension, LongValue, Record};
 pub use numeric::Numeric;
+pub use own::OwnKind;
 pub use text::{input, output};
 pub use type_id::{Category, TypeId, TypeInfo};
 pub use typmod::{apply_typmod, format_type, NO_TYPMOD};

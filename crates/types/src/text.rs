@@ -8,7 +8,7 @@ use base::error::{Error, Result, SqlState};
 use super::datetime::{date, interval, time, timestamp};
 use super::numeric::is_space;
 use super::typmod::apply_typmod;
-use super::{array, float, Datum, EvalContext, Numeric, TypeId};
+use super::{array, float, json, Datum, EvalContext, Numeric, TypeId};
 
 /// Bytes that a `name` has at most; longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 63;
@@ -18,6 +18,14 @@ pub fn invalid(kind: impl std::fmt::Display, text: &str) -> Error {
     Error::new(
         SqlState::INVALID_TEXT_REPRESENTATION,
         format!("invalid input syntax for type {kind}: \"{text}\""),
+    )
+}
+
+/// 22P02 for a label that an enum does not have.
+pub fn invalid_label(kind: TypeId, label: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_TEXT_REPRESENTATION,
+        format!("invalid input value for enum {kind}: \"{label}\""),
     )
 }
 
@@ -55,6 +63,9 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::NAME => Datum::text(truncate_name(text)),
         TypeId::CHAR => Datum::Char(parse_char(text)),
         TypeId::BYTEA => Datum::bytea(parse_bytea(text)?),
+        TypeId::JSON => json::input_json(text)?,
+        TypeId::JSONB => json::input_jsonb(text)?,
+        TypeId::JSONPATH => json::path::input(text)?,
         TypeId::UUID => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(kind, text))?),
         TypeId::DATE => date::input(context, text)?,
         TypeId::TIME => time::input(context, typmod, text)?,
@@ -69,9 +80,19 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::INET => Datum::text(parse_inet(text).ok_or_else(|| invalid(kind, text))?),
         TypeId::XID | TypeId::CID => Datum::Oid(parse_unsigned(text) as u32),
         _ if kind.is_oid_like() => Datum::Oid(parse_oid(context, kind, text)?),
+        _ if kind.is_enum() => Datum::Unsigned8(context.enum_place(kind, text)?),
+        // Whether a value fits is asked where it is used.
+        _ if kind.is_of_domain() => {
+            let (base, typmod) = context.base_type(kind)?;
+            return input(context, base, typmod, text);
+        }
         TypeId::VOID => Datum::Void,
         TypeId::INT2VECTOR | TypeId::OIDVECTOR => array::parse_vector(context, kind, text)?,
-        TypeId::RECORD => return Err(Error::unsupported("input of anonymous composite types")),
+        TypeId::RECORD => {
+            let message = "input of anonymous composite types is not implemented";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        _ if kind.is_composite() => return array::parse_row(context, kind, text),
         _ => match kind.array_element() {
             Some(element) => return array::parse(context, element, typmod, text),
             None => {
@@ -114,6 +135,7 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
             let _ = write!(out, "{v}");
         }
         Datum::Text(v) => out.push_str(v),
+        Datum::Jsonb(v) => json::write(base::jsonb::Value(v), out)?,
         Datum::Bytea(v) => write_bytea(v, context.bytea_escape, out),
         Datum::Char(0) => {}
         Datum::Char(v) if v.is_ascii() => out.push(char::from(*v)),
@@ -128,7 +150,11 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         Datum::Timestamp(v) => timestamp::write(context.date_style, *v, out)?,
         Datum::TimestampTz(v) => timestamp::write_tz(context, *v, out)?,
         Datum::Interval(v) => interval::write(context.interval_style, v, out),
+        Datum::Oid(_) | Datum::Unsigned8(_) if kind.is_of_domain() => {
+            return write(context, context.base_type(kind)?.0, value, out);
+        }
         Datum::Oid(v) => write_oid(context, kind, *v, out),
+        Datum::Unsigned8(v) if kind.is_enum() => out.push_str(context.enum_label(kind, *v)?),
         Datum::Unsigned8(v) => {
             let _ = match kind {
                 TypeId::PG_LSN => write!(out, "{:X}/{:X}", v >> 32, v & 0xffff_ffff),
@@ -281,7 +307,7 @@ fn write_oid(context: &EvalContext, kind: TypeId, oid: u32, out: &mut String) {
         if let Some(name) = context.name_of(kind, oid) {
             return out.push_str(&name);
         }
-        if kind == TypeId::REGTYPE && TypeId(oid).info().is_some() {
+        if kind == TypeId::REGTYPE && !TypeId(oid).is_own() && TypeId(oid).info().is_some() {
             let _ = write!(out, "{}", TypeId(oid));
             return;
         }

@@ -1,8 +1,11 @@
-//! The built-in types: PostgreSQL's OIDs, names and categories.
+//! The built-in types: PostgreSQL's OIDs, names and categories. Those of types of one's own follow
+//! from their OIDs ([`super::own`]).
 //!
 //! Source: PostgreSQL 15, catalog `pg_type`.
 
 use std::fmt;
+
+use super::own::{OwnKind, MARK};
 
 /// A type, named by PostgreSQL's OID.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,7 +17,9 @@ pub struct TypeId(pub u32);
 pub enum Category {
     Array,
     Boolean,
+    Composite,
     DateTime,
+    Enum,
     Network,
     Numeric,
     Pseudo,
@@ -83,6 +88,7 @@ types! {
     XID 28 "xid" "xid" 4 User 0 0 1011;
     CID 29 "cid" "cid" 4 User 0 0 1012;
     OIDVECTOR 30 "oidvector" "oidvector" -1 Array 0 26 1013;
+    JSON 114 "json" "json" -1 User 0 0 199;
     PG_NODE_TREE 194 "pg_node_tree" "pg_node_tree" -1 Internal 0 0 0;
     FLOAT4 700 "float4" "real" 4 Numeric 0 0 1021;
     FLOAT8 701 "float8" "double precision" 8 Numeric 1 0 1022;
@@ -115,7 +121,10 @@ types! {
     PG_LSN 3220 "pg_lsn" "pg_lsn" 8 User 0 0 3221;
     PG_NDISTINCT 3361 "pg_ndistinct" "pg_ndistinct" -1 Internal 0 0 0;
     PG_DEPENDENCIES 3402 "pg_dependencies" "pg_dependencies" -1 Internal 0 0 0;
+    ANYENUM 3500 "anyenum" "anyenum" 4 Pseudo 0 0 0;
+    JSONB 3802 "jsonb" "jsonb" -1 User 0 0 3807;
     EVENT_TRIGGER 3838 "event_trigger" "event_trigger" 4 Pseudo 0 0 0;
+    JSONPATH 4072 "jsonpath" "jsonpath" -1 User 0 0 4073;
     REGNAMESPACE 4089 "regnamespace" "regnamespace" 4 Numeric 0 0 4090;
     REGROLE 4096 "regrole" "regrole" 4 Numeric 0 0 4097;
     PG_MCV_LIST 5017 "pg_mcv_list" "pg_mcv_list" -1 Internal 0 0 0;
@@ -148,6 +157,9 @@ impl TypeId {
         if let Some(info) = self.scalar_info() {
             return Some(*info);
         }
+        if self.is_own() {
+            return self.own_info();
+        }
         let element = TYPES
             .iter()
             .find(|info| info.array == self && self.0 != 0)?;
@@ -160,6 +172,28 @@ impl TypeId {
             preferred: false,
             element: element.id,
             array: TypeId::NONE,
+        })
+    }
+
+    /// What the OID of a type of one's own says; of its name nothing.
+    fn own_info(self) -> Option<TypeInfo> {
+        let element = self.own_element();
+        let (len, category) = match (element, self.own_kind()) {
+            (Some(_), _) => (-1, Category::Array),
+            (None, Some(OwnKind::Enum)) => (4, Category::Enum),
+            (None, Some(OwnKind::Composite | OwnKind::Row)) => (-1, Category::Composite),
+            (None, Some(OwnKind::Domain)) => (-1, Category::User),
+            (None, None) => return None,
+        };
+        Some(TypeInfo {
+            id: self,
+            name: "",
+            sql_name: "",
+            len,
+            category,
+            preferred: false,
+            element: element.unwrap_or(TypeId::NONE),
+            array: self.own_array().unwrap_or(TypeId::NONE),
         })
     }
 
@@ -186,6 +220,7 @@ impl TypeId {
     /// `typname`.
     pub fn name(self) -> String {
         match self.info() {
+            Some(_) if self.is_own() => self.to_string(),
             Some(info) if info.name == "_" => {
                 let element = info.element.scalar_info().map_or("", |info| info.name);
                 format!("_{element}")
@@ -213,6 +248,9 @@ impl TypeId {
 
     /// The element type of a true array (not of `name` or a vector).
     pub fn array_element(self) -> Option<TypeId> {
+        if self.is_own() {
+            return self.own_element();
+        }
         if self.scalar_info().is_some() {
             return None;
         }
@@ -222,11 +260,23 @@ impl TypeId {
     /// Whether values have an order, which transaction and command ids do not.
     pub fn is_sortable(self) -> bool {
         let of = self.array_element().unwrap_or(self);
-        !matches!(of, TypeId::XID | TypeId::CID | TypeId::ACLITEM)
+        !matches!(
+            of,
+            TypeId::XID | TypeId::CID | TypeId::ACLITEM | TypeId::JSON | TypeId::JSONPATH
+        )
+    }
+
+    /// Whether two values may be equal.
+    pub fn has_equality(self) -> bool {
+        let of = self.array_element().unwrap_or(self);
+        !matches!(of, TypeId::JSON | TypeId::JSONPATH)
     }
 
     /// The array type over this one.
     pub fn array_of(self) -> Option<TypeId> {
+        if self.is_own() {
+            return self.own_array();
+        }
         let array = self.scalar_info()?.array;
         (array.0 != 0).then_some(array)
     }
@@ -238,6 +288,7 @@ impl TypeId {
             TypeId::ANYELEMENT
                 | TypeId::ANYARRAY
                 | TypeId::ANYNONARRAY
+                | TypeId::ANYENUM
                 | TypeId::ANYCOMPATIBLE
                 | TypeId::ANYCOMPATIBLEARRAY
                 | TypeId::ANYCOMPATIBLENONARRAY
@@ -257,6 +308,8 @@ impl TypeId {
                 | TypeId::INET
                 | TypeId::PG_NODE_TREE
                 | TypeId::ACLITEM
+                | TypeId::JSON
+                | TypeId::JSONPATH
         )
     }
 
@@ -287,6 +340,10 @@ impl fmt::Debug for TypeId {
 impl fmt::Display for TypeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.info() {
+            Some(_) if self.is_own() => match self.own_element() {
+                Some(element) => write!(f, "{element}[]"),
+                None => write!(f, "{MARK}{}{MARK}", self.0),
+            },
             Some(info) if info.name == "_" => write!(f, "{}[]", info.sql_name),
             Some(info) => f.write_str(info.sql_name),
             None if self.0 == 0 => f.write_str("-"),

@@ -25,7 +25,8 @@ use super::{
 };
 use crate::durability::{Debt, Durability};
 use crate::error::{Error, Result};
-use crate::ids::{Lsn, SessionId, TxnId};
+use crate::ids::{Lsn, SessionId, TreeId, TxnId};
+use crate::key::Key;
 
 /// Transaction isolation levels. READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -66,6 +67,15 @@ pub struct CatalogVersion {
     pub lsn: Lsn,
 }
 
+/// The rows of the catalog that have changed between two of its versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CatalogChanges {
+    /// The later version.
+    pub to: CatalogVersion,
+    /// Their trees and keys, in the order of the changes; some of them several times.
+    pub keys: Vec<(TreeId, Key)>,
+}
+
 /// Makes transactions.
 pub trait Transactions: Send + Sync {
     /// Begins a transaction. Nothing is read yet.
@@ -76,6 +86,10 @@ pub trait Transactions: Send + Sync {
 
     /// How far the catalog has come.
     fn catalog_version(&self) -> CatalogVersion;
+
+    /// What has changed since the catalog was at a version, up to now; `None` when that is not known
+    /// any more, and who has a copy of the catalog must read all of it again.
+    fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges>;
 }
 
 /// One transaction. Dropping it rolls it back.

@@ -11,7 +11,7 @@
 use crate::codec::{put_bytes, put_varint, Reader};
 use crate::error::{Error, Result};
 use crate::ids::TreeId;
-use crate::key::{Key, KeyKind};
+use crate::key::{ColumnOrder, Key, KeyKind};
 
 impl TreeId {
     /// The tree of [`TreeDescriptor`]s; the key is the tree's id as 8 bytes, big-endian.
@@ -95,8 +95,8 @@ pub struct IndexColumn {
     pub column: usize,
     /// How its bytes become ordered ones.
     pub kind: KeyKind,
-    /// Whether its order is inverted.
-    pub descending: bool,
+    /// How it is ordered.
+    pub order: ColumnOrder,
 }
 
 impl TreeDescriptor {
@@ -114,7 +114,7 @@ impl TreeDescriptor {
                 for column in &index.columns {
                     put_varint(&mut out, column.column as u64);
                     out.push(column.kind as u8);
-                    out.push(u8::from(column.descending));
+                    out.push(column.order.code());
                 }
                 put_varint(&mut out, index.missing.len() as u64);
                 for (place, value) in &index.missing {
@@ -148,7 +148,7 @@ impl TreeDescriptor {
                         Ok(IndexColumn {
                             column: reader.varint_as()?,
                             kind: KeyKind::from_u8(reader.u8()?)?,
-                            descending: reader.u8()? != 0,
+                            order: ColumnOrder::from_code(reader.u8()?)?,
                         })
                     })
                     .collect::<Result<_>>()?;
@@ -183,7 +183,7 @@ mod tests {
                 columns: vec![IndexColumn {
                     column: 3,
                     kind: KeyKind::Bytes,
-                    descending: true,
+                    order: ColumnOrder::DESCENDING,
                 }],
                 unique: true,
                 missing: vec![(3, b"x".to_vec())],

@@ -10,6 +10,7 @@
 
 use crate::error::Result;
 use crate::ids::TreeId;
+use crate::key::Key;
 
 /// What an insert found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,18 @@ pub trait Writing {
     /// Deletes a row that was locked with `Update` and is there.
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
 
+    /// Says of a row that this transaction has deleted that it goes on in another tree.
+    fn note_moved(&mut self, tree: TreeId, key: &[u8]);
+
+    /// Whether a row that the statement has read, and that others have deleted since, went on in another
+    /// tree; true as well where that is no longer known.
+    fn was_moved(&self, tree: TreeId, key: &[u8]) -> Result<bool>;
+
     /// Whether the current command itself has written this row. To [`super::Locking::lock_row`]
     /// such a row is gone, so that UPDATE passes over it; `ON CONFLICT DO UPDATE` fails with 21000.
     fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool;
+
+    /// The rows of catalog trees that were written so far, in order; what a rollback to a savepoint
+    /// has taken back stays among them.
+    fn catalog_writes(&self) -> &[(TreeId, Key)];
 }

@@ -37,6 +37,9 @@ impl LocalEngine {
     }
 }
 
+/// From which bit on the generation of a catalog counts changes of its local part.
+const OWN_GENERATION: u32 = 40;
+
 /// Whether a sequence, or a counter of hidden row numbers, is local.
 fn is_local(sequence: SequenceId) -> bool {
     let oids = u64::from(FIRST_OID)..1 << 32;
@@ -51,9 +54,23 @@ impl Transactions for LocalEngine {
     fn catalog_version(&self) -> CatalogVersion {
         let mut version = self.inner.transactions.catalog_version();
         // Far above what the engine counts, so that no two states have one number.
-        let own = self.local.inner.lock().generation;
-        version.generation = version.generation.wrapping_add(own << 40);
+        let own = self.local.inner.lock().changes.generation;
+        version.generation = version.generation.wrapping_add(own << OWN_GENERATION);
         version
+    }
+
+    fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
+        let shared = CatalogVersion {
+            generation: since.generation & ((1 << OWN_GENERATION) - 1),
+            lsn: since.lsn,
+        };
+        let mut found = self.inner.transactions.catalog_changes(shared)?;
+        let local = self.local.inner.lock();
+        let own = local.changes.since(since.generation >> OWN_GENERATION)?;
+        found.keys.extend(own.cloned());
+        let generation = local.changes.generation << OWN_GENERATION;
+        found.to.generation = found.to.generation.wrapping_add(generation);
+        Some(found)
     }
 }
 

@@ -28,12 +28,12 @@ mod engine;
 mod store;
 mod transaction;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use base::engine::SequencePosition;
 use base::sync::Mutex;
-use base::{SequenceId, TreeId};
+use base::{Key, SequenceId, TreeId};
 
 pub use engine::LocalEngine;
 use store::Store;
@@ -68,8 +68,7 @@ pub struct Local {
 #[derive(Default)]
 struct Inner {
     store: Store,
-    /// Changes with every change of the local part of the catalog.
-    generation: u64,
+    changes: Changes,
     next_oid: u32,
     next_tree: u64,
     counters: BTreeMap<SequenceId, u64>,
@@ -79,6 +78,42 @@ struct Inner {
     making: Option<bool>,
     on_commit: BTreeMap<u32, OnCommit>,
     schema: Option<u32>,
+}
+
+/// Which rows of the local part of the catalog have changed.
+#[derive(Default)]
+struct Changes {
+    /// Changes with every transaction that has changed some.
+    generation: u64,
+    /// The generation before the oldest that is remembered.
+    before: u64,
+    /// With the generation from which on they are as they are.
+    keys: VecDeque<(u64, (TreeId, Key))>,
+}
+
+/// Rows that are remembered. Beyond, a session reads its catalog anew.
+const CHANGES_MAX: usize = 1_024;
+
+impl Changes {
+    /// A transaction has written these rows, some of them of other trees than the catalog's.
+    fn add(&mut self, written: Vec<(TreeId, Key)>) {
+        self.generation += 1;
+        let catalog = TreeId::FIRST_CATALOG..TreeId::FIRST_USER;
+        let rows = written.into_iter().filter(|row| catalog.contains(&row.0));
+        self.keys.extend(rows.map(|row| (self.generation, row)));
+        while self.keys.len() > CHANGES_MAX {
+            if let Some((generation, _)) = self.keys.pop_front() {
+                self.before = generation;
+            }
+        }
+    }
+
+    /// The rows that have changed since a generation, if all of them are known.
+    fn since(&self, generation: u64) -> Option<impl Iterator<Item = &(TreeId, Key)>> {
+        let first = self.keys.partition_point(|known| known.0 <= generation);
+        let is_known = (self.before..=self.generation).contains(&generation);
+        is_known.then(|| self.keys.range(first..).map(|known| &known.1))
+    }
 }
 
 impl Local {

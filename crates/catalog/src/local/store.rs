@@ -5,10 +5,14 @@ use std::ops::Bound;
 
 use base::engine::{IndexDescriptor, TreeDescriptor, TreeKind, TreeSize};
 use base::key::put_key_column;
+use base::memory::Reservation;
 use base::row::Row;
 use base::{Error, Key, KeyRange, Result, SqlState, TreeId};
 
 use super::LOCAL_BYTES_MAX;
+
+/// What a version takes beside its key and row: places in the map, and the allocator's.
+const VERSION_BYTES: usize = 192;
 
 /// Who wrote a version: no transaction that is still at work, or which one and in which command.
 pub type Writer = Option<(u64, u32)>;
@@ -23,6 +27,7 @@ type Indexes = BTreeMap<TreeId, Vec<(TreeId, IndexDescriptor)>>;
 pub struct Store {
     trees: BTreeMap<TreeId, BTreeMap<Key, Versions>>,
     bytes: usize,
+    held: Reservation,
     /// Made of the descriptors when it is asked for.
     indexes: Option<Indexes>,
 }
@@ -111,6 +116,7 @@ impl Store {
                 )),
             );
         }
+        self.held.grow(bytes + VERSION_BYTES)?;
         self.bytes += bytes;
         if tree == TreeId::DESCRIPTORS {
             self.indexes = None;
@@ -129,6 +135,7 @@ impl Store {
             let (_, row) = versions.remove(place);
             let bytes = key.len() + row.as_ref().map_or(0, Vec::len);
             self.bytes = self.bytes.saturating_sub(bytes);
+            self.held.shrink(bytes + VERSION_BYTES);
             if versions.is_empty() {
                 rows.remove(key);
             }
@@ -184,7 +191,9 @@ impl Store {
             for (key, versions) in self.trees.remove(&tree).unwrap_or_default() {
                 let rows = versions.iter().map(|version| version.1.as_ref());
                 let rows: usize = rows.map(|row| row.map_or(0, Vec::len)).sum();
-                self.bytes = self.bytes.saturating_sub(rows + key.len() * versions.len());
+                let bytes = rows + key.len() * versions.len();
+                self.bytes = self.bytes.saturating_sub(bytes);
+                self.held.shrink(bytes + VERSION_BYTES * versions.len());
             }
         }
     }
@@ -215,7 +224,7 @@ pub fn entry(index: &IndexDescriptor, row: &[u8]) -> Result<(Key, bool)> {
     for column in &index.columns {
         let value = index.value(&row, column.column);
         has_null |= value.is_none();
-        put_key_column(&mut key, column.kind, column.descending, value)?;
+        put_key_column(&mut key, column.kind, column.order, value)?;
     }
     Ok((key, has_null))
 }

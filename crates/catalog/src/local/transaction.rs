@@ -17,15 +17,20 @@ pub struct LocalTransaction {
     local: Local,
     id: u64,
     command: u32,
+    /// The newest command there was, by which writes are stamped.
+    latest: u32,
     /// The rows written, in order.
     journal: Vec<(TreeId, Key)>,
     savepoints: Vec<(Savepoint, usize)>,
     views: BTreeMap<ViewId, u32>,
     changed_catalog: bool,
+    /// Of what is local and of the rest.
+    catalog_writes: Vec<(TreeId, Key)>,
 }
 
 impl LocalTransaction {
     pub fn new(inner: Box<dyn Transaction>, local: Local) -> LocalTransaction {
+        let catalog_writes = inner.catalog_writes().to_vec();
         let id = {
             let mut inner = local.inner.lock();
             inner.transactions += 1;
@@ -36,10 +41,12 @@ impl LocalTransaction {
             local,
             id,
             command: 0,
+            latest: 0,
             journal: Vec::new(),
             savepoints: Vec::new(),
             views: BTreeMap::new(),
             changed_catalog: false,
+            catalog_writes,
         }
     }
 
@@ -74,10 +81,17 @@ impl LocalTransaction {
         key: &[u8],
         row: Option<Vec<u8>>,
     ) -> Result<()> {
-        inner.store.write(tree, key, (self.id, self.command), row)?;
+        inner.store.write(tree, key, (self.id, self.latest), row)?;
         self.journal.push((tree, key.to_vec()));
+        self.note_catalog_write(tree, key);
         self.changed_catalog |= tree < TreeId::FIRST_USER;
         Ok(())
+    }
+
+    fn note_catalog_write(&mut self, tree: TreeId, key: &[u8]) {
+        if (TreeId::FIRST_CATALOG..TreeId::FIRST_USER).contains(&tree) {
+            self.catalog_writes.push((tree, key.to_vec()));
+        }
     }
 
     /// Writes a row and the entries of its indexes; the unique index that refuses it, if any.
@@ -281,12 +295,14 @@ impl Transaction for LocalTransaction {
     }
 
     fn begin_statement(&mut self) -> Result<()> {
-        self.command += 1;
+        self.latest += 1;
+        self.command = self.latest;
         self.inner().begin_statement()
     }
 
     fn next_command(&mut self) {
-        self.command += 1;
+        self.latest += 1;
+        self.command = self.latest;
         self.inner().next_command();
     }
 
@@ -316,8 +332,10 @@ impl Transaction for LocalTransaction {
 
     fn begin_again(&mut self, options: TxnOptions) -> bool {
         self.command = 0;
+        self.latest = 0;
         self.savepoints.clear();
         self.views.clear();
+        self.catalog_writes.clear();
         self.inner().begin_again(options)
     }
 
@@ -328,11 +346,11 @@ impl Transaction for LocalTransaction {
         let debt = inner.commit(durability)?;
         let journal = std::mem::take(&mut self.journal);
         let mut local = self.local.inner.lock();
-        for (tree, key) in journal {
-            local.store.settle(tree, &key);
+        for (tree, key) in &journal {
+            local.store.settle(*tree, key);
         }
         if self.changed_catalog {
-            local.generation += 1;
+            local.changes.add(journal);
         }
         drop(local);
         Ok(debt)
@@ -463,19 +481,26 @@ impl Writing for LocalTransaction {
     fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         match is_local(tree, key) {
             true => self.inserted(tree, key, row),
-            false => self.inner().insert(tree, key, row),
+            false => {
+                self.note_catalog_write(tree, key);
+                self.inner().insert(tree, key, row)
+            }
         }
     }
 
     fn insert_new(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         match is_local(tree, key) {
             true => self.inserted(tree, key, row),
-            false => self.inner().insert_new(tree, key, row),
+            false => {
+                self.note_catalog_write(tree, key);
+                self.inner().insert_new(tree, key, row)
+            }
         }
     }
 
     fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         if !is_local(tree, key) {
+            self.note_catalog_write(tree, key);
             return self.inner().update(tree, key, row);
         }
         Ok(match self.put(tree, key, Some(row))? {
@@ -487,7 +512,24 @@ impl Writing for LocalTransaction {
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
         match is_local(tree, key) {
             true => self.put(tree, key, None).map(|_| ()),
-            false => self.inner().delete(tree, key),
+            false => {
+                self.note_catalog_write(tree, key);
+                self.inner().delete(tree, key)
+            }
+        }
+    }
+
+    fn note_moved(&mut self, tree: TreeId, key: &[u8]) {
+        // Nobody else waits for what is local.
+        if !is_local(tree, key) {
+            self.inner().note_moved(tree, key);
+        }
+    }
+
+    fn was_moved(&self, tree: TreeId, key: &[u8]) -> Result<bool> {
+        match is_local(tree, key) {
+            true => Ok(false),
+            false => self.shared().was_moved(tree, key),
         }
     }
 
@@ -496,7 +538,12 @@ impl Writing for LocalTransaction {
             return self.shared().is_written_by_command(tree, key);
         }
         let inner = self.local.inner.lock();
-        inner.store.writer(tree, key) == Some((self.id, self.command))
+        let writer = inner.store.writer(tree, key);
+        writer.is_some_and(|(id, command)| id == self.id && command >= self.command)
+    }
+
+    fn catalog_writes(&self) -> &[(TreeId, Key)] {
+        &self.catalog_writes
     }
 }
 

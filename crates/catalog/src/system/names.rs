@@ -2,6 +2,7 @@
 //! them.
 
 use crate::cluster::Address;
+pub use crate::layout::{BTREE, HEAP};
 use crate::PG_CATALOG;
 
 /// The language of functions that are built in.
@@ -14,10 +15,6 @@ pub const SQL: u32 = 14;
 pub const PLPGSQL: u32 = 13_563;
 /// The oid that a handler of `plpgsql` would have.
 pub const HANDLER: u32 = 13_560;
-/// The access method of tables.
-pub const HEAP: u32 = 2;
-/// The access method of indexes.
-pub const BTREE: u32 = 403;
 /// The extension `plpgsql`.
 pub const PLPGSQL_EXTENSION: u32 = 13_559;
 /// The extension `quorate`.

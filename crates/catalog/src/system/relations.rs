@@ -1,10 +1,13 @@
 //! The relations of `pg_catalog` and `information_schema`, as `relations.txt` lists them, and rows
 //! for them by column name.
 
+use base::key::ColumnOrder;
 use std::sync::{Arc, OnceLock};
 
 use base::hash::HashMap;
 use base::TreeId;
+
+use crate::index_form::IndexForm;
 
 use crate::{
     Column, Index, IndexedColumn, RelationKind, Table, INFORMATION_SCHEMA, PG_CATALOG, SUPERUSER,
@@ -121,11 +124,12 @@ fn read_index(line: &str, table: &Table) -> Index {
             .iter()
             .map(|column| IndexedColumn {
                 column: table.column(column).expect("a column of the table"),
-                descending: false,
+                order: ColumnOrder::ASCENDING,
             })
             .collect(),
         include: Vec::new(),
         computed: None,
+        form: IndexForm::default(),
     }
 }
 

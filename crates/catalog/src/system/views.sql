@@ -55,6 +55,36 @@ select n.nspname as schemaname, c.relname as tablename, p.polname as policyname,
 from pg_policy p join pg_class c on c.oid = p.polrelid
   left join pg_namespace n on n.oid = c.relnamespace
 
+-- pg_catalog.pg_stats
+select n.nspname as schemaname, c.relname as tablename, a.attname as attname, s.stainherit as inherited,
+  s.stanullfrac as null_frac, s.stawidth as avg_width, s.stadistinct as n_distinct,
+  case when s.stakind1 = 1 then s.stavalues1 when s.stakind2 = 1 then s.stavalues2 when s.stakind3 = 1 then
+    s.stavalues3 when s.stakind4 = 1 then s.stavalues4 when s.stakind5 = 1 then s.stavalues5 end as
+    most_common_vals,
+  case when s.stakind1 = 1 then s.stanumbers1 when s.stakind2 = 1 then s.stanumbers2 when s.stakind3 = 1
+    then s.stanumbers3 when s.stakind4 = 1 then s.stanumbers4 when s.stakind5 = 1 then s.stanumbers5 end as
+    most_common_freqs,
+  case when s.stakind1 = 2 then s.stavalues1 when s.stakind2 = 2 then s.stavalues2 when s.stakind3 = 2 then
+    s.stavalues3 when s.stakind4 = 2 then s.stavalues4 when s.stakind5 = 2 then s.stavalues5 end as
+    histogram_bounds,
+  case when s.stakind1 = 3 then s.stanumbers1[1] when s.stakind2 = 3 then s.stanumbers2[1] when s.stakind3 =
+    3 then s.stanumbers3[1] when s.stakind4 = 3 then s.stanumbers4[1] when s.stakind5 = 3 then
+    s.stanumbers5[1] end as correlation,
+  case when s.stakind1 = 4 then s.stavalues1 when s.stakind2 = 4 then s.stavalues2 when s.stakind3 = 4 then
+    s.stavalues3 when s.stakind4 = 4 then s.stavalues4 when s.stakind5 = 4 then s.stavalues5 end as
+    most_common_elems,
+  case when s.stakind1 = 4 then s.stanumbers1 when s.stakind2 = 4 then s.stanumbers2 when s.stakind3 = 4
+    then s.stanumbers3 when s.stakind4 = 4 then s.stanumbers4 when s.stakind5 = 4 then s.stanumbers5 end as
+    most_common_elem_freqs,
+  case when s.stakind1 = 5 then s.stanumbers1 when s.stakind2 = 5 then s.stanumbers2 when s.stakind3 = 5
+    then s.stanumbers3 when s.stakind4 = 5 then s.stanumbers4 when s.stakind5 = 5 then s.stanumbers5 end as
+    elem_count_histogram
+from pg_statistic s join pg_class c on c.oid = s.starelid
+  join pg_attribute a on c.oid = a.attrelid and a.attnum = s.staattnum
+  left join pg_namespace n on n.oid = c.relnamespace
+where not a.attisdropped and has_column_privilege(c.oid, a.attnum, 'select')
+  and (c.relrowsecurity = false or not row_security_active(c.oid))
+
 -- pg_catalog.pg_indexes
 select n.nspname as schemaname, c.relname as tablename, i.relname as indexname,
   pg_get_indexdef(i.oid) as indexdef
@@ -73,14 +103,14 @@ from pg_sequence s join pg_class c on c.oid = s.seqrelid
 where c.relkind = 'S'
 
 -- pg_catalog.pg_available_extensions
-select e.extname as name, e.extversion as default_version, e.extversion as installed_version,
-  d.description as comment
-from pg_extension e left join pg_description d on d.objoid = e.oid and d.classoid = 3079
+select a.name, a.default_version, e.extversion as installed_version, a.comment
+from pg_available_extensions() a left join pg_extension e on e.extname = a.name
 
 -- pg_catalog.pg_available_extension_versions
-select e.extname as name, e.extversion as version, true as installed, true as superuser,
-  true as trusted, e.extrelocatable as relocatable, 'pg_catalog' as schema, d.description as comment
-from pg_extension e left join pg_description d on d.objoid = e.oid and d.classoid = 3079
+select a.name, a.version, e.extname is not null as installed, a.superuser, a.trusted, a.relocatable,
+  a.schema, a.requires, a.comment
+from pg_available_extension_versions() a
+  left join pg_extension e on e.extname = a.name and e.extversion = a.version
 
 -- information_schema.information_schema_catalog_name
 select current_database() as catalog_name
@@ -124,34 +154,39 @@ where c.relkind in ('r', 'v', 'f', 'p')
 select current_database() as table_catalog, n.nspname as table_schema, c.relname as table_name,
   a.attname as column_name, a.attnum::int4 as ordinal_position,
   case when a.attgenerated = '' then pg_get_expr(d.adbin, d.adrelid) end as column_default,
-  case when a.attnotnull then 'NO' else 'YES' end as is_nullable,
-  case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY' else format_type(a.atttypid, null) end
-    as data_type,
-  case when a.atttypid in (1042, 1043) and a.atttypmod <> -1 then a.atttypmod - 4 end
+  case when a.attnotnull or t.typtype = 'd' and t.typnotnull then 'NO' else 'YES' end as is_nullable,
+  case when coalesce(bt.typelem, t.typelem) <> 0 and coalesce(bt.typlen, t.typlen) = -1 then 'ARRAY'
+    when coalesce(nbt.nspname, nt.nspname) <> 'pg_catalog' then 'USER-DEFINED'
+    else format_type(coalesce(bt.oid, t.oid), null) end as data_type,
+  case when coalesce(bt.oid, t.oid) in (1042, 1043) and case when bt.oid is null then a.atttypmod else t.typtypmod end <> -1 then case when bt.oid is null then a.atttypmod else t.typtypmod end - 4 end
     as character_maximum_length,
-  case when a.atttypid in (25, 1042, 1043) then
-    case when a.atttypmod = -1 then 1073741824 else (a.atttypmod - 4) * 4 end end
+  case when coalesce(bt.oid, t.oid) in (25, 1042, 1043) then
+    case when case when bt.oid is null then a.atttypmod else t.typtypmod end = -1 then 1073741824 else (case when bt.oid is null then a.atttypmod else t.typtypmod end - 4) * 4 end end
     as character_octet_length,
-  case a.atttypid when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
-    when 1700 then case when a.atttypmod <> -1 then ((a.atttypmod - 4) >> 16) & 65535 end end
+  case coalesce(bt.oid, t.oid) when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
+    when 1700 then case when case when bt.oid is null then a.atttypmod else t.typtypmod end <> -1 then ((case when bt.oid is null then a.atttypmod else t.typtypmod end - 4) >> 16) & 65535 end end
     as numeric_precision,
-  case when a.atttypid in (20, 21, 23, 700, 701) then 2 when a.atttypid = 1700 then 10 end
+  case when coalesce(bt.oid, t.oid) in (20, 21, 23, 700, 701) then 2 when coalesce(bt.oid, t.oid) = 1700 then 10 end
     as numeric_precision_radix,
-  case when a.atttypid in (20, 21, 23) then 0
-    when a.atttypid = 1700 and a.atttypmod <> -1 then (a.atttypmod - 4) & 65535 end
+  case when coalesce(bt.oid, t.oid) in (20, 21, 23) then 0
+    when coalesce(bt.oid, t.oid) = 1700 and case when bt.oid is null then a.atttypmod else t.typtypmod end <> -1 then (case when bt.oid is null then a.atttypmod else t.typtypmod end - 4) & 65535 end
     as numeric_scale,
-  case when a.atttypid = 1082 then 0
-    when a.atttypid in (1083, 1114, 1184, 1266) then
-      case when a.atttypmod < 0 then 6 else a.atttypmod end
-    when a.atttypid = 1186 then
-      case when a.atttypmod < 0 or a.atttypmod & 65535 = 65535 then 6 else a.atttypmod & 65535 end
+  case when coalesce(bt.oid, t.oid) = 1082 then 0
+    when coalesce(bt.oid, t.oid) in (1083, 1114, 1184, 1266) then
+      case when case when bt.oid is null then a.atttypmod else t.typtypmod end < 0 then 6 else case when bt.oid is null then a.atttypmod else t.typtypmod end end
+    when coalesce(bt.oid, t.oid) = 1186 then
+      case when case when bt.oid is null then a.atttypmod else t.typtypmod end < 0 or case when bt.oid is null then a.atttypmod else t.typtypmod end & 65535 = 65535 then 6 else case when bt.oid is null then a.atttypmod else t.typtypmod end & 65535 end
     end as datetime_precision,
   case when co.collname is not null and co.collname <> 'default' then current_database() end
     as collation_catalog,
   case when co.collname is not null and co.collname <> 'default' then 'pg_catalog' end
     as collation_schema,
   case when co.collname <> 'default' then co.collname end as collation_name,
-  current_database() as udt_catalog, nt.nspname as udt_schema, t.typname as udt_name,
+  case when t.typtype = 'd' then current_database() end as domain_catalog,
+  case when t.typtype = 'd' then nt.nspname end as domain_schema,
+  case when t.typtype = 'd' then t.typname end as domain_name,
+  current_database() as udt_catalog, coalesce(nbt.nspname, nt.nspname) as udt_schema,
+  coalesce(bt.typname, t.typname) as udt_name,
   a.attnum::text as dtd_identifier, 'NO' as is_self_referencing,
   case when a.attidentity in ('a', 'd') then 'YES' else 'NO' end as is_identity,
   case a.attidentity when 'a' then 'ALWAYS' when 'd' then 'BY DEFAULT' end as identity_generation,
@@ -166,6 +201,8 @@ select current_database() as table_catalog, n.nspname as table_schema, c.relname
     then 'YES' else 'NO' end as is_updatable
 from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
   join pg_type t on t.oid = a.atttypid join pg_namespace nt on nt.oid = t.typnamespace
+  left join pg_type bt on t.typtype = 'd' and bt.oid = t.typbasetype
+  left join pg_namespace nbt on nbt.oid = bt.typnamespace
   left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   left join pg_collation co on co.oid = a.attcollation
   left join pg_depend dep on dep.refobjid = c.oid and dep.refobjsubid = a.attnum::int4
@@ -205,6 +242,10 @@ select current_database() as constraint_catalog, n.nspname as constraint_schema,
 from pg_constraint c join pg_namespace n on n.oid = c.connamespace
   join pg_class r on r.oid = c.conrelid
 where c.contype = 'c' and pg_has_role(r.relowner, 'USAGE')
+union all
+select current_database(), n.nspname, c.conname, substring(pg_get_constraintdef(c.oid) from 7)
+from pg_constraint c join pg_namespace n on n.oid = c.connamespace join pg_type t on t.oid = c.contypid
+where c.contype = 'c' and pg_has_role(t.typowner, 'USAGE')
 union all
 select current_database(), n.nspname,
   n.oid::text || '_' || r.oid::text || '_' || a.attnum::text || '_not_null',
@@ -276,7 +317,12 @@ select current_database() as table_catalog, n.nspname as table_schema, c.relname
   case when pg_relation_is_updatable(c.oid, false) & 20 = 20 then 'YES' else 'NO' end as is_updatable,
   case when pg_relation_is_updatable(c.oid, false) & 8 = 8 then 'YES' else 'NO' end
     as is_insertable_into,
-  'NO' as is_trigger_updatable, 'NO' as is_trigger_deletable, 'NO' as is_trigger_insertable_into
+  case when exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgtype & 81 = 81)
+    then 'YES' else 'NO' end as is_trigger_updatable,
+  case when exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgtype & 73 = 73)
+    then 'YES' else 'NO' end as is_trigger_deletable,
+  case when exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgtype & 69 = 69)
+    then 'YES' else 'NO' end as is_trigger_insertable_into
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relkind = 'v' and (pg_has_role(c.relowner, 'USAGE')
   or has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER'))
@@ -423,3 +469,145 @@ select grantor, grantee, specific_catalog, specific_schema, specific_name, routi
 from information_schema.routine_privileges
 where grantor in (select role_name from information_schema.enabled_roles)
   or grantee in (select role_name from information_schema.enabled_roles)
+
+-- information_schema.triggers
+select current_database() as trigger_catalog, n.nspname as trigger_schema, t.tgname as trigger_name,
+  e.name as event_manipulation, current_database() as event_object_catalog,
+  n.nspname as event_object_schema, c.relname as event_object_table,
+  rank() over (partition by n.nspname, c.relname, e.bit, t.tgtype & 1, t.tgtype & 66
+    order by t.tgname)::int4 as action_order,
+  case when pg_has_role(c.relowner, 'USAGE') and t.tgqual is not null
+    then pg_get_expr(t.tgqual, t.tgrelid) end as action_condition,
+  substring(pg_get_triggerdef(t.oid) from 'EXECUTE FUNCTION .*$') as action_statement,
+  case when t.tgtype & 1 = 1 then 'ROW' else 'STATEMENT' end as action_orientation,
+  case t.tgtype & 66 when 2 then 'BEFORE' when 64 then 'INSTEAD OF' else 'AFTER' end as action_timing,
+  t.tgoldtable as action_reference_old_table, t.tgnewtable as action_reference_new_table,
+  null as action_reference_old_row, null as action_reference_new_row, null as created
+from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_namespace n on n.oid = c.relnamespace
+  join (values (4, 'INSERT'), (8, 'DELETE'), (16, 'UPDATE')) as e(bit, name) on t.tgtype & e.bit <> 0
+where not t.tgisinternal
+  and (pg_has_role(c.relowner, 'USAGE')
+    or has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+    or has_any_column_privilege(c.oid, 'INSERT, UPDATE, REFERENCES'))
+
+-- information_schema.triggered_update_columns
+select current_database() as trigger_catalog, n.nspname as trigger_schema, t.tgname as trigger_name,
+  current_database() as event_object_catalog, n.nspname as event_object_schema,
+  c.relname as event_object_table, a.attname as event_object_column
+from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_namespace n on n.oid = c.relnamespace
+  join pg_attribute a on a.attrelid = c.oid and a.attnum = any (t.tgattr)
+where not t.tgisinternal and t.tgtype & 16 <> 0
+  and (pg_has_role(c.relowner, 'USAGE')
+    or has_column_privilege(c.oid, a.attnum, 'INSERT, UPDATE, REFERENCES'))
+
+-- information_schema.domains
+select current_database() as domain_catalog, nt.nspname as domain_schema, t.typname as domain_name,
+  case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY'
+    when nbt.nspname = 'pg_catalog' then format_type(t.typbasetype, null) else 'USER-DEFINED' end
+    as data_type,
+  case when t.typbasetype in (1042, 1043) and t.typtypmod <> -1 then t.typtypmod - 4 end
+    as character_maximum_length,
+  case when t.typbasetype in (25, 1042, 1043) then
+    case when t.typtypmod = -1 then 1073741824 else (t.typtypmod - 4) * 4 end end
+    as character_octet_length,
+  case when co.collname is not null and co.collname <> 'default' then current_database() end
+    as collation_catalog,
+  case when co.collname is not null and co.collname <> 'default' then 'pg_catalog' end
+    as collation_schema,
+  case when co.collname <> 'default' then co.collname end as collation_name,
+  case t.typbasetype when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
+    when 1700 then case when t.typtypmod <> -1 then ((t.typtypmod - 4) >> 16) & 65535 end end
+    as numeric_precision,
+  case when t.typbasetype in (20, 21, 23, 700, 701) then 2 when t.typbasetype = 1700 then 10 end
+    as numeric_precision_radix,
+  case when t.typbasetype in (20, 21, 23) then 0
+    when t.typbasetype = 1700 and t.typtypmod <> -1 then (t.typtypmod - 4) & 65535 end as numeric_scale,
+  case when t.typbasetype = 1082 then 0
+    when t.typbasetype in (1083, 1114, 1184, 1266) then
+      case when t.typtypmod < 0 then 6 else t.typtypmod end
+    when t.typbasetype = 1186 then
+      case when t.typtypmod < 0 or t.typtypmod & 65535 = 65535 then 6 else t.typtypmod & 65535 end
+    end as datetime_precision,
+  t.typdefault as domain_default, current_database() as udt_catalog, nbt.nspname as udt_schema,
+  bt.typname as udt_name, 1::text as dtd_identifier
+from pg_type t join pg_namespace nt on nt.oid = t.typnamespace
+  join pg_type bt on bt.oid = t.typbasetype join pg_namespace nbt on nbt.oid = bt.typnamespace
+  left join pg_collation co on co.oid = t.typcollation
+where t.typtype = 'd' and (pg_has_role(t.typowner, 'USAGE') or has_type_privilege(t.oid, 'USAGE'))
+
+-- information_schema.domain_constraints
+select current_database() as constraint_catalog, rs.nspname as constraint_schema,
+  con.conname as constraint_name, current_database() as domain_catalog, n.nspname as domain_schema,
+  t.typname as domain_name, case when con.condeferrable then 'YES' else 'NO' end as is_deferrable,
+  case when con.condeferred then 'YES' else 'NO' end as initially_deferred
+from pg_constraint con join pg_namespace rs on rs.oid = con.connamespace
+  join pg_type t on t.oid = con.contypid join pg_namespace n on n.oid = t.typnamespace
+where pg_has_role(t.typowner, 'USAGE') or has_type_privilege(t.oid, 'USAGE')
+
+-- information_schema.domain_udt_usage
+select current_database() as udt_catalog, nbt.nspname as udt_schema, bt.typname as udt_name,
+  current_database() as domain_catalog, nt.nspname as domain_schema, t.typname as domain_name
+from pg_type t join pg_namespace nt on nt.oid = t.typnamespace
+  join pg_type bt on bt.oid = t.typbasetype join pg_namespace nbt on nbt.oid = bt.typnamespace
+where t.typtype = 'd' and pg_has_role(bt.typowner, 'USAGE')
+
+-- information_schema.column_domain_usage
+select current_database() as domain_catalog, nt.nspname as domain_schema, t.typname as domain_name,
+  current_database() as table_catalog, nc.nspname as table_schema, c.relname as table_name,
+  a.attname as column_name
+from pg_type t join pg_namespace nt on nt.oid = t.typnamespace
+  join pg_attribute a on a.atttypid = t.oid join pg_class c on c.oid = a.attrelid
+  join pg_namespace nc on nc.oid = c.relnamespace
+where t.typtype = 'd' and c.relkind in ('r', 'v', 'f', 'p') and a.attnum > 0 and not a.attisdropped
+  and pg_has_role(t.typowner, 'USAGE')
+
+-- information_schema.attributes
+select current_database() as udt_catalog, n.nspname as udt_schema, c.relname as udt_name,
+  a.attname as attribute_name, a.attnum::int4 as ordinal_position,
+  case when a.attnotnull or t.typtype = 'd' and t.typnotnull then 'NO' else 'YES' end as is_nullable,
+  case when coalesce(bt.typelem, t.typelem) <> 0 and coalesce(bt.typlen, t.typlen) = -1 then 'ARRAY'
+    when coalesce(nbt.nspname, nt.nspname) <> 'pg_catalog' then 'USER-DEFINED'
+    else format_type(coalesce(bt.oid, t.oid), null) end as data_type,
+  case when coalesce(bt.oid, t.oid) in (1042, 1043) and case when bt.oid is null then a.atttypmod else t.typtypmod end <> -1 then case when bt.oid is null then a.atttypmod else t.typtypmod end - 4 end
+    as character_maximum_length,
+  case when coalesce(bt.oid, t.oid) in (25, 1042, 1043) then
+    case when case when bt.oid is null then a.atttypmod else t.typtypmod end = -1 then 1073741824 else (case when bt.oid is null then a.atttypmod else t.typtypmod end - 4) * 4 end end
+    as character_octet_length,
+  case when co.collname is not null and co.collname <> 'default' then current_database() end
+    as collation_catalog,
+  case when co.collname is not null and co.collname <> 'default' then 'pg_catalog' end
+    as collation_schema,
+  case when co.collname <> 'default' then co.collname end as collation_name,
+  case coalesce(bt.oid, t.oid) when 21 then 16 when 23 then 32 when 20 then 64 when 700 then 24 when 701 then 53
+    when 1700 then case when case when bt.oid is null then a.atttypmod else t.typtypmod end <> -1 then ((case when bt.oid is null then a.atttypmod else t.typtypmod end - 4) >> 16) & 65535 end end
+    as numeric_precision,
+  case when coalesce(bt.oid, t.oid) in (20, 21, 23, 700, 701) then 2 when coalesce(bt.oid, t.oid) = 1700 then 10 end
+    as numeric_precision_radix,
+  case when coalesce(bt.oid, t.oid) in (20, 21, 23) then 0
+    when coalesce(bt.oid, t.oid) = 1700 and case when bt.oid is null then a.atttypmod else t.typtypmod end <> -1 then (case when bt.oid is null then a.atttypmod else t.typtypmod end - 4) & 65535 end
+    as numeric_scale,
+  case when coalesce(bt.oid, t.oid) = 1082 then 0
+    when coalesce(bt.oid, t.oid) in (1083, 1114, 1184, 1266) then
+      case when case when bt.oid is null then a.atttypmod else t.typtypmod end < 0 then 6 else case when bt.oid is null then a.atttypmod else t.typtypmod end end
+    when coalesce(bt.oid, t.oid) = 1186 then
+      case when case when bt.oid is null then a.atttypmod else t.typtypmod end < 0 or case when bt.oid is null then a.atttypmod else t.typtypmod end & 65535 = 65535 then 6 else case when bt.oid is null then a.atttypmod else t.typtypmod end & 65535 end
+    end as datetime_precision,
+  current_database() as attribute_udt_catalog,
+  coalesce(nbt.nspname, nt.nspname) as attribute_udt_schema,
+  coalesce(bt.typname, t.typname) as attribute_udt_name, a.attnum::text as dtd_identifier,
+  'NO' as is_derived_reference_attribute
+from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+  join pg_type t on t.oid = a.atttypid join pg_namespace nt on nt.oid = t.typnamespace
+  left join pg_type bt on t.typtype = 'd' and bt.oid = t.typbasetype
+  left join pg_namespace nbt on nbt.oid = bt.typnamespace
+  left join pg_collation co on co.oid = a.attcollation
+where a.attnum > 0 and not a.attisdropped and c.relkind = 'c'
+  and (pg_has_role(c.relowner, 'USAGE') or has_type_privilege(c.reltype, 'USAGE'))
+
+-- information_schema.user_defined_types
+select current_database() as user_defined_type_catalog, n.nspname as user_defined_type_schema,
+  c.relname as user_defined_type_name, 'STRUCTURED' as user_defined_type_category,
+  'YES' as is_instantiable
+from pg_namespace n join pg_class c on n.oid = c.relnamespace join pg_type t on t.oid = c.reltype
+where c.relkind = 'c'
+  and (pg_has_role(t.typowner, 'USAGE') or has_type_privilege(t.oid, 'USAGE'))

@@ -25,8 +25,8 @@ pub(super) fn call(cx: &mut Exec<'_>, which: BackendFunction, args: &[Datum]) ->
 
 /// `pg_reload_conf`: the settings of the cluster come in force, and every node reads its files anew.
 fn reload(cx: &mut Exec<'_>) -> Result<Datum> {
-    catalog::configuration::reload(&cx.session.engine)?;
-    let registry = cx.session.start.registry.as_ref();
+    catalog::configuration::reload(&cx.host.shared().engine)?;
+    let registry = cx.host.shared().start.registry.as_ref();
     Ok(Datum::Bool(
         registry.is_none_or(|registry| registry.reload()),
     ))
@@ -39,7 +39,7 @@ fn reload(cx: &mut Exec<'_>) -> Result<Datum> {
 fn interrupt(cx: &mut Exec<'_>, pid: &Datum, interrupt: Interrupt) -> Result<Datum> {
     let pid = pid.as_i64().and_then(|pid| i32::try_from(pid).ok());
     let pid = pid.ok_or_else(|| Error::internal("a session's number is an integer"))?;
-    let Some(registry) = cx.session.start.registry.clone() else {
+    let Some(registry) = cx.host.shared().start.registry.clone() else {
         return Ok(Datum::Bool(false));
     };
     let target = registry
@@ -54,7 +54,7 @@ fn interrupt(cx: &mut Exec<'_>, pid: &Datum, interrupt: Interrupt) -> Result<Dat
     if !registry.interrupt(pid, interrupt) {
         return Ok(missing(cx, pid));
     }
-    if pid == cx.session.start.backend_pid {
+    if pid == cx.host.shared().start.backend_pid {
         coro::yield_now()?;
     }
     Ok(Datum::Bool(true))
@@ -67,7 +67,7 @@ fn missing(cx: &mut Exec<'_>, pid: i32) -> Datum {
 }
 
 fn warn(cx: &mut Exec<'_>, state: SqlState, message: String) {
-    cx.session.warnings.push(Error::new(state, message));
+    cx.host.session().warnings.push(Error::new(state, message));
 }
 
 /// Whether the session's role may interrupt a session of the role `target`. Sessions of superusers,
@@ -113,7 +113,7 @@ fn terminate(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
         return Ok(told);
     }
     let pid = args[0].as_i64().unwrap_or_default();
-    let Some(registry) = cx.session.start.registry.clone() else {
+    let Some(registry) = cx.host.shared().start.registry.clone() else {
         return Ok(told);
     };
     let is_there = || {
@@ -128,7 +128,7 @@ fn terminate(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
             return Ok(Datum::Bool(false));
         }
         let step = LOOK.min(Duration::from_millis(left));
-        coro::wait(env::sleep(&*cx.session.env, step))?;
+        coro::wait(env::sleep(&*cx.host.shared().env, step))?;
         left = left.saturating_sub(LOOK.as_millis() as u64);
     }
     Ok(told)

@@ -31,7 +31,7 @@ pub fn call(cx: &mut Exec<'_>, which: AdvisoryFunction, args: &[Datum]) -> Resul
         Function::Unlock => unlock(cx, args, Exclusive),
         Function::UnlockShared => unlock(cx, args, Shared),
         Function::UnlockAll => {
-            if let Some(locks) = &mut cx.session.advisory {
+            if let Some(locks) = &mut cx.host.session().advisory {
                 locks.unlock_all();
             }
             Ok(Datum::Void)
@@ -45,7 +45,7 @@ pub fn call(cx: &mut Exec<'_>, which: AdvisoryFunction, args: &[Datum]) -> Resul
 /// Takes a lock until the session gives it back; whether it has it.
 fn lock(cx: &mut Exec<'_>, args: &[Datum], mode: AdvisoryMode, wait: LockWait) -> Result<bool> {
     let key = key(cx, args)?;
-    session_locks(cx.session)?.lock(key, mode, wait)
+    session_locks(cx.host.session())?.lock(key, mode, wait)
 }
 
 /// Takes a lock until the transaction ends; whether it has it.
@@ -56,19 +56,19 @@ fn xact_lock(
     wait: LockWait,
 ) -> Result<bool> {
     let key = key(cx, args)?;
-    cx.txn.advisory()?.lock_advisory(key, mode, wait)
+    cx.host.txn().advisory()?.lock_advisory(key, mode, wait)
 }
 
 fn unlock(cx: &mut Exec<'_>, args: &[Datum], mode: AdvisoryMode) -> Result<Datum> {
     let key = key(cx, args)?;
-    let locks = &mut cx.session.advisory;
+    let locks = &mut cx.host.session().advisory;
     let unlocked = locks.as_mut().is_some_and(|locks| locks.unlock(key, mode));
     if !unlocked {
         let mode = match mode {
             AdvisoryMode::Shared => "ShareLock",
             AdvisoryMode::Exclusive => "ExclusiveLock",
         };
-        cx.session.warnings.push(Error::new(
+        cx.host.session().warnings.push(Error::new(
             SqlState::WARNING,
             format!("you don't own a lock of type {mode}"),
         ));
@@ -118,12 +118,12 @@ fn session_of(args: &[Datum]) -> Option<SessionId> {
 }
 
 fn blockers(cx: &Exec<'_>, args: &[Datum]) -> Result<Vec<SessionId>> {
-    let locks = cx.session.engine.locks()?;
+    let locks = cx.host.shared().engine.locks()?;
     Ok(session_of(args).map_or_else(Vec::new, |session| locks.blockers(session)))
 }
 
 fn snapshot_blockers(cx: &Exec<'_>, args: &[Datum]) -> Result<Vec<SessionId>> {
-    let locks = cx.session.engine.locks()?;
+    let locks = cx.host.shared().engine.locks()?;
     Ok(session_of(args).map_or_else(Vec::new, |session| locks.snapshot_blockers(session)))
 }
 

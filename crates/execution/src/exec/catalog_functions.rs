@@ -14,7 +14,10 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 
 use super::session_functions::schemas;
-use super::{index_text, privilege_functions, sequences, Exec};
+use super::{
+    index_text, partition, partition_text, privilege_functions, routine_text, sequences,
+    trigger_text, Exec,
+};
 use catalog::cluster::Address;
 use catalog::layout::FIRST_USER_OID;
 use catalog::system::facts;
@@ -42,8 +45,11 @@ pub(super) fn call(
         Asked::HasRole => privilege_functions::has_role(cx, args),
         Asked::OidOfName => named(cx, result, args[0].as_str()),
         Asked::IsRelationVisible => Ok(relation_is_visible(cx, oid)),
-        Asked::IsTypeVisible => known(TypeId(oid).info().is_some()),
-        Asked::IsFunctionVisible => known(functions::signature_of(oid).is_some()),
+        Asked::IsTypeVisible => Ok(type_is_visible(cx, TypeId(oid))),
+        Asked::IsFunctionVisible => match catalog.routine(oid) {
+            Some(routine) => Ok(Datum::Bool(search_path(cx).contains(&routine.schema))),
+            None => known(functions::signature_of(oid).is_some()),
+        },
         Asked::IsOperatorVisible => known(functions::operator_by_oid(oid).is_some()),
         Asked::IsBuiltInVisible => known(oid < FIRST_USER_OID),
         Asked::ObjectComment => Ok(object_comment(cx, oid, args.get(1))),
@@ -52,10 +58,32 @@ pub(super) fn call(
         Asked::Expression => node(cx, args[0].as_str(), oid_of(args, 1), flag(args, 2)),
         Asked::IndexDefinition => index_definition(cx, oid, args),
         Asked::ConstraintDefinition => constraint(cx, oid, flag(args, 1)),
+        Asked::TriggerDefinition => match catalog.trigger(oid) {
+            Some((table, trigger)) => {
+                let shown = trigger_text::definition(cx, table, trigger, flag(args, 1))?;
+                Ok(Datum::text(shown))
+            }
+            None => Ok(Datum::Null),
+        },
         Asked::ViewDefinition => view_definition(cx, args),
-        Asked::FunctionDefinition => function_definition(oid),
-        Asked::FunctionArguments => Ok(function_arguments(oid)),
-        Asked::FunctionResult => Ok(function_result(oid)),
+        Asked::FunctionDefinition => match cx.catalog.routine(oid) {
+            Some(routine) => Ok(Datum::text(routine_text::definition(cx, routine)?)),
+            None => function_definition(oid),
+        },
+        Asked::FunctionArguments | Asked::FunctionIdentity => Ok(match cx.catalog.routine(oid) {
+            Some(routine) => {
+                let with_defaults = which == Asked::FunctionArguments;
+                Datum::text(routine_text::arguments(cx, routine, with_defaults)?)
+            }
+            None => function_arguments(oid),
+        }),
+        Asked::FunctionResult => Ok(match cx.catalog.routine(oid) {
+            Some(routine) => match routine_text::result(cx, routine) {
+                Some(result) => Datum::text(result),
+                None => Datum::Null,
+            },
+            None => function_result(oid),
+        }),
         Asked::DefaultPrivileges => default_privileges(catalog, args),
         Asked::SerialSequence => sequences::of_column(cx, args[0].as_str(), args[1].as_str()),
         Asked::SequenceLastValue => last_value(cx, oid),
@@ -69,7 +97,42 @@ pub(super) fn call(
         Asked::IsColumnUpdatable => Ok(Datum::Bool(is_table(catalog, oid))),
         Asked::IsPublishable => Ok(Datum::Bool(false)),
         Asked::RowSecurityActive => row_security_active(cx, args),
+        Asked::PartitionKey => match catalog.table_by_oid(oid) {
+            Some(table) if table.partition_key.is_some() => {
+                partition::key_text(cx, table).map(Datum::text)
+            }
+            _ => Ok(Datum::Null),
+        },
+        Asked::PartitionConstraint => match catalog.table_by_oid(oid) {
+            Some(table) => {
+                let text = partition_text::constraint(cx, table)?;
+                Ok(text.map_or(Datum::Null, Datum::text))
+            }
+            None => Ok(Datum::Null),
+        },
         Asked::Nothing => Ok(Datum::Null),
+    }
+}
+
+/// Whether a type is found by its name; NULL for none.
+fn type_is_visible(cx: &mut Exec<'_>, id: TypeId) -> Datum {
+    let (is_own, is_known) = (id.is_own(), type_is_known(cx.catalog, id));
+    let path = schemas(cx, true);
+    let path = path
+        .iter()
+        .filter_map(|schema| cx.catalog.schema(schema.as_str()));
+    let path: Vec<_> = path.map(|schema| schema.oid).collect();
+    match is_known {
+        true => Datum::Bool(!is_own || cx.catalog.type_is_visible(&path, id)),
+        false => Datum::Null,
+    }
+}
+
+/// Whether there is such a type.
+pub(super) fn type_is_known(catalog: &Catalog, id: TypeId) -> bool {
+    match id.is_own() {
+        true => catalog.has_own_type(id),
+        false => id.info().is_some(),
     }
 }
 
@@ -144,7 +207,9 @@ fn relation_is_visible(cx: &Exec<'_>, oid: u32) -> Datum {
             let all = schemas(cx, true);
             let found = all.iter().find_map(|schema| {
                 let schema = cx.catalog.schema(schema.as_str())?;
-                cx.catalog.relation(schema.oid, name).map(|_| schema.oid)
+                let relation = cx.catalog.relation(schema.oid, name).map(|_| schema.oid);
+                let composite = cx.catalog.composite_relation(schema.oid, name);
+                relation.or_else(|| composite.map(|_| schema.oid))
             });
             Datum::Bool(found == Some(schema))
         }
@@ -206,6 +271,7 @@ fn object_comment(cx: &Exec<'_>, object: u32, class: Option<&Datum>) -> Datum {
             Address::CONSTRAINT,
             Address::EXTENSION,
             Address::LANGUAGE,
+            Address::TYPE,
         ]
         .into_iter()
         .find_map(|class| cx.catalog.comment(Address::of(class, object))),
@@ -243,19 +309,35 @@ fn view_definition(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
 
 /// The text of a `pg_node_tree`.
 fn node(cx: &Exec<'_>, text: &str, table: u32, pretty: bool) -> Result<Datum> {
+    if let Some(oid) = text.strip_prefix("{BOUND ") {
+        let oid = oid.split('}').next().and_then(|oid| oid.parse().ok());
+        let known = oid.and_then(|oid| cx.catalog.table_by_oid(oid));
+        return Ok(match known.and_then(|table| table.partition_of.as_ref()) {
+            Some(of) => Datum::text(partition::bound_text(cx.context, of)),
+            None => Datum::Null,
+        });
+    }
     let none = Arc::new(Table::default());
     let table = cx.catalog.table_by_oid(table).unwrap_or(&none);
     let path = search_path(cx);
-    let bind = BindContext {
+    if let Some(shown) = stored::domain_node_text(binding(cx, &path), text, pretty)? {
+        return Ok(Datum::text(shown));
+    }
+    let bind = binding(cx, &path);
+    Ok(Datum::text(stored::node_text(bind, table, text, pretty)?))
+}
+
+/// For binding what is only to be shown.
+pub(super) fn binding<'b>(cx: &'b Exec<'_>, path: &'b [u32]) -> BindContext<'b> {
+    BindContext {
         catalog: cx.catalog,
-        search_path: &path,
+        search_path: path,
         role: SUPERUSER,
         eval: cx.context,
         text: "",
         literals: None,
         variables: None,
-    };
-    Ok(Datum::text(stored::node_text(bind, table, text, pretty)?))
+    }
 }
 
 pub(super) fn search_path(cx: &Exec<'_>) -> Vec<u32> {
@@ -269,7 +351,7 @@ pub(super) fn search_path(cx: &Exec<'_>) -> Vec<u32> {
 /// A constraint as ALTER TABLE ADD would take it.
 fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
     let Some((table, _)) = cx.catalog.constraint(oid) else {
-        return Ok(Datum::Null);
+        return domain_check(cx, oid, pretty);
     };
     let Some(table) = cx.catalog.table_by_oid(table.oid) else {
         return Ok(Datum::Null);
@@ -299,8 +381,32 @@ fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
         }
         return Ok(Datum::text(out));
     }
-    let key = table.foreign_keys.iter().find(|key| key.oid == oid);
-    Ok(key.map_or(Datum::Null, |key| Datum::text(foreign_key(cx, table, key))))
+    let key = table
+        .foreign_keys
+        .iter()
+        .find(|key| key.oid == oid)
+        .cloned();
+    let part = table.foreign_parts.iter().find(|part| part.oid == oid);
+    let key = key.or_else(|| cx.catalog.foreign_part(table, part?));
+    Ok(key.map_or(Datum::Null, |key| Datum::text(foreign_key(cx, table, &key))))
+}
+
+/// A check as ALTER DOMAIN ADD would take it; NULL if there is none.
+fn domain_check(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
+    let Some((made, check)) = cx.catalog.domain_check(oid) else {
+        return Ok(Datum::Null);
+    };
+    let Some(domain) = made.domain() else {
+        return Ok(Datum::Null);
+    };
+    let path = search_path(cx);
+    let bind = binding(cx, &path);
+    let text = stored::domain_check(bind, domain, &check.condition, pretty)?;
+    let mut out = format!("CHECK ({text})");
+    if !check.validated {
+        out.push_str(" NOT VALID");
+    }
+    Ok(Datum::text(out))
 }
 
 fn names_of(table: &Table, places: &[usize]) -> String {
@@ -464,6 +570,8 @@ fn describe(cx: &Exec<'_>, args: &[Datum]) -> Datum {
         (Address::CLASS, None) => Object::Relation(object),
         (Address::NAMESPACE, _) => Object::Schema(object),
         (Address::CONSTRAINT, _) => Object::Constraint(object),
+        (Address::TRIGGER, _) => Object::Trigger(object),
+        (Address::PROC, _) if cx.catalog.routine(object).is_some() => Object::Routine(object),
         _ => return Datum::Null,
     };
     Datum::text(object.describe(cx.catalog, &search_path(cx)))

@@ -35,7 +35,7 @@ pub(super) fn call(cx: &mut Exec<'_>, which: ClusterFunction, args: &[Datum]) ->
         let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
         return Err(Error::new(state, message).with_hint(hint));
     }
-    let answer = cx.session.engine.administrator()?.administer(wish);
+    let answer = cx.host.shared().engine.administrator()?.administer(wish);
     let number = coro::wait(answer)??;
     Ok(match which {
         ClusterFunction::PromoteAlone => Datum::Bool(true),
@@ -43,7 +43,7 @@ pub(super) fn call(cx: &mut Exec<'_>, which: ClusterFunction, args: &[Datum]) ->
             Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX))
         }
         ClusterFunction::Switchover => {
-            let status = cx.session.engine.cluster.status();
+            let status = cx.host.shared().engine.cluster.status();
             let mut replicas = status.replicas.iter();
             let found = replicas.find(|replica| replica.node.0 == number);
             found.map_or(Datum::Null, |replica| Datum::text(&*replica.name))
@@ -57,7 +57,7 @@ pub(super) fn call(cx: &mut Exec<'_>, which: ClusterFunction, args: &[Datum]) ->
 }
 
 fn leads(cx: &Exec<'_>) -> bool {
-    let status = cx.session.engine.cluster.status();
+    let status = cx.host.shared().engine.cluster.status();
     status.leader == Some(status.node)
 }
 

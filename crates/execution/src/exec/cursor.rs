@@ -6,17 +6,21 @@ use std::sync::Arc;
 use base::engine::{Direction, RowBatch, RowLock};
 use base::key::successor;
 use base::limits::SCAN_BATCH_ROWS;
+use base::memory::Reservation;
 use base::{Error, Key, KeyRange, Result, SqlState};
 use self_cell::self_cell;
 
 use super::group::{GroupCursor, Groups};
 use super::join::JoinCursor;
+use super::measure::{MeasuredCursor, Measuring};
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
+use super::trigger::TransitionCursor;
 use super::window::WindowCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
-use super::{collect, rows, sequences, Exec};
+use super::{collect, inverted, rows, sequences, Exec};
 use crate::exec::program::Evaluate;
+use crate::kept::{large_bytes, row_bytes, RowStore, StoredRows};
 use catalog::{Catalog, KeyOrder, RelationKind};
 use functions::{Body, Call, Rows};
 use planner::plan::permit::{Permit, PermittedPlan};
@@ -41,6 +45,11 @@ pub trait Cursor {
         let next = self.next(cx)?;
         Ok(next.map(|next| *row = next).is_some())
     }
+
+    /// How many rows it has left out until now, because they met no condition of its own.
+    fn removed(&self) -> u64 {
+        0
+    }
 }
 
 type OpenCursor<'p> = Box<dyn Cursor + 'p>;
@@ -56,8 +65,8 @@ self_cell! {
 
 impl PlanCursor {
     /// A cursor over the rows of a part of a plan.
-    pub(super) fn open(plan: Rc<Plan>) -> PlanCursor {
-        PlanCursor::new(plan, |plan| open(plan))
+    pub(super) fn open(plan: Rc<Plan>, measures: Measuring<'_>) -> PlanCursor {
+        PlanCursor::new(plan, |plan| open(plan, measures))
     }
 }
 
@@ -71,14 +80,14 @@ impl KeptCursor {
     /// A cursor over the rows of a plan.
     pub fn open(permitted: PermittedPlan<'_>) -> KeptCursor {
         KeptCursor {
-            rows: PlanCursor::open(permitted.shared()),
+            rows: PlanCursor::open(permitted.shared(), None),
             catalog: permitted.catalog().clone(),
         }
     }
 
     /// Begins again with the first row.
     pub fn restart(&mut self) {
-        self.rows = PlanCursor::open(self.rows.borrow_owner().clone());
+        self.rows = PlanCursor::open(self.rows.borrow_owner().clone(), None);
     }
 
     /// The rows, and with what they are read.
@@ -98,7 +107,23 @@ impl Cursor for PlanCursor {
 }
 
 /// A cursor over the rows of a plan, or of a part of one.
-pub(super) fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
+pub(super) fn open<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p> {
+    measured(plan, measures, open_node(plan, measures))
+}
+
+/// A cursor, or one before it that measures.
+fn measured<'p>(
+    plan: &Plan,
+    measures: Measuring<'_>,
+    cursor: Box<dyn Cursor + 'p>,
+) -> Box<dyn Cursor + 'p> {
+    match measures {
+        None => cursor,
+        Some(measures) => Box::new(MeasuredCursor::new(plan, measures, cursor)),
+    }
+}
+
+fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p> {
     match plan {
         Plan::Values(rows) => Box::new(ValuesCursor { rows, at: 0 }),
         Plan::Scan(scan) => Box::new(ScanCursor::new(scan)),
@@ -107,19 +132,22 @@ pub(super) fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
                 Some((column, value)) => Some((*column, value.eval(cx, &[])?)),
                 None => None,
             };
-            if table.kind == RelationKind::Sequence {
-                return sequences::rows(table, cx);
-            }
             let relations = cx.relations;
-            relations.rows(table, catalog, key, cx)
+            let rows = match table.kind {
+                RelationKind::Sequence => sequences::rows(table, cx)?,
+                _ => relations.rows(table, catalog, key, cx)?,
+            };
+            RowStore::counted("A relation", rows)
         })),
         Plan::Function {
             function,
             args,
             types,
             result,
+            width,
             ordinality,
         } => Box::new(FunctionCursor {
+            width: *width,
             set: SetCall {
                 function: function.0,
                 args,
@@ -130,36 +158,50 @@ pub(super) fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
             rows: None,
             number: 0,
         }),
+        Plan::Routine {
+            call,
+            args,
+            ordinality,
+        } => Box::new(Later::new(move |cx| {
+            super::routine::rows(call, args, *ordinality, cx)
+        })),
         Plan::Filter(input, condition) => Box::new(FilterCursor {
-            input: open(input),
+            input: open(input, measures),
             condition,
+            removed: 0,
+        }),
+        Plan::Once(input, condition) => Box::new(OnceCursor {
+            input: open(input, measures),
+            condition,
+            holds: None,
         }),
         Plan::Project(input, columns) => Box::new(ProjectCursor {
-            input: open(input),
+            input: open(input, measures),
             columns,
             row: Row::new(),
+            large: Reservation::of("A row"),
         }),
         Plan::ProjectSet(input, columns) => Box::new(ProjectSetCursor {
-            input: open(input),
+            input: open(input, measures),
             columns,
             row: Vec::new(),
             sets: Vec::new(),
         }),
-        Plan::Join(join) => Box::new(JoinCursor::new(join)),
+        Plan::Join(join) => Box::new(JoinCursor::new(join, measures)),
         Plan::Aggregate { .. } => Box::new(GroupCursor::new(plan)),
-        Plan::Window(window) => Box::new(WindowCursor::new(window)),
+        Plan::Window(window) => Box::new(WindowCursor::new(window, measures)),
         Plan::Sort(input, keys) => Box::new(SortCursor::new(input, keys)),
         Plan::Distinct(input, columns) => Box::new(DistinctCursor {
-            input: open(input),
+            input: open(input, measures),
             columns,
             seen: Groups::new(columns.iter().map(|column| column.1).collect()),
         }),
         Plan::Trim(input, width) => Box::new(TrimCursor {
-            input: open(input),
+            input: open(input, measures),
             width: *width,
         }),
         Plan::Limit(input, limit, offset) => Box::new(LimitCursor {
-            input: open(input),
+            input: open(input, measures),
             limit: limit.as_ref(),
             offset: offset.as_ref(),
             left: None,
@@ -168,7 +210,11 @@ pub(super) fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
             let (operation, all) = (*operation, *all);
             if operation == SetOperation::Union && all {
                 return Box::new(AppendCursor {
-                    inputs: parts.iter().rev().map(open).collect(),
+                    inputs: parts
+                        .iter()
+                        .rev()
+                        .map(|part| open(part, measures))
+                        .collect(),
                 });
             }
             Box::new(Later::new(move |cx| {
@@ -180,25 +226,30 @@ pub(super) fn open(plan: &Plan) -> Box<dyn Cursor + '_> {
             Err(Error::internal("a recursion that is not shared"))
         })),
         Plan::Working(number) => Box::new(WorkingCursor::new(*number)),
-        Plan::Anew(inside, input) => Box::new(AnewCursor::new(inside, input)),
-        Plan::With(with) => Box::new(WithCursor::new(with)),
-        Plan::Lock(input, tables) => Box::new(LockCursor::new(input, tables)),
-        Plan::Insert(insert) => Box::new(InsertCursor::new(insert)),
-        Plan::Update(update) => Box::new(UpdateCursor::new(update)),
-        Plan::Delete(delete) => Box::new(DeleteCursor::new(delete)),
+        Plan::Transition(is_new) => Box::new(TransitionCursor::new(*is_new)),
+        Plan::Anew(inside, input) => Box::new(AnewCursor::new(inside, input, measures)),
+        Plan::With(with) => Box::new(WithCursor::new(with, measures)),
+        Plan::Lock(input, tables) => Box::new(LockCursor::new(input, tables, measures)),
+        Plan::Insert(insert) => Box::new(InsertCursor::new(insert, measures)),
+        Plan::Update(update) => Box::new(UpdateCursor::new(update, measures)),
+        Plan::Delete(delete) => Box::new(DeleteCursor::new(delete, measures)),
     }
 }
 
 /// A cursor over the rows of a plan whose every row is then locked at this strength.
-pub fn open_to_lock(plan: &Plan, strength: RowLock) -> Box<dyn Cursor + '_> {
+pub(super) fn open_to_lock<'p>(
+    plan: &'p Plan,
+    strength: RowLock,
+    measures: Measuring<'_>,
+) -> Box<dyn Cursor + 'p> {
     match plan {
         // A condition may leave out the row, which is then not to be locked.
         Plan::Scan(scan) if scan.filter.is_none() => {
             let mut cursor = ScanCursor::new(scan);
             cursor.locks = Some(strength);
-            Box::new(cursor)
+            measured(plan, measures, Box::new(cursor))
         }
-        _ => open(plan),
+        _ => open(plan, measures),
     }
 }
 
@@ -221,27 +272,58 @@ impl Cursor for ValuesCursor<'_> {
     }
 }
 
+/// The rows of its input, if a condition holds that is the same for all of them.
+struct OnceCursor<'p> {
+    input: Box<dyn Cursor + 'p>,
+    condition: &'p Program,
+    holds: Option<bool>,
+}
+
+impl OnceCursor<'_> {
+    fn holds(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
+        if let Some(holds) = self.holds {
+            return Ok(holds);
+        }
+        let holds = self.condition.test(cx, &[])?;
+        self.holds = Some(holds);
+        Ok(holds)
+    }
+}
+
+impl Cursor for OnceCursor<'_> {
+    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        match self.holds(cx)? {
+            true => self.input.next(cx),
+            false => Ok(None),
+        }
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        Ok(self.holds(cx)? && self.input.next_into(cx, row)?)
+    }
+}
+
 /// Rows that are computed all at once when the first is asked for.
 struct Later<F> {
     compute: Option<F>,
-    rows: std::vec::IntoIter<Row>,
+    rows: Option<StoredRows>,
 }
 
-impl<F: FnOnce(&mut Exec<'_>) -> Result<Vec<Row>>> Later<F> {
+impl<F: FnOnce(&mut Exec<'_>) -> Result<RowStore>> Later<F> {
     fn new(compute: F) -> Later<F> {
         Later {
             compute: Some(compute),
-            rows: Vec::new().into_iter(),
+            rows: None,
         }
     }
 }
 
-impl<F: FnOnce(&mut Exec<'_>) -> Result<Vec<Row>>> Cursor for Later<F> {
+impl<F: FnOnce(&mut Exec<'_>) -> Result<RowStore>> Cursor for Later<F> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         if let Some(compute) = self.compute.take() {
-            self.rows = compute(cx)?.into_iter();
+            self.rows = Some(compute(cx)?.into_iter());
         }
-        Ok(self.rows.next())
+        Ok(self.rows.as_mut().and_then(Iterator::next))
     }
 }
 
@@ -256,6 +338,9 @@ struct ScanCursor<'p> {
     ask: usize,
     /// How whatever it gives is then locked.
     locks: Option<RowLock>,
+    removed: u64,
+    /// The keys of the rows that an inverted index has found.
+    keys: Option<(std::collections::btree_set::IntoIter<Key>, Reservation)>,
 }
 
 impl<'p> ScanCursor<'p> {
@@ -269,12 +354,21 @@ impl<'p> ScanCursor<'p> {
             row: Vec::new(),
             ask: 16,
             locks: None,
+            removed: 0,
+            keys: None,
         }
     }
 
     /// Where to look; a full key is looked up at once.
     fn start(&mut self, cx: &mut Exec<'_>) -> Result<()> {
         let scan = self.scan;
+        if let Some(access) = &scan.inverted {
+            self.keys = inverted::row_keys(access, &scan.table, cx)?
+                .map(|(keys, held)| (keys.into_iter(), held));
+            if self.keys.is_some() {
+                return Ok(());
+            }
+        }
         let Some(range) = key_range(scan, cx)? else {
             return Ok(());
         };
@@ -288,8 +382,8 @@ impl<'p> ScanCursor<'p> {
         }
         let (tree, key, row) = (scan.table.tree, &range.start, &mut self.row);
         let found = match self.locks {
-            Some(strength) => cx.txn.get_to_lock(tree, key, strength, row)?,
-            None => cx.txn.get(tree, key, row)?,
+            Some(strength) => cx.host.txn().get_to_lock(tree, key, strength, row)?,
+            None => cx.host.txn().get(tree, key, row)?,
         };
         if found {
             self.batch.push(&range.start, &self.row);
@@ -298,6 +392,17 @@ impl<'p> ScanCursor<'p> {
     }
 
     fn fill(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
+        if let Some((keys, _)) = &mut self.keys {
+            let Some(key) = keys.next() else {
+                return Ok(false);
+            };
+            (self.at, self.batch) = (0, RowBatch::default());
+            let tree = self.scan.table.tree;
+            if cx.host.txn().get(tree, &key, &mut self.row)? {
+                self.batch.push(&key, &self.row);
+            }
+            return Ok(true);
+        }
         let Some(range) = self.rest.take() else {
             return Ok(false);
         };
@@ -310,7 +415,8 @@ impl<'p> ScanCursor<'p> {
             false => Direction::Forward,
         };
         self.rest = cx
-            .txn
+            .host
+            .txn()
             .scan(tree, &range, direction, self.ask, &mut self.batch)?;
         self.ask = (self.ask * 2).min(SCAN_BATCH_ROWS);
         self.at = 0;
@@ -324,14 +430,14 @@ impl<'p> ScanCursor<'p> {
         self.at += 1;
         if let Some(place) = scan.index {
             key = rows::row_key_of_entry(&scan.table, &scan.table.indexes[place], (key, bytes))?;
-            if !cx.txn.get(scan.table.tree, key, &mut self.row)? {
+            if !cx.host.txn().get(scan.table.tree, key, &mut self.row)? {
                 return Ok(false);
             }
             bytes = &self.row;
         }
         let needed = &*scan.needed.borrow();
         let width = scan.table.columns.len();
-        if row.len() == width && !scan.with_key {
+        if row.len() == width && !scan.with_key && !scan.with_oid {
             rows::decode_over(&scan.table, needed, bytes, row)?;
             return Ok(true);
         }
@@ -339,6 +445,9 @@ impl<'p> ScanCursor<'p> {
         rows::decode_into(&scan.table, needed, bytes, row)?;
         if scan.with_key {
             row.push(Datum::bytea(key));
+        }
+        if scan.with_oid {
+            row.push(Datum::Oid(scan.table.oid));
         }
         Ok(true)
     }
@@ -366,10 +475,14 @@ impl Cursor for ScanCursor<'_> {
                 continue;
             }
             match &self.scan.filter {
-                Some(filter) if !filter.test(cx, row)? => {}
+                Some(filter) if !filter.test(cx, row)? => self.removed += 1,
                 _ => return Ok(true),
             }
         }
+    }
+
+    fn removed(&self) -> u64 {
+        self.removed
     }
 }
 
@@ -395,7 +508,8 @@ fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
     let Some(order) = order(access.equal.len()) else {
         return Ok(Some(range));
     };
-    let descending = order.descending;
+    let descending = order.order.descending;
+    let (mut has_start, mut has_end) = (false, false);
     for (bound, is_low) in [(&access.low, true), (&access.high, false)] {
         let Some((value, inclusive)) = bound else {
             continue;
@@ -411,12 +525,14 @@ fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
             _ => continue,
         }
         if is_low != descending {
+            has_start = true;
             range.start = if *inclusive {
                 key
             } else {
                 successor(&key).unwrap_or(key)
             };
         } else {
+            has_end = true;
             range.end = if *inclusive {
                 successor(&key)
             } else {
@@ -424,12 +540,14 @@ fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
             };
         }
     }
-    if access.high.is_none() && !descending {
-        // NULLs are last in a key and meet no condition.
-        if access.low.is_some() {
-            let mut nulls = prefix.clone();
-            rows::put_key(order, &Datum::Null, &mut nulls)?;
-            range.end = Some(nulls);
+    // NULLs stand at one end, and meet no condition.
+    if access.low.is_some() || access.high.is_some() {
+        let mut nulls = prefix.clone();
+        rows::put_key(order, &Datum::Null, &mut nulls)?;
+        match order.order.nulls_first {
+            true if !has_start => range.start = successor(&nulls).unwrap_or(nulls),
+            false if !has_end => range.end = Some(nulls),
+            _ => {}
         }
     }
     if range.end.as_ref().is_some_and(|end| *end <= range.start) {
@@ -488,6 +606,7 @@ impl SetCall<'_> {
 
 struct FunctionCursor<'p> {
     set: SetCall<'p>,
+    width: usize,
     ordinality: bool,
     rows: Option<Rows>,
     number: i64,
@@ -503,7 +622,10 @@ impl Cursor for FunctionCursor<'_> {
             return Ok(None);
         };
         let mut row = match value? {
-            Datum::Record(record) if self.set.result == TypeId::RECORD => record.values.clone(),
+            Datum::Record(record) if self.set.result == TypeId::RECORD || self.width > 0 => {
+                record.values.clone()
+            }
+            Datum::Null if self.width > 0 => vec![Datum::Null; self.width],
             value => vec![value],
         };
         if self.ordinality {
@@ -517,6 +639,7 @@ impl Cursor for FunctionCursor<'_> {
 struct FilterCursor<'p> {
     input: Box<dyn Cursor + 'p>,
     condition: &'p Program,
+    removed: u64,
 }
 
 impl Cursor for FilterCursor<'_> {
@@ -530,8 +653,13 @@ impl Cursor for FilterCursor<'_> {
             if self.condition.test(cx, row)? {
                 return Ok(true);
             }
+            self.removed += 1;
         }
         Ok(false)
+    }
+
+    fn removed(&self) -> u64 {
+        self.removed
     }
 }
 
@@ -539,6 +667,8 @@ struct ProjectCursor<'p> {
     input: Box<dyn Cursor + 'p>,
     columns: &'p [Program],
     row: Row,
+    /// The long values of the row that it has made last.
+    large: Reservation,
 }
 
 impl Cursor for ProjectCursor<'_> {
@@ -553,8 +683,16 @@ impl Cursor for ProjectCursor<'_> {
         }
         out.clear();
         out.reserve(self.columns.len());
+        if self.large.bytes() > 0 {
+            self.large.shrink(usize::MAX);
+        }
         for column in self.columns {
-            out.push(column.eval(cx, &self.row)?);
+            let value = column.eval(cx, &self.row)?;
+            match large_bytes(&value) {
+                0 => {}
+                bytes => self.large.grow(bytes)?,
+            }
+            out.push(value);
         }
         Ok(true)
     }
@@ -586,6 +724,10 @@ impl Cursor for ProjectSetCursor<'_> {
                         };
                         self.sets.push(call.start(cx, &self.row)?);
                     }
+                    if let SetColumn::Routine(call, args) = column {
+                        let values = super::routine::values(call, args, &self.row, cx)?;
+                        self.sets.push(Box::new(values.into_iter().map(Ok)));
+                    }
                 }
             }
             cx.tick()?;
@@ -604,7 +746,9 @@ impl Cursor for ProjectSetCursor<'_> {
             for column in self.columns {
                 out.push(match column {
                     SetColumn::One(program) => program.eval(cx, &self.row)?,
-                    SetColumn::Set(..) => values.next().flatten().unwrap_or(Datum::Null),
+                    SetColumn::Set(..) | SetColumn::Routine(..) => {
+                        values.next().flatten().unwrap_or(Datum::Null)
+                    }
                 });
             }
             return Ok(Some(out));
@@ -626,7 +770,7 @@ impl Cursor for DistinctCursor<'_> {
                 .iter()
                 .map(|(place, _)| row[*place].clone())
                 .collect();
-            if self.seen.find_or_add(values).1 {
+            if self.seen.find_or_add(values)?.1 {
                 cx.check_held(self.seen.bytes())?;
                 return Ok(Some(row));
             }
@@ -727,12 +871,12 @@ fn set_operation(
     parts: &[Plan],
     types: &[TypeId],
     cx: &mut Exec<'_>,
-) -> Result<Vec<Row>> {
+) -> Result<RowStore> {
     let mut groups = Groups::new(types.to_vec());
     let mut counts: Vec<(usize, usize)> = Vec::new();
     for (side, plan) in parts.iter().enumerate() {
-        for row in collect(plan, cx)? {
-            let (group, new) = groups.find_or_add(row);
+        for row in collect(plan, "A set operation", cx)? {
+            let (group, new) = groups.find_or_add(row)?;
             if new {
                 counts.push((0, 0));
             }
@@ -743,7 +887,8 @@ fn set_operation(
         }
     }
     let mut out = Vec::new();
-    for (row, (left, right)) in groups.into_keys().into_iter().zip(counts) {
+    let (keys, mut held) = groups.into_keys();
+    for (row, (left, right)) in keys.into_iter().zip(counts) {
         let copies = match (operation, all) {
             (SetOperation::Union, _) => 1,
             (SetOperation::Intersect, true) => left.min(right),
@@ -751,7 +896,8 @@ fn set_operation(
             (SetOperation::Except, true) => left.saturating_sub(right),
             (SetOperation::Except, false) => usize::from(left > 0 && right == 0),
         };
+        held.grow(row_bytes(&row) * copies.saturating_sub(1))?;
         out.extend(std::iter::repeat_n(row, copies));
     }
-    Ok(out)
+    Ok(RowStore::holding(out, held))
 }

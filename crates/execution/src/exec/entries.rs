@@ -20,7 +20,7 @@ use base::row::{Row as StoredRow, RowBuilder};
 use base::{Error, Key, KeyRange, Result, SqlState};
 
 use super::program::Evaluate;
-use super::{long, rows, Exec};
+use super::{inverted, long, rows, Exec};
 use catalog::{Index, Table};
 use planner::plan::{EntryRule, KeyValue};
 use types::{Datum, TypeId};
@@ -51,10 +51,10 @@ pub fn values(rule: &EntryRule, row: &[Datum], cx: &mut Exec<'_>) -> Result<Vec<
     let mut values = Vec::with_capacity(rule.keys.len());
     for (value, order) in &rule.keys {
         let value = match value {
-            KeyValue::Column(place) => long::read(&row[*place], cx.txn)?,
+            KeyValue::Column(place) => long::read(&row[*place], cx.host.txn())?,
             KeyValue::Program(program) => program.eval(cx, row)?,
         };
-        values.push((order.type_id, long::read(&value, cx.txn)?));
+        values.push((order.type_id, long::read(&value, cx.host.txn())?));
     }
     Ok(values)
 }
@@ -75,15 +75,20 @@ fn prefix(rule: &EntryRule, row: &[Datum], cx: &mut Exec<'_>) -> Result<Option<(
     Ok(Some((key, has_null)))
 }
 
-fn entry_of(
+/// The entries of a row: one, or none, but for an inverted index.
+fn entries_of(
     rule: &EntryRule,
-    index: &Index,
+    table: &Table,
     row_key: &[u8],
     row: &[Datum],
     cx: &mut Exec<'_>,
-) -> Result<Option<Entry>> {
+) -> Result<Vec<Entry>> {
+    let index = &table.indexes[rule.index];
+    if index.is_inverted() {
+        return items_of(rule, table, row_key, row, cx);
+    }
     let Some((mut key, has_null)) = prefix(rule, row, cx)? else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let alone = index.unique && (index.nulls_equal || !has_null);
     let row = match alone {
@@ -93,15 +98,48 @@ fn entry_of(
             RowBuilder::new(0).finish()
         }
     };
-    if key.len() > KEY_BYTES_MAX {
-        let message = format!(
-            "index row size {} exceeds maximum {KEY_BYTES_MAX} for index \"{}\"",
-            key.len(),
-            index.name
-        );
-        return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    check_length(index, &key)?;
+    Ok(vec![Entry { key, row, alone }])
+}
+
+/// The entries of an inverted index, in the order of their keys.
+fn items_of(
+    rule: &EntryRule,
+    table: &Table,
+    row_key: &[u8],
+    row: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<Vec<Entry>> {
+    if let Some(condition) = &rule.condition {
+        if !condition.test(cx, row)? {
+            return Ok(Vec::new());
+        }
     }
-    Ok(Some(Entry { key, row, alone }))
+    let index = &table.indexes[rule.index];
+    let values = values(rule, row, cx)?;
+    let prefixes = inverted::prefixes(table, index, &values)?;
+    let entries = prefixes.into_iter().map(|mut key| {
+        key.extend_from_slice(row_key);
+        check_length(index, &key)?;
+        Ok(Entry {
+            key,
+            row: RowBuilder::new(0).finish(),
+            alone: false,
+        })
+    });
+    entries.collect()
+}
+
+fn check_length(index: &Index, key: &Key) -> Result<()> {
+    if key.len() <= KEY_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "index row size {} exceeds maximum {KEY_BYTES_MAX} for index \"{}\"",
+        key.len(),
+        index.name
+    );
+    Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
 }
 
 fn taken(rule: &EntryRule, row: &[Datum], cx: &mut Exec<'_>) -> Result<Taken> {
@@ -125,16 +163,17 @@ pub fn insert(
 ) -> Result<Option<Taken>> {
     for (place, rule) in rules.iter().enumerate() {
         let index = &table.indexes[rule.index];
-        let Some(entry) = entry_of(rule, index, row_key, row, cx)? else {
-            continue;
-        };
-        if put(index, &entry, cx)? {
+        let mut is_free = true;
+        for entry in entries_of(rule, table, row_key, row, cx)? {
+            is_free = is_free && put(index, &entry, cx)?;
+        }
+        if is_free {
             continue;
         }
         for rule in &rules[..place] {
             let index = &table.indexes[rule.index];
-            if let Some(entry) = entry_of(rule, index, row_key, row, cx)? {
-                cx.txn.delete(index.tree, &entry.key)?;
+            for entry in entries_of(rule, table, row_key, row, cx)? {
+                cx.host.txn().delete(index.tree, &entry.key)?;
             }
         }
         return taken(rule, row, cx).map(Some);
@@ -160,21 +199,29 @@ pub fn update(
         if old_key == new_key && uses.all(|place| old[place] == new[place]) {
             continue;
         }
-        let before = entry_of(rule, index, old_key, old, cx)?;
-        let after = entry_of(rule, index, new_key, new, cx)?;
+        let before = entries_of(rule, table, old_key, old, cx)?;
+        let after = entries_of(rule, table, new_key, new, cx)?;
         if before == after {
             continue;
         }
-        if let Some(entry) = &before {
+        for entry in not_among(&before, &after) {
             take_away(index, entry, cx)?;
         }
-        if let Some(entry) = &after {
+        for entry in not_among(&after, &before) {
             if !put(index, entry, cx)? {
                 return taken(rule, new, cx).map(Some);
             }
         }
     }
     Ok(None)
+}
+
+/// The entries of one list, in the order of their keys, that another such list has not.
+fn not_among<'e>(own: &'e [Entry], others: &'e [Entry]) -> impl Iterator<Item = &'e Entry> {
+    own.iter().filter(|entry| {
+        let same = others.binary_search_by(|other| other.key.cmp(&entry.key));
+        same.ok().is_none_or(|place| others[place] != **entry)
+    })
 }
 
 /// Deletes the entries of a row that was deleted.
@@ -190,7 +237,7 @@ pub fn delete(
 ) -> Result<()> {
     for rule in rules {
         let index = &table.indexes[rule.index];
-        if let Some(entry) = entry_of(rule, index, row_key, row, cx)? {
+        for entry in entries_of(rule, table, row_key, row, cx)? {
             take_away(index, &entry, cx)?;
         }
     }
@@ -214,7 +261,7 @@ pub fn existing_key(
     };
     let mut batch = RowBatch::default();
     let (tree, range) = (index.tree, KeyRange::prefix(&key));
-    cx.txn.scan_newest(tree, &range, 1, &mut batch)?;
+    cx.host.txn().scan_newest(tree, &range, 1, &mut batch)?;
     if batch.is_empty() {
         return Ok(None);
     }
@@ -228,8 +275,11 @@ pub fn existing_key(
 /// Writes an entry; false if there is one.
 fn put(index: &Index, entry: &Entry, cx: &mut Exec<'_>) -> Result<bool> {
     let inserted = match entry.alone {
-        true => cx.txn.insert(index.tree, &entry.key, &entry.row)?,
-        false => cx.txn.insert_new(index.tree, &entry.key, &entry.row)?,
+        true => cx.host.txn().insert(index.tree, &entry.key, &entry.row)?,
+        false => cx
+            .host
+            .txn()
+            .insert_new(index.tree, &entry.key, &entry.row)?,
     };
     Ok(matches!(inserted, Inserted::Done))
 }
@@ -239,7 +289,8 @@ fn take_away(index: &Index, entry: &Entry, cx: &mut Exec<'_>) -> Result<()> {
         let (strength, wait) = (RowLock::Update, LockWait::Block);
         let mut newest = Vec::new();
         match cx
-            .txn
+            .host
+            .txn()
             .lock_row(index.tree, &entry.key, strength, wait, &mut newest)?
         {
             LockedRow::Unchanged | LockedRow::Changed => {}
@@ -249,5 +300,5 @@ fn take_away(index: &Index, entry: &Entry, cx: &mut Exec<'_>) -> Result<()> {
             }
         }
     }
-    cx.txn.delete(index.tree, &entry.key)
+    cx.host.txn().delete(index.tree, &entry.key)
 }

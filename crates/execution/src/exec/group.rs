@@ -1,12 +1,14 @@
 //! GROUP BY and aggregates, DISTINCT and whatever else asks for equal rows.
 
 use base::hash::HashMap;
+use base::memory::Reservation;
 use base::Result;
 
 use super::cursor::{open, Cursor};
 use super::sort::sort_rows;
-use super::{row_bytes, Exec};
+use super::Exec;
 use crate::exec::program::Evaluate;
+use crate::kept::{row_bytes, RowStore, HASHED_BYTES};
 use functions::Accumulator;
 use planner::plan::Program;
 use planner::plan::{AggregatePlan, GroupingSet, Plan, Row};
@@ -19,7 +21,7 @@ pub struct Groups {
     types: Vec<TypeId>,
     by_hash: HashMap<u64, Vec<usize>>,
     keys: Vec<Row>,
-    bytes: usize,
+    held: Reservation,
 }
 
 impl Groups {
@@ -29,17 +31,28 @@ impl Groups {
             types,
             by_hash: HashMap::default(),
             keys: Vec::new(),
-            bytes: 0,
+            held: Reservation::of("A hash table"),
         }
     }
 
     /// The memory that they take, in bytes.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.held.bytes()
+    }
+
+    /// Counts what is kept for them elsewhere.
+    ///
+    /// # Errors
+    /// As [`Reservation::grow`].
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.held.grow(bytes)
     }
 
     /// The number of a row, and whether it is new.
-    pub fn find_or_add(&mut self, row: Row) -> (usize, bool) {
+    ///
+    /// # Errors
+    /// As [`Reservation::grow`].
+    pub fn find_or_add(&mut self, row: Row) -> Result<(usize, bool)> {
         let hash = hash_row(&self.types, &row);
         let known = self.by_hash.entry(hash).or_default();
         let found = known.iter().find(|group| {
@@ -48,17 +61,17 @@ impl Groups {
             columns.all(|(ty, (a, b))| types::equal(*ty, a, b))
         });
         if let Some(group) = found {
-            return (*group, false);
+            return Ok((*group, false));
         }
         known.push(self.keys.len());
-        self.bytes += row_bytes(&row);
+        self.held.grow(row_bytes(&row) + HASHED_BYTES)?;
         self.keys.push(row);
-        (self.keys.len() - 1, true)
+        Ok((self.keys.len() - 1, true))
     }
 
-    /// The rows, in order.
-    pub fn into_keys(self) -> Vec<Row> {
-        self.keys
+    /// The rows, in order, and the memory that they take.
+    pub fn into_keys(self) -> (Vec<Row>, Reservation) {
+        (self.keys, self.held)
     }
 }
 
@@ -67,8 +80,9 @@ struct State {
     accumulator: Accumulator,
     /// With DISTINCT or ORDER BY, the arguments wait here until the end.
     seen: Option<Groups>,
-    waiting: Vec<Row>,
-    waiting_bytes: usize,
+    waiting: RowStore,
+    /// The memory of the accumulator that was counted.
+    counted: usize,
 }
 
 impl State {
@@ -76,8 +90,8 @@ impl State {
         State {
             accumulator: plan.aggregate.start(&plan.types),
             seen: plan.distinct.then(|| Groups::new(plan.types.clone())),
-            waiting: Vec::new(),
-            waiting_bytes: 0,
+            waiting: RowStore::of("An aggregate"),
+            counted: 0,
         }
     }
 
@@ -102,7 +116,7 @@ impl State {
             args.push(arg.eval(cx, row)?);
         }
         if let Some(seen) = &mut self.seen {
-            if !seen.find_or_add(args.clone()).1 {
+            if !seen.find_or_add(args.clone())?.1 {
                 return Ok(());
             }
             cx.check_held(seen.bytes())?;
@@ -113,9 +127,17 @@ impl State {
         for key in &plan.order {
             args.push(key.value.eval(cx, row)?);
         }
-        self.waiting_bytes += row_bytes(&args);
-        self.waiting.push(args);
-        cx.check_held(self.waiting_bytes)
+        self.waiting.push(args)?;
+        cx.check_held(self.waiting.bytes())
+    }
+
+    /// By how much the accumulator has grown since it was asked last.
+    #[inline]
+    fn growth(&mut self) -> usize {
+        let bytes = self.accumulator.bytes();
+        let more = bytes.saturating_sub(self.counted);
+        self.counted += more;
+        more
     }
 
     fn finish(mut self, plan: &AggregatePlan, cx: &mut Exec<'_>) -> Result<Datum> {
@@ -133,10 +155,12 @@ impl State {
             .map(|(place, ty)| (place, *ty, false, false))
             .collect();
         let order = if order.is_empty() { by_value } else { order };
-        sort_rows(&mut self.waiting, &order)?;
-        for row in &self.waiting {
+        sort_rows(self.waiting.rows_mut(), &order)?;
+        let mut held = Reservation::of("An aggregate");
+        for row in self.waiting.iter() {
             cx.tick()?;
             self.accumulator.step(cx.context, &row[..width])?;
+            held.set(self.accumulator.bytes())?;
         }
         self.accumulator.finish(cx.context)
     }
@@ -146,15 +170,21 @@ impl State {
 pub struct GroupCursor<'p> {
     plan: &'p Plan,
     rows: Option<std::vec::IntoIter<Row>>,
+    /// The memory that they take.
+    held: Vec<Reservation>,
 }
 
 impl<'p> GroupCursor<'p> {
     /// A cursor over such a plan.
     pub fn new(plan: &'p Plan) -> GroupCursor<'p> {
-        GroupCursor { plan, rows: None }
+        GroupCursor {
+            plan,
+            rows: None,
+            held: Vec::new(),
+        }
     }
 
-    fn compute(&self, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    fn compute(&mut self, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         let Plan::Aggregate {
             input,
             groups,
@@ -168,7 +198,7 @@ impl<'p> GroupCursor<'p> {
             .iter()
             .map(|set| Grouped::new(set, groups, aggregates))
             .collect();
-        let mut input = open(input);
+        let mut input = open(input, cx.measures.as_ref());
         let mut row = Row::new();
         while input.next_into(cx, &mut row)? {
             cx.tick()?;
@@ -182,7 +212,8 @@ impl<'p> GroupCursor<'p> {
         }
         let mut out = Vec::with_capacity(known.iter().map(|grouped| grouped.states.len()).sum());
         for grouped in known {
-            grouped.finish(groups.len(), aggregates, &mut out, cx)?;
+            let held = grouped.finish(groups.len(), aggregates, &mut out, cx)?;
+            self.held.push(held);
         }
         Ok(out)
     }
@@ -209,7 +240,8 @@ impl<'p> Grouped<'p> {
             states: Vec::new(),
         };
         if set.columns.is_empty() {
-            grouped.known.find_or_add(Vec::new());
+            // The only one, which needs no table.
+            grouped.known.keys.push(Vec::new());
             grouped.states.push(fresh(aggregates));
         }
         grouped
@@ -229,13 +261,20 @@ impl<'p> Grouped<'p> {
             for column in &self.set.columns {
                 key.push(groups[*column].0.eval(cx, row)?);
             }
-            (group, new) = self.known.find_or_add(key);
+            (group, new) = self.known.find_or_add(key)?;
             if new {
+                let states = aggregates.len() * size_of::<State>();
+                self.known.grow(size_of::<Vec<State>>() + states)?;
                 self.states.push(fresh(aggregates));
             }
         }
+        let mut more = 0;
         for (state, plan) in self.states[group].iter_mut().zip(aggregates) {
             state.step(plan, cx, row)?;
+            more += state.growth();
+        }
+        if more > 0 {
+            self.known.grow(more)?;
         }
         Ok(new)
     }
@@ -246,9 +285,10 @@ impl<'p> Grouped<'p> {
         aggregates: &[AggregatePlan],
         out: &mut Vec<Row>,
         cx: &mut Exec<'_>,
-    ) -> Result<()> {
+    ) -> Result<Reservation> {
         let whole = self.set.columns.len() == groups;
-        for (mut row, states) in self.known.into_keys().into_iter().zip(self.states) {
+        let (keys, held) = self.known.into_keys();
+        for (mut row, states) in keys.into_iter().zip(self.states) {
             if !whole {
                 let mut wider = vec![Datum::Null; groups];
                 for (column, value) in self.set.columns.iter().zip(row) {
@@ -263,7 +303,7 @@ impl<'p> Grouped<'p> {
             row.extend(self.set.answers.iter().map(|bits| Datum::Int4(*bits)));
             out.push(row);
         }
-        Ok(())
+        Ok(held)
     }
 }
 

@@ -9,17 +9,19 @@
 
 use std::sync::Arc;
 
+use base::key::ColumnOrder;
 use base::Result;
 
 use super::catalog_functions::{qualified_name, search_path};
 use super::Exec;
-use catalog::{ComputedKey, Index, KeySource, Table, SUPERUSER};
+use catalog::operator_class::{extension_of, method_name, OperatorClass};
+use catalog::{ComputedKey, Index, KeySource, RelationKind, Table, SUPERUSER};
 use functions::strings::quote_identifier;
 use planner::bind::stored;
 use planner::bind::BindContext;
 use types::Datum;
 
-fn bound<T>(cx: &Exec<'_>, f: impl FnOnce(BindContext<'_>) -> Result<T>) -> Result<T> {
+pub(super) fn bound<T>(cx: &Exec<'_>, f: impl FnOnce(BindContext<'_>) -> Result<T>) -> Result<T> {
     let path = search_path(cx);
     f(BindContext {
         catalog: cx.catalog,
@@ -45,14 +47,22 @@ fn computed_key(
 ) -> Result<String> {
     match &key.source {
         KeySource::Column(place) => Ok(column(table, *place)),
-        KeySource::Expression { text, .. } => {
-            let (text, is_call) = bound(cx, |bind| stored::index_key(bind, table, text, pretty))?;
-            Ok(match is_call {
-                true => text,
-                false => format!("({text})"),
-            })
-        }
+        KeySource::Expression { text, .. } => expression(cx, table, text, pretty),
     }
+}
+
+/// An expression over a table's columns as a part of a key, in pretty style.
+pub(super) fn expression(
+    cx: &Exec<'_>,
+    table: &Arc<Table>,
+    text: &str,
+    pretty: bool,
+) -> Result<String> {
+    let (text, is_call) = bound(cx, |bind| stored::index_key(bind, table, text, pretty))?;
+    Ok(match is_call {
+        true => text,
+        false => format!("({text})"),
+    })
 }
 
 /// The text of each key, without its order.
@@ -116,25 +126,45 @@ pub(super) fn definition(
     pretty: bool,
 ) -> Result<String> {
     let unique = if index.unique { "UNIQUE " } else { "" };
+    let only = match table.kind {
+        RelationKind::Partitioned => "ONLY ",
+        _ => "",
+    };
     let table_name = match visible {
         true => quote_identifier(&table.name),
         false => qualified_name(cx.catalog, table),
     };
     let mut keys = keys(cx, table, index, pretty)?;
     for (place, key) in keys.iter_mut().enumerate() {
-        let order = index.key_order(table, place);
-        if order.is_some_and(|order| order.descending) {
-            key.push_str(" DESC");
+        if let Some(class) = index.form.shown_class(place) {
+            key.push(' ');
+            key.push_str(&class_name(cx, class));
         }
+        let order = index.key_order(table, place).map(|order| order.order);
+        let order = order.unwrap_or(ColumnOrder::ASCENDING);
+        key.push_str(match (order.descending, order.nulls_first) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, false) => " DESC NULLS LAST",
+            (true, true) => " DESC",
+        });
     }
     let mut out = format!(
-        "CREATE {unique}INDEX {} ON {table_name} USING btree ({}){}",
+        "CREATE {unique}INDEX {} ON {only}{table_name} USING {} ({}){}",
         quote_identifier(&index.name),
+        method_name(index.form.method),
         keys.join(", "),
         included(table, index)
     );
     if index.nulls_equal {
         out.push_str(" NULLS NOT DISTINCT");
+    }
+    let options = index.form.options.iter();
+    let options: Vec<_> = options
+        .map(|(name, value)| format!("{}={}", quote_identifier(name), option_value(value)))
+        .collect();
+    if !options.is_empty() {
+        out.push_str(&format!(" WITH ({})", options.join(", ")));
     }
     let condition = index.computed.as_ref().and_then(|c| c.condition.as_ref());
     if let Some(text) = condition {
@@ -145,4 +175,25 @@ pub(super) fn definition(
         out.push_str(&text);
     }
     Ok(out)
+}
+
+/// The name of an operator class, with its schema unless the search path finds it.
+fn class_name(cx: &Exec<'_>, class: &OperatorClass) -> String {
+    let extension = extension_of(class.oid).and_then(|name| cx.catalog.extension(name));
+    match extension.map(|known| known.schema) {
+        Some(schema) if !search_path(cx).contains(&schema) => {
+            let schema = cx.catalog.schema_by_oid(schema);
+            let schema = schema.map_or_else(String::new, |known| quote_identifier(&known.name));
+            format!("{schema}.{}", class.name)
+        }
+        _ => class.name.to_owned(),
+    }
+}
+
+/// The value of a storage parameter, quoted unless it is a word.
+fn option_value(value: &str) -> String {
+    match quote_identifier(value) == value {
+        true => value.to_owned(),
+        false => format!("'{}'", value.replace('\'', "''")),
+    }
 }

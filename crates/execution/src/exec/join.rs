@@ -1,23 +1,22 @@
 //! Joins: the right input is kept in memory, hashed where an equality allows it.
 //!
-//! Where a key leads from a left row to its right rows, the first [`LOOKUPS_MAX`] left rows look
-//! theirs up. Whoever has more reads the right input after all: nobody knows beforehand how large
+//! Where a key leads from a left row to its right rows, the first [`Join::lookups`] left rows look
+//! theirs up. Whoever has more reads the right input after all: nobody knows for certain how large
 //! the inputs are, and this way neither a few rows pay for a large table nor many for lookups.
 
 use std::rc::Rc;
 
 use base::hash::HashMap;
-use base::Result;
+use base::{coro, Result};
 
 use super::cursor::{open, Cursor};
+use super::measure::Measuring;
 use super::{collect, Exec};
 use crate::exec::program::Evaluate;
-use planner::plan::{Join, JoinKind, Row};
+use crate::kept::{RowStore, HASHED_BYTES};
+use planner::plan::{Join, JoinKind, Plan, Row};
 use types::hash_row;
 use types::{Datum, TypeId};
-
-/// So many left rows look up their right rows by key, before the right input is read as a whole.
-const LOOKUPS_MAX: usize = 2_000;
 
 /// The rows of a [`Join`].
 pub struct JoinCursor<'p> {
@@ -42,16 +41,16 @@ struct Current {
 }
 
 struct Right {
-    rows: Vec<Row>,
+    rows: RowStore,
     by_hash: HashMap<u64, Vec<usize>>,
 }
 
 impl<'p> JoinCursor<'p> {
     /// A cursor over such a join.
-    pub fn new(join: &'p Join) -> JoinCursor<'p> {
+    pub fn new(join: &'p Join, measures: Measuring<'_>) -> JoinCursor<'p> {
         JoinCursor {
             join,
-            left: open(&join.left),
+            left: open(&join.left, measures),
             right: None,
             current: None,
             matched: Vec::new(),
@@ -65,10 +64,11 @@ impl<'p> JoinCursor<'p> {
     }
 
     fn load(&self, cx: &mut Exec<'_>) -> Result<Right> {
-        let rows = collect(&self.join.right, cx)?;
+        let mut rows = collect(&self.join.right, "A join", cx)?;
         let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::default();
         if !self.join.hash.is_empty() {
             let types = self.types();
+            rows.grow(rows.len() * HASHED_BYTES)?;
             for (place, row) in rows.iter().enumerate() {
                 cx.tick()?;
                 let mut key = Vec::with_capacity(types.len());
@@ -89,8 +89,8 @@ impl<'p> JoinCursor<'p> {
     /// Takes the next left row and finds what to try it with.
     fn advance(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
         let join = self.join;
-        let lookup = join.lookup.as_ref().filter(|_| self.lookups < LOOKUPS_MAX);
-        if self.right.is_none() && !join.lateral && lookup.is_none() {
+        let lookup = join.lookup.as_ref().filter(|_| self.lookups < join.lookups);
+        if self.right.is_none() && join.lateral.is_none() && lookup.is_none() {
             let right = Rc::new(self.load(cx)?);
             self.matched = vec![false; right.rows.len()];
             self.right = Some(right);
@@ -102,16 +102,24 @@ impl<'p> JoinCursor<'p> {
             (Some(right), _) => right.clone(),
             (None, Some(plan)) => {
                 self.lookups += 1;
-                cx.outer.push(row.clone());
-                let rows = collect(plan, cx);
-                cx.outer.pop();
+                let rows = match join.kind {
+                    JoinKind::Semi | JoinKind::Anti => self.first_match(plan, &row, cx)?,
+                    _ => {
+                        cx.outer.push(row.clone());
+                        let rows = collect(plan, "A join", cx);
+                        cx.outer.pop();
+                        rows?
+                    }
+                };
                 Rc::new(Right {
-                    rows: rows?,
+                    rows,
                     by_hash: HashMap::default(),
                 })
             }
             (None, None) => {
-                cx.outer.push(row.clone());
+                let mut seen = vec![Datum::Null; join.lateral.unwrap_or(0)];
+                seen.extend_from_slice(&row);
+                cx.outer.push(seen);
                 let right = self.load(cx);
                 cx.outer.pop();
                 Rc::new(right?)
@@ -140,6 +148,35 @@ impl<'p> JoinCursor<'p> {
             matched: false,
         });
         Ok(true)
+    }
+
+    /// The first right row that a lookup finds and that makes a pair, if there is one: whether there
+    /// is a second does not matter to a semi-join.
+    fn first_match(&self, plan: &'p Plan, left: &Row, cx: &mut Exec<'_>) -> Result<RowStore> {
+        coro::check_depth()?;
+        let mut found = RowStore::of("A join");
+        let mut rows = open(plan, cx.measures.as_ref());
+        let (mut pair, mut seen) = (left.clone(), left.clone());
+        loop {
+            cx.tick()?;
+            // The lookup sees the left row as one around it; the condition sees the pair.
+            cx.outer.push(std::mem::take(&mut seen));
+            let next = rows.next(cx);
+            seen = cx.outer.pop().unwrap_or_default();
+            let Some(right) = next? else {
+                return Ok(found);
+            };
+            pair.truncate(left.len());
+            pair.extend_from_slice(&right);
+            let holds = match &self.join.condition {
+                Some(condition) => condition.test(cx, &pair)?,
+                None => true,
+            };
+            if holds {
+                found.push(right)?;
+                return Ok(found);
+            }
+        }
     }
 
     /// The next pair of the current left row that meets the condition.
@@ -191,15 +228,22 @@ impl<'p> JoinCursor<'p> {
 impl Cursor for JoinCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         loop {
-            if let Some(row) = self.pair(cx)? {
-                return Ok(Some(row));
-            }
-            if let Some(current) = self.current.take() {
-                let keeps_left = matches!(self.join.kind, JoinKind::Left | JoinKind::Full);
-                if !current.matched && keeps_left {
-                    let mut row = current.row;
-                    row.resize(row.len() + self.join.right_width, Datum::Null);
-                    return Ok(Some(row));
+            let pair = self.pair(cx)?;
+            match (self.join.kind, pair) {
+                (JoinKind::Semi, Some(_)) => return Ok(self.current.take().map(|left| left.row)),
+                (JoinKind::Anti, Some(_)) => self.current = None,
+                (_, Some(pair)) => return Ok(Some(pair)),
+                (kind, None) => {
+                    let alone = self.current.take().filter(|current| !current.matched);
+                    match (kind, alone) {
+                        (JoinKind::Anti, Some(left)) => return Ok(Some(left.row)),
+                        (JoinKind::Left | JoinKind::Full, Some(left)) => {
+                            let mut row = left.row;
+                            row.resize(row.len() + self.join.right_width, Datum::Null);
+                            return Ok(Some(row));
+                        }
+                        _ => {}
+                    }
                 }
             }
             if !self.advance(cx)? {

@@ -219,7 +219,7 @@ pub fn encode(
                 continue;
             }
             Datum::Long(long) => {
-                read = fetch(long, cx.txn)?;
+                read = fetch(long, cx.host.txn())?;
                 &read
             }
             value => value,
@@ -235,7 +235,7 @@ pub fn encode(
             Packed::Plain => builder.push(Some(&bytes)),
             Packed::InRow(stored) => builder.push_stored(StoredColumn::Long(&stored)),
             Packed::Elsewhere => {
-                let number = cx.session.next_number(LONG_VALUES)?;
+                let number = cx.host.session().next_number(LONG_VALUES)?;
                 let mut stored = vec![ELSEWHERE];
                 put_varint(&mut stored, bytes.len() as u64);
                 put_varint(&mut stored, number);

@@ -11,7 +11,10 @@
 //! | [`cursor`] | scans, filters, projections, limits, sets |
 //! | [`join`], [`group`], [`sort`], [`window`] | what must see many rows at once |
 //! | [`write`] | INSERT, UPDATE, DELETE, row locks |
+//! | [`new_row`] | what a new row must meet |
 //! | [`foreign`] | what foreign keys make of it |
+//! | [`trigger`] | what triggers make of it |
+//! | [`measure`] | what each node has done, for EXPLAIN ANALYZE |
 //! | [`rows`] | rows and keys as bytes |
 //! | [`point`] | one row by its key, without cursors |
 //! | [`subquery`] | queries inside expressions |
@@ -26,17 +29,26 @@ pub mod advisory;
 mod catalog_functions;
 mod cluster_functions;
 pub mod cursor;
+mod domain;
 pub mod entries;
 pub mod foreign;
 pub mod group;
+pub mod host;
 mod index_text;
+mod inverted;
 pub mod join;
 pub mod long;
+pub mod measure;
+pub mod new_row;
 mod outcomes;
+pub mod partition;
+mod partition_text;
 pub mod point;
 mod privilege_functions;
 pub mod program;
 mod replication;
+mod routine;
+mod routine_text;
 pub mod rows;
 pub mod sequences;
 pub mod session_functions;
@@ -44,25 +56,30 @@ pub mod shared;
 pub mod sizes;
 pub mod sort;
 pub mod subquery;
+pub mod trigger;
+mod trigger_text;
 pub mod window;
 pub mod write;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::engine::Transaction;
 use base::hash::HashMap;
 use base::limits::{ROWS_PER_YIELD, WORK_PER_TURN};
+use base::memory::Reservation;
 use base::{coro, Error, Result, SqlState};
 
+use crate::kept::RowStore;
 use crate::settings::planted;
-use crate::state::Shared;
 use catalog::{Catalog, Table};
-use planner::plan::{Plan, Row};
+use planner::plan::{Plan, Program, Row};
 use types::{Datum, EvalContext};
 
 use cursor::open as open_unchecked;
 pub use cursor::{Cursor, KeptCursor};
+pub use host::Host;
+use measure::Measuring;
+pub use measure::{Figures, Measures};
 use planner::plan::permit::{Permit, PermittedPlan};
 
 /// What reading a row counts for, in the units of [`coro::work`].
@@ -73,10 +90,8 @@ const WRITTEN_ROW_WORK: usize = 4 * ROW_WORK;
 
 /// A running statement.
 pub struct Exec<'a> {
-    /// Its transaction.
-    pub txn: &'a mut dyn Transaction,
-    /// Its session.
-    pub session: &'a mut Shared,
+    /// Its transaction and its session.
+    pub host: &'a mut dyn Host,
     /// Who shows the system relations.
     pub relations: &'a dyn SystemRelations,
     /// The catalog that its plan was made with.
@@ -91,23 +106,31 @@ pub struct Exec<'a> {
     pub literals: &'a [Datum],
     /// Rows of enclosing queries, the innermost last.
     pub outer: Vec<Row>,
+    /// Where it is noted what each node does, if anybody asks.
+    pub measures: Option<Rc<Measures>>,
     /// The rows that a writing node has written.
     pub written: u64,
     /// Those that statements of WITH have written.
     pub written_beside: u64,
-    /// What foreign keys have to look at when the statement ends.
+    /// What foreign keys have to look at, and which triggers fire, when the statement ends.
     pub events: foreign::Events,
+    /// How far the triggers are that it sets off.
+    triggers: trigger::Underway,
     /// The owner of a table whose rows a foreign key changes: the role meanwhile.
     acting: Option<u32>,
     stack: Vec<Datum>,
     cases: Vec<Datum>,
     values: HashMap<usize, Datum>,
+    /// What programs compute once, by where these stand.
+    fixed: HashMap<usize, (Rc<Program>, Datum)>,
     shared: HashMap<usize, shared::Stored>,
-    working: HashMap<usize, Rc<Vec<Row>>>,
+    working: HashMap<usize, Rc<RowStore>>,
     /// The subqueries that look at rows of enclosing queries, by their numbers, and how many
     /// enclosing rows there were where they are defined.
     levels: Vec<(std::ops::Range<usize>, usize)>,
     members: HashMap<usize, Rc<subquery::Members>>,
+    /// The long values on the stack that functions have made.
+    large: Reservation,
     /// Work that was done where nothing could give way, for the next [`Exec::tick`].
     pending: usize,
 }
@@ -135,12 +158,13 @@ pub struct Computed {
 }
 
 impl<'a> Exec<'a> {
-    /// To be asked by whatever keeps rows in memory, with how many bytes they take.
+    /// To be asked by whatever keeps rows in memory, with how many bytes they take. That there is
+    /// such memory is another matter ([`base::memory`]).
     ///
     /// # Errors
     /// 53200 when that is more than `quorate.query_mem`.
     pub fn check_held(&self, bytes: usize) -> Result<()> {
-        let most = self.session.settings.parsed().query_memory;
+        let most = self.host.shared().settings.parsed().query_memory;
         if bytes <= most {
             return Ok(());
         }
@@ -151,6 +175,19 @@ impl<'a> Exec<'a> {
         );
         let hint = "Consider increasing the configuration parameter \"quorate.query_mem\".";
         Err(error.with_detail(detail).with_hint(hint))
+    }
+
+    /// Leaves what a row has set off to the end of the transaction.
+    ///
+    /// # Errors
+    /// 42501 in what is done for the owner of an object whoever asks for it: it would run with the rights
+    /// of whoever asked.
+    fn defer(&mut self, event: foreign::Event) -> Result<()> {
+        let settings = &self.host.shared().settings;
+        settings.check_unrestricted("fire deferred trigger")?;
+        let catalog = self.catalog.clone();
+        self.host.session().constraints.defer(event, catalog);
+        Ok(())
     }
 
     /// Takes up what was computed before.
@@ -170,40 +207,47 @@ impl<'a> Exec<'a> {
     /// What begins to run, and was permitted.
     pub fn new(
         relations: &'a dyn SystemRelations,
-        txn: &'a mut dyn Transaction,
-        session: &'a mut Shared,
+        host: &'a mut dyn Host,
         permit: Permit<'a>,
         context: &'a EvalContext,
         params: &'a [Datum],
     ) -> Exec<'a> {
         Exec {
             relations,
-            txn,
-            session,
+            host,
             catalog: permit.catalog(),
             permit,
             context,
             params,
             literals: &[],
             outer: Vec::new(),
+            measures: None,
             written: 0,
             written_beside: 0,
             events: foreign::Events::new(),
+            triggers: trigger::Underway::default(),
             acting: None,
             stack: Vec::new(),
             cases: Vec::new(),
             values: HashMap::default(),
+            fixed: HashMap::default(),
             shared: HashMap::default(),
             working: HashMap::default(),
             levels: Vec::new(),
             members: HashMap::default(),
+            large: Reservation::of("A value"),
             pending: 0,
         }
     }
 
+    /// Whose rights count for what is done now, if not those of the session.
+    fn acting(&self) -> Option<u32> {
+        self.acting
+    }
+
     /// Whose rights count for what is computed, changed and shown now.
     pub fn role(&self) -> u32 {
-        let session = || self.session.settings.current_role();
+        let session = || self.host.shared().settings.current_role();
         self.acting.unwrap_or_else(session)
     }
 
@@ -235,7 +279,7 @@ impl<'a> Exec<'a> {
 
     /// Counts a row that was written, for the next [`Exec::tick`] too.
     pub fn note_written(&mut self) {
-        planted::panic_at(&self.session.settings, "write");
+        planted::panic_at(&self.host.shared().settings, "write");
         self.written += 1;
         self.pending += WRITTEN_ROW_WORK;
     }
@@ -271,33 +315,19 @@ impl<'a> Exec<'a> {
     }
 }
 
-/// A cursor over the rows of a plan.
-pub fn open(permitted: PermittedPlan<'_>) -> Box<dyn Cursor + '_> {
-    open_unchecked(permitted.plan())
+/// A cursor over the rows of a plan, which is measured if that is asked for.
+pub fn open<'p>(permitted: PermittedPlan<'p>, measures: Measuring<'_>) -> Box<dyn Cursor + 'p> {
+    open_unchecked(permitted.plan(), measures)
 }
 
-/// All rows of a part of a plan.
-fn collect(plan: &Plan, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+/// All rows of a part of a plan, for what an error names so.
+fn collect(plan: &Plan, what: &'static str, cx: &mut Exec<'_>) -> Result<RowStore> {
     coro::check_depth()?;
-    let mut cursor = open_unchecked(plan);
-    let mut rows = Vec::new();
-    let mut bytes = 0;
+    let mut cursor = open_unchecked(plan, cx.measures.as_ref());
+    let mut rows = RowStore::of(what);
     while let Some(row) = cursor.next(cx)? {
-        bytes += row_bytes(&row);
-        cx.check_held(bytes)?;
-        rows.push(row);
+        rows.push(row)?;
+        cx.check_held(rows.bytes())?;
     }
     Ok(rows)
-}
-
-/// The memory that a row takes, in bytes.
-pub fn row_bytes(row: &[Datum]) -> usize {
-    let apart = |value: &Datum| match value {
-        Datum::Text(text) => text.len(),
-        Datum::Bytea(bytes) => bytes.len(),
-        Datum::Array(array) => row_bytes(&array.elements),
-        Datum::Record(record) => row_bytes(&record.values),
-        _ => 0,
-    };
-    size_of::<Row>() + size_of_val(row) + row.iter().map(apart).sum::<usize>()
 }

@@ -13,7 +13,7 @@ use base::{Key, Result};
 use super::{long, rows};
 use catalog::RelationKind;
 use planner::plan::permit::PermittedPlan;
-use planner::plan::{Plan, Row, Scan};
+use planner::plan::{Plan, Program, Row, Scan};
 use types::Datum;
 
 /// Memory that is used again.
@@ -43,7 +43,11 @@ pub fn columns_of(plan: &Plan) -> Option<Box<[usize]>> {
         && access.high.is_none()
         && access.equal.iter().all(|value| value.is_given());
     match whole && simple {
-        true => columns.iter().map(|column| column.as_column()).collect(),
+        true => {
+            let width = scan.table.columns.len();
+            let own = |column: &Program| column.as_column().filter(|place| *place < width);
+            columns.iter().map(own).collect()
+        }
         false => None,
     }
 }

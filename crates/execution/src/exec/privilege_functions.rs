@@ -5,6 +5,7 @@
 
 use base::{Error, Result, SqlState};
 
+use super::catalog_functions::type_is_known;
 use super::Exec;
 use catalog::access::{
     column_in_address, denied, system_column, Guarded, Privileges, SYSTEM_COLUMNS,
@@ -127,7 +128,7 @@ fn is_there(catalog: &Catalog, kind: Guarded, oid: u32) -> bool {
         Guarded::Database => catalog.database_by_oid(oid).is_some(),
         Guarded::Schema => catalog.schema_by_oid(oid).is_some(),
         Guarded::Function => functions::signature_of(oid).is_some(),
-        Guarded::Type => TypeId(oid).info().is_some(),
+        Guarded::Type => type_is_known(catalog, TypeId(oid)),
         Guarded::Language | Guarded::Tablespace => !system::language_or_tablespace(oid).is_empty(),
         _ => false,
     }

@@ -6,9 +6,12 @@
 //! ```
 //! It runs without recursion, counts the work of its operations and gives way by them.
 
+use std::rc::Rc;
+
 use base::{coro, Error, Result};
 
-use super::{long, session_functions, subquery, Exec};
+use super::{domain, long, session_functions, subquery, Exec};
+use crate::kept::large_bytes;
 use functions::{Body, Call, Coercion, Function};
 use planner::plan::program::{Op, Program};
 use types::{self, Array, Datum, Record, TypeId};
@@ -38,7 +41,7 @@ pub trait Evaluate {
 impl Evaluate for Program {
     fn eval(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<Datum> {
         match self.ops() {
-            [Op::Column(index)] => return long::read(&row[*index], cx.txn),
+            [Op::Column(index)] => return long::read(&row[*index], cx.host.txn()),
             [Op::Const(value)] => return Ok(value.clone()),
             [Op::Param(index)] => return cx.param(*index),
             [Op::Literal(number)] => return cx.literal(*number),
@@ -61,6 +64,10 @@ impl Evaluate for Program {
         let outcome = run(self, cx, row);
         let value = cx.stack.pop();
         cx.stack.truncate(base);
+        if base == 0 && cx.large.bytes() > 0 {
+            // Whoever keeps the value counts it from here on.
+            cx.large.shrink(usize::MAX);
+        }
         outcome?;
         value.ok_or_else(|| Error::internal("an expression without a value"))
     }
@@ -77,12 +84,12 @@ fn run(program: &Program, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
         match op {
             Op::Const(value) => cx.stack.push(value.clone()),
             Op::Column(index) => {
-                let value = long::read(&row[*index], cx.txn)?;
+                let value = long::read(&row[*index], cx.host.txn())?;
                 cx.stack.push(value);
             }
             Op::Outer(depth, index) => {
                 let outer = &cx.outer[cx.outer.len() - depth];
-                let value = long::read(&outer[*index], cx.txn)?;
+                let value = long::read(&outer[*index], cx.host.txn())?;
                 cx.stack.push(value);
             }
             Op::Param(index) => {
@@ -91,6 +98,10 @@ fn run(program: &Program, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
             }
             Op::Literal(number) => {
                 let value = cx.literal(*number)?;
+                cx.stack.push(value);
+            }
+            Op::Once(program) => {
+                let value = once(program, cx)?;
                 cx.stack.push(value);
             }
             Op::Call {
@@ -139,10 +150,31 @@ fn run(program: &Program, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
                 let value = subquery::eval(cx, query, test, places, seen)?;
                 cx.stack.push(value);
             }
+            Op::Routine(routine, count) => {
+                let args = cx.pop_many(*count);
+                coro::work(std::mem::take(&mut cx.pending))?;
+                let value = match routine.routine.strict && args.iter().any(Datum::is_null) {
+                    true => Datum::Null,
+                    false => cx.host.call(routine, args)?,
+                };
+                cx.stack.push(value);
+            }
             other => step(cx, other)?,
         }
     }
     Ok(())
+}
+
+/// A value that is the same for all rows.
+fn once(program: &Rc<Program>, cx: &mut Exec<'_>) -> Result<Datum> {
+    let place = Rc::as_ptr(program) as usize;
+    if let Some((_, value)) = cx.fixed.get(&place) {
+        return Ok(value.clone());
+    }
+    let value = program.eval(cx, &[])?;
+    // Kept, so that no other program comes to stand there.
+    cx.fixed.insert(place, (program.clone(), value.clone()));
+    Ok(value)
 }
 
 fn call(
@@ -153,6 +185,12 @@ fn call(
     result: TypeId,
 ) -> Result<()> {
     let start = cx.stack.len() - count;
+    let large: usize = cx.stack[start..].iter().map(large_bytes).sum();
+    if large > 0 {
+        // What is made of long values is often as long.
+        cx.large.probe(large)?;
+        cx.large.shrink(large);
+    }
     let value = match function.body {
         Body::Session(which) => {
             let args: Vec<Datum> = cx.stack.drain(start..).collect();
@@ -171,16 +209,30 @@ fn call(
         }
     };
     cx.stack.truncate(start);
+    match large_bytes(&value) {
+        0 => {}
+        bytes => cx.large.grow(bytes)?,
+    }
     cx.stack.push(value);
     Ok(())
 }
+
+/// What is made of a long text by a type's input takes at most so many times its bytes.
+const ARRAY_FACTOR: usize = 4;
 
 /// The steps that are neither calls nor jumps.
 fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
     let value = match op {
         Op::InOut(from, to, typmod) => {
             let value = cx.pop();
-            in_out(cx, *from, *to, *typmod, value)?
+            // An array takes some times its text.
+            match large_bytes(&value) {
+                0 => {}
+                bytes => cx.large.probe(ARRAY_FACTOR * bytes)?,
+            }
+            let value = in_out(cx, *from, *to, *typmod, value)?;
+            cx.large.grow(large_bytes(&value))?;
+            value
         }
         Op::ArrayCoerce(inner, from, to) => {
             let value = cx.pop();
@@ -192,6 +244,11 @@ fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
                 Datum::Null => Datum::Null,
                 value => types::apply_typmod(*ty, *typmod, value, *explicit)?,
             }
+        }
+        Op::Domain(test) => {
+            let value = cx.pop();
+            domain::check(cx, test, &value)?;
+            value
         }
         Op::And => {
             let (right, left) = (cx.pop(), cx.pop());
@@ -268,13 +325,17 @@ fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
             let elements = cx.pop_many(*count);
             make_array(*element, elements)?
         }
-        Op::Record(types) => Datum::Record(std::sync::Arc::new(Record {
+        Op::Record(types, names) => Datum::Record(std::sync::Arc::new(Record {
             values: cx.pop_many(types.len()),
             types: types.clone(),
+            names: names.clone(),
         })),
         Op::Subscript => {
             let (index, array) = (cx.pop(), cx.pop());
-            subscript(&array, &index)
+            match (&array, &index) {
+                (Datum::Jsonb(_), Datum::Array(_)) => functions::json::subscript(&[array, index])?,
+                _ => subscript(&array, &index),
+            }
         }
         _ => return Err(Error::internal("an operation out of place")),
     };

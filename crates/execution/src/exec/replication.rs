@@ -9,7 +9,7 @@ use types::Datum;
 
 /// Computes such a function.
 pub fn call(cx: &mut Exec<'_>, which: WalFunction) -> Result<Datum> {
-    let is_standby = cx.session.engine.cluster.is_standby();
+    let is_standby = cx.host.shared().engine.cluster.is_standby();
     match which {
         WalFunction::IsInRecovery => Ok(Datum::Bool(is_standby)),
         WalFunction::IsReplayPaused if is_standby => Ok(Datum::Bool(false)),
@@ -32,7 +32,7 @@ pub fn call(cx: &mut Exec<'_>, which: WalFunction) -> Result<Datum> {
         WalFunction::Received => Ok(lsn(own(cx)?.flushed)),
         WalFunction::Replayed => Ok(lsn(own(cx)?.applied)),
         WalFunction::ReplayedUntil => {
-            let until = cx.session.engine.cluster.replayed_until();
+            let until = cx.host.shared().engine.cluster.replayed_until();
             Ok(until.map_or(Datum::Null, |time| Datum::TimestampTz(time.0)))
         }
     }
@@ -44,7 +44,7 @@ fn refused(message: &str, hint: &str) -> Error {
 
 /// What is known of the node that serves the session.
 fn own(cx: &Exec<'_>) -> Result<ReplicaStatus> {
-    let status = cx.session.engine.cluster.status();
+    let status = cx.host.shared().engine.cluster.status();
     let mut replicas = status.replicas.into_iter();
     let own = replicas.find(|replica| replica.node == status.node);
     own.ok_or_else(|| Error::internal("a node that is no member"))

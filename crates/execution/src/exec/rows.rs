@@ -5,7 +5,7 @@
 //! the row's key ([`base::engine::IndexDescriptor`]).
 
 use base::codec::Reader;
-use base::key::{put_key_column, KeyKind};
+use base::key::{put_key_column, KeyKind, VALUE};
 use base::row::{Row as StoredRow, StoredColumn};
 use base::{Error, Key, Result};
 
@@ -109,7 +109,7 @@ pub fn put_key_value(
 ) -> Result<()> {
     let order = KeyOrder {
         type_id: table.columns[column.column].type_id,
-        descending: column.descending,
+        order: column.order,
     };
     put_key(order, value, key)
 }
@@ -119,15 +119,12 @@ pub fn put_key_value(
 /// # Errors
 /// As [`put_key_value`].
 pub fn put_key(order: KeyOrder, value: &Datum, key: &mut Key) -> Result<()> {
-    let KeyOrder {
-        type_id,
-        descending,
-    } = order;
+    let KeyOrder { type_id, order } = order;
     let kind = types::key_kind(type_id).ok_or_else(|| no_order(type_id))?;
     if value.is_null() {
-        return put_key_column(key, kind, descending, None);
+        return put_key_column(key, kind, order, None);
     }
-    let mut put = |bytes: &[u8]| put_key_column(key, kind, descending, Some(bytes));
+    let mut put = |bytes: &[u8]| put_key_column(key, kind, order, Some(bytes));
     match value {
         // Those that are keys most often need no memory of their own.
         Datum::Int2(value) => put(&value.to_be_bytes()),
@@ -161,7 +158,7 @@ pub fn row_key_of_entry<'k>(
         let order = index.key_order(table, place).ok_or_else(short)?;
         let type_id = order.type_id;
         let kind = types::key_kind(type_id).ok_or_else(|| no_order(type_id))?;
-        rest = skip_column(rest, kind, type_id, order.descending)?;
+        rest = skip_column(rest, kind, type_id, order.order.descending)?;
     }
     Ok(rest)
 }
@@ -170,38 +167,46 @@ pub fn row_key_of_entry<'k>(
 fn skip_column(key: &[u8], kind: KeyKind, type_id: TypeId, descending: bool) -> Result<&[u8]> {
     let flip = if descending { 0xff } else { 0 };
     let at = |place: usize| key.get(place).map(|byte| byte ^ flip).ok_or_else(short);
-    const NULL: u8 = 2;
-    if at(0)? == NULL {
+    if at(0)? != VALUE {
         return Ok(&key[1..]);
     }
-    let end = match kind {
-        KeyKind::Fixed | KeyKind::Int => 1 + usize::try_from(type_id.len()).map_err(|_| short())?,
-        KeyKind::Float => 9,
-        KeyKind::Interval => 17,
-        KeyKind::Bytes | KeyKind::Padded => {
-            let mut place = 1;
-            loop {
-                match (at(place)?, at(place + 1)?) {
-                    (0, 0) => break place + 2,
-                    (0, _) => place += 2,
-                    _ => place += 1,
-                }
+    let escaped = |mut place: usize| -> Result<usize> {
+        loop {
+            match (at(place)?, at(place + 1)?) {
+                (0, 0) => break Ok(place + 2),
+                (0, _) => place += 2,
+                _ => place += 1,
             }
         }
-        KeyKind::Numeric => {
-            use base::key::numeric_class::{NEGATIVE, POSITIVE};
-            let class = at(1)?;
-            match class {
-                NEGATIVE | POSITIVE => {
-                    let inverted = if class == NEGATIVE { 0xff } else { 0 };
-                    let mut place = 4;
-                    while at(place)? ^ inverted != 0 {
-                        place += 2;
-                    }
-                    place + 1
+    };
+    let numeric = |start: usize| -> Result<usize> {
+        use base::key::numeric_class::{NEGATIVE, POSITIVE};
+        let class = at(start)?;
+        match class {
+            NEGATIVE | POSITIVE => {
+                let inverted = if class == NEGATIVE { 0xff } else { 0 };
+                let mut place = start + 3;
+                while at(place)? ^ inverted != 0 {
+                    place += 2;
                 }
-                _ => 2,
+                Ok(place + 1)
             }
+            _ => Ok(start + 1),
+        }
+    };
+    let end = match kind {
+        KeyKind::Fixed | KeyKind::Int => 1 + types::fixed_len(type_id).ok_or_else(short)?,
+        KeyKind::Float => 9,
+        KeyKind::Interval => 17,
+        KeyKind::Bytes | KeyKind::Padded => escaped(1)?,
+        KeyKind::Numeric => numeric(1)?,
+        KeyKind::Jsonb => {
+            let inner = |place: usize| at(place + 1);
+            base::jsonb::key_len(
+                inner,
+                |place| Ok(escaped(place + 1)? - 1),
+                |place| Ok(numeric(place + 1)? - 1),
+            )? + 1
         }
     };
     key.get(end..).ok_or_else(short)

@@ -56,7 +56,7 @@ pub(super) fn call(cx: &mut Exec<'_>, which: SequenceFunction, args: &[Datum]) -
             set(cx, &table, sequence, value, called).map(Datum::Int8)
         }
         SequenceFunction::Current | SequenceFunction::Last => {
-            match cx.session.sequence_values.get(&oid) {
+            match cx.host.shared().sequence_values.get(&oid) {
                 Some(value) => Ok(Datum::Int8(*value)),
                 None => Err(Error::new(
                     SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -73,17 +73,19 @@ pub(super) fn call(cx: &mut Exec<'_>, which: SequenceFunction, args: &[Datum]) -
 /// Locks a sequence as PostgreSQL does for all these functions, against whoever changes or drops it,
 /// until the transaction ends; it is then as whoever was waited for has left it.
 fn hold(cx: &mut Exec<'_>, table: Arc<Table>) -> Result<Arc<Table>> {
-    let engine = cx.session.engine.clone();
+    let engine = cx.host.shared().engine.clone();
     if table.sequence.is_none() || engine.cluster.is_standby() {
         return Ok(table);
     }
     let mode = TableLock::RowExclusive;
-    cx.txn.lock_table(table.tree, mode, LockWait::Block)?;
+    cx.host
+        .txn()
+        .lock_table(table.tree, mode, LockWait::Block)?;
     if engine.transactions.catalog_version() == cx.catalog.version {
         return Ok(table);
     }
     let database = cx.catalog.database.oid;
-    let newest = store::newest_table(cx.txn, database, table.oid)?;
+    let newest = store::newest_table(cx.host.txn(), database, table.oid)?;
     newest.map(Arc::new).ok_or_else(|| {
         let message = format!("could not open relation with OID {}", table.oid);
         Error::internal(message)
@@ -91,7 +93,7 @@ fn hold(cx: &mut Exec<'_>, table: Arc<Table>) -> Result<Arc<Table>> {
 }
 
 fn last_used(cx: &Exec<'_>) -> Result<u32> {
-    let last = cx.session.last_sequence;
+    let last = cx.host.shared().last_sequence;
     last.filter(|oid| cx.catalog.table_by_oid(*oid).is_some())
         .ok_or_else(|| {
             Error::new(
@@ -112,7 +114,7 @@ fn no_sequence(cx: &Exec<'_>, oid: u32) -> Error {
 }
 
 fn refuse_read_only(cx: &Exec<'_>, name: &str) -> Result<()> {
-    match cx.session.read_only || cx.session.settings.made_read_only() {
+    match cx.host.shared().read_only || cx.host.shared().settings.made_read_only() {
         false => Ok(()),
         true => Err(Error::new(
             SqlState::READ_ONLY_SQL_TRANSACTION,
@@ -131,8 +133,8 @@ pub fn next(cx: &mut Exec<'_>, table: &Table, sequence: &Sequence) -> Result<i64
         Some(value) => value,
         None => take(cx, table, sequence)?,
     };
-    cx.session.sequence_values.insert(table.oid, value);
-    cx.session.last_sequence = Some(table.oid);
+    cx.host.session().sequence_values.insert(table.oid, value);
+    cx.host.session().last_sequence = Some(table.oid);
     Ok(value)
 }
 
@@ -140,7 +142,7 @@ fn take_ahead(cx: &mut Exec<'_>, sequence: &Sequence) -> Option<i64> {
     if sequence.cache <= 1 {
         return None;
     }
-    let ahead = cx.session.sequences_ahead.get_mut(&sequence.state)?;
+    let ahead = cx.host.session().sequences_ahead.get_mut(&sequence.state)?;
     if ahead.left == 0 || ahead.increment != sequence.increment {
         return None;
     }
@@ -148,15 +150,15 @@ fn take_ahead(cx: &mut Exec<'_>, sequence: &Sequence) -> Option<i64> {
     ahead.left -= 1;
     ahead.next = value.saturating_add(ahead.increment);
     let debt = ahead.debt.clone();
-    cx.txn.owe(&debt);
+    cx.host.txn().owe(&debt);
     Some(value)
 }
 
 fn take(cx: &mut Exec<'_>, table: &Table, sequence: &Sequence) -> Result<i64> {
     let count = u64::try_from(sequence.cache).unwrap_or(1).max(1);
-    let sequences = &cx.session.engine.sequences;
+    let sequences = &cx.host.shared().engine.sequences;
     let (values, debt) = sequences.next_values(sequence.state, &sequence.spec(), count)?;
-    cx.txn.owe(&debt);
+    cx.host.txn().owe(&debt);
     if values.count == 0 {
         let (end, limit) = match sequence.increment > 0 {
             true => ("maximum", sequence.max),
@@ -177,7 +179,10 @@ fn take(cx: &mut Exec<'_>, table: &Table, sequence: &Sequence) -> Result<i64> {
             increment: sequence.increment,
             debt,
         };
-        cx.session.sequences_ahead.insert(sequence.state, ahead);
+        cx.host
+            .session()
+            .sequences_ahead
+            .insert(sequence.state, ahead);
     }
     Ok(values.first)
 }
@@ -199,16 +204,16 @@ fn set(
             ),
         ));
     }
-    let sequences = &cx.session.engine.sequences;
+    let sequences = &cx.host.shared().engine.sequences;
     let to = SequencePosition {
         last: value,
         called,
     };
     let debt = sequences.set_sequence(sequence.state, to)?;
-    cx.txn.owe(&debt);
-    cx.session.sequences_ahead.remove(&sequence.state);
+    cx.host.txn().owe(&debt);
+    cx.host.session().sequences_ahead.remove(&sequence.state);
     if called {
-        cx.session.sequence_values.insert(table.oid, value);
+        cx.host.session().sequence_values.insert(table.oid, value);
     }
     Ok(value)
 }
@@ -218,9 +223,9 @@ fn set(
 /// # Errors
 /// What the engine raises.
 pub fn position(cx: &mut Exec<'_>, sequence: &Sequence) -> Result<(SequencePosition, u64)> {
-    let sequences = &cx.session.engine.sequences;
+    let sequences = &cx.host.shared().engine.sequences;
     let (at, left, debt) = sequences.sequence_position(sequence.state, &sequence.spec())?;
-    cx.txn.owe(&debt);
+    cx.host.txn().owe(&debt);
     Ok((at, left))
 }
 

@@ -53,7 +53,7 @@ pub fn call(
 fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
     match which {
         OwnFunction::CurrentUser => role_name(cx, cx.role()),
-        OwnFunction::SessionUser => role_name(cx, cx.session.settings.session_role()),
+        OwnFunction::SessionUser => role_name(cx, cx.host.shared().settings.session_role()),
         OwnFunction::CurrentDatabase => Ok(Datum::text(&cx.catalog.database.name)),
         OwnFunction::CurrentSchema => {
             let mut all = schemas(cx, false).into_iter();
@@ -66,20 +66,30 @@ fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
         OwnFunction::Encoding => Ok(Datum::text("UTF8")),
         OwnFunction::CurrentSetting => current_setting(cx, args),
         OwnFunction::SetConfig => set_config(cx, args),
-        OwnFunction::BackendPid => Ok(Datum::Int4(cx.session.start.backend_pid)),
-        OwnFunction::ClientAddress => Ok(text_or_null(cx.session.start.client_address.as_deref())),
-        OwnFunction::ClientPort => Ok(port(cx.session.start.client_port)),
+        OwnFunction::BackendPid => Ok(Datum::Int4(cx.host.shared().start.backend_pid)),
+        OwnFunction::ClientAddress => Ok(text_or_null(
+            cx.host.shared().start.client_address.as_deref(),
+        )),
+        OwnFunction::ClientPort => Ok(port(cx.host.shared().start.client_port)),
         OwnFunction::ServerAddress => {
-            let address = cx.session.start.server_address.as_ref();
+            let address = cx.host.shared().start.server_address.as_ref();
             Ok(text_or_null(address.map(|address| address.0.as_str())))
         }
         OwnFunction::ServerPort => {
-            let address = cx.session.start.server_address.as_ref();
+            let address = cx.host.shared().start.server_address.as_ref();
             Ok(port(address.map(|address| address.1)))
         }
-        OwnFunction::ExportSnapshot => cx.txn.snapshots()?.export_snapshot().map(Datum::text),
+        OwnFunction::ExportSnapshot => cx
+            .host
+            .txn()
+            .snapshots()?
+            .export_snapshot()
+            .map(Datum::text),
         OwnFunction::Sleep => sleep(cx, args),
-        OwnFunction::TriggerDepth => Ok(Datum::Int4(0)),
+        OwnFunction::TriggerDepth => {
+            let depth = i32::try_from(cx.host.shared().firing.len());
+            Ok(Datum::Int4(depth.unwrap_or(i32::MAX)))
+        }
         OwnFunction::TemporarySchema => {
             let own = cx.catalog.schema("pg_temp");
             Ok(Datum::Oid(own.map_or(0, |schema| schema.oid)))
@@ -107,7 +117,7 @@ fn port(port: Option<u16>) -> Datum {
 
 /// The schemas of `search_path` that exist; with those searched anyway.
 pub(super) fn schemas(cx: &Exec<'_>, implicit: bool) -> Vec<Datum> {
-    let path = &cx.session.settings.parsed().search_path;
+    let path = &cx.host.shared().settings.parsed().search_path;
     let role = cx.catalog.role_by_oid(cx.role());
     let user = role.map_or("", |role| &role.name);
     let mut names = Vec::new();
@@ -130,7 +140,7 @@ pub(super) fn schemas(cx: &Exec<'_>, implicit: bool) -> Vec<Datum> {
 
 fn current_setting(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
     let missing_ok = args.get(1).is_some_and(Datum::is_true);
-    match cx.session.settings.show(args[0].as_str()) {
+    match cx.host.shared().settings.show(args[0].as_str()) {
         Ok((_, value)) => Ok(Datum::text(value)),
         Err(_) if missing_ok => Ok(Datum::Null),
         Err(error) => Err(error),
@@ -149,7 +159,7 @@ fn set_config(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
     }
     let value = (!value.is_null()).then(|| value.as_str());
     let catalog = Some(cx.catalog.as_ref());
-    let settings = &mut cx.session.settings;
+    let settings = &mut cx.host.session().settings;
     let before = settings.show(name.as_str()).ok();
     settings.set(catalog, name.as_str(), value, local.is_true())?;
     let (name, shown) = settings.show(name.as_str())?;
@@ -187,7 +197,7 @@ fn sleep(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
         // Longer than anyone waits, and no overflow.
         let seconds = seconds.min(1e9);
         let duration = std::time::Duration::from_secs_f64(seconds);
-        coro::wait(env::sleep(cx.session.env.as_ref(), duration))?;
+        coro::wait(env::sleep(cx.host.shared().env.as_ref(), duration))?;
     }
     Ok(Datum::Void)
 }

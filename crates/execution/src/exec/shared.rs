@@ -10,14 +10,16 @@ use base::{coro, Result};
 
 use super::cursor::{open, Cursor, PlanCursor};
 use super::group::Groups;
-use super::{collect, row_bytes, Exec};
+use super::measure::{Measuring, Run};
+use super::{collect, Exec};
+use crate::kept::RowStore;
 use planner::plan::{Plan, Recursive, Row, With};
 
 /// What was computed.
 #[derive(Clone)]
 pub enum Stored {
     /// All rows.
-    Rows(Rc<Vec<Row>>),
+    Rows(Rc<RowStore>),
     /// The rows of a recursion until now.
     Steps(Rc<RefCell<Steps>>),
 }
@@ -25,23 +27,32 @@ pub enum Stored {
 /// The rows of a recursion until now.
 #[derive(Default)]
 pub struct Steps {
-    rows: Vec<Row>,
-    /// The memory that they take.
-    bytes: usize,
+    rows: RowStore,
     /// Those of the last step that came to its end.
-    last: Rc<Vec<Row>>,
+    last: Rc<RowStore>,
     /// The step at work, and its rows until now.
     open: Option<PlanCursor>,
-    fresh: Vec<Row>,
+    fresh: RowStore,
     /// All of them, where equal ones count once.
     seen: Option<Groups>,
     begun: bool,
     done: bool,
+    run: Option<Run>,
 }
 
 impl Steps {
     /// Fetches another row, or ends the step at work.
     fn advance(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> Result<()> {
+        let asked = self.run.as_ref().and_then(Run::asked);
+        let before = self.rows.len();
+        let outcome = self.fetch(plan, cx);
+        if let Some(run) = &mut self.run {
+            run.note(asked, self.rows.len() > before, 0);
+        }
+        outcome
+    }
+
+    fn fetch(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> Result<()> {
         coro::check_depth()?;
         let mut step = self
             .open
@@ -57,13 +68,12 @@ impl Steps {
         self.open = Some(step);
         let is_new = match &mut self.seen {
             None => true,
-            Some(seen) => seen.find_or_add(row.clone()).1,
+            Some(seen) => seen.find_or_add(row.clone())?.1,
         };
         if is_new {
-            self.bytes += row_bytes(&row);
-            cx.check_held(self.bytes)?;
-            self.rows.push(row.clone());
-            self.fresh.push(row);
+            self.rows.push(row.clone())?;
+            cx.check_held(self.rows.bytes())?;
+            self.fresh.push(row)?;
         }
         Ok(())
     }
@@ -71,12 +81,12 @@ impl Steps {
     fn begin_step(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> PlanCursor {
         if std::mem::replace(&mut self.begun, true) {
             cx.forget(&plan.inside);
-            return PlanCursor::open(plan.step.clone());
+            return PlanCursor::open(plan.step.clone(), cx.measures.as_ref());
         }
         if !plan.all {
             self.seen = Some(Groups::new(plan.types.clone()));
         }
-        PlanCursor::open(plan.first.clone())
+        PlanCursor::open(plan.first.clone(), cx.measures.as_ref())
     }
 }
 
@@ -114,11 +124,18 @@ fn stored(number: usize, plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
 
 fn compute(plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
     Ok(match plan {
-        Plan::Recursive(_) => Stored::Steps(Rc::default()),
+        Plan::Recursive(_) => {
+            let measures = cx.measures.as_ref();
+            let steps = Steps {
+                run: measures.map(|measures| Run::of(plan, measures)),
+                ..Steps::default()
+            };
+            Stored::Steps(Rc::new(RefCell::new(steps)))
+        }
         plan => {
             // What it writes is not what the statement around it writes.
             let written = cx.written;
-            let rows = collect(plan, cx)?;
+            let rows = collect(plan, "A query of WITH", cx)?;
             cx.written_beside += cx.written - written;
             cx.written = written;
             Stored::Rows(Rc::new(rows))
@@ -145,10 +162,14 @@ pub struct AnewCursor<'p> {
 
 impl<'p> AnewCursor<'p> {
     /// A cursor over such a plan.
-    pub fn new(inside: &'p std::ops::Range<usize>, input: &'p Plan) -> AnewCursor<'p> {
+    pub fn new(
+        inside: &'p std::ops::Range<usize>,
+        input: &'p Plan,
+        measures: Measuring<'_>,
+    ) -> AnewCursor<'p> {
         AnewCursor {
             inside,
-            input: open(input),
+            input: open(input, measures),
             begun: false,
         }
     }
@@ -225,10 +246,10 @@ pub struct WithCursor<'p> {
 
 impl<'p> WithCursor<'p> {
     /// A cursor over such a plan.
-    pub fn new(with: &'p With) -> WithCursor<'p> {
+    pub fn new(with: &'p With, measures: Measuring<'_>) -> WithCursor<'p> {
         WithCursor {
             with,
-            body: open(&with.body),
+            body: open(&with.body, measures),
         }
     }
 }

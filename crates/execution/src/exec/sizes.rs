@@ -85,7 +85,8 @@ fn index_trees(table: &Table) -> impl Iterator<Item = TreeId> + '_ {
 
 /// One relation's own tree; none when there is no such relation.
 fn relation_size(cx: &Exec<'_>, relation: &Datum) -> Option<u64> {
-    size_of_relation(cx.catalog, &*cx.session.engine.storage, oid(relation)).map(|size| size.bytes)
+    size_of_relation(cx.catalog, &*cx.host.shared().engine.storage, oid(relation))
+        .map(|size| size.bytes)
 }
 
 /// How large one relation's own tree is.
@@ -105,7 +106,7 @@ pub fn size_of_relation(
 
 /// A table's rows, its indexes, or both. An index is asked for like a table without indexes.
 fn whole_size(cx: &Exec<'_>, relation: &Datum, rows: bool, indexes: bool) -> Option<u64> {
-    let storage = &*cx.session.engine.storage;
+    let storage = &*cx.host.shared().engine.storage;
     let Some(table) = cx.catalog.table_by_oid(oid(relation)) else {
         let own = relation_size(cx, relation)?;
         return Some(if rows { own } else { 0 });
@@ -135,7 +136,7 @@ fn database_size(cx: &mut Exec<'_>, asked: &Datum) -> Result<Datum> {
         return Ok(Datum::Null);
     };
     check_may_ask(cx, &database)?;
-    let engine = cx.session.engine.clone();
+    let engine = cx.host.shared().engine.clone();
     let sum = |catalog: &Catalog| -> u64 {
         let trees = catalog.tables.iter();
         let trees = trees.flat_map(|table| row_trees(table).chain(index_trees(table)));
@@ -145,7 +146,7 @@ fn database_size(cx: &mut Exec<'_>, asked: &Datum) -> Result<Datum> {
         return Ok(number(sum(cx.catalog)));
     }
     let content = store::load(
-        cx.txn,
+        cx.host.txn(),
         engine.transactions.catalog_version(),
         &database.name,
     )?;
@@ -183,7 +184,7 @@ fn tablespace_size(cx: &Exec<'_>, asked: &Datum) -> Result<Datum> {
         None => Datum::Null,
         Some((_, _, false)) => number(0),
         Some((_, _, true)) => {
-            let replicas = cx.session.engine.storage.storage();
+            let replicas = cx.host.shared().engine.storage.storage();
             let used = replicas.iter().map(|one| one.file_bytes - one.free_bytes);
             number(used.sum())
         }

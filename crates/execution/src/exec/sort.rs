@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use base::{coro, Result};
 
 use super::cursor::{open, Cursor};
-use super::{row_bytes, Exec};
+use super::Exec;
 use crate::exec::program::Evaluate;
+use crate::kept::{RowStore, StoredRows};
 use planner::plan::{Plan, Row, SortKey};
 use types::{self, Datum, TypeId};
 
@@ -50,7 +51,7 @@ fn compare(ty: TypeId, a: &Datum, b: &Datum, descending: bool, nulls_first: bool
 pub struct SortCursor<'p> {
     input: &'p Plan,
     keys: &'p [SortKey],
-    rows: Option<std::vec::IntoIter<Row>>,
+    rows: Option<StoredRows>,
 }
 
 impl<'p> SortCursor<'p> {
@@ -63,19 +64,18 @@ impl<'p> SortCursor<'p> {
         }
     }
 
-    fn compute(&self, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        let (mut width, mut bytes) = (0, 0);
-        let mut input = open(self.input);
+    fn compute(&self, cx: &mut Exec<'_>) -> Result<RowStore> {
+        let mut rows = RowStore::of("A sort");
+        let mut width = 0;
+        let mut input = open(self.input, cx.measures.as_ref());
         while let Some(mut row) = input.next(cx)? {
             width = row.len();
             for key in self.keys {
                 let value = key.value.eval(cx, &row[..width])?;
                 row.push(value);
             }
-            bytes += row_bytes(&row);
-            cx.check_held(bytes)?;
-            rows.push(row);
+            rows.push(row)?;
+            cx.check_held(rows.bytes())?;
         }
         let columns: Vec<_> = self
             .keys
@@ -83,8 +83,8 @@ impl<'p> SortCursor<'p> {
             .enumerate()
             .map(|(place, key)| (width + place, key.ty, key.descending, key.nulls_first))
             .collect();
-        sort_rows(&mut rows, &columns)?;
-        for row in &mut rows {
+        sort_rows(rows.rows_mut(), &columns)?;
+        for row in rows.rows_mut() {
             row.truncate(width);
         }
         Ok(rows)

@@ -1,16 +1,20 @@
 //! Queries inside expressions.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::hash::HashMap;
 use base::{coro, Error, Result, SqlState};
 
 use super::cursor::{open, Cursor};
+use super::program::Evaluate;
 use super::{collect, Exec};
+use crate::kept::{row_bytes, RowStore, HASHED_BYTES};
+use base::memory::Reservation;
 use functions::Call;
 use planner::plan::{Func, Row, SubKind, SubQuery};
 use types::hash_row;
-use types::{self, growth, Array, Datum, TypeId};
+use types::{self, growth, Array, Datum, Record, TypeId};
 
 /// The value of a subquery for a row, of which it sees the values at these places. One that does
 /// not look at it is computed once.
@@ -41,7 +45,7 @@ pub fn eval(
         row[*place] = value;
     }
     cx.outer.push(row);
-    let mut cursor = open(&query.plan);
+    let mut cursor = open(&query.plan, cx.measures.as_ref());
     let outcome = run(cx, query, test, cursor.as_mut());
     cx.outer.pop();
     let value = outcome?;
@@ -53,7 +57,7 @@ pub fn eval(
 
 /// The rows of a subquery that is the same for every row, for `IN` and its kin.
 pub struct Members {
-    rows: Vec<Row>,
+    rows: RowStore,
     /// The types of the values, where the comparison is plain equality of values of one type.
     types: Option<Vec<TypeId>>,
     /// By the hash of its values; only where there are types, and of rows without NULLs.
@@ -65,7 +69,7 @@ pub struct Members {
 /// equality.
 fn hashed_types(query: &SubQuery) -> Option<Vec<TypeId>> {
     let one = |types: &[TypeId]| match types {
-        [a, b] if a == b => Some(*a),
+        [a, b] if a == b && a.has_equality() => Some(*a),
         _ => None,
     };
     match &query.kind {
@@ -87,13 +91,14 @@ fn members(cx: &mut Exec<'_>, query: &SubQuery) -> Result<Rc<Members>> {
         return Ok(known.clone());
     }
     cx.outer.push(Row::new());
-    let rows = collect(&query.plan, cx);
+    let rows = collect(&query.plan, "A subquery", cx);
     cx.outer.pop();
-    let rows = rows?;
+    let mut rows = rows?;
     let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::default();
     let mut has_null = false;
     let types = hashed_types(query);
     if let Some(types) = &types {
+        rows.grow(rows.len() * HASHED_BYTES)?;
         for (place, row) in rows.iter().enumerate() {
             if row.iter().any(Datum::is_null) {
                 has_null = true;
@@ -189,11 +194,48 @@ fn run(
             }
             Ok(row.swap_remove(0))
         }
+        SubKind::Row(types) => {
+            let Some(mut row) = cursor.next(cx)? else {
+                return Ok(Datum::Null);
+            };
+            if cursor.next(cx)?.is_some() {
+                return Err(Error::new(
+                    SqlState::CARDINALITY_VIOLATION,
+                    "more than one row returned by a subquery used as an expression",
+                ));
+            }
+            row.truncate(types.len());
+            Ok(Datum::Record(Arc::new(Record {
+                types: types.to_vec(),
+                values: row,
+                names: None,
+            })))
+        }
+        SubKind::Compare(condition, all) => {
+            let Some(Datum::Record(test)) = test else {
+                return Err(Error::internal("no row to compare"));
+            };
+            let mut unknown = false;
+            while let Some(row) = cursor.next(cx)? {
+                let both: Row = test.values.iter().cloned().chain(row).collect();
+                match condition.eval(cx, &both)? {
+                    Datum::Bool(holds) if holds != *all => return Ok(Datum::Bool(holds)),
+                    Datum::Null => unknown = true,
+                    _ => {}
+                }
+            }
+            Ok(match unknown {
+                true => Datum::Null,
+                false => Datum::Bool(*all),
+            })
+        }
         SubKind::Exists => Ok(Datum::Bool(cursor.next(cx)?.is_some())),
         SubKind::Array(element) => {
             let mut elements = Vec::new();
             let mut bytes = 0;
+            let mut held = Reservation::of("An array");
             while let Some(mut row) = cursor.next(cx)? {
+                held.grow(row_bytes(&row))?;
                 let element = row.swap_remove(0);
                 let more = growth::ELEMENT_BYTES + growth::bytes_of(&element);
                 growth::check_room(bytes, more)?;

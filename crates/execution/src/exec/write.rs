@@ -10,13 +10,17 @@ use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
 use super::cursor::{open, open_to_lock, Cursor};
 use super::entries::{self, Taken};
-use super::{foreign, index_text, long, rows, Exec};
+use super::measure::Measuring;
+use super::new_row::{check_policies, check_row, duplicate_key, taken_key};
+use super::trigger::OwnRows;
+use super::{foreign, long, partition, rows, trigger, Exec};
 use crate::exec::program::Evaluate;
-use catalog::{Index, Table};
+use catalog::trigger::{Events, Timing};
+use catalog::{RelationKind, Table};
 use planner::plan::permit::PermittedPlan;
 use planner::plan::EntryRule;
 use planner::plan::Program;
-use planner::plan::{Conflict, Delete, Insert, LockRows, Plan, PolicyCheck, Row, Target, Update};
+use planner::plan::{Assignments, Conflict, Delete, Insert, LockRows, Plan, Row, Target, Update};
 use types::{self, Datum};
 
 /// The rows that a writing node returns: none without RETURNING, but all are written.
@@ -31,209 +35,15 @@ fn returned(target: &Target, row: &[Datum], cx: &mut Exec<'_>) -> Result<Option<
     }
 }
 
-/// Computes the generated columns of a new row, and checks it against policies, NOT NULL, CHECK and
-/// the conditions of views.
-fn check_row(
-    target: &Target,
-    policies: &[PolicyCheck],
-    row: &mut [Datum],
-    cx: &mut Exec<'_>,
-) -> Result<()> {
-    for (place, value) in &target.generated {
-        row[*place] = value.eval(cx, row)?;
-    }
-    check_policies(&target.table, policies, "", row, cx)?;
-    check_values(&target.table, &target.checks, row, cx)?;
-    for (view, condition) in &target.view_checks {
-        // Here NULL is one: the view would not show the row.
-        if !condition.test(cx, row)? {
-            let message = format!("new row violates check option for view \"{view}\"");
-            return Err(failing_row(
-                Error::new(SqlState::of("44000"), message),
-                &target.table,
-                row,
-                cx,
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// 42501 for a row that policies do not let be written. What it holds is not said.
-fn check_policies(
-    table: &Table,
-    policies: &[PolicyCheck],
-    which: &str,
-    row: &[Datum],
-    cx: &mut Exec<'_>,
-) -> Result<()> {
-    for check in policies {
-        if check.condition.test(cx, row)? {
-            continue;
-        }
-        let named = check.policy.as_ref();
-        let named = named.map_or_else(String::new, |name| format!(" \"{name}\""));
-        return Err(Error::new(
-            SqlState::INSUFFICIENT_PRIVILEGE,
-            format!(
-                "new row violates row-level security policy{named}{which} for table \"{}\"",
-                table.name
-            ),
-        ));
-    }
-    Ok(())
-}
-
-/// Checks the values of a row against NOT NULL and these CHECK constraints.
-pub(super) fn check_values(
-    table: &Table,
-    checks: &[(String, Program)],
-    row: &[Datum],
-    cx: &mut Exec<'_>,
-) -> Result<()> {
-    for (column, value) in table.columns.iter().zip(row) {
-        if column.not_null && value.is_null() && !column.dropped {
-            let error = Error::new(
-                SqlState::NOT_NULL_VIOLATION,
-                format!(
-                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-                    column.name, table.name
-                ),
-            );
-            let mut error = failing_row(error, table, row, cx);
-            error.fields_mut().column = Some(column.name.clone());
-            return Err(about(error, table, cx));
-        }
-    }
-    for (name, condition) in checks {
-        // NULL is no violation.
-        if condition.eval(cx, row)? == Datum::Bool(false) {
-            let error = Error::new(
-                SqlState::CHECK_VIOLATION,
-                format!(
-                    "new row for relation \"{}\" violates check constraint \"{name}\"",
-                    table.name
-                ),
-            );
-            let mut error = failing_row(error, table, row, cx);
-            error.fields_mut().constraint = Some(name.clone());
-            return Err(about(error, table, cx));
-        }
-    }
-    Ok(())
-}
-
-/// The same error, about a table.
-pub(super) fn about(mut error: Error, table: &Table, cx: &Exec<'_>) -> Error {
-    let schema = cx.catalog.schema_by_oid(table.schema);
-    error.fields_mut().schema = schema.map(|schema| schema.name.clone());
-    error.fields_mut().table = Some(table.name.clone());
-    error
-}
-
-/// The same error with the row that fails, as far as the role may see its columns.
-fn failing_row(error: Error, table: &Table, row: &[Datum], cx: &Exec<'_>) -> Error {
-    const VALUE_CHARS_MAX: usize = 64;
-    // Of a table that guards its rows, no column.
-    if !cx.may_see(table, std::iter::empty()) {
-        return error;
-    }
-    let sees_all = cx.may_see(table, std::iter::once(usize::MAX));
-    let (mut names, mut values) = (Vec::new(), Vec::new());
-    for (place, (column, value)) in table.columns.iter().zip(row).enumerate() {
-        // Who has given a value may be shown it.
-        let sees = sees_all
-            || cx.permit.gives(table.oid, place as u32 + 1)
-            || cx.may_see(table, std::iter::once(place));
-        if column.dropped || !sees {
-            continue;
-        }
-        names.push(column.name.as_str());
-        values.push(match value {
-            Datum::Null => "null".to_owned(),
-            value => {
-                let text = types::output(cx.context, column.type_id, value).unwrap_or_default();
-                match text.char_indices().nth(VALUE_CHARS_MAX) {
-                    Some((end, _)) => format!("{}...", &text[..end]),
-                    None => text,
-                }
-            }
-        });
-    }
-    let (names, values) = (names.join(", "), values.join(", "));
-    match (sees_all, names.is_empty()) {
-        (true, _) => error.with_detail(format!("Failing row contains ({values}).")),
-        (false, true) => error,
-        (false, false) => {
-            error.with_detail(format!("Failing row contains ({names}) = ({values})."))
-        }
-    }
-}
-
-/// 23505 for a row whose key in an index of columns is taken.
-fn duplicate_key(table: &Table, index: &Index, row: &[Datum], cx: &Exec<'_>) -> Error {
-    let columns = index.columns.iter().map(|column| column.column);
-    let values: Vec<_> = columns
-        .map(|place| (table.columns[place].type_id, row[place].clone()))
-        .collect();
-    taken_key(table, index, &values, cx)
-}
-
-/// 23505 for a row whose key in an index, with these values, is taken.
-fn taken_key(
-    table: &Table,
-    index: &Index,
-    values: &[(types::TypeId, Datum)],
-    cx: &Exec<'_>,
-) -> Error {
-    let mut error = Error::new(
-        SqlState::UNIQUE_VIOLATION,
-        format!(
-            "duplicate key value violates unique constraint \"{}\"",
-            index.name
-        ),
-    );
-    let seen: Option<Vec<_>> = (0..index.key_count())
-        .map(|place| index.key_column(place))
-        .collect();
-    // Whose values an expression shows is not asked: only who sees the whole table sees it.
-    let mut seen = seen
-        .unwrap_or_else(|| vec![table.columns.len()])
-        .into_iter();
-    if cx.may_see(table, &mut seen) {
-        error = error.with_detail(format!(
-            "{} already exists.",
-            key_text(table, index, values, cx)
-        ));
-    }
-    error.fields_mut().constraint = Some(index.name.clone());
-    about(error, table, cx)
-}
-
-/// `Key (names)=(values)`.
-pub fn key_text(
-    table: &Table,
-    index: &Index,
-    values: &[(types::TypeId, Datum)],
-    cx: &Exec<'_>,
-) -> String {
-    let values = values.iter().map(|(ty, value)| match value {
-        Datum::Null => "null".to_owned(),
-        value => types::output(cx.context, *ty, value).unwrap_or_default(),
-    });
-    format!(
-        "Key ({})=({})",
-        index_text::key_names(cx, table, index),
-        values.collect::<Vec<_>>().join(", ")
-    )
-}
-
 /// The key for a new row.
 fn new_key(table: &Table, row: &[Datum], cx: &mut Exec<'_>) -> Result<Key> {
     match table.primary_key() {
         Some(index) => rows::index_key(table, index, row),
         None => {
-            let number = cx.session.next_number(SequenceId(u64::from(table.oid)))?;
+            let number = cx
+                .host
+                .session()
+                .next_number(SequenceId(u64::from(table.oid)))?;
             Ok(number.to_be_bytes().to_vec())
         }
     }
@@ -246,33 +56,124 @@ fn index_of(table: &Table, tree: TreeId) -> Result<usize> {
         .ok_or_else(|| Error::internal(format!("tree {tree} is no index of {}", table.name)))
 }
 
+/// How far a statement with triggers is: whether those of the statement have fired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Fresh,
+    Begun,
+    Done,
+}
+
 /// The rows that an INSERT returns.
 pub struct InsertCursor<'p> {
     insert: &'p Insert,
     input: Box<dyn Cursor + 'p>,
+    stage: Stage,
 }
 
 impl<'p> InsertCursor<'p> {
     /// The INSERT that a plan is, for rows that come from elsewhere, and a cursor that writes them.
     pub fn of(permitted: PermittedPlan<'p>) -> Result<(&'p Insert, InsertCursor<'p>)> {
         match permitted.plan() {
-            Plan::Insert(insert) => Ok((insert, InsertCursor::new(insert))),
+            Plan::Insert(insert) => Ok((insert, InsertCursor::new(insert, None))),
             _ => Err(Error::internal("rows are written by no INSERT")),
         }
     }
 
     /// A cursor over what such an INSERT returns.
-    pub(super) fn new(insert: &'p Insert) -> InsertCursor<'p> {
+    pub(super) fn new(insert: &'p Insert, measures: Measuring<'_>) -> InsertCursor<'p> {
         InsertCursor {
             insert,
-            input: open(&insert.input),
+            input: open(&insert.input, measures),
+            stage: Stage::Fresh,
         }
     }
 
+    /// A cursor for rows that come from elsewhere.
+    pub(super) fn over(insert: &'p Insert) -> InsertCursor<'p> {
+        InsertCursor::new(insert, None)
+    }
+
     /// Inserts a row or does what ON CONFLICT says; none when nothing was written.
-    fn write(&mut self, mut row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+    fn write(&mut self, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let Some(mut row) = InsertCursor::before(self.insert, row, cx)? else {
+            return Ok(None);
+        };
+        if self.insert.target.table.kind == RelationKind::View {
+            return Ok(Some(row));
+        }
         InsertCursor::check(self.insert, &mut row, cx)?;
         self.write_checked(row, cx)
+    }
+
+    /// What triggers make of a row before it is inserted, or instead; none if nothing is to be done.
+    ///
+    /// # Errors
+    /// What they raise.
+    pub fn before(insert: &Insert, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let Some(triggers) = &insert.target.triggers else {
+            return Ok(Some(row));
+        };
+        let timing = match insert.target.table.kind {
+            RelationKind::View => Timing::InsteadOf,
+            _ => Timing::Before,
+        };
+        let when = (timing, Events::INSERT);
+        let kept = trigger::row(triggers, when, &[], None, Some(row), cx)?;
+        Ok(kept.flatten())
+    }
+
+    /// Whether triggers fire before each row, which may look at those that are there already.
+    pub fn fires_before_rows(insert: &Insert) -> bool {
+        let triggers = insert.target.triggers.as_ref();
+        triggers.is_some_and(|triggers| triggers.any(Timing::Before, true, Events::INSERT))
+    }
+
+    /// Fires the BEFORE triggers of the statement.
+    ///
+    /// # Errors
+    /// What they raise.
+    pub fn begin(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        let Some(triggers) = &self.insert.target.triggers else {
+            return Ok(());
+        };
+        if self.stage != Stage::Fresh {
+            return Ok(());
+        }
+        self.stage = Stage::Begun;
+        trigger::before_statement(triggers, Events::INSERT, &[], cx)?;
+        match self.updates() {
+            true => {
+                let (event, updated) = (Events::UPDATE, &triggers.updated);
+                trigger::before_statement(triggers, event, updated, cx)
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Queues the AFTER triggers of the statement.
+    ///
+    /// # Errors
+    /// What their conditions raise.
+    pub fn end(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        let Some(triggers) = &self.insert.target.triggers else {
+            return Ok(());
+        };
+        if self.stage != Stage::Begun {
+            return Ok(());
+        }
+        self.stage = Stage::Done;
+        if self.updates() {
+            trigger::after_statement(triggers, Events::UPDATE, &triggers.updated, cx)?;
+        }
+        trigger::after_statement(triggers, Events::INSERT, &[], cx)
+    }
+
+    /// Whether ON CONFLICT DO UPDATE may update rows.
+    fn updates(&self) -> bool {
+        let conflict = self.insert.conflict.as_ref();
+        conflict.is_some_and(|conflict| conflict.set.is_some())
     }
 
     /// Computes the generated columns of a row that is to be inserted, and checks it.
@@ -280,7 +181,11 @@ impl<'p> InsertCursor<'p> {
     /// # Errors
     /// 23502, 23514.
     pub fn check(insert: &Insert, row: &mut [Datum], cx: &mut Exec<'_>) -> Result<()> {
-        check_row(&insert.target, &insert.target.policy_checks, row, cx)
+        match insert.target.routes {
+            // Its partition checks it.
+            Some(_) => Ok(()),
+            None => check_row(&insert.target, &insert.target.policy_checks, row, cx),
+        }
     }
 
     /// Inserts a row that was checked or does what ON CONFLICT says; none when nothing was
@@ -290,6 +195,9 @@ impl<'p> InsertCursor<'p> {
     /// 23505 and what the engine raises.
     pub fn write_checked(&mut self, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let target = &self.insert.target;
+        if let Some(routes) = &target.routes {
+            return partition::insert(target, &target.policy_checks, routes, row, cx);
+        }
         let table = &target.table;
         let key = new_key(table, &row, cx)?;
         let encoded = long::encode(table, &row, None, cx)?;
@@ -297,20 +205,28 @@ impl<'p> InsertCursor<'p> {
         let is_new = table.primary_key().is_none();
         loop {
             let inserted = match is_new {
-                true => cx.txn.insert_new(table.tree, &key, &encoded.row)?,
-                false => cx.txn.insert(table.tree, &key, &encoded.row)?,
+                true => cx.host.txn().insert_new(table.tree, &key, &encoded.row)?,
+                false => cx.host.txn().insert(table.tree, &key, &encoded.row)?,
             };
             let (place, taken) = match inserted {
                 Inserted::Done => match entries::insert(&target.entries, table, &key, &row, cx)? {
                     None => {
-                        encoded.store(table, cx.txn)?;
-                        if let Some(rules) = &target.rules {
-                            foreign::inserted(rules, 0, &key, &row, cx);
+                        encoded.store(table, cx.host.txn())?;
+                        let foreign_keys = |cx: &mut Exec<'_>| match &target.rules {
+                            Some(rules) => foreign::inserted(rules, 0, &key, &row, cx),
+                            None => Ok(()),
+                        };
+                        match &target.triggers {
+                            None => foreign_keys(cx)?,
+                            Some(triggers) => {
+                                let (event, rows) = (Events::INSERT, (None, Some(&row[..])));
+                                trigger::after(triggers, event, &[], rows, cx, foreign_keys)?;
+                            }
                         }
                         return Ok(Some(row));
                     }
                     Some(taken) => {
-                        cx.txn.delete(table.tree, &key)?;
+                        cx.host.txn().delete(table.tree, &key)?;
                         (taken.index, Some(taken))
                     }
                 },
@@ -379,15 +295,15 @@ impl<'p> InsertCursor<'p> {
         let table = &target.table;
         let Some(key) = existing_key(target, index, row, cx)? else {
             // It came after the snapshot: look again with a newer one.
-            if cx.txn.isolation() != Isolation::ReadCommitted {
+            if cx.host.txn().isolation() != Isolation::ReadCommitted {
                 return Err(Error::serialization(
                     "could not serialize access due to concurrent update",
                 ));
             }
-            cx.txn.begin_statement()?;
+            cx.host.txn().begin_statement()?;
             return Ok(Upserted::Again);
         };
-        if cx.txn.is_written_by_command(table.tree, &key) {
+        if cx.host.txn().is_written_by_command(table.tree, &key) {
             return Err(Error::new(
                 SqlState::CARDINALITY_VIOLATION,
                 "ON CONFLICT DO UPDATE command cannot affect row a second time",
@@ -401,34 +317,75 @@ impl<'p> InsertCursor<'p> {
         let tree = table.tree;
         // As PostgreSQL: by the columns that are set, whatever to.
         let strength = strength(conflict.sets_keys);
-        match (cx.txn).lock_row_in_the_way(tree, &key, strength, &mut bytes)? {
+        match cx
+            .host
+            .txn()
+            .lock_row_in_the_way(tree, &key, strength, &mut bytes)?
+        {
             LockedRow::Gone | LockedRow::Skipped => return Ok(Upserted::Again),
             LockedRow::Changed => {}
             LockedRow::Unchanged => {
-                if !cx.txn.get(tree, &key, &mut bytes)? {
+                if !cx.host.txn().get(tree, &key, &mut bytes)? {
                     return Ok(Upserted::Again);
                 }
             }
         }
         let old = rows::decode(table, &[], &bytes, &key, false)?;
-        let width = old.len();
-        let mut both = old;
-        both.extend_from_slice(row);
-        if let Some(condition) = &conflict.condition {
-            if !condition.test(cx, &both)? {
-                return Ok(Upserted::Skipped);
-            }
+        let Some(mut new) = conflicting(conflict, target, &old, row, cx)? else {
+            return Ok(Upserted::Skipped);
+        };
+        if let Some(triggers) = &target.triggers {
+            let (event, updated) = (Events::UPDATE, &triggers.updated);
+            let before = trigger::before(triggers, event, updated, Some(&old), new, cx)?;
+            new = match before {
+                Some(new) => new,
+                None => return Ok(Upserted::Skipped),
+            };
+            trigger::check_untouched(tree, &key, "updated", cx)?;
+            lock_moved(table, &key, &old, &new, strength, cx)?;
         }
-        let (table, old) = (&target.table, &both[..width]);
-        check_policies(table, &conflict.old_checks, " (USING expression)", old, cx)?;
-        let mut new = old.to_vec();
-        for (place, value) in conflict.set.iter().flatten() {
-            new[*place] = value.eval(cx, &both)?;
+        partition::check_stays(target.partition_check.as_deref(), &new, cx)?;
+        let mut checks = &conflict.new_checks[..];
+        if let Some(through) = &target.through {
+            check_policies(&through.table, checks, "", &through.raised(&new), cx)?;
+            checks = &[];
         }
-        check_row(target, &conflict.new_checks, &mut new, cx)?;
-        replace_row(target, &key, &both[..width], &new, cx)?;
+        check_row(target, checks, &mut new, cx)?;
+        replace_row(target, &key, &old, &new, cx)?;
         Ok(Upserted::Row(new))
     }
+}
+
+/// What ON CONFLICT DO UPDATE makes of the row in the way of another; none if its WHERE is not met. It
+/// is over rows as the table that the INSERT names has them.
+fn conflicting(
+    conflict: &Conflict,
+    target: &Target,
+    old: &[Datum],
+    row: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<Option<Row>> {
+    let (named, mut both, excluded) = match &target.through {
+        None => (&*target.table, old.to_vec(), row.to_vec()),
+        Some(through) => (&*through.table, through.raised(old), through.raised(row)),
+    };
+    let width = both.len();
+    both.extend(excluded);
+    if let Some(condition) = &conflict.condition {
+        if !condition.test(cx, &both)? {
+            return Ok(None);
+        }
+    }
+    let checks = &conflict.old_checks;
+    check_policies(named, checks, " (USING expression)", &both[..width], cx)?;
+    let mut new = both[..width].to_vec();
+    if let Some(set) = &conflict.set {
+        assign(set, &both, &mut new, cx)?;
+    }
+    Ok(Some(match &target.through {
+        None => new,
+        Some(through) => through.lowered(&new, old.len()),
+    }))
 }
 
 enum Upserted {
@@ -444,12 +401,12 @@ enum Upserted {
 /// sees, or it would learn of rows that came after its snapshot.
 fn check_is_seen(target: &Target, index: usize, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
     let table = &target.table;
-    if cx.txn.isolation() == Isolation::ReadCommitted {
+    if cx.host.txn().isolation() == Isolation::ReadCommitted {
         return Ok(());
     }
     let is_seen = match existing_key(target, index, row, cx)? {
-        Some(key) if cx.txn.is_written_by_command(table.tree, &key) => true,
-        Some(key) => cx.txn.get(table.tree, &key, &mut Vec::new())?,
+        Some(key) if cx.host.txn().is_written_by_command(table.tree, &key) => true,
+        Some(key) => cx.host.txn().get(table.tree, &key, &mut Vec::new())?,
         None => false,
     };
     match is_seen {
@@ -478,24 +435,52 @@ fn existing_key(
     }
     let mut batch = RowBatch::default();
     let range = KeyRange::prefix(&key);
-    cx.txn.scan_newest(index.tree, &range, 1, &mut batch)?;
+    cx.host
+        .txn()
+        .scan_newest(index.tree, &range, 1, &mut batch)?;
     if batch.is_empty() {
         return Ok(None);
     }
     rows::row_key_of_entry(table, index, batch.get(0)).map(|key| Some(key.to_vec()))
 }
 
-/// Puts a new row in the place of a locked one, and tells foreign keys.
-fn replace_row(
+/// Puts a new row in the place of a locked one, and tells foreign keys and triggers; returns its key.
+pub(super) fn replace_row(
     target: &Target,
     key: &[u8],
     old: &[Datum],
     new: &[Datum],
     cx: &mut Exec<'_>,
-) -> Result<()> {
+) -> Result<Key> {
     let new_key = replace(&target.table, &target.entries, key, old, new, cx)?;
-    if let Some(rules) = &target.rules {
-        foreign::updated(rules, 0, (key, &new_key), (old, new), cx);
+    let foreign_keys = |cx: &mut Exec<'_>| match &target.rules {
+        Some(rules) => foreign::updated(rules, 0, (key, &new_key), (old, new), cx),
+        None => Ok(()),
+    };
+    match &target.triggers {
+        None => foreign_keys(cx)?,
+        Some(triggers) => {
+            let rows = (Some(old), Some(new));
+            let (event, updated) = (Events::UPDATE, &triggers.updated);
+            trigger::after(triggers, event, updated, rows, cx, foreign_keys)?;
+        }
+    }
+    Ok(new_key)
+}
+
+/// Locks a row that is locked already as one whose keys move, if a trigger has made them.
+pub(super) fn lock_moved(
+    table: &Table,
+    key: &[u8],
+    old: &[Datum],
+    new: &[Datum],
+    held: RowLock,
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    if held < RowLock::Update && moves_keys(table, old, new) {
+        let (strength, wait) = (RowLock::Update, LockWait::Block);
+        let txn = cx.host.txn();
+        txn.lock_row(table.tree, key, strength, wait, &mut Vec::new())?;
     }
     Ok(())
 }
@@ -517,10 +502,10 @@ pub(super) fn replace(
         _ => key.to_vec(),
     };
     let outcome = if new_key == key {
-        cx.txn.update(table.tree, key, &encoded.row)?
+        cx.host.txn().update(table.tree, key, &encoded.row)?
     } else {
-        cx.txn.delete(table.tree, key)?;
-        cx.txn.insert(table.tree, &new_key, &encoded.row)?
+        cx.host.txn().delete(table.tree, key)?;
+        cx.host.txn().insert(table.tree, &new_key, &encoded.row)?
     };
     match outcome {
         Inserted::Done => {
@@ -528,8 +513,8 @@ pub(super) fn replace(
             if let Some(Taken { index, values }) = moved {
                 return Err(taken_key(table, &table.indexes[index], &values, cx));
             }
-            long::forget(table, old, Some(new), cx.txn)?;
-            encoded.store(table, cx.txn)?;
+            long::forget(table, old, Some(new), cx.host.txn())?;
+            encoded.store(table, cx.host.txn())?;
             Ok(new_key)
         }
         Inserted::Duplicate(tree) => {
@@ -541,6 +526,7 @@ pub(super) fn replace(
 
 impl Cursor for InsertCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        self.begin(cx)?;
         while let Some(row) = self.input.next(cx)? {
             let Some(row) = self.write(row, cx)? else {
                 continue;
@@ -550,6 +536,7 @@ impl Cursor for InsertCursor<'_> {
                 return Ok(Some(row));
             }
         }
+        self.end(cx)?;
         Ok(None)
     }
 }
@@ -583,13 +570,17 @@ fn lock(
     let key = key.to_vec();
     let mut newest = Vec::new();
     match cx
-        .txn
+        .host
+        .txn()
         .lock_row(table.tree, &key, strength, wait, &mut newest)?
     {
         LockedRow::Unchanged => Ok(Some(Locked {
             key,
             is_changed: false,
         })),
+        LockedRow::Gone if table.partition_of.is_some() => {
+            partition::check_not_moved(table, &key, cx).map(|()| None)
+        }
         LockedRow::Gone | LockedRow::Skipped => Ok(None),
         LockedRow::Changed => {
             let values = rows::decode(table, &[], &newest, &key, false)?;
@@ -608,41 +599,111 @@ fn lock(
 }
 
 /// A row that was locked.
-struct Locked {
-    key: Key,
+pub(super) struct Locked {
+    pub key: Key,
     /// It was changed meanwhile.
-    is_changed: bool,
+    pub is_changed: bool,
 }
 
 /// How a row is locked that is to be updated.
-fn strength(moves_keys: bool) -> RowLock {
+pub(super) fn strength(moves_keys: bool) -> RowLock {
     match moves_keys {
         true => RowLock::Update,
         false => RowLock::NoKeyUpdate,
     }
 }
 
-fn moves_keys(table: &Table, old: &[Datum], new: &[Datum]) -> bool {
+pub(super) fn moves_keys(table: &Table, old: &[Datum], new: &[Datum]) -> bool {
     let mut columns = table.key_columns();
     columns.any(|column| old[column] != new[column])
+}
+
+/// What triggers of a view do in the place of what it cannot do; none if nothing was done.
+fn instead(
+    target: &Target,
+    event: Events,
+    row: &Row,
+    new: Option<Row>,
+    cx: &mut Exec<'_>,
+) -> Result<Option<Option<Row>>> {
+    let Some(triggers) = &target.triggers else {
+        return Err(Error::internal("a view is written without triggers"));
+    };
+    let (old, when) = (
+        &row[..target.table.columns.len()],
+        (Timing::InsteadOf, event),
+    );
+    trigger::row(triggers, when, &triggers.updated, Some(old), new, cx)
+}
+
+/// Fires the BEFORE triggers of an UPDATE or DELETE as a whole, once.
+fn begin(target: &Target, event: Events, stage: &mut Stage, cx: &mut Exec<'_>) -> Result<()> {
+    match &target.triggers {
+        Some(triggers) if *stage == Stage::Fresh => {
+            *stage = Stage::Begun;
+            trigger::before_statement(triggers, event, &triggers.updated, cx)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Queues the AFTER triggers of an UPDATE or DELETE as a whole, once.
+fn end(target: &Target, event: Events, stage: &mut Stage, cx: &mut Exec<'_>) -> Result<()> {
+    match &target.triggers {
+        Some(triggers) if *stage == Stage::Begun => {
+            *stage = Stage::Done;
+            trigger::after_statement(triggers, event, &triggers.updated, cx)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Carries out SET.
+pub(super) fn assign(
+    set: &Assignments,
+    row: &[Datum],
+    new: &mut Row,
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    let mut wider;
+    let row = match set.rows.is_empty() {
+        true => row,
+        false => {
+            wider = row.to_vec();
+            wider.resize(set.width, Datum::Null);
+            for source in &set.rows {
+                let value = source.eval(cx, row)?;
+                wider.push(value);
+            }
+            &wider[..]
+        }
+    };
+    for (place, value) in &set.columns {
+        new[*place] = value.eval(cx, row)?;
+    }
+    Ok(())
 }
 
 /// The rows that an UPDATE returns.
 pub struct UpdateCursor<'p> {
     update: &'p Update,
     input: Box<dyn Cursor + 'p>,
+    stage: Stage,
+    own: OwnRows,
 }
 
 impl<'p> UpdateCursor<'p> {
     /// A cursor over what such an UPDATE returns.
-    pub fn new(update: &'p Update) -> UpdateCursor<'p> {
+    pub fn new(update: &'p Update, measures: Measuring<'_>) -> UpdateCursor<'p> {
         UpdateCursor {
             update,
             // Where keys may move, a row has to be looked at before it is known how to lock it.
-            input: match update.sets_keys {
-                true => open(&update.input),
-                false => open_to_lock(&update.input, strength(false)),
+            input: match update.sets_keys || update.target.table.kind == RelationKind::View {
+                true => open(&update.input, measures),
+                false => open_to_lock(&update.input, strength(false), measures),
             },
+            stage: Stage::Fresh,
+            own: OwnRows::default(),
         }
     }
 
@@ -650,6 +711,23 @@ impl<'p> UpdateCursor<'p> {
         let update = self.update;
         let table = &update.target.table;
         let width = table.columns.len();
+        let triggers = update.target.triggers.as_ref();
+        if let Some(routes) = &update.target.routes {
+            return partition::update(update, routes, row, &mut self.own, cx);
+        }
+        if table.kind == RelationKind::View {
+            let new = self.new_row(&row, cx)?;
+            let new = instead(&update.target, Events::UPDATE, &row, Some(new), cx)?;
+            return Ok(new.flatten().map(|new| {
+                row[..width].clone_from_slice(&new);
+                row
+            }));
+        }
+        if let (Some(_), Datum::Bytea(key)) = (triggers, &row[width]) {
+            if self.own.has(table.tree, key, cx)? {
+                return Ok(None);
+            }
+        }
         let mut new = match update.sets_keys {
             true => Some(self.new_row(&row, cx)?),
             false => None,
@@ -670,7 +748,18 @@ impl<'p> UpdateCursor<'p> {
                 new = Some(new_row);
                 continue;
             }
-            replace_row(&update.target, &locked.key, &row[..width], &new_row, cx)?;
+            let new_row = match triggers {
+                None => new_row,
+                Some(_) => match self.triggered(&locked.key, &row, new_row, strength, cx)? {
+                    Some(new_row) => new_row,
+                    None => return Ok(None),
+                },
+            };
+            let key = replace_row(&update.target, &locked.key, &row[..width], &new_row, cx)?;
+            if triggers.is_some() {
+                self.own.note(&locked.key, cx)?;
+                self.own.note(&key, cx)?;
+            }
             row[..width].clone_from_slice(&new_row);
             return Ok(Some(row));
         }
@@ -680,16 +769,43 @@ impl<'p> UpdateCursor<'p> {
     fn new_row(&self, row: &Row, cx: &mut Exec<'_>) -> Result<Row> {
         let update = self.update;
         let mut new = row[..update.target.table.columns.len()].to_vec();
-        for (place, value) in &update.set {
-            new[*place] = value.eval(cx, row)?;
+        assign(&update.set, row, &mut new, cx)?;
+        // Those that triggers may still change are checked after that.
+        if update.target.triggers.is_none() {
+            check_row(&update.target, &update.target.policy_checks, &mut new, cx)?;
         }
-        check_row(&update.target, &update.target.policy_checks, &mut new, cx)?;
         Ok(new)
+    }
+
+    /// What triggers make of a row that is locked, checked; none if it is to be passed over.
+    fn triggered(
+        &self,
+        key: &[u8],
+        row: &Row,
+        new: Row,
+        held: RowLock,
+        cx: &mut Exec<'_>,
+    ) -> Result<Option<Row>> {
+        let target = &self.update.target;
+        let Some(triggers) = &target.triggers else {
+            return Ok(Some(new));
+        };
+        let old = &row[..target.table.columns.len()];
+        let (event, updated) = (Events::UPDATE, &triggers.updated);
+        let before = trigger::before(triggers, event, updated, Some(old), new, cx)?;
+        let Some(mut new) = before else {
+            return Ok(None);
+        };
+        trigger::check_untouched(target.table.tree, key, "updated", cx)?;
+        check_row(target, &target.policy_checks, &mut new, cx)?;
+        lock_moved(&target.table, key, old, &new, held, cx)?;
+        Ok(Some(new))
     }
 }
 
 impl Cursor for UpdateCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        begin(&self.update.target, Events::UPDATE, &mut self.stage, cx)?;
         while let Some(row) = self.input.next(cx)? {
             let Some(row) = self.write(row, cx)? else {
                 continue;
@@ -699,6 +815,7 @@ impl Cursor for UpdateCursor<'_> {
                 return Ok(Some(row));
             }
         }
+        end(&self.update.target, Events::UPDATE, &mut self.stage, cx)?;
         Ok(None)
     }
 }
@@ -707,42 +824,107 @@ impl Cursor for UpdateCursor<'_> {
 pub struct DeleteCursor<'p> {
     delete: &'p Delete,
     input: Box<dyn Cursor + 'p>,
+    stage: Stage,
+    own: OwnRows,
 }
 
 impl<'p> DeleteCursor<'p> {
     /// A cursor over what such a DELETE returns.
-    pub fn new(delete: &'p Delete) -> DeleteCursor<'p> {
+    pub fn new(delete: &'p Delete, measures: Measuring<'_>) -> DeleteCursor<'p> {
         DeleteCursor {
             delete,
-            input: open_to_lock(&delete.input, RowLock::Update),
+            input: match delete.target.table.kind {
+                RelationKind::View => open(&delete.input, measures),
+                _ => open_to_lock(&delete.input, RowLock::Update, measures),
+            },
+            stage: Stage::Fresh,
+            own: OwnRows::default(),
         }
+    }
+
+    /// What triggers say of a row that is locked: whether it is to be deleted.
+    fn triggered(&mut self, key: &[u8], row: &Row, cx: &mut Exec<'_>) -> Result<bool> {
+        let target = &self.delete.target;
+        let Some(triggers) = &target.triggers else {
+            return Ok(true);
+        };
+        let old = &row[..target.table.columns.len()];
+        let timing = (Timing::Before, Events::DELETE);
+        if trigger::row(triggers, timing, &[], Some(old), None, cx)?.is_none() {
+            return Ok(false);
+        }
+        trigger::check_untouched(target.table.tree, key, "deleted", cx)?;
+        self.own.note(key, cx)?;
+        Ok(true)
     }
 }
 
 impl Cursor for DeleteCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        begin(&self.delete.target, Events::DELETE, &mut self.stage, cx)?;
         while let Some(mut row) = self.input.next(cx)? {
             let table = &self.delete.target.table;
+            if let Some(routes) = &self.delete.target.routes {
+                let deleted = partition::delete(self.delete, routes, row, &mut self.own, cx)?;
+                let Some((row, old)) = deleted else {
+                    continue;
+                };
+                cx.note_written();
+                let shown = returned(&self.delete.target, &row, cx)?;
+                old.forget(cx)?;
+                match shown {
+                    Some(row) => return Ok(Some(row)),
+                    None => continue,
+                }
+            }
+            let triggers = self.delete.target.triggers.as_ref();
+            if table.kind == RelationKind::View {
+                if instead(&self.delete.target, Events::DELETE, &row, None, cx)?.is_none() {
+                    continue;
+                }
+                cx.note_written();
+                if let Some(row) = returned(&self.delete.target, &row, cx)? {
+                    return Ok(Some(row));
+                }
+                continue;
+            }
+            if let (Some(_), Datum::Bytea(key)) = (triggers, &row[table.columns.len()]) {
+                if self.own.has(table.tree, key, cx)? {
+                    continue;
+                }
+            }
             let recheck = self.delete.recheck.as_ref();
             let wait = LockWait::Block;
             let Some(locked) = lock(table, 0, &mut row, RowLock::Update, wait, recheck, cx)? else {
                 continue;
             };
             let key = locked.key;
-            cx.txn.delete(table.tree, &key)?;
+            if triggers.is_some() && !self.triggered(&key, &row, cx)? {
+                continue;
+            }
+            cx.host.txn().delete(table.tree, &key)?;
             let old = &row[..table.columns.len()];
             entries::delete(&self.delete.target.entries, table, &key, old, cx)?;
-            if let Some(rules) = &self.delete.target.rules {
-                foreign::deleted(rules, 0, &row[..table.columns.len()], cx);
+            let foreign_keys = |cx: &mut Exec<'_>| match &self.delete.target.rules {
+                Some(rules) => foreign::deleted(rules, 0, old, cx),
+                None => Ok(()),
+            };
+            match triggers {
+                None => foreign_keys(cx)?,
+                Some(triggers) => {
+                    let rows = (Some(old), None);
+                    trigger::after(triggers, Events::DELETE, &[], rows, cx, foreign_keys)?;
+                }
             }
             cx.note_written();
             // What is returned may have to be read first.
             let shown = returned(&self.delete.target, &row, cx)?;
-            long::forget(table, &row[..table.columns.len()], None, cx.txn)?;
+            long::forget(table, &row[..table.columns.len()], None, cx.host.txn())?;
             if let Some(row) = shown {
                 return Ok(Some(row));
             }
         }
+        end(&self.delete.target, Events::DELETE, &mut self.stage, cx)?;
         Ok(None)
     }
 }
@@ -755,10 +937,10 @@ pub struct LockCursor<'p> {
 
 impl<'p> LockCursor<'p> {
     /// A cursor over such a plan.
-    pub fn new(input: &'p Plan, tables: &'p [LockRows]) -> LockCursor<'p> {
+    pub fn new(input: &'p Plan, tables: &'p [LockRows], measures: Measuring<'_>) -> LockCursor<'p> {
         let input = match tables {
-            [one] if one.wait == LockWait::Block => open_to_lock(input, one.strength),
-            _ => open(input),
+            [one] if one.wait == LockWait::Block => open_to_lock(input, one.strength, measures),
+            _ => open(input, measures),
         };
         LockCursor { input, tables }
     }
@@ -774,12 +956,19 @@ impl Cursor for LockCursor<'_> {
                     strength,
                     wait,
                     recheck,
+                    partitions,
                 } = lock_rows;
                 if row[*start + table.columns.len()].is_null() {
                     continue;
                 }
                 let recheck = recheck.as_ref();
-                let locked = lock(table, *start, &mut row, *strength, *wait, recheck, cx);
+                let locked = match partitions {
+                    None => lock(table, *start, &mut row, *strength, *wait, recheck, cx),
+                    Some(parts) => {
+                        let how = (*strength, *wait, recheck);
+                        partition::lock(table, parts, *start, &mut row, how, cx)
+                    }
+                };
                 if locked.map_err(as_only_locked)?.is_none() {
                     continue 'rows;
                 }

@@ -140,6 +140,7 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("lock_timeout", User, "A value of 0 turns off the timeout."),
         ("row_security", User, "When enabled, row security will be applied to all users."),
         ("search_path", User, ""),
+        ("session_replication_role", Superuser, ""),
         ("statement_timeout", User, "A value of 0 turns off the timeout."),
         ("transaction_deferrable", User, ""),
         ("transaction_isolation", User, ""),
@@ -217,6 +218,7 @@ const ABOUT: &[(&str, &[Row])] = &[
     ]),
     ("Resource Usage / Memory", &[
         ("maintenance_work_mem", User, "This includes operations such as VACUUM and CREATE INDEX."),
+        ("quorate.memory_budget", Postmaster, "Beyond it the session with the most gets an error. 0 where there is no limit."),
         ("quorate.query_mem", User, "A query that needs more fails."),
         ("quorate.txn_mem", Postmaster, "What a larger transaction writes is kept in a scratch file until it commits."),
         ("shared_buffers", Postmaster, ""),

@@ -15,7 +15,7 @@
 //!
 //! Settings of other software's namespaces (`a.b`) are texts that nobody looks at.
 
-use base::Result;
+use base::{Error, Result, SqlState};
 
 use super::about::about;
 use super::checks::{check_context, check_custom_name, checked, too_late, unchangeable, When};
@@ -79,7 +79,7 @@ impl Settings {
     /// Changes a setting as a statement asks; no value resets it.
     ///
     /// # Errors
-    /// 42704, 22023, 55P02, 42501.
+    /// 42704, 22023, 55P02; 42501, also for who the session is while it acts as the owner of something.
     pub fn set(
         &mut self,
         catalog: Option<&Catalog>,
@@ -92,6 +92,12 @@ impl Settings {
         };
         let asker = Asker::Statement(catalog);
         let kind = DEFINITIONS[setting].kind;
+        if self.is_acting() && matches!(kind, Kind::Role | Kind::SessionUser) {
+            self.check_unrestricted(&format!("set parameter \"{name}\""))?;
+            let message =
+                format!("cannot set parameter \"{name}\" within security-definer function");
+            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
         let held = self.accepted(asker, setting, name, value)?;
         if matches!(kind, Kind::FollowerReads) {
             let is_off = |text: &str| text == "off";

@@ -26,11 +26,7 @@ pub struct DocumentedSetting {
 
 /// PostgreSQL's settings that clients set, and that nothing here depends on, with the reason. Those
 /// of its planner say so themselves.
-const WITHOUT_EFFECT: [(&str, &str); 18] = [
-    (
-        "check_function_bodies",
-        "There are no functions of one's own whose bodies could be checked.",
-    ),
+const WITHOUT_EFFECT: [(&str, &str); 17] = [
     (
         "deadlock_timeout",
         "Deadlocks are looked for as soon as somebody waits.",
@@ -70,7 +66,7 @@ const WITHOUT_EFFECT: [(&str, &str); 18] = [
     ),
     (
         "random_page_cost",
-        "Plans follow from keys, not from costs.",
+        "Plans follow from keys and numbers of rows, not from this.",
     ),
     (
         "standard_conforming_strings",

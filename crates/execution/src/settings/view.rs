@@ -114,7 +114,10 @@ fn is_in_blocks(definition: &Definition) -> bool {
 
 /// Whether a setting that no session changes is a size in kB.
 fn is_in_kilobytes(definition: &Definition) -> bool {
-    matches!(definition.name, "quorate.txn_mem" | "log_rotation_size")
+    matches!(
+        definition.name,
+        "quorate.memory_budget" | "quorate.txn_mem" | "log_rotation_size"
+    )
 }
 
 /// Whether a setting that no session changes is a time in seconds.

@@ -166,8 +166,13 @@ impl Activity {
 
     /// What it does now; none while it has not begun.
     pub fn doing(&self) -> Option<Doing> {
-        let doing = self.doing.lock().clone();
-        doing.user.is_some().then_some(doing)
+        self.read(Doing::clone)
+    }
+
+    /// Looks at what it does now, which must be quick; none while it has not begun.
+    pub fn read<T>(&self, look: impl FnOnce(&Doing) -> T) -> Option<T> {
+        let doing = self.doing.lock();
+        doing.user.is_some().then(|| look(&doing))
     }
 
     /// Whether what it has said is held.

@@ -8,13 +8,16 @@
 //! rollback to s                     done: []: it is to be looked at again
 //! ```
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use base::Key;
 
+use catalog::trigger::{ConstraintTrigger, Events};
 use catalog::{Catalog, ForeignKey, Table};
-use planner::plan::Rules;
+use planner::plan::trigger::Triggers;
+use planner::plan::{Row, Rules};
 use types::Datum;
 
 /// Something that must be looked at when the statement, or the transaction, ends.
@@ -31,6 +34,8 @@ pub enum Event {
         /// The values, in the constraint's order.
         values: Vec<Datum>,
     },
+    /// A trigger fires.
+    Fire(Fire),
     /// A row that others may refer to left these values: it was deleted, or has others now.
     Left {
         /// The rules that the link is of.
@@ -42,6 +47,35 @@ pub enum Event {
         /// The values that it has; none: it was deleted.
         new: Option<Vec<Datum>>,
     },
+}
+
+/// The rows that a statement has written for triggers that refer to them as tables.
+#[derive(Debug, Default)]
+pub struct Transition {
+    /// As they were.
+    pub old: Vec<Row>,
+    /// As they are.
+    pub new: Vec<Row>,
+}
+
+/// A trigger that fires when the statement, or the transaction, ends.
+#[derive(Clone, Debug)]
+pub struct Fire {
+    /// The triggers of the table.
+    pub triggers: Rc<Triggers>,
+    /// The place of the one that fires.
+    pub place: usize,
+    /// What has set it off.
+    pub event: Events,
+    /// The row as it was.
+    pub old: Option<Rc<[Datum]>>,
+    /// The row as it is.
+    pub new: Option<Rc<[Datum]>>,
+    /// What it may refer to as tables.
+    pub transition: Option<Rc<RefCell<Transition>>>,
+    /// How often triggers of statements were queued for the table and the event until then: only the
+    /// last ones fire. 0 for those of rows.
+    pub turn: u64,
 }
 
 impl Event {
@@ -70,15 +104,26 @@ impl Event {
 impl Event {
     /// The tables of an event: their trees must stay as they are until it is carried out.
     pub fn tables(&self) -> [&Arc<Table>; 2] {
-        let (Event::Refers { rules, link, .. } | Event::Left { rules, link, .. }) = self;
-        let link = &rules.links[*link];
-        [link.child, link.parent].map(|place| &rules.tables[place].table)
+        match self {
+            Event::Fire(fire) => [&fire.triggers.table; 2],
+            Event::Refers { rules, link, .. } | Event::Left { rules, link, .. } => {
+                let link = &rules.links[*link];
+                [link.child, link.parent].map(|place| &rules.tables[place].table)
+            }
+        }
     }
 
     /// The oid of an event's constraint.
     pub fn constraint(&self) -> u32 {
-        let (Event::Refers { rules, link, .. } | Event::Left { rules, link, .. }) = self;
-        rules.links[*link].key.oid
+        match self {
+            Event::Fire(fire) => {
+                let trigger = &fire.triggers.all[fire.place].trigger;
+                trigger.constraint.as_ref().map_or(0, |known| known.oid)
+            }
+            Event::Refers { rules, link, .. } | Event::Left { rules, link, .. } => {
+                rules.links[*link].key.oid
+            }
+        }
     }
 }
 
@@ -115,13 +160,18 @@ pub struct Mark {
 impl Constraints {
     /// Whether a constraint is looked at when the transaction commits.
     pub fn is_deferred(&self, key: &ForeignKey) -> bool {
-        if !key.deferrable {
-            return false;
-        }
-        let own = self.modes.each.iter().rfind(|mode| mode.0 == key.oid);
-        own.map(|mode| mode.1)
-            .or(self.modes.all)
-            .unwrap_or(key.initially_deferred)
+        key.deferrable && self.mode_of(key.oid, key.initially_deferred)
+    }
+
+    /// Whether a trigger fires when the transaction commits.
+    pub fn is_deferred_trigger(&self, trigger: &ConstraintTrigger) -> bool {
+        trigger.deferrable && self.mode_of(trigger.oid, trigger.initially_deferred)
+    }
+
+    fn mode_of(&self, oid: u32, initially: bool) -> bool {
+        let own = self.modes.each.iter().rfind(|mode| mode.0 == oid);
+        let said = own.map(|mode| mode.1).or(self.modes.all);
+        said.unwrap_or(initially)
     }
 
     /// Keeps an event until then.

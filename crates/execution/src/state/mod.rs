@@ -13,6 +13,7 @@ pub mod prepared;
 pub mod secrets;
 mod sink;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,16 +26,27 @@ use base::{Debt, Error, Result, SequenceId};
 
 use crate::settings::{LogSettings, NoticeSeverity, Settings};
 use catalog::local::Local;
+use catalog::shared::Catalogs;
 
 use activity::{Activity, Registry, TlsInfo};
-use constraints::Constraints;
+use constraints::{Constraints, Transition};
 
-pub use prepared::Prepared;
+pub use prepared::{Named, Prepared};
 pub use sink::KeptRows;
-pub use sink::{Column, CommandTag, Format, Notice, Oid, Param, RowView, Sink, TransactionStatus};
+pub use sink::{
+    Column, CommandTag, Format, Notice, Nowhere, Oid, Param, RowView, Sink, TransactionStatus,
+};
 
 /// Hidden row numbers are taken from the engine so many at a time, at most.
 const NUMBERS_AT_ONCE_MAX: u64 = 1_024;
+
+/// A trigger whose function is at work.
+pub struct ActiveTrigger {
+    /// Its table, by oid.
+    pub table: u32,
+    /// What it may refer to as tables.
+    pub transition: Option<Rc<RefCell<Transition>>>,
+}
 
 /// What a session's running statement and the session itself both know.
 pub struct Shared {
@@ -47,7 +59,7 @@ pub struct Shared {
     /// Its settings.
     pub settings: Settings,
     /// Its prepared statements, by name.
-    pub statements: Versioned<HashMap<String, Rc<Prepared>>>,
+    pub statements: Versioned<HashMap<String, Named>>,
     /// What the constraints of the open transaction wait for.
     pub constraints: Constraints,
     /// The cursors that are open.
@@ -71,12 +83,18 @@ pub struct Shared {
     pub local: Option<Local>,
     /// Warnings of the running statement's functions, which go before its next row.
     pub warnings: Vec<Error>,
+    /// Notices of routines that the running statement has called, which go before its next row.
+    pub notices: Vec<(NoticeSeverity, Error)>,
+    /// The triggers whose functions are at work, the innermost last.
+    pub firing: Vec<ActiveTrigger>,
     /// What the session does, as its log names it.
     pub command: &'static str,
     /// How many transactions there were.
     pub transactions: u64,
     /// Which of them is at work; 0 for none.
     pub virtual_xid: u64,
+    /// Its id, once somebody has asked for it; 0 before.
+    pub xid: u64,
 }
 
 /// What a session begins with.
@@ -106,6 +124,8 @@ pub struct SessionStart {
     pub tls: Option<TlsInfo>,
     /// The sessions of this node; none where there is no node.
     pub registry: Option<Arc<dyn Registry>>,
+    /// The catalogs that the sessions of its node share.
+    pub catalogs: Arc<Catalogs>,
 }
 
 impl std::fmt::Debug for SessionStart {
@@ -153,6 +173,8 @@ pub struct LogContext {
     pub command: &'static str,
     /// Which of its transactions is open, or was when its statement failed, from 1; 0 for none.
     pub virtual_xid: u64,
+    /// The id of that transaction, if anybody has asked for it; otherwise 0.
+    pub xid: u64,
 }
 
 impl Shared {
@@ -164,6 +186,7 @@ impl Shared {
             application: application.map_or_else(|_| String::new(), |shown| shown.1),
             command: self.command,
             virtual_xid: self.virtual_xid,
+            xid: self.xid,
         }
     }
 
@@ -250,21 +273,40 @@ impl Shared {
             flight: None,
             local: None,
             warnings,
+            notices: Vec::new(),
+            firing: Vec::new(),
             command: "startup",
             transactions: 0,
             virtual_xid: 0,
+            xid: 0,
         }
     }
 
     /// Shows a warning to the client if `client_min_messages` lets it through, and logs it.
     pub fn warn(&self, body: Error, sink: &mut dyn Sink) -> Result<()> {
-        let severity = NoticeSeverity::Warning;
+        self.notify(NoticeSeverity::Warning, body, sink)
+    }
+
+    fn notify(&self, severity: NoticeSeverity, body: Error, sink: &mut dyn Sink) -> Result<()> {
         let notice = Notice { severity, body };
         self.log_notice(&notice, sink);
         match self.settings.parsed().min_messages {
-            Some(least) if severity >= least => sink.notice(&notice),
+            Some(least) if severity == NoticeSeverity::Info || severity >= least => {
+                sink.notice(&notice)
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Sends the notices that wait.
+    ///
+    /// # Errors
+    /// What sending them gives.
+    pub fn send_notices(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        for (severity, body) in std::mem::take(&mut self.notices) {
+            self.notify(severity, body, sink)?;
+        }
+        Ok(())
     }
 
     /// Forgets the values of sequences that this session was given, and those taken ahead.

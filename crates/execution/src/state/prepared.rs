@@ -1,17 +1,24 @@
 //! Statements that are parsed and planned, and what their plans hold for.
+//!
+//! A parse tree and a plan take some fifty times their text. So of the prepared statements of a
+//! session only those used lately are whole ([`Named`]); the others are parsed and planned again
+//! when they are used.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::TreeId;
+use base::{Result, TreeId};
 
 use super::{Column, Oid};
 use catalog::Catalog;
 use planner::bind::Bound;
-use syntax::parser::Statement;
+use syntax::parser::{Source, Statement};
 use types::TypeId;
+
+/// What a statement at rest takes beside its text.
+const REST_BYTES: usize = 512;
 
 /// The trees by which a statement may look for rows, where others have changed meanwhile.
 pub type TreesSeen = Rc<BTreeSet<TreeId>>;
@@ -25,8 +32,118 @@ pub struct Prepared {
     pub params: Vec<TypeId>,
     param_oids: Vec<Oid>,
     columns: Option<Vec<Column>>,
-    /// Its plan; the catalog may have changed since.
-    pub planned: RefCell<Rc<Planned>>,
+    /// The types of its rows.
+    pub types: Vec<TypeId>,
+    /// Its plan, if there is one; the catalog may have changed since.
+    pub planned: RefCell<Option<Rc<Planned>>>,
+}
+
+/// A prepared statement under its name: whole, or at rest, without parse tree and plan.
+#[derive(Debug)]
+pub struct Named {
+    source: Option<Source>,
+    param_oids: Vec<Oid>,
+    /// The memory of parse tree and plan, about.
+    tree_bytes: usize,
+    kept: RefCell<Kept>,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Whole(Rc<Prepared>),
+    AtRest(Box<Rest>),
+}
+
+/// What is left of a statement at rest, beside its text.
+#[derive(Debug)]
+struct Rest {
+    params: Box<[TypeId]>,
+    columns: Option<Box<[Column]>>,
+    types: Box<[TypeId]>,
+}
+
+impl Named {
+    /// A statement that was just made.
+    pub fn new(prepared: Rc<Prepared>) -> Named {
+        let source = prepared.statement.as_ref().map(Source::of);
+        Named {
+            tree_bytes: source.as_ref().map_or(0, Source::tree_bytes),
+            source,
+            param_oids: prepared.param_oids.clone(),
+            kept: RefCell::new(Kept::Whole(prepared)),
+        }
+    }
+
+    /// The statement's text, as `pg_prepared_statements` shows it.
+    pub fn text(&self) -> Option<&str> {
+        self.source.as_ref().map(Source::own_text)
+    }
+
+    /// Whether SQL's PREPARE made it.
+    pub fn is_from_sql(&self) -> bool {
+        self.source.as_ref().is_some_and(Source::is_inner)
+    }
+
+    /// The types of the parameters, `$1` first.
+    pub fn param_types(&self) -> &[Oid] {
+        &self.param_oids
+    }
+
+    /// The memory that it takes, in bytes, about.
+    pub fn bytes(&self) -> usize {
+        // The tree of a long text counts itself.
+        let is_short = self.source.as_ref().is_some_and(Source::is_short);
+        match is_short && self.is_whole() {
+            true => REST_BYTES + self.tree_bytes,
+            false => REST_BYTES + self.source.as_ref().map_or(0, Source::text_bytes),
+        }
+    }
+
+    /// Whether parse tree and plan are there.
+    pub fn is_whole(&self) -> bool {
+        matches!(*self.kept.borrow(), Kept::Whole(_))
+    }
+
+    /// The statement, parsed again if it was at rest; then it has no plan yet.
+    ///
+    /// # Errors
+    /// As [`Source::parse`].
+    pub fn whole(&self) -> Result<Rc<Prepared>> {
+        let mut kept = self.kept.borrow_mut();
+        let rest = match &mut *kept {
+            Kept::Whole(prepared) => return Ok(prepared.clone()),
+            Kept::AtRest(rest) => rest,
+        };
+        let statement = self.source.as_ref().map(Source::parse).transpose()?;
+        let prepared = Rc::new(Prepared {
+            statement,
+            params: rest.params.to_vec(),
+            param_oids: self.param_oids.clone(),
+            columns: rest.columns.as_deref().map(<[Column]>::to_vec),
+            types: rest.types.to_vec(),
+            planned: RefCell::new(None),
+        });
+        *kept = Kept::Whole(prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Drops parse tree and plan, unless somebody uses them or the text is too long to be parsed
+    /// again in passing.
+    pub fn rest(&self) {
+        if !self.source.as_ref().is_some_and(Source::is_short) {
+            return;
+        }
+        let mut kept = self.kept.borrow_mut();
+        let rest = match &*kept {
+            Kept::Whole(prepared) if Rc::strong_count(prepared) == 1 => Rest {
+                params: prepared.params.as_slice().into(),
+                columns: prepared.columns.as_deref().map(Box::from),
+                types: prepared.types.as_slice().into(),
+            },
+            _ => return,
+        };
+        *kept = Kept::AtRest(Box::new(rest));
+    }
 }
 
 /// A plan, and what it holds for.
@@ -48,6 +165,8 @@ pub struct Planned {
     pub point: Option<Box<[usize]>>,
     /// The trees by which it may look for rows, if not by all.
     pub seen: Option<TreesSeen>,
+    /// How many rows tables had, by their trees, if it rests on that.
+    pub sizes: Vec<(TreeId, u64)>,
 }
 
 /// Where names that are not qualified are looked for, and what that follows from.
@@ -76,8 +195,10 @@ impl Prepared {
             param_oids: oids(&params),
             columns: None,
             params,
-            planned: RefCell::new(Rc::new(Planned {
+            types: Vec::new(),
+            planned: RefCell::new(Some(Rc::new(Planned {
                 seen: None,
+                sizes: Vec::new(),
                 catalog: Catalog::none(),
                 own: true,
                 path: SearchPath::default(),
@@ -85,7 +206,7 @@ impl Prepared {
                 types: Vec::new(),
                 bound: None,
                 point: None,
-            })),
+            }))),
         }
     }
 
@@ -139,7 +260,8 @@ impl Prepared {
             param_oids: oids(&params),
             columns: planned.columns.clone(),
             params,
-            planned: RefCell::new(planned),
+            types: planned.types.clone(),
+            planned: RefCell::new(Some(planned)),
         }
     }
 

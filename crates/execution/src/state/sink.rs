@@ -3,6 +3,7 @@
 use base::{Debt, Durability, Error, Result};
 
 use super::LogContext;
+use crate::kept::RowStore;
 use crate::settings::NoticeSeverity;
 use types::{self, growth, Datum, EvalContext, TypeId};
 
@@ -152,7 +153,7 @@ impl RowView<'_> {
     pub fn put(&self, column: usize, format: Format, out: &mut Vec<u8>) -> Result<()> {
         let (value, ty) = (&self.values[column], self.types[column]);
         match (format, value) {
-            (Format::Binary, _) => types::send(ty, value, out),
+            (Format::Binary, _) => types::send(self.context, ty, value, out),
             // Most values are of these types, and need no memory on the way.
             (Format::Text, Datum::Int4(value)) => put_shown(value, out),
             (Format::Text, Datum::Int8(value)) => put_shown(value, out),
@@ -181,19 +182,19 @@ fn put_shown(value: impl std::fmt::Display, out: &mut Vec<u8>) -> Result<()> {
 /// Keeps rows, and hands everything else on.
 pub struct KeptRows<'a> {
     to: &'a mut dyn Sink,
-    rows: Vec<Vec<Datum>>,
+    rows: RowStore,
 }
 
 impl<'a> KeptRows<'a> {
     /// Keeps nothing yet.
     pub fn new(to: &'a mut dyn Sink) -> KeptRows<'a> {
-        let rows = Vec::new();
+        let rows = RowStore::of("The rows of a statement");
         KeptRows { to, rows }
     }
 
     /// The rows that were kept.
-    pub fn into_rows(self) -> std::vec::IntoIter<Vec<Datum>> {
-        self.rows.into_iter()
+    pub fn into_rows(self) -> RowStore {
+        self.rows
     }
 }
 
@@ -211,8 +212,7 @@ impl Sink for KeptRows<'_> {
     }
 
     fn row(&mut self, row: &RowView<'_>) -> Result<()> {
-        self.rows.push(row.values.to_vec());
-        Ok(())
+        self.rows.push(row.values.to_vec())
     }
 
     fn command_complete(&mut self, tag: &CommandTag) -> Result<()> {
@@ -313,6 +313,31 @@ pub trait Sink {
 
     /// The last row has been given.
     fn copy_done(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Shows nobody anything: for statements that no client has sent. Notices wait in the session.
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    fn owe(&mut self, _: &Debt, _: Durability) {}
+    fn row_description(&mut self, _: &[Column]) -> Result<()> {
+        Ok(())
+    }
+    fn row(&mut self, _: &RowView<'_>) -> Result<()> {
+        Ok(())
+    }
+    fn command_complete(&mut self, _: &CommandTag) -> Result<()> {
+        Ok(())
+    }
+    fn empty_query(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn notice(&mut self, _: &Notice) -> Result<()> {
+        Ok(())
+    }
+    fn parameter_status(&mut self, _: &str, _: &str) -> Result<()> {
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use types::{Datum, Numeric, TypeId};
 
 /// The rules of the node that serves the session.
 pub(super) fn hba_rules(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let registry = cx.session.start.registry.as_ref();
+    let registry = cx.host.shared().start.registry.as_ref();
     let rules = registry.map_or(Vec::new(), |registry| registry.hba_rules());
     let list = |words: &[String], is_shown: bool| match is_shown {
         true => array(TypeId::TEXT, words.iter().map(text).collect()),
@@ -37,14 +37,14 @@ pub(super) fn hba_rules(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
 
 /// Only sessions whose details the role may see, as in PostgreSQL: of others it knows no port.
 pub(super) fn ssl(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let own = cx.session.start.activity.clone();
-    let all = match &cx.session.start.registry {
+    let own = cx.host.shared().start.activity.clone();
+    let all = match &cx.host.shared().start.registry {
         Some(registry) => registry.all(),
         None => vec![own],
     };
     let rows = all.iter().filter_map(|activity| {
         let doing = activity.doing()?;
-        let asker = cx.session.settings.current_role();
+        let asker = cx.host.shared().settings.current_role();
         if !catalog.sees_sessions_of(asker, doing.role) {
             return None;
         }

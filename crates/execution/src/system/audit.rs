@@ -10,8 +10,8 @@ use planner::plan::Row;
 use types::Datum;
 
 pub(super) fn entries(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let entries = audit::read(cx.txn)?;
-    let outcomes = cx.session.engine.outcomes.as_deref();
+    let entries = audit::read(cx.host.txn())?;
+    let outcomes = cx.host.shared().engine.outcomes.as_deref();
     let place = |entry: &Entry| match outcomes {
         Some(outcomes) => outcomes.row_place(AUDIT, &audit::key(entry.number)),
         None => Ok(None),

@@ -6,9 +6,10 @@ use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
 use super::OfBinary;
 use catalog::cluster::Address;
 use catalog::collation;
+use catalog::operator_class::{CLASSES, METHODS};
 use catalog::system::facts;
 use catalog::system::relations;
-use catalog::system::{self, BTREE, COMMENTS, HANDLER, HEAP, INTERNAL, LANGUAGES, TABLESPACES};
+use catalog::system::{self, COMMENTS, HANDLER, INTERNAL, LANGUAGES, TABLESPACES};
 use catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
 use functions::{self, Aggregate, CastContext, CastMethod, Function, Volatility, WindowFunction};
 use types::type_id::{TypeInfo, TYPES};
@@ -30,66 +31,6 @@ pub(super) const ROWS: &[OfBinary] = &[
     ("pg_tablespace", tablespaces),
     ("pg_type", types),
 ];
-
-/// The default operator classes of type btree: oid, name, family, the family's name, type.
-const CLASSES: &[(u32, &str, u32, &str, TypeId)] = &[
-    (1_978, "int4_ops", 1_976, "integer_ops", TypeId::INT4),
-    (1_979, "int2_ops", 1_976, "integer_ops", TypeId::INT2),
-    (1_981, "oid_ops", 1_989, "oid_ops", TypeId::OID),
-    (3_122, "date_ops", 434, "datetime_ops", TypeId::DATE),
-    (3_123, "float8_ops", 1_970, "float_ops", TypeId::FLOAT8),
-    (3_124, "int8_ops", 1_976, "integer_ops", TypeId::INT8),
-    (3_125, "numeric_ops", 1_988, "numeric_ops", TypeId::NUMERIC),
-    (3_126, "text_ops", 1_994, "text_ops", TypeId::TEXT),
-    (
-        3_127,
-        "timestamptz_ops",
-        434,
-        "datetime_ops",
-        TypeId::TIMESTAMPTZ,
-    ),
-    (
-        3_128,
-        "timestamp_ops",
-        434,
-        "datetime_ops",
-        TypeId::TIMESTAMP,
-    ),
-    (10_000, "array_ops", 397, "array_ops", TypeId::ANYARRAY),
-    (10_003, "bool_ops", 424, "bool_ops", TypeId::BOOL),
-    (10_004, "bpchar_ops", 426, "bpchar_ops", TypeId::BPCHAR),
-    (10_006, "bytea_ops", 428, "bytea_ops", TypeId::BYTEA),
-    (10_007, "char_ops", 429, "char_ops", TypeId::CHAR),
-    (10_012, "float4_ops", 1_970, "float_ops", TypeId::FLOAT4),
-    (10_015, "inet_ops", 1_974, "network_ops", TypeId::INET),
-    (
-        10_022,
-        "interval_ops",
-        1_982,
-        "interval_ops",
-        TypeId::INTERVAL,
-    ),
-    (10_028, "name_ops", 1_994, "text_ops", TypeId::NAME),
-    (10_038, "time_ops", 1_996, "time_ops", TypeId::TIME),
-    (10_041, "timetz_ops", 2_000, "timetz_ops", TypeId::TIMETZ),
-    (10_044, "varchar_ops", 1_994, "text_ops", TypeId::VARCHAR),
-    (10_053, "xid8_ops", 5_067, "xid8_ops", TypeId::XID8),
-    (10_065, "uuid_ops", 2_968, "uuid_ops", TypeId::UUID),
-    (10_067, "pg_lsn_ops", 3_253, "pg_lsn_ops", TypeId::PG_LSN),
-];
-
-/// The operator class by which indexes order a type.
-pub(super) fn class_of(ty: TypeId) -> u32 {
-    let wanted = match ty {
-        // varchar_ops is another name of text_ops, and text_ops is the default.
-        TypeId::VARCHAR => TypeId::TEXT,
-        ty if ty.array_element().is_some() => TypeId::ANYARRAY,
-        ty if ty.is_oid_like() => TypeId::OID,
-        ty => ty,
-    };
-    let found = CLASSES.iter().find(|class| class.4 == wanted);
-    found.map_or(0, |class| class.0)
-}
 
 /// `typalign`, as PostgreSQL's types have it.
 pub(super) fn alignment(ty: TypeId) -> u8 {
@@ -126,17 +67,25 @@ fn types(rows: &mut Rows) {
     let arrays = TYPES.iter().filter_map(|info| info.id.array_of());
     for ty in TYPES.iter().map(|info| info.id).chain(arrays) {
         if let Some(info) = ty.info() {
-            type_row(ty, &info, rows);
+            type_row(ty, &info, Vec::new(), rows);
         }
     }
 }
 
-fn type_row(ty: TypeId, info: &TypeInfo, rows: &mut Rows) {
+/// The row of a type, in which `other` stands instead of what built-in ones have.
+pub(super) fn type_row(
+    ty: TypeId,
+    info: &TypeInfo,
+    other: Vec<(&'static str, Datum)>,
+    rows: &mut Rows,
+) {
     let category = match info.category {
         Category::Array => b'A',
         Category::Boolean => b'B',
+        Category::Composite => b'C',
         Category::DateTime => b'D',
         Category::Network => b'I',
+        Category::Enum => b'E',
         Category::Numeric => b'N',
         Category::Pseudo => b'P',
         Category::String => b'S',
@@ -146,7 +95,7 @@ fn type_row(ty: TypeId, info: &TypeInfo, rows: &mut Rows) {
         Category::Internal => b'Z',
     };
     let pseudo = matches!(info.category, Category::Pseudo | Category::Unknown);
-    rows.push([
+    let own = [
         ("oid", oid(ty.0)),
         ("typname", text(ty.name())),
         ("typnamespace", oid(PG_CATALOG)),
@@ -164,7 +113,10 @@ fn type_row(ty: TypeId, info: &TypeInfo, rows: &mut Rows) {
         ("typstorage", char(storage(ty))),
         ("typtypmod", int(-1)),
         ("typcollation", oid(collation::of_type(ty))),
-    ]);
+    ];
+    let is_other = |name: &str| other.iter().any(|known| known.0 == name);
+    let kept: Vec<_> = own.into_iter().filter(|known| !is_other(known.0)).collect();
+    rows.push(kept.into_iter().chain(other));
 }
 
 fn procedures(rows: &mut Rows) {
@@ -238,7 +190,10 @@ fn aggregate_row(aggregate: &Aggregate, rows: &mut Rows) {
         ("prolang", oid(INTERNAL)),
         ("procost", Datum::Float4(1.0)),
         ("prokind", char(b'a')),
-        ("provolatile", char(b'i')),
+        (
+            "provolatile",
+            char(if aggregate.is_stable() { b's' } else { b'i' }),
+        ),
         ("proparallel", char(b's')),
         ("pronargs", small(aggregate.arguments.len())),
         ("prorettype", oid(aggregate.result.0)),
@@ -337,7 +292,7 @@ fn casts(rows: &mut Rows) {
 }
 
 fn access_methods(rows: &mut Rows) {
-    for (method, name, kind) in [(HEAP, "heap", b't'), (BTREE, "btree", b'i')] {
+    for (method, name, kind) in METHODS {
         rows.push([
             ("oid", oid(method)),
             ("amname", text(name)),
@@ -388,34 +343,31 @@ fn tablespaces(rows: &mut Rows) {
 }
 
 fn classes_of_operators(rows: &mut Rows) {
-    for (class, name, family, _, ty) in CLASSES {
-        // varchar_ops takes text.
-        let is_varchar = *ty == TypeId::VARCHAR;
-        let input = if is_varchar { TypeId::TEXT } else { *ty };
+    for class in CLASSES {
         rows.push([
-            ("oid", oid(*class)),
-            ("opcmethod", oid(BTREE)),
-            ("opcname", text(name)),
+            ("oid", oid(class.oid)),
+            ("opcmethod", oid(class.method)),
+            ("opcname", text(class.name)),
             ("opcnamespace", oid(PG_CATALOG)),
             ("opcowner", oid(SUPERUSER)),
-            ("opcfamily", oid(*family)),
-            ("opcintype", oid(input.0)),
-            ("opcdefault", flag(!is_varchar)),
+            ("opcfamily", oid(class.family)),
+            ("opcintype", oid(class.input.0)),
+            ("opcdefault", flag(class.is_default)),
         ]);
     }
 }
 
 fn families(rows: &mut Rows) {
     let mut seen = Vec::new();
-    for (_, _, family, name, _) in CLASSES {
-        if seen.contains(family) {
+    for class in CLASSES {
+        if seen.contains(&class.family) {
             continue;
         }
-        seen.push(*family);
+        seen.push(class.family);
         rows.push([
-            ("oid", oid(*family)),
-            ("opfmethod", oid(BTREE)),
-            ("opfname", text(name)),
+            ("oid", oid(class.family)),
+            ("opfmethod", oid(class.method)),
+            ("opfname", text(class.family_name)),
             ("opfnamespace", oid(PG_CATALOG)),
             ("opfowner", oid(SUPERUSER)),
         ]);

@@ -20,7 +20,7 @@ fn count(count: usize) -> Datum {
 }
 
 pub(super) fn nodes(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.session.engine.cluster.status();
+    let status = cx.host.shared().engine.cluster.status();
     let leads = status.leader == Some(status.node);
     let row = |replica: &base::engine::ReplicaStatus| {
         let role = match (status.leader == Some(replica.node), replica.voter) {
@@ -54,7 +54,7 @@ pub(super) fn nodes(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
 }
 
 pub(super) fn groups(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.session.engine.cluster.status();
+    let status = cx.host.shared().engine.cluster.status();
     let mut replicas = status.replicas.iter();
     let leader = replicas.find(|replica| Some(replica.node) == status.leader);
     let voters = status.replicas.iter().filter(|replica| replica.voter);
@@ -74,7 +74,7 @@ pub(super) fn groups(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
 }
 
 pub(super) fn inconsistencies(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.session.engine.cluster.status();
+    let status = cx.host.shared().engine.cluster.status();
     let names = |nodes: &[base::NodeId]| {
         let replicas = status.replicas.iter();
         let named = replicas.filter(|replica| nodes.contains(&replica.node));

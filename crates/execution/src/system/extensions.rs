@@ -5,17 +5,22 @@
 //! | `plpgsql` | the language |
 //! | `quorate` | the schema of that name, its views and its functions |
 //!
-//! They are there from the start and stay, so their oids are below [`FIRST_USER_OID`], and pg_dump
+//! These are there from the start and stay, so their oids are below [`FIRST_USER_OID`], and pg_dump
 //! writes neither them nor their members: it takes for granted that the database into which a dump
 //! goes has them, or can do without.
+//!
+//! Others are there once CREATE EXTENSION has made them ([`catalog::extension`]).
 //!
 //! [`FIRST_USER_OID`]: catalog::layout::FIRST_USER_OID
 
 use super::rows::{char, flag, oid, text, Rows};
-use super::OfBinary;
+use super::{OfBinary, OfCatalog};
 use catalog::cluster::Address;
+use catalog::operator_class::{OperatorClass, OF_EXTENSIONS};
 use catalog::system::{self, PLPGSQL, PLPGSQL_EXTENSION, QUORATE_EXTENSION};
-use catalog::{PG_CATALOG, QUORATE, SUPERUSER};
+use catalog::{Catalog, Extension, PG_CATALOG, QUORATE, SUPERUSER};
+use functions::extensions as built_in;
+use functions::Operator;
 
 pub(super) const ROWS: &[OfBinary] = &[("pg_depend", members), ("pg_extension", extensions)];
 
@@ -48,6 +53,129 @@ fn extensions(rows: &mut Rows) {
             ("extrelocatable", flag(false)),
             ("extversion", text(version)),
         ]);
+    }
+}
+
+/// The rows of what CREATE EXTENSION has made.
+pub(super) const MADE: &[OfCatalog] = &[
+    ("pg_extension", |catalog, rows| {
+        for made in &catalog.extensions {
+            rows.push([
+                ("oid", oid(made.oid)),
+                ("extname", text(&made.name)),
+                ("extowner", oid(made.owner)),
+                ("extnamespace", oid(made.schema)),
+                ("extrelocatable", flag(true)),
+                ("extversion", text(&made.version)),
+            ]);
+        }
+    }),
+    ("pg_operator", operators),
+    ("pg_depend", operators_of_extensions),
+    ("pg_opclass", classes),
+    ("pg_opfamily", families),
+    ("pg_depend", classes_of_extensions),
+];
+
+/// The operators of an extension that are there, with the oids of their routines.
+fn operators_with_routines<'c>(
+    catalog: &'c Catalog,
+    extension: &'c Extension,
+) -> impl Iterator<Item = (&'static Operator, u32)> + 'c {
+    let operators = built_in::operators_of(&extension.name);
+    operators.filter_map(|operator| Some((operator, catalog.routine_of_operator(operator)?)))
+}
+
+fn operators(catalog: &Catalog, rows: &mut Rows) {
+    for made in &catalog.extensions {
+        for (operator, routine) in operators_with_routines(catalog, made) {
+            let other = |name: &str| {
+                let mut own = built_in::operators_of(&made.name);
+                oid(own.find(|own| own.name == name).map_or(0, |own| own.oid))
+            };
+            rows.push([
+                ("oid", oid(operator.oid)),
+                ("oprname", text(operator.name)),
+                ("oprnamespace", oid(made.schema)),
+                ("oprowner", oid(made.owner)),
+                ("oprkind", char(b'b')),
+                ("oprleft", oid(operator.left.0)),
+                ("oprright", oid(operator.right.0)),
+                ("oprresult", oid(operator.function.result.0)),
+                ("oprcom", other(operator.commutator)),
+                ("oprnegate", other(operator.negator)),
+                ("oprcode", oid(routine)),
+            ]);
+        }
+    }
+}
+
+/// The operator classes that are there, each with its extension.
+fn made_classes(catalog: &Catalog) -> impl Iterator<Item = (&Extension, &'static OperatorClass)> {
+    let all = OF_EXTENSIONS.iter().filter_map(|(name, own)| {
+        let extension = catalog.extension(name)?;
+        Some(own.iter().map(move |class| (extension, class)))
+    });
+    all.flatten()
+}
+
+fn classes(catalog: &Catalog, rows: &mut Rows) {
+    for (made, class) in made_classes(catalog) {
+        rows.push([
+            ("oid", oid(class.oid)),
+            ("opcmethod", oid(class.method)),
+            ("opcname", text(class.name)),
+            ("opcnamespace", oid(made.schema)),
+            ("opcowner", oid(made.owner)),
+            ("opcfamily", oid(class.family)),
+            ("opcintype", oid(class.input.0)),
+            ("opcdefault", flag(class.is_default)),
+        ]);
+    }
+}
+
+fn families(catalog: &Catalog, rows: &mut Rows) {
+    for (made, class) in made_classes(catalog) {
+        rows.push([
+            ("oid", oid(class.family)),
+            ("opfmethod", oid(class.method)),
+            ("opfname", text(class.family_name)),
+            ("opfnamespace", oid(made.schema)),
+            ("opfowner", oid(made.owner)),
+        ]);
+    }
+}
+
+fn classes_of_extensions(catalog: &Catalog, rows: &mut Rows) {
+    /// The oids of `pg_opclass` and `pg_opfamily`.
+    const CLASSES: u32 = 2_616;
+    const FAMILIES: u32 = 2_753;
+    for (made, class) in made_classes(catalog) {
+        for (catalog, object) in [(CLASSES, class.oid), (FAMILIES, class.family)] {
+            rows.push([
+                ("classid", oid(catalog)),
+                ("objid", oid(object)),
+                ("refclassid", oid(Address::EXTENSION)),
+                ("refobjid", oid(made.oid)),
+                ("deptype", char(b'e')),
+            ]);
+        }
+    }
+}
+
+fn operators_of_extensions(catalog: &Catalog, rows: &mut Rows) {
+    /// The oid of `pg_operator`.
+    const OPERATORS: u32 = 2_617;
+    for made in &catalog.extensions {
+        for (operator, _) in operators_with_routines(catalog, made) {
+            rows.push([
+                ("classid", oid(OPERATORS)),
+                ("objid", oid(operator.oid)),
+                ("refclassid", oid(Address::EXTENSION)),
+                ("refobjid", oid(made.oid)),
+                ("deptype", char(b'e')),
+            ]);
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn locks(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         row[14] = Datum::Bool(false);
         row
     };
-    let locks = cx.session.engine.locks.as_deref();
+    let locks = cx.host.shared().engine.locks.as_deref();
     let infos = locks.map_or_else(Vec::new, |locks| locks.lock_infos());
     Ok(infos.into_iter().map(row).collect())
 }

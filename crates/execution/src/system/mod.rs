@@ -35,12 +35,17 @@ mod cluster;
 mod extensions;
 mod locks;
 mod objects;
+mod partitions;
 mod replication;
 mod roles;
+mod routines;
 mod rows;
 mod sessions;
 mod settings;
+mod statistics;
 mod storage;
+mod triggers;
+mod user_types;
 
 use rows::Rows;
 
@@ -96,6 +101,8 @@ fn of_catalog(table: &Arc<Table>, catalog: &Catalog) -> Arc<Kept> {
     catalog.system.get(table.oid, || {
         let mut rows = Rows::new(table);
         let made = objects::ROWS.iter().chain(roles::ROWS);
+        let made = made.chain(routines::ROWS).chain(statistics::ROWS);
+        let made = made.chain(extensions::MADE);
         for (_, make) in made.filter(|known| known.0 == table.name) {
             make(catalog, &mut rows);
         }

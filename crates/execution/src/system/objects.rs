@@ -4,14 +4,18 @@
 //! process, [`ROWS`] what one catalog has besides.
 
 use super::builtin;
+use super::partitions;
 use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
+use super::triggers;
+use super::user_types;
 use super::{OfBinary, OfCatalog};
+use base::key::ColumnOrder;
 use catalog::access::Guarded;
 use catalog::cluster::Address;
 use catalog::collation;
-use catalog::system::{self, acl_items, BTREE, HEAP};
+use catalog::system::{self, acl_items, HEAP};
 use catalog::{
-    Catalog, CheckOption, Column, DependencyKind, ForeignKey, Identity, Index, Object,
+    Catalog, CheckOption, Column, DependencyKind, ForeignKey, ForeignPart, Identity, Index, Object,
     RelationKind, Schema, Table, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE,
 };
 use types::{Datum, TypeId};
@@ -26,26 +30,32 @@ pub(super) const ROWS: &[OfCatalog] = &[
         for table in user_tables(catalog) {
             attributes(Some(catalog), table, rows);
         }
+        user_types::attributes(catalog, rows);
     }),
     ("pg_class", |catalog, rows| {
         for table in user_tables(catalog) {
             classes(Some(catalog), table, rows);
         }
+        user_types::classes(catalog, rows);
     }),
     ("pg_constraint", |catalog, rows| {
         for table in user_tables(catalog) {
-            constraints(table, rows);
+            constraints(Some(catalog), table, rows);
         }
+        user_types::constraints(catalog, rows);
     }),
     ("pg_default_acl", default_privileges),
     ("pg_depend", dependencies),
     ("pg_description", descriptions),
     ("pg_index", |catalog, rows| {
         for table in user_tables(catalog) {
-            indexes(table, rows);
+            indexes(Some(catalog), table, rows);
         }
     }),
+    ("pg_enum", user_types::labels),
+    ("pg_inherits", partitions::inherits),
     ("pg_namespace", namespaces),
+    ("pg_partitioned_table", partitions::tables),
     ("pg_policy", |catalog, rows| {
         for table in user_tables(catalog) {
             policies(table, rows);
@@ -53,6 +63,8 @@ pub(super) const ROWS: &[OfCatalog] = &[
     }),
     ("pg_rewrite", rules),
     ("pg_sequence", sequences),
+    ("pg_trigger", triggers::rows),
+    ("pg_type", user_types::types),
 ];
 
 /// The same of the relations that are there from the start.
@@ -69,17 +81,22 @@ pub(super) const BUILT_IN: &[OfBinary] = &[
     }),
     ("pg_constraint", |rows| {
         for table in system::tables() {
-            constraints(table, rows);
+            constraints(None, table, rows);
         }
     }),
     ("pg_index", |rows| {
         for table in system::tables() {
-            indexes(table, rows);
+            indexes(None, table, rows);
+        }
+    }),
+    ("pg_type", |rows| {
+        for table in system::tables() {
+            user_types::of_rows(None, table, rows);
         }
     }),
 ];
 
-fn user_tables(catalog: &Catalog) -> impl Iterator<Item = &Table> {
+pub(super) fn user_tables(catalog: &Catalog) -> impl Iterator<Item = &Table> {
     let tables = catalog.tables.iter().map(|table| &**table);
     tables.filter(|table| table.kind != RelationKind::System)
 }
@@ -150,6 +167,7 @@ pub(super) fn kind(table: &Table) -> u8 {
         RelationKind::View => b'v',
         RelationKind::MaterializedView => b'm',
         RelationKind::Sequence => b'S',
+        RelationKind::Partitioned => b'p',
     }
 }
 
@@ -168,6 +186,18 @@ fn options(table: &Table) -> Vec<Datum> {
     own.chain(check).collect()
 }
 
+/// `reloptions` of an index.
+fn options_of_index(index: &Index) -> Datum {
+    let own = index.form.options.iter();
+    let own: Vec<_> = own
+        .map(|(name, value)| text(format!("{name}={value}")))
+        .collect();
+    match own.is_empty() {
+        true => Datum::Null,
+        false => array(TypeId::TEXT, own),
+    }
+}
+
 fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
     let kind = kind(table);
     let relacl = match catalog {
@@ -179,14 +209,24 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         _ => 0,
     };
     let options = options(table);
+    let row_type = table.row_type().filter(|_| table.has_row_type());
+    let row_type = row_type.unwrap_or(TypeId::NONE);
     let referred = catalog.is_some_and(|catalog| catalog.referrers(table.oid).next().is_some());
     rows.push([
         ("oid", oid(table.oid)),
         ("relname", text(&table.name)),
         ("relnamespace", oid(table.schema)),
+        ("reltype", oid(row_type.0)),
         ("relowner", oid(table.owner)),
         ("relam", oid(method)),
-        ("relfilenode", oid(if kind == b'v' { 0 } else { table.oid })),
+        (
+            "relfilenode",
+            oid(if matches!(kind, b'v' | b'p') {
+                0
+            } else {
+                table.oid
+            }),
+        ),
         ("reltuples", Datum::Float4(-1.0)),
         ("relhasindex", flag(!table.indexes.is_empty())),
         ("relisshared", flag(builtin::is_shared(table.oid))),
@@ -196,8 +236,17 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         ("relchecks", small(table.checks.len())),
         ("relhasrules", flag(kind == b'v')),
         (
+            "relhassubclass",
+            flag(
+                table
+                    .partition_key
+                    .iter()
+                    .any(|key| !key.partitions.is_empty()),
+            ),
+        ),
+        (
             "relhastriggers",
-            flag(referred || !table.foreign_keys.is_empty()),
+            flag(referred || !table.foreign_keys.is_empty() || !table.triggers.is_empty()),
         ),
         (
             "relispopulated",
@@ -205,7 +254,7 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         ),
         (
             "relreplident",
-            char(if matches!(kind, b'r' | b'm') {
+            char(if matches!(kind, b'r' | b'm' | b'p') {
                 b'd'
             } else {
                 b'n'
@@ -213,7 +262,15 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         ),
         ("relrowsecurity", flag(table.row_security)),
         ("relforcerowsecurity", flag(table.force_row_security)),
+        ("relispartition", flag(table.partition_of.is_some())),
         ("relacl", relacl),
+        (
+            "relpartbound",
+            match &table.partition_of {
+                Some(_) => text(planner::bind::stored::bound_node(table)),
+                None => Datum::Null,
+            },
+        ),
         (
             "reloptions",
             match options.is_empty() {
@@ -228,14 +285,28 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             ("relname", text(&index.name)),
             ("relnamespace", oid(table.schema)),
             ("relowner", oid(table.owner)),
-            ("relam", oid(BTREE)),
-            ("relfilenode", oid(index.oid)),
+            ("relam", oid(index.form.method)),
+            ("relfilenode", oid(if kind == b'p' { 0 } else { index.oid })),
             ("relisshared", flag(builtin::is_shared(table.oid))),
             ("relpersistence", char(persistence(table))),
-            ("relkind", char(b'i')),
+            ("relkind", char(if kind == b'p' { b'I' } else { b'i' })),
+            (
+                "relispartition",
+                flag(table.part_above(index.oid).is_some()),
+            ),
+            (
+                "relhassubclass",
+                flag(
+                    table
+                        .partition_key
+                        .iter()
+                        .any(|key| !key.partitions.is_empty()),
+                ),
+            ),
             ("relnatts", small(index.key_count() + index.include.len())),
             ("relispopulated", flag(true)),
             ("relreplident", char(b'n')),
+            ("reloptions", options_of_index(index)),
         ]);
     }
 }
@@ -261,25 +332,28 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             _ if catalog.is_none() && table.schema == PG_CATALOG => collation::C,
             collation => collation,
         };
-        attribute(table.oid, column, number, (given, collation), rows);
+        let target = catalog.and_then(|catalog| catalog.statistics_target(table.oid, place));
+        let extra = (given, collation, target, table.partition_of.is_some());
+        attribute(table.oid, column, number, extra, rows);
     }
     for index in &table.indexes {
         for (place, column) in index.shown_columns(table).into_iter().enumerate() {
             let collation = collation_of_key(table, index, place, column.type_id);
-            let extra = (Datum::Null, collation);
+            let extra = (Datum::Null, collation, None, false);
             attribute(index.oid, &column, place + 1, extra, rows);
         }
     }
 }
 
-fn attribute(
+pub(super) fn attribute(
     relation: u32,
     column: &Column,
     number: usize,
-    (acl, collation): (Datum, u32),
+    (acl, collation, target, inherited): (Datum, u32, Option<i32>, bool),
     rows: &mut Rows,
 ) {
     let ty = column.type_id;
+    let (declared, typmod) = column.declared();
     let dropped = column.dropped;
     let name = match dropped {
         true => format!("........pg.dropped.{number}........"),
@@ -288,13 +362,16 @@ fn attribute(
     rows.push([
         ("attrelid", oid(relation)),
         ("attname", text(name)),
-        ("atttypid", oid(if dropped { 0 } else { ty.0 })),
-        ("attstattarget", int(-1)),
+        ("atttypid", oid(if dropped { 0 } else { declared.0 })),
+        ("attstattarget", int(target.unwrap_or(-1))),
         ("attlen", Datum::Int2(ty.len())),
         ("attnum", small(number)),
-        ("attndims", int(i32::from(ty.array_element().is_some()))),
+        (
+            "attndims",
+            int(i32::from(declared.array_element().is_some())),
+        ),
         ("attcacheoff", int(-1)),
-        ("atttypmod", int(column.typmod)),
+        ("atttypmod", int(typmod)),
         ("attbyval", flag(builtin::by_value(ty))),
         ("attalign", char(builtin::alignment(ty))),
         ("attstorage", char(builtin::storage(ty))),
@@ -314,7 +391,8 @@ fn attribute(
             char(if column.generated { b's' } else { 0 }),
         ),
         ("attisdropped", flag(dropped)),
-        ("attislocal", flag(true)),
+        ("attislocal", flag(!inherited || dropped)),
+        ("attinhcount", int(i32::from(inherited && !dropped))),
         ("attcollation", oid(collation)),
         ("attacl", acl),
     ]);
@@ -358,21 +436,26 @@ fn collation_of_key(table: &Table, index: &Index, place: usize, ty: TypeId) -> u
     }
 }
 
-fn indexes(table: &Table, rows: &mut Rows) {
+fn indexes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
     for index in &table.indexes {
+        let is_valid = catalog.is_none_or(|catalog| catalog.is_whole(table, index.oid));
         let count = index.key_count();
         let orders = || (0..count).filter_map(|place| index.key_order(table, place));
         let keys = (0..count).map(|place| index.key_column(place).map_or(0, |column| column + 1));
         let included = index.include.iter().map(|column| column + 1);
         let keys = keys.chain(included).map(small);
         let options = orders().map(|order| {
-            // Descending, and with it NULLs first.
-            Datum::Int2(if order.descending { 3 } else { 0 })
+            let ColumnOrder {
+                descending,
+                nulls_first,
+            } = order.order;
+            Datum::Int2(i16::from(descending) | i16::from(nulls_first) << 1)
         });
         let collations = orders().enumerate();
         let collations = collations
             .map(|(place, order)| oid(collation_of_key(table, index, place, order.type_id)));
-        let classes = orders().map(|order| oid(builtin::class_of(order.type_id)));
+        let classes = orders().enumerate();
+        let classes = classes.map(|(place, order)| oid(index.form.class_for(place, order.type_id)));
         let computed = index.computed.as_deref();
         let expressions = computed.and_then(planner::bind::stored::index_keys_node);
         let condition = computed.and_then(|computed| computed.condition.as_deref());
@@ -386,7 +469,7 @@ fn indexes(table: &Table, rows: &mut Rows) {
             ("indnullsnotdistinct", flag(index.nulls_equal)),
             ("indisprimary", flag(index.primary)),
             ("indimmediate", flag(true)),
-            ("indisvalid", flag(true)),
+            ("indisvalid", flag(is_valid)),
             ("indisready", flag(true)),
             ("indislive", flag(true)),
             ("indkey", vector(TypeId::INT2, keys.collect())),
@@ -403,11 +486,24 @@ fn numbers(places: impl Iterator<Item = usize>) -> Datum {
     array(TypeId::INT2, places.map(|place| small(place + 1)).collect())
 }
 
-fn constraints(table: &Table, rows: &mut Rows) {
+/// What a constraint of a partition is a part of: whether it is any, and the oid of that.
+fn above(catalog: Option<&Catalog>, table: &Table, part: u32) -> (bool, u32) {
+    let Some((catalog, above)) = catalog.zip(table.part_above(part)) else {
+        return (false, 0);
+    };
+    let index = catalog.index_by_oid(above);
+    (true, index.map_or(above, |(_, index)| index.constraint))
+}
+
+fn constraints(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
     for index in table.indexes.iter().filter(|index| index.constraint != 0) {
-        key_constraint(table, index, rows);
+        key_constraint(above(catalog, table, index.oid), table, index, rows);
     }
+    let parent = table.partition_of.as_ref().zip(catalog);
+    let parent = parent.and_then(|(of, catalog)| catalog.table_by_oid(of.parent));
     for check in &table.checks {
+        let mut inherited = parent.iter().flat_map(|parent| &parent.checks);
+        let inherited = inherited.any(|known| known.name == check.name);
         rows.push([
             ("oid", oid(check.oid)),
             ("conname", text(&check.name)),
@@ -418,18 +514,23 @@ fn constraints(table: &Table, rows: &mut Rows) {
             ("confupdtype", char(b' ')),
             ("confdeltype", char(b' ')),
             ("confmatchtype", char(b' ')),
-            ("conislocal", flag(true)),
+            ("conislocal", flag(!inherited)),
+            ("coninhcount", int(i32::from(inherited))),
             ("connoinherit", flag(check.no_inherit)),
             ("conkey", numbers(check.columns.iter().copied())),
             ("conbin", text(planner::bind::stored::check(check))),
         ]);
     }
     for key in &table.foreign_keys {
-        foreign_constraint(table, key, rows);
+        foreign_constraint(above(catalog, table, key.oid), table, key, rows);
     }
+    for part in &table.foreign_parts {
+        foreign_part(catalog, table, part, rows);
+    }
+    triggers::constraints(table, rows);
 }
 
-fn key_constraint(table: &Table, index: &Index, rows: &mut Rows) {
+fn key_constraint((is_part, above): (bool, u32), table: &Table, index: &Index, rows: &mut Rows) {
     let columns = (0..index.key_count()).filter_map(|place| index.key_column(place));
     rows.push([
         ("oid", oid(index.constraint)),
@@ -442,13 +543,34 @@ fn key_constraint(table: &Table, index: &Index, rows: &mut Rows) {
         ("confupdtype", char(b' ')),
         ("confdeltype", char(b' ')),
         ("confmatchtype", char(b' ')),
-        ("conislocal", flag(true)),
-        ("connoinherit", flag(true)),
+        ("conislocal", flag(!is_part)),
+        ("coninhcount", int(i32::from(is_part))),
+        ("conparentid", oid(above)),
+        ("connoinherit", flag(!is_part)),
         ("conkey", numbers(columns)),
     ]);
 }
 
-fn foreign_constraint(table: &Table, key: &ForeignKey, rows: &mut Rows) {
+/// A foreign key to a partitioned table as it is for one partition of that.
+fn foreign_part(catalog: Option<&Catalog>, table: &Table, part: &ForeignPart, rows: &mut Rows) {
+    let own = catalog.and_then(|catalog| catalog.foreign_part(table, part));
+    let to = catalog.and_then(|catalog| catalog.table_by_oid(part.partition));
+    let (Some(own), Some(to)) = (own, to) else {
+        return;
+    };
+    let above = to.partition_of.as_ref().map(|of| of.parent);
+    let mut parts = table.foreign_parts.iter();
+    let above = parts.find(|known| known.key == part.key && Some(known.partition) == above);
+    let above = above.map_or(part.key, |known| known.oid);
+    foreign_constraint((true, above), table, &own, rows);
+}
+
+fn foreign_constraint(
+    (is_part, above): (bool, u32),
+    table: &Table,
+    key: &ForeignKey,
+    rows: &mut Rows,
+) {
     let letter = |action: catalog::Action| char(action.letter() as u8);
     rows.push([
         ("oid", oid(key.oid)),
@@ -467,8 +589,13 @@ fn foreign_constraint(table: &Table, key: &ForeignKey, rows: &mut Rows) {
             "confmatchtype",
             char(if key.match_full { b'f' } else { b's' }),
         ),
-        ("conislocal", flag(true)),
-        ("connoinherit", flag(true)),
+        ("conislocal", flag(!is_part)),
+        ("coninhcount", int(i32::from(is_part))),
+        ("conparentid", oid(above)),
+        (
+            "connoinherit",
+            flag(!is_part && table.partition_key.is_none()),
+        ),
         ("conkey", numbers(key.columns.iter().copied())),
         ("confkey", numbers(key.referenced.iter().copied())),
     ]);
@@ -574,6 +701,10 @@ fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
         },
         Object::Constraint(oid) => (Address::CONSTRAINT, oid, 0),
         Object::Policy(oid) => (Address::POLICY, oid, 0),
+        Object::Trigger(oid) => (Address::TRIGGER, oid, 0),
+        Object::Type(id) => (Address::TYPE, id.0, 0),
+        Object::Routine(oid) => (Address::PROC, oid, 0),
+        Object::Extension(oid) => (Address::EXTENSION, oid, 0),
     }
 }
 
@@ -616,6 +747,7 @@ fn dependencies(catalog: &Catalog, rows: &mut Rows) {
                     DependencyKind::Normal => b'n',
                     DependencyKind::Auto => b'a',
                     DependencyKind::Internal => b'i',
+                    DependencyKind::Member => b'e',
                 }),
             ),
         ]);

@@ -19,7 +19,7 @@ pub(super) fn receiver(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>>
 
 /// Rows as one sees them who may not know what the sessions of others do: the first columns alone.
 fn guarded(catalog: &Catalog, cx: &Exec<'_>, open: usize, mut rows: Vec<Row>) -> Vec<Row> {
-    let asker = cx.session.settings.current_role();
+    let asker = cx.host.shared().settings.current_role();
     if !catalog.has_privileges_of(asker, READ_ALL_STATS) {
         for row in &mut rows {
             row[open..].fill(Datum::Null);
@@ -29,7 +29,7 @@ fn guarded(catalog: &Catalog, cx: &Exec<'_>, open: usize, mut rows: Vec<Row>) ->
 }
 
 fn receiver_rows(cx: &Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.session.engine.cluster.status();
+    let status = cx.host.shared().engine.cluster.status();
     let of = |node| status.replicas.iter().find(|replica| replica.node == node);
     let leader = status.leader.filter(|leader| *leader != status.node);
     let (Some(own), Some(leader)) = (of(status.node), leader.and_then(of)) else {
@@ -94,7 +94,7 @@ fn host_and_port(address: &str) -> (Datum, Datum) {
 /// Those that are connected, as in PostgreSQL, and those that were given up: of these nobody would
 /// know otherwise why no commit waits for them.
 pub(super) fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.session.engine.cluster.status();
+    let status = cx.host.shared().engine.cluster.status();
     let owner = catalog.role_by_oid(SUPERUSER);
     let mut rows = Vec::new();
     for replica in &status.replicas {
@@ -136,7 +136,7 @@ pub(super) fn replication(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Ro
 }
 
 pub(super) fn slots(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.session.engine.cluster.status();
+    let status = cx.host.shared().engine.cluster.status();
     // A standby keeps log for nobody.
     let leads = status.leader == Some(status.node);
     let others = status

@@ -32,7 +32,7 @@ impl Rows {
     }
 
     /// Adds a row. Columns are found fastest in the relation's own order.
-    pub fn push<const N: usize>(&mut self, values: [(&str, Datum); N]) {
+    pub fn push<'n>(&mut self, values: impl IntoIterator<Item = (&'n str, Datum)>) {
         let mut row = self.blank.clone();
         let columns = &self.table.columns;
         let mut next = 0;

@@ -14,7 +14,7 @@ use types::Datum;
 const ACTIVITY_OID: u32 = 12_222;
 
 pub(super) fn cursors(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let cursors = cx.session.cursors.values();
+    let cursors = cx.host.shared().cursors.values();
     Ok(cursors
         .map(|cursor| {
             vec![
@@ -30,19 +30,19 @@ pub(super) fn cursors(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
 }
 
 pub(super) fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let own = cx.session.start.activity.clone();
-    let all = match &cx.session.start.registry {
+    let own = cx.host.shared().start.activity.clone();
+    let all = match &cx.host.shared().start.registry {
         Some(registry) => registry.all(),
         None => vec![own],
     };
-    let locks = cx.session.engine.locks.as_deref();
+    let locks = cx.host.shared().engine.locks.as_deref();
     Ok(all
         .iter()
         .filter_map(|activity| {
             let doing = activity.doing()?;
             let session = SessionId(activity.pid() as u32);
             let waits = locks.is_some_and(|locks| !locks.blockers(session).is_empty());
-            let asker = cx.session.settings.current_role();
+            let asker = cx.host.shared().settings.current_role();
             let row = activity_row(catalog, activity, &doing, waits);
             Some(match catalog.sees_sessions_of(asker, doing.role) {
                 true => row,

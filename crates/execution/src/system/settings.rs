@@ -14,7 +14,7 @@ fn text(text: impl AsRef<str>) -> Datum {
 }
 
 pub(super) fn settings(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let rows = cx.session.settings.rows();
+    let rows = cx.host.shared().settings.rows();
     Ok(rows.into_iter().map(row).collect())
 }
 
@@ -46,9 +46,9 @@ fn row(setting: SettingRow) -> Row {
 }
 
 pub(super) fn prepared(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let mut statements: Vec<_> = cx.session.statements.iter().collect();
+    let mut statements: Vec<_> = cx.host.shared().statements.iter().collect();
     statements.sort_by_key(|known| known.0.clone());
-    let row = |(name, prepared): (&String, &std::rc::Rc<crate::state::Prepared>)| {
+    let row = |(name, prepared): (&String, &crate::state::Named)| {
         let types = prepared.param_types().iter().map(|ty| Datum::Oid(ty.0));
         vec![
             text(name),

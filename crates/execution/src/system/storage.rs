@@ -33,7 +33,7 @@ fn age(age: Option<Duration>) -> Datum {
 }
 
 pub(super) fn storage(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let replicas = cx.session.engine.storage.storage();
+    let replicas = cx.host.shared().engine.storage.storage();
     let row = |one: &base::engine::StorageStatus| {
         vec![
             Datum::Int4(i32::try_from(one.group.0).unwrap_or(i32::MAX)),
@@ -65,7 +65,7 @@ pub(super) fn put_sizes(table: &Table, catalog: &Catalog, cx: &Exec<'_>, rows: &
     let (Some(oid), Some(pages), Some(tuples)) = places else {
         return;
     };
-    let storage = &*cx.session.engine.storage;
+    let storage = &*cx.host.shared().engine.storage;
     for row in rows {
         let Datum::Oid(relation) = row[oid] else {
             continue;

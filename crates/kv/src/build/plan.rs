@@ -27,7 +27,7 @@ pub fn key_of_columns(index: &IndexDescriptor, row: &Row<'_>) -> Result<NewKey> 
         let Some(value) = index.value(row, column.column) else {
             return Ok(NewKey::Null(column.column));
         };
-        put_key_column(&mut key, column.kind, column.descending, Some(value))?;
+        put_key_column(&mut key, column.kind, column.order, Some(value))?;
     }
     Ok(NewKey::Is(key))
 }
@@ -193,7 +193,7 @@ mod tests {
         let column = IndexColumn {
             column: 2,
             kind: KeyKind::Bytes,
-            descending: true,
+            order: base::key::ColumnOrder::DESCENDING,
         };
         let index = IndexDescriptor {
             table: TreeId(20_001),

@@ -14,7 +14,7 @@ use base::engine::{
     TreeDescriptor, TreeKind,
 };
 use base::env::{self, Reactor};
-use base::key::KeyKind;
+use base::key::{ColumnOrder, KeyKind};
 use base::row::{Row, RowBuilder};
 use base::sync::Event;
 use base::{NodeId, SqlState};
@@ -173,7 +173,7 @@ fn create(engine: &KvEngine, accounts: i64) -> Result<()> {
     let column = IndexColumn {
         column: 0,
         kind: KeyKind::Bytes,
-        descending: false,
+        order: ColumnOrder::ASCENDING,
     };
     let by_move = IndexDescriptor {
         table: LEDGER,

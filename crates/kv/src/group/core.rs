@@ -39,7 +39,7 @@ use super::outbox::Outbox;
 use super::pace::Pace;
 use super::pieces::Applying;
 use super::sequences::Sequences;
-use super::slow::LogDisk;
+use super::slow::{LogDisk, Stalls};
 use super::standbys::Named;
 use super::Group;
 use crate::apply::{self, apply};
@@ -160,6 +160,7 @@ pub struct Core {
     pub(super) preference: Preference,
     /// How the log's disk is.
     pub(super) disk: LogDisk,
+    pub(super) stalls: Stalls,
     /// Who is hurried.
     pub(super) pace: Pace,
     /// Who is waited for beside the majority.
@@ -203,6 +204,7 @@ impl Core {
             fetched: None,
             preference: Preference::default(),
             disk: LogDisk::default(),
+            stalls: Stalls::default(),
             pace: Pace::default(),
             named: Named::default(),
             heard: BTreeMap::new(),
@@ -404,6 +406,10 @@ impl Group {
         if core.led.is_none() || goes_on {
             return self.leadership_changed.notify_all();
         }
+        if core.consensus.rests() {
+            let message = "answers of a majority came too late for a lease: another is to lead";
+            self.env.log(Severity::Warning, message);
+        }
         self.shared.leading.store(0, Ordering::SeqCst);
         self.shared.lease_until.store(0, Ordering::SeqCst);
         core.led = None;
@@ -459,7 +465,7 @@ impl Group {
         self.registry.builds().clear(&store);
         store.take_back(to)?;
         self.registry.builds().load(&store)?;
-        if self.registry.catalog_version().lsn > to && !is_planted(Bug::DdlKept) {
+        if self.registry.catalog().newest().lsn > to && !is_planted(Bug::DdlKept) {
             apply::load_registry(&store, &self.registry, to)?;
         }
         Ok(())

@@ -60,11 +60,13 @@ impl Group {
         if core.failed || core.deaf {
             return often;
         }
+        let mut late = Duration::ZERO;
         if !self.must_ask_first(&mut core) {
+            late = now.since(core.consensus.next_tick());
             core.consensus.tick(now);
         }
         core.pace.tick(now);
-        self.tend_disk(&mut core, now);
+        self.tend_condition(&mut core, late, now);
         self.tend_eagerness(&mut core, busy, now);
         if core.led.is_some() {
             self.note_visible(now);

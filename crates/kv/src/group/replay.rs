@@ -33,12 +33,6 @@ use crate::gate::Gate;
 use crate::history::History;
 use crate::registry::Registry;
 
-/// The newest entries of the log are in memory as far as this part of the pages' room goes.
-const LOG_CACHE_SHARE: usize = 16;
-
-/// They are so far at least, in bytes.
-const LOG_CACHE_MIN: usize = 1 << 20;
-
 impl GroupConfig {
     /// The members as this node was told of them.
     pub fn directory(&self) -> Directory {
@@ -85,10 +79,9 @@ impl GroupConfig {
 
     fn log_options(&self) -> LogOptions {
         let usual = LogOptions::new(self.owner());
-        let share = self.settings.cache_bytes as usize / LOG_CACHE_SHARE;
         LogOptions {
             segment_bytes: self.settings.segment_bytes,
-            cache_bytes: share.clamp(LOG_CACHE_MIN, usual.cache_bytes),
+            cache_bytes: self.settings.log_cache_bytes(),
             checks_length: !is_planted(Bug::LengthUnchecked),
             ..usual
         }

@@ -1,8 +1,11 @@
-//! A log whose disk hangs, is slow, or is full, and a leader that therefore gives way.
+//! A log whose disk hangs, is slow, or is full, a process that does not get to run, and a leader that
+//! therefore gives way.
 //!
 //! A leader's commits need no disk of its own: two of three others' will do. So a leader whose disk
 //! hangs goes on leading, while its checkpoints, and whatever reads pages, stand still. Every replica
-//! measures its syncs, followers report theirs with each answer to a heartbeat, and a leader hands over:
+//! measures its syncs, followers report theirs with each answer to a heartbeat, and a leader hands over.
+//! So it is with a leader whose process gets too little of the processor: it answers, late. It sees that
+//! by its ticks, which come late ([`Stalls`]).
 //!
 //! ```text
 //!  leader    sync begins ├──── HANGS_AFTER ────┤ hands over, without its disk
@@ -17,7 +20,8 @@
 //! leader that was handed leadership to keeps it for [`MOVE_PAUSE`], whatever its disk does.
 //!
 //! What counts of a sync is the time in which this replica could see it: a process that stood still is
-//! no hanging disk.
+//! no hanging disk. One that stood still once is not starved either: it is who has run for less than
+//! half of each of two seconds, one after the other.
 //!
 //! # What it leaves out
 //! What a follower on a fast disk receives is synced by the thread that receives it
@@ -29,7 +33,7 @@ use std::time::Duration;
 
 use base::env::{Instant, Reactor, Severity};
 use base::{NodeId, Result};
-use raft::{DiskReport, PeerStatus};
+use raft::{Condition, PeerStatus};
 
 use super::core::Core;
 use super::Group;
@@ -49,6 +53,15 @@ const RECENT: Duration = Duration::from_secs(5);
 
 /// Of the time between two looks at a sync that is under way, so much counts.
 const LOOK_MAX: Duration = Duration::from_millis(50);
+
+/// A tick that comes later than this after it was due says that the process did not get to run.
+const TICK_LATE_MAX: Duration = Duration::from_millis(25);
+
+/// For so long a process is watched before it is judged …
+const STALLS_WATCHED: Duration = Duration::from_secs(1);
+
+/// … and starved if it could not run for so much of that, twice in a row.
+const STARVED_FROM: Duration = Duration::from_millis(500);
 
 /// After a sync that took longer, none holds up a thread that others need for a while: more may follow.
 const CALM_MAX: Duration = Duration::from_millis(100);
@@ -81,6 +94,40 @@ impl SyncTimes {
             (false, true) => self.slowest,
             (false, false) => Duration::ZERO,
         }
+    }
+}
+
+/// For how long a process should have run, and did not.
+#[derive(Debug, Default)]
+pub struct Stalls {
+    begun: Option<Instant>,
+    /// Since then, and in the two stretches of [`STALLS_WATCHED`] before, the newer first.
+    lost: Duration,
+    before: [Duration; 2],
+}
+
+impl Stalls {
+    /// Notes by how much a tick was late.
+    fn note(&mut self, late: Duration, now: Instant) {
+        let begun = *self.begun.get_or_insert(now);
+        self.lost += late.saturating_sub(TICK_LATE_MAX);
+        if now.since(begun) >= STALLS_WATCHED {
+            // What stood still for longer than it is watched is no worse than starved all the time.
+            let lost = self.lost.min(STALLS_WATCHED);
+            self.before = [lost, self.before[0]];
+            (self.begun, self.lost) = (Some(now), Duration::ZERO);
+        }
+    }
+
+    /// How much it lost in the worse of the last two stretches.
+    fn worst(&self) -> Duration {
+        self.before[0].max(self.before[1])
+    }
+
+    /// How much it lost in the better one, if that is too much.
+    fn starved(&self) -> Option<Duration> {
+        let lost = self.before[0].min(self.before[1]);
+        (lost >= STARVED_FROM).then_some(lost)
     }
 }
 
@@ -129,16 +176,23 @@ enum Trouble {
     Hangs(Duration),
     /// There is no space for its log.
     Full,
+    /// Of each of the last seconds it could not run for so long.
+    Starved(Duration),
 }
 
 impl Trouble {
-    /// Whether a replica with that disk would lead better.
-    fn is_less(self, disk: &DiskReport) -> bool {
-        let is_quicker = match self {
-            Trouble::Hangs(seen) => disk.slowest * QUICKER <= seen,
-            Trouble::Full => disk.slowest < HANGS_AFTER,
+    /// Whether a replica in that condition would lead better.
+    fn is_less(self, other: &Condition) -> bool {
+        let (hangs, starves) = (
+            other.slowest_sync >= HANGS_AFTER,
+            other.starved >= STARVED_FROM,
+        );
+        let is_better = match self {
+            Trouble::Hangs(seen) => other.slowest_sync * QUICKER <= seen && !starves,
+            Trouble::Full => !hangs && !starves,
+            Trouble::Starved(lost) => other.starved * QUICKER <= lost && !hangs,
         };
-        !disk.full && is_quicker
+        !other.is_full && is_better
     }
 }
 
@@ -153,6 +207,10 @@ impl std::fmt::Display for Trouble {
                 )
             }
             Trouble::Full => f.write_str("there is no space for the log"),
+            Trouble::Starved(lost) => {
+                let lost = lost.as_millis();
+                write!(f, "the process could not run for {lost} ms of a second")
+            }
         }
     }
 }
@@ -163,17 +221,19 @@ impl Trouble {
         match self {
             Trouble::Hangs(_) => "slow",
             Trouble::Full => "full",
+            Trouble::Starved(_) => "starved",
         }
     }
 }
 
 impl Group {
-    /// What is amiss with the disk of the log, if anything: in one word, `slow` or `full`, and in more.
-    pub fn disk_trouble(&self) -> Option<(&'static str, String)> {
+    /// What is amiss with this replica, if anything: in one word, `slow`, `full` or `starved`, and in
+    /// more.
+    pub fn trouble(&self) -> Option<(&'static str, String)> {
         let trouble = match (self.log.lacks_space(), self.disk_hangs_for()) {
             (true, _) => Trouble::Full,
             (false, Some(age)) => Trouble::Hangs(age),
-            (false, None) => return None,
+            (false, None) => Trouble::Starved(self.lock().stalls.starved()?),
         };
         Some((trouble.name(), trouble.to_string()))
     }
@@ -188,8 +248,8 @@ impl Group {
         (age >= HANGS_AFTER && !self.log.lacks_space()).then_some(age)
     }
 
-    /// Looks after the disk of the log; a leader that has trouble with it hands over.
-    pub(super) fn tend_disk(&self, core: &mut Core, now: Instant) {
+    /// Looks after this replica's condition, at a tick that was so late; a leader that has trouble hands over.
+    pub(super) fn tend_condition(&self, core: &mut Core, late: Duration, now: Instant) {
         let full = self.log.lacks_space();
         let under_way = core.writing.then_some(core.writing_since);
         let hung = core.disk.hangs();
@@ -200,24 +260,37 @@ impl Group {
             let message = format!("the disk hangs: {}", Trouble::Hangs(seen));
             self.env.log(Severity::Warning, &message);
         }
-        let slowest = core.disk.times.longest(now).max(seen);
-        core.consensus
-            .note_disk(DiskReport { slowest, full }, hangs);
+        let was_starved = core.stalls.starved().is_some();
+        core.stalls.note(late, now);
+        let starved = core.stalls.starved().map(Trouble::Starved);
+        if let Some(trouble) = starved.filter(|_| !was_starved) {
+            let message = format!("the node is starved: {trouble}");
+            self.env.log(Severity::Warning, &message);
+        }
+        let condition = Condition {
+            slowest_sync: core.disk.times.longest(now).max(seen),
+            is_full: full,
+            starved: core.stalls.worst(),
+        };
+        core.consensus.note_condition(condition, hangs);
         if core.led.is_none() {
             core.disk.leads_since = now;
             return;
         }
-        let trouble = match (full, hangs) {
-            (true, _) => Trouble::Full,
-            (false, true) => Trouble::Hangs(seen),
-            (false, false) => return,
+        let trouble = match (full, hangs, starved) {
+            (true, ..) => Trouble::Full,
+            (false, true, _) => Trouble::Hangs(seen),
+            (false, false, Some(starved)) => starved,
+            (false, false, None) => return,
         };
         let is_recent = |at: Instant| now.since(at) < MOVE_PAUSE;
         let came_lately = core.consensus.was_handed_over() && is_recent(core.disk.leads_since);
         if came_lately || core.disk.tried.is_some_and(is_recent) {
             return;
         }
-        let Some(to) = self.better_leader(core, trouble, now) else {
+        // What came while the process stood still has not been looked at yet.
+        let patience = self.config.settings.heartbeat_interval * HEARD_WITHIN_HEARTBEATS + late;
+        let Some(to) = self.better_leader(core, trouble, patience, now) else {
             return;
         };
         core.disk.tried = Some(now);
@@ -244,23 +317,31 @@ impl Group {
         }
     }
 
-    /// Whether a replica has said of late that its disk is not fit for a leader.
+    /// Whether a replica has said of late that it is not fit to lead.
     pub(super) fn has_trouble(&self, core: &Core, node: NodeId) -> bool {
         let status = core.consensus.status(self.env.now());
         let peer = status.peers.iter().find(|peer| peer.node == node);
-        peer.is_some_and(|peer| peer.disk.full || peer.disk.slowest >= HANGS_AFTER)
+        peer.is_some_and(|peer| {
+            let it = &peer.condition;
+            it.is_full || it.slowest_sync >= HANGS_AFTER || it.starved >= STARVED_FROM
+        })
     }
 
-    /// The voter with the quickest disk that has what is committed and less trouble, if those with less
-    /// trouble can elect it.
-    fn better_leader(&self, core: &Core, trouble: Trouble, now: Instant) -> Option<NodeId> {
-        let within = self.config.settings.heartbeat_interval * HEARD_WITHIN_HEARTBEATS;
+    /// The fittest voter that was heard of within `patience`, has what is committed, and has less
+    /// trouble, if those with less trouble can elect it.
+    fn better_leader(
+        &self,
+        core: &Core,
+        trouble: Trouble,
+        patience: Duration,
+        now: Instant,
+    ) -> Option<NodeId> {
         let status = core.consensus.status(now);
         let is_fit = |peer: &&PeerStatus| {
             peer.voter
-                && peer.heard.is_some_and(|heard| now.since(heard) <= within)
+                && peer.heard.is_some_and(|heard| now.since(heard) <= patience)
                 && self.transport.is_connected(peer.node)
-                && trouble.is_less(&peer.disk)
+                && trouble.is_less(&peer.condition)
         };
         let fit: Vec<&PeerStatus> = status.peers.iter().filter(is_fit).collect();
         let membership = &status.membership;
@@ -268,7 +349,10 @@ impl Group {
             return None;
         }
         let whole = fit.iter().filter(|peer| peer.flushed >= status.commit);
-        let best = whole.min_by_key(|peer| (peer.disk.slowest, peer.node));
+        let best = whole.min_by_key(|peer| {
+            let it = &peer.condition;
+            (it.starved, it.slowest_sync, peer.node)
+        });
         best.map(|peer| peer.node)
     }
 
@@ -308,6 +392,34 @@ mod tests {
         assert!(!disk.hangs());
         disk.watch(None, at(9_500));
         assert_eq!(disk.seen, Duration::ZERO);
+    }
+
+    #[test]
+    fn who_could_not_run_for_most_of_two_seconds_is_starved() {
+        let mut stalls = Stalls::default();
+        let mut now = 0;
+        let mut run = |stalls: &mut Stalls, stands: u64, times: usize| {
+            for _ in 0..times {
+                now += stands;
+                let late = Duration::from_millis(stands.saturating_sub(25));
+                stalls.note(late, at(now));
+                now += 25;
+                stalls.note(Duration::ZERO, at(now));
+            }
+        };
+        run(&mut stalls, 25, 100);
+        assert_eq!((stalls.starved(), stalls.worst()), (None, Duration::ZERO));
+        // Once, however long.
+        run(&mut stalls, 5_000, 1);
+        run(&mut stalls, 25, 30);
+        assert_eq!(stalls.starved(), None);
+        assert_eq!(stalls.worst(), STALLS_WATCHED);
+        run(&mut stalls, 25, 100);
+        assert_eq!(stalls.worst(), Duration::ZERO);
+        run(&mut stalls, 250, 10);
+        assert!(stalls.starved().is_some());
+        run(&mut stalls, 25, 100);
+        assert_eq!(stalls.starved(), None);
     }
 
     #[test]

@@ -59,8 +59,7 @@ impl<L: Leader> Txn<L> {
         }
         let (tree, key) = (TreeId::BUILDS, plan.id().descriptor_key());
         let row = plan.to_row();
-        self.writes
-            .put(tree, &key, Some(&row), None, self.command)?;
+        self.writes.put(tree, &key, Some(&row), None, self.latest)?;
         self.builds.push(handle);
         self.write_descriptors(build)?;
         if build.rekeyed.is_none() {
@@ -90,7 +89,7 @@ impl<L: Leader> Txn<L> {
             for (key, base, _) in &own {
                 if let Some(base) = base {
                     let entry = index_key(index, &Row::parse(base)?, key)?;
-                    self.writes.put_entry(*tree, &entry, false, self.command)?;
+                    self.writes.put_entry(*tree, &entry, false, self.latest)?;
                 }
             }
             for (key, _, newest) in &own {
@@ -100,7 +99,7 @@ impl<L: Leader> Txn<L> {
                     return Ok(duplicate(*tree, newest));
                 }
                 let entry = index_key(index, &row, key)?;
-                self.writes.put_entry(*tree, &entry, true, self.command)?;
+                self.writes.put_entry(*tree, &entry, true, self.latest)?;
             }
         }
         Ok(Built::Done)
@@ -156,8 +155,7 @@ impl<L: Leader> Txn<L> {
             // Nobody else knows the id, so there is nothing to lock.
             let (tree, key) = (TreeId::DESCRIPTORS, made.id.descriptor_key());
             let row = made.to_row();
-            self.writes
-                .put(tree, &key, None, Some(&row), self.command)?;
+            self.writes.put(tree, &key, None, Some(&row), self.latest)?;
         }
         Ok(())
     }
@@ -184,14 +182,14 @@ impl<L: Leader> Txn<L> {
                 return Ok(Some(duplicate(new.tree, bytes)));
             }
             self.writes
-                .put(new.tree, &key, None, Some(bytes), self.command)?;
+                .put(new.tree, &key, None, Some(bytes), self.latest)?;
         }
         for (tree, index) in &build.indexes {
             if self.is_in_index(*tree, index, &row)? {
                 return Ok(Some(duplicate(*tree, bytes)));
             }
             let entry = index_key(index, &row, &key)?;
-            self.writes.put_entry(*tree, &entry, true, self.command)?;
+            self.writes.put_entry(*tree, &entry, true, self.latest)?;
         }
         Ok(None)
     }

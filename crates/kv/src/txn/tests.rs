@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 use base::coro::{self, Interrupts, Run};
 use base::engine::{IndexColumn, IndexDescriptor, Views as _};
 use base::env::Env;
-use base::key::KeyKind;
+use base::key::{ColumnOrder, KeyKind};
 use base::row::{Row, RowBuilder};
 use base::{Key, NodeId, SqlState};
 
@@ -355,7 +355,7 @@ fn index_on(column: usize, unique: bool) -> IndexDescriptor {
         columns: vec![IndexColumn {
             column,
             kind: KeyKind::Bytes,
-            descending: false,
+            order: ColumnOrder::ASCENDING,
         }],
         unique,
         missing: Vec::new(),

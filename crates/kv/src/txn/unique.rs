@@ -71,7 +71,7 @@ impl<L: Leader> Txn<L> {
             for (entry, is_there) in [(before, false), (after, true)] {
                 if let Some(entry) = entry {
                     self.writes
-                        .put_entry(*tree, &entry, is_there, self.command)?;
+                        .put_entry(*tree, &entry, is_there, self.latest)?;
                 }
             }
         }

@@ -18,6 +18,7 @@
 //! | `latency` | round trips of a commit |
 //! | `memory` | loads, reads, upserts and scans with little memory |
 //! | `steady` | upserts by the second for a long while, files, checkpoints |
+//! | `tpch` | TPC-H's queries, one after the other |
 //! | `restart` | the time to the first answer after SIGKILL |
 //!
 //! Everything they find goes into a [`results::Experiment`](crate::results::Experiment).
@@ -35,6 +36,7 @@ mod steady;
 mod sums;
 mod tpcc;
 mod tpcc_client;
+mod tpch;
 
 use std::io::{Error, Result};
 use std::path::PathBuf;
@@ -51,7 +53,7 @@ use crate::systems::{Demands, Kind, Site, System};
 pub use live::Live;
 
 /// The files, by the names that `lab run` takes.
-const FILES: [(&str, &str); 15] = [
+const FILES: [(&str, &str); 16] = [
     (
         "commit-loop",
         include_str!("../../experiments/commit-loop.toml"),
@@ -82,6 +84,7 @@ const FILES: [(&str, &str); 15] = [
         "tpcc-client",
         include_str!("../../experiments/tpcc-client.toml"),
     ),
+    ("tpch", include_str!("../../experiments/tpch.toml")),
 ];
 
 /// One experiment's file.
@@ -123,6 +126,7 @@ enum Runner {
     Sums,
     Tpcc,
     TpccClient,
+    Tpch,
     Failover,
     Latency,
     Memory,
@@ -139,6 +143,8 @@ struct Extent {
     rows: usize,
     transactions: usize,
     warehouses: u64,
+    /// How large TPC-H's tables are; at 1 about 1 GB.
+    scale: f64,
     clients: Vec<usize>,
     rates: Vec<usize>,
     /// Transactions of each client, of several runs.
@@ -164,6 +170,8 @@ pub struct Overrides {
     pub seconds: Option<usize>,
     /// Rows of the tables.
     pub rows: Option<usize>,
+    /// The scale of TPC-H.
+    pub scale: Option<f64>,
 }
 
 impl Extent {
@@ -179,6 +187,13 @@ impl Extent {
                 said.push(format!("{wanted} {name} in the place of {mine}"));
                 *mine = wanted;
             }
+        }
+        if let Some(scale) = overrides
+            .scale
+            .filter(|scale| self.scale > 0.0 && *scale != self.scale)
+        {
+            said.push(format!("a scale of {scale} in the place of {}", self.scale));
+            self.scale = scale;
         }
         (!said.is_empty()).then(|| format!("As asked for: {}.", said.join(", ")))
     }
@@ -290,6 +305,7 @@ pub fn run(
         Runner::Sums => sums::run(&context, &mut found),
         Runner::Tpcc => tpcc::run(&context, &mut found),
         Runner::TpccClient => tpcc_client::run(&context, &mut found),
+        Runner::Tpch => tpch::run(&context, &mut found),
         Runner::Failover => failover::run(&context, &mut found),
         Runner::Latency => latency::run(&context, &mut found),
         Runner::Memory => memory::run(&context, &mut found),
@@ -454,6 +470,7 @@ mod tests {
             rounds: Some(3),
             seconds: Some(5),
             rows: Some(100),
+            scale: Some(1.0),
         };
         let said = extent.replace(&overrides);
         assert_eq!(

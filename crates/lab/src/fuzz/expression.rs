@@ -211,6 +211,9 @@ impl Writer<'_> {
             return self.condition(depth);
         }
         if let Some(element) = self.catalog.element_of(of) {
+            if self.random.percent(30) {
+                return self.slice(of, depth);
+            }
             self.note("array[]");
             let count = 1 + self.below(3);
             let elements = (0..count).map(|_| self.value(element, depth)).collect();
@@ -276,7 +279,10 @@ impl Writer<'_> {
     /// Types without an order.
     pub fn is_comparable(&self, of: u32) -> bool {
         let of = self.catalog.element_of(of).unwrap_or(of);
-        !matches!(self.catalog.name(of), "json" | "xid" | "cid" | "?")
+        !matches!(
+            self.catalog.name(of),
+            "json" | "jsonpath" | "xid" | "cid" | "?"
+        )
     }
 
     /// A type whose values can be compared.
@@ -390,6 +396,7 @@ impl Writer<'_> {
                     .piece(d)
                     .text(")")
             }
+            10 if self.random.percent(50) => self.rows_compared(tree, depth),
             10 => {
                 self.note("in (select)");
                 let (one, other) = (self.value(by, depth), self.value(by, depth));

@@ -26,6 +26,8 @@
 pub mod catalog;
 pub mod compare;
 pub mod expression;
+pub mod nested;
+mod rows;
 pub mod servers;
 pub mod shapes;
 pub mod statement;
@@ -72,6 +74,8 @@ pub struct Plan {
     pub statements_max: u64,
     /// Differences after which it ends.
     pub differences_max: usize,
+    /// Queries whose shape matters, and nothing else ([`nested`]).
+    pub nested_only: bool,
 }
 
 /// A difference that no rule explains.
@@ -111,7 +115,10 @@ struct Run<'a> {
     counts: Counts,
     findings: Findings,
     random: Random,
+    nested_only: bool,
     tables: Vec<Table>,
+    /// The statements that made the tables.
+    schema: Vec<String>,
     /// Every statement that made or changed the tables.
     before: Vec<String>,
 }
@@ -139,7 +146,9 @@ pub fn run(driver: &Driver, plan: &Plan, mut told: impl FnMut(&Difference)) -> R
         counts,
         findings,
         random: Random::new(plan.seed),
+        nested_only: plan.nested_only,
         tables: Vec::new(),
+        schema: Vec::new(),
         before: Vec::new(),
     };
     let env = driver.env();
@@ -228,11 +237,10 @@ impl Run<'_> {
     }
 
     fn begin_schema(&mut self) -> Result<()> {
-        let (statements, tables) = self.writer().schema();
+        (self.schema, self.tables) = self.writer().schema();
         self.ask("rollback")?;
         self.before.clear();
-        self.tables = tables;
-        for sql in statements {
+        for sql in self.schema.clone() {
             let tree = Tree::of(tree::Kind::Fixed, sql);
             self.compare(&Statement::change(tree))?;
         }
@@ -241,10 +249,12 @@ impl Run<'_> {
 
     fn step(&mut self) -> Result<()> {
         let tables = self.tables.clone();
-        let is_change = self.random.percent(50);
-        let statement = match is_change {
-            true => self.writer().change(&tables),
-            false => self.writer().query(&tables),
+        let nested_only = self.nested_only;
+        let is_change = !nested_only && self.random.percent(50);
+        let statement = match (is_change, nested_only) {
+            (true, _) => self.writer().change(&tables),
+            (false, true) => self.writer().nested(&tables),
+            (false, false) => self.writer().query(&tables),
         };
         let is_same = self.compare(&statement)?;
         if is_change && is_same && self.findings.changes % LOOK_EVERY == 0 {
@@ -264,7 +274,7 @@ impl Run<'_> {
                 is_ordered: false,
             };
             if !self.compare(&statement)? {
-                return self.begin_schema_quietly();
+                return self.begin_schema_again();
             }
         }
         Ok(())
@@ -294,7 +304,7 @@ impl Run<'_> {
         }
         // What was changed on one side only would be found again and again.
         if statement.is_change {
-            self.begin_schema_quietly()?;
+            self.begin_schema_again()?;
         }
         Ok(false)
     }
@@ -309,13 +319,12 @@ impl Run<'_> {
         explained(&mut self.ours, statement, ours, theirs)
     }
 
-    /// A schema that is the same on both, after one that is not.
-    fn begin_schema_quietly(&mut self) -> Result<()> {
+    /// The schema as it began, after one that is not the same on both any more: what is generated
+    /// follows from the seed alone, whatever the answers.
+    fn begin_schema_again(&mut self) -> Result<()> {
         self.ask("rollback")?;
-        let (statements, tables) = self.writer().schema();
         self.before.clear();
-        self.tables = tables;
-        for sql in statements {
+        for sql in self.schema.clone() {
             let (ours, theirs) = self.ask(&sql)?;
             let is_made = matches!((&ours, &theirs), (Answer::Rows(..), Answer::Rows(..)));
             if is_made {

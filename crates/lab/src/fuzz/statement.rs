@@ -167,8 +167,9 @@ impl Writer<'_> {
     /// Any query.
     pub fn query(&mut self, tables: &[Table]) -> Statement {
         self.scope.clear();
-        match self.below(14) {
+        match self.below(18) {
             0..=3 => self.expressions(),
+            14..=17 => self.nested(tables),
             12 | 13 => self.shaped(tables),
             4 => self.set_function(),
             5 | 6 => self.grouped(tables),
@@ -458,7 +459,12 @@ impl Writer<'_> {
                 let tree = fixed(format!("{name}({distinct}"));
                 comma_separated(comma_separated(tree, all).text(" order by "), order).text(")")
             }
-            _ => comma_separated(tree, all).text(")"),
+            // What has no order of its own comes in that of its text.
+            _ => {
+                let as_text = |value: &Tree| fixed("(").piece(value.clone()).text(")::text");
+                let order = all.iter().map(as_text).collect();
+                comma_separated(comma_separated(tree, all).text(" order by "), order).text(")")
+            }
         };
         let filter = match self.random.percent(15) {
             true => {
@@ -588,6 +594,12 @@ impl Writer<'_> {
         self.note("returning");
         self.scope = table.columns.clone();
         let value = self.comparable_value(1);
+        if self.random.percent(20) {
+            self.note("whole row");
+            let table = &table.name;
+            let row = format!(" returning id, ({table}).id, {table} is null, {table}::text, ");
+            return optional(row).piece(value);
+        }
         optional(" returning id, ").piece(value)
     }
 
@@ -677,6 +689,14 @@ impl Writer<'_> {
             let tree = format!("update {} set id = {new}", table.name);
             (fixed(tree), optional(format!(" where id = {old}")))
         } else {
+            let of_rows = match self.random.percent(25) {
+                true => self.set_of_rows(table, &settable),
+                false => None,
+            };
+            if let Some(tree) = of_rows {
+                let (filter, returning) = (self.filter(), self.returning(table));
+                return tree.piece(filter).piece(returning);
+            }
             let column = settable[self.below(settable.len())].clone();
             let value = match column.sql == "ref" {
                 true => fixed(self.random.between(1, ROWS).to_string()),

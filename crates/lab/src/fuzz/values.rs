@@ -175,6 +175,13 @@ pub fn literals(of: &str) -> Option<&'static [&'static str]> {
             "[1, {\"a\": \"x\"}]",
             "true",
         ],
+        "jsonpath" => &[
+            "$",
+            "$.a",
+            "strict $[*]",
+            "$.** ? (@ > 1)",
+            "$.b[last].type()",
+        ],
         "xid" | "cid" => &["0", "1", "4294967295"],
         "pg_lsn" => &["0/0", "16/B374D848", "FFFFFFFF/FFFFFFFF"],
         _ => return None,

@@ -81,6 +81,7 @@ pub const SETTINGS: &[DocumentedSetting] = &[
     setting("quorate.log_files", "10", "0 to 1000", "Files of the node's log, of each form, that are kept after log_rotation_size has put them aside: node.log.1 is the newest. Older ones are removed."),
     setting("quorate.log_segment_size", "16MB", SIZE, "The size of one file of the log; it is allocated before it is needed."),
     setting("quorate.max_inflight", "64MB", SIZE, "Given to a node: bytes of log that are appended and not yet committed, at which every commit waits. Not the setting of sessions of the same name."),
+    chosen("quorate.memory_budget", "60% of the machine's memory, divided by the nodes of the cluster on it, or more where `shared_buffers` leaves less than an eighth for sessions", SIZE, "The memory that pages, old versions, the log and everything that sessions keep may take together. Beyond it the session with the most gets 53200. No session can change it."),
     setting("quorate.peer_ca_file", "ca.crt", "a file in the node's directory, or a path", "The authority whose certificates other nodes must show."),
     setting("quorate.peer_cert_file", "node.crt", "a file in the node's directory, or a path", "The certificate that the node shows to other nodes."),
     chosen("quorate.peer_crl_file", "that of `ssl_crl_file`", "a file in the node's directory, or a path", "The list of nodes' certificates that are revoked."),

@@ -207,14 +207,14 @@ impl Pages for Starting {
     }
 }
 
-/// What a node knows of its own disk, and a leader of standbys that are named and not there.
+/// What a node knows of itself, and a leader of standbys that are named and not there.
 fn amiss(status: &NodeStatus) -> Option<String> {
     if let Some(names) = &status.lacks_standbys {
         return Some(format!(
             "writes wait: too few of synchronous_standby_names ({names}) are connected"
         ));
     }
-    if let Some(trouble) = &status.disk_trouble {
+    if let Some(trouble) = &status.trouble_detail {
         return Some(format!("degraded: {trouble}"));
     }
     let members = status.members.iter();

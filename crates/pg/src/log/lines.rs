@@ -141,6 +141,7 @@ impl Line<'_> {
             'e' => self.body.state().as_str().to_owned(),
             'Q' => "0".to_owned(),
             'v' => self.virtual_xid(),
+            'x' => self.context.xid.to_string(),
             _ => String::new(),
         }
     }
@@ -197,7 +198,7 @@ impl Line<'_> {
             quoted(Some(self.context.command)),
             seconds_text(who.started),
             self.virtual_xid(),
-            String::new(),
+            self.context.xid.to_string(),
             self.level.name().to_owned(),
             self.body.state().as_str().to_owned(),
             quoted(Some(self.body.message())),
@@ -237,6 +238,8 @@ impl Line<'_> {
         out.text("session_start", Some(&seconds_text(who.started)));
         let virtual_xid = Some(self.virtual_xid());
         out.text("vxid", virtual_xid.filter(|text| !text.is_empty()));
+        let xid = Some(self.context.xid).filter(|xid| *xid != 0);
+        out.number("txid", xid.and_then(|xid| i64::try_from(xid).ok()));
         out.text("error_severity", Some(self.level.name()));
         let state = self.body.state();
         let state = (state != SqlState::SUCCESSFUL_COMPLETION).then(|| state.as_str().to_owned());

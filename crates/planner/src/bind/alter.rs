@@ -13,7 +13,7 @@ use crate::plan::{compile, Program};
 use crate::plan::{Expr, ExprKind};
 use catalog::Table;
 use functions::strings::quote_identifier;
-use functions::{CastContext, Volatility};
+use functions::CastContext;
 use syntax::parser::{self, TokenKind};
 use types::TypeId;
 
@@ -41,6 +41,7 @@ impl Binder<'_> {
             None => {
                 let mut own = Expr::new(ExprKind::Column(place), column.type_id, -1);
                 own.typmod = column.typmod;
+                own.domain = column.domain;
                 own
             }
         };
@@ -102,11 +103,7 @@ impl Binder<'_> {
     /// What binding it gives.
     pub fn default_program(&mut self, table: &Table, place: usize) -> Result<(Program, bool)> {
         let default = self.default(table, place)?;
-        let volatile = default.any(&|part| match &part.kind {
-            ExprKind::Call(function, ..) => function.0.volatility == Volatility::Volatile,
-            _ => false,
-        });
-        Ok((compile(&default), volatile))
+        Ok((compile(&default), default.any(&Expr::is_volatile_call)))
     }
 
     /// A stored expression over a table's columns as it reads once one of them has another name.

@@ -7,10 +7,10 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{InferClause, OnConflictClause};
 
 use super::expr::Place;
-use super::from::conjuncts;
-use super::implies::{implied, normal};
 use super::updatable::Writable;
 use super::{inner, Binder};
+use crate::logical::conjuncts;
+use crate::paths::implies::{implied, normal};
 use crate::plan::{ComputedAccess, Expr, ExprKind};
 use catalog::access::Privileges;
 use syntax::parser::NodeEnum;
@@ -90,11 +90,14 @@ impl Binder<'_> {
         }
         let inferred = self.inferred(infer, writable)?;
         let computed = self.computed_access(table)?;
+        let catalog = self.cx.catalog;
         let fits = |place: usize| {
             let index = &table.indexes[place];
             let columns: Vec<_> = index.columns.iter().map(|column| column.column).collect();
             let mut computed = computed.iter().flat_map(|computed| computed.iter());
+            // One that not all partitions have tells nothing.
             index.unique
+                && catalog.is_whole(table, index.oid)
                 && match index.computed {
                     None => inferred.is_on(&columns),
                     Some(_) => computed

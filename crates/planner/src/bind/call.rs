@@ -18,6 +18,9 @@ use functions::{
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
+/// The oid of `pg_typeof`.
+const PG_TYPEOF: u32 = 1_619;
+
 impl Binder<'_> {
     pub(super) fn function_call(
         &mut self,
@@ -36,6 +39,14 @@ impl Binder<'_> {
         if call.agg_within_group {
             return Err(self.unsupported("WITHIN GROUP", location));
         }
+        let below = Place {
+            sets: false,
+            ..place
+        };
+        if let Some(out) = self.routine_call(call, &names, scope, below)? {
+            self.refuse_words_of_aggregates(call, &out)?;
+            return self.check_set_place(out, place, location);
+        }
         if call.func_variadic {
             return Err(self.unsupported("VARIADIC in a call", location));
         }
@@ -46,10 +57,6 @@ impl Binder<'_> {
         {
             return Err(self.unsupported("a named argument", location));
         }
-        let below = Place {
-            sets: false,
-            ..place
-        };
         if let [schema, _] = names.as_slice() {
             if !["pg_catalog", "quorate"].contains(schema) {
                 let types = self.argument_types(call, scope, below)?;
@@ -87,7 +94,37 @@ impl Binder<'_> {
         }
         self.refuse_aggregate_words(call, name, &types)?;
         let out = self.call_by_name(name, args, location)?;
-        if matches!(out.kind, ExprKind::SetCall(..)) && !place.sets {
+        self.check_set_place(out, place, location)
+    }
+
+    /// DISTINCT and the like are for aggregates.
+    fn refuse_words_of_aggregates(&self, call: &FuncCall, out: &Expr) -> Result<()> {
+        let ExprKind::Routine(called, _) = &out.kind else {
+            return Ok(());
+        };
+        let name = &called.routine.name;
+        for (used, what) in [
+            (call.agg_star, format!("{name}(*)")),
+            (call.agg_distinct, "DISTINCT".to_owned()),
+            (!call.agg_order.is_empty(), "ORDER BY".to_owned()),
+            (call.agg_filter.is_some(), "FILTER".to_owned()),
+            (call.over.is_some(), "OVER".to_owned()),
+        ] {
+            if used {
+                let what_not = match what.as_str() {
+                    "OVER" => "a window function nor an aggregate function",
+                    _ => "an aggregate function",
+                };
+                let message = format!("{what} specified, but {name} is not {what_not}");
+                return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
+            }
+        }
+        Ok(())
+    }
+
+    /// 0A000 for a set where none may stand.
+    fn check_set_place(&self, out: Expr, place: Place, location: i32) -> Result<Expr> {
+        if out.is_set() && !place.sets {
             let message = match place.clause {
                 "SELECT" => {
                     return Err(
@@ -180,27 +217,54 @@ impl Binder<'_> {
                     let arg = args.remove(0);
                     return self.cast(arg, ty, -1, location);
                 }
+                (_, [row]) => {
+                    // `f(row)` is `row.f`.
+                    let fields = self.fields_of_value(row).unwrap_or_default();
+                    return match fields.iter().position(|field| field.name == name) {
+                        Some(place) => Ok(self.field_at(args[0].clone(), &fields, place, location)),
+                        None => Err(self.place(error, location)),
+                    };
+                }
                 _ => return Err(self.place(error, location)),
             },
         };
         self.call_found(found, args, location)
     }
 
-    fn call_found(&mut self, found: FunctionMatch, args: Vec<Expr>, location: i32) -> Result<Expr> {
+    pub(super) fn call_found(
+        &mut self,
+        found: FunctionMatch,
+        args: Vec<Expr>,
+        location: i32,
+    ) -> Result<Expr> {
         self.calls(found.function.oid);
+        self.refuse_filling(found.function, &args, location)?;
+        let declared = found.function.arguments;
+        let takes_any = |place: usize| {
+            let declared = declared.get(place).or(declared.last());
+            declared.is_some_and(|ty| ty.is_polymorphic() || *ty == TypeId::ANY)
+        };
         let args = args
             .into_iter()
             .zip(&found.argument_types)
-            .map(|(arg, ty)| match *ty {
+            .enumerate()
+            .map(|(place, (arg, ty))| match *ty {
                 // A literal without a type stays one to a function of anything.
                 TypeId::ANY | TypeId::UNKNOWN => Ok(arg),
+                // So does a value of a domain.
+                ty if takes_any(place) && arg.ty == ty => self.settle(arg),
                 ty => {
                     let arg = self.coerce_argument(arg, ty)?;
                     self.settle(arg)
                 }
             })
             .collect::<Result<Vec<_>>>()?;
-        let types: Rc<[TypeId]> = args.iter().map(|arg| arg.ty).collect();
+        // One function shows of which domain a value is; to all others it is of its base type.
+        let type_of = |arg: &Expr| match arg.domain {
+            domain if domain != TypeId::NONE && found.function.oid == PG_TYPEOF => domain,
+            _ => arg.ty,
+        };
+        let types: Rc<[TypeId]> = args.iter().map(type_of).collect();
         let function = Func(found.function);
         let kind = match found.function.is_set_returning() {
             true => ExprKind::SetCall(function, args, types),
@@ -288,6 +352,8 @@ impl Binder<'_> {
             order.push((value, descending, nulls_first));
         }
         if call.agg_distinct {
+            let equal = |arg: &Expr| self.check_equality(arg.ty, arg.leftmost());
+            args.iter().try_for_each(equal)?;
             args.iter().try_for_each(|arg| self.check_sortable(arg))?;
         }
         let aggregate = AggregateCall {

@@ -5,17 +5,12 @@ use base::{Error, Result, SqlState};
 use super::Binder;
 use crate::plan::{Expr, ExprKind, How, Location};
 use functions::{find_coercion, select_common_type, CastContext, Coercion};
-use types::{self, Datum, TypeId, NO_TYPMOD};
+use types::{self, Category, Datum, TypeId, NO_TYPMOD};
 
 impl Expr {
     /// A value.
     pub fn constant(value: Datum, ty: TypeId, location: i32) -> Expr {
-        Expr {
-            kind: ExprKind::Const(value, None),
-            ty,
-            typmod: NO_TYPMOD,
-            location: Location(location),
-        }
+        Expr::new(ExprKind::Const(value, None), ty, location)
     }
 
     /// An expression without a modifier.
@@ -25,6 +20,7 @@ impl Expr {
             ty,
             typmod: NO_TYPMOD,
             location: Location(location),
+            domain: TypeId::NONE,
         }
     }
 
@@ -44,6 +40,9 @@ impl Binder<'_> {
         typmod: i32,
         context: CastContext,
     ) -> Result<Result<Expr, Expr>> {
+        if ty.is_of_domain() {
+            return self.coerce_to_domain(expr, ty, context);
+        }
         let explicit = context == CastContext::Explicit;
         if expr.is_untyped() {
             return self.coerce_untyped(expr, ty, typmod, explicit).map(Ok);
@@ -54,6 +53,12 @@ impl Binder<'_> {
         if ty.is_polymorphic() || ty == TypeId::ANY {
             return Ok(Ok(expr));
         }
+        if expr.ty == TypeId::RECORD && ty.category() == Category::Composite {
+            return self.row_as(expr, ty, context, -1);
+        }
+        if expr.ty.category() == Category::Composite && ty == TypeId::RECORD {
+            return Ok(Ok(self.row_as_record(expr)));
+        }
         let Some(how) = find_coercion(expr.ty, ty, context) else {
             return Ok(Err(expr));
         };
@@ -62,16 +67,11 @@ impl Binder<'_> {
         }
         let through_text = matches!(how, Coercion::InOut);
         let location = expr.location;
-        let coerced = Expr {
-            kind: ExprKind::Coerce(Box::new(expr), How(how, explicit)),
-            ty,
-            typmod: if through_text && !explicit {
-                typmod
-            } else {
-                NO_TYPMOD
-            },
-            location,
-        };
+        let kind = ExprKind::Coerce(Box::new(expr), How(how, explicit));
+        let mut coerced = Expr::new(kind, ty, location.0);
+        if through_text && !explicit {
+            coerced.typmod = typmod;
+        }
         Ok(Ok(fit(coerced, typmod, explicit)))
     }
 
@@ -127,10 +127,8 @@ impl Binder<'_> {
                 }
                 let value = types::input(self.cx.eval, ty, modifier, &text)
                     .map_err(|error| self.place(error, location))?;
-                if let (Some(recorded), Datum::Oid(oid), TypeId::REGCLASS) =
-                    (&mut self.recorded, &value, ty)
-                {
-                    recorded.constants.push((location, *oid));
+                if let Some(recorded) = &mut self.recorded {
+                    recorded.constant(location, &value, ty);
                 }
                 let kind = ExprKind::Const(value, literal.clone());
                 let constant = Expr::new(kind, ty, location);
@@ -144,7 +142,8 @@ impl Binder<'_> {
     pub(super) fn coerce_argument(&mut self, expr: Expr, ty: TypeId) -> Result<Expr> {
         let (from, location) = (expr.ty, expr.location.0);
         match self.try_coerce(expr, ty, NO_TYPMOD, CastContext::Implicit)? {
-            Ok(expr) => Ok(expr),
+            Ok(expr) if ty.is_of_domain() || expr.ty != ty => Ok(expr),
+            Ok(expr) => Ok(of_base(expr, false)),
             Err(_) => Err(self.cannot_cast(from, ty, location)),
         }
     }
@@ -158,8 +157,14 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         let from = expr.ty;
-        match self.try_coerce(expr, ty, typmod, CastContext::Explicit)? {
-            Ok(expr) => Ok(expr),
+        let context = CastContext::Explicit;
+        let made = match expr.is_row() && ty.is_composite() {
+            true => self.row_as(expr, ty, context, location)?,
+            false => self.try_coerce(expr, ty, typmod, context)?,
+        };
+        match made {
+            Ok(expr) if ty.is_of_domain() => Ok(expr),
+            Ok(expr) => Ok(of_base(expr, true)),
             Err(_) => Err(self.cannot_cast(from, ty, location)),
         }
     }
@@ -216,12 +221,15 @@ impl Binder<'_> {
                 .map_or(0, |count| count - 1);
             self.place(error, exprs[at].location.0)
         })?;
+        let first = exprs.first().map_or(TypeId::NONE, |expr| expr.domain);
+        let of_one_domain = exprs.iter().all(|expr| expr.domain == first);
         let exprs = exprs
             .into_iter()
             .map(|expr| {
                 let (from, location) = (expr.ty, expr.location.0);
                 match self.try_coerce(expr, common, NO_TYPMOD, CastContext::Implicit)? {
-                    Ok(expr) => Ok(expr),
+                    Ok(expr) if of_one_domain => Ok(expr),
+                    Ok(expr) => Ok(of_base(expr, false)),
                     Err(_) => Err(self.error(
                         SqlState::CANNOT_COERCE,
                         format!("{what} could not convert type {from} to {common}"),
@@ -238,7 +246,7 @@ impl Binder<'_> {
         if expr.is_untyped() {
             return self.coerce_untyped(expr, TypeId::TEXT, NO_TYPMOD, false);
         }
-        if let ExprKind::Record(fields) = &mut expr.kind {
+        if let ExprKind::Record(fields, _) = &mut expr.kind {
             for field in fields {
                 let open = Expr::constant(Datum::Null, TypeId::TEXT, -1);
                 let taken = std::mem::replace(field, open);
@@ -247,6 +255,16 @@ impl Binder<'_> {
         }
         Ok(expr)
     }
+}
+
+/// A value of a domain as one of its base type, which shows as a cast.
+fn of_base(expr: Expr, explicit: bool) -> Expr {
+    if expr.domain == TypeId::NONE {
+        return expr;
+    }
+    let (ty, location) = (expr.ty, expr.location);
+    let kind = ExprKind::Coerce(Box::new(expr), How(Coercion::Binary, explicit));
+    Expr::new(kind, ty, location.0)
 }
 
 /// The oid of the function by which values change.
@@ -276,10 +294,9 @@ fn fit(expr: Expr, typmod: i32, explicit: bool) -> Expr {
         return expr;
     }
     let (ty, location) = (expr.ty, expr.location);
+    let kind = ExprKind::Fit(Box::new(expr), explicit);
     Expr {
-        kind: ExprKind::Fit(Box::new(expr), explicit),
-        ty,
         typmod,
-        location,
+        ..Expr::new(kind, ty, location.0)
     }
 }

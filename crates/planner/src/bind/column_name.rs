@@ -6,7 +6,7 @@
 //!
 //! Source: PostgreSQL 15 manual, section 7.3.2.
 
-use pg_query::protobuf::{AExprKind, MinMaxOp, Node, SqlValueFunctionOp, SubLinkType};
+use pg_query::protobuf::{AExprKind, MinMaxOp, Node, SelectStmt, SqlValueFunctionOp, SubLinkType};
 
 use super::strings;
 use syntax::parser::NodeEnum;
@@ -29,7 +29,10 @@ fn figure_name(node: &NodeEnum) -> Option<(String, bool)> {
     match node {
         NodeEnum::ColumnRef(column) => last(&column.fields),
         NodeEnum::FuncCall(call) => last(&call.funcname),
-        NodeEnum::AIndirection(indirection) => of(&indirection.arg),
+        NodeEnum::AIndirection(indirection) => {
+            let field = strings(&indirection.indirection).last().copied();
+            field.map_or_else(|| of(&indirection.arg), fixed)
+        }
         NodeEnum::TypeCast(cast) => of(&cast.arg).filter(|name| name.1).or_else(|| {
             let name = cast.type_name.as_ref()?;
             last(&name.names).map(|name| (name.0, false))
@@ -51,21 +54,38 @@ fn figure_name(node: &NodeEnum) -> Option<(String, bool)> {
         NodeEnum::SubLink(link) => match SubLinkType::try_from(link.sub_link_type) {
             Ok(SubLinkType::ExistsSublink) => fixed("exists"),
             Ok(SubLinkType::ArraySublink) => fixed("array"),
-            Ok(SubLinkType::ExprSublink) => {
-                let subselect = link.subselect.as_ref()?.node.as_ref()?;
-                let NodeEnum::SelectStmt(select) = subselect else {
-                    return None;
-                };
-                match select.target_list.first()?.node.as_ref()? {
-                    NodeEnum::ResTarget(target) if !target.name.is_empty() => fixed(&target.name),
-                    NodeEnum::ResTarget(target) => of(&target.val),
-                    _ => None,
-                }
-            }
+            Ok(SubLinkType::ExprSublink) => match link.subselect.as_ref()?.node.as_ref()? {
+                NodeEnum::SelectStmt(select) => first_column(select),
+                _ => None,
+            },
             _ => None,
         },
         _ => None,
     }
+}
+
+/// The name of a subquery's only column, which a cast around it does not change.
+fn first_column(select: &SelectStmt) -> Option<(String, bool)> {
+    // A set operation has the names of its first query.
+    let select = leftmost(select);
+    if !select.values_lists.is_empty() {
+        return Some(("column1".to_owned(), true));
+    }
+    let NodeEnum::ResTarget(target) = select.target_list.first()?.node.as_ref()? else {
+        return None;
+    };
+    let name = match target.name.as_str() {
+        "" => column_name(target.val.as_ref()?.node.as_ref()?),
+        name => name.to_owned(),
+    };
+    Some((name, true))
+}
+
+fn leftmost(mut select: &SelectStmt) -> &SelectStmt {
+    while let Some(left) = &select.larg {
+        select = left;
+    }
+    select
 }
 
 fn value_function_name(op: i32) -> &'static str {

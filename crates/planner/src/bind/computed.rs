@@ -13,17 +13,15 @@ use pg_query::protobuf::Node;
 
 use super::column_name::index_column_name;
 use super::expr::Place;
-use super::from::conjuncts;
-use super::implies::normal;
-use super::scope::columns_of;
 use super::write::target_scope;
 use super::{inner, Binder};
+use crate::logical::{columns_of, conjuncts};
+use crate::paths::implies::normal;
 use crate::plan::compile;
 use crate::plan::{ComputedAccess, Expr, ExprKind, How};
 use crate::plan::{EntryRule, KeyValue};
 use catalog::{Computed, Index, KeyOrder, KeySource, Table};
 use functions::{Coercion, Volatility};
-use syntax::parser;
 use types::{self, TypeId};
 
 impl Binder<'_> {
@@ -159,7 +157,12 @@ impl Binder<'_> {
         }
         let source = KeySource::Expression {
             name,
-            text: parser::deparse_expression(node)?,
+            text: self
+                .fixed_part(node, |binder, node| {
+                    let key = binder.node(node, &scope, Place::INDEX_KEY)?;
+                    binder.settle(key).map(drop)
+                })?
+                .0,
             type_id: key.ty,
             typmod: key.typmod,
         };
@@ -182,7 +185,10 @@ impl Binder<'_> {
         if changes(&condition) {
             return Err(mutable("predicate"));
         }
-        let text = parser::deparse_expression(node)?;
+        let (text, _) = self.fixed_part(node, |binder, node| {
+            let condition = binder.node(node, &scope, Place::INDEX_CONDITION)?;
+            binder.condition(condition, "WHERE").map(drop)
+        })?;
         Ok((text, columns_of(&condition)))
     }
 
@@ -233,7 +239,7 @@ fn changes(expr: &Expr) -> bool {
         | ExprKind::AnyArray(_, _, function, ..) => function.0.volatility != Volatility::Immutable,
         ExprKind::Coerce(from, How(coercion, _)) => converts_anew(coercion, from.ty, part.ty),
         ExprKind::Sub(..) => true,
-        _ => false,
+        _ => part.is_routine_of(b"sv"),
     })
 }
 

@@ -17,15 +17,17 @@ use super::{strings, Binder, Bound};
 use crate::plan::{compile, Program};
 use crate::plan::{Expr, ExprKind, Insert, Plan};
 use catalog::access::{denied, Guarded, Privileges};
+use catalog::trigger::Events;
 use catalog::{RelationKind, Table};
 use syntax::parser::NodeEnum;
+use types::TypeId;
 
 /// Where a column of a new row comes from.
 #[derive(Debug)]
 pub enum Source {
     /// The field of that number.
     Field(usize),
-    /// It is computed.
+    /// It is computed, over the fields.
     Computed(Program),
 }
 
@@ -75,9 +77,16 @@ impl Binder<'_> {
             let column = &table.columns[*place];
             let mut expr = Expr::new(ExprKind::Column(field), column.type_id, -1);
             expr.typmod = column.typmod;
-            expr
+            (expr, column)
         });
-        let given = given.collect();
+        let given: Vec<_> = given.collect();
+        let given = given
+            .into_iter()
+            .map(|(expr, column)| match column.domain {
+                TypeId::NONE => Ok(expr),
+                domain => self.assign(expr, domain, -1, &column.name),
+            })
+            .collect::<Result<_>>()?;
         let row = self.complete(&table, &columns, given)?;
         let row = row.iter().map(|expr| match expr.kind {
             ExprKind::Column(field) => Source::Field(field),
@@ -182,7 +191,8 @@ fn check_target(table: &Table) -> Result<()> {
             SqlState::INSUFFICIENT_PRIVILEGE,
             format!("permission denied: \"{}\" is a system catalog", table.name),
         )),
-        RelationKind::Table => Ok(()),
+        RelationKind::Table | RelationKind::Partitioned => Ok(()),
+        RelationKind::View if table.has_instead_of(Events::INSERT) => Ok(()),
         kind => {
             let message = format!("cannot copy to {} \"{}\"", kind.noun(), table.name);
             let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message);
@@ -203,6 +213,11 @@ fn check_source(table: &Table) -> Result<()> {
         RelationKind::Table | RelationKind::System => Ok(()),
         RelationKind::View | RelationKind::MaterializedView => {
             Err(error().with_hint("Try the COPY (SELECT ...) TO variant."))
+        }
+        RelationKind::Partitioned => {
+            let message = format!("cannot copy from partitioned table \"{}\"", table.name);
+            let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message);
+            Err(error.with_hint("Try the COPY (SELECT ...) TO variant."))
         }
         RelationKind::Sequence => Err(error()),
     }

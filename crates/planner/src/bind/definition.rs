@@ -23,14 +23,16 @@ use pg_query::protobuf::{
 use super::expr::Place;
 use super::scope::Scope;
 use super::select::sort_order;
+use super::stored::is_row_of;
 use super::{boxed, inner, strings, Binder};
 use crate::deparse::{expression, sort_key, window, Names, Style};
 use crate::plan::{Expr, ExprKind};
-use catalog::depend::shown_name;
+use catalog::depend::{routine_name, shown_name};
 use catalog::view::BY_OID;
 use catalog::Table;
 use functions::strings::quote_identifier;
 use syntax::parser::{self, NodeEnum, Token, TokenKind};
+use types::TypeId;
 
 /// CASE stands so far from the margin.
 const CASE_INDENT: usize = 8;
@@ -65,6 +67,15 @@ impl Names for Items<'_> {
             }
             None => "?".to_owned(),
         }
+    }
+
+    fn row(&self, fields: &[Expr]) -> Option<String> {
+        let ExprKind::Column(first) = fields.first()?.kind else {
+            return None;
+        };
+        let (item, _) = self.0.table_at(first)?;
+        let is_whole = is_row_of(item.table.as_ref()?, item.start, fields);
+        is_whole.then(|| format!("{}.*", quote_identifier(&item.alias)))
     }
 }
 
@@ -419,6 +430,12 @@ impl Binder<'_> {
         for (at, token) in tokens.iter().enumerate() {
             let is_oid = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
             let is_item = part(at) == schema && part(at + 1) == ".";
+            if let Some((shown, last)) = self.own_renamed(&part, at, token, is_item) {
+                out.push_str(&text[done..token.start]);
+                out.push_str(&shown);
+                done = tokens[last].end;
+                continue;
+            }
             let oid = match is_item {
                 true => part(at + 2).trim_matches('"'),
                 false if token.kind != TokenKind::String || part(at + 2) != "regclass" => continue,
@@ -426,6 +443,14 @@ impl Binder<'_> {
             };
             let oid = Some(oid).filter(|oid| is_oid(oid));
             let oid = oid.and_then(|oid| oid.parse().ok());
+            let routine = oid.filter(|_| is_item);
+            if let Some(routine) = routine.and_then(|oid| self.cx.catalog.routine(oid)) {
+                let shown = routine_name(self.cx.catalog, self.cx.search_path, routine);
+                out.push_str(&text[done..token.start]);
+                out.push_str(&shown);
+                done = tokens[at + 2].end;
+                continue;
+            }
             let name = oid.and_then(|oid| shown_name(self.cx.catalog, self.cx.search_path, oid));
             let (Some(oid), Some(name)) = (oid, name) else {
                 continue;
@@ -443,6 +468,26 @@ impl Binder<'_> {
         }
         out.push_str(&text[done..]);
         Ok(out)
+    }
+
+    /// What stands for a type of one's own, or for a literal with labels, in stored text, as anyone
+    /// may write it, and the place of its last token.
+    fn own_renamed<'p>(
+        &self,
+        part: &impl Fn(usize) -> &'p str,
+        at: usize,
+        token: &Token,
+        is_item: bool,
+    ) -> Option<(String, usize)> {
+        if is_item {
+            let id = TypeId(part(at + 2).trim_matches('"').parse().ok()?);
+            let shown = self.cx.catalog.shown_type(self.cx.search_path, id);
+            return shown.filter(|_| id.is_own()).map(|shown| (shown, at + 2));
+        }
+        let is_label = token.kind == TokenKind::String && part(at).contains('#');
+        let (kept, eval) = (part(at), self.cx.eval);
+        let shown = is_label.then(|| eval.name_labels(kept)).flatten();
+        shown.map(|shown| (shown, at))
     }
 }
 

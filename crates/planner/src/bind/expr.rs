@@ -1,20 +1,25 @@
 //! Expressions.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
     AConst, AExpr, AExprKind, BoolExpr, BoolExprType, BoolTestType, CaseExpr, Node, NullTestType,
-    SqlValueFunction, SqlValueFunctionOp,
+    SqlValueFunction, SqlValueFunctionOp, SubLinkType,
 };
 
+use super::domain::one_domain;
 use super::scope::Scope;
 use super::{boxed, inner, strings, type_names, Binder};
+use crate::logical::truth;
 use crate::plan::{Expr, ExprKind, Func, Literal};
-use functions::{check_sortable, resolve_operator, OperatorMatch};
+use catalog::PG_CATALOG;
+use functions::resolve::resolve_operator_among;
+use functions::{check_sortable, operators_named, CastContext, OperatorMatch};
 use syntax::parser::NodeEnum;
-use types::{Datum, TypeId};
+use types::{Datum, TypeId, NO_TYPMOD};
 
 /// What binding an expression counts for, in the units of [`coro::work`].
 const EXPRESSION_WORK: usize = 400;
@@ -114,6 +119,12 @@ impl Place {
     /// The condition of a policy.
     pub const POLICY: Place = Place::plain("policy expressions");
 
+    /// WHEN of a trigger.
+    pub const TRIGGER: Place = Place {
+        no_subquery: Some("trigger WHEN condition"),
+        ..Place::plain("trigger WHEN conditions")
+    };
+
     /// A CHECK constraint.
     pub const CHECK: Place = Place {
         no_subquery: Some("check constraint"),
@@ -154,9 +165,12 @@ impl Binder<'_> {
             NodeEnum::ColumnRef(column) => {
                 let names = strings(&column.fields);
                 if names.len() != column.fields.len() {
-                    return Err(self.unsupported("a whole row as a value", column.location));
+                    return match self.whole_row(node, scope)? {
+                        Some(row) => Ok(row),
+                        None => Err(self.unsupported("a whole row as a value", column.location)),
+                    };
                 }
-                Ok(self.column(&names, scope, column.location)?.0)
+                self.column_or_row(&names, scope, column.location)
             }
             NodeEnum::ParamRef(param) => self.param(param.number, param.location),
             NodeEnum::AExpr(operator) => self.operator_expr(operator, scope, below),
@@ -168,7 +182,11 @@ impl Binder<'_> {
                     .as_ref()
                     .ok_or_else(|| Error::internal("a cast without a type"))?;
                 let (ty, typmod) = type_names::resolve(&self.cx, name)?;
-                let arg = self.cast_argument(boxed(&cast.arg)?, ty, scope, below)?;
+                if let Some(recorded) = &mut self.recorded {
+                    recorded.type_named(name.location, ty);
+                }
+                let (base, _) = self.cx.catalog.base_type(ty);
+                let arg = self.cast_argument(boxed(&cast.arg)?, base, scope, below)?;
                 self.cast(arg, ty, typmod, cast.location)
             }
             NodeEnum::NullTest(test) => {
@@ -203,7 +221,9 @@ impl Binder<'_> {
             NodeEnum::CoalesceExpr(coalesce) => {
                 let args = self.nodes(&coalesce.args, scope, below)?;
                 let (args, ty) = self.unify(args, "COALESCE")?;
-                Ok(Expr::new(ExprKind::Coalesce(args), ty, coalesce.location))
+                let domain = one_domain(&args);
+                let made = Expr::new(ExprKind::Coalesce(args), ty, coalesce.location);
+                Ok(Expr { domain, ..made })
             }
             NodeEnum::MinMaxExpr(extreme) => {
                 let greatest = extreme.op == pg_query::protobuf::MinMaxOp::IsGreatest as i32;
@@ -211,11 +231,9 @@ impl Binder<'_> {
                 let args = self.nodes(&extreme.args, scope, below)?;
                 let (args, ty) = self.unify(args, what)?;
                 check_sortable(ty)?;
-                Ok(Expr::new(
-                    ExprKind::Extreme(args, greatest),
-                    ty,
-                    extreme.location,
-                ))
+                let domain = one_domain(&args);
+                let made = Expr::new(ExprKind::Extreme(args, greatest), ty, extreme.location);
+                Ok(Expr { domain, ..made })
             }
             NodeEnum::SqlvalueFunction(function) => self.value_function(function),
             NodeEnum::SubLink(link) => match place.no_subquery {
@@ -231,9 +249,9 @@ impl Binder<'_> {
                 self.array(elements, array.location)
             }
             NodeEnum::RowExpr(row) => {
-                let fields = self.nodes(&row.args, scope, below)?;
+                let fields = self.row_fields(&row.args, scope, below)?;
                 Ok(Expr::new(
-                    ExprKind::Record(fields),
+                    ExprKind::Record(fields, None),
                     TypeId::RECORD,
                     row.location,
                 ))
@@ -307,6 +325,12 @@ impl Binder<'_> {
     }
 
     fn param(&mut self, number: i32, location: i32) -> Result<Expr> {
+        if let Some(known) = self.cx.variables {
+            let name = format!("${number}");
+            if let Some((place, ty, typmod)) = known.find(&[&name])? {
+                return Ok(self.variable(place, ty, typmod, location));
+            }
+        }
         let place = usize::try_from(number - 1).unwrap_or(usize::MAX);
         const PARAMS_MAX: usize = 65_535;
         let allowed = if self.open_params {
@@ -324,11 +348,14 @@ impl Binder<'_> {
         if place >= self.params.len() {
             self.params.resize(place + 1, TypeId::UNKNOWN);
         }
-        Ok(Expr::new(
-            ExprKind::Param(place),
-            self.params[place],
-            location,
-        ))
+        let ty = self.params[place];
+        if ty.is_of_domain() {
+            let (base, _) = self.cx.catalog.base_type(ty);
+            let value = Expr::new(ExprKind::Param(place), base, location);
+            let tested = self.coerce_to_domain(value, ty, CastContext::Implicit)?;
+            return tested.map_err(|_| Error::internal("a parameter of another type"));
+        }
+        Ok(Expr::new(ExprKind::Param(place), ty, location))
     }
 
     /// The argument of a cast: an array constructor takes the elements' type from it.
@@ -342,6 +369,18 @@ impl Binder<'_> {
         if let (NodeEnum::AArrayExpr(array), Some(element)) = (node, ty.array_element()) {
             if array.elements.is_empty() {
                 let kind = ExprKind::Array(Vec::new(), element);
+                return Ok(Expr::new(kind, ty, array.location));
+            }
+            // The elements are labels at once, and not texts that become such.
+            let is_flat = |node: &Node| !matches!(node.node, Some(NodeEnum::AArrayExpr(_)));
+            if element.is_own() && array.elements.iter().all(is_flat) {
+                let mut elements = Vec::with_capacity(array.elements.len());
+                for node in &array.elements {
+                    let value = self.node(node, scope, place)?;
+                    let location = value.location.0;
+                    elements.push(self.cast(value, element, NO_TYPMOD, location)?);
+                }
+                let kind = ExprKind::Array(elements, element);
                 return Ok(Expr::new(kind, ty, array.location));
             }
         }
@@ -438,19 +477,21 @@ impl Binder<'_> {
         let mut all = vec![default];
         all.extend(results);
         let (all, ty) = self.unify(all, "CASE")?;
+        let domain = one_domain(&all);
         let mut all = all.into_iter();
         let default = all
             .next()
             .ok_or_else(|| Error::internal("CASE without a default"))?;
         let whens = conditions.into_iter().zip(all).collect();
         let whole = Expr::new(ExprKind::Case(whens, Box::new(default)), ty, case.location);
-        Ok(match value {
+        let whole = match value {
             None => whole,
             Some(value) => {
                 let kind = ExprKind::CaseValue(Box::new(value), Box::new(whole));
                 Expr::new(kind, ty, case.location)
             }
-        })
+        };
+        Ok(Expr { domain, ..whole })
     }
 
     /// `left name right`.
@@ -461,10 +502,21 @@ impl Binder<'_> {
         right: Expr,
         location: i32,
     ) -> Result<Expr> {
-        if let (ExprKind::Record(_), ExprKind::Record(_)) = (&left.kind, &right.kind) {
+        self.binary_in(None, name, left, right, location)
+    }
+
+    fn binary_in(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        left: Expr,
+        right: Expr,
+        location: i32,
+    ) -> Result<Expr> {
+        if left.is_row() && right.is_row() {
             return self.compare_rows(name, left, right, location);
         }
-        let found = self.operator(name, left.ty, right.ty, location)?;
+        let found = self.operator_in(schema, name, left.ty, right.ty, location)?;
         let args = vec![
             self.coerce_argument(left, found.argument_types[0])?,
             self.coerce_argument(right, found.argument_types[1])?,
@@ -474,13 +526,58 @@ impl Binder<'_> {
     }
 
     pub(super) fn operator(
-        &self,
+        &mut self,
         name: &str,
         left: TypeId,
         right: TypeId,
         location: i32,
     ) -> Result<OperatorMatch> {
-        resolve_operator(name, left, right).map_err(|error| self.place(error, location))
+        self.operator_in(None, name, left, right, location)
+    }
+
+    /// The operator of a name, in the schema that was written with it.
+    fn operator_in(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        left: TypeId,
+        right: TypeId,
+        location: i32,
+    ) -> Result<OperatorMatch> {
+        let catalog = self.cx.catalog;
+        let mut all = Cow::Borrowed(operators_named(name));
+        if !catalog.extensions.is_empty() {
+            let written = schema.map(|schema| catalog.schema(schema).map(|known| known.oid));
+            let written: Option<Vec<u32>> = written.map(|oid| oid.into_iter().collect());
+            if written
+                .as_ref()
+                .is_some_and(|oids| !oids.contains(&PG_CATALOG))
+            {
+                all = Cow::Borrowed(&[]);
+            }
+            // What is stored was found once, wherever its extension is now.
+            let schemas = match &written {
+                Some(oids) => Some(oids.as_slice()),
+                None => (!self.stored).then_some(self.cx.search_path),
+            };
+            let others = catalog.operators_of_extensions(name, schemas);
+            if !others.is_empty() {
+                all.to_mut().extend(others);
+            }
+        }
+        let found = resolve_operator_among(name, left, right, &all)
+            .map_err(|error| self.place(error, location))?;
+        let routine = match catalog.extensions.is_empty() {
+            true => None,
+            false => catalog.routine_of_operator(found.operator),
+        };
+        if let Some(routine) = routine {
+            self.calls(routine);
+            if let Some(recorded) = &mut self.recorded {
+                recorded.operators.push(routine);
+            }
+        }
+        Ok(found)
     }
 
     fn operator_expr(&mut self, operator: &AExpr, scope: &Scope<'_>, place: Place) -> Result<Expr> {
@@ -489,16 +586,21 @@ impl Binder<'_> {
         let name = names.last().copied().unwrap_or_default();
         let kind = AExprKind::try_from(operator.kind).unwrap_or(AExprKind::Undefined);
         match kind {
-            AExprKind::AexprOp => self.plain_operator(operator, name, scope, place),
+            AExprKind::AexprOp => self.plain_operator(operator, &names, scope, place),
             AExprKind::AexprOpAny | AExprKind::AexprOpAll => {
                 let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
                 let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
-                self.any_array(name, left, right, kind == AExprKind::AexprOpAll, location)
+                let schema = names.len().checked_sub(2).map(|at| names[at]);
+                let all = kind == AExprKind::AexprOpAll;
+                self.any_array((schema, name), left, right, all, location)
             }
             AExprKind::AexprDistinct | AExprKind::AexprNotDistinct => {
                 let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
                 let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
                 let wanted = kind == AExprKind::AexprDistinct;
+                if left.is_row() && right.is_row() {
+                    return self.distinct_rows(left, right, wanted, location);
+                }
                 let (left, right, function, types) = self.equality(left, right, location)?;
                 let (left, right) = (Box::new(left), Box::new(right));
                 Ok(truth(
@@ -532,27 +634,35 @@ impl Binder<'_> {
     fn plain_operator(
         &mut self,
         operator: &AExpr,
-        name: &str,
+        names: &[&str],
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
         let location = operator.location;
+        let name = names.last().copied().unwrap_or_default();
+        let schema = names.len().checked_sub(2).map(|at| names[at]);
         let Some(left) = &operator.lexpr else {
             let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
-            let found = self.operator(name, TypeId::NONE, right.ty, location)?;
+            let found = self.operator_in(schema, name, TypeId::NONE, right.ty, location)?;
             let arg = self.coerce_argument(right, found.argument_types[0])?;
             self.calls(found.operator.function.oid);
             return Ok(operator_call(&found, vec![arg], location));
         };
         let left = self.expr(inner(left)?, scope, place)?;
         // `(a, b) = (SELECT …)` compares a row with a subquery's.
+        if let (true, NodeEnum::SubLink(link)) = (left.is_row(), boxed(&operator.rexpr)?) {
+            if link.sub_link_type == SubLinkType::ExprSublink as i32 && place.no_subquery.is_none()
+            {
+                return self.compare_with_subquery(name, left, link, scope, place, location);
+            }
+        }
         let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
-        self.binary(name, left, right, location)
+        self.binary_in(schema, name, left, right, location)
     }
 
     /// Both sides of an equality, with its function.
     #[allow(clippy::type_complexity)]
-    fn equality(
+    pub(super) fn equality(
         &mut self,
         left: Expr,
         right: Expr,
@@ -565,55 +675,9 @@ impl Binder<'_> {
         Ok((left, right, Func(found.operator.function), types))
     }
 
-    /// `(a, b) < (c, d)`: equality column by column, order lexicographically.
-    fn compare_rows(&mut self, name: &str, left: Expr, right: Expr, location: i32) -> Result<Expr> {
-        let (ExprKind::Record(left), ExprKind::Record(right)) = (left.kind, right.kind) else {
-            return Err(Error::internal("no rows to compare"));
-        };
-        if left.len() != right.len() {
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                "unequal number of entries in row expressions",
-                location,
-            ));
-        }
-        let pairs: Vec<_> = left.into_iter().zip(right).collect();
-        match name {
-            "=" | "<>" => {
-                let parts = pairs
-                    .into_iter()
-                    .map(|(left, right)| self.binary(name, left, right, location))
-                    .collect::<Result<_>>()?;
-                let kind = match name {
-                    "=" => ExprKind::And(parts),
-                    _ => ExprKind::Or(parts),
-                };
-                Ok(truth(kind, location))
-            }
-            "<" | "<=" | ">" | ">=" => {
-                let strict = &name[..1];
-                let mut rest: Option<Expr> = None;
-                for (left, right) in pairs.into_iter().rev() {
-                    rest = Some(match rest {
-                        None => self.binary(name, left, right, location)?,
-                        Some(rest) => {
-                            let above =
-                                self.binary(strict, left.clone(), right.clone(), location)?;
-                            let equal = self.binary("=", left, right, location)?;
-                            let both = truth(ExprKind::And(vec![equal, rest]), location);
-                            truth(ExprKind::Or(vec![above, both]), location)
-                        }
-                    });
-                }
-                rest.ok_or_else(|| Error::internal("rows without columns"))
-            }
-            _ => Err(self.unsupported("this comparison of rows", location)),
-        }
-    }
-
     fn any_array(
         &mut self,
-        name: &str,
+        (schema, name): (Option<&str>, &str),
         left: Expr,
         right: Expr,
         all: bool,
@@ -641,7 +705,7 @@ impl Binder<'_> {
                 location,
             ));
         };
-        let found = self.operator(name, left.ty, element, location)?;
+        let found = self.operator_in(schema, name, left.ty, element, location)?;
         let left = self.coerce_argument(left, found.argument_types[0])?;
         if let Some(wanted) = found.argument_types[1].array_of() {
             right = self.coerce_argument(right, wanted)?;
@@ -670,7 +734,7 @@ impl Binder<'_> {
         };
         let negated = name == "<>";
         let rights = self.nodes(&list.items, scope, place)?;
-        let row = matches!(left.kind, ExprKind::Record(_));
+        let row = left.is_row();
         let constant = |expr: &Expr| !expr.any(&|part| matches!(part.kind, ExprKind::Column(_)));
         if !row && rights.len() > 1 && rights.iter().all(constant) {
             let mut all = vec![left.clone()];
@@ -679,7 +743,7 @@ impl Binder<'_> {
                 if ty.array_of().is_some() && ty.array_element().is_none() {
                     let left = all.remove(0);
                     let array = self.array(all, location)?;
-                    return self.any_array(name, left, array, negated, location);
+                    return self.any_array((None, name), left, array, negated, location);
                 }
             }
         }
@@ -763,11 +827,6 @@ impl Binder<'_> {
         }
         self.cast(call, ty, typmod, location)
     }
-}
-
-/// A boolean expression.
-pub(super) fn truth(kind: ExprKind, location: i32) -> Expr {
-    Expr::new(kind, TypeId::BOOL, location)
 }
 
 fn operator_call(found: &OperatorMatch, args: Vec<Expr>, location: i32) -> Expr {

@@ -13,19 +13,69 @@ use pg_query::protobuf::{Alias, Node, RangeVar, SelectStmt};
 
 use super::expr::Place;
 use super::scope::Scope;
-use super::{boxed, strings, Binder, OutputColumn};
+use super::{strings, Binder, OutputColumn};
 use crate::plan::Needed;
 use catalog::view::BY_OID;
-use catalog::{Table, Uses};
+use catalog::{Column, Table, Uses};
 use syntax::parser::{self, NodeEnum, Token, TokenKind};
+use types::own::kept_label;
+use types::{Array, Datum, TypeId};
 
 /// What a text names, gathered while it is bound.
 #[derive(Debug, Default)]
 pub struct Recorded {
     /// Constants of type `regclass`: where, and which relation.
     pub constants: Vec<(i32, u32)>,
+    /// Names of types of one's own: where, and which.
+    types: Vec<(i32, TypeId)>,
+    /// Constants that name labels of enums: where, and how they are kept.
+    labels: Vec<(i32, String)>,
+    /// Types of one's own of constants that do not name them.
+    of_constants: Vec<TypeId>,
     /// Items of FROM.
     pub relations: Vec<Named>,
+    /// The routines that compute operators of extensions which are used: their names stay as they
+    /// are.
+    pub operators: Vec<u32>,
+    /// Calls of routines: where, and which.
+    pub routines: Vec<(i32, u32)>,
+    /// Those in FROM that give rows of a table.
+    pub items: Vec<CalledItem>,
+}
+
+/// A call in FROM that gives rows of a table. The columns that the table has now are fixed, as those
+/// that come later are not seen.
+#[derive(Debug)]
+pub struct CalledItem {
+    /// Where the call stands.
+    pub location: i32,
+    /// The alias that it has.
+    pub alias: Option<Alias>,
+    /// What it is called without one.
+    pub name: String,
+    /// What its columns are called.
+    pub columns: Vec<String>,
+    /// The table.
+    pub table: u32,
+    /// The places of its columns.
+    pub places: Vec<usize>,
+}
+
+impl CalledItem {
+    /// The alias and the names of the columns that stand after the call.
+    fn text(&self) -> String {
+        let given = self.alias.iter().flat_map(|alias| strings(&alias.colnames));
+        let given: Vec<_> = given.map(quoted).collect();
+        let others = self.columns.iter().skip(given.len());
+        let columns: Vec<_> = given
+            .iter()
+            .cloned()
+            .chain(others.map(|name| quoted(name)))
+            .collect();
+        let alias = self.alias.as_ref();
+        let alias = alias.map_or(self.name.as_str(), |alias| alias.aliasname.as_str());
+        format!(" AS {}({})", quoted(alias), columns.join(", "))
+    }
 }
 
 /// An item of FROM that names a relation.
@@ -39,6 +89,30 @@ pub struct Named {
 }
 
 impl Recorded {
+    /// A constant stands there.
+    pub fn constant(&mut self, location: i32, value: &Datum, ty: TypeId) {
+        match value {
+            Datum::Oid(oid) if ty == TypeId::REGCLASS => self.constants.push((location, *oid)),
+            Datum::Unsigned8(place) if ty.is_enum() => {
+                self.labels.push((location, kept_label(ty, *place)));
+                self.of_constants.push(ty);
+            }
+            Datum::Array(array) if array.element.is_enum() => {
+                self.labels.push((location, kept_labels(array)));
+                self.of_constants.push(array.element);
+            }
+            _ => {}
+        }
+    }
+
+    /// A type is named there.
+    pub fn type_named(&mut self, location: i32, ty: TypeId) {
+        if ty.is_own() {
+            let own = ty.array_element().unwrap_or(ty);
+            self.types.push((location, own));
+        }
+    }
+
     /// A relation is named; the flags say, later, which of its columns are looked at.
     pub fn relation(
         &mut self,
@@ -78,8 +152,19 @@ impl Recorded {
             let flags = needed.iter().enumerate();
             found.extend(flags.filter(|flag| *flag.1).map(|flag| (place, flag.0)));
         }
-        for (_, oid) in &self.constants {
+        for (_, oid) in self.constants.iter().chain(&self.routines) {
             relation(*oid);
+        }
+        for item in &self.items {
+            let place = relation(item.table);
+            found.extend(item.places.iter().map(|column| (place, *column)));
+        }
+        let named = self.types.iter().map(|named| named.1);
+        for oid in &self.operators {
+            relation(*oid);
+        }
+        for ty in named.chain(self.of_constants.iter().copied()) {
+            relation(ty.0);
         }
         found.sort_unstable();
         found.dedup();
@@ -101,6 +186,28 @@ pub fn fix(text: &str, recorded: &Recorded) -> Result<String> {
     for (location, oid) in &recorded.constants {
         let at = token_at(&tokens, *location)?;
         edits.push((tokens[at].start, tokens[at].end, format!("'{oid}'")));
+    }
+    for (location, kept) in &recorded.labels {
+        let at = token_at(&tokens, *location)?;
+        edits.push((tokens[at].start, tokens[at].end, format!("'{kept}'")));
+    }
+    for (location, ty) in &recorded.types {
+        let at = token_at(&tokens, *location)?;
+        let end = end_of_name(&tokens, at);
+        let named = format!("{}.\"{}\"", quoted(BY_OID), ty.0);
+        edits.push((tokens[at].start, tokens[end].end, named));
+    }
+    for item in &recorded.items {
+        let at = token_at(&tokens, item.location)?;
+        let close = end_of_call(&tokens, end_of_name(&tokens, at), text);
+        let end = end_of_item(&tokens, close, item.alias.as_ref());
+        edits.push((tokens[close].end, tokens[end].end, item.text()));
+    }
+    for (location, oid) in &recorded.routines {
+        let at = token_at(&tokens, *location)?;
+        let end = end_of_name(&tokens, at);
+        let name = format!("{}.\"{oid}\"", quoted(BY_OID));
+        edits.push((tokens[at].start, tokens[end].end, name));
     }
     for named in &recorded.relations {
         let at = token_at(&tokens, named.location)?;
@@ -130,6 +237,74 @@ fn token_at(tokens: &[Token], location: i32) -> Result<usize> {
         .map_err(|_| Error::internal(format!("no token at {location}")))
 }
 
+/// The text of an array of labels as kept text has it.
+fn kept_labels(array: &Array) -> String {
+    let label = |value: &Datum| match value {
+        Datum::Unsigned8(place) => kept_label(array.element, *place),
+        _ => "NULL".to_owned(),
+    };
+    let dimensions = array.dimensions.iter();
+    let bounds = dimensions.map(|d| format!("[{}:{}]", d.lower, d.lower + d.len - 1));
+    let bounds: String = bounds.collect();
+    match array.dimensions.as_slice() {
+        [] => "{}".to_owned(),
+        [_] => {
+            let labels: Vec<_> = array.elements.iter().map(label).collect();
+            format!("{bounds}={{{}}}", labels.join(","))
+        }
+        // Braces inside of braces, level by level from within.
+        many => {
+            let mut parts: Vec<_> = array.elements.iter().map(label).collect();
+            for dimension in many.iter().rev() {
+                let len = usize::try_from(dimension.len).unwrap_or(1).max(1);
+                let groups = parts.chunks(len);
+                parts = groups
+                    .map(|group| format!("{{{}}}", group.join(",")))
+                    .collect();
+            }
+            format!("{bounds}={}", parts.concat())
+        }
+    }
+}
+
+/// The last token of `name [. name]…`.
+fn end_of_name(tokens: &[Token], start: usize) -> usize {
+    let dot = |at: usize| {
+        let token = tokens.get(at);
+        token.is_some_and(|token| token.kind == TokenKind::Char(b'.'))
+    };
+    let mut end = start;
+    while dot(end + 1) {
+        end += 2;
+    }
+    end.min(tokens.len() - 1)
+}
+
+/// The last token of `(arguments) [WITH ORDINALITY]` after a name.
+fn end_of_call(tokens: &[Token], name: usize, text: &str) -> usize {
+    let mut depth = 0;
+    let mut end = name;
+    for (at, token) in tokens.iter().enumerate().skip(name + 1) {
+        end = at;
+        match token.kind {
+            TokenKind::Char(b'(') => depth += 1,
+            TokenKind::Char(b')') => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    let is = |at: usize, word: &str| {
+        let token = tokens.get(at).map(|token| &text[token.start..token.end]);
+        token.is_some_and(|found| found.eq_ignore_ascii_case(word))
+    };
+    match is(end + 1, "with") && is(end + 2, "ordinality") {
+        true => end + 2,
+        false => end,
+    }
+}
+
 /// The last token of `name [*] [[AS] alias [(columns)]]`.
 fn end_of_item(tokens: &[Token], start: usize, alias: Option<&Alias>) -> usize {
     let is = |at: usize, c: u8| {
@@ -137,10 +312,7 @@ fn end_of_item(tokens: &[Token], start: usize, alias: Option<&Alias>) -> usize {
             .get(at)
             .is_some_and(|token| token.kind == TokenKind::Char(c))
     };
-    let mut end = start;
-    while is(end + 1, b'.') {
-        end += 2;
-    }
+    let mut end = end_of_name(tokens, start);
     if is(end + 1, b'*') {
         end += 1;
     }
@@ -242,15 +414,44 @@ impl Binder<'_> {
         })
     }
 
-    /// A default or the like as the catalog keeps it, and the relations that it names.
+    /// A default as the catalog keeps it, and the relations and types that it names.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn fixed(&mut self, node: &Node) -> Result<(String, Vec<u32>)> {
+    pub fn fixed(&mut self, node: &Node, column: &Column) -> Result<(String, Vec<u32>)> {
+        let (text, recorded) = self.fixed_part(node, |binder, node| {
+            let bound = binder.node(node, &Scope::default(), Place::DEFAULT)?;
+            if column.type_id.is_own() {
+                binder.assign(bound, column.type_id, column.typmod, &column.name)?;
+            }
+            Ok(())
+        })?;
+        let types = recorded.types.iter().map(|named| named.1);
+        let types = types.chain(recorded.of_constants.iter().copied());
+        let named = recorded.constants.iter().chain(&recorded.routines);
+        let mut uses: Vec<_> = named.map(|named| named.1).collect();
+        uses.extend(&recorded.operators);
+        uses.extend(types.map(|ty| ty.0));
+        uses.sort_unstable();
+        uses.dedup();
+        Ok((text, uses))
+    }
+
+    /// An expression as the catalog keeps it, if it has no queries inside, and what it names. `bind`
+    /// binds it where it is going to stand.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn fixed_part(
+        &mut self,
+        node: &Node,
+        bind: impl FnOnce(&mut Self, &Node) -> Result<()>,
+    ) -> Result<(String, Recorded)> {
         const PREFIX: &str = "SELECT ";
         let text = format!("{PREFIX}{}", parser::deparse_expression(node)?);
-        if !text.to_ascii_lowercase().contains("regclass") && !text.contains('\'') {
-            return Ok((text[PREFIX.len()..].to_owned(), Vec::new()));
+        let names_nothing = !text.contains("::") && !text.contains('\'');
+        if names_nothing && self.cx.catalog.routines.is_empty() {
+            return Ok((text[PREFIX.len()..].to_owned(), Recorded::default()));
         }
         let statements = parser::parse(&text)?;
         let target = match statements.first().map(|statement| statement.node()) {
@@ -260,14 +461,13 @@ impl Binder<'_> {
         let Some(Some(NodeEnum::ResTarget(target))) = target.map(|node| node.node.as_ref()) else {
             return Err(Error::internal("an expression that is none"));
         };
+        let node = target.val.as_deref();
+        let node = node.ok_or_else(|| Error::internal("an expression that is none"))?;
         self.recorded = Some(Recorded::default());
-        let bound = self.expr(boxed(&target.val)?, &Scope::default(), Place::DEFAULT);
+        let bound = bind(self, node);
         let recorded = self.recorded.take().unwrap_or_default();
         bound?;
         let fixed = fix(&text, &recorded)?;
-        let mut uses: Vec<_> = recorded.constants.iter().map(|named| named.1).collect();
-        uses.sort_unstable();
-        uses.dedup();
-        Ok((fixed[PREFIX.len()..].to_owned(), uses))
+        Ok((fixed[PREFIX.len()..].to_owned(), recorded))
     }
 }

@@ -13,9 +13,13 @@ use base::{Error, Result};
 
 use super::Binder;
 use crate::plan::compile;
-use crate::plan::foreign::{Compare, Link, LinkColumn, RuleTable, Rules};
+use crate::plan::foreign::{
+    Compare, Link, LinkColumn, Named, ReferencedPartitions, RuleTable, Rules,
+};
 use crate::plan::{Expr, ExprKind};
-use catalog::{Action, ForeignKey, Table};
+use catalog::partition::column_map;
+use catalog::trigger::Events;
+use catalog::{Action, Catalog, ForeignKey, RelationKind, Table};
 use functions::{find_coercion, CastContext};
 use types::TypeId;
 
@@ -49,7 +53,7 @@ impl Touch {
     }
 
     /// What this makes of the rows that refer by a foreign key.
-    fn of_referrers(&self, key: &ForeignKey) -> Touch {
+    fn of_referrers(&self, key: &ForeignKey, referenced: &[usize]) -> Touch {
         let mut touch = Touch::default();
         if self.deletes {
             match key.on_delete {
@@ -60,7 +64,7 @@ impl Touch {
                 Action::NoAction | Action::Restrict => {}
             }
         }
-        if self.changes_any(&key.referenced) && key.on_update.writes() {
+        if self.changes_any(referenced) && key.on_update.writes() {
             touch.changes.extend_from_slice(&key.columns);
         }
         touch
@@ -82,7 +86,10 @@ impl Binder<'_> {
     /// What writing a table so sets off; none if it is nothing.
     pub fn rules(&mut self, table: &Arc<Table>, touch: Touch) -> Result<Option<Rc<Rules>>> {
         let catalog = self.cx.catalog.clone();
-        if table.foreign_keys.is_empty() && catalog.referrers(table.oid).next().is_none() {
+        // The rows of a partitioned table are its partitions'.
+        let has_rows = table.kind != RelationKind::Partitioned;
+        let referred = referrers(&catalog, table).next().is_some();
+        if !has_rows || table.foreign_keys.is_empty() && !referred {
             return Ok(None);
         }
         let mut rules = Rules::default();
@@ -94,25 +101,32 @@ impl Binder<'_> {
             let table = rules.tables[place].table.clone();
             for key in &table.foreign_keys {
                 if touch.inserts || touch.changes_any(&key.columns) {
-                    let (link, parent) = self.link(&mut rules, &table, key)?;
+                    let link = self.link(&mut rules, (&table, key), None)?;
                     touches.resize_with(rules.tables.len(), Touch::default);
                     add(&mut rules.tables[place].refers, link);
-                    self.lock(parent.tree, TableLock::RowShare);
+                    let parent = rules.tables[rules.links[link].parent].table.tree;
+                    self.lock(parent, TableLock::RowShare);
                 }
             }
-            for (child, key) in catalog.referrers(table.oid) {
-                if !touch.deletes && !touch.changes_any(&key.referenced) {
+            for (above, child, key) in referrers(&catalog, &table) {
+                let referenced = places_in(above, &key.referenced, &table)?;
+                if !touch.deletes && !touch.changes_any(&referenced) {
                     continue;
                 }
-                let (link, _) = self.link(&mut rules, child, key)?;
+                let link = self.link(&mut rules, (child, key), Some(&table))?;
+                if above.oid != table.oid && touch.deletes {
+                    rules.links[link].whole = Some(self.link(&mut rules, (child, key), None)?);
+                }
                 touches.resize_with(rules.tables.len(), Touch::default);
                 add(&mut rules.tables[place].referred, link);
-                let further = touch.of_referrers(key);
+                let further = touch.of_referrers(key, &referenced);
                 let lock = match further == Touch::default() {
                     true => TableLock::RowShare,
                     false => TableLock::RowExclusive,
                 };
-                self.lock(child.tree, lock);
+                for locked in catalog.with_ancestors(child) {
+                    self.lock(locked.tree, lock);
+                }
                 let child = rules.links[link].child;
                 if touches[child].merge(&further) {
                     self.prepare_changes(&mut rules, child, key)?;
@@ -130,7 +144,7 @@ impl Binder<'_> {
     /// The rules of one foreign key alone, to check the rows that are there.
     pub fn rules_of(&mut self, table: &Arc<Table>, key: &ForeignKey) -> Result<Rules> {
         let mut rules = Rules::default();
-        self.link(&mut rules, table, key)?;
+        self.link(&mut rules, (table, key), None)?;
         Ok(rules)
     }
 
@@ -142,7 +156,9 @@ impl Binder<'_> {
                 table: table.clone(),
                 generated: Vec::new(),
                 checks: Vec::new(),
+                partition_check: None,
                 entries: Vec::new(),
+                triggers: None,
                 defaults: Vec::new(),
                 refers: Vec::new(),
                 referred: Vec::new(),
@@ -151,13 +167,14 @@ impl Binder<'_> {
         }))
     }
 
-    /// The link of a foreign key, and the table that it refers to.
+    /// The link of a foreign key, for rows that leave a partition of the table that it refers to, or
+    /// that table itself.
     fn link(
         &mut self,
         rules: &mut Rules,
-        child: &Arc<Table>,
-        key: &ForeignKey,
-    ) -> Result<(usize, Arc<Table>)> {
+        (child, key): (&Arc<Table>, &ForeignKey),
+        left: Option<&Arc<Table>>,
+    ) -> Result<usize> {
         let missing = || Error::internal(format!("foreign key {} refers to nothing", key.name));
         let parent = match key.table == child.oid {
             true => child.clone(),
@@ -166,15 +183,20 @@ impl Binder<'_> {
                 found.ok_or_else(missing)?.clone()
             }
         };
-        if let Some(place) = rules.links.iter().position(|link| link.key.oid == key.oid) {
-            return Ok((place, parent));
+        let left = left.unwrap_or(&parent).clone();
+        let mut links = rules.links.iter();
+        let known = links.position(|link| link.key.oid == key.oid && link.left.oid == left.oid);
+        if let Some(place) = known {
+            return Ok(place);
         }
         let index = parent.indexes.iter().position(|i| i.oid == key.index);
         let mut columns = Vec::new();
-        for (from, to) in key.columns.iter().zip(&key.referenced) {
+        let places = places_in(&parent, &key.referenced, &left)?;
+        for ((from, to), left) in key.columns.iter().zip(&key.referenced).zip(places) {
             columns.push(LinkColumn {
                 child: *from,
                 parent: *to,
+                left,
                 compare: self.comparison(child, *from, &parent, *to)?,
             });
         }
@@ -184,9 +206,60 @@ impl Binder<'_> {
             parent: self.reach(rules, &parent)?,
             index: index.ok_or_else(missing)?,
             columns,
+            partitions: self.referenced_partitions(&parent, key)?,
+            named: self.named(child, key, &left)?,
+            left,
+            whole: None,
         };
         rules.links.push(link);
-        Ok((rules.links.len() - 1, parent))
+        Ok(rules.links.len() - 1)
+    }
+
+    /// Where the rows of a partitioned table that is referred to are.
+    fn referenced_partitions(
+        &mut self,
+        parent: &Arc<Table>,
+        key: &ForeignKey,
+    ) -> Result<Option<ReferencedPartitions>> {
+        if parent.kind != RelationKind::Partitioned {
+            return Ok(None);
+        }
+        self.lock(parent.tree, TableLock::RowShare);
+        let partitions = self.partitions(parent)?;
+        let mut indexes = Vec::with_capacity(partitions.leaves.len());
+        for leaf in &partitions.leaves {
+            let mut own = leaf.table.indexes.iter();
+            let part = own.position(|index| {
+                let above = self.indexes_above(&leaf.table, index.oid);
+                above.contains(&key.index)
+            });
+            let missing = || Error::internal("a partition without an index that is referred to");
+            indexes.push(part.ok_or_else(missing)?);
+        }
+        Ok(Some(ReferencedPartitions {
+            partitions,
+            indexes,
+        }))
+    }
+
+    fn named(&mut self, child: &Arc<Table>, key: &ForeignKey, left: &Table) -> Result<Named> {
+        let catalog = self.cx.catalog;
+        let (table, whole) = catalog.whole_of(child, key.oid);
+        let known = table.foreign_keys.iter().find(|known| known.oid == whole);
+        let known = known.unwrap_or(key);
+        let mut parts = table.foreign_parts.iter();
+        let part = parts.find(|part| part.key == whole && part.partition == left.oid);
+        let events = Events::UPDATE.with(Events::DELETE);
+        let triggers = match table.oid == child.oid {
+            true => None,
+            false => self.triggers_on(table, events, &[])?,
+        };
+        Ok(Named {
+            triggers,
+            columns: known.columns.clone(),
+            name: part.map_or_else(|| known.name.clone(), |part| part.name.clone()),
+            table: table.clone(),
+        })
     }
 
     /// How a column of the child compares with one of the parent.
@@ -217,7 +290,10 @@ impl Binder<'_> {
         let table = rules.tables[place].table.clone();
         rules.tables[place].generated = self.generated(&table)?;
         rules.tables[place].checks = self.checks(&table)?;
+        rules.tables[place].partition_check = self.partition_check(&table)?;
         rules.tables[place].entries = self.entries(&table)?;
+        let events = Events::UPDATE.with(Events::DELETE);
+        rules.tables[place].triggers = self.triggers_on(&table, events, &[])?;
         if key.on_delete != Action::SetDefault && key.on_update != Action::SetDefault {
             return Ok(());
         }
@@ -232,6 +308,33 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// The foreign keys that refer to the rows of a table, each with the table that it names, which may be
+/// one above, and with the table that has it. What partitioned tables have their partitions have too.
+fn referrers<'c>(
+    catalog: &'c Catalog,
+    table: &'c Arc<Table>,
+) -> impl Iterator<Item = (&'c Arc<Table>, &'c Arc<Table>, &'c ForeignKey)> {
+    let above = catalog.with_ancestors(table).into_iter();
+    let all = above.flat_map(|above| {
+        let keys = catalog.referrers(above.oid);
+        keys.map(move |(child, key)| (above, child, key))
+    });
+    all.filter(|(_, child, _)| child.kind != RelationKind::Partitioned)
+}
+
+/// Where a partition has columns of a table above it, or of its own.
+fn places_in(above: &Table, places: &[usize], table: &Table) -> Result<Vec<usize>> {
+    let map = match above.oid == table.oid {
+        true => None,
+        false => column_map(above, table)?,
+    };
+    let Some(map) = map else {
+        return Ok(places.to_vec());
+    };
+    let found: Option<Vec<usize>> = places.iter().map(|place| map[*place]).collect();
+    found.ok_or_else(|| Error::internal("a foreign key to a dropped column"))
 }
 
 fn add(links: &mut Vec<usize>, link: usize) {

@@ -1,7 +1,6 @@
 //! FROM: tables, joins, functions and subqueries, and where each condition is tested.
 //!
-//! Items are first bound to a tree of [`Source`]s whose columns stand side by side in one row;
-//! [`Binder::build`] then makes plans of it, each condition as far down as its columns allow.
+//! Items are bound to a tree of [`Source`]s whose columns stand side by side in one row.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,107 +11,19 @@ use pg_query::protobuf::{
     Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar,
 };
 
-use super::expr::{truth, Place};
-use super::join_order::{rearrange, take_apart, Chain};
-use super::policy::surely;
+use super::expr::Place;
+use super::fixed::CalledItem;
 use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
+use super::select::Body;
 use super::view::is_unpopulated;
 use super::{boxed, inner, strings, Binder};
+use crate::logical::{conjuncts, cross, joined, lateral_of, Derived, Source, SourceKind};
 use crate::plan::compile;
-use crate::plan::{Expr, ExprKind, Join, JoinKind, Plan, Scan};
+use crate::plan::{Expr, ExprKind, JoinKind, Plan, RoutineCall, Scan};
 use catalog::policy::PolicyCommand as For;
 use catalog::RelationKind;
-use functions::resolve_operator;
 use syntax::parser::NodeEnum;
 use types::TypeId;
-
-/// A bound item of FROM.
-pub struct Source {
-    pub(super) kind: SourceKind,
-    /// Where its columns begin in the row.
-    pub(super) start: usize,
-    /// How many it has.
-    pub(super) width: usize,
-}
-
-pub(super) enum SourceKind {
-    /// A table.
-    Scan {
-        scan: Box<Scan>,
-        /// What its rows must meet before anything else looks at them ([`super::policy`]); none as
-        /// long as that is not settled.
-        guards: Option<Vec<Expr>>,
-        /// What its rows must meet by themselves.
-        own: Vec<Expr>,
-    },
-    Other(Plan),
-    Join {
-        kind: JoinKind,
-        left: Box<Source>,
-        right: Box<Source>,
-        on: Vec<Expr>,
-        lateral: bool,
-    },
-}
-
-impl Source {
-    /// Rows of a table must meet these too, the guards first.
-    pub(super) fn filter(&mut self, more: Vec<Expr>, conditions: Vec<Expr>) {
-        if let SourceKind::Scan { guards, own, .. } = &mut self.kind {
-            guards.get_or_insert_default().extend(more);
-            own.extend(conditions);
-        }
-    }
-
-    /// What the rows of the table whose columns begin there must meet by themselves.
-    pub(super) fn conditions_of(&self, place: usize) -> Vec<Expr> {
-        match &self.kind {
-            SourceKind::Scan { guards, own, .. } if self.start == place => {
-                let guards = guards.iter().flatten().cloned().map(surely);
-                guards.chain(own.iter().cloned()).collect()
-            }
-            SourceKind::Join { left, right, .. } => {
-                let mut all = left.conditions_of(place);
-                all.extend(right.conditions_of(place));
-                all
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// Whether a place of the row is one of its columns.
-    pub(super) fn holds(&self, place: usize) -> bool {
-        (self.start..self.start + self.width).contains(&place)
-    }
-
-    /// Whether [`lateral_of`] has marked it.
-    fn is_lateral(&self) -> bool {
-        matches!(&self.kind, SourceKind::Join { lateral: true, left, .. } if left.width == 0)
-    }
-
-    /// Moves it to where its columns have gone.
-    pub(super) fn move_columns(&mut self, places: &[usize]) {
-        if self.width > 0 {
-            self.start = places[self.start];
-        }
-        let conditions: Vec<&mut Expr> = match &mut self.kind {
-            SourceKind::Scan { guards, own, .. } => {
-                guards.iter_mut().flatten().chain(own).collect()
-            }
-            SourceKind::Other(_) => return,
-            SourceKind::Join {
-                left, right, on, ..
-            } => {
-                left.move_columns(places);
-                right.move_columns(places);
-                on.iter_mut().collect()
-            }
-        };
-        for condition in conditions {
-            super::join_order::move_columns(condition, places);
-        }
-    }
-}
 
 /// The commands whose policies guard rows that are read, or read and locked.
 pub(super) fn reads(with_lock: bool) -> &'static [For] {
@@ -122,48 +33,12 @@ pub(super) fn reads(with_lock: bool) -> &'static [For] {
     }
 }
 
-/// The conditions that must all be met.
-pub(super) fn conjuncts(condition: Option<Expr>) -> Vec<Expr> {
-    match condition {
-        None => Vec::new(),
-        Some(Expr {
-            kind: ExprKind::And(parts),
-            ..
-        }) => parts
-            .into_iter()
-            .flat_map(|part| conjuncts(Some(part)))
-            .collect(),
-        Some(other) => vec![other],
+/// Refuses the rows of a partitioned table that are in no partition.
+pub(super) fn refuse_only(range: &RangeVar, table: &catalog::Table) -> Result<()> {
+    match table.kind == RelationKind::Partitioned && !range.inh {
+        true => Err(Error::unsupported("ONLY of a partitioned table")),
+        false => Ok(()),
     }
-}
-
-/// All of the conditions as one.
-pub(super) fn all_of(mut conditions: Vec<Expr>) -> Option<Expr> {
-    match conditions.len() {
-        0 | 1 => conditions.pop(),
-        _ => Some(truth(ExprKind::And(conditions), -1)),
-    }
-}
-
-/// Whether all columns that it names lie in a range.
-pub(super) fn within(expr: &Expr, start: usize, width: usize) -> bool {
-    !expr.any(&|part| match part.kind {
-        ExprKind::Column(place) => place < start || place >= start + width,
-        _ => false,
-    })
-}
-
-/// Whether it looks at rows of enclosing queries.
-pub(super) fn looks_outside(expr: &Expr) -> bool {
-    expr.any(&|part| match &part.kind {
-        ExprKind::Outer(..) => true,
-        ExprKind::Sub(query, ..) => query.correlated,
-        _ => false,
-    })
-}
-
-pub(super) fn names_columns(expr: &Expr) -> bool {
-    expr.any(&|part| matches!(part.kind, ExprKind::Column(_)))
 }
 
 impl Binder<'_> {
@@ -180,7 +55,7 @@ impl Binder<'_> {
             let source = self.bind_item(inner(item)?, scope, with_keys, next)?;
             whole = Some(match whole {
                 None => source,
-                Some(left) => cross(left, source),
+                Some(left) => cross(left, source)?,
             });
         }
         self.check_aliases(scope)?;
@@ -230,6 +105,16 @@ impl Binder<'_> {
             return self.other(plan, columns, &range.relname, alias, scope, next);
         }
         let alias = range.alias.as_ref();
+        let variables = self.cx.variables.filter(|_| range.schemaname.is_empty());
+        if let Some((table, is_new)) = variables.and_then(|known| known.rows_named(&range.relname))
+        {
+            let mut columns = table_columns(&table);
+            for column in &mut columns {
+                column.origin = (0, 0);
+            }
+            let plan = Plan::Transition(is_new);
+            return self.other(plan, columns, &range.relname, alias, scope, next);
+        }
         let locked = with_keys && self.is_locked(alias, &range.relname);
         let lock = if locked {
             TableLock::RowShare
@@ -237,6 +122,7 @@ impl Binder<'_> {
             TableLock::AccessShare
         };
         let table = self.table(range, lock)?;
+        refuse_only(range, &table)?;
         let source = match table.kind {
             RelationKind::System | RelationKind::Sequence => {
                 let plan = self.system(&table)?;
@@ -247,7 +133,7 @@ impl Binder<'_> {
                 Some(source) => source,
                 None => self.view(&table, alias, scope, next)?,
             },
-            RelationKind::Table | RelationKind::MaterializedView => {
+            RelationKind::Table | RelationKind::MaterializedView | RelationKind::Partitioned => {
                 if is_unpopulated(&table) {
                     self.unpopulated.get_or_insert(table.oid);
                 }
@@ -291,42 +177,41 @@ impl Binder<'_> {
         next: &mut usize,
     ) -> Result<Source> {
         let start = *next;
-        let width = table.columns.len() + usize::from(with_key);
+        let partitions = match table.kind {
+            RelationKind::Partitioned => Some(self.partitions(&table)?),
+            _ => None,
+        };
+        let oid = start + table.columns.len() + usize::from(with_key);
+        let width = oid - start + usize::from(partitions.is_some());
         *next += width;
         // Whoever writes or locks a row needs it whole.
         let needed = Rc::new(RefCell::new(vec![with_key; table.columns.len()]));
         let mut columns = table_columns(&table);
         let name = self.alias(alias, &table.name, &mut columns)?;
         scope.tables.push(ScopeTable {
-            alias: name,
             table: Some(table.clone()),
-            columns,
-            start,
             needed: Some(needed.clone()),
-            exprs: None,
-            base: None,
-            qualified_only: false,
+            oid: partitions.as_ref().map(|_| oid),
+            ..ScopeTable::of(name, columns, start)
         });
-        let table = match &self.trees_seen {
-            None => table,
-            Some(seen) => {
-                let mut shown = (*table).clone();
-                shown
-                    .indexes
-                    .retain(|index| index.primary || seen.contains(&index.tree));
-                std::sync::Arc::new(shown)
-            }
+        let table = self.with_trees_seen(table);
+        let computed = match &partitions {
+            None => self.computed_access(&table)?,
+            Some(_) => None,
         };
-        let computed = self.computed_access(&table)?;
         let scan = Scan {
             table,
             index: None,
             access: crate::plan::Access::default(),
+            inverted: None,
             needed,
             filter: None,
             with_key,
+            with_oid: false,
+            partitions,
             backward: false,
             computed,
+            expected: None,
         };
         Ok(Source {
             kind: SourceKind::Scan {
@@ -381,6 +266,49 @@ impl Binder<'_> {
     pub(super) fn other(
         &mut self,
         plan: Plan,
+        columns: Vec<ScopeColumn>,
+        name: &str,
+        alias: Option<&Alias>,
+        scope: &mut Scope<'_>,
+        next: &mut usize,
+    ) -> Result<Source> {
+        let kind = SourceKind::Other {
+            plan,
+            escapes: false,
+            reach: usize::MAX,
+        };
+        self.item_of(kind, columns, name, alias, scope, next)
+    }
+
+    /// An item of FROM that is a query, added to the scope.
+    pub(super) fn query_item(
+        &mut self,
+        body: Body,
+        columns: Vec<ScopeColumn>,
+        name: &str,
+        alias: Option<&Alias>,
+        scope: &mut Scope<'_>,
+        next: &mut usize,
+    ) -> Result<Source> {
+        match body {
+            Body::Simple(simple) if simple.is_settled() => {
+                let kind = SourceKind::Derived(Box::new(Derived {
+                    source: simple.source,
+                    conditions: simple.conditions,
+                    exprs: simple.exprs,
+                }));
+                self.item_of(kind, columns, name, alias, scope, next)
+            }
+            body => {
+                let plan = self.plan_of(body)?;
+                self.other(plan, columns, name, alias, scope, next)
+            }
+        }
+    }
+
+    fn item_of(
+        &mut self,
+        kind: SourceKind,
         mut columns: Vec<ScopeColumn>,
         name: &str,
         alias: Option<&Alias>,
@@ -390,21 +318,8 @@ impl Binder<'_> {
         let (start, width) = (*next, columns.len());
         *next += width;
         let alias = self.alias(alias, name, &mut columns)?;
-        scope.tables.push(ScopeTable {
-            alias,
-            table: None,
-            columns,
-            start,
-            needed: None,
-            exprs: None,
-            base: None,
-            qualified_only: false,
-        });
-        Ok(Source {
-            kind: SourceKind::Other(plan),
-            start,
-            width,
-        })
+        scope.tables.push(ScopeTable::of(alias, columns, start));
+        Ok(Source { kind, start, width })
     }
 
     fn range_subselect(
@@ -416,9 +331,11 @@ impl Binder<'_> {
         let NodeEnum::SelectStmt(select) = boxed(&query.subquery)? else {
             return Err(Error::internal("a subquery in FROM that is no SELECT"));
         };
+        let mut from = usize::MAX;
         let bound = if query.lateral {
             let beside = beside(scope);
             let bound = self.select(select, Some(&beside))?;
+            from = beside.first_seen();
             if beside.escapes.get() {
                 scope.escapes.set(true);
             }
@@ -430,13 +347,16 @@ impl Binder<'_> {
             }
             bound
         };
-        let lateral = query.lateral && bound.escapes;
+        let (escapes, lateral) = (bound.escapes, query.lateral && bound.escapes);
         let columns = bound.columns.iter().map(query_column).collect();
-        let mut source = self.other(bound.plan, columns, "", query.alias.as_ref(), scope, next)?;
-        if lateral {
-            source = lateral_of(source);
+        let alias = query.alias.as_ref();
+        if !lateral {
+            let source = self.query_item(bound.body, columns, "", alias, scope, next)?;
+            return Ok(source.escaping(escapes));
         }
-        Ok(source)
+        let plan = self.plan_of(bound.body)?;
+        let source = self.other(plan, columns, "", alias, scope, next)?;
+        Ok(lateral_of(source.escaping(escapes), from))
     }
 
     fn range_function(
@@ -455,9 +375,6 @@ impl Binder<'_> {
                 .ok_or_else(|| Error::internal("no function in FROM"))?,
             _ => item,
         };
-        if !function.coldeflist.is_empty() {
-            return Err(Error::unsupported("a column definition list"));
-        }
         let beside = beside(scope);
         let place = Place {
             sets: true,
@@ -465,7 +382,15 @@ impl Binder<'_> {
         };
         beside.inner_stands.set(place);
         let level = Scope::inside(Some(&beside));
-        let expr = self.node(call, &level, place)?;
+        let mut expr = self.node(call, &level, place)?;
+        let defined = match expr.kind {
+            ExprKind::Routine(..) => {
+                expr = self.with_columns(expr, function)?;
+                self.record_called(&expr, function, inner(call)?)?;
+                columns_of_routine(&expr)
+            }
+            _ => self.defined_columns(function, &mut expr)?,
+        };
         let lateral = level.escapes.get();
         if beside.escapes.get() {
             scope.escapes.set(true);
@@ -479,12 +404,34 @@ impl Binder<'_> {
             ExprKind::SetCall(called, ..) => called.0.columns(),
             _ => None,
         };
-        let mut columns = match of_record {
-            Some(columns) => columns
+        let own = match &expr.kind {
+            ExprKind::SetCall(called, ..) => functions::json::column_of(called.0),
+            _ => None,
+        };
+        // A row of a type is spread into its fields.
+        let fields = match (&of_record, &defined) {
+            (None, None) => self.fields_of_type(expr.ty),
+            _ => None,
+        };
+        let defined = defined.or_else(|| {
+            let fields = fields.as_ref()?.iter();
+            let column = |field: &super::fields::Field| ScopeColumn {
+                typmod: field.typmod,
+                domain: field.domain,
+                ..plain_column(&field.name, field.ty)
+            };
+            Some(fields.map(column).collect())
+        });
+        if matches!(expr.kind, ExprKind::Routine(..)) && expr.ty.is_composite() {
+            expr.ty = TypeId::RECORD;
+        }
+        let mut columns = match (of_record, defined) {
+            (_, Some(columns)) => columns,
+            (Some(columns), None) => columns
                 .iter()
                 .map(|(name, ty)| plain_column(name, *ty))
                 .collect(),
-            None => vec![plain_column(&name, expr.ty)],
+            (None, None) => vec![plain_column(own.unwrap_or(&name), expr.ty)],
         };
         if function.ordinality {
             columns.push(plain_column("ordinality", TypeId::INT8));
@@ -495,13 +442,132 @@ impl Binder<'_> {
                 args: args.iter().map(compile).collect(),
                 types,
                 result: expr.ty,
+                width: fields.as_ref().map_or(0, Vec::len),
                 ordinality: function.ordinality,
             },
+            ExprKind::Routine(call, args) => {
+                let fixed = self.fixed_columns(&call, function);
+                let plan = Plan::Routine {
+                    call,
+                    args: args.iter().map(compile).collect(),
+                    ordinality: function.ordinality,
+                };
+                match fixed {
+                    None => plan,
+                    Some(kept) => {
+                        // WITH ORDINALITY adds the last.
+                        let number = columns.len() - usize::from(function.ordinality);
+                        let places = (0..kept).chain(number..columns.len());
+                        let kept: Vec<_> = places.map(|at| (at, columns[at].clone())).collect();
+                        columns = kept.iter().map(|column| column.1.clone()).collect();
+                        let of = |(at, column): &(usize, ScopeColumn)| {
+                            compile(&Expr::new(ExprKind::Column(*at), column.ty, -1))
+                        };
+                        Plan::Project(Rc::new(plan), kept.iter().map(of).collect())
+                    }
+                }
+            }
             _ if function.ordinality => return Err(Error::unsupported("WITH ORDINALITY here")),
+            _ if fields.is_some() => {
+                let fields = fields.unwrap_or_default();
+                let value = Plan::Values(vec![vec![compile(&expr)]]);
+                let row = Expr::new(ExprKind::Column(0), TypeId::RECORD, -1);
+                let parts = (0..fields.len()).map(|at| self.field_at(row.clone(), &fields, at, -1));
+                Plan::Project(Rc::new(value), parts.map(|part| compile(&part)).collect())
+            }
             _ => Plan::Values(vec![vec![compile(&expr)]]),
         };
         let source = self.other(plan, columns, &name, function.alias.as_ref(), scope, next)?;
-        Ok(if lateral { lateral_of(source) } else { source })
+        let source = source.escaping(lateral);
+        if let (Some(_), Some(item)) = (own, scope.tables.last_mut()) {
+            item.is_scalar = !function.ordinality;
+        }
+        Ok(match lateral {
+            true => lateral_of(source, beside.first_seen()),
+            false => source,
+        })
+    }
+
+    /// Notes a call whose columns stored text fixes.
+    fn record_called(
+        &mut self,
+        expr: &Expr,
+        function: &RangeFunction,
+        node: &NodeEnum,
+    ) -> Result<()> {
+        let (ExprKind::Routine(call, _), NodeEnum::FuncCall(written)) = (&expr.kind, node) else {
+            return Ok(());
+        };
+        let catalog = self.cx.catalog;
+        let table = catalog.table_by_oid(call.routine.result_relation);
+        let (Some(table), Some(recorded)) = (table, &mut self.recorded) else {
+            return Ok(());
+        };
+        let places = 0..table.columns.len();
+        recorded.items.push(CalledItem {
+            location: written.location,
+            alias: function.alias.clone(),
+            name: super::column_name::column_name(node),
+            columns: call.columns.iter().map(|column| column.0.clone()).collect(),
+            table: table.oid,
+            places: places
+                .filter(|place| !table.columns[*place].dropped)
+                .collect(),
+        });
+        Ok(())
+    }
+
+    /// How many columns a call in stored text has, where its table has got more since.
+    fn fixed_columns(&self, call: &RoutineCall, function: &RangeFunction) -> Option<usize> {
+        let named = function
+            .alias
+            .as_ref()
+            .map_or(0, |alias| alias.colnames.len());
+        let is_fixed = self.stored && call.routine.result_relation != 0;
+        (is_fixed && named < call.columns.len() && named > 0).then_some(named)
+    }
+
+    /// A call with the columns that a column definition list says.
+    fn with_columns(&mut self, expr: Expr, function: &RangeFunction) -> Result<Expr> {
+        let listed = &function.coldeflist;
+        let ExprKind::Routine(call, args) = &expr.kind else {
+            return Ok(expr);
+        };
+        let unknown = call.result == TypeId::RECORD && call.columns.is_empty();
+        let misplaced =
+            |message: &str| Err(self.error(SqlState::SYNTAX_ERROR, message, expr.location.0));
+        match (unknown, listed.is_empty()) {
+            (false, true) => return Ok(expr),
+            (true, true) => {
+                return misplaced(
+                    "a column definition list is required for functions returning \"record\"",
+                )
+            }
+            (false, false) if call.result == TypeId::RECORD => {
+                return misplaced(
+                    "a column definition list is redundant for a function with OUT parameters",
+                )
+            }
+            (false, false) => {
+                return misplaced(
+                    "a column definition list is only allowed for functions returning \"record\"",
+                )
+            }
+            (true, false) => {}
+        }
+        let mut call = (**call).clone();
+        for node in listed {
+            if let NodeEnum::ColumnDef(column) = inner(node)? {
+                let name = column.type_name.as_ref();
+                let name = name.ok_or_else(|| Error::internal("a column without a type"))?;
+                let (ty, _) = super::type_names::resolve_no_domain(&self.cx, name)?;
+                call.columns.push((column.colname.clone(), ty));
+            }
+        }
+        Ok(Expr {
+            kind: ExprKind::Routine(Rc::new(call), args.clone()),
+            ..expr
+        })
     }
 
     fn join(
@@ -540,6 +606,13 @@ impl Binder<'_> {
                 "The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
             ));
         }
+        for (place, item) in scope.tables.iter_mut().enumerate().skip(first) {
+            item.joined = true;
+            item.nullable |= match place < middle {
+                true => matches!(kind, JoinKind::Right | JoinKind::Full),
+                false => matches!(kind, JoinKind::Left | JoinKind::Full),
+            };
+        }
         let names = match join.is_natural {
             true => common_names(&scope.tables[first..middle], &scope.tables[middle..]),
             false => strings(&join.using_clause)
@@ -568,7 +641,7 @@ impl Binder<'_> {
         if let Some(alias) = &join.alias {
             self.alias_join(alias, scope, first, first_merged)?;
         }
-        Ok(joined(kind, left, right, on))
+        joined(kind, left, right, on)
     }
 
     /// Merges a column of JOIN USING: the equality it means.
@@ -611,12 +684,12 @@ impl Binder<'_> {
         }
         scope.merged.retain(|merged| merged.0 != name);
         let merged = match kind {
-            JoinKind::Inner | JoinKind::Left => left.clone(),
             JoinKind::Right => right.clone(),
             JoinKind::Full => {
                 let (args, ty) = self.unify(vec![left.clone(), right.clone()], "JOIN/USING")?;
                 Expr::new(ExprKind::Coalesce(args), ty, -1)
             }
+            _ => left.clone(),
         };
         scope.merged.push((name.to_owned(), merged));
         self.binary("=", left, right, -1)
@@ -647,148 +720,8 @@ impl Binder<'_> {
             columns.extend(table.columns.iter().cloned());
         }
         let name = self.alias(Some(alias), "", &mut columns)?;
-        scope.tables.push(ScopeTable {
-            alias: name,
-            table: None,
-            columns,
-            start,
-            needed: None,
-            exprs: None,
-            base: None,
-            qualified_only: false,
-        });
+        scope.tables.push(ScopeTable::of(name, columns, start));
         Ok(())
-    }
-
-    /// The plan of a source whose rows meet the conditions.
-    pub(super) fn build(&mut self, source: Source, conditions: Vec<Expr>) -> Result<Plan> {
-        let start = source.start;
-        match source.kind {
-            SourceKind::Scan { scan, guards, own } => {
-                let guards = guards.ok_or_else(|| Error::internal("a scan without guards"))?;
-                let all = own.into_iter().chain(conditions).collect();
-                let (guards, local) = (shifted(guards, start), shifted(all, start));
-                Ok(Plan::Scan(self.choose_access(*scan, guards, local)?))
-            }
-            SourceKind::Other(plan) => {
-                let local = shifted(conditions, start);
-                Ok(filtered(super::system::keyed(plan, &local), local))
-            }
-            SourceKind::Join {
-                kind: JoinKind::Inner,
-                lateral: false,
-                ..
-            } => self.build_chain(source, conditions),
-            SourceKind::Join {
-                kind,
-                left,
-                right,
-                on,
-                lateral,
-            } => self.build_join(kind, *left, *right, on, lateral, conditions, start),
-        }
-    }
-
-    /// The plan of inner joins, in a good order.
-    fn build_chain(&mut self, source: Source, conditions: Vec<Expr>) -> Result<Plan> {
-        let (start, width) = (source.start, source.width);
-        let mut chain = Chain {
-            items: Vec::new(),
-            conditions,
-        };
-        take_apart(source, &mut chain);
-        let order = self.join_order(&chain);
-        let places = rearrange(&mut chain, &order);
-        let mut items = chain.items.into_iter();
-        let (Some(mut left), Some(mut right)) = (items.next(), items.next()) else {
-            return Err(Error::internal("a join of fewer than two items"));
-        };
-        for next in items {
-            left = cross(left, right);
-            right = next;
-        }
-        let (kind, none) = (JoinKind::Inner, Vec::new());
-        let plan = self.build_join(kind, left, right, none, false, chain.conditions, start)?;
-        if order.is_sorted() {
-            return Ok(plan);
-        }
-        // Back to where the rest of the query looks for them.
-        let column = |place: usize| {
-            let column = ExprKind::Column(places[place] - start);
-            compile(&Expr::new(column, TypeId::UNKNOWN, -1))
-        };
-        Ok(Plan::Project(
-            Rc::new(plan),
-            (0..width).map(column).collect(),
-        ))
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn build_join(
-        &mut self,
-        kind: JoinKind,
-        left: Source,
-        right: Source,
-        on: Vec<Expr>,
-        lateral: bool,
-        conditions: Vec<Expr>,
-        start: usize,
-    ) -> Result<Plan> {
-        let in_left = |expr: &Expr| within(expr, left.start, left.width) && names_columns(expr);
-        // A lateral input sees the left row as one more enclosing query: what looks outside on its
-        // own account stays out of it.
-        let in_right = |expr: &Expr| {
-            within(expr, right.start, right.width)
-                && names_columns(expr)
-                && !(lateral && looks_outside(expr))
-        };
-        let (mut to_left, mut to_right) = (Vec::new(), Vec::new());
-        let (mut here, mut above) = (Vec::new(), Vec::new());
-        for condition in on {
-            // A condition of ON may be tested early only on the side that is not kept whole.
-            if in_left(&condition) && matches!(kind, JoinKind::Inner | JoinKind::Right) {
-                to_left.push(condition);
-            } else if in_right(&condition) && matches!(kind, JoinKind::Inner | JoinKind::Left) {
-                to_right.push(condition);
-            } else {
-                here.push(condition);
-            }
-        }
-        for condition in conditions {
-            if in_left(&condition) && matches!(kind, JoinKind::Inner | JoinKind::Left) {
-                to_left.push(condition);
-            } else if in_right(&condition) && matches!(kind, JoinKind::Inner | JoinKind::Right) {
-                to_right.push(condition);
-            } else if kind == JoinKind::Inner {
-                here.push(condition);
-            } else {
-                above.push(condition);
-            }
-        }
-        let mut hash = Vec::new();
-        if !lateral {
-            for condition in &here {
-                hash.extend(equi_pair(condition, &left, &right));
-            }
-        }
-        let lookup = match kind {
-            JoinKind::Inner | JoinKind::Left if !lateral => {
-                self.lookup(&left, &right, &to_right, &here)?
-            }
-            _ => None,
-        };
-        let join = Join {
-            kind,
-            lookup,
-            left_width: left.width,
-            right_width: right.width,
-            left: Rc::new(self.build(left, to_left)?),
-            right: Rc::new(self.build(right, to_right)?),
-            hash,
-            condition: all_of(shifted(here, start)).as_ref().map(compile),
-            lateral,
-        };
-        Ok(filtered(Plan::Join(Box::new(join)), shifted(above, start)))
     }
 }
 
@@ -802,61 +735,14 @@ fn beside<'s>(scope: &Scope<'s>) -> Scope<'s> {
     }
 }
 
-/// Marks a source as looking at those on its left.
-fn lateral_of(source: Source) -> Source {
-    let (start, width) = (source.start, source.width);
-    let nothing = Source {
-        kind: SourceKind::Other(Plan::Values(vec![Vec::new()])),
-        start,
-        width: 0,
+/// The columns of a routine that gives records.
+fn columns_of_routine(expr: &Expr) -> Option<Vec<ScopeColumn>> {
+    let ExprKind::Routine(call, _) = &expr.kind else {
+        return None;
     };
-    Source {
-        kind: SourceKind::Join {
-            kind: JoinKind::Inner,
-            left: Box::new(nothing),
-            right: Box::new(source),
-            on: Vec::new(),
-            lateral: true,
-        },
-        start,
-        width,
-    }
-}
-
-pub(super) fn cross(left: Source, right: Source) -> Source {
-    joined(JoinKind::Inner, left, right, Vec::new())
-}
-
-fn joined(kind: JoinKind, left: Source, right: Source, on: Vec<Expr>) -> Source {
-    let (start, width) = (left.start, left.width + right.width);
-    // The marker that `lateral_of` left is taken off: this join is the lateral one.
-    let (right, lateral) = match right.kind {
-        SourceKind::Join {
-            right,
-            lateral: true,
-            left: nothing,
-            ..
-        } if nothing.width == 0 => (*right, true),
-        kind => (
-            Source {
-                kind,
-                start: right.start,
-                width: right.width,
-            },
-            false,
-        ),
-    };
-    Source {
-        kind: SourceKind::Join {
-            kind,
-            left: Box::new(left),
-            right: Box::new(right),
-            on,
-            lateral,
-        },
-        start,
-        width,
-    }
+    let columns = call.columns.iter();
+    let columns = columns.map(|(name, ty)| plain_column(name, *ty)).collect();
+    (call.result == TypeId::RECORD).then_some(columns)
 }
 
 fn common_names(left: &[ScopeTable], right: &[ScopeTable]) -> Vec<String> {
@@ -872,55 +758,4 @@ fn common_names(left: &[ScopeTable], right: &[ScopeTable]) -> Vec<String> {
         .into_iter()
         .filter(|name| right.contains(name))
         .collect()
-}
-
-pub(super) fn shifted(mut conditions: Vec<Expr>, by: usize) -> Vec<Expr> {
-    if by > 0 {
-        conditions
-            .iter_mut()
-            .for_each(|condition| condition.shift(by));
-    }
-    conditions
-}
-
-/// The plan's rows that meet the conditions.
-pub(super) fn filtered(plan: Plan, conditions: Vec<Expr>) -> Plan {
-    match all_of(conditions) {
-        None => plan,
-        Some(condition) => Plan::Filter(Rc::new(plan), compile(&condition)),
-    }
-}
-
-/// Both sides of an equality between the two sources, if the condition is one.
-fn equi_pair(
-    condition: &Expr,
-    left: &Source,
-    right: &Source,
-) -> Option<(crate::plan::Program, crate::plan::Program, TypeId)> {
-    let ExprKind::Call(function, args, _) = &condition.kind else {
-        return None;
-    };
-    let [a, b] = args.as_slice() else {
-        return None;
-    };
-    if a.ty != b.ty {
-        return None;
-    }
-    let equality = resolve_operator("=", a.ty, b.ty).ok()?;
-    if equality.operator.function.oid != function.0.oid {
-        return None;
-    }
-    let on =
-        |expr: &Expr, side: &Source| within(expr, side.start, side.width) && names_columns(expr);
-    let (a, b) = match (on(a, left) && on(b, right), on(b, left) && on(a, right)) {
-        (true, _) => (a, b),
-        (_, true) => (b, a),
-        _ => return None,
-    };
-    let local = |expr: &Expr, side: &Source| {
-        let mut expr = expr.clone();
-        expr.shift(side.start);
-        compile(&expr)
-    };
-    Some((local(a, left), local(b, right), a.ty))
 }

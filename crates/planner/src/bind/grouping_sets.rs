@@ -219,7 +219,8 @@ impl Binder<'_> {
                 window.location.0,
             ));
         }
-        if expr.any(&|part| matches!(part.kind, ExprKind::SetCall(..))) {
+        self.check_equality(expr.ty, expr.leftmost())?;
+        if expr.any(&Expr::is_set) {
             let what = "grouping by an output column that is a set";
             return Err(self.unsupported(what, expr.location.0));
         }

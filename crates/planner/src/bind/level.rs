@@ -95,7 +95,7 @@ impl Binder<'_> {
 }
 
 /// The same expression, as seen from so many levels further out.
-fn inward(expr: &mut Expr, depth: usize) {
+pub(super) fn inward(expr: &mut Expr, depth: usize) {
     match &mut expr.kind {
         ExprKind::Outer(up, place) if *up == depth => expr.kind = ExprKind::Column(*place),
         ExprKind::Outer(up, _) => *up -= depth,

@@ -6,9 +6,10 @@
 //! | module | what |
 //! |---|---|
 //! | [`scope`] | which column a name means |
-//! | [`expr`], [`call`] | expressions |
+//! | [`expr`], [`call`], [`routine`] | expressions |
 //! | [`indirection`] | elements of arrays |
 //! | [`coerce`] | changes of type |
+//! | [`domain`] | values of domains |
 //! | [`type_names`] | type names |
 //! | [`from`] | FROM: tables, joins, functions, subqueries |
 //! | [`join_order`] | in which order joins run |
@@ -29,13 +30,10 @@
 //! | [`policy`] | which rows a role may see and write |
 //! | [`given`] | values that are not for the statement to give |
 //! | [`fixed`] | text whose names are fixed |
-//!
-//! # What it leaves out
-//! Choosing among plans by cost: there are no statistics, only keys that conditions lead to.
 
-pub mod access;
 pub mod alter;
 mod arbiter;
+mod assignments;
 pub mod call;
 pub mod coerce;
 pub mod collation;
@@ -43,30 +41,41 @@ mod column_name;
 mod computed;
 pub mod copy;
 mod definition;
+pub mod domain;
 pub mod expr;
+mod extreme;
+mod fields;
 pub mod fixed;
 pub mod foreign;
 pub mod from;
 mod given;
 pub mod group;
 mod grouping_sets;
-mod implies;
 mod indirection;
-pub mod join_order;
+mod json;
 mod level;
 pub mod literals;
 mod outputs;
+mod partition;
+mod parts;
 mod policy;
+mod pull_up;
+mod record;
+mod routine;
+mod row;
 pub mod scope;
 pub mod select;
+mod set_operation;
 pub mod stored;
 #[cfg(test)]
 mod stored_tests;
 pub mod sublink;
 mod system;
+mod trigger;
 pub mod type_names;
 mod updatable;
 pub mod view;
+mod whole_row;
 pub mod window;
 pub mod window_plan;
 pub mod with;
@@ -81,6 +90,8 @@ use base::{Error, Result, SqlState, TreeId};
 use pg_query::protobuf::{Node, RangeVar};
 
 use self::literals::Literals;
+use crate::logical::columns_of;
+use crate::paths::{Methods, Planner, Statistics};
 use crate::plan::compile;
 use crate::plan::permit::{BoundFor, Required, UncheckedPlan};
 use crate::plan::{Expr, Plan, With};
@@ -101,6 +112,34 @@ pub trait Variables {
     /// # Errors
     /// 42703, 55000 for a field that a record does not have.
     fn find(&self, names: &[&str]) -> Result<Option<(usize, TypeId, i32)>>;
+
+    /// What a name means that is a column's too.
+    fn conflict(&self) -> Conflict {
+        Conflict::Error
+    }
+
+    /// The names of the fields of a record of that name, once it has any.
+    fn fields(&self, _record: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    /// The table whose rows a trigger may refer to by that name, and whether as they are, rather than
+    /// as they were.
+    fn rows_named(&self, _name: &str) -> Option<(Arc<Table>, bool)> {
+        None
+    }
+}
+
+/// What a name means that is both a variable's and a column's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Conflict {
+    /// Nothing: 42702.
+    #[default]
+    Error,
+    /// The variable.
+    Variable,
+    /// The column.
+    Column,
 }
 
 /// What binding needs besides the statement.
@@ -131,6 +170,8 @@ pub struct OutputColumn {
     pub ty: TypeId,
     /// The type's modifier.
     pub typmod: i32,
+    /// The domain, or the array over one, that its values are of; none if 0.
+    pub domain: TypeId,
     /// The table and the number of the column that it is, or zeros.
     pub origin: (u32, i16),
 }
@@ -146,6 +187,8 @@ pub struct Bound {
     pub locks: Vec<(TreeId, TableLock)>,
     /// Whether it writes.
     pub writes: bool,
+    /// What a transaction that only reads refuses it as, if it locks rows that others see.
+    pub locks_rows: Option<&'static str>,
     /// A materialized view among what it reads that has no rows yet.
     pub unpopulated: Option<u32>,
     /// Whether the plan rests on the time at which it was made (`'now'`).
@@ -205,6 +248,17 @@ pub struct Binder<'a> {
     pub names_only: bool,
     /// The items that a locking clause names with OF; none: all are locked.
     locked: Vec<String>,
+    /// What is known of the data, if the plan is to rest on it.
+    pub statistics: Option<&'a dyn Statistics>,
+    /// By which ways rows are found and joined.
+    pub methods: Methods,
+    /// What the outermost of the locking clauses so far is called where rows that others see are
+    /// locked.
+    locks_rows: Option<&'static str>,
+    /// Whether CALL is bound, which names a procedure.
+    calling: bool,
+    /// Whether the query that is bound next is that of EXISTS, whose targets nobody computes.
+    exists: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -244,6 +298,20 @@ impl<'a> Binder<'a> {
             fleeting: false,
             names_only: false,
             locked: Vec::new(),
+            calling: false,
+            exists: false,
+            locks_rows: None,
+            statistics: None,
+            methods: Methods::default(),
+        }
+    }
+
+    /// Who makes plans of what is bound.
+    fn planner(&self) -> Planner<'a> {
+        Planner {
+            statistics: self.statistics,
+            chooses: true,
+            methods: self.methods,
         }
     }
 
@@ -255,7 +323,7 @@ impl<'a> Binder<'a> {
         let (plan, columns, writes) = match node {
             NodeEnum::SelectStmt(select) => {
                 let query = self.select(select, None)?;
-                (query.plan, query.columns, false)
+                (self.plan_of(query.body)?, query.columns, false)
             }
             NodeEnum::InsertStmt(insert) => self.insert(insert)?,
             NodeEnum::UpdateStmt(update) => self.update(update)?,
@@ -294,6 +362,7 @@ impl<'a> Binder<'a> {
             columns,
             locks: std::mem::take(&mut self.locks),
             writes,
+            locks_rows: self.locks_rows.take(),
             unpopulated: self.unpopulated.take(),
             fleeting: self.fleeting,
         }
@@ -566,13 +635,14 @@ impl Binder<'_> {
         let bound = self.node(node, &scope, expr::Place::DEFAULT)?;
         let from = bound.ty;
         let context = functions::CastContext::Assignment;
-        match self.try_coerce(bound, column.type_id, column.typmod, context)? {
+        let (ty, typmod) = column.declared();
+        match self.try_coerce(bound, ty, typmod, context)? {
             Ok(_) => Ok(()),
             Err(_) => Err(Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!(
                     "column \"{}\" is of type {} but default expression is of type {from}",
-                    column.name, column.type_id
+                    column.name, ty
                 ),
             )
             .with_hint("You will need to rewrite or cast the expression.")),
@@ -595,17 +665,18 @@ impl Binder<'_> {
         let bound = self.node(node, &scope, expr::Place::GENERATED)?;
         let (from, location) = (bound.ty, bound.location.0);
         let context = functions::CastContext::Assignment;
-        let Ok(value) = self.try_coerce(bound, column.type_id, column.typmod, context)? else {
+        let (ty, typmod) = column.declared();
+        let Ok(value) = self.try_coerce(bound, ty, typmod, context)? else {
             return Err(Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!(
                     "column \"{}\" is of type {} but generation expression is of type {from}",
-                    column.name, column.type_id
+                    column.name, ty
                 ),
             )
             .with_hint("You will need to rewrite or cast the expression."));
         };
-        let places = scope::columns_of(&value);
+        let places = columns_of(&value);
         if let Some(generated) = places.iter().find(|at| table.columns[**at].generated) {
             let name = &table.columns[*generated].name;
             let mut location = location;
@@ -625,7 +696,7 @@ impl Binder<'_> {
             crate::plan::ExprKind::Call(function, ..) => {
                 function.0.volatility != functions::Volatility::Immutable
             }
-            _ => false,
+            _ => part.is_routine_of(b"sv"),
         };
         match value.any(&changes) {
             false => Ok(places),
@@ -645,6 +716,6 @@ impl Binder<'_> {
         let scope = write::target_scope(table, &table.name);
         let bound = self.node(node, &scope, expr::Place::CHECK)?;
         let condition = self.condition(bound, "CHECK")?;
-        Ok(scope::columns_of(&condition))
+        Ok(columns_of(&condition))
     }
 }

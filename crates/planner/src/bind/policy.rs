@@ -10,7 +10,7 @@
 //!
 //! Conditions that keep rows from a role are *guards* of the table's scan: they are tested before
 //! anything else is, unless that is leakproof, that is, tells nothing of the values it is given but by
-//! its result ([`leaks`]). The condition of a view with `security_barrier` is a guard as well.
+//! its result ([`crate::logical::leaks`]). The condition of a view with `security_barrier` is a guard as well.
 //!
 //! | statement | guards: USING of | checks of new rows |
 //! |---|---|---|
@@ -37,68 +37,19 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, RangeVar, SelectStmt};
 
-use super::expr::{truth, Place};
+use super::expr::Place;
 use super::fixed::{item_text, FixedQuery, Recorded};
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::view::query_of_text;
 use super::{boxed, inner, Binder};
+use crate::logical::truth;
 use crate::plan::compile;
-use crate::plan::{Expr, ExprKind, Func, How, Needed, PolicyCheck};
+use crate::plan::{Expr, ExprKind, Needed, PolicyCheck};
 use catalog::policy::PolicyCommand as For;
-use catalog::system::facts;
 use catalog::{Policy, RowSecurity, Table, Uses};
 use functions::strings::quote_identifier;
-use functions::Coercion;
 use syntax::parser::{self, NodeEnum, TokenKind};
 use types::{Datum, TypeId};
-
-/// Whether computing it over a row may tell of the row's values otherwise than by its result: an
-/// error that names them, say.
-pub(super) fn leaks(expr: &Expr) -> bool {
-    let names_row = |expr: &Expr| {
-        expr.any(&|part| matches!(part.kind, ExprKind::Column(_) | ExprKind::Outer(..)))
-    };
-    let tells = |function: &Func| !facts::of_function(function.0.oid).is_some_and(|f| f.leakproof);
-    expr.any(&|part| {
-        let may_tell = match &part.kind {
-            ExprKind::Call(function, ..)
-            | ExprKind::SetCall(function, ..)
-            | ExprKind::NullIf(_, function, ..)
-            | ExprKind::Distinct(_, _, function, ..)
-            | ExprKind::AnyArray(_, _, function, ..) => tells(function),
-            ExprKind::Coerce(_, How(how, _)) => !matches!(how, Coercion::Binary),
-            ExprKind::Const(..)
-            | ExprKind::Column(_)
-            | ExprKind::Outer(..)
-            | ExprKind::Param(_)
-            | ExprKind::And(_)
-            | ExprKind::Or(_)
-            | ExprKind::Not(_)
-            | ExprKind::Case(..)
-            | ExprKind::CaseValue(..)
-            | ExprKind::CaseInput
-            | ExprKind::Coalesce(_)
-            | ExprKind::IsNull(..)
-            | ExprKind::IsTruth(..)
-            | ExprKind::Array(..)
-            | ExprKind::Record(_)
-            | ExprKind::Subscript(..) => false,
-            ExprKind::Sub(..) => return true,
-            _ => true,
-        };
-        may_tell && names_row(part)
-    })
-}
-
-/// The condition as one that is never NULL, so that what follows it in a conjunction is not computed
-/// where it is not true.
-pub(super) fn surely(condition: Expr) -> Expr {
-    let location = condition.location.0;
-    truth(
-        ExprKind::IsTruth(Box::new(condition), Some(true), false),
-        location,
-    )
-}
 
 fn never() -> Expr {
     Expr::constant(Datum::Bool(false), TypeId::BOOL, -1)
@@ -336,14 +287,9 @@ impl Binder<'_> {
         let alias = self.alias(range.alias.as_ref(), &table.name, &mut columns)?;
         let scope = Scope {
             tables: vec![ScopeTable {
-                alias,
                 table: Some(table.clone()),
-                columns,
-                start,
                 needed: needed.cloned(),
-                exprs: None,
-                base: None,
-                qualified_only: false,
+                ..ScopeTable::of(alias, columns, start)
             }],
             ..Scope::default()
         };

@@ -8,12 +8,12 @@ use base::{Error, Result, SqlState};
 
 use super::expr::Place;
 use super::window::NamedWindow;
-use super::{strings, Binder, OutputColumn};
+use super::{Binder, OutputColumn};
+use crate::logical::columns_of;
 use crate::plan::{Expr, ExprKind, Location, Needed};
 use catalog::access::{system_column, SYSTEM_COLUMNS};
 use catalog::layout::FIRST_USER_OID;
-use catalog::Table;
-use syntax::parser::NodeEnum;
+use catalog::{RelationKind, Table};
 use types::{Datum, TypeId, NO_TYPMOD};
 
 /// A column that can be named.
@@ -25,6 +25,8 @@ pub struct ScopeColumn {
     pub ty: TypeId,
     /// The type's modifier.
     pub typmod: i32,
+    /// The domain, or the array over one, that its values are of; none if 0.
+    pub domain: TypeId,
     /// Its table's oid and its number there, or zeros.
     pub origin: (u32, i16),
     /// Whether a merged column of JOIN USING hides it from unqualified names and `*`.
@@ -50,6 +52,14 @@ pub struct ScopeTable {
     pub base: Option<Arc<Table>>,
     /// Whether only qualified names find it.
     pub qualified_only: bool,
+    /// Whether its name alone is its only column, whatever that is called.
+    pub is_scalar: bool,
+    /// Whether it stands in a join, which has no system columns of its own.
+    pub joined: bool,
+    /// Whether an outer join may have NULLs in the place of its row.
+    pub nullable: bool,
+    /// Where the oid of the table stands that has the row, if it is a partitioned one.
+    pub oid: Option<usize>,
 }
 
 /// The columns of one query level.
@@ -96,6 +106,24 @@ struct Found {
 }
 
 impl ScopeTable {
+    /// An item with these columns, which begin at that place of the row, and nothing else to be said.
+    pub fn of(alias: String, columns: Vec<ScopeColumn>, start: usize) -> ScopeTable {
+        ScopeTable {
+            alias,
+            table: None,
+            columns,
+            start,
+            needed: None,
+            exprs: None,
+            base: None,
+            qualified_only: false,
+            is_scalar: false,
+            joined: false,
+            nullable: false,
+            oid: None,
+        }
+    }
+
     /// The columns that an expression names are looked at.
     pub fn mark(&self, expr: &Expr) {
         let Some(needed) = &self.needed else {
@@ -133,7 +161,7 @@ impl<'s> Scope<'s> {
     }
 
     /// How many columns its rows have, hidden keys included.
-    fn column_expr(&self, table: &ScopeTable, place: usize, location: i32) -> Expr {
+    pub(super) fn column_expr(&self, table: &ScopeTable, place: usize, location: i32) -> Expr {
         if let Some(exprs) = &table.exprs {
             let mut expr = exprs[place].clone();
             table.mark(&expr);
@@ -151,12 +179,13 @@ impl<'s> Scope<'s> {
             ty: column.ty,
             typmod: column.typmod,
             location: Location(location),
+            domain: column.domain,
         }
     }
 
     /// Makes columns of this scope's rows what a query so many levels further in calls them, and
     /// remembers that it looks at them.
-    fn show_inside(&self, expr: &mut Expr, depth: usize) {
+    pub(super) fn show_inside(&self, expr: &mut Expr, depth: usize) {
         expr.visit(&mut |part| {
             if let ExprKind::Column(place) = part.kind {
                 let mut seen = self.seen_from_inside.borrow_mut();
@@ -175,6 +204,12 @@ impl<'s> Scope<'s> {
             }
         }
         seen
+    }
+
+    /// The first column that inner queries look at.
+    pub(super) fn first_seen(&self) -> usize {
+        let seen = self.seen_from_inside.borrow();
+        seen.iter().map(|seen| seen.0).min().unwrap_or(usize::MAX)
     }
 
     /// Puts an aggregate of this query behind the columns that inner queries look at; its place.
@@ -229,29 +264,59 @@ impl Binder<'_> {
             (Some(known), _) => known.find(names)?,
             (None, _) => None,
         };
+        let conflict = self.cx.variables.map(|known| known.conflict());
         match (found, variable) {
-            (Some(_), Some(_)) => Err(self
+            (Some(_), Some(_)) if conflict == Some(super::Conflict::Error) => Err(self
                 .error(
                     SqlState::AMBIGUOUS_COLUMN,
                     format!("column reference \"{}\" is ambiguous", names.join(".")),
                     location,
                 )
                 .with_detail("It could refer to either a PL/pgSQL variable or a table column.")),
-            (Some(found), None) => {
+            (Some(found), variable)
+                if variable.is_none() || conflict == Some(super::Conflict::Column) =>
+            {
                 self.looks_at(found.origin);
                 Ok((found.expr, found.origin))
             }
-            (None, Some((place, ty, typmod))) => {
-                let expr = Expr {
-                    kind: ExprKind::Param(place),
-                    ty,
-                    typmod,
-                    location: Location(location),
-                };
-                Ok((expr, (0, 0)))
+            (_, Some((place, ty, typmod))) => {
+                Ok((self.variable(place, ty, typmod, location), (0, 0)))
             }
-            (None, None) => Err(self.missing_column(names, scope, location)),
+            (_, None) => Err(self.missing_column(names, scope, location)),
         }
+    }
+
+    /// A variable of PL/pgSQL, or an argument of a routine.
+    pub(super) fn variable(&self, place: usize, ty: TypeId, typmod: i32, at: i32) -> Expr {
+        let of_domain = ty.is_of_domain();
+        let base = of_domain.then(|| self.cx.catalog.base_type(ty));
+        let (base, typmod) = base.unwrap_or((ty, typmod));
+        Expr {
+            kind: ExprKind::Param(place),
+            ty: base,
+            typmod,
+            location: Location(at),
+            domain: if of_domain { ty } else { TypeId::NONE },
+        }
+    }
+
+    pub(super) fn is_column(&self, name: &str, scope: &Scope<'_>) -> Result<bool> {
+        Ok(self.find_column(&[name], scope, -1)?.is_some())
+    }
+
+    /// The column of an item of FROM, if it has one of that name.
+    pub(super) fn qualified_column(
+        &mut self,
+        item: &str,
+        name: &str,
+        scope: &Scope<'_>,
+        location: i32,
+    ) -> Result<Option<Expr>> {
+        let found = self.find_column(&[item, name], scope, location)?;
+        Ok(found.map(|found| {
+            self.looks_at(found.origin);
+            found.expr
+        }))
     }
 
     fn find_column(
@@ -330,19 +395,29 @@ impl Binder<'_> {
                 }
                 found = Some((table, place));
             }
+            if table.joined && qualifier.is_none() {
+                continue;
+            }
             if let Some(number) = self.system_column(table, name) {
-                if of_system.replace(number).is_some() {
+                if of_system.replace((table, number)).is_some() {
                     return Err(ambiguous());
                 }
             }
         }
-        if let (None, Some(origin)) = (found, of_system) {
-            if name != "tableoid" {
+        if let (None, Some((table, origin))) = (found, of_system) {
+            let expr = match name {
+                "tableoid" => self.table_oid(scope, table, origin.0, location),
+                _ => None,
+            };
+            let Some(expr) = expr else {
                 let what = format!("the system column \"{name}\"");
                 return Err(self.unsupported(&what, location));
-            }
-            let expr = Expr::constant(Datum::Oid(origin.0), TypeId::OID, location);
+            };
             return Ok(Some(Found { expr, origin }));
+        }
+        if let (None, None) = (found, qualifier) {
+            let named = |table: &&ScopeTable| table.is_scalar && table.alias == name;
+            found = scope.tables.iter().find(named).map(|table| (table, 0));
         }
         Ok(found.map(|(table, place)| Found {
             expr: scope.column_expr(table, place, location),
@@ -359,6 +434,38 @@ impl Binder<'_> {
         Some((table.oid, system_column(table, name)?))
     }
 
+    /// The oid of an item's table, NULL where an outer join has NULLs in the place of its row; none
+    /// where no column would tell.
+    fn table_oid(
+        &self,
+        scope: &Scope<'_>,
+        item: &ScopeTable,
+        oid: u32,
+        location: i32,
+    ) -> Option<Expr> {
+        if self.cx.catalog.table_by_oid(oid)?.kind == RelationKind::Partitioned {
+            return Some(Expr::new(
+                ExprKind::Column(item.oid?),
+                TypeId::OID,
+                location,
+            ));
+        }
+        let value = Expr::constant(Datum::Oid(oid), TypeId::OID, location);
+        if !item.nullable {
+            return Some(value);
+        }
+        let columns = &self.cx.catalog.table_by_oid(oid)?.columns;
+        let told = columns
+            .iter()
+            .position(|column| column.not_null && !column.dropped)?;
+        let column = scope.column_expr(item, told, location);
+        let absent = ExprKind::IsNull(Box::new(column), true);
+        let absent = Expr::new(absent, TypeId::BOOL, location);
+        let null = Expr::constant(Datum::Null, TypeId::OID, location);
+        let kind = ExprKind::Case(vec![(absent, null)], Box::new(value));
+        Some(Expr::new(kind, TypeId::OID, location))
+    }
+
     fn missing_column(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Error {
         let [qualifier @ .., name] = names else {
             return Error::internal("a column without a name");
@@ -373,6 +480,13 @@ impl Binder<'_> {
                 format!("column \"{name}\" does not exist"),
                 location,
             );
+            if let Some(item) = tables().find(|item| self.system_column(item, name).is_some()) {
+                return error.with_hint(format!(
+                    "There is a column named \"{name}\" in table \"{}\", but it cannot be referenced \
+                     from this part of the query.",
+                    item.alias
+                ));
+            }
             return hinted(error, near_columns(tables(), None, name));
         };
         if tables().any(|table| table.alias == *alias) {
@@ -411,28 +525,6 @@ impl Binder<'_> {
         }
     }
 
-    /// A whole row of an item of FROM, which a name that no column has or `t.*` means: the record of
-    /// its columns.
-    pub(super) fn whole_row(&mut self, node: &NodeEnum, scope: &Scope<'_>) -> Result<Option<Expr>> {
-        let NodeEnum::ColumnRef(column) = node else {
-            return Ok(None);
-        };
-        let names = strings(&column.fields);
-        let (alias, starred) = match (names.as_slice(), column.fields.len()) {
-            ([alias], 2) => (*alias, true),
-            ([alias], 1) => (*alias, false),
-            _ => return Ok(None),
-        };
-        let is_item = scope.tables.iter().any(|table| table.alias == alias);
-        if !is_item || (!starred && self.find_column(&[alias], scope, -1)?.is_some()) {
-            return Ok(None);
-        }
-        let columns = self.star(Some(alias), scope, column.location)?;
-        let fields = columns.into_iter().map(|column| column.0).collect();
-        let kind = ExprKind::Record(fields);
-        Ok(Some(Expr::new(kind, TypeId::RECORD, column.location)))
-    }
-
     /// The columns that `*` or `t.*` means.
     pub(super) fn star(
         &mut self,
@@ -467,7 +559,7 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    fn looks_at_all(&mut self, columns: &[(Expr, OutputColumn)]) {
+    pub(super) fn looks_at_all(&mut self, columns: &[(Expr, OutputColumn)]) {
         columns
             .iter()
             .for_each(|(_, column)| self.looks_at(column.origin));
@@ -559,25 +651,13 @@ fn output(name: &str, expr: &Expr, origin: (u32, i16)) -> OutputColumn {
         name: name.to_owned(),
         ty: expr.ty,
         typmod: expr.typmod,
+        domain: expr.domain,
         origin,
     }
 }
 
-/// The places of the columns that an expression names, in ascending order.
-pub(super) fn columns_of(expr: &Expr) -> Vec<usize> {
-    let mut places = Vec::new();
-    expr.visit(&mut |part| {
-        if let ExprKind::Column(place) = part.kind {
-            places.push(place);
-        }
-    });
-    places.sort_unstable();
-    places.dedup();
-    places
-}
-
 /// The relation whose rows an item of FROM shows.
-fn relation_of(table: &ScopeTable) -> Option<u32> {
+pub(super) fn relation_of(table: &ScopeTable) -> Option<u32> {
     if let Some(own) = &table.table {
         return Some(own.oid);
     }
@@ -600,6 +680,7 @@ pub fn table_columns(table: &Table) -> Vec<ScopeColumn> {
             },
             ty: column.type_id,
             typmod: column.typmod,
+            domain: column.domain,
             origin: (table.oid, place as i16 + 1),
             hidden: false,
         })
@@ -612,6 +693,7 @@ pub fn query_column(column: &OutputColumn) -> ScopeColumn {
         name: column.name.clone(),
         ty: column.ty,
         typmod: column.typmod,
+        domain: column.domain,
         origin: column.origin,
         hidden: false,
     }
@@ -623,6 +705,7 @@ pub fn plain_column(name: &str, ty: TypeId) -> ScopeColumn {
         name: name.to_owned(),
         ty,
         typmod: NO_TYPMOD,
+        domain: TypeId::NONE,
         origin: (0, 0),
         hidden: false,
     }

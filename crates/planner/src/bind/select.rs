@@ -1,25 +1,29 @@
-//! SELECT, VALUES, and UNION and its kin.
+//! SELECT.
 
 use std::rc::Rc;
 
 use base::engine::{LockWait, RowLock};
-use base::{coro, Error, Result, SqlState};
+use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
     LockClauseStrength, LockWaitPolicy, LockingClause, Node, SelectStmt, SetOperation as SetOp,
     SortBy, SortByDir, SortByNulls,
 };
 
-use super::access::scan_in_order;
 use super::column_name::column_name;
 use super::expr::Place;
-use super::from::{all_of, conjuncts, filtered};
+use super::extreme;
 use super::group::{settle_places, Grouping};
 use super::outputs::{Order, Outputs};
 use super::scope::Scope;
 use super::window_plan::windows;
 use super::{boxed, inner, strings, Binder, OutputColumn};
+use crate::logical::{all_of, conjuncts, Source};
+use crate::paths::access::scan_in_order;
+use crate::paths::filtered;
 use crate::plan::compile;
-use crate::plan::{Expr, ExprKind, LockRows, Plan, SetColumn, SetOperation, SortKey};
+use crate::plan::{Expr, ExprKind, LockRows, Plan, SetColumn, SortKey};
+use catalog::access::Guarded;
+use catalog::local::is_local;
 use catalog::RelationKind;
 use syntax::parser::NodeEnum;
 use types::{Datum, TypeId};
@@ -27,7 +31,7 @@ use types::{Datum, TypeId};
 /// A bound query.
 pub struct Query {
     /// Its rows.
-    pub plan: Plan,
+    pub(super) body: Body,
     /// Its columns.
     pub columns: Vec<OutputColumn>,
     /// Whether it looks at rows of enclosing queries.
@@ -38,12 +42,38 @@ pub struct Query {
     pub locations: Vec<i32>,
 }
 
+/// The rows of a bound query.
+pub(super) enum Body {
+    /// As planned.
+    Plan(Box<Plan>),
+    /// Expressions over the rows of FROM that meet WHERE, and nothing else: not planned yet, so that
+    /// the query around may take it apart ([`super::pull_up`]).
+    Simple(Box<Simple>),
+}
+
+/// `SELECT … FROM … WHERE …` without anything else.
+pub(super) struct Simple {
+    /// FROM.
+    pub(super) source: Source,
+    /// WHERE.
+    pub(super) conditions: Vec<Expr>,
+    /// Its columns.
+    pub(super) exprs: Vec<Expr>,
+    /// How many places its rows and what is joined to them take.
+    pub(super) span: usize,
+}
+
+impl Simple {
+    /// Whether its columns and conditions are the same however often and wherever they are computed.
+    pub(super) fn is_settled(&self) -> bool {
+        let mut exprs = self.conditions.iter().chain(&self.exprs);
+        !exprs.any(|expr| expr.any(&Expr::is_volatile_call))
+    }
+}
+
 /// Queries may be nested this deep, UNION included; further is 54001. A statement runs them on its
 /// own, smaller stack.
 pub const QUERY_DEPTH_MAX: usize = 300;
-
-/// What binding a query counts for, in the units of [`coro::work`].
-const SELECT_WORK: usize = 4_000;
 
 impl Binder<'_> {
     /// Binds a query inside the scope of another.
@@ -72,6 +102,7 @@ impl Binder<'_> {
                 "stack depth limit exceeded",
             ));
         }
+        let exists = std::mem::take(&mut self.exists);
         self.query_depth += 1;
         let bound = self.deeper(|binder| {
             let begun = binder.subqueries;
@@ -80,6 +111,7 @@ impl Binder<'_> {
             let query = match SetOp::try_from(select.op) {
                 Ok(SetOp::SetopNone) | Ok(SetOp::Undefined) | Err(_) => {
                     if select.values_lists.is_empty() {
+                        binder.exists = exists;
                         binder.simple_select(select, parent)
                     } else {
                         binder.values(select, parent)
@@ -91,7 +123,8 @@ impl Binder<'_> {
             let mut query = query?;
             if anew {
                 let inside = begun + 1..binder.subqueries + 1;
-                query.plan = Plan::Anew(inside, Rc::new(query.plan));
+                let plan = binder.plan_of(query.body)?;
+                query.body = Body::Plan(Box::new(Plan::Anew(inside, Rc::new(plan))));
                 query.escapes = true;
             }
             Ok(query)
@@ -100,7 +133,35 @@ impl Binder<'_> {
         bound
     }
 
+    /// Leaves out the targets of EXISTS, which nobody looks at, and what their calls require, unless
+    /// they have a say in how many rows there are.
+    fn leave_out_targets(
+        &mut self,
+        required: usize,
+        select: &SelectStmt,
+        targets: &mut [(Expr, OutputColumn)],
+    ) {
+        let makes_rows = |part: &Expr| {
+            part.is_set() || matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::Window(_))
+        };
+        let counts = select.having_clause.is_some()
+            || !select.group_clause.is_empty()
+            || !select.distinct_clause.is_empty()
+            || targets.iter().any(|target| target.0.any(&makes_rows));
+        if counts {
+            return;
+        }
+        let added = self.requires.split_off(required);
+        let kept = added.into_iter();
+        self.requires
+            .extend(kept.filter(|required| required.kind != Guarded::Function));
+        for (expr, column) in targets {
+            *expr = Expr::constant(Datum::Null, column.ty, expr.location.0);
+        }
+    }
+
     fn simple_select(&mut self, select: &SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
+        let exists = std::mem::take(&mut self.exists);
         if select.into_clause.is_some() {
             return Err(Error::unsupported("SELECT INTO"));
         }
@@ -112,9 +173,20 @@ impl Binder<'_> {
         self.locked = locked;
         let source = source?;
         scope.beyond.set(next);
-        let condition = self.where_clause(&select.where_clause, &scope)?;
+        let (source, conditions) = match (source, locking) {
+            // What is locked is tested again, so that its conditions stay whole.
+            (Some(source), false) => self.where_joined(&select.where_clause, &scope, source)?,
+            (source, _) => {
+                let condition = self.where_clause(&select.where_clause, &scope)?;
+                (source, conjuncts(condition))
+            }
+        };
         self.window_clause(&select.window_clause, &mut scope)?;
-        let targets = self.targets(&select.target_list, &scope)?;
+        let required = self.requires.len();
+        let mut targets = self.targets(&select.target_list, &scope)?;
+        if exists {
+            self.leave_out_targets(required, select, &mut targets);
+        }
         let mut columns: Vec<_> = targets.iter().map(|target| target.1.clone()).collect();
         let mut exprs: Vec<_> = targets.into_iter().map(|target| target.0).collect();
         let order = self.order_by(&select.sort_clause, &scope, &mut exprs, &columns)?;
@@ -144,7 +216,6 @@ impl Binder<'_> {
             order,
             distinct_on,
         };
-        let conditions = conjuncts(condition.clone());
         let mut rechecks = Vec::new();
         for item in scope.tables.iter().filter(|_| locking) {
             let own = source
@@ -152,34 +223,59 @@ impl Binder<'_> {
                 .flat_map(|source| source.conditions_of(item.start));
             rechecks.push(all_of(own.chain(conditions.iter().cloned()).collect()));
         }
-        let mut plan = match source {
-            None => filtered(Plan::Values(vec![Vec::new()]), conditions),
-            Some(source) => self.build(source, conditions)?,
-        };
         let grouped = grouping.is_some() || having.is_some() || outputs.aggregates();
         let windowed = outputs.windows();
-        if locking {
-            self.check_locking(select, grouped, windowed)?;
-            let (exprs, order) = (outputs.exprs, outputs.order);
-            return self.finish_locking(select, plan, exprs, order, columns, rechecks, &scope);
-        }
-        let mut groups = Vec::new();
-        if grouped {
-            let grouping = grouping.unwrap_or_else(Grouping::whole);
-            (plan, groups) = self.group(plan, grouping, &mut outputs, having, &scope)?;
-        }
-        if windowed {
-            let distinct = !select.distinct_clause.is_empty();
-            plan = windows(plan, &mut outputs, &groups, &scope.windows, distinct);
-        }
-        let plan = self.project(select, plan, outputs, &columns, &scope)?;
+        let simple = !(grouped || windowed || locking) && is_plain(select, &outputs);
+        let body = match source {
+            Some(source) if simple => Body::Simple(Box::new(Simple {
+                source,
+                conditions,
+                exprs: outputs.exprs,
+                span: scope.beyond.get(),
+            })),
+            source => {
+                let mut plan = match source {
+                    None => filtered(Plan::Values(vec![Vec::new()]), conditions),
+                    Some(source) => self.planner().plan(source, conditions)?,
+                };
+                if locking {
+                    self.check_locking(select, grouped, windowed)?;
+                    let (exprs, order) = (outputs.exprs, outputs.order);
+                    return self
+                        .finish_locking(select, plan, exprs, order, columns, rechecks, &scope);
+                }
+                let mut groups = Vec::new();
+                if grouped {
+                    let grouping = grouping.unwrap_or_else(Grouping::whole);
+                    (plan, groups) = self.group(plan, grouping, &mut outputs, having, &scope)?;
+                }
+                if windowed {
+                    let distinct = !select.distinct_clause.is_empty();
+                    plan = windows(plan, &mut outputs, &groups, &scope.windows, distinct);
+                }
+                Body::Plan(Box::new(
+                    self.project(select, plan, outputs, &columns, &scope)?,
+                ))
+            }
+        };
         Ok(Query {
-            plan,
+            body,
             columns,
             escapes: scope.escapes.get(),
             literals,
             locations,
         })
+    }
+
+    /// The plan of a query's rows.
+    pub(super) fn plan_of(&mut self, body: Body) -> Result<Plan> {
+        match body {
+            Body::Plan(plan) => Ok(*plan),
+            Body::Simple(simple) => {
+                let plan = self.planner().plan(simple.source, simple.conditions)?;
+                Ok(projection(plan, &simple.exprs))
+            }
+        }
     }
 
     /// FOR UPDATE takes rows of tables.
@@ -229,6 +325,25 @@ impl Binder<'_> {
                 continue;
             };
             let value = boxed(&target.val)?;
+            if !target.indirection.is_empty() {
+                out.push(self.assigned_variable(target, scope)?);
+                continue;
+            }
+            if let Some(fields) = self.fields_of(value, scope) {
+                for name in &fields.names {
+                    let names = [fields.record.as_str(), name];
+                    let (expr, origin) = self.column(&names, scope, fields.location)?;
+                    let column = OutputColumn {
+                        name: name.clone(),
+                        ty: expr.ty,
+                        typmod: expr.typmod,
+                        domain: expr.domain,
+                        origin,
+                    };
+                    out.push((expr, column));
+                }
+                continue;
+            }
             if let NodeEnum::ColumnRef(column) = value {
                 let last = column.fields.last().and_then(|field| field.node.as_ref());
                 if matches!(last, Some(NodeEnum::AStar(_))) {
@@ -237,11 +352,15 @@ impl Binder<'_> {
                     continue;
                 }
             }
+            if let Some(columns) = self.spread_star(value, scope, Place::TARGETS)? {
+                out.extend(columns);
+                continue;
+            }
             let (expr, origin) = match value {
                 NodeEnum::ColumnRef(column)
                     if strings(&column.fields).len() == column.fields.len() =>
                 {
-                    self.column(&strings(&column.fields), scope, column.location)?
+                    self.target_column_or_row(&strings(&column.fields), scope, column.location)?
                 }
                 _ => (self.expr(value, scope, Place::TARGETS)?, (0, 0)),
             };
@@ -253,6 +372,7 @@ impl Binder<'_> {
                 name,
                 ty: expr.ty,
                 typmod: expr.typmod,
+                domain: expr.domain,
                 origin,
             };
             out.push((expr, column));
@@ -382,6 +502,10 @@ impl Binder<'_> {
             ..group.clone()
         };
         let columns = grouping.groups.iter().enumerate().map(as_column).collect();
+        let input = match self.methods.by_index() {
+            true => extreme::cut(input, &grouping),
+            false => input,
+        };
         let plan = grouping.plan(input);
         let plan = match having {
             None => plan,
@@ -406,7 +530,7 @@ impl Binder<'_> {
         } = outputs;
         let width = columns.len();
         let distinct = !select.distinct_clause.is_empty();
-        if !distinct && in_order(&mut input, &order, select) {
+        if !distinct && in_order(&mut input, &order, self.few_wanted(select)) {
             order.clear();
         }
         // What is sorted by stands in the projected row, behind the output if need be.
@@ -464,6 +588,9 @@ impl Binder<'_> {
         let types: Vec<_> = exprs.iter().map(|expr| expr.ty).collect();
         let mut plan = projection(input, &exprs);
         if distinct && plain {
+            for expr in &exprs[..width] {
+                self.check_equality(expr.ty, expr.leftmost())?;
+            }
             let columns = types[..width].iter().copied().enumerate().collect();
             plan = Plan::Distinct(Rc::new(plan), columns);
         }
@@ -480,7 +607,12 @@ impl Binder<'_> {
         Ok(plan)
     }
 
-    fn limit(&mut self, select: &SelectStmt, plan: Plan, scope: &Scope<'_>) -> Result<Plan> {
+    pub(super) fn limit(
+        &mut self,
+        select: &SelectStmt,
+        plan: Plan,
+        scope: &Scope<'_>,
+    ) -> Result<Plan> {
         if select.limit_option == pg_query::protobuf::LimitOption::WithTies as i32 {
             return Err(Error::unsupported("FETCH FIRST … WITH TIES"));
         }
@@ -514,6 +646,12 @@ impl Binder<'_> {
         Ok(Plan::Limit(Rc::new(plan), limit, offset))
     }
 
+    /// Whether a query's order is worth an index that leads from entry to row.
+    fn few_wanted(&self, select: &SelectStmt) -> bool {
+        let limited = select.limit_count.is_some();
+        (limited && self.methods.by_index()) || !self.methods.sort
+    }
+
     /// FOR UPDATE: sorts, locks and limits the input's rows, then projects them.
     #[allow(clippy::too_many_arguments)]
     fn finish_locking(
@@ -527,7 +665,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Query> {
         let mut plan = input;
-        if !order.is_empty() && !in_order(&mut plan, &order, select) {
+        if !order.is_empty() && !in_order(&mut plan, &order, self.few_wanted(select)) {
             let keys = order
                 .into_iter()
                 .map(|(value, descending, nulls_first)| SortKey {
@@ -545,15 +683,32 @@ impl Binder<'_> {
             };
             self.locking_clause(clause, &rechecks, scope, &mut locks)?;
         }
+        self.note_locks(&locks);
         plan = Plan::Lock(Rc::new(plan), locks);
         plan = self.limit(select, plan, scope)?;
         Ok(Query {
-            plan: projection(plan, &exprs),
+            body: Body::Plan(Box::new(projection(plan, &exprs))),
             literals: vec![None; columns.len()],
             locations: exprs.iter().map(|expr| expr.location.0).collect(),
             columns,
             escapes: scope.escapes.get(),
         })
+    }
+
+    /// A statement with locking clauses is called after the outermost, by how that locks the first of
+    /// its tables. Temporary tables are nobody else's.
+    fn note_locks(&mut self, locks: &[LockRows]) {
+        let shared = locks.iter().any(|lock| !is_local(lock.table.oid));
+        if !shared && self.locks_rows.is_none() {
+            return;
+        }
+        self.locks_rows = Some(match locks.first().map(|lock| lock.strength) {
+            None => "SELECT",
+            Some(RowLock::KeyShare) => "SELECT FOR KEY SHARE",
+            Some(RowLock::Share) => "SELECT FOR SHARE",
+            Some(RowLock::NoKeyUpdate) => "SELECT FOR NO KEY UPDATE",
+            Some(RowLock::Update) => "SELECT FOR UPDATE",
+        });
     }
 
     fn locking_clause(
@@ -600,8 +755,13 @@ impl Binder<'_> {
                 continue;
             };
             let wanted = named.is_empty() || named.contains(&item.alias.as_str());
-            if wanted && table.kind == RelationKind::Table {
+            if wanted && matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
+                let partitions = match table.kind {
+                    RelationKind::Partitioned => Some(self.partitions(table)?),
+                    _ => None,
+                };
                 locks.push(LockRows {
+                    partitions,
                     table: table.clone(),
                     start: item.start,
                     strength,
@@ -612,243 +772,15 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
 
-    fn values(&mut self, select: &SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
-        let scope = Scope::inside(parent);
-        let mut rows = Vec::new();
-        for node in &select.values_lists {
-            let NodeEnum::List(list) = inner(node)? else {
-                continue;
-            };
-            rows.push(self.nodes(&list.items, &scope, Place::plain("VALUES"))?);
-        }
-        let width = rows.first().map_or(0, Vec::len);
-        if let Some(row) = rows.iter().find(|row| row.len() != width) {
-            let location = row.first().map_or(-1, |expr| expr.location.0);
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                "VALUES lists must all be the same length",
-                location,
-            ));
-        }
-        let mut columns = Vec::new();
-        let mut unified: Vec<Vec<Expr>> = Vec::new();
-        for place in 0..width {
-            let column: Vec<_> = rows.iter().map(|row| row[place].clone()).collect();
-            let (column, ty) = match column.as_slice() {
-                [only] => {
-                    let only = self.settle(only.clone())?;
-                    let ty = only.ty;
-                    (vec![only], ty)
-                }
-                _ => self.unify(column, "VALUES")?,
-            };
-            let typmod = column.first().map_or(-1, |first| first.typmod);
-            let same = column.iter().all(|expr| expr.typmod == typmod);
-            columns.push(OutputColumn {
-                name: format!("column{}", place + 1),
-                ty,
-                typmod: if same { typmod } else { -1 },
-                origin: (0, 0),
-            });
-            unified.push(column);
-        }
-        let count = rows.len();
-        let rows = (0..count)
-            .map(|row| unified.iter().map(|column| compile(&column[row])).collect())
-            .collect();
-        let plan = Plan::Values(rows);
-        let plan = self.finish_output(select, plan, &columns)?;
-        Ok(Query {
-            plan,
-            literals: vec![None; columns.len()],
-            locations: vec![-1; columns.len()],
-            columns,
-            escapes: scope.escapes.get(),
-        })
-    }
-
-    /// ORDER BY and LIMIT where only output columns can be named.
-    fn finish_output(
-        &mut self,
-        select: &SelectStmt,
-        mut plan: Plan,
-        columns: &[OutputColumn],
-    ) -> Result<Plan> {
-        let exprs: Vec<_> = columns
-            .iter()
-            .enumerate()
-            .map(|(place, column)| Expr::new(ExprKind::Column(place), column.ty, -1))
-            .collect();
-        let mut keys = Vec::new();
-        for node in &select.sort_clause {
-            let NodeEnum::SortBy(sort) = inner(node)? else {
-                continue;
-            };
-            let node = boxed(&sort.node)?;
-            let Some(place) = self.output_column(node, &exprs, columns, "ORDER BY", true)? else {
-                if let NodeEnum::ColumnRef(column) = node {
-                    let names = strings(&column.fields);
-                    return Err(self.error(
-                        SqlState::UNDEFINED_COLUMN,
-                        format!("column \"{}\" does not exist", names.join(".")),
-                        column.location,
-                    ));
-                }
-                return Err(self
-                    .error(
-                        SqlState::FEATURE_NOT_SUPPORTED,
-                        "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
-                        sort.location,
-                    )
-                    .with_detail(
-                        "Only result column names can be used, not expressions or functions.",
-                    )
-                    .with_hint(
-                        "Add the expression/function to every SELECT, or move the UNION into a \
-                         FROM clause.",
-                    ));
-            };
-            self.check_sortable(&exprs[place])?;
-            let (descending, nulls_first) = sort_order(sort);
-            keys.push(SortKey {
-                value: compile(&exprs[place]),
-                ty: exprs[place].ty,
-                descending,
-                nulls_first,
-            });
-        }
-        if !keys.is_empty() {
-            plan = Plan::Sort(Rc::new(plan), keys);
-        }
-        self.limit(select, plan, &Scope::default())
-    }
-
-    fn set_operation(
-        &mut self,
-        select: &SelectStmt,
-        operation: SetOp,
-        parent: Option<&Scope<'_>>,
-    ) -> Result<Query> {
-        fn side(side: &Option<Box<SelectStmt>>) -> Result<&SelectStmt> {
-            let missing = || Error::internal("a set operation without a side");
-            side.as_deref().ok_or_else(missing)
-        }
-        // `a UNION b UNION c …` leans to the left, as deep as it is long: from the inside out.
-        let mut levels = vec![(select, operation)];
-        let mut left = side(&select.larg)?;
-        while left.with_clause.is_none() {
-            let operation = match SetOp::try_from(left.op) {
-                Ok(SetOp::SetopNone | SetOp::Undefined) | Err(_) => break,
-                Ok(operation) => operation,
-            };
-            levels.push((left, operation));
-            left = side(&left.larg)?;
-        }
-        let mut query = self.select(left, parent)?;
-        for (level, operation) in levels.into_iter().rev() {
-            coro::work(SELECT_WORK)?;
-            let right = self.select(side(&level.rarg)?, parent)?;
-            query = self.combine(level, operation, query, right)?;
-        }
-        Ok(query)
-    }
-
-    /// One set operation of two queries.
-    fn combine(
-        &mut self,
-        select: &SelectStmt,
-        operation: SetOp,
-        left: Query,
-        right: Query,
-    ) -> Result<Query> {
-        let (operation, name) = match operation {
-            SetOp::SetopUnion => (SetOperation::Union, "UNION"),
-            SetOp::SetopIntersect => (SetOperation::Intersect, "INTERSECT"),
-            _ => (SetOperation::Except, "EXCEPT"),
-        };
-        if left.columns.len() != right.columns.len() {
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                format!("each {name} query must have the same number of columns"),
-                right.locations.iter().copied().min().unwrap_or(-1),
-            ));
-        }
-        let mut columns = left.columns.clone();
-        let mut types = Vec::new();
-        for (place, column) in columns.iter_mut().enumerate() {
-            let other = &right.columns[place];
-            let of = |query: &Query, column: &OutputColumn| match query.literals[place] {
-                Some(_) => TypeId::UNKNOWN,
-                None => column.ty,
-            };
-            let pair = [of(&left, column), of(&right, other)];
-            let ty = functions::select_common_type(&pair, name)
-                .map_err(|error| self.place(error, right.locations[place]))?;
-            if column.typmod != other.typmod || column.ty != other.ty {
-                column.typmod = -1;
-            }
-            column.ty = ty;
-            column.origin = (0, 0);
-            types.push(ty);
-        }
-        let left_plan = self.as_types(left.plan, &left.columns, &left.literals, &types)?;
-        let right_plan = self.as_types(right.plan, &right.columns, &right.literals, &types)?;
-        let plan = match left_plan {
-            // Duplicates go at the end anyway, or nowhere.
-            Plan::SetOperation(SetOperation::Union, all, mut parts, of)
-                if operation == SetOperation::Union && (all || !select.all) && of == types =>
-            {
-                parts.push(right_plan);
-                Plan::SetOperation(operation, select.all, parts, types)
-            }
-            left => Plan::SetOperation(operation, select.all, vec![left, right_plan], types),
-        };
-        let plan = self.finish_output(select, plan, &columns)?;
-        Ok(Query {
-            plan,
-            literals: vec![None; columns.len()],
-            locations: left.locations,
-            columns,
-            escapes: left.escapes || right.escapes,
-        })
-    }
-
-    /// The plan's rows as columns of these types.
-    pub(super) fn as_types(
-        &mut self,
-        plan: Plan,
-        columns: &[OutputColumn],
-        literals: &[Option<Expr>],
-        types: &[TypeId],
-    ) -> Result<Plan> {
-        if columns
-            .iter()
-            .zip(types)
-            .all(|(column, ty)| column.ty == *ty)
-        {
-            return Ok(plan);
-        }
-        let mut exprs = Vec::new();
-        for (place, (column, ty)) in columns.iter().zip(types).enumerate() {
-            let expr = match &literals[place] {
-                Some(literal) => literal.clone(),
-                None => Expr::new(ExprKind::Column(place), column.ty, -1),
-            };
-            exprs.push(self.coerce_argument(expr, *ty)?);
-        }
-        Ok(projection(plan, &exprs))
-    }
-
-    /// The only column of a plan in another type.
-    pub(super) fn coerce_column(&mut self, plan: Plan, from: TypeId, to: TypeId) -> Result<Plan> {
-        if from == to {
-            return Ok(plan);
-        }
-        let column = Expr::new(ExprKind::Column(0), from, -1);
-        let column = self.coerce_argument(column, to)?;
-        Ok(projection(plan, &[column]))
-    }
+/// Whether a query without groups and windows has nothing but columns.
+fn is_plain(select: &SelectStmt, outputs: &Outputs) -> bool {
+    select.distinct_clause.is_empty()
+        && select.limit_count.is_none()
+        && select.limit_offset.is_none()
+        && outputs.order.is_empty()
+        && !outputs.exprs.iter().any(Expr::is_set)
 }
 
 /// The items that the locking clauses name; none if one of them is for all.
@@ -892,10 +824,28 @@ fn locking_words(select: &SelectStmt) -> &'static str {
 }
 
 /// Whether a plan gives its rows in an order, or can be made to.
-fn in_order(plan: &mut Plan, order: &[Order], select: &SelectStmt) -> bool {
+fn in_order(plan: &mut Plan, order: &[Order], few: bool) -> bool {
     match plan {
-        Plan::Scan(scan) if !order.is_empty() => {
-            scan_in_order(scan, order, select.limit_count.is_some())
+        Plan::Scan(scan) if !order.is_empty() => scan_in_order(scan, order, few),
+        Plan::Once(input, _) => {
+            let input = Rc::get_mut(input);
+            input.is_some_and(|input| in_order(input, order, few))
+        }
+        // The order of an item of FROM is that of what its columns are.
+        Plan::Project(input, columns) => {
+            let below = |(value, descending, nulls_first): &Order| {
+                let ExprKind::Column(place) = value.kind else {
+                    return None;
+                };
+                let mut below = value.clone();
+                below.kind = ExprKind::Column(columns.get(place)?.as_column()?);
+                Some((below, *descending, *nulls_first))
+            };
+            let below: Option<Vec<Order>> = order.iter().map(below).collect();
+            let input = Rc::get_mut(input);
+            below
+                .zip(input)
+                .is_some_and(|(below, input)| in_order(input, &below, few))
         }
         _ => false,
     }
@@ -903,8 +853,7 @@ fn in_order(plan: &mut Plan, order: &[Order], select: &SelectStmt) -> bool {
 
 /// The plan's rows with other columns.
 pub(super) fn projection(input: Plan, exprs: &[Expr]) -> Plan {
-    let is_set = |expr: &Expr| matches!(expr.kind, ExprKind::SetCall(..));
-    if !exprs.iter().any(is_set) {
+    if !exprs.iter().any(Expr::is_set) {
         return Plan::Project(Rc::new(input), exprs.iter().map(compile).collect());
     }
     let columns = exprs
@@ -916,6 +865,9 @@ pub(super) fn projection(input: Plan, exprs: &[Expr]) -> Plan {
                 types.clone(),
                 expr.ty,
             ),
+            ExprKind::Routine(call, args) if call.routine.set => {
+                SetColumn::Routine(call.clone(), args.iter().map(compile).collect())
+            }
             _ => SetColumn::One(compile(expr)),
         })
         .collect();

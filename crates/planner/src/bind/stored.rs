@@ -6,13 +6,17 @@
 
 use std::sync::Arc;
 
-use base::Result;
+use base::{Error, Result};
 
+use super::trigger::whole_row;
 use super::{BindContext, Binder};
 use crate::deparse::{expression, is_call, Names, Style};
-use catalog::{Check, Computed, Table};
+use crate::plan::{Expr, ExprKind};
+use catalog::routine::Argument;
+use catalog::{Check, Computed, Domain, DomainCheck, Table, Trigger};
 use functions::strings::quote_identifier;
 use syntax::parser;
+use types::{Datum, TypeId};
 
 struct Columns<'a>(&'a Table);
 
@@ -21,6 +25,47 @@ impl Names for Columns<'_> {
         let column = self.0.columns.get(place);
         column.map_or_else(String::new, |column| quote_identifier(&column.name))
     }
+
+    fn row(&self, fields: &[Expr]) -> Option<String> {
+        let is_whole = !fields.is_empty() && is_row_of(self.0, 0, fields);
+        is_whole.then(|| format!("{}.*", quote_identifier(&self.0.name)))
+    }
+}
+
+/// Whether these are all columns of a table, in their order, whose row begins at a place.
+pub(super) fn is_row_of(table: &Table, start: usize, fields: &[Expr]) -> bool {
+    let columns = table.columns.iter().enumerate();
+    let places = columns.filter(|(_, column)| !column.dropped);
+    let places: Vec<_> = places.map(|(place, _)| start + place).collect();
+    let is_it = |(field, place): (&Expr, &usize)| matches!(field.kind, ExprKind::Column(at) if at == *place);
+    fields.len() == places.len() && fields.iter().zip(&places).all(is_it)
+}
+
+/// The old row and the new one of a trigger.
+struct Rows<'a>(&'a Table);
+
+impl Names for Rows<'_> {
+    fn column(&self, place: usize, level: usize) -> String {
+        let width = self.0.columns.len();
+        let row = if place < width { "old" } else { "new" };
+        format!("{row}.{}", Columns(self.0).column(place % width, level))
+    }
+
+    fn row(&self, fields: &[Expr]) -> Option<String> {
+        let is_new = whole_row(self.0, fields)?;
+        Some(format!("{}.*", if is_new { "new" } else { "old" }))
+    }
+}
+
+/// WHEN of a trigger as a `pg_node_tree`, which says of which one it is.
+pub fn trigger_node(trigger: &Trigger) -> Option<String> {
+    let condition = trigger.condition.as_ref()?;
+    Some(format!("{{TRIGGER {}}} {}", trigger.oid, condition.text))
+}
+
+/// The bound of a partition as a `pg_node_tree`, which says of which one it is.
+pub fn bound_node(table: &Table) -> String {
+    format!("{{BOUND {}}} ", table.oid)
 }
 
 /// The default of a column as a `pg_node_tree`.
@@ -53,6 +98,96 @@ pub fn index_keys_node(computed: &Computed) -> Option<String> {
     (!texts.is_empty()).then_some(node)
 }
 
+/// The text of the default of a routine's argument.
+///
+/// # Errors
+/// As [`index_key`].
+pub fn argument_default(cx: BindContext<'_>, argument: &Argument, text: &str) -> Result<String> {
+    let (eval, none) = (cx.eval, Table::default());
+    parser::large_stack(|| {
+        let mut binder = Binder::new(cx, Vec::new(), false);
+        let bound = binder.stored_argument(argument, text)?;
+        expression(&bound, &Columns(&none), eval, Style::default(), false)
+    })
+}
+
+/// What a check of a domain calls the value.
+struct Value;
+
+impl Names for Value {
+    fn column(&self, _: usize, _: usize) -> String {
+        "VALUE".to_owned()
+    }
+}
+
+/// The text of the default of a domain.
+///
+/// # Errors
+/// As [`index_key`].
+pub fn domain_default(cx: BindContext<'_>, domain: &Domain, text: &str) -> Result<String> {
+    let eval = cx.eval;
+    parser::large_stack(|| {
+        let bound = Binder::new(cx, Vec::new(), false).domain_default(domain, text)?;
+        expression(&bound, &Value, eval, Style::default(), false)
+    })
+}
+
+/// The text of a check of a domain.
+///
+/// # Errors
+/// As [`index_key`].
+pub fn domain_check(
+    cx: BindContext<'_>,
+    domain: &Domain,
+    text: &str,
+    pretty: bool,
+) -> Result<String> {
+    let (eval, style) = (cx.eval, Style { pretty, indent: 0 });
+    parser::large_stack(|| {
+        let bound = Binder::new(cx, Vec::new(), false).domain_condition(domain, text)?;
+        expression(&bound, &Value, eval, style, false)
+    })
+}
+
+/// The default of a domain as a `pg_node_tree`, which says of which one it is.
+pub fn domain_default_node(id: TypeId, text: &str) -> String {
+    format!("{{DOMAIN {}}} {text}", id.0)
+}
+
+/// A check of a domain as a `pg_node_tree`, which says which one it is.
+pub fn domain_check_node(check: &DomainCheck) -> String {
+    format!("{{VALUE {}}} {}", check.oid, check.condition)
+}
+
+/// The text of a `pg_node_tree` that belongs to a domain; none if it belongs to something else.
+///
+/// # Errors
+/// As [`index_key`].
+pub fn domain_node_text(cx: BindContext<'_>, node: &str, pretty: bool) -> Result<Option<String>> {
+    let split = node
+        .strip_prefix('{')
+        .and_then(|rest| rest.split_once("} "));
+    let Some((kind, text)) = split else {
+        return Ok(None);
+    };
+    let catalog = cx.catalog;
+    if let Some(domain) = kind.strip_prefix("DOMAIN ") {
+        let domain = domain
+            .parse()
+            .ok()
+            .and_then(|id| catalog.domain(TypeId(id)));
+        let shown = domain.map(|domain| domain_default(cx, domain, text));
+        return shown.transpose();
+    }
+    if let Some(oid) = kind.strip_prefix("VALUE ") {
+        let found = oid.parse().ok().and_then(|oid| catalog.domain_check(oid));
+        let domain = found.and_then(|(made, _)| made.domain());
+        let shown = domain.map(|domain| domain_check(cx, domain, text, pretty));
+        return shown.transpose();
+    }
+    Ok(None)
+}
+
 /// The text of an expression that an index is on, and whether it looks like a call.
 ///
 /// # Errors
@@ -69,6 +204,21 @@ pub fn index_key(
         let shown = expression(&bound, &Columns(table), eval, style, false)?;
         Ok((shown, is_call(&bound)))
     })
+}
+
+/// A constant as definitions have it.
+///
+/// # Errors
+/// What printing its value gives.
+pub fn constant(cx: BindContext<'_>, value: &Datum, ty: TypeId, typmod: i32) -> Result<String> {
+    let mut bound = Expr::constant(value.clone(), ty, -1);
+    bound.typmod = typmod;
+    let none = Arc::new(Table::default());
+    let style = Style {
+        pretty: false,
+        indent: 0,
+    };
+    expression(&bound, &Columns(&none), cx.eval, style, false)
 }
 
 /// The text of the condition of an index.
@@ -124,6 +274,14 @@ pub fn node_text(
                 // A query inside keeps the layout in which the catalog has it.
                 Err(_) => binder.stored_policy(text),
             };
+        }
+        if let Some(oid) = kind.strip_prefix("TRIGGER ") {
+            let mut triggers = table.triggers.iter();
+            let trigger = triggers.find(|trigger| oid.parse() == Ok(trigger.oid));
+            let condition = trigger.and_then(|trigger| trigger.condition.as_ref());
+            let condition = condition.ok_or_else(|| Error::internal("a trigger that is none"))?;
+            let bound = binder.stored_when(table, condition)?;
+            return expression(&bound, &Rows(table), eval, style, false);
         }
         let place = kind.strip_prefix("DEFAULT ").and_then(|p| p.parse().ok());
         let place = place.filter(|place: &usize| *place < table.columns.len());

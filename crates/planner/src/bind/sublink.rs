@@ -10,15 +10,16 @@ use pg_query::protobuf::{SubLink, SubLinkType};
 
 use super::expr::Place;
 use super::scope::Scope;
-use super::{boxed, strings, Binder};
+use super::select::Query;
+use super::{boxed, inner, strings, Binder};
 use crate::plan::{Expr, ExprKind, Func, SubKind, SubQuery};
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
 /// What a subquery looks at outside of itself.
-struct Outer {
+pub(super) struct Outer {
     /// Whether it looks at anything, at whatever level.
-    correlated: bool,
+    pub(super) correlated: bool,
     /// The columns of the row around it, each with its place there.
     seen: Vec<(usize, Expr)>,
 }
@@ -30,21 +31,49 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
+        let (query, outer, test) = self.bind_sublink(link, scope, place)?;
+        self.sublink_of(link, query, outer, test)
+    }
+
+    /// Binds a subquery that stands in an expression, and what it is compared with, if anything.
+    pub(super) fn bind_sublink(
+        &mut self,
+        link: &SubLink,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<(Query, Outer, Option<Expr>)> {
         self.check_endless_policy()?;
-        let location = link.location;
         let NodeEnum::SelectStmt(select) = boxed(&link.subselect)? else {
             return Err(Error::internal("a subquery that is no SELECT"));
         };
-        let kind = SubLinkType::try_from(link.sub_link_type).unwrap_or(SubLinkType::Undefined);
         let before = scope.seen_from_inside.borrow().len();
         let around = scope.inner_stands.replace(place);
+        self.exists = link.sub_link_type == SubLinkType::ExistsSublink as i32;
         let bound = self.subquery(select, scope);
+        self.exists = false;
         scope.inner_stands.set(around);
         let (query, correlated) = bound?;
         let outer = Outer {
             correlated,
             seen: scope.seen_since(before),
         };
+        let test = match &link.testexpr {
+            Some(test) => Some(self.expr(inner(test)?, scope, place)?),
+            None => None,
+        };
+        Ok((query, outer, test))
+    }
+
+    /// The expression that a bound subquery is.
+    pub(super) fn sublink_of(
+        &mut self,
+        link: &SubLink,
+        query: Query,
+        outer: Outer,
+        test: Option<Expr>,
+    ) -> Result<Expr> {
+        let location = link.location;
+        let kind = SubLinkType::try_from(link.sub_link_type).unwrap_or(SubLinkType::Undefined);
         let one_column = |binder: &Self| match query.columns.as_slice() {
             [column] => Ok(column.ty),
             _ => Err(binder.error(
@@ -69,8 +98,10 @@ impl Binder<'_> {
                 (SubKind::Array(element), none, array, None)
             }
             SubLinkType::AnySublink | SubLinkType::AllSublink => {
-                let test = self.expr(boxed(&link.testexpr)?, scope, place)?;
-                if matches!(test.kind, ExprKind::Record(_)) {
+                let Some(test) = test else {
+                    return Err(Error::internal("nothing to compare with a subquery"));
+                };
+                if test.is_row() {
                     return self.row_sublink(link, test, query, outer);
                 }
                 let names = strings(&link.oper_name);
@@ -92,63 +123,18 @@ impl Binder<'_> {
                 let any = SubKind::Any(Func(found.operator.function), all);
                 let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());
                 let wanted = found.argument_types[1];
-                let plan = self.coerce_column(query.plan, column, wanted)?;
+                let plan = self.plan_of(query.body)?;
+                let plan = self.coerce_column(plan, column, wanted)?;
                 return Ok(self.sub(any, plan, types, outer, TypeId::BOOL, Some(test), location));
             }
             _ => return Err(self.unsupported("this kind of subquery", location)),
         };
-        Ok(self.sub(sub, query.plan, types, outer, ty, test, location))
-    }
-
-    /// `(a, b) IN (SELECT …)`.
-    fn row_sublink(
-        &mut self,
-        link: &SubLink,
-        test: Expr,
-        query: super::select::Query,
-        outer: Outer,
-    ) -> Result<Expr> {
-        let location = link.location;
-        let names = strings(&link.oper_name);
-        let any = link.sub_link_type == SubLinkType::AnySublink as i32;
-        if !any || names.last().is_some_and(|name| *name != "=") {
-            return Err(self.unsupported("this comparison of a row with a subquery", location));
-        }
-        let ExprKind::Record(fields) = test.kind else {
-            return Err(Error::internal("no row to compare"));
-        };
-        if fields.len() != query.columns.len() {
-            let wrong = if fields.len() < query.columns.len() {
-                "many"
-            } else {
-                "few"
-            };
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                format!("subquery has too {wrong} columns"),
-                location,
-            ));
-        }
-        let mut functions = Vec::new();
-        let mut tests = Vec::new();
-        let mut outputs = Vec::new();
-        for (place, (field, column)) in fields.into_iter().zip(&query.columns).enumerate() {
-            let found = self.operator("=", field.ty, column.ty, location)?;
-            tests.push(self.coerce_argument(field, found.argument_types[0])?);
-            let output = Expr::new(ExprKind::Column(place), column.ty, -1);
-            outputs.push(self.coerce_argument(output, found.argument_types[1])?);
-            let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());
-            functions.push((Func(found.operator.function), types));
-        }
-        let plan = super::select::projection(query.plan, &outputs);
-        let test = Expr::new(ExprKind::Record(tests), TypeId::RECORD, location);
-        let kind = SubKind::AnyRow(Rc::from(functions));
-        let none: Rc<[TypeId]> = Rc::from([]);
-        Ok(self.sub(kind, plan, none, outer, TypeId::BOOL, Some(test), location))
+        let plan = self.plan_of(query.body)?;
+        Ok(self.sub(sub, plan, types, outer, ty, test, location))
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn sub(
+    pub(super) fn sub(
         &mut self,
         kind: SubKind,
         plan: crate::plan::Plan,

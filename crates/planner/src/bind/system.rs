@@ -5,7 +5,6 @@ use std::sync::Arc;
 use base::{Error, Result};
 
 use super::{BindContext, Binder};
-use crate::plan::compile;
 use crate::plan::{Expr, ExprKind, Plan};
 use catalog::{system, Table, PG_CATALOG, SUPERUSER};
 use functions::CastContext;
@@ -62,43 +61,9 @@ impl Binder<'_> {
                 }
             });
         }
-        Ok(super::select::projection(query.plan, &outputs))
+        Ok(super::select::projection(
+            self.plan_of(query.body)?,
+            &outputs,
+        ))
     }
-}
-
-/// The equality function of oids.
-const OID_EQUAL: u32 = 184;
-/// The equality function of names.
-const NAME_EQUAL: u32 = 62;
-
-/// The plan, which looks rows up by a column if one of the conditions says what it must be.
-pub(super) fn keyed(plan: Plan, conditions: &[Expr]) -> Plan {
-    let Plan::System(table, catalog, None) = plan else {
-        return plan;
-    };
-    let key = conditions.iter().find_map(|condition| {
-        let ExprKind::Call(function, args, _) = &condition.kind else {
-            return None;
-        };
-        let [left, right] = args.as_slice() else {
-            return None;
-        };
-        if !matches!(function.0.oid, OID_EQUAL | NAME_EQUAL) {
-            return None;
-        }
-        [(left, right), (right, left)]
-            .into_iter()
-            .find_map(|(column, value)| match column.bare().kind {
-                ExprKind::Column(place) if system::has_lookup(&table, place) && is_fixed(value) => {
-                    Some((place, compile(value)))
-                }
-                _ => None,
-            })
-    });
-    Plan::System(table, catalog, key)
-}
-
-/// Whether the value is the same for all rows.
-fn is_fixed(expr: &Expr) -> bool {
-    !expr.any(&|part| matches!(part.kind, ExprKind::Column(_) | ExprKind::Sub(..)))
 }

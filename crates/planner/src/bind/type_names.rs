@@ -4,6 +4,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::TypeName;
 
 use super::{inner, strings, BindContext};
+use catalog::view::BY_OID;
 use syntax::parser::{char_position, NodeEnum};
 use types::{typmod, TypeId, NO_TYPMOD};
 
@@ -21,10 +22,15 @@ pub fn resolve(cx: &BindContext<'_>, name: &TypeName) -> Result<(TypeId, i32)> {
     if name.setof || name.pct_type {
         return Err(place(Error::unsupported("SETOF and %TYPE")));
     }
-    let found = match names.as_slice() {
-        [_] | ["pg_catalog", _] => TypeId::by_name(last),
-        _ => None,
+    let found = find(cx, &names).map_err(place)?;
+    let is_array = |ty: TypeId| {
+        let element = ty.array_element().filter(|_| ty.is_of_domain());
+        element.is_some_and(|domain| cx.catalog.base_type(domain).0.array_element().is_some())
     };
+    let unsupported = || place(Error::unsupported("an array of a domain over an array"));
+    if found.is_some_and(is_array) {
+        return Err(unsupported());
+    }
     let base = found.ok_or_else(|| {
         place(Error::new(
             SqlState::UNDEFINED_OBJECT,
@@ -52,7 +58,55 @@ pub fn resolve(cx: &BindContext<'_>, name: &TypeName) -> Result<(TypeId, i32)> {
             format!("type \"{last}[]\" does not exist"),
         ))
     })?;
-    Ok((array, modifier))
+    match is_array(array) {
+        true => Err(unsupported()),
+        false => Ok((array, modifier)),
+    }
+}
+
+/// As [`resolve`], where values of domains are not known how to be tested.
+///
+/// # Errors
+/// 0A000 for a domain.
+pub fn resolve_no_domain(cx: &BindContext<'_>, name: &TypeName) -> Result<(TypeId, i32)> {
+    match resolve(cx, name)? {
+        (ty, _) if ty.is_of_domain() => Err(Error::unsupported("a column definition of a domain")),
+        found => Ok(found),
+    }
+}
+
+/// The type of that name, looked for along the search path if it has no schema.
+///
+/// # Errors
+/// 3F000 for a schema that is not there, 42501 for one that the role may not look into.
+pub fn find(cx: &BindContext<'_>, names: &[&str]) -> Result<Option<TypeId>> {
+    let catalog = cx.catalog;
+    match names {
+        [name] => {
+            let built_in = TypeId::by_name(name);
+            let mut path = cx.search_path.iter();
+            let built_in = built_in.or_else(|| catalog.type_named(catalog::PG_CATALOG, name));
+            Ok(built_in.or_else(|| path.find_map(|schema| catalog.type_named(*schema, name))))
+        }
+        ["pg_catalog", name] => Ok(catalog.type_named(catalog::PG_CATALOG, name)),
+        // So stored text names them; no user can make such a schema.
+        [BY_OID, oid] => {
+            let found = oid.parse().ok().map(TypeId);
+            Ok(found.filter(|id| catalog.has_own_type(*id)))
+        }
+        [database, schema, name] if *database == catalog.database.name => find(cx, &[schema, name]),
+        [schema, name] => {
+            let schema = catalog.schema(schema).ok_or_else(|| {
+                Error::new(
+                    SqlState::INVALID_SCHEMA_NAME,
+                    format!("schema \"{schema}\" does not exist"),
+                )
+            })?;
+            catalog.check_look_into(cx.role, schema)?;
+            Ok(catalog.type_named(schema.oid, name))
+        }
+        _ => Ok(None),
+    }
 }
 
 fn integer(node: &NodeEnum) -> Result<i32> {

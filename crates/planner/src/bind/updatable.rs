@@ -21,17 +21,18 @@ use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Alias, SelectStmt, SetOperation};
 
-use super::from::{conjuncts, reads, Source};
+use super::from::reads;
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::view::query_of_text;
 use super::{inner, Binder};
+use crate::logical::{conjuncts, Source};
 use crate::plan::permit::Required;
 use crate::plan::{compile, Program};
 use crate::plan::{Expr, ExprKind};
 use catalog::access::Guarded;
 use catalog::access::Privileges;
+use catalog::trigger::Events;
 use catalog::{CheckOption, RelationKind, Table};
-use functions::Volatility;
 use syntax::parser::NodeEnum;
 
 /// What such a view is, over the row of its table.
@@ -88,6 +89,14 @@ pub(super) enum Verb {
 }
 
 impl Verb {
+    fn event(self) -> Events {
+        match self {
+            Verb::Insert => Events::INSERT,
+            Verb::Update => Events::UPDATE,
+            Verb::Delete => Events::DELETE,
+        }
+    }
+
     /// As in `cannot insert into view`.
     fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
@@ -137,17 +146,13 @@ impl Writable {
     pub(super) fn item(&self, alias: &str, start: usize) -> ScopeTable {
         let named = self.named();
         ScopeTable {
-            alias: alias.to_owned(),
             table: Some(named.clone()),
-            columns: table_columns(named),
-            start,
             needed: Some(Rc::new(RefCell::new(vec![false; self.base.columns.len()]))),
             exprs: self
                 .view
                 .as_ref()
                 .map(|(_, simple)| moved(&simple.columns, start)),
-            base: None,
-            qualified_only: false,
+            ..ScopeTable::of(alias.to_owned(), table_columns(named), start)
         }
     }
 
@@ -300,7 +305,7 @@ fn column_in_the_way(columns: &[Expr]) -> Option<Detail> {
     if any(&|part| matches!(part.kind, ExprKind::Window(_))) {
         return Some("Views that return window functions are not automatically updatable.");
     }
-    if any(&|part| matches!(part.kind, ExprKind::SetCall(..))) {
+    if any(&Expr::is_set) {
         return Some("Views that return set-returning functions are not automatically updatable.");
     }
     None
@@ -309,9 +314,8 @@ fn column_in_the_way(columns: &[Expr]) -> Option<Detail> {
 /// Whether it may be computed elsewhere and more than once.
 fn is_movable(expr: &Expr) -> bool {
     !expr.any(&|part| match &part.kind {
-        ExprKind::Call(function, ..) => function.0.volatility == Volatility::Volatile,
         ExprKind::Sub(query, ..) => query.correlated,
-        _ => false,
+        _ => part.is_volatile_call(),
     })
 }
 
@@ -371,7 +375,7 @@ impl Binder<'_> {
         let mut columns = table_columns(&table);
         let alias = self.alias(range.alias.as_ref(), &table.name, &mut columns)?;
         let below = match table.kind {
-            RelationKind::Table => None,
+            RelationKind::Table | RelationKind::Partitioned => None,
             RelationKind::View => match self.simple(&table, cascaded)? {
                 Ok(simple) => Some(simple),
                 Err(detail) => return Ok(Err(detail)),
@@ -501,6 +505,9 @@ impl Binder<'_> {
         if named.kind != RelationKind::View {
             return Ok(Writable::table(named));
         }
+        if named.has_instead_of(verb.event()) {
+            return Ok(Writable::table(named));
+        }
         let simple = match self.simple(&named, false)? {
             Ok(simple) => simple,
             Err(detail) => return Err(not_updatable(&named, verb, detail)),
@@ -508,6 +515,12 @@ impl Binder<'_> {
         if verb != Verb::Delete && simple.columns.iter().all(|expr| place_of(expr).is_none()) {
             let detail = "Views that have no updatable columns are not automatically updatable.";
             return Err(not_updatable(&named, verb, detail));
+        }
+        let mut between = simple.between.iter();
+        if between.any(|between| between.view.has_instead_of(verb.event())) {
+            return Err(Error::unsupported(
+                "writing through a view to one with INSTEAD OF triggers",
+            ));
         }
         self.lock(simple.base.tree, TableLock::RowExclusive);
         Ok(Writable {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Alias, RangeVar, SelectStmt};
 
-use super::from::Source;
 use super::scope::{table_columns, Scope};
 use super::select::Query;
 use super::{Binder, Bound};
+use crate::logical::Source;
 use catalog::view::BY_OID;
 use catalog::{Catalog, RelationKind, Table};
 use syntax::parser::{self, NodeEnum};
@@ -88,7 +88,12 @@ impl<'a> Binder<'a> {
             let message = format!("view \"{}\" has columns that its query lacks", table.name);
             return Err(Error::internal(message));
         }
-        self.other(query.plan, columns, &table.name, alias, scope, next)
+        if table.security_barrier() {
+            // Nothing of those around it may come before its own conditions.
+            let plan = self.plan_of(query.body)?;
+            return self.other(plan, columns, &table.name, alias, scope, next);
+        }
+        self.query_item(query.body, columns, &table.name, alias, scope, next)
     }
 
     /// The query of a view, bound.
@@ -126,7 +131,8 @@ impl<'a> Binder<'a> {
     /// What has become of the relations that it names.
     pub fn query_of(&mut self, table: &Table) -> Result<Bound> {
         let query = self.expand(table)?;
-        Ok(self.bound(query.plan, query.columns, false))
+        let plan = self.plan_of(query.body)?;
+        Ok(self.bound(plan, query.columns, false))
     }
 
     /// Binds text of the catalog, which knows nothing of what stands around.

@@ -11,10 +11,10 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{FuncCall, Node, WindowDef};
 
 use super::expr::Place;
-use super::from::names_columns;
 use super::scope::Scope;
 use super::select::sort_order;
 use super::{boxed, inner, Binder};
+use crate::logical::names_columns;
 use crate::plan::{
     Agg, Bound, Exclusion, Expr, ExprKind, Frame, FrameMode, WindowCall, WindowName, WindowSpec,
     Windowed,

@@ -20,9 +20,9 @@
 
 use std::rc::Rc;
 
-use super::access::scan_in_order;
 use super::outputs::{Order, Outputs};
 use super::window::NamedWindow;
+use crate::paths::access::scan_in_order;
 use crate::plan::compile;
 use crate::plan::{
     Expr, ExprKind, Frame, Plan, SortKey, WindowCall, WindowFunctionPlan, WindowName, WindowPlan,

@@ -112,11 +112,12 @@ impl Binder<'_> {
         parent: Option<&Scope<'_>>,
     ) -> Result<(Cte, bool)> {
         let query = self.select(select, parent)?;
+        let plan = self.plan_of(query.body)?;
         let bound = Cte {
             name: cte.ctename.clone(),
             location: cte.location,
             columns: Some(self.with_names(cte, query.columns)?),
-            rows: CteRows::Plan(self.next_number(), Rc::new(query.plan)),
+            rows: CteRows::Plan(self.next_number(), Rc::new(plan)),
         };
         Ok((bound, query.escapes))
     }
@@ -223,11 +224,12 @@ impl Binder<'_> {
         let escapes = first.escapes || step.escapes;
         self.refuse_clauses(select)?;
         let types = self.check_step(cte, &first, &step)?;
-        let step_plan = self.as_types(step.plan, &step.columns, &step.literals, &types)?;
+        let step_plan = self.as_types(step.body, &step.columns, &step.literals, &types)?;
+        let first_plan = self.plan_of(first.body)?;
         let recursive = Recursive {
             number,
             all: select.all,
-            first: Rc::new(first.plan),
+            first: Rc::new(first_plan),
             step: Rc::new(step_plan),
             inside: begun + 1..self.subqueries + 1,
             types,

@@ -10,17 +10,21 @@ use pg_query::protobuf::{
     UpdateStmt,
 };
 
+use super::assignments::{last_given, part_given};
 use super::expr::Place;
 use super::foreign::Touch;
-use super::from::{all_of, conjuncts, Source};
-use super::given::{check_update, given, refused_insert, Given};
+use super::from::refuse_only;
+use super::given::{given, refused_insert, Given};
 use super::scope::{Scope, ScopeTable};
 use super::select::projection;
 use super::updatable::{Verb, Writable};
 use super::window::window_in;
 use super::{boxed, inner, qualified, Binder, OutputColumn};
+use crate::logical::{all_of, conjuncts, cross, Source};
 use crate::plan::{compile, Program};
-use crate::plan::{Conflict, Delete, Expr, ExprKind, Insert, Plan, PolicyCheck, Target, Update};
+use crate::plan::{
+    Assignments, Conflict, Delete, Expr, ExprKind, Insert, Plan, PolicyCheck, Target, Update,
+};
 use catalog::access::{denied, Privileges};
 use catalog::policy::PolicyCommand as For;
 use catalog::{view, Identity, RelationKind, Table};
@@ -62,7 +66,16 @@ impl Reads {
 impl Binder<'_> {
     fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
         let range = range.ok_or_else(|| Error::internal("a statement without its table"))?;
+        let variables = self.cx.variables.filter(|_| range.schemaname.is_empty());
+        if variables.is_some_and(|known| known.rows_named(&range.relname).is_some()) {
+            let name = &range.relname;
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("relation \"{name}\" cannot be the target of a modifying statement"),
+            ));
+        }
         let table = self.table(range, TableLock::RowExclusive)?;
+        refuse_only(range, &table)?;
         let privileges = match verb {
             Verb::Insert => Privileges::INSERT,
             Verb::Update => Privileges::UPDATE,
@@ -83,7 +96,12 @@ impl Binder<'_> {
             )
             .with_hint("It is changed by DDL."));
         }
-        if !matches!(table.kind, RelationKind::Table | RelationKind::View) {
+        let written = [
+            RelationKind::Table,
+            RelationKind::View,
+            RelationKind::Partitioned,
+        ];
+        if !written.contains(&table.kind) {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("cannot change {} \"{}\"", table.kind.noun(), table.name),
@@ -111,7 +129,11 @@ impl Binder<'_> {
             None => None,
             Some(clause) => Some(self.on_conflict(clause, &writable, &name, &mut reads)?),
         };
-        let scope = writable.scope(&name);
+        let mut scope = writable.scope(&name);
+        if table.kind == RelationKind::Partitioned {
+            // As in an UPDATE, a key stands before it.
+            scope.tables[0].oid = Some(table.columns.len() + 1);
+        }
         let (returning, columns) = self.returning(insert.returning_clause.as_ref(), &scope)?;
         self.note_reads(&writable);
         self.forget_ctes(before);
@@ -127,13 +149,13 @@ impl Binder<'_> {
         let set = conflict.as_ref().and_then(|conflict| conflict.set.as_ref());
         let touch = Touch {
             inserts: true,
-            changes: set.into_iter().flatten().map(|set| set.0).collect(),
+            changes: set.map_or_else(Vec::new, Assignments::targets),
             deletes: false,
         };
         let insert = Insert {
             target: Target {
                 view_checks: writable.checks(),
-                ..self.target(table, policy_checks, returning, touch)?
+                ..self.target_with(table, policy_checks, returning, touch, conflict.as_ref())?
             },
             input: Rc::new(input),
             conflict,
@@ -148,13 +170,31 @@ impl Binder<'_> {
         returning: Option<Vec<Program>>,
         touch: Touch,
     ) -> Result<Target> {
+        self.target_with(table, policy_checks, returning, touch, None)
+    }
+
+    /// The same for an INSERT with ON CONFLICT.
+    fn target_with(
+        &mut self,
+        table: Arc<Table>,
+        policy_checks: Vec<PolicyCheck>,
+        returning: Option<Vec<Program>>,
+        touch: Touch,
+        conflict: Option<&Conflict>,
+    ) -> Result<Target> {
+        let triggers = self.triggers(&table, &touch)?;
+        let routes = self.routes(&table, &touch, conflict)?;
         Ok(Target {
+            routes,
+            partition_check: self.partition_check(&table)?,
             policy_checks,
+            triggers,
             checks: self.checks(&table)?,
             entries: self.entries(&table)?,
             rules: self.rules(&table, touch)?,
             generated: self.generated(&table)?,
             view_checks: Vec::new(),
+            through: None,
             table,
             returning,
         })
@@ -183,7 +223,8 @@ impl Binder<'_> {
             };
             let scope = target_scope(table, &table.name);
             let value = self.stored(text, &scope, Place::GENERATED)?;
-            let value = self.assign(value, column.type_id, column.typmod, &column.name)?;
+            let (ty, typmod) = column.declared();
+            let value = self.assign(value, ty, typmod, &column.name)?;
             generated.push((place, compile(&value)));
         }
         Ok(generated)
@@ -260,7 +301,11 @@ impl Binder<'_> {
         let given = match inner(source)? {
             NodeEnum::SelectStmt(select) if !select.values_lists.is_empty() => {
                 match inner(&select.values_lists[0])? {
-                    NodeEnum::List(list) => list.items.len(),
+                    NodeEnum::List(list) => {
+                        let scope = Scope::default();
+                        let spread = self.spread(&list.items, &scope);
+                        spread.as_ref().unwrap_or(&list.items).len()
+                    }
                     _ => usize::MAX,
                 }
             }
@@ -310,7 +355,13 @@ impl Binder<'_> {
                 continue;
             };
             let place = self.target_column(table, &target.name, target.location, Verb::Insert)?;
-            if places.contains(&place) {
+            // Several parts of one column may be given.
+            let known = places.iter().position(|known| *known == place);
+            let is_part = |at: usize| {
+                matches!(insert.cols[at].node.as_ref(),
+                Some(NodeEnum::ResTarget(other)) if !other.indirection.is_empty())
+            };
+            if known.is_some_and(|at| target.indirection.is_empty() || !is_part(at)) {
                 return Err(self.error(
                     SqlState::DUPLICATE_COLUMN,
                     format!("column \"{}\" specified more than once", target.name),
@@ -322,7 +373,7 @@ impl Binder<'_> {
         Ok(places)
     }
 
-    fn target_column(
+    pub(super) fn target_column(
         &self,
         table: &Writable,
         name: &str,
@@ -352,14 +403,17 @@ impl Binder<'_> {
         let identity = identity.map(|sequence| view::next_value(*sequence));
         let expr = match column.default.as_ref().or(identity.as_ref()) {
             _ if column.generated => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
-            None => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
+            None => match self.cx.catalog.domain_default(column.domain) {
+                None => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
+                Some(text) => self.stored(text, &Scope::default(), Place::DEFAULT)?,
+            },
             Some(text) => self.stored(text, &Scope::default(), Place::DEFAULT)?,
         };
         let expr = match column.identity {
             Identity::None => expr,
             _ => of_identity(expr),
         };
-        let (ty, typmod) = (column.type_id, column.typmod);
+        let (ty, typmod) = column.declared();
         self.assign(expr, ty, typmod, &column.name)
     }
 
@@ -407,10 +461,16 @@ impl Binder<'_> {
             };
             expr.typmod = column.typmod;
             let target = &table.columns[*place];
-            given.push(self.assign(expr, target.type_id, target.typmod, &target.name)?);
+            expr.domain = column.domain;
+            let (ty, typmod) = target.declared();
+            let before = last_given(&given, places, *place);
+            given.push(match part_given(&insert.cols, at) {
+                Some(part) => self.inserted_part(table, *place, part, expr, before)?,
+                None => self.assign(expr, ty, typmod, &target.name)?,
+            });
         }
         let row = self.complete(table, &places[..given.len()], given)?;
-        Ok(projection(query.plan, &row))
+        Ok(projection(self.plan_of(query.body)?, &row))
     }
 
     fn insert_values(
@@ -428,9 +488,11 @@ impl Binder<'_> {
             let NodeEnum::List(list) = inner(node)? else {
                 continue;
             };
-            let count = list.items.len();
+            let spread = self.spread(&list.items, &scope);
+            let items = spread.as_ref().unwrap_or(&list.items);
+            let count = items.len();
             if *width.get_or_insert(count) != count {
-                let first = list.items.first();
+                let first = items.first();
                 let first = first.map(|item| self.node(item, &scope, Place::plain("VALUES")));
                 return Err(self.error(
                     SqlState::SYNTAX_ERROR,
@@ -439,23 +501,32 @@ impl Binder<'_> {
                 ));
             }
             let mut given = Vec::with_capacity(count);
-            for ((item, place), allowed) in list.items.iter().zip(places).zip(allowed) {
+            for (at, (item, place)) in items.iter().zip(places).enumerate() {
                 let item = inner(item)?;
+                let allowed = &allowed[at];
+                let part = part_given(named, at);
                 let column = &table.columns[*place];
-                let (ty, typmod) = (column.type_id, column.typmod);
+                let (ty, typmod) = column.declared();
                 let value = match item {
-                    NodeEnum::SetToDefault(_) => self.default(table, *place)?,
+                    NodeEnum::SetToDefault(_) => match part {
+                        Some(part) => return Err(self.no_default_of_part(part)),
+                        None => self.default(table, *place)?,
+                    },
                     _ if *allowed == Given::Refused => return Err(refused_insert(column)),
                     _ if *allowed == Given::Ignored => self.default(table, *place)?,
                     item => {
                         let value = self.expr(item, &scope, Place::plain("VALUES"))?;
-                        self.assign(value, ty, typmod, &column.name)?
+                        let before = last_given(&given, places, *place);
+                        match part {
+                            Some(part) => self.inserted_part(table, *place, part, value, before)?,
+                            None => self.assign(value, ty, typmod, &column.name)?,
+                        }
                     }
                 };
                 given.push(value);
             }
             if count > places.len() {
-                let extra = self.node(&list.items[places.len()], &scope, Place::plain("VALUES"))?;
+                let extra = self.node(&items[places.len()], &scope, Place::plain("VALUES"))?;
                 self.check_count(count, places.len(), extra.location.0, named)?;
             }
             self.check_count(count, places.len(), -1, named)?;
@@ -496,7 +567,7 @@ impl Binder<'_> {
         for place in 0..table.columns.len() {
             let value = places
                 .iter()
-                .position(|known| *known == place)
+                .rposition(|known| *known == place)
                 .and_then(|at| given[at].take());
             row.push(match value {
                 Some(value) => value,
@@ -542,7 +613,8 @@ impl Binder<'_> {
             qualified_only: true,
             ..writable.item("excluded", writable.base.columns.len())
         });
-        let set = self.assignments(&clause.target_list, writable, &scope)?;
+        let width = 2 * writable.base.columns.len();
+        let set = self.assignments(&clause.target_list, writable, &scope, width)?;
         let condition = self.where_clause(&clause.where_clause, &scope)?;
         reads.note(&scope);
         Ok(Conflict {
@@ -553,69 +625,6 @@ impl Binder<'_> {
         })
     }
 
-    /// SET.
-    fn assignments(
-        &mut self,
-        targets: &[Node],
-        writable: &Writable,
-        scope: &Scope<'_>,
-    ) -> Result<Vec<(usize, Program)>> {
-        let table = &*writable.base;
-        let mut set: Vec<(usize, Program)> = Vec::new();
-        for node in targets {
-            let NodeEnum::ResTarget(target) = inner(node)? else {
-                continue;
-            };
-            let (name, verb) = (&target.name, Verb::Update);
-            let place = self.target_column(writable, name, target.location, verb)?;
-            self.require_named(writable, name, Privileges::UPDATE);
-            if !target.indirection.is_empty() {
-                return Err(self.unsupported("assigning a part of a column", target.location));
-            }
-            if set.iter().any(|known| known.0 == place) {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    format!("multiple assignments to same column \"{}\"", target.name),
-                ));
-            }
-            let column = &table.columns[place];
-            let (ty, typmod) = (column.type_id, column.typmod);
-            let value = match boxed(&target.val)? {
-                NodeEnum::SetToDefault(_) => self.default(table, place)?,
-                NodeEnum::MultiAssignRef(multi) => {
-                    let NodeEnum::RowExpr(row) = boxed(&multi.source)? else {
-                        return Err(self.unsupported("SET (…) = (SELECT …)", target.location));
-                    };
-                    if row.args.len() as i32 != multi.ncolumns {
-                        return Err(self.error(
-                            SqlState::SYNTAX_ERROR,
-                            "number of columns does not match number of values",
-                            target.location,
-                        ));
-                    }
-                    let item = usize::try_from(multi.colno - 1)
-                        .ok()
-                        .and_then(|at| row.args.get(at));
-                    let item = item.ok_or_else(|| Error::internal("SET of no column"))?;
-                    match inner(item)? {
-                        NodeEnum::SetToDefault(_) => self.default(table, place)?,
-                        item => {
-                            check_update(column)?;
-                            self.expr(item, scope, Place::plain("UPDATE"))?
-                        }
-                    }
-                }
-                value => {
-                    check_update(column)?;
-                    self.expr(value, scope, Place::plain("UPDATE"))?
-                }
-            };
-            let value = self.assign(value, ty, typmod, &column.name)?;
-            set.push((place, compile(&value)));
-        }
-        Ok(set)
-    }
-
     pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
         let before = self.with_clause(update.with_clause.as_ref(), None)?;
         let writable = self.target_table(update.relation.as_ref(), Verb::Update)?;
@@ -624,9 +633,9 @@ impl Binder<'_> {
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
-        let (rows, scope) =
+        let (rows, scope, width) =
             self.target_rows(&writable, alias, &update.from_clause, &update.where_clause)?;
-        let set = self.assignments(&update.target_list, &writable, &scope)?;
+        let set = self.assignments(&update.target_list, &writable, &scope, width)?;
         let (returning, columns) = self.returning(update.returning_clause.as_ref(), &scope)?;
         self.note_reads(&writable);
         self.forget_ctes(before);
@@ -637,7 +646,7 @@ impl Binder<'_> {
         let policy_checks =
             self.as_used(&writable, |binder| binder.update_checks(&table, reads.0))?;
         let touch = Touch {
-            changes: set.iter().map(|set| set.0).collect(),
+            changes: set.targets(),
             ..Touch::default()
         };
         let update = Update {
@@ -661,7 +670,7 @@ impl Binder<'_> {
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
-        let (rows, scope) =
+        let (rows, scope, _) =
             self.target_rows(&writable, alias, &delete.using_clause, &delete.where_clause)?;
         let (returning, columns) = self.returning(delete.returning_clause.as_ref(), &scope)?;
         self.note_reads(&writable);
@@ -681,21 +690,26 @@ impl Binder<'_> {
         Ok((Plan::Delete(Box::new(delete)), columns, true))
     }
 
-    /// The rows that an UPDATE or DELETE works on: the target's columns and key come first. What
-    /// guards them is known once all of the statement is ([`Binder::guarded_rows`]).
+    /// The rows that an UPDATE or DELETE works on, and how wide they are: the target's columns and key
+    /// come first. What guards them is known once all of the statement is ([`Binder::guarded_rows`]).
     fn target_rows(
         &mut self,
         writable: &Writable,
         alias: Option<&pg_query::protobuf::Alias>,
         from: &[Node],
         condition: &Option<Box<Node>>,
-    ) -> Result<(TargetRows, Scope<'static>)> {
+    ) -> Result<(TargetRows, Scope<'static>, usize)> {
         let mut scope = Scope::default();
         let mut next = 0;
         let base = writable.base.clone();
-        let target = self.scan(base, None, &mut scope, true, &mut next)?;
+        let target = match base.kind {
+            // Of a view with INSTEAD OF triggers, which has no keys.
+            RelationKind::View => self.view(&base, None, &mut scope, &mut next)?,
+            _ => self.scan(base, None, &mut scope, true, &mut next)?,
+        };
         let mut item = writable.item(&writable.named().name, 0);
         item.alias = self.alias(alias, &writable.named().name, &mut item.columns)?;
+        item.oid = scope.tables.first().and_then(|scanned| scanned.oid);
         scope.tables = vec![item];
         let others = self.bind_from(from, &mut scope, false, &mut next)?;
         let condition = self.where_clause(condition, &scope)?;
@@ -704,7 +718,7 @@ impl Binder<'_> {
             others,
             condition,
         };
-        Ok((rows, scope))
+        Ok((rows, scope, next))
     }
 
     /// Those of the rows that may be seen and changed by a statement which does what these policies
@@ -719,12 +733,12 @@ impl Binder<'_> {
         target.filter(writable.guards(), Vec::new());
         let guards = target.conditions_of(0);
         let source = match rows.others {
-            Some(others) => super::from::cross(target, others),
+            Some(others) => cross(target, others)?,
             None => target,
         };
         let mut conditions = writable.conditions();
         conditions.extend(conjuncts(rows.condition));
-        let plan = self.build(source, conditions.clone())?;
+        let plan = self.planner().plan(source, conditions.clone())?;
         Ok((plan, all_of(guards.into_iter().chain(conditions).collect())))
     }
 
@@ -748,8 +762,8 @@ impl Binder<'_> {
                 ));
             }
             let is_grouping = |part: &Expr| matches!(part.kind, ExprKind::Grouping(_));
-            let refused = expr
-                .any(&|part| matches!(part.kind, ExprKind::Aggregate(_) | ExprKind::SetCall(..)));
+            let refused =
+                expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_)) || part.is_set());
             if refused || expr.any(&is_grouping) {
                 let what = if refused {
                     "aggregate functions"
@@ -776,8 +790,8 @@ pub(super) fn target_scope(table: &Arc<Table>, name: &str) -> Scope<'static> {
 }
 
 /// Whether SET names columns of a key, or such as one is computed from.
-fn sets_keys(table: &Table, set: &[(usize, Program)]) -> bool {
-    let is_set = |column: usize| set.iter().any(|(place, _)| *place == column);
+fn sets_keys(table: &Table, set: &Assignments) -> bool {
+    let is_set = |column: usize| set.columns.iter().any(|(place, _)| *place == column);
     table.key_columns().any(|column| {
         let mut from = table.columns[column].generated_from.iter();
         is_set(column) || from.any(|column| is_set(*column))

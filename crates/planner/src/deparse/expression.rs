@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use base::hash::HashMap;
 use base::{Error, Result};
 
-use crate::plan::{AggregateCall, Expr, ExprKind, How, SubQuery};
+use crate::plan::{AggregateCall, Expr, ExprKind, How, RoutineCall, SubQuery};
 use functions::strings::quote_identifier;
 use functions::{self, Function};
 use types::typmod::{format_type, NO_TYPMOD};
@@ -17,6 +17,12 @@ pub trait Names {
     /// The column at a place of the row, quoted and qualified as it is to be shown; `level` 0 is
     /// the query's own row, 1 that of the query around it.
     fn column(&self, place: usize, level: usize) -> String;
+
+    /// What a record of these fields is called, if it is a row that has a name.
+    fn row(&self, fields: &[Expr]) -> Option<String> {
+        let _ = fields;
+        None
+    }
 
     /// A query inside the expression.
     ///
@@ -50,7 +56,7 @@ pub fn expression(
 ) -> Result<String> {
     let mut writer = Writer::new(names, context, style);
     writer.put(expr, casts)?;
-    Ok(writer.out)
+    Ok(writer.done())
 }
 
 /// Whether an expression looks like the call of a function, and so needs no parentheses in an index.
@@ -59,7 +65,10 @@ pub fn is_call(expr: &Expr) -> bool {
         ExprKind::Call(function, args, _) => {
             keyword_under(expr).is_some() || operator_of(function.0, args.len()).is_none()
         }
-        ExprKind::Coalesce(_) | ExprKind::Extreme(..) | ExprKind::NullIf(..) => true,
+        ExprKind::Routine(..)
+        | ExprKind::Coalesce(_)
+        | ExprKind::Extreme(..)
+        | ExprKind::NullIf(..) => true,
         _ => false,
     }
 }
@@ -95,7 +104,8 @@ fn operator_of(function: &Function, operands: usize) -> Option<&'static str> {
     static KNOWN: OnceLock<HashMap<(u32, usize), &'static str>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
         let mut known = HashMap::default();
-        for operator in functions::all_operators() {
+        let others = functions::extensions::all_operators();
+        for operator in functions::all_operators().chain(others) {
             let operands = 1 + usize::from(operator.left != TypeId::NONE);
             let key = (operator.function.oid, operands);
             known.entry(key).or_insert(operator.name);
@@ -144,7 +154,7 @@ fn shape(expr: &Expr) -> Shape {
             Some(name) => Shape::Operator(name),
             None => Shape::Bracket,
         },
-        ExprKind::Coerce(..) | ExprKind::Fit(..) => Shape::Cast,
+        ExprKind::Coerce(..) | ExprKind::Fit(..) | ExprKind::Domain(..) => Shape::Cast,
         ExprKind::And(_) => Shape::And,
         ExprKind::Or(_) => Shape::Or,
         ExprKind::Not(_) => Shape::Not,
@@ -163,18 +173,30 @@ fn shape(expr: &Expr) -> Shape {
     }
 }
 
+/// What was cast to a domain: the casts to its base type and modifier belong to the same words.
+fn uncast(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Fit(inner, _) | ExprKind::Coerce(inner, _) => inner,
+        _ => expr,
+    }
+}
+
 /// What a cast that is not shown leaves to see.
 fn through_casts(expr: &Expr) -> &Expr {
     match &expr.kind {
         ExprKind::Coerce(inner, _) | ExprKind::Fit(inner, _) if keyword_under(expr).is_none() => {
             through_casts(inner)
         }
+        ExprKind::Domain(inner, ..) => through_casts(inner),
         _ => expr,
     }
 }
 
 /// Whether an operand may stand without parentheses inside its parent, in pretty style.
 fn is_simple(expr: &Expr, parent: Shape, first: bool) -> bool {
+    if matches!(expr.kind, ExprKind::AnyArray(..)) {
+        return parent == Shape::Bracket;
+    }
     match (shape(expr), parent) {
         (Shape::Simple | Shape::Bracket, _) => true,
         (Shape::Cast, parent) => is_simple(through_casts(expr), parent, first),
@@ -212,7 +234,7 @@ impl<'a> Writer<'a> {
 
     /// What was written.
     pub(super) fn done(self) -> String {
-        self.out
+        self.context.name_types(self.out)
     }
 
     pub(super) fn text(&mut self, text: &str) {
@@ -248,6 +270,7 @@ impl<'a> Writer<'a> {
     /// The expression without the casts that are hidden at its top.
     fn shown<'e>(&self, expr: &'e Expr) -> &'e Expr {
         match &expr.kind {
+            ExprKind::Domain(inner, _, false) => self.shown(inner),
             ExprKind::Coerce(inner, How(_, false)) | ExprKind::Fit(inner, false)
                 if keyword_under(expr).is_none() =>
             {
@@ -306,12 +329,17 @@ impl<'a> Writer<'a> {
             }
             ExprKind::Call(function, args, _) => self.call(function.0, args),
             ExprKind::SetCall(function, args, _) => self.plain_call(function.0.name, args),
+            ExprKind::Routine(call, args) => self.routine_call(call, args),
             ExprKind::Coerce(inner, How(_, explicit)) => match *explicit || casts {
                 true => self.cast(inner, expr),
                 false => self.put(inner, false),
             },
             ExprKind::Fit(inner, explicit) => match *explicit || casts {
                 true => self.fit(inner, expr),
+                false => self.put(inner, false),
+            },
+            ExprKind::Domain(inner, test, explicit) => match *explicit || casts {
+                true => self.labelled(uncast(inner), &test.domain.to_string()),
                 false => self.put(inner, false),
             },
             ExprKind::And(parts) => self.logic(parts, " AND ", Shape::And),
@@ -341,7 +369,21 @@ impl<'a> Writer<'a> {
                 }
                 Ok(())
             }
-            ExprKind::Record(args) => self.bracketed("ROW(", args, ")"),
+            ExprKind::Record(args, names) => {
+                match names.as_ref().and_then(|_| self.names.row(args)) {
+                    Some(row) => {
+                        self.text(&row);
+                        Ok(())
+                    }
+                    None => {
+                        self.bracketed("ROW(", args, ")")?;
+                        if expr.ty != TypeId::RECORD {
+                            let _ = write!(self.out, "::{}", format_type(expr.ty, NO_TYPMOD));
+                        }
+                        Ok(())
+                    }
+                }
+            }
             ExprKind::Aggregate(call) => self.aggregate(call),
             ExprKind::Window(call) => self.window_call(call),
             ExprKind::Grouping(args) => self.bracketed("GROUPING(", args, ")"),
@@ -408,6 +450,7 @@ impl<'a> Writer<'a> {
             }
             ExprKind::AnyArray(left, right, function, _, all) => {
                 let name = operator_of(function.0, 2).unwrap_or("=");
+                let name = self.context.operator_text(function.0.oid, name);
                 self.operand(left, true, Shape::Test, true)?;
                 let quantifier = if *all { "ALL" } else { "ANY" };
                 let _ = write!(self.out, " {name} {quantifier} (");
@@ -445,6 +488,7 @@ impl<'a> Writer<'a> {
     fn call(&mut self, function: &Function, args: &[Expr]) -> Result<()> {
         if let Some(name) = operator_of(function, args.len()) {
             let own = Shape::Operator(name);
+            let name = self.context.operator_text(function.oid, name);
             self.open();
             match args {
                 [left, right] => {
@@ -479,6 +523,18 @@ impl<'a> Writer<'a> {
                 }
                 self.plain_call(function.name, args)
             }
+            ("array_slice", [array, mask, bounds @ ..]) => self.slice(array, mask, bounds),
+            ("record_field", [row, _, name]) => {
+                self.text("(");
+                self.put(row, true)?;
+                let name = match &name.kind {
+                    ExprKind::Const(name, _) => quote_identifier(name.as_str()),
+                    _ => return Err(Error::internal("a field without a name")),
+                };
+                let _ = write!(self.out, ").{name}");
+                Ok(())
+            }
+            ("record_named", [row, _]) => self.put(row, true),
             (name, args) => match keyword_of(function) {
                 Some(keyword) if args.is_empty() => {
                     self.text(keyword);
@@ -487,6 +543,51 @@ impl<'a> Writer<'a> {
                 _ => self.plain_call(name, args),
             },
         }
+    }
+
+    /// A call of a routine of one's own, with the arguments that were written.
+    fn routine_call(&mut self, call: &RoutineCall, args: &[Expr]) -> Result<()> {
+        self.text(&call.shown);
+        self.text("(");
+        for (at, (place, name)) in call.written.iter().enumerate() {
+            if at > 0 {
+                self.text(", ");
+            }
+            if call.routine.is_variadic() && place + 1 == args.len() {
+                self.text("VARIADIC ");
+            }
+            if let Some(name) = name {
+                self.text(&format!("{} => ", quote_identifier(name)));
+            }
+            if let Some(arg) = args.get(*place) {
+                self.put(arg, true)?;
+            }
+        }
+        self.text(")");
+        Ok(())
+    }
+
+    /// `a[2:3]`.
+    fn slice(&mut self, array: &Expr, mask: &Expr, bounds: &[Expr]) -> Result<()> {
+        let mask = match &mask.kind {
+            ExprKind::Const(mask, _) => mask.as_i64().unwrap_or(0),
+            _ => 0,
+        };
+        let plain = matches!(
+            array.kind,
+            ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Param(_)
+        );
+        self.text(if plain { "" } else { "(" });
+        self.put(array, true)?;
+        self.text(if plain { "" } else { ")" });
+        for (at, bound) in bounds.iter().enumerate() {
+            self.text(if at % 2 == 0 { "[" } else { ":" });
+            if mask >> at & 1 == 0 {
+                self.put(bound, false)?;
+            }
+            self.text(if at % 2 == 0 { "" } else { "]" });
+        }
+        Ok(())
     }
 
     fn plain_call(&mut self, name: &str, args: &[Expr]) -> Result<()> {
@@ -511,7 +612,7 @@ impl<'a> Writer<'a> {
             ExprKind::Call(function, args, _) => {
                 (false, operator_of(function.0, args.len()).is_none())
             }
-            ExprKind::Aggregate(_) | ExprKind::Window(_) => (false, true),
+            ExprKind::Aggregate(_) | ExprKind::Window(_) | ExprKind::Routine(..) => (false, true),
             _ => (false, false),
         };
         let brackets = !is_name && (in_brackets || self.pretty);

@@ -6,10 +6,13 @@
 //! Rules hold the tables that a statement can reach, the foreign keys between them as [`Link`]s, and
 //! the programs of constraints and defaults.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::entries::EntryRule;
+use super::partition::Partitions;
 use super::program::Program;
+use super::trigger::Triggers;
 use catalog::{ForeignKey, Index, Table};
 use types::Datum;
 
@@ -31,8 +34,12 @@ pub struct RuleTable {
     pub generated: Vec<(usize, Program)>,
     /// Its CHECK constraints, likewise.
     pub checks: Vec<(String, Program)>,
+    /// What it asks of its rows for being a partition, likewise.
+    pub partition_check: Option<Rc<super::partition::PartitionCheck>>,
     /// How entries of its computed indexes are made, likewise.
     pub entries: Vec<EntryRule>,
+    /// Its triggers, likewise.
+    pub triggers: Option<Rc<Triggers>>,
     /// The defaults that SET DEFAULT needs, by column.
     pub defaults: Vec<(usize, Program)>,
     /// The links by which its rows refer to others, in the order of their making.
@@ -54,6 +61,36 @@ pub struct Link {
     pub index: usize,
     /// The columns, in the constraint's order.
     pub columns: Vec<LinkColumn>,
+    /// The table whose rows leave: the one that is referred to, or a partition of it.
+    pub left: Arc<Table>,
+    /// Where the rows of a partitioned table that is referred to are.
+    pub partitions: Option<ReferencedPartitions>,
+    /// What messages about rows that leave name.
+    pub named: Named,
+    /// The place of the link by which a row leaves a partition for another one: that of the whole.
+    pub whole: Option<usize>,
+}
+
+/// The partitions of a table that is referred to.
+#[derive(Debug)]
+pub struct ReferencedPartitions {
+    /// They.
+    pub partitions: Rc<Partitions>,
+    /// The place, in each leaf, of its part of the unique index.
+    pub indexes: Vec<usize>,
+}
+
+/// The foreign key that one of a partition is a part of, or itself.
+#[derive(Debug)]
+pub struct Named {
+    /// The table that has it.
+    pub table: Arc<Table>,
+    /// The columns there.
+    pub columns: Vec<usize>,
+    /// What it is called where rows leave.
+    pub name: String,
+    /// That table's triggers of statements that change its rows, if the foreign key is a part.
+    pub triggers: Option<Rc<Triggers>>,
 }
 
 /// A pair of columns of a foreign key.
@@ -63,6 +100,8 @@ pub struct LinkColumn {
     pub child: usize,
     /// The place in the table that is referred to.
     pub parent: usize,
+    /// The place in the table whose rows leave.
+    pub left: usize,
     /// How the values compare.
     pub compare: Compare,
 }
@@ -85,9 +124,9 @@ impl Link {
         values.cloned().collect()
     }
 
-    /// The values of the parent's columns in a row of it.
-    pub fn parent_values(&self, row: &[Datum]) -> Vec<Datum> {
-        let values = self.columns.iter().map(|column| &row[column.parent]);
+    /// The values that are referred to in a row that leaves.
+    pub fn left_values(&self, row: &[Datum]) -> Vec<Datum> {
+        let values = self.columns.iter().map(|column| &row[column.left]);
         values.cloned().collect()
     }
 

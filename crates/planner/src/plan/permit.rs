@@ -207,7 +207,10 @@ fn refused(catalog: &Catalog, required: &Required) -> Error {
             "schema",
             catalog.schema_by_oid(required.object).map(|s| &s.name),
         ),
-        Guarded::Function => return denied_call(required.object),
+        Guarded::Function => match catalog.routine(required.object) {
+            Some(routine) => (routine.kind.noun(), Some(&routine.name)),
+            None => return denied_call(required.object),
+        },
         _ => match catalog.table_by_oid(required.object) {
             Some(table) if system::kind(table) == b'v' && table.kind == RelationKind::System => {
                 ("view", Some(&table.name))

@@ -5,11 +5,12 @@
 //! `Column 0, Column 1, Call +`; AND, OR, CASE and COALESCE become jumps.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::{Error, Result};
 
 use super::members::Members;
-use super::{Expr, ExprKind, SubQuery};
+use super::{DomainTest, Expr, ExprKind, How, RoutineCall, SubQuery};
 use functions::{Coercion, Function};
 use types::{Datum, TypeId};
 
@@ -17,6 +18,8 @@ use types::{Datum, TypeId};
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     ops: Vec<Op>,
+    /// Whether it is computed for each of many rows.
+    over_rows: bool,
 }
 
 /// One step.
@@ -32,6 +35,8 @@ pub enum Op {
     Param(usize),
     /// Pushes the value of a literal of the statement's text.
     Literal(usize),
+    /// Pushes a value that is the same for all rows, computed for the first.
+    Once(Rc<Program>),
     /// Pops the arguments of a function and pushes its result.
     Call {
         /// Which.
@@ -49,6 +54,8 @@ pub enum Op {
     ArrayCoerce(&'static Coercion, TypeId, TypeId),
     /// Makes the top fit a modifier; whether explicitly.
     Fit(TypeId, i32, bool),
+    /// Tests whether the top is a value of a domain.
+    Domain(Rc<DomainTest>),
     /// The top is false: keep it and jump. Else go on.
     IfFalse(usize),
     /// The top is true: keep it and jump.
@@ -81,8 +88,8 @@ pub enum Op {
     Member(Rc<Members>),
     /// Makes an array of so many values of a type.
     Array(usize, TypeId),
-    /// Makes a row value of values of these types.
-    Record(Vec<TypeId>),
+    /// Makes a row value of values of these types, perhaps with names.
+    Record(Vec<TypeId>, Option<Arc<[String]>>),
     /// What a subquery gives; whether there is a value it compares with, and which columns of the
     /// row it looks at.
     Sub(Rc<SubQuery>, bool, Rc<[usize]>),
@@ -90,6 +97,8 @@ pub enum Op {
     Subscript,
     /// Pushes the value of the innermost CASE.
     CaseInput,
+    /// Pops so many arguments and pushes what a routine gives.
+    Routine(Rc<RoutineCall>, usize),
     /// Moves the top to the stack of CASE values.
     CasePush,
     /// Forgets the value of the innermost CASE.
@@ -101,12 +110,44 @@ pub enum Op {
 /// # Panics
 /// On an aggregate or a set, whose places are elsewhere.
 pub fn compile(expr: &Expr) -> Program {
-    let mut program = Program::default();
+    let mut program = Program {
+        over_rows: expr.any(&|part| matches!(part.kind, ExprKind::Column(_))),
+        ..Program::default()
+    };
     program.add(expr);
     program
 }
 
+/// Whether it has the same value for all rows of a statement and takes some computing.
+fn is_fixed(expr: &Expr) -> bool {
+    let computed = matches!(
+        expr.kind,
+        ExprKind::Call(..) | ExprKind::Coerce(..) | ExprKind::Fit(..)
+    );
+    computed
+        && !expr.any(&|part| match &part.kind {
+            ExprKind::Call(..) => part.is_volatile_call(),
+            ExprKind::Coerce(inner, How(Coercion::Binary, _)) => inner.is_untyped(),
+            ExprKind::Const(..)
+            | ExprKind::Param(_)
+            | ExprKind::Coerce(..)
+            | ExprKind::Fit(..)
+            | ExprKind::Array(..) => false,
+            _ => true,
+        })
+}
+
 impl Program {
+    /// Whether it calls a routine whose value is not known before the program runs.
+    pub fn calls_late(&self) -> bool {
+        let is_late = |op: &Op| match op {
+            Op::Routine(call, _) => call.routine.volatility != b'i',
+            Op::Domain(test) => test.calls_late(),
+            _ => false,
+        };
+        self.ops.iter().any(is_late)
+    }
+
     /// Its steps.
     pub fn ops(&self) -> &[Op] {
         &self.ops
@@ -142,6 +183,11 @@ impl Program {
         value.ok_or_else(|| Error::internal("a value that is not given"))
     }
 
+    fn with(mut self, expr: &Expr) -> Program {
+        self.add(expr);
+        self
+    }
+
     fn list(&mut self, exprs: &[Expr]) {
         for expr in exprs {
             self.add(expr);
@@ -149,6 +195,15 @@ impl Program {
     }
 
     fn add(&mut self, expr: &Expr) {
+        if self.over_rows && is_fixed(expr) {
+            let once = Program::default().with(expr);
+            // A value that only changes its name takes no computing.
+            match once.is_given() {
+                true => self.ops.extend(once.ops),
+                false => self.ops.push(Op::Once(Rc::new(once))),
+            }
+            return;
+        }
         match &expr.kind {
             ExprKind::Const(value, literal) => {
                 let literal = literal.as_ref();
@@ -175,6 +230,7 @@ impl Program {
                 self.add(arg);
                 self.ops.push(Op::Fit(expr.ty, expr.typmod, *explicit));
             }
+            ExprKind::Domain(arg, test, _) => self.add_unary(arg, Op::Domain(test.clone())),
             ExprKind::And(parts) => self.add_logic(parts, true),
             ExprKind::Or(parts) => self.add_logic(parts, false),
             ExprKind::Not(arg) => self.add_unary(arg, Op::Not),
@@ -214,14 +270,26 @@ impl Program {
                 }
                 self.add_unary(right, Op::AnyArray(function.0, types.clone(), *all));
             }
+            ExprKind::Routine(call, args) => {
+                self.list(args);
+                self.ops.push(match call.function() {
+                    Some(function) => Op::Call {
+                        function,
+                        count: args.len(),
+                        types: call.types.as_slice().into(),
+                        result: call.result,
+                    },
+                    None => Op::Routine(call.clone(), args.len()),
+                });
+            }
             ExprKind::Array(elements, element) => {
                 self.list(elements);
                 self.ops.push(Op::Array(elements.len(), *element));
             }
-            ExprKind::Record(fields) => {
+            ExprKind::Record(fields, names) => {
                 self.list(fields);
                 let types = fields.iter().map(|field| field.ty).collect();
-                self.ops.push(Op::Record(types));
+                self.ops.push(Op::Record(types, names.clone()));
             }
             ExprKind::Sub(query, test, seen) => {
                 seen.iter().for_each(|column| self.add(&column.1));

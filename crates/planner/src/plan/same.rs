@@ -14,18 +14,14 @@ impl Expr {
     /// Whether both mean the same. Literals that were found to be equal are fixed, so that a plan
     /// that was made because of it serves no others.
     pub fn same(&self, other: &Expr) -> bool {
-        if !self.equals(other) {
-            return false;
-        }
-        self.fix_unlike(other);
-        true
+        same_parts(&[self], &[other])
     }
 
     fn equals(&self, other: &Expr) -> bool {
         self.ty == other.ty
             && self.typmod == other.typmod
             && self.kind.alike(&other.kind)
-            && pairwise(self, other).is_some_and(|mut pairs| pairs.all(|(a, b)| a.equals(b)))
+            && equal_parts(&self.parts(), &other.parts())
     }
 
     /// Fixes literals of two that are equal, where they are not one and the same.
@@ -39,15 +35,23 @@ impl Expr {
                 a.iter().chain(b).for_each(|literal| literal.fix());
             }
         }
-        for (a, b) in pairwise(self, other).into_iter().flatten() {
+        for (a, b) in self.parts().into_iter().zip(other.parts()) {
             a.fix_unlike(b);
         }
     }
 }
 
-fn pairwise<'e>(a: &'e Expr, b: &'e Expr) -> Option<impl Iterator<Item = (&'e Expr, &'e Expr)>> {
-    let (a, b) = (a.parts(), b.parts());
-    (a.len() == b.len()).then(|| a.into_iter().zip(b))
+fn equal_parts(a: &[&Expr], b: &[&Expr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.equals(b))
+}
+
+/// Whether the expressions of two lists are the same, one by one; see [`Expr::same`].
+fn same_parts(a: &[&Expr], b: &[&Expr]) -> bool {
+    let equal = equal_parts(a, b);
+    if equal {
+        a.iter().zip(b).for_each(|(a, b)| a.fix_unlike(b));
+    }
+    equal
 }
 
 impl ExprKind {
@@ -61,6 +65,7 @@ impl ExprKind {
             (E::Call(f, _, a), E::Call(g, _, b)) | (E::SetCall(f, _, a), E::SetCall(g, _, b)) => {
                 (f, a) == (g, b)
             }
+            (E::Routine(a, _), E::Routine(b, _)) => a == b,
             (E::NullIf(_, f, _, a), E::NullIf(_, g, _, b)) => (f, a) == (g, b),
             (E::Distinct(_, _, f, a, p), E::Distinct(_, _, g, b, q))
             | (E::AnyArray(_, _, f, a, p), E::AnyArray(_, _, g, b, q)) => (f, a, p) == (g, b, q),
@@ -77,6 +82,7 @@ impl ExprKind {
             }
             (E::Aggregate(a), E::Aggregate(b)) => a.alike(b),
             (E::Window(a), E::Window(b)) => a.alike(b),
+            (E::Domain(_, a, _), E::Domain(_, b, _)) => a.domain == b.domain,
             (E::Coerce(..), E::Coerce(..))
             | (E::And(_), E::And(_))
             | (E::Or(_), E::Or(_))
@@ -85,7 +91,7 @@ impl ExprKind {
             | (E::CaseValue(..), E::CaseValue(..))
             | (E::CaseInput, E::CaseInput)
             | (E::Coalesce(_), E::Coalesce(_))
-            | (E::Record(_), E::Record(_))
+            | (E::Record(..), E::Record(..))
             | (E::Grouping(_), E::Grouping(_))
             | (E::Subscript(..), E::Subscript(..)) => true,
             _ => false,
@@ -116,10 +122,7 @@ impl AggregateCall {
 
     /// Whether both are the same call; see [`Expr::same`].
     pub fn same(&self, other: &AggregateCall) -> bool {
-        self.alike(other)
-            && all_same(&self.args, &other.args)
-            && all_same(&self.filter, &other.filter)
-            && orders_same(&self.order, &other.order)
+        self.alike(other) && same_parts(&self.parts(), &other.parts())
     }
 }
 
@@ -134,10 +137,7 @@ impl WindowCall {
 
     /// Whether both are the same call; see [`Expr::same`].
     pub fn same(&self, other: &WindowCall) -> bool {
-        self.alike(other)
-            && all_same(&self.args, &other.args)
-            && all_same(&self.filter, &other.filter)
-            && self.window.same(&other.window)
+        self.alike(other) && same_parts(&self.parts(), &other.parts())
     }
 }
 
@@ -154,15 +154,7 @@ impl WindowSpec {
 
     /// Whether both are the same window; see [`Expr::same`].
     pub fn same(&self, other: &WindowSpec) -> bool {
-        let offsets = |spec: &WindowSpec| -> Vec<Expr> {
-            let frame = &spec.frame;
-            let both = frame.start.offset().into_iter().chain(frame.end.offset());
-            both.cloned().collect()
-        };
-        self.alike(other)
-            && all_same(&self.partition, &other.partition)
-            && orders_same(&self.order, &other.order)
-            && all_same(&offsets(self), &offsets(other))
+        self.alike(other) && same_parts(&self.parts(), &other.parts())
     }
 }
 
@@ -170,24 +162,4 @@ impl Bound<Expr> {
     fn alike(&self, other: &Bound<Expr>) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
-}
-
-/// Whether the expressions of two lists are the same, one by one; see [`Expr::same`].
-pub fn all_same<'e>(
-    a: impl IntoIterator<Item = &'e Expr>,
-    b: impl IntoIterator<Item = &'e Expr>,
-) -> bool {
-    let (mut a, mut b) = (a.into_iter(), b.into_iter());
-    loop {
-        match (a.next(), b.next()) {
-            (None, None) => return true,
-            (Some(a), Some(b)) if a.same(b) => {}
-            _ => return false,
-        }
-    }
-}
-
-/// Whether two orders are the same; see [`Expr::same`].
-pub fn orders_same(a: &[(Expr, bool, bool)], b: &[(Expr, bool, bool)]) -> bool {
-    directions(a) == directions(b) && all_same(a.iter().map(|k| &k.0), b.iter().map(|k| &k.0))
 }

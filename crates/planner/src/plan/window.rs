@@ -165,20 +165,8 @@ pub struct Frame<E> {
 impl WindowCall {
     /// The expressions it is made of.
     pub fn parts(&self) -> Vec<&Expr> {
-        let WindowSpec {
-            partition,
-            order,
-            frame,
-            ..
-        } = &self.window;
-        self.args
-            .iter()
-            .chain(&self.filter)
-            .chain(partition)
-            .chain(order.iter().map(|key| &key.0))
-            .chain(frame.start.offset())
-            .chain(frame.end.offset())
-            .collect()
+        let own = self.args.iter().chain(&self.filter);
+        own.chain(self.window.parts()).collect()
     }
 
     /// The expressions it is made of, to be changed.
@@ -196,6 +184,18 @@ impl WindowCall {
             .chain(order.iter_mut().map(|key| &mut key.0))
             .chain(frame.start.offset_mut())
             .chain(frame.end.offset_mut())
+            .collect()
+    }
+}
+
+impl WindowSpec {
+    /// The expressions it is made of.
+    pub fn parts(&self) -> Vec<&Expr> {
+        self.partition
+            .iter()
+            .chain(self.order.iter().map(|key| &key.0))
+            .chain(self.frame.start.offset())
+            .chain(self.frame.end.offset())
             .collect()
     }
 }

@@ -27,6 +27,9 @@ pub struct Options {
     /// Differences after which it ends
     #[arg(long, value_name = "N", default_value_t = 20)]
     differences: usize,
+    /// Queries of joins and subqueries inside of one another alone
+    #[arg(long)]
+    nested: bool,
     /// Print how often every function, operator and construct was generated
     #[arg(long)]
     counts: bool,
@@ -47,6 +50,7 @@ pub fn run(options: &Options) -> Result<()> {
         length: Duration::from_secs(options.seconds),
         statements_max: options.statements,
         differences_max: options.differences,
+        nested_only: options.nested,
     };
     let findings = fuzz::run(client.driver(), &plan, show)?;
     summarize(&findings, options.counts);

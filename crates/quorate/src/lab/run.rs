@@ -38,6 +38,9 @@ pub struct Options {
     /// Rows of the tables, in the place of the experiment's own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1_000..))]
     rows: Option<u32>,
+    /// The scale of TPC-H's tables, in the place of the experiment's own
+    #[arg(long, value_name = "FACTOR", value_parser = scale)]
+    scale: Option<f64>,
     /// Where the page and the JSON go
     #[arg(long, value_name = "DIR", default_value = "./quorate-lab")]
     out: PathBuf,
@@ -70,6 +73,16 @@ impl FromStr for NamedUrl {
             name: name.to_owned(),
             url: url.parse()?,
         })
+    }
+}
+
+/// A scale of TPC-H: beyond 100 its keys are no integers, below 0.01 its generator gives a part the same
+/// supplier twice.
+fn scale(text: &str) -> std::result::Result<f64, String> {
+    let scale: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    match (0.01..=100.0).contains(&scale) {
+        true => Ok(scale),
+        false => Err("not from 0.01 to 100".to_owned()),
     }
 }
 
@@ -156,6 +169,7 @@ fn run_chosen(options: &Options) -> Result<()> {
         rounds: number(options.rounds),
         seconds: number(options.seconds),
         rows: number(options.rows),
+        scale: options.scale,
     };
     let mut report = Report {
         format: FORMAT,

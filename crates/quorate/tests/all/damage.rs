@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use lab::host::{free_port, output, run, signal, wait_for, Process, PATIENCE};
+use lab::host::{free_port, output, run, signal, wait_for, Endpoint, Process, PATIENCE};
 use lab::quorate::{Cluster, ADDRESSES};
 
 use crate::kill::program;
+use crate::source::root;
 
 const LOG: &str = "group1/log/0000000000000001.seg";
 const STORE: &str = "group1/store/store";
@@ -166,7 +167,7 @@ fn a_damaged_directory_is_refused() {
         &damaged("format", &|node| {
             let file = node.join("node.json");
             let text = fs::read_to_string(&file).expect("its settings");
-            let other = text.replace("\"format\": 3", "\"format\": 99");
+            let other = text.replace("\"format\": 7", "\"format\": 99");
             assert_ne!(text, other, "the format stands elsewhere");
             fs::write(&file, other).expect("other settings");
         }),
@@ -201,7 +202,7 @@ fn a_directory_of_the_format_before_becomes_one_of_this() {
     drop(cluster);
     let file = n1.join("node.json");
     let settings = || fs::read_to_string(&file).expect("its settings");
-    let before = settings().replace("\"format\": 3", "\"format\": 2");
+    let before = settings().replace("\"format\": 7", "\"format\": 6");
     assert_ne!(settings(), before, "the format stands elsewhere");
     fs::write(&file, before).expect("other settings");
 
@@ -211,8 +212,64 @@ fn a_directory_of_the_format_before_becomes_one_of_this() {
     node.wait().expect("it answers");
     let kept = node.query("select i from kept").expect("an answer");
     assert_eq!(kept, "7");
-    assert!(settings().contains("\"format\": 3"), "{}", settings());
+    assert!(settings().contains("\"format\": 7"), "{}", settings());
     drop(process);
+}
+
+/// What is kept in `tests/directories`.
+const FORMATS: [&str; 4] = ["format-3", "format-4", "format-5", "format-6"];
+
+/// Directories that the last builds of older formats made are served as if this one had made them.
+#[test]
+fn what_an_older_build_kept_is_as_it_was() {
+    let scripts = root().join("tests/directories");
+    let ask = |node: &Endpoint| {
+        let mut psql = node.psql();
+        let asked = output(psql.arg("-f").arg(scripts.join("asked.sql"))).expect("psql");
+        let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+        assert!(said.contains("Indexes:"), "{said}");
+        let errors = String::from_utf8_lossy(&asked.stderr).into_owned();
+        (said, errors)
+    };
+    let dir = tempfile::tempdir().expect("a directory");
+    let new = Cluster::start(program(), &dir.path().join("new"), 1, &[]).expect("a node");
+    let made = new.nodes()[0]
+        .psql()
+        .arg("-f")
+        .arg(scripts.join("made.sql"))
+        .output();
+    let made = made.expect("psql");
+    assert!(
+        made.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    let expected = ask(&new.nodes()[0]);
+    drop(new);
+
+    for format in FORMATS {
+        let mut tar = Command::new("tar");
+        tar.arg("xzf")
+            .arg(scripts.join(format).with_extension("tar.gz"));
+        run(tar.arg("-C").arg(dir.path())).expect("its files");
+        let n1 = dir.path().join("n1");
+        let file = n1.join("node.json");
+        let mut settings = fs::read_to_string(&file).expect("its settings");
+        let ports = ["45833", "45933", "46833"].map(|old| {
+            let port = free_port(&ADDRESSES).expect("a port");
+            settings = settings.replace(old, &port.to_string());
+            port
+        });
+        fs::write(&file, settings).expect("other ports");
+        let mut command = Command::new(program());
+        command.args(["start", "--data"]).arg(&n1);
+        let process = Process::start(&mut command, &dir.path().join(format)).expect("it starts");
+        let node = Endpoint::at("127.0.0.1", ports[0]);
+        node.wait().expect("it answers");
+        assert_eq!(ask(&node), expected, "{format}");
+        drop(process);
+        fs::remove_dir_all(n1).expect("it is gone");
+    }
 }
 
 #[test]

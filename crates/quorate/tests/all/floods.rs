@@ -39,11 +39,13 @@ const CONNECT_MAX: Duration = Duration::from_millis(500);
 
 /// How much of a flood there is.
 #[derive(Clone, Copy)]
-struct Size {
-    seconds: u64,
-    per_second: u64,
-    open: usize,
-    is_measured: bool,
+pub struct Size {
+    pub seconds: u64,
+    /// Connections that are made a second, and of those that stay open the most.
+    pub per_second: u64,
+    pub open: usize,
+    /// Whether pgbench's p99 is compared.
+    pub is_measured: bool,
 }
 
 impl Size {
@@ -65,7 +67,8 @@ impl Size {
     }
 }
 
-fn cluster(dir: &Path) -> Cluster {
+/// Three nodes with TLS, and a certificate that is nobody's.
+pub fn cluster(dir: &Path, more: &[&str]) -> Cluster {
     let certs = dir.join("certs");
     let quorate = |arguments: &[&str]| {
         run(Command::new(program())
@@ -80,14 +83,14 @@ fn cluster(dir: &Path) -> Cluster {
         equip(&certs, name, &dir.join("data").join(name));
     }
     quorate(&["cert", "node", STRANGER]);
-    Cluster::start(program(), dir, 3, &SETTINGS).expect("a cluster")
+    Cluster::start(program(), dir, 3, &[&SETTINGS, more].concat()).expect("a cluster")
 }
 
 /// Who has a certificate of the cluster's authority, and a key that is no member's.
 const STRANGER: &str = "n9";
 
 /// How the stranger connects to nodes.
-fn stranger(dir: &Path) -> Arc<rustls::ClientConfig> {
+pub fn stranger(dir: &Path) -> Arc<rustls::ClientConfig> {
     let certs = dir.join("certs");
     let file = |end: &str| certs.join(format!("{STRANGER}.{end}"));
     let mut roots = rustls::RootCertStore::empty();
@@ -106,14 +109,14 @@ fn stranger(dir: &Path) -> Arc<rustls::ClientConfig> {
 
 /// Where a node listens.
 #[derive(Clone, Copy)]
-struct Ports {
+pub struct Ports {
     clients: SocketAddr,
     nodes: SocketAddr,
     status: SocketAddr,
 }
 
 /// Where the nodes listen.
-fn addresses(cluster: &Cluster) -> Vec<Ports> {
+pub fn addresses(cluster: &Cluster) -> Vec<Ports> {
     let file = std::fs::read_to_string(cluster.data().join("cluster.json")).expect("a file");
     let file: serde_json::Value = serde_json::from_str(&file).expect("JSON");
     let nodes = file["nodes"].as_array().expect("nodes");
@@ -244,7 +247,7 @@ fn handshakes_time(pids: &[u32]) -> Duration {
 }
 
 /// Floods until the time is over: how many connections there were, and the processor time it took.
-fn flood(size: Size, nodes: &[Ports], stranger: &Arc<rustls::ClientConfig>) -> (u64, Duration) {
+pub fn flood(size: Size, nodes: &[Ports], stranger: &Arc<rustls::ClientConfig>) -> (u64, Duration) {
     const THREADS: u64 = 4;
     let made = Arc::new(AtomicU64::new(0));
     let threads: Vec<_> = (0..THREADS)
@@ -293,7 +296,7 @@ fn burn(per_second: Duration, seconds: u64) {
 }
 
 /// pgbench beside something: its 99th percentile, in milliseconds.
-fn pgbench_beside<T>(
+pub fn pgbench_beside<T>(
     dir: &Path,
     at: &Endpoint,
     seconds: u64,
@@ -332,7 +335,7 @@ fn pgbench_beside<T>(
 fn floods_at_every_port_leave_the_work_alone() {
     let size = Size::chosen();
     let dir = open_directory();
-    let cluster = cluster(dir.path());
+    let cluster = cluster(dir.path(), &[]);
     let leader = cluster.leader().expect("a leader");
     let pids: Vec<u32> = (0..3)
         .map(|node| cluster.pid(node).expect("it runs"))

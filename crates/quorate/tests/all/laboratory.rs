@@ -283,3 +283,16 @@ fn a_list_ends_quietly_when_nobody_reads_it() {
     let ended = list.wait_with_output().expect("an end");
     assert_eq!(said(&ended), "", "{}", ended.status);
 }
+
+/// TPC-H's 22 queries over tables of a hundredth of the usual size: answered as by PostgreSQL.
+#[test]
+fn the_queries_of_tpch_are_answered_as_by_postgresql() {
+    let dir = open_directory();
+    let out = dir.path().display().to_string();
+    let arguments = ["run", "tpch", "--quick", "--scale", "0.01", "--out", &out];
+    let done = lab(&arguments);
+    let said = said(&done);
+    assert!(done.status.success(), "{said}");
+    let same = said.matches("every system gives the same answer").count();
+    assert_eq!(same, 22, "{said}");
+}

@@ -1,13 +1,16 @@
 //! Leaders lost one after the other, under load: killed, frozen, cut off. Writers keep on disk what
-//! was acknowledged; nothing of it may be missing at the end, and writes must go on soon.
+//! was acknowledged; nothing of it may be missing at the end, and writes must go on soon. While
+//! leaders are killed, nodes are added, promoted and removed.
 //!
-//! `QUORATE_LOSSES=100,30,30` says how many of each; `make soak` does, and has the times written
-//! into `docs/TESTING.md` (`QUORATE_LOSSES_DOCUMENT`).
+//! `QUORATE_LOSSES=100,30,30,10` says how many of each, and how many nodes come and go; `make soak`
+//! does, and has the times written into `docs/TESTING.md` (`QUORATE_LOSSES_DOCUMENT`).
 
 use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lab::host::{signal, PATIENCE};
+use lab::host::{run, signal, wait_for, Endpoint, Process, PATIENCE};
 use lab::quorate::{Cluster, Topology};
 
 use crate::kill::{program, Patient};
@@ -31,14 +34,17 @@ const GONE_FOR: Duration = Duration::from_millis(1_500);
 /// Times are counted up to each of these, in milliseconds.
 const STEPS: [u128; 9] = [200, 300, 400, 500, 700, 1_000, 1_500, 2_000, 6_000];
 
-/// How often to lose a leader, by kind.
-fn counts() -> [usize; 3] {
-    let text = std::env::var("QUORATE_LOSSES").unwrap_or_else(|_| "3,2,1".to_owned());
+/// A node that is added stays so long as a voter.
+const VOTES_FOR: Duration = Duration::from_secs(1);
+
+/// How often to lose a leader, by kind, and how many nodes come and go while leaders are killed.
+fn counts() -> [usize; 4] {
+    let text = std::env::var("QUORATE_LOSSES").unwrap_or_else(|_| "3,2,1,1".to_owned());
     let counts: Vec<usize> = text
         .split(',')
         .map(|count| count.trim().parse().expect("a number"))
         .collect();
-    counts.try_into().expect("three numbers")
+    counts.try_into().expect("four numbers")
 }
 
 /// Waits until writes go on; how long that took since `start`.
@@ -49,25 +55,86 @@ fn pause(writers: &Writers, start: Instant, what: &str) -> Duration {
     start.elapsed()
 }
 
-fn kills(count: usize) -> Vec<Duration> {
+/// Whether a command of the program about the cluster was obeyed. One that was interrupted by the
+/// loss of the leader may have been, and says that it was not.
+fn is_obeyed(arguments: &[&str], data: &Path) -> bool {
+    let mut command = Command::new(program());
+    run(command.args(arguments).arg("--data").arg(data)).is_ok()
+}
+
+/// Gives a command again and again until it is obeyed, or a query, asked of any node, gives this.
+fn insist(arguments: &[&str], data: &Path, nodes: &[Endpoint], query: &str, wanted: &str) {
+    let is_so = |node: &Endpoint| node.query(query).is_ok_and(|answer| answer == wanted);
+    wait_for(&arguments.join(" "), PATIENCE, || {
+        is_obeyed(arguments, data) || nodes.iter().any(is_so)
+    })
+    .expect("it does what it is asked");
+}
+
+/// Adds so many nodes, one after the other, lets each vote for a while, and removes it.
+fn come_and_go(data: &Path, nodes: &[Endpoint], count: usize) {
+    for number in nodes.len() + 1..=nodes.len() + count {
+        let name = format!("n{number}");
+        wait_for("a node to be added", PATIENCE, || {
+            let is_added = is_obeyed(&["node", "add", &name], data);
+            // A member without a directory is of no use.
+            if !is_added {
+                is_obeyed(&["node", "remove", &name], data);
+            }
+            is_added
+        })
+        .expect("it is added");
+        let mut start = Command::new(program());
+        start.args(["start", "--data"]).arg(data.join(&name));
+        let process = Process::start(&mut start, &data.join(&name).join("process.log"));
+        let process = process.expect("it starts");
+        let votes = format!("select voter from quorate.nodes where name = '{name}'");
+        insist(&["node", "promote", &name], data, nodes, &votes, "t");
+        std::thread::sleep(VOTES_FOR);
+        let is_there = format!("select count(*) from quorate.nodes where name = '{name}'");
+        insist(&["node", "remove", &name], data, nodes, &is_there, "0");
+        drop(process);
+    }
+}
+
+/// Kills leaders while nodes come and go: for how long nobody could commit, and for how long each
+/// session could not.
+fn kills(count: usize, changes: usize) -> [Vec<Duration>; 2] {
     let mut patient = Patient::new(3);
     create_table(&patient.nodes()[0]);
     let writers = Writers::start(patient.nodes(), WRITERS, patient.dir.path());
     let mut times = Vec::new();
-    for round in 0..count {
-        let begun = writers.wait_for_more(BETWEEN, PATIENCE);
-        begun.unwrap_or_else(|| panic!("no commits before kill {round}"));
-        let leader = patient.cluster.leader().expect("a leader");
-        let pid = patient.pid(leader);
-        let start = Instant::now();
-        signal(pid, "KILL").expect("the leader is killed");
-        times.push(pause(&writers, start, "killed"));
-        patient.start(leader);
-        patient.wait_until_answering(leader);
-    }
+    let is_changing = AtomicBool::new(true);
+    let (data, nodes) = (
+        patient.cluster.data().to_owned(),
+        patient.nodes().to_owned(),
+    );
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            come_and_go(&data, &nodes, changes);
+            is_changing.store(false, Ordering::SeqCst);
+        });
+        while times.len() < count || is_changing.load(Ordering::SeqCst) {
+            let begun = writers.wait_for_more(BETWEEN, PATIENCE);
+            begun.unwrap_or_else(|| panic!("no commits before kill {}", times.len()));
+            let leader = patient.cluster.leader().expect("a leader");
+            if leader >= nodes.len() {
+                // One that is to go again: it need not be there any more when this arrives.
+                is_obeyed(&["switchover", "n1"], &data);
+                continue;
+            }
+            let pid = patient.pid(leader);
+            let start = Instant::now();
+            signal(pid, "KILL").expect("the leader is killed");
+            times.push(pause(&writers, start, "killed"));
+            patient.start(leader);
+            patient.wait_until_answering(leader);
+        }
+    });
+    let pauses = writers.pauses();
     let promises = writers.finish();
     patient.nodes().iter().for_each(|node| promises.check(node));
-    times
+    [times, pauses]
 }
 
 /// Freezes leaders, then cuts them off.
@@ -145,12 +212,13 @@ fn record(page: &Path, lines: &[String]) {
 
 #[test]
 fn nothing_acknowledged_is_lost_with_leaders() {
-    let [killed, frozen, cut] = counts();
-    let kills = kills(killed);
+    let [killed, frozen, cut, changes] = counts();
+    let [kills, sessions] = kills(killed, changes);
     let [freezes, cuts] = absences(frozen, cut);
     let commit = std::env::var("QUORATE_COMMIT").unwrap_or_else(|_| "this".to_owned());
     let lines = [
         line(&commit, "killed", &kills),
+        line(&commit, "killed: each session's pause", &sessions),
         line(&commit, "frozen", &freezes),
         line(&commit, "cut off", &cuts),
     ];
@@ -164,12 +232,10 @@ fn nothing_acknowledged_is_lost_with_leaders() {
             "{half} of {} kills took longer",
             kills.len()
         );
-        let slow_kills = slow(&kills, Duration::from_secs(1));
-        assert!(
-            slow_kills * 100 <= kills.len(),
-            "{slow_kills} of {}",
-            kills.len()
-        );
+        for times in [&kills, &sessions] {
+            let late = slow(times, Duration::from_secs(1));
+            assert!(late * 100 <= times.len(), "{late} of {}", times.len());
+        }
         let gone = [freezes, cuts].concat();
         assert_eq!(slow(&gone, Duration::from_secs(2)), 0, "{gone:?}");
     }

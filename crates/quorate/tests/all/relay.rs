@@ -1,11 +1,13 @@
 //! Three nodes with relays between them: distance is felt where a majority is waited for, and only
-//! there, and who is cut off neither leads nor acknowledges.
+//! there, and who is cut off neither leads nor acknowledges. Leaders that are heard late, and those that
+//! hardly get to run, are replaced.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lab::host::{wait_for, PATIENCE};
+use lab::host::{signal, wait_for, PATIENCE};
 use lab::quorate::{Cluster, Topology};
-use lab::real::relay::Line;
+use lab::real::relay::{Direction, Line};
 
 use crate::kill::{open_directory, program};
 
@@ -57,4 +59,89 @@ fn distance_costs_what_waits_for_a_majority_and_a_cut_off_leader_is_replaced() {
     wait_for("a commit after the cut", PATIENCE, healed).expect("it heals");
     let found = cluster.nodes()[leader].query("select sum(i) from far");
     assert_eq!(found.expect("the rows"), "6");
+}
+
+#[test]
+fn a_leader_that_the_others_hear_late_is_replaced() {
+    let dir = open_directory();
+    let cluster = Cluster::start_relayed(program(), dir.path(), Topology::voters(3), &[]);
+    let cluster = cluster.expect("a cluster");
+    let leader = cluster.leader().expect("a leader");
+    let node = &cluster.nodes()[leader];
+    node.query("create table late(i int primary key); insert into late values (1)")
+        .expect("a table");
+
+    // The others reach it as quickly as before.
+    let others = [(leader + 1) % 3, (leader + 2) % 3];
+    let set = |line: Line| {
+        for other in others {
+            let relay = cluster.relay(leader, other).expect("a relay");
+            relay.set(Direction::Forward, line);
+        }
+    };
+    // Bit by bit: nobody is ever silent for an election timeout.
+    for millis in (50..=400).step_by(50) {
+        set(Line::delayed(Duration::from_millis(millis)));
+        std::thread::sleep(Duration::from_millis(60));
+    }
+    wait_for("another leader", PATIENCE, || {
+        let nodes = cluster.status().unwrap_or_default();
+        let leads = |index: usize| nodes.get(index).is_some_and(|node| node.role == "leader");
+        others.into_iter().any(leads) && !leads(leader)
+    })
+    .expect("it is replaced");
+    let log = std::fs::read_to_string(cluster.node_dir(leader).join("node.log"));
+    let log = log.expect("its log");
+    assert!(log.contains("came too late for a lease"), "{log}");
+    let insert = "insert into late values (2) on conflict do nothing";
+    let goes_on = || cluster.nodes()[others[0]].query(insert).is_ok();
+    wait_for("a commit without it", PATIENCE, goes_on).expect("they go on");
+    set(Line::default());
+    let healed = || {
+        let found = cluster.nodes()[leader].query("select sum(i) from late");
+        found.is_ok_and(|sum| sum == "3")
+    };
+    wait_for("all rows", PATIENCE, healed).expect("nothing is lost");
+}
+
+#[test]
+fn a_leader_that_hardly_runs_is_replaced() {
+    let dir = open_directory();
+    // So late that nobody stands for election by itself.
+    let settings = ["quorate.election_timeout=5s"];
+    let cluster = Cluster::start(program(), dir.path(), 3, &settings).expect("a cluster");
+    let leader = cluster.leader().expect("a leader");
+    let node = &cluster.nodes()[leader];
+    node.query("create table kept(i int primary key); insert into kept values (1)")
+        .expect("a table");
+
+    let pid = cluster.pid(leader).expect("it runs");
+    let others = [(leader + 1) % 3, (leader + 2) % 3];
+    let leads = |index: &usize| {
+        let nodes = cluster.status().unwrap_or_default();
+        nodes.get(*index).is_some_and(|node| node.role == "leader")
+    };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                for (name, time) in [("STOP", 150), ("CONT", 8)] {
+                    signal(pid, name).expect("a signal");
+                    std::thread::sleep(Duration::from_millis(time));
+                }
+            }
+        });
+        let replaced = wait_for("another leader", PATIENCE, || others.iter().any(leads));
+        is_over.store(true, Ordering::SeqCst);
+        let log = std::fs::read_to_string(cluster.node_dir(leader).join("node.log"));
+        replaced.unwrap_or_else(|error| panic!("{error}: {log:?}"));
+    });
+    let log = std::fs::read_to_string(cluster.node_dir(leader).join("node.log"));
+    let log = log.expect("its log");
+    assert!(log.contains("the process could not run for"), "{log}");
+    let found = || {
+        let found = cluster.nodes()[leader].query("select sum(i) from kept");
+        found.is_ok_and(|sum| sum == "1")
+    };
+    wait_for("all rows", PATIENCE, found).expect("nothing is lost");
 }

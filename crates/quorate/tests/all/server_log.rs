@@ -72,6 +72,9 @@ delete from t where a = 8;
 truncate t;
 select 5;
 explain (costs off) insert into t values (9, 9, 'x');
+explain (analyze off) insert into t values (9, 9, 'x');
+explain (analyze 0, costs off) delete from t;
+explain (analyze true, costs off, timing off, summary off) delete from t where a = 9;
 set log_statement = 'all';
 select 6;
 select 7\; select 8;
@@ -509,12 +512,14 @@ fn the_nodes_own_lines_take_all_forms() {
     let settings = [
         "log_destination=stderr,csvlog,jsonlog",
         "log_statement=all",
-        "log_line_prefix=%v|%b: ",
+        "log_line_prefix=%v|%b|%x: ",
     ];
     let cluster = Cluster::start(program(), dir.path(), 1, &settings).expect("a node");
     let node = cluster.nodes()[0].clone();
     node.query("select 1; select 2/0")
         .expect_err("a division by zero");
+    node.query("select pg_current_xact_id(); select 'x'::int")
+        .expect_err("no number");
     let pid = cluster.pid(0).expect("it runs");
     lab::host::signal(pid, "TERM").expect("it is told");
     let log = |file: &str| wait_for_end(&dir.path().join("data/n1").join(file), "told to stop");
@@ -544,7 +549,7 @@ fn the_nodes_own_lines_take_all_forms() {
     assert_eq!(json.lines().filter(is_own).count(), own.len());
     // One transaction for the whole message, and the error is its too.
     let text = log("node.log");
-    let of_session = |line: &&str| line.contains("|client backend: ");
+    let of_session = |line: &&str| line.contains("|client backend|");
     let numbers = text.lines().filter(of_session).map(|line| {
         let (number, rest) = line.split_once('|').expect("a prefix");
         let number = number.split_once('/').expect("two numbers").1;
@@ -552,6 +557,18 @@ fn the_nodes_own_lines_take_all_forms() {
     });
     let failed: Vec<_> = numbers.filter(|(_, failed)| *failed).collect();
     assert_eq!(failed, [("1".to_owned(), true)], "{text}");
+    // Its id stands where it was asked for.
+    let id = |error: &str| {
+        let line = text.lines().find(|line| line.contains(error));
+        let (_, rest) = line?.split_once("|client backend|")?;
+        rest.split_once(": ")?.0.parse::<u64>().ok()
+    };
+    assert_eq!(id("ERROR:  division"), Some(0), "{text}");
+    let xid = id("ERROR:  invalid input").expect("its id");
+    assert!(xid > 0, "{text}");
+    assert!(json.contains(&format!("\"txid\":{xid},")), "{json}");
+    let in_csv = |record: &Vec<_>| of(record, "transaction_id") == Some(xid.to_string());
+    assert!(records.iter().any(in_csv), "{records:?}");
 }
 
 #[test]

@@ -25,8 +25,8 @@ use crate::writers::connect;
 /// A statement that has not answered after this waits for something.
 const WAITING: Duration = Duration::from_millis(150);
 
-/// A statement that has not answered after this never will.
-const ANSWER_MAX: Duration = Duration::from_secs(20);
+/// A statement that has not answered after this never will: others may be making gigabytes beside it.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// What a statement gives: rows as `a|b`, one a line, or the SQLSTATE of its error and its message.
 pub type Outcome = Result<String, Refusal>;
@@ -103,7 +103,8 @@ pub struct Session {
 }
 
 impl Session {
-    fn new(mut client: Client) -> Session {
+    /// The session of a client.
+    pub fn new(mut client: Client) -> Session {
         let (statements, asked) = channel::<String>();
         let (told, outcomes) = channel();
         let cancel = client.cancel_token();

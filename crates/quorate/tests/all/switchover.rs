@@ -5,6 +5,8 @@
 //! statements, and one block stays open for too long.
 
 use std::collections::BTreeSet;
+use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -110,11 +112,17 @@ impl Worker {
         result
     }
 
-    /// Who has a block open may lose it, and clients of a node that stops are told so.
+    /// Who has a block open may lose it, and clients of a node that stops are told so, unless they
+    /// send while it closes: then the operating system resets the connection.
     fn is_allowed(&self, error: &postgres::Error) -> bool {
         let code = error.code();
         if self.shared.stopping.load(Ordering::SeqCst) == self.node {
-            return error.is_closed() || code == Some(&SqlState::ADMIN_SHUTDOWN);
+            let cause = error.source().and_then(|cause| cause.downcast_ref());
+            let is_reset = cause.is_some_and(|cause: &io::Error| {
+                let kinds = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
+                kinds.contains(&cause.kind())
+            });
+            return is_reset || error.is_closed() || code == Some(&SqlState::ADMIN_SHUTDOWN);
         }
         self.in_blocks && code == Some(&SqlState::T_R_SERIALIZATION_FAILURE)
     }

@@ -7,12 +7,15 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lab::host::Endpoint;
 use postgres::{Client, Config, NoTls};
+
+/// What a session waits longer for than this is a pause.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// A (client, sequence).
 pub type Entry = (i32, i32);
@@ -39,6 +42,7 @@ pub fn create_table(endpoint: &Endpoint) {
 pub struct Writers {
     stop: Arc<AtomicBool>,
     acknowledged: Arc<AtomicU64>,
+    pauses: Arc<Mutex<Vec<Duration>>>,
     threads: Vec<JoinHandle<()>>,
     logs: Vec<PathBuf>,
 }
@@ -48,6 +52,7 @@ impl Writers {
     pub fn start(nodes: &[Endpoint], count: usize, dir: &Path) -> Writers {
         let stop = Arc::new(AtomicBool::new(false));
         let acknowledged = Arc::new(AtomicU64::new(0));
+        let pauses = Arc::new(Mutex::default());
         let logs: Vec<PathBuf> = (0..count)
             .map(|client| dir.join(format!("writer{client}.log")))
             .collect();
@@ -65,6 +70,7 @@ impl Writers {
                         .expect("a log"),
                     stop: stop.clone(),
                     acknowledged: acknowledged.clone(),
+                    pauses: pauses.clone(),
                 };
                 std::thread::spawn(move || writer.run())
             })
@@ -72,9 +78,18 @@ impl Writers {
         Writers {
             stop,
             acknowledged,
+            pauses,
             threads,
             logs,
         }
+    }
+
+    /// For how long sessions have waited between two acknowledged commits, reconnecting included,
+    /// where it was longer than usual; in ascending order.
+    pub fn pauses(&self) -> Vec<Duration> {
+        let mut pauses = self.pauses.lock().expect("no writer panicked").clone();
+        pauses.sort_unstable();
+        pauses
     }
 
     /// Commits acknowledged so far, by all writers.
@@ -114,11 +129,12 @@ struct Writer {
     log: File,
     stop: Arc<AtomicBool>,
     acknowledged: Arc<AtomicU64>,
+    pauses: Arc<Mutex<Vec<Duration>>>,
 }
 
 impl Writer {
     fn run(mut self) {
-        let mut seq = 0;
+        let (mut seq, mut last) = (0, Instant::now());
         let mut connection = None;
         while !self.stop.load(Ordering::SeqCst) {
             let Some(client) = &mut connection else {
@@ -135,6 +151,10 @@ impl Writer {
                 Ok(_) => {
                     self.note("ok", seq);
                     self.acknowledged.fetch_add(1, Ordering::SeqCst);
+                    let paused = std::mem::replace(&mut last, Instant::now()).elapsed();
+                    if paused > PAUSE_MIN {
+                        self.pauses.lock().expect("a latch").push(paused);
+                    }
                 }
                 Err(error) => {
                     let lives = error.code().is_some() && !client.is_closed();

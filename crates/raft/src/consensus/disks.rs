@@ -1,7 +1,7 @@
-//! What a replica's disk has to do with who leads.
+//! What a replica's disk, and its share of the processor, have to do with who leads.
 //!
 //! A leader commits without its own disk, so one that hangs shows in nothing that it sends. Therefore
-//! each replica is told by its driver how its disk is, followers pass that on with their answers, and
+//! each replica is told by its driver how fit it is, followers pass that on with their answers, and
 //! the leader's driver finds in [`Status::peers`] who would lead better. A replica whose disk hangs does
 //! not stand for election, nor take over: its vote for itself would not get to the disk, and once it
 //! did, the term that goes with it would end another's leadership.
@@ -9,11 +9,11 @@
 use super::*;
 
 impl<L: LogView> Consensus<L> {
-    /// How the disk of the log is, and whether it hangs: a sync that is under way takes so long that
-    /// nothing is to be expected of it.
-    pub fn note_disk(&mut self, report: DiskReport, hangs: bool) {
-        self.disk = report;
-        self.disk_hangs = hangs;
+    /// How fit this replica is, and whether the disk of its log hangs: a sync that is under way takes
+    /// so long that nothing is to be expected of it.
+    pub fn note_condition(&mut self, condition: Condition, disk_hangs: bool) {
+        self.condition = condition;
+        self.disk_hangs = disk_hangs;
     }
 
     /// Whether this replica leads because the leader before it has asked it to.

@@ -139,7 +139,8 @@ impl<L: LogView> Consensus<L> {
     /// A tick of a replica that does not lead. Ticks count while a promise is kept too, so that
     /// whoever is due stands as soon as it may.
     pub(super) fn tick_elections(&mut self, now: Instant) {
-        if self.disk_hangs {
+        let rests = self.tend_rest() && !self.is_sole_voter();
+        if self.disk_hangs || rests {
             // Once its vote is on disk, the others' need as long, and no other try in between.
             self.raw.raft.election_elapsed = 0;
             return;
@@ -294,6 +295,7 @@ impl<L: LogView> Consensus<L> {
     pub(super) fn begin_round(&mut self, now: Instant) {
         let (term, eager) = (self.term(), self.eager);
         let promise = self.config.election_timeout;
+        let commit = self.committed();
         let leads = self.is_leader();
         let Some(rounds) = self.rounds.as_mut().filter(|_| leads) else {
             return;
@@ -308,13 +310,15 @@ impl<L: LogView> Consensus<L> {
                         round,
                         eager,
                         promise,
+                        commit,
                     },
                 );
             }
         }
     }
 
-    /// Only a follower of the leader that asks, in its term, answers, and thereby promises.
+    /// Only a follower of the leader that asks, in its term, answers, and thereby promises. Whether
+    /// this one did.
     pub(super) fn answer_lease(
         &mut self,
         from: NodeId,
@@ -323,11 +327,11 @@ impl<L: LogView> Consensus<L> {
         eager: bool,
         promise: Duration,
         now: Instant,
-    ) {
+    ) -> bool {
         let follows =
             term == self.term() && self.role() == Role::Follower && self.leader() == Some(from);
         if !follows {
-            return;
+            return false;
         }
         self.promise.give(now, promise);
         self.raw.raft.election_elapsed = 0;
@@ -340,9 +344,20 @@ impl<L: LogView> Consensus<L> {
                 term,
                 round,
                 fetching,
-                disk: self.disk,
+                condition: self.condition,
             },
         );
+        true
+    }
+
+    /// What this replica's leader knows to be committed is so here too, as far as this log is known
+    /// to be the leader's. The library tells a follower of no more than that has acknowledged: one
+    /// whose disk hangs would not learn what has become of what it proposed while it led.
+    pub(super) fn learn_commit(&mut self, commit: Lsn) {
+        let known = commit.min(self.following.matched).min(self.last());
+        if known > self.committed() {
+            self.raw.raft.raft_log.commit_to(known.0);
+        }
     }
 
     pub(super) fn take_lease_answer(
@@ -351,12 +366,12 @@ impl<L: LogView> Consensus<L> {
         term: Term,
         round: u64,
         fetching: bool,
-        disk: DiskReport,
+        condition: Condition,
     ) {
         if term != self.term() || !self.is_leader() {
             return;
         }
-        self.peers.entry(from).or_default().disk = disk;
+        self.peers.entry(from).or_default().condition = condition;
         if let Some(rounds) = &mut self.rounds {
             rounds.answer(from, round);
         }

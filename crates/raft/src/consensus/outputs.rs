@@ -297,10 +297,10 @@ impl<L: LogView> Consensus<L> {
             flushed: replica.flushed,
             applied: replica.applied,
             heard: self.peers.get(&node).and_then(|peer| peer.heard),
-            disk: self
+            condition: self
                 .peers
                 .get(&node)
-                .map_or_else(DiskReport::default, |peer| peer.disk),
+                .map_or_else(Condition::default, |peer| peer.condition),
         })
     }
 }

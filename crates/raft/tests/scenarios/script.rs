@@ -24,7 +24,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use base::{Durability, Lsn, NodeId};
-use raft::{ConfChange, DiskReport, Laziness, StandbyNames};
+use raft::{Condition, ConfChange, Laziness, StandbyNames};
 
 use crate::cluster::{milliseconds, Cluster};
 
@@ -120,7 +120,7 @@ fn execute(cluster: &mut Cluster, words: &[&str]) -> String {
         ["slow", id, time] => cluster.replica(node(id)).flush_latency = milliseconds(time),
         ["disk", id, how] => cluster
             .up(node(id))
-            .note_disk(DiskReport::default(), *how == "hangs"),
+            .note_condition(Condition::default(), *how == "hangs"),
         ["compact", id] => cluster.compact(node(id)),
         ["transfer", from, to] => match cluster.up(node(from)).transfer_leadership(node(to)) {
             Ok(()) => cluster.drain(node(from)),

@@ -35,7 +35,7 @@ fn writes_go_on_and_the_node_comes_back() {
         }
         let took = cluster.world.elapsed() - begun;
         assert!(took < Duration::from_secs(4), "seed {seed}: {took:?}");
-        let trouble = cluster.node(hung).expect("it runs").status().disk;
+        let trouble = cluster.node(hung).expect("it runs").status().trouble;
         assert_eq!(trouble, Some("slow"), "seed {seed}");
         let moved = cluster.leader().map(|(node, _)| node) != Some(leader);
         assert_eq!(moved, of_leader, "seed {seed}");
@@ -43,7 +43,7 @@ fn writes_go_on_and_the_node_comes_back() {
         cluster.world.run_for(HANGS * 2);
         assert_eq!(cluster.stopped(), None);
         settles(&mut cluster);
-        let trouble = cluster.node(hung).expect("it runs").status().disk;
+        let trouble = cluster.node(hung).expect("it runs").status().trouble;
         assert_eq!(trouble, None, "seed {seed}");
     }
 }

@@ -19,7 +19,7 @@ use super::{CommandTag, NoticeSeverity, Session, Sink};
 use catalog::Table;
 use execution::exec::foreign;
 use execution::exec::Exec;
-use execution::state::constraints::Modes;
+use execution::state::constraints::{Event, Modes};
 use execution::system::Relations;
 use planner::plan::permit::Permit;
 use syntax::parser::NodeEnum;
@@ -40,32 +40,73 @@ impl Session {
         let Some(catalog) = self.shared.constraints.catalog.clone() else {
             return Ok(());
         };
-        for place in 0..self.shared.constraints.queue.len() {
+        // What a trigger does may queue more.
+        let mut places = 0..;
+        while let Some(place) = places
+            .next()
+            .filter(|at| *at < self.shared.constraints.queue.len())
+        {
             let (event, done) = &self.shared.constraints.queue[place];
             if *done || !wanted(event.constraint()) {
                 continue;
             }
             let event = event.clone();
-            let Some(open) = &mut self.open else {
-                return Err(Error::internal("nothing is open"));
-            };
-            let txn = open.txn.as_mut();
+            if self.is_dropped(&event)? {
+                self.note_done(place);
+                continue;
+            }
             let permit = Permit::of_definition(&catalog);
-            let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
+            let eval = self.eval.clone();
+            let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
             cx.tick()?;
             foreign::run_deferred(&event, &mut cx)?;
-            let constraints = &mut self.shared.constraints;
-            constraints.queue[place].1 = true;
-            constraints.done.push(place);
+            self.note_done(place);
         }
         Ok(())
     }
 
-    /// Refuses to change a table while constraints wait for it.
+    fn note_done(&mut self, place: usize) {
+        let constraints = &mut self.shared.constraints;
+        constraints.queue[place].1 = true;
+        constraints.done.push(place);
+    }
+
+    /// Whether what waits is a trigger that is gone.
+    fn is_dropped(&mut self, event: &Event) -> Result<bool> {
+        let Event::Fire(fire) = event else {
+            return Ok(false);
+        };
+        let oid = fire.triggers.all[fire.place].trigger.oid;
+        let table = self.current_catalog()?;
+        let table = table.table_by_oid(fire.triggers.table.oid);
+        let mut triggers = table.into_iter().flat_map(|table| &table.triggers);
+        Ok(!triggers.any(|trigger| trigger.oid == oid))
+    }
+
+    /// Refuses to change a table while its triggers are at work.
+    ///
+    /// # Errors
+    /// 55006.
+    pub(super) fn refuse_firing(&self, table: &Table, verb: &str) -> Result<()> {
+        let mut firing = self.shared.firing.iter();
+        match firing.any(|trigger| trigger.table == table.oid) {
+            false => Ok(()),
+            true => Err(Error::new(
+                SqlState::OBJECT_IN_USE,
+                format!(
+                    "cannot {verb} \"{}\" because it is being used by active queries in this session",
+                    table.name
+                ),
+            )),
+        }
+    }
+
+    /// The same, and while constraints wait for it.
     ///
     /// # Errors
     /// 55006.
     pub(super) fn refuse_pending(&self, table: &Table, verb: &str) -> Result<()> {
+        self.refuse_firing(table, verb)?;
         match self.shared.constraints.waits_for(table) {
             false => Ok(()),
             true => Err(Error::new(
@@ -149,6 +190,13 @@ impl Session {
                 }
                 if fixed {
                     return Err(not_deferrable(name));
+                }
+                let triggers = table.triggers.iter().filter(|known| known.name == name);
+                for trigger in triggers.filter_map(|known| known.constraint.as_ref()) {
+                    if !trigger.deferrable {
+                        return Err(not_deferrable(name));
+                    }
+                    found.push(trigger.oid);
                 }
             }
             if !found.is_empty() {

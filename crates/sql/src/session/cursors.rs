@@ -25,9 +25,10 @@ use super::statements::inner;
 use super::transaction::State;
 use super::utility::tag;
 use super::{Column, CommandTag, Executed, Param, Portal, Prepared, Progress, Session, Sink};
+use execution::kept::RowStore;
 use execution::state::prepared::Planned;
 use execution::state::CursorInfo;
-use planner::plan::{Plan, Row};
+use planner::plan::Plan;
 use syntax::parser::Statement;
 use types::{Datum, TypeId};
 
@@ -49,7 +50,7 @@ pub(super) struct NamedCursor {
     /// What gives further rows; none once the rows are held for good.
     query: Option<Running>,
     /// The first rows, as many as were read, if it may have to go back.
-    kept: Option<Vec<Row>>,
+    kept: Option<RowStore>,
     /// Rows that were read from the query.
     read: u64,
     /// Whether there are no more than that.
@@ -111,6 +112,10 @@ impl Session {
                 SqlState::NO_ACTIVE_SQL_TRANSACTION,
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
+        }
+        if holdable {
+            let settings = &self.shared.settings;
+            settings.check_unrestricted("create a cursor WITH HOLD")?;
         }
         let inner = cursor_query(statement)?;
         let plan = |session: &mut Session| {
@@ -455,7 +460,7 @@ impl Session {
         if cursor.kept.is_some() {
             return Ok(());
         }
-        let mut kept = Vec::new();
+        let mut kept = RowStore::of("A cursor");
         if let Some(query) = &mut cursor.query {
             query.restart();
             self.read_query(query, cursor.read, &mut Output::Rows(&mut kept, usize::MAX))?;
@@ -521,7 +526,7 @@ impl Session {
                 // What it has passed it never comes back to.
                 cursor.position -= cursor.read.min(cursor.position);
                 cursor.read = 0;
-                cursor.kept = Some(Vec::new());
+                cursor.kept = Some(RowStore::of("A cursor"));
             }
         }
         if !cursor.ended {
@@ -595,7 +600,7 @@ fn check_declaration(declare: &DeclareCursorStmt, planned: &Planned) -> Result<(
 }
 
 /// How a plan locks the rows that it gives, if it does.
-pub(super) fn row_lock_of(plan: &Plan) -> Option<RowLock> {
+fn row_lock_of(plan: &Plan) -> Option<RowLock> {
     match plan {
         Plan::Lock(_, locks) => locks.first().map(|lock| lock.strength),
         Plan::Filter(input, _)
@@ -616,8 +621,10 @@ fn scrolls(plan: &Plan) -> bool {
         | Plan::Scan(_)
         | Plan::System(..)
         | Plan::Function { .. }
+        | Plan::Routine { .. }
         | Plan::Sort(..) => true,
         Plan::Filter(input, _)
+        | Plan::Once(input, _)
         | Plan::Project(input, _)
         | Plan::Trim(input, _)
         | Plan::Limit(input, ..) => scrolls(input),

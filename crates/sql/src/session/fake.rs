@@ -18,6 +18,7 @@ use base::{
     Debt, Durability, Error, Key, KeyRange, Lsn, Position, Result, SequenceId, Term, Timestamp,
     TreeId, TxnId,
 };
+use catalog::shared::Catalogs;
 
 type Trees = BTreeMap<TreeId, BTreeMap<Key, Vec<u8>>>;
 
@@ -27,6 +28,8 @@ struct State {
     sequences: BTreeMap<SequenceId, u64>,
     positions: BTreeMap<SequenceId, SequencePosition>,
     catalog: CatalogVersion,
+    /// What changed with each generation.
+    catalog_changes: Vec<(TreeId, Key)>,
     lsn: u64,
 }
 
@@ -39,6 +42,8 @@ pub struct FakeEngine {
     pub waits: Arc<AtomicU64>,
     state: Arc<Mutex<State>>,
     next: Arc<AtomicU64>,
+    /// What its sessions share.
+    pub catalogs: Arc<Catalogs>,
 }
 
 impl Default for FakeEngine {
@@ -48,6 +53,7 @@ impl Default for FakeEngine {
             waits: Arc::default(),
             state: Arc::default(),
             next: Arc::default(),
+            catalogs: Arc::default(),
         }
     }
 }
@@ -87,6 +93,7 @@ impl Transactions for FakeEngine {
             command: 0,
             writes: BTreeMap::new(),
             journal: Vec::new(),
+            catalog_writes: Vec::new(),
             savepoints: Vec::new(),
             views: Vec::new(),
             debt: Debt::NONE,
@@ -95,6 +102,15 @@ impl Transactions for FakeEngine {
 
     fn catalog_version(&self) -> CatalogVersion {
         self.state.lock().catalog
+    }
+
+    fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
+        let state = self.state.lock();
+        let first = usize::try_from(since.generation).unwrap();
+        Some(CatalogChanges {
+            to: state.catalog,
+            keys: state.catalog_changes.get(first..)?.to_vec(),
+        })
     }
 }
 
@@ -213,6 +229,7 @@ struct FakeTransaction {
     writes: BTreeMap<(TreeId, Key), Versions>,
     /// The keys written, in order, for savepoints.
     journal: Vec<(TreeId, Key)>,
+    catalog_writes: Vec<(TreeId, Key)>,
     savepoints: Vec<usize>,
     /// The commands of kept views.
     views: Vec<u32>,
@@ -222,6 +239,9 @@ struct FakeTransaction {
 impl FakeTransaction {
     fn write(&mut self, tree: TreeId, key: &[u8], row: Option<Vec<u8>>) {
         let place = (tree, key.to_vec());
+        if tree.is_catalog() {
+            self.catalog_writes.push(place.clone());
+        }
         self.journal.push(place.clone());
         self.writes
             .entry(place)
@@ -363,7 +383,7 @@ fn entry(index: &IndexDescriptor, row: &[u8], for_unique: bool) -> Option<Key> {
         if for_unique && value.is_none() {
             return None;
         }
-        put_key_column(&mut key, column.kind, column.descending, value).unwrap();
+        put_key_column(&mut key, column.kind, column.order, value).unwrap();
     }
     Some(key)
 }
@@ -417,6 +437,7 @@ impl Transaction for FakeTransaction {
             if tree.is_catalog() {
                 state.catalog.generation += 1;
                 state.catalog.lsn = lsn;
+                state.catalog_changes.push((tree, key.clone()));
             }
             let rows = state.trees.entry(tree).or_default();
             match versions.into_iter().next_back() {
@@ -557,11 +578,21 @@ impl Writing for FakeTransaction {
         Ok(())
     }
 
+    fn note_moved(&mut self, _: TreeId, _: &[u8]) {}
+
+    fn was_moved(&self, _: TreeId, _: &[u8]) -> Result<bool> {
+        Ok(false)
+    }
+
     fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
         let versions = self.writes.get(&(tree, key.to_vec()));
         versions
             .and_then(|v| v.last())
             .is_some_and(|version| version.0 == self.command)
+    }
+
+    fn catalog_writes(&self) -> &[(TreeId, Key)] {
+        &self.catalog_writes
     }
 }
 

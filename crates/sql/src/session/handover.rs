@@ -32,11 +32,11 @@
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::Flight;
-use base::{Debt, Durability, Error, ErrorClass, Result};
+use base::{Error, ErrorClass, Result};
 
 use super::transaction::{Loss, State};
-use super::{Column, CommandTag, Notice, Oid, RowView, Session, Sink, TransactionStatus};
-use execution::state::Stamp;
+use super::{Oid, Session, TransactionStatus};
+use execution::state::{Nowhere, Stamp};
 
 /// The version of what [`Session::changes`] gives.
 const FORMAT: u8 = 2;
@@ -176,30 +176,5 @@ impl Session {
     /// What the commits from here on are noted under.
     pub fn set_flight(&mut self, flight: Flight) {
         self.shared.flight = Some(flight);
-    }
-}
-
-/// Nobody is there to be shown anything.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn owe(&mut self, _: &Debt, _: Durability) {}
-    fn row_description(&mut self, _: &[Column]) -> Result<()> {
-        Ok(())
-    }
-    fn row(&mut self, _: &RowView<'_>) -> Result<()> {
-        Ok(())
-    }
-    fn command_complete(&mut self, _: &CommandTag) -> Result<()> {
-        Ok(())
-    }
-    fn empty_query(&mut self) -> Result<()> {
-        Ok(())
-    }
-    fn notice(&mut self, _: &Notice) -> Result<()> {
-        Ok(())
-    }
-    fn parameter_status(&mut self, _: &str, _: &str) -> Result<()> {
-        Ok(())
     }
 }

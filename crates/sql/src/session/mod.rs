@@ -45,39 +45,50 @@ mod plan;
 mod plan_cache;
 mod plpgsql;
 mod portal;
+mod routines;
 mod run;
+mod sizes;
 mod statements;
 mod temporary;
 mod transaction;
+mod triggers;
 mod utility;
 
 #[cfg(test)]
 mod by_shape_tests;
 #[cfg(test)]
+mod catalog_tests;
+#[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod prepared_tests;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::engine::{Engine, Transaction, Transactions, TxnOptions};
 use base::env::Env;
+use base::memory::Reservation;
 use base::{Debt, Durability, Error, Result, SqlState};
 
+use catalog::shared::Catalogs;
 use catalog::{store, Catalog, Role};
 use execution::exec::point;
-use planner::plan::Row;
+use execution::kept::StoredRows;
 use statements::about;
 use syntax::parser::Shape;
+use types::context::Similarity;
 use types::{self, Datum, EvalContext, TypeId};
 
 use cursors::NamedCursor;
 use execution::settings::{Asker, Settings, Source};
 use execution::state::activity::{Doing, SessionState};
-use execution::state::Stamp;
+use execution::state::{Named, Stamp};
 use in_flight::InFlight;
 use params::Params;
 use plan_cache::{PlanCache, World};
@@ -113,7 +124,7 @@ enum Progress {
     /// A query that has more rows, perhaps.
     Query(Box<Running>),
     /// Rows that were computed and not yet asked for, their types, the command's tag.
-    Rows(std::vec::IntoIter<Row>, Vec<TypeId>, CommandTag),
+    Rows(StoredRows, Vec<TypeId>, CommandTag),
     Done,
 }
 
@@ -133,10 +144,17 @@ pub enum Executed {
     Suspended,
 }
 
+/// Prepared statements of a session that keep parse tree and plan; the others are made again when
+/// they are used.
+pub const PREPARED_WHOLE_MAX: usize = 256;
+
+/// What an error says of the memory of prepared statements.
+const PREPARED: &str = "A prepared statement";
+
 /// One client's session.
 pub struct Session {
     shared: Shared,
-    eval: EvalContext,
+    eval: Rc<EvalContext>,
     /// The generation of the cluster's settings that this session follows.
     configuration: u64,
     /// What was told last of what the session is.
@@ -160,6 +178,10 @@ pub struct Session {
     catalog: Arc<Catalog>,
     cursors: BTreeMap<String, NamedCursor>,
     forgotten: Forgotten,
+    /// The prepared statements that have parse trees, those for longest first.
+    whole_statements: RefCell<VecDeque<String>>,
+    /// The memory that prepared statements take.
+    statement_memory: RefCell<Reservation>,
     plans: Rc<PlanCache>,
     /// Where the plans hold that the session makes and uses now.
     world: World,
@@ -168,6 +190,10 @@ pub struct Session {
     /// The values of its literals that its plan leaves open.
     literals: Vec<Datum>,
     point: point::Buffers,
+    /// The routines at work, the innermost last.
+    nested: Vec<routines::Nested>,
+    bodies: routines::Bodies,
+    trigger_bodies: triggers::TriggerBodies,
 }
 
 impl std::fmt::Debug for Session {
@@ -186,12 +212,11 @@ impl Session {
     /// # Errors
     /// 28000 and 3D000 for a role or a database that does not exist; what the settings give.
     pub fn new(engine: Arc<Engine>, env: Arc<dyn Env>, start: SessionStart) -> Result<Session> {
-        let version = engine.transactions.catalog_version();
+        // Only where this may be read at all.
         let mut txn = engine.transactions.begin(TxnOptions::default())?;
         txn.begin_statement()?;
         // The role is checked before the database, as PostgreSQL does.
-        let (role_known, catalog) =
-            store::load_for(txn.as_mut(), version, &start.user, &start.database)?;
+        let role_known = store::role_named(txn.as_mut(), &start.user)?.is_some();
         drop(txn);
         let no_such_role = || {
             Error::new(
@@ -202,7 +227,10 @@ impl Session {
         if !role_known {
             return Err(no_such_role());
         }
-        let catalog = Arc::new(catalog.ok_or_else(|| missing_database(&start.database))?);
+        let catalog = start
+            .catalogs
+            .current(&*engine.transactions, &start.database)?;
+        let catalog = catalog.ok_or_else(|| missing_database(&start.database))?;
         // Before the limits are looked at, so that no two can pass for the last of them.
         let role = catalog.role(&start.user).ok_or_else(no_such_role)?;
         show_start(&start, role.oid, env.wall_clock().0);
@@ -230,7 +258,7 @@ impl Session {
         let clock = Arc::new(types::context::EnvClock(env.clone()));
         let plans = PlanCache::of_thread(&engine);
         let mut session = Session {
-            eval: EvalContext::new(clock),
+            eval: Rc::new(EvalContext::new(clock)),
             told: None,
             loss: Loss::None,
             eval_generation: u64::MAX,
@@ -247,11 +275,16 @@ impl Session {
             catalog,
             cursors: BTreeMap::new(),
             forgotten: Forgotten::default(),
+            whole_statements: RefCell::default(),
+            statement_memory: RefCell::new(Reservation::of(PREPARED)),
             world: plans.world(""),
             plans,
             shape: Shape::default(),
             literals: Vec::new(),
             point: point::Buffers::default(),
+            nested: Vec::new(),
+            bodies: routines::Bodies::default(),
+            trigger_bodies: triggers::TriggerBodies::default(),
         };
         session.refresh_eval();
         Ok(session)
@@ -264,6 +297,7 @@ impl Session {
         self.begin_message();
         self.show_active(text);
         let outcome = self.simple_query_inner(text, sink);
+        let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
         if outcome.is_err() {
             self.failed();
         }
@@ -309,6 +343,7 @@ impl Session {
         self.begin_message();
         self.shared.command = "PARSE";
         let outcome = self.prepare_inner(text, param_types);
+        let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
         if outcome.is_err() {
             self.failed();
         }
@@ -350,7 +385,12 @@ impl Session {
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
-        self.shared.statements.insert(name.to_owned(), prepared);
+        let named = Named::new(prepared);
+        self.statement_memory
+            .borrow_mut()
+            .grow(named.bytes() + 2 * name.len())?;
+        self.shared.statements.insert(name.to_owned(), named);
+        self.made_whole(name);
         Ok(())
     }
 
@@ -359,17 +399,54 @@ impl Session {
     /// # Errors
     /// 26000 when there is none.
     pub fn prepared(&self, name: &str) -> Result<Rc<Prepared>> {
-        self.shared.statements.get(name).cloned().ok_or_else(|| {
-            Error::new(
+        let Some(named) = self.shared.statements.get(name) else {
+            return Err(Error::new(
                 SqlState::INVALID_SQL_STATEMENT_NAME,
                 format!("prepared statement \"{name}\" does not exist"),
-            )
-        })
+            ));
+        };
+        if named.is_whole() {
+            return named.whole();
+        }
+        let before = named.bytes();
+        let prepared = named.whole()?;
+        let more = named.bytes() - before;
+        self.statement_memory.borrow_mut().grow(more)?;
+        self.made_whole(name);
+        Ok(prepared)
+    }
+
+    /// A prepared statement has a parse tree now; of those that have one for longest some lose it.
+    fn made_whole(&self, name: &str) {
+        let mut whole = self.whole_statements.borrow_mut();
+        whole.push_back(name.to_owned());
+        while whole.len() > PREPARED_WHOLE_MAX {
+            let oldest = whole.pop_front();
+            if let Some(named) = oldest.and_then(|name| self.shared.statements.get(&name)) {
+                let before = named.bytes();
+                named.rest();
+                let less = before - named.bytes();
+                self.statement_memory.borrow_mut().shrink(less);
+            }
+        }
     }
 
     /// Forgets a prepared statement, if there is one of that name.
     pub fn drop_prepared(&mut self, name: &str) {
-        self.shared.statements.remove(name);
+        if let Some(named) = self.shared.statements.remove(name) {
+            let less = named.bytes() + 2 * name.len();
+            self.statement_memory.borrow_mut().shrink(less);
+            // Another one of that name is no older than it is.
+            let mut whole = self.whole_statements.borrow_mut();
+            whole.retain(|known| known != name);
+        }
+    }
+
+    /// Forgets all prepared statements.
+    pub(crate) fn drop_all_prepared(&mut self) {
+        self.shared.statements.clear();
+        self.whole_statements.borrow_mut().clear();
+        *self.statement_memory.borrow_mut() = Reservation::of(PREPARED);
     }
 
     /// Gives a prepared statement its parameters.
@@ -377,6 +454,7 @@ impl Session {
         self.begin_message();
         self.shared.command = "BIND";
         let outcome = self.bind_inner(prepared, params);
+        let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
         if outcome.is_err() {
             self.failed();
         }
@@ -412,7 +490,7 @@ impl Session {
             return Ok(Datum::Null);
         };
         match param.format {
-            Format::Binary => types::receive(ty, types::NO_TYPMOD, bytes),
+            Format::Binary => types::receive(&self.eval, ty, types::NO_TYPMOD, bytes),
             Format::Text => {
                 let text = types::binary::receive_text(bytes)?;
                 types::input(&self.eval, ty, types::NO_TYPMOD, text)
@@ -434,6 +512,7 @@ impl Session {
             self.shared.command = about(statement.node()).command;
         }
         let outcome = self.execute_inner(portal, max_rows, sink);
+        let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
         if outcome.is_err() {
             portal.progress = Progress::Done;
             self.failed();
@@ -535,10 +614,11 @@ impl Session {
         if !self.in_message {
             self.in_message = true;
             self.owed.clear();
-            self.eval.statement_start = self.shared.env.wall_clock().0;
+            Rc::make_mut(&mut self.eval).statement_start = self.shared.env.wall_clock().0;
             self.shared.command = self.idle_command();
             if self.open.is_none() {
                 self.shared.virtual_xid = 0;
+                self.shared.xid = 0;
             }
             self.forget_in_flight();
             self.follow_configuration();
@@ -593,11 +673,14 @@ impl Session {
             activity.change(|doing| doing.application = name);
         }
         let parsed = self.shared.settings.parsed();
-        self.eval.time_zone = parsed.time_zone.clone();
-        self.eval.date_style = parsed.date_style;
-        self.eval.interval_style = parsed.interval_style;
-        self.eval.extra_float_digits = parsed.extra_float_digits;
-        self.eval.bytea_escape = parsed.bytea_escape;
+        let eval = Rc::make_mut(&mut self.eval);
+        eval.time_zone = parsed.time_zone.clone();
+        eval.date_style = parsed.date_style;
+        eval.interval_style = parsed.interval_style;
+        eval.extra_float_digits = parsed.extra_float_digits;
+        eval.bytea_escape = parsed.bytea_escape;
+        let settings = &self.shared.settings;
+        eval.similarity = Similarity::of(|name| settings.show(name).ok().map(|shown| shown.1));
         self.refresh_names();
         self.world = self.plans.world(&self.describe_world());
     }
@@ -606,7 +689,7 @@ impl Session {
     fn describe_world(&self) -> String {
         let eval = &self.eval;
         let mut out = format!(
-            "{} {:?} {:?} {:?} {:?} {:?} {} {}",
+            "{} {:?} {:?} {:?} {:?} {:?} {} {} {:?}",
             self.catalog.database.oid,
             self.shared.start.user,
             self.shared.settings.parsed().search_path,
@@ -615,14 +698,16 @@ impl Session {
             eval.interval_style,
             eval.extra_float_digits,
             eval.bytea_escape,
+            eval.similarity,
         );
         let settings = &self.shared.settings;
         let (role, session_role) = (settings.current_role(), settings.session_role());
         let strings = settings.show("standard_conforming_strings").ok();
         let strings = strings.map(|shown| shown.1);
-        let row_security = settings.parsed().row_security;
+        let parsed = settings.parsed();
+        let (row_security, methods) = (parsed.row_security, parsed.methods);
         out.push_str(&format!(
-            " {role} {session_role} {strings:?} {row_security}"
+            " {role} {session_role} {strings:?} {row_security} {methods:?}"
         ));
         out
     }
@@ -796,11 +881,9 @@ pub fn has_catalog(transactions: &dyn Transactions) -> Result<bool> {
 /// Whether a client that is on a standby should read there: what it asks for in its startup packet,
 /// else what its role, the database and the cluster say.
 pub fn wants_follower_reads(
-    engine: &Engine,
+    (engine, catalogs): (&Engine, &Catalogs),
     defaults: &[(String, String)],
-    given: &[(String, String)],
-    user: &str,
-    database: &str,
+    (given, user, database): (&[(String, String)], &str, &str),
 ) -> Result<bool> {
     let mut settings = Settings::of_nobody();
     for (name, value) in defaults {
@@ -812,11 +895,8 @@ pub fn wants_follower_reads(
         .filter(|(name, _)| name.eq_ignore_ascii_case("quorate.follower_reads"))
         .collect();
     if own.is_empty() {
-        let version = engine.transactions.catalog_version();
-        let mut txn = engine.transactions.begin(TxnOptions::default())?;
-        txn.begin_statement()?;
-        let (_, catalog) = store::load_for(txn.as_mut(), version, user, database)?;
-        let catalog = catalog.as_ref();
+        let catalog = catalogs.current(&*engine.transactions, database)?;
+        let catalog = catalog.as_deref();
         if let Some((catalog, role)) = catalog.and_then(|all| Some((all, all.role(user)?))) {
             take_role_settings(&mut settings, catalog, role);
         }

@@ -3,14 +3,17 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::engine::TxnOptions;
+use base::engine::Isolation;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::SelectStmt;
 
+use super::sizes::{self, Sizes};
 use super::statements::{about, inner, utility_columns, FailedBlock};
-use super::transaction::{lost_block, Loss, State};
+use super::transaction::{lost_block, Loss, OwnCatalog, State};
 use super::{missing_database, Column, Oid, Session};
-use catalog::{store, Catalog, RelationRef};
+use catalog::depend::routine_text;
+use catalog::user_type::EnumLabel;
+use catalog::{changes, shared, store, Catalog, RelationRef};
 use execution::exec::point;
 use execution::settings::planted;
 use execution::state::prepared::{Planned, SearchPath};
@@ -20,13 +23,15 @@ use planner::bind::literals::{Literals, Watched};
 use planner::bind::{BindContext, Binder, OutputColumn, Variables};
 use planner::plan::permit::BoundFor;
 use syntax::parser::{self, Literal, NodeEnum, Statement};
-use types::{Datum, NameLookup, TypeId};
+use types::{Datum, NameLookup, RowField, TypeId};
 
 /// Names of catalog objects for `regclass` and its kin.
 struct Names {
     catalog: Arc<Catalog>,
     search_path: Vec<u32>,
     role: u32,
+    /// Labels that the open transaction has added: they may be used once it has committed.
+    new_labels: Vec<(TypeId, u64)>,
 }
 
 impl NameLookup for Names {
@@ -51,10 +56,20 @@ impl NameLookup for Names {
                 .catalog
                 .role_by_oid(oid)
                 .map(|role| quote_identifier(&role.name)),
+            TypeId::REGTYPE if TypeId(oid).is_own() => {
+                self.catalog.shown_type(&self.search_path, TypeId(oid))
+            }
             TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
-            TypeId::REGPROCEDURE => functions::signature_of(oid),
+            TypeId::REGPROCEDURE => functions::signature_of(oid).or_else(|| {
+                let routine = self.catalog.routine(oid)?;
+                Some(routine_text(&self.catalog, &self.search_path, routine))
+            }),
             TypeId::REGPROC => {
-                functions::function_by_oid(oid).map(|function| function.name.to_owned())
+                let built_in = functions::function_by_oid(oid).map(|known| known.name.to_owned());
+                built_in.or_else(|| {
+                    let shown = self.name_of(TypeId::REGPROCEDURE, oid)?;
+                    shown.split_once('(').map(|(name, _)| name.to_owned())
+                })
             }
             _ => None,
         }
@@ -65,6 +80,17 @@ impl NameLookup for Names {
         let last = parts.last().cloned().unwrap_or_default();
         Ok(match kind {
             TypeId::REGCLASS => {
+                let composite = match parts.as_slice() {
+                    [name] => {
+                        let mut path = self.search_path.iter();
+                        path.find_map(|schema| self.catalog.composite_relation(*schema, name))
+                    }
+                    [schema, name] => self
+                        .catalog
+                        .schema(schema)
+                        .and_then(|schema| self.catalog.composite_relation(schema.oid, name)),
+                    _ => None,
+                };
                 let found = match parts.as_slice() {
                     [name] => std::iter::once(catalog::PG_CATALOG)
                         .chain(self.search_path.iter().copied())
@@ -78,21 +104,152 @@ impl NameLookup for Names {
                     },
                     _ => None,
                 };
-                found.map(|found| match found {
-                    RelationRef::Table(table) => self.catalog.tables[table].oid,
-                    RelationRef::Index(table, index) => {
-                        self.catalog.tables[table].indexes[index].oid
-                    }
-                })
+                found
+                    .map(|found| match found {
+                        RelationRef::Table(table) => self.catalog.tables[table].oid,
+                        RelationRef::Index(table, index) => {
+                            self.catalog.tables[table].indexes[index].oid
+                        }
+                    })
+                    .or(composite)
             }
             TypeId::REGNAMESPACE => self.catalog.schema(&last).map(|schema| schema.oid),
             TypeId::REGROLE => self.catalog.role(&last).map(|role| role.oid),
-            TypeId::REGTYPE => type_named(name).map(|ty| ty.0),
-            TypeId::REGPROCEDURE => procedure_named(name),
+            TypeId::REGTYPE => self.type_named(name)?.map(|ty| ty.0),
+            TypeId::REGPROCEDURE => procedure_named(name).or_else(|| self.routine_named(name)),
             _ => functions::functions_named(&last)
                 .first()
-                .map(|function| function.oid),
+                .map(|function| function.oid)
+                .or_else(|| self.routine_named(name)),
         })
+    }
+
+    fn enum_places(&self, kind: TypeId) -> Vec<u64> {
+        let labels = self.labels(kind).iter();
+        labels.map(|label| label.place).collect()
+    }
+
+    fn enum_label(&self, kind: TypeId, place: u64) -> Option<&str> {
+        let labels = self.labels(kind);
+        let at = labels.binary_search_by_key(&place, |label| label.place);
+        Some(&labels[at.ok()?].name)
+    }
+
+    fn enum_place(&self, kind: TypeId, label: &str) -> Option<u64> {
+        let mut labels = self.labels(kind).iter();
+        Some(labels.find(|known| known.name == label)?.place)
+    }
+
+    fn base_type(&self, domain: TypeId) -> Option<(TypeId, i32)> {
+        let own = domain.array_element().unwrap_or(domain);
+        let known = self.catalog.domain(own).is_some();
+        known.then(|| self.catalog.base_type(domain))
+    }
+
+    fn fields(&self, kind: TypeId) -> Option<Vec<RowField>> {
+        let fields = self.catalog.fields(kind)?.into_iter();
+        let fields = fields.map(|field| RowField {
+            name: field.name,
+            kind: field.ty,
+            typmod: field.typmod,
+            of_domain: field.domain != TypeId::NONE,
+        });
+        Some(fields.collect())
+    }
+
+    fn operator_schema(&self, function: u32) -> Option<String> {
+        let extension = functions::extensions::of_function(function)?;
+        let schema = self.catalog.extension(extension.name)?.schema;
+        if schema == catalog::PG_CATALOG || self.search_path.contains(&schema) {
+            return None;
+        }
+        let schema = self.catalog.schema_by_oid(schema)?;
+        Some(quote_identifier(&schema.name))
+    }
+
+    fn check_label(&self, kind: TypeId, place: u64) -> Result<()> {
+        if !self.new_labels.contains(&(kind, place)) {
+            return Ok(());
+        }
+        let label = self.enum_label(kind, place).unwrap_or_default();
+        Err(Error::new(
+            SqlState::of("55P04"),
+            format!("unsafe use of new value \"{label}\" of enum type {kind}"),
+        )
+        .with_hint("New enum values must be committed before they can be used."))
+    }
+
+    fn partition_ancestors(&self, relation: u32) -> Vec<u32> {
+        self.catalog.partition_ancestors(relation)
+    }
+
+    fn partition_tree(&self, relation: u32) -> Vec<(u32, bool)> {
+        self.catalog.partition_tree(relation)
+    }
+}
+
+impl Names {
+    /// The routine that a text names, with its argument types or without.
+    fn routine_named(&self, text: &str) -> Option<u32> {
+        let (name, types) = match text.trim().strip_suffix(')') {
+            Some(rest) => {
+                let (name, types) = rest.split_once('(')?;
+                let types: Vec<_> = match types.trim() {
+                    "" => Vec::new(),
+                    types => types.split(',').map(type_named).collect::<Option<_>>()?,
+                };
+                (name, Some(types))
+            }
+            None => (text, None),
+        };
+        let parts = split_name(name);
+        let last = parts.last()?;
+        let schemas = match parts.as_slice() {
+            [.., schema, _] => vec![self.catalog.schema(schema)?.oid],
+            _ => self.search_path.clone(),
+        };
+        schemas.into_iter().find_map(|schema| {
+            let mut named = self.catalog.routines_named(schema, last);
+            let fits = |types: &Vec<TypeId>, given: Vec<TypeId>| *types == given;
+            let found = named.find(|known| {
+                types
+                    .as_ref()
+                    .is_none_or(|types| fits(types, known.input_types()))
+            });
+            found.map(|found| found.oid)
+        })
+    }
+
+    fn labels(&self, kind: TypeId) -> &[EnumLabel] {
+        self.catalog
+            .user_type(kind)
+            .map_or(&[], |made| made.labels())
+    }
+
+    /// The type that a text names as SQL does.
+    fn type_named(&self, name: &str) -> Result<Option<TypeId>> {
+        if let Some(built_in) = type_named(name) {
+            return Ok(Some(built_in));
+        }
+        let trimmed = name.trim();
+        if let Some(element) = trimmed.strip_suffix("[]") {
+            return Ok(self.type_named(element)?.and_then(TypeId::array_of));
+        }
+        let parts = split_name(trimmed);
+        match parts.as_slice() {
+            [name] => {
+                let mut path = self.search_path.iter();
+                Ok(path.find_map(|schema| self.catalog.type_named(*schema, name)))
+            }
+            [schema, name] => match self.catalog.schema(schema) {
+                Some(schema) => {
+                    self.catalog.check_look_into(self.role, schema)?;
+                    Ok(self.catalog.type_named(schema.oid, name))
+                }
+                None => Ok(None),
+            },
+            _ => Ok(None),
+        }
     }
 }
 
@@ -156,34 +313,77 @@ fn split_name(text: &str) -> Vec<String> {
 impl Session {
     /// The catalog as the open transaction sees it, or the newest one.
     pub(super) fn current_catalog(&mut self) -> Result<Arc<Catalog>> {
-        if let Some(open) = self.open.as_mut().filter(|open| open.catalog_changed) {
-            if let Some(own) = &open.own_catalog {
-                return Ok(own.clone());
-            }
-            open.txn.begin_statement()?;
-            let name = &self.catalog.database.name;
-            let version = self.shared.engine.transactions.catalog_version();
-            let loaded = store::load(open.txn.as_mut(), version, name)?;
-            let own = Arc::new(loaded.ok_or_else(|| missing_database(name))?);
-            open.own_catalog = Some(own.clone());
-            self.use_names(&own);
-            return Ok(own);
+        if self.open.as_ref().is_some_and(|open| open.catalog_changed) {
+            return self.own_catalog();
         }
-        let version = self.shared.engine.transactions.catalog_version();
-        if self.catalog.version == version {
+        self.shared_catalog()
+    }
+
+    /// The newest catalog, without what the open transaction has changed.
+    fn shared_catalog(&mut self) -> Result<Arc<Catalog>> {
+        let transactions = &*self.shared.engine.transactions;
+        if self.catalog.version == transactions.catalog_version() {
             return Ok(self.catalog.clone());
         }
-        // Read by a transaction of its own: the open one may have an older snapshot.
-        let mut txn = self
-            .shared
-            .engine
-            .transactions
-            .begin(TxnOptions::default())?;
-        txn.begin_statement()?;
         let name = &self.catalog.database.name;
-        let loaded = store::load(txn.as_mut(), version, name)?;
-        self.catalog = Arc::new(loaded.ok_or_else(|| missing_database(name))?);
+        let current = match &self.shared.local {
+            None => self.shared.start.catalogs.current(transactions, name)?,
+            Some(_) => shared::next(transactions, Some(&self.catalog), name)?,
+        };
+        self.catalog = current.ok_or_else(|| missing_database(name))?;
         let catalog = self.catalog.clone();
+        self.use_names(&catalog);
+        Ok(catalog)
+    }
+
+    /// The catalog as the open transaction sees it, which has changed it: the shared one, and what
+    /// it has written read again.
+    fn own_catalog(&mut self) -> Result<Arc<Catalog>> {
+        let nothing_open = || Error::internal("nothing is open");
+        let open = self.open.as_mut().ok_or_else(nothing_open)?;
+        let transactions = &*self.shared.engine.transactions;
+        let follows = open.txn.isolation() == Isolation::ReadCommitted;
+        let is_current = |own: &&OwnCatalog| {
+            !own.is_stale && (!follows || own.catalog.version == transactions.catalog_version())
+        };
+        if let Some(own) = open.own_catalog.as_ref().filter(is_current) {
+            return Ok(own.catalog.clone());
+        }
+        let before = open.own_catalog.take();
+        let (known, seen) = match before {
+            Some(own) => (own.catalog, own.written),
+            None => (self.shared_catalog()?, 0),
+        };
+        let transactions = &*self.shared.engine.transactions;
+        let open = self.open.as_mut().ok_or_else(nothing_open)?;
+        let txn = open.txn.as_mut();
+        // Those alone that are new: a transaction may make thousands of tables.
+        let written = txn.catalog_writes();
+        let (changed, written) = (written[seen.min(written.len())..].to_vec(), written.len());
+        let made = match follows {
+            true => shared::follow(&known, transactions, txn, &changed)?,
+            // Of what others have changed meanwhile its snapshot shows nothing.
+            false => {
+                txn.begin_statement()?;
+                changes::apply(&known, known.version, txn, &changed)?
+            }
+        };
+        let catalog = match made {
+            Some(made) => made,
+            None => {
+                txn.begin_statement()?;
+                let version = transactions.catalog_version();
+                let name = &self.catalog.database.name;
+                let loaded = store::load(txn, version, name)?;
+                loaded.ok_or_else(|| missing_database(name))?
+            }
+        };
+        let catalog = Arc::new(catalog);
+        open.own_catalog = Some(OwnCatalog {
+            catalog: catalog.clone(),
+            written,
+            is_stale: false,
+        });
         self.use_names(&catalog);
         Ok(catalog)
     }
@@ -209,11 +409,16 @@ impl Session {
     }
 
     fn use_names(&mut self, catalog: &Arc<Catalog>) {
-        self.eval.names = Some(Arc::new(Names {
+        let names = Names {
             catalog: catalog.clone(),
             search_path: self.search_path(catalog),
             role: self.shared.settings.current_role(),
-        }));
+            new_labels: match &self.open {
+                Some(open) => open.new_labels.clone(),
+                None => Vec::new(),
+            },
+        };
+        Rc::make_mut(&mut self.eval).names = Some(Arc::new(names));
     }
 
     /// The schemas of `search_path` that exist and that the session's role may look into.
@@ -306,20 +511,23 @@ impl Session {
     pub(super) fn current_plan(&mut self, prepared: &Prepared) -> Result<Rc<Planned>> {
         let planned = prepared.planned.borrow().clone();
         let Some(statement) = prepared.statement() else {
-            return Ok(planned);
+            let missing = || Error::internal("no statement, and no plan for none");
+            return planned.ok_or_else(missing);
         };
-        if planned.bound.is_none() || self.holds(&planned) {
-            return Ok(planned);
+        if let Some(planned) = planned {
+            if planned.bound.is_none() || self.holds(&planned) {
+                return Ok(planned);
+            }
         }
         let (anew, _) = self.plan(statement, &prepared.params, false, None)?;
-        if anew.types != planned.types {
+        if anew.types != prepared.types {
             return Err(Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,
                 "cached plan must not change result type",
             ));
         }
         let anew = Rc::new(anew);
-        *prepared.planned.borrow_mut() = anew.clone();
+        *prepared.planned.borrow_mut() = Some(anew.clone());
         Ok(anew)
     }
 
@@ -342,15 +550,39 @@ impl Session {
         match self.open.as_ref().filter(|open| open.catalog_changed) {
             Some(open) => {
                 let own = open.own_catalog.as_ref();
-                own.is_some_and(|own| Arc::ptr_eq(own, &planned.catalog))
+                own.is_some_and(|own| !own.is_stale && Arc::ptr_eq(&own.catalog, &planned.catalog))
             }
             None => {
                 !planned.own
                     && self.sees_like(planned.seen.as_ref())
                     && planned.catalog.version == self.shared.engine.transactions.catalog_version()
                     && self.looks_along(&planned.path, &planned.catalog)
+                    && sizes::are_alike(&planned.sizes, &*self.shared.engine.storage)
             }
         }
+    }
+
+    /// Whether the tables and views of a plan, whose locks are taken, are as they were when it was made,
+    /// for the same role, and neither types were changed nor privileges since: what is read may be newer.
+    pub(super) fn rests_on_the_same(&mut self, planned: &Planned) -> Result<bool> {
+        if !self.is_for_this_role(planned) || !self.sees_like(planned.seen.as_ref()) {
+            return Ok(false);
+        }
+        let now = self.current_catalog()?;
+        if !now.has_rights_of(&planned.catalog) || !now.has_types_of(&planned.catalog) {
+            return Ok(false);
+        }
+        let locks = planned.bound.iter().flat_map(|bound| &bound.locks);
+        Ok(locks.into_iter().all(|(tree, _)| {
+            let of_tree = |catalog: &Catalog| {
+                let mut tables = catalog.tables.iter();
+                tables.find(|table| table.tree == *tree).cloned()
+            };
+            match (of_tree(&planned.catalog), of_tree(&now)) {
+                (Some(then), Some(now)) => Arc::ptr_eq(&then, &now),
+                _ => false,
+            }
+        }))
     }
 
     /// Binds a statement; also the types of its parameters.
@@ -402,6 +634,7 @@ impl Session {
                 .collect();
             let planned = Planned {
                 seen: seen.clone(),
+                sizes: Vec::new(),
                 catalog,
                 own,
                 path,
@@ -427,19 +660,25 @@ impl Session {
         };
         let settings = &self.shared.settings;
         let row_security = settings.parsed().row_security;
+        let methods = settings.parsed().methods;
+        let sizes = Sizes::of(&catalog, &*self.shared.engine.storage);
         let bind = || {
             planted::panic_at(settings, "bind");
             let mut binder = Binder::new(cx, given.to_vec(), open_params);
             binder.trees_seen = seen;
             binder.row_security = row_security;
+            binder.methods = methods;
+            binder.statistics = Some(&sizes);
             let bound = binder.statement(node)?;
             Ok::<_, Error>((bound, binder.finish_params()?))
         };
         let (bound, params) = parser::deep(cx.text, bind)??;
+        let sizes = sizes.asked.into_inner();
         let watched = literals.map(|literals| literals.watched());
         let returns_rows = !bound.columns.is_empty() || matches!(node, NodeEnum::SelectStmt(_));
         let planned = Planned {
             seen: kept_seen,
+            sizes,
             own,
             columns: returns_rows.then(|| describe(&bound.columns)),
             types: bound.columns.iter().map(|column| column.ty).collect(),

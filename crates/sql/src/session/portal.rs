@@ -144,14 +144,8 @@ impl Session {
         let planned = running.planned.clone();
         let params = running.params.clone();
         let (rows, permit) = running.cursor.parts();
-        let mut cx = Exec::new(
-            &Relations,
-            open.txn.as_mut(),
-            &mut self.shared,
-            permit,
-            &self.eval,
-            &params,
-        );
+        let eval = self.eval.clone();
+        let mut cx = Exec::new(&Relations, self, permit, &eval, &params);
         cx.take_up(running.computed.take().unwrap_or_default());
         let mut told = Debt::NONE;
         let mut read = Read {
@@ -172,11 +166,14 @@ impl Session {
             };
             read.rows += 1;
             match output {
-                Output::Rows(kept, _) => kept.push(row),
-                Output::Nowhere => {}
+                Output::Rows(kept, _) => match kept.push(row) {
+                    Ok(()) => {}
+                    Err(error) => break Err(error),
+                },
+                Output::Nowhere | Output::Measured(_) => {}
                 Output::Sink(sink) | Output::Copy(sink) => {
-                    if *cx.txn.debt() != told {
-                        told = cx.txn.debt().clone();
+                    if *cx.host.txn().debt() != told {
+                        told = cx.host.txn().debt().clone();
                         sink.owe(&told, durability);
                     }
                     let given = sink.row(&RowView {
@@ -190,9 +187,15 @@ impl Session {
                 }
             }
         };
+        if let Output::Sink(sink) | Output::Copy(sink) = output {
+            cx.host.session().send_notices(*sink)?;
+        }
         running.computed = Some(cx.into_computed());
         // Where leadership was lost meanwhile, everything that the transaction does next says so.
-        let swapped = open.txn.swap_view(running.view);
+        let swapped = match &mut self.open {
+            Some(open) => open.txn.swap_view(running.view),
+            None => Ok(()),
+        };
         outcome.and(swapped).map(|()| read)
     }
 }

@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
-use base::engine::{LockWait, RowLock};
+use base::engine::LockWait;
 use base::{Debt, Error, Result, SqlState};
 
-use super::cursors::row_lock_of;
 use super::lock_names::named;
 use super::portal::Read;
 use super::statements::{about, Given};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
-use execution::exec::{self, point, Exec};
+use execution::exec::{self, point, Exec, Measures};
+use execution::kept::RowStore;
 use execution::settings::planted;
 use execution::state::prepared::Planned;
 use execution::state::{KeptRows, RowView};
@@ -25,14 +25,19 @@ use types::{Datum, TypeId};
 /// How often a statement is planned anew because the catalog changed while it waited for locks.
 const REPLANS_MAX: usize = 100;
 
+/// After so many plans, what others have changed meanwhile counts only if the statement rests on it.
+const REPLANS_FOR_ANYTHING: usize = 2;
+
 /// Where rows go.
 pub(super) enum Output<'o> {
     /// To the client.
     Sink(&'o mut dyn Sink),
     /// Into memory, at most so many.
-    Rows(&'o mut Vec<Row>, usize),
+    Rows(&'o mut RowStore, usize),
     /// Into nothing.
     Nowhere,
+    /// Into nothing, and it is noted what each node does.
+    Measured(&'o Rc<Measures>),
     /// To the client, which has been told what this rests on.
     Copy(&'o mut dyn Sink),
 }
@@ -52,16 +57,18 @@ impl Session {
         };
         self.refresh_eval();
         let planned = self.current_plan(prepared)?;
-        if planned.bound.is_none() {
-            return self.utility(&mut Given {
+        let outcome = match planned.bound.is_none() {
+            true => self.utility(&mut Given {
                 statement,
                 params,
                 param_types: prepared.param_type_ids(),
                 sink,
                 alone,
-            });
-        }
-        self.run_planned(prepared, planned, params, &mut Output::Sink(sink))
+            }),
+            false => self.run_planned(prepared, planned, params, &mut Output::Sink(sink)),
+        };
+        self.hand_on_notices(sink)?;
+        outcome
     }
 
     fn run_planned(
@@ -78,13 +85,17 @@ impl Session {
     }
 
     /// Takes the locks of a plan, and plans anew until nothing changed on the way.
+    ///
+    /// Where planning takes long and others change the catalog all the time, that would never be. So
+    /// after a while only the tables must be the same, which are locked by then, and everybody's rights:
+    /// the statement came before whatever else has changed.
     pub(super) fn settle_plan(
         &mut self,
         mut planned: Rc<Planned>,
         mut anew: impl FnMut(&mut Session) -> Result<Rc<Planned>>,
     ) -> Result<Rc<Planned>> {
         self.ensure_open()?;
-        for _ in 0..REPLANS_MAX {
+        for replans in 0..REPLANS_MAX {
             let Some(bound) = &planned.bound else {
                 return Ok(planned);
             };
@@ -99,7 +110,8 @@ impl Session {
                 let locked = open.txn.lock_table(*tree, *mode, LockWait::Block);
                 locked.map_err(|error| named(error, &planned.catalog))?;
             }
-            if self.holds(&planned) {
+            let had_its_chance = replans >= REPLANS_FOR_ANYTHING;
+            if self.holds(&planned) || had_its_chance && self.rests_on_the_same(&planned)? {
                 return Ok(planned);
             }
             planned = anew(self)?;
@@ -152,6 +164,9 @@ impl Session {
         output: &mut Output<'_>,
     ) -> Result<u64> {
         let ran = self.run_plan_unnamed(planned, params, literals, output);
+        if let Output::Sink(sink) = output {
+            self.hand_on_notices(*sink)?;
+        }
         ran.map_err(|error| named(error, &planned.catalog))
     }
 
@@ -179,7 +194,13 @@ impl Session {
             return Err(Error::internal("nothing is open"));
         };
         open.begun = true;
-        open.txn.begin_statement()?;
+        match self.nested.is_empty() {
+            true => open.txn.begin_statement()?,
+            false => self.begin_statement()?,
+        }
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
         if let (Some(columns), Output::Sink(sink)) = (&planned.point, &mut *output) {
             let values = (params, literals);
             let (txn, buffers) = (open.txn.as_mut(), &mut self.point);
@@ -195,35 +216,36 @@ impl Session {
             return Ok(1);
         }
         let mut told = Debt::NONE;
-        let mut cx = Exec::new(
-            &Relations,
-            open.txn.as_mut(),
-            &mut self.shared,
-            permitted.permit(),
-            &self.eval,
-            params,
-        );
+        let eval = self.eval.clone();
+        let mut cx = Exec::new(&Relations, self, permitted.permit(), &eval, params);
         cx.literals = literals;
-        let mut cursor = exec::open(permitted);
+        if let Output::Measured(measures) = output {
+            cx.measures = Some(measures.clone());
+        }
+        let mut cursor = exec::open(permitted, cx.measures.as_ref());
         let mut given = 0;
         while let Some(row) = cursor.next(&mut cx)? {
-            planted::panic_at(&cx.session.settings, "exec");
+            planted::panic_at(&cx.host.shared().settings, "exec");
             given += 1;
             match output {
                 Output::Rows(rows, most) => {
-                    rows.push(row);
-                    if rows.len() >= *most {
+                    if rows.len() < *most {
+                        rows.push(row)?;
+                    }
+                    // What writes is run to its end.
+                    if rows.len() >= *most && !bound.writes {
                         break;
                     }
                 }
-                Output::Nowhere => {}
+                Output::Nowhere | Output::Measured(_) => {}
                 Output::Sink(sink) | Output::Copy(sink) => {
-                    if *cx.txn.debt() != told {
-                        told = cx.txn.debt().clone();
+                    if *cx.host.txn().debt() != told {
+                        told = cx.host.txn().debt().clone();
                         sink.owe(&told, durability);
                     }
-                    for warning in std::mem::take(&mut cx.session.warnings) {
-                        cx.session.warn(warning, *sink)?;
+                    cx.host.session().send_notices(*sink)?;
+                    for warning in std::mem::take(&mut cx.host.session().warnings) {
+                        cx.host.session().warn(warning, *sink)?;
                     }
                     sink.row(&RowView {
                         values: &row,
@@ -289,7 +311,7 @@ impl Session {
                 Ok(Progress::Query(Box::new(query)))
             }
             Some(_) => {
-                let mut rows = Vec::new();
+                let mut rows = RowStore::of("A portal");
                 let mut output = Output::Rows(&mut rows, usize::MAX);
                 let tag = self.run_planned(prepared, planned, params, &mut output)?;
                 Ok(Progress::Rows(rows.into_iter(), types, tag))
@@ -297,7 +319,7 @@ impl Session {
             None => {
                 let mut kept = KeptRows::new(sink);
                 let tag = self.run_prepared(prepared, params, &mut kept, true)?;
-                Ok(Progress::Rows(kept.into_rows(), types, tag))
+                Ok(Progress::Rows(kept.into_rows().into_iter(), types, tag))
             }
         }
     }
@@ -386,14 +408,10 @@ impl Session {
 /// # Errors
 /// 25006 for a plan that writes, or locks rows.
 fn check_reads_only(bound: &Bound) -> Result<()> {
-    let plan = bound.plan.plan();
-    let name = match row_lock_of(plan) {
-        _ if bound.writes => verb_of(plan),
+    let name = match bound.locks_rows {
+        _ if bound.writes => verb_of(bound.plan.plan()),
         None => return Ok(()),
-        Some(RowLock::KeyShare) => "SELECT FOR KEY SHARE",
-        Some(RowLock::Share) => "SELECT FOR SHARE",
-        Some(RowLock::NoKeyUpdate) => "SELECT FOR NO KEY UPDATE",
-        Some(RowLock::Update) => "SELECT FOR UPDATE",
+        Some(name) => name,
     };
     Err(Error::new(
         SqlState::READ_ONLY_SQL_TRANSACTION,

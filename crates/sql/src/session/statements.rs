@@ -24,7 +24,9 @@ use pg_query::protobuf::{
     TransactionStmtKind, VariableSetKind, VariableSetStmt,
 };
 
-use super::plan::{has_into, text_column};
+use super::copy::options::truth_of;
+use super::explain;
+use super::plan::has_into;
 use super::utility::node_of;
 use super::{Column, CommandTag, Session, Sink};
 use execution::settings::LoggedStatements::{self, All, Ddl, Mod};
@@ -46,6 +48,9 @@ pub(super) struct About {
     pub failed: FailedBlock,
     /// What it is called where it may stand neither in a block nor beside others in a message.
     pub outside: Option<&'static str>,
+    /// What it is called where it changes what the session has, and so may not run in what is done for
+    /// the owner of an object whoever asks for it.
+    pub outlasting: Option<&'static str>,
     /// Whether PL/pgSQL may run it.
     pub in_plpgsql: InPlpgsql,
     /// Whether it takes the parameters of the statement inside of it.
@@ -118,6 +123,7 @@ const UTILITY: About = About {
     refused: Refused::Nowhere,
     failed: FailedBlock::Refused,
     outside: None,
+    outlasting: None,
     in_plpgsql: InPlpgsql::Allowed,
     takes_inner_params: false,
     without_catalog: false,
@@ -153,6 +159,13 @@ impl About {
     const fn outside_if(self, is_it: bool, name: &'static str) -> About {
         let outside = if is_it { Some(name) } else { None };
         About { outside, ..self }
+    }
+
+    const fn outlasting(self, name: &'static str) -> About {
+        About {
+            outlasting: Some(name),
+            ..self
+        }
     }
 
     const fn refused(self, refused: Refused) -> About {
@@ -254,33 +267,38 @@ statements! {
         VariableShowStmt(it) => "SHOW", UTILITY,
             session.show(&it.name, sink), rows session.show_columns(it);
         DiscardStmt(it) => discard_command(it.target),
-            UTILITY.outside_if(is_discard_all(it.target), "DISCARD ALL"),
+            UTILITY.outside_if(is_discard_all(it.target), "DISCARD ALL").outlasting("DISCARD"),
             session.discard(it.target);
-        PrepareStmt(it) => "PREPARE", UTILITY.logged(logged_inside(node_of(&it.query))),
+        PrepareStmt(it) => "PREPARE",
+            UTILITY.logged(logged_inside(node_of(&it.query))).outlasting("PREPARE"),
             session.prepare_sql(statement, it);
         ExecuteStmt(it) => "EXECUTE", UTILITY,
             session.execute_sql(statement, it, sink), rows session.executed_columns(it);
         DeallocateStmt(it) => if it.name.is_empty() { "DEALLOCATE ALL" } else { "DEALLOCATE" },
-            UTILITY, session.deallocate(it);
+            UTILITY.outlasting("DEALLOCATE"), session.deallocate(it);
         DeclareCursorStmt(it) => "DECLARE CURSOR", UTILITY.takes_inner_params(),
             session.declare_cursor(statement, it, params, types);
         FetchStmt(it) => if it.ismove { "MOVE" } else { "FETCH" }, UTILITY,
             session.fetch(it, sink), rows session.fetch_columns(it);
         ClosePortalStmt(it) =>
             if it.portalname.is_empty() { "CLOSE CURSOR ALL" } else { "CLOSE CURSOR" },
-            UTILITY, session.close_cursor(&it.portalname);
+            UTILITY.outlasting("CLOSE"), session.close_cursor(&it.portalname);
 
         // What runs others, copies, or tends to what is there.
         DoStmt(it) => "DO", UTILITY, session.do_block(text, it, sink, alone);
+        CallStmt(it) => "CALL", UTILITY,
+            session.call_statement(text, it, (params, types), sink, alone),
+            rows session.call_columns(it);
         ExplainStmt(it) => "EXPLAIN", UTILITY.logged(explain_logged(it)).takes_inner_params(),
-            session.explain_statement(statement, it, params, sink),
-            rows Ok(Some(vec![text_column("QUERY PLAN")]));
+            session.explain_statement(statement, it, (params, types), sink),
+            rows Ok(Some(explain::columns(it)));
         CopyStmt(it) => "COPY",
             UTILITY.logged(if it.is_from { Mod } else { All }).in_plpgsql(InPlpgsql::Client),
             session.copy(statement, it, sink);
         VacuumStmt(it) => if it.is_vacuumcmd { "VACUUM" } else { "ANALYZE" },
             UTILITY.refused(Refused::Standby), session.vacuum(text, it, sink, alone);
-        ReindexStmt(it) => "REINDEX", DEFINITION.logged(All), session.reindex(it, alone);
+        ReindexStmt(it) => "REINDEX", DEFINITION.logged(All).refused(Refused::Standby),
+            session.reindex(it, alone);
         CheckPointStmt(_) => "CHECKPOINT", UTILITY, session.checkpoint();
         AlterSystemStmt(it) => "ALTER SYSTEM", UTILITY.logged(Ddl).outside("ALTER SYSTEM"),
             session.alter_system(statement.own_text(), it);
@@ -304,6 +322,19 @@ statements! {
         CreatePolicyStmt(it) => "CREATE POLICY", DEFINITION, session.create_policy(it, sink);
         AlterPolicyStmt(it) => "ALTER POLICY", DEFINITION, session.alter_policy(it, sink);
 
+        CreateEnumStmt(it) => "CREATE TYPE", DEFINITION, session.create_enum(it);
+        CompositeTypeStmt(it) => "CREATE TYPE", DEFINITION, session.create_composite(it);
+        AlterEnumStmt(it) => "ALTER TYPE", DEFINITION, session.alter_enum(it, sink);
+        CreateDomainStmt(it) => "CREATE DOMAIN", DEFINITION, session.create_domain(it);
+        AlterDomainStmt(it) => "ALTER DOMAIN", DEFINITION, session.alter_domain(it, sink);
+
+        // Functions and procedures.
+        CreateFunctionStmt(it) =>
+            if it.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" },
+            DEFINITION, session.create_routine(text, it, sink);
+        AlterFunctionStmt(it) => alter_command(it.objtype), DEFINITION,
+            session.alter_routine(it);
+
         // What every kind of object takes.
         DropStmt(it) => drop_command(it.remove_type), DEFINITION, session.drop(it, sink);
         RenameStmt(it) => rename_command(it), DEFINITION, session.rename(it, sink);
@@ -321,8 +352,10 @@ statements! {
         AlterDatabaseStmt(it) => "ALTER DATABASE", DEFINITION, session.alter_database(it);
         AlterDatabaseSetStmt(it) => "ALTER DATABASE", DEFINITION,
             session.alter_database_set(it, sink);
+        CreateTrigStmt(it) => "CREATE TRIGGER", DEFINITION, session.create_trigger(text, it);
         CreateExtensionStmt(it) => "CREATE EXTENSION", DEFINITION,
             session.create_extension(it, sink);
+        AlterExtensionStmt(it) => "ALTER EXTENSION", DEFINITION, session.alter_extension(it, sink);
 
         // Roles and what they may do.
         CreateRoleStmt(it) => "CREATE ROLE", DEFINITION, session.create_role(text, it, sink);
@@ -340,25 +373,16 @@ statements! {
     }
     unsupported {
         MergeStmt(_) => "MERGE", Mod;
-        CallStmt(_) => "CALL", All;
         ListenStmt(_) => "LISTEN", All;
         NotifyStmt(_) => "NOTIFY", All;
         UnlistenStmt(_) => "UNLISTEN", All;
         LoadStmt(_) => "LOAD", All;
         ClusterStmt(_) => "CLUSTER", Ddl;
-        CreateFunctionStmt(it) => if it.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" }, Ddl;
-        AlterFunctionStmt(it) => alter_command(it.objtype), Ddl;
-        CreateTrigStmt(_) => "CREATE TRIGGER", Ddl;
         CreateEventTrigStmt(_) => "CREATE EVENT TRIGGER", Ddl;
         AlterEventTrigStmt(_) => "ALTER EVENT TRIGGER", Ddl;
         RuleStmt(_) => "CREATE RULE", Ddl;
-        CompositeTypeStmt(_) => "CREATE TYPE", Ddl;
-        CreateEnumStmt(_) => "CREATE TYPE", Ddl;
         CreateRangeStmt(_) => "CREATE TYPE", Ddl;
-        AlterEnumStmt(_) => "ALTER TYPE", Ddl;
         AlterTypeStmt(_) => "ALTER TYPE", Ddl;
-        CreateDomainStmt(_) => "CREATE DOMAIN", Ddl;
-        AlterDomainStmt(_) => "ALTER DOMAIN", Ddl;
         DefineStmt(it) => define_command(it), Ddl;
         AlterOperatorStmt(_) => "ALTER OPERATOR", Ddl;
         CreateOpClassStmt(_) => "CREATE OPERATOR CLASS", Ddl;
@@ -377,7 +401,6 @@ statements! {
         AlterObjectDependsStmt(it) => alter_command(it.object_type), Ddl;
         SecLabelStmt(_) => "SECURITY LABEL", Ddl;
         AlterDatabaseRefreshCollStmt(_) => "ALTER DATABASE", Ddl;
-        AlterExtensionStmt(_) => "ALTER EXTENSION", Ddl;
         AlterExtensionContentsStmt(_) => "ALTER EXTENSION", Ddl;
         CreateTableSpaceStmt(_) => "CREATE TABLESPACE", Ddl;
         DropTableSpaceStmt(_) => "DROP TABLESPACE", Ddl;
@@ -414,8 +437,17 @@ impl Session {
         if about.how == How::Definition {
             self.begin_definition()?;
         }
+        if let Some(name) = about.outlasting {
+            let settings = &self.shared.settings;
+            settings.check_unrestricted(&format!("execute {name}"))?;
+        }
         if let Some(name) = about.outside {
             self.require_no_block(name, given.alone)?;
+        }
+        if !self.nested.is_empty() {
+            // As in PostgreSQL, also what would change nothing.
+            self.check_may_write(about.command)?;
+            self.keep_outer_view()?;
         }
         let done = run(self, given)?;
         if about.how == How::Definition {
@@ -535,9 +567,13 @@ fn logged_inside(inner: Option<&NodeEnum>) -> LoggedStatements {
 }
 
 fn explain_logged(explain: &ExplainStmt) -> LoggedStatements {
-    let analyzes = explain.options.iter().any(|option| {
-        matches!(&option.node, Some(NodeEnum::DefElem(option)) if option.defname == "analyze")
-    });
+    let analyze_of = |option: &pg_query::protobuf::Node| match &option.node {
+        Some(NodeEnum::DefElem(option)) if option.defname == "analyze" => Some(truth_of(option)),
+        _ => None,
+    };
+    // Of several the last counts; what is no truth value is refused when it runs.
+    let said = explain.options.iter().rev().find_map(analyze_of);
+    let analyzes = said.flatten().unwrap_or(false);
     logged_inside(node_of(&explain.query).filter(|_| analyzes))
 }
 

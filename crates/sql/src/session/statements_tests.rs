@@ -138,11 +138,13 @@ fn what_is_unsupported_is_refused_by_its_name() {
         ),
         ("create collation c from \"C\"", "CREATE COLLATION"),
         (
-            "create procedure p() language sql as ''",
-            "CREATE PROCEDURE",
+            "alter operator family f using btree add function 1 g(int)",
+            "ALTER OPERATOR FAMILY",
         ),
-        ("alter type t add value 'x'", "ALTER TYPE"),
-        ("alter function f() stable", "ALTER FUNCTION"),
+        (
+            "create transform for int language sql (from sql with function f(internal))",
+            "CREATE TRANSFORM",
+        ),
         (
             "import foreign schema s from server t into u",
             "IMPORT FOREIGN SCHEMA",

@@ -55,6 +55,8 @@ impl Session {
 
     /// 42501 for a role that may make nothing temporary in this database.
     fn may_create_temporary(&mut self) -> Result<()> {
+        let settings = &self.shared.settings;
+        settings.check_unrestricted("create temporary table")?;
         let catalog = self.current_catalog()?;
         let (role, database) = (self.shared.settings.current_role(), &catalog.database);
         let temporary = Privileges::TEMPORARY;

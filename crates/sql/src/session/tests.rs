@@ -12,8 +12,8 @@ use execution::state::activity::Activity;
 
 /// Everything that a session shows, as lines.
 #[derive(Default)]
-struct Lines {
-    lines: Vec<String>,
+pub(super) struct Lines {
+    pub(super) lines: Vec<String>,
     owed: Vec<(Debt, Durability)>,
     commits: usize,
 }
@@ -79,6 +79,7 @@ pub(super) fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result
         activity: Arc::new(Activity::new(7)),
         tls: None,
         registry: None,
+        catalogs: engine.catalogs.clone(),
     };
     Session::new(Arc::new(engine.to_engine()), env, start)
 }
@@ -322,7 +323,10 @@ fn computed_indexes_are_found_by_what_they_are_on() {
          create index u_large on u (v) where v > 50",
     );
     let explained = |session: &mut Session, rest: &str| {
-        let lines = run(session, &format!("explain select * from u {rest}"));
+        let lines = run(
+            session,
+            &format!("explain (costs off) select * from u {rest}"),
+        );
         lines[lines.len() - 2]
             .trim_start_matches([' ', '-', '>'])
             .to_owned()
@@ -384,7 +388,7 @@ fn keys_are_looked_up_and_ranges_scanned() {
     let plan = |session: &mut Session, condition: &str| {
         run(
             session,
-            &format!("explain select * from t where {condition}"),
+            &format!("explain (costs off) select * from t where {condition}"),
         )[1]
         .clone()
     };
@@ -448,7 +452,7 @@ fn rows_held_in_memory_have_a_bound() {
         format!("select distinct n {wide}"),
         format!("select count(distinct n) {wide}"),
         format!("select array_agg(n order by n desc) {wide}"),
-        format!("select count(*) from (select 1 as a) as x, (select n {wide}) as y where y.n >= x.a"),
+        format!("select count(*) from (select n {wide}) as x, (select n {wide}) as y where y.n = x.n"),
         format!("select n {wide} intersect select n {wide}"),
         format!("{endless} select count(*) from q"),
         format!("{endless} select * from (with recursive r(n) as (select 1 union all select n from q) select * from r) as r order by n limit 1"),

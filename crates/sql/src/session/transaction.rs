@@ -18,6 +18,7 @@ use execution::state::constraints::{Constraints, Mark};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use types::TypeId;
 
 /// Where the session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +59,45 @@ pub(super) struct Open {
     pub wrote: bool,
     /// Whether it has changed the catalog, and the catalog as it sees it since.
     pub catalog_changed: bool,
-    pub own_catalog: Option<Arc<Catalog>>,
+    pub own_catalog: Option<OwnCatalog>,
+    /// Labels that it has added to enums, which it may not use itself.
+    pub new_labels: Vec<(TypeId, u64)>,
     /// The catalog that there was when it began.
     pub began_with: CatalogVersion,
     /// The trees that its snapshot shows, once somebody has asked.
     pub trees_seen: Option<Rc<BTreeSet<TreeId>>>,
     pub savepoints: Vec<Named>,
+}
+
+/// The catalog as a transaction sees it that has changed it.
+pub(super) struct OwnCatalog {
+    pub catalog: Arc<Catalog>,
+    /// How many of the rows that the transaction has written are in it.
+    pub written: usize,
+    /// Whether it was changed since.
+    pub is_stale: bool,
+}
+
+impl Open {
+    /// What the transaction sees of the catalog is to be looked at again.
+    pub(super) fn forget_own_catalog(&mut self) {
+        if let Some(own) = &mut self.own_catalog {
+            own.is_stale = true;
+        }
+    }
+
+    /// The transaction has gone back to where it had written so many rows of the catalog.
+    pub(super) fn take_back_catalog(&mut self, changed: bool, written: usize) {
+        self.catalog_changed = changed;
+        match &mut self.own_catalog {
+            // What was written since is read again, as it was before.
+            Some(own) if changed => {
+                own.is_stale = true;
+                own.written = own.written.min(written);
+            }
+            own => *own = None,
+        }
+    }
 }
 
 /// A savepoint.
@@ -73,6 +107,8 @@ pub(super) struct Named {
     pub settings: usize,
     pub read_only: bool,
     pub catalog_changed: bool,
+    /// How many rows of the catalog were written before.
+    pub catalog_writes: usize,
     pub constraints: Mark,
 }
 
@@ -173,14 +209,16 @@ impl Session {
             wrote: false,
             catalog_changed: false,
             own_catalog: None,
+            new_labels: Vec::new(),
             began_with,
             trees_seen: None,
             savepoints: Vec::new(),
         });
         self.shared.transactions += 1;
         self.shared.virtual_xid = self.shared.transactions;
+        self.shared.xid = 0;
         let now = self.shared.env.wall_clock().0;
-        self.eval.transaction_start = now;
+        Rc::make_mut(&mut self.eval).transaction_start = now;
         Ok(())
     }
 
@@ -190,7 +228,10 @@ impl Session {
             self.roll_back();
             return Err(error);
         }
-        if let Err(error) = self.check_deferred() {
+        let checked = self.check_deferred();
+        // What triggers have said that waited so long.
+        let checked = self.hand_on_notices(sink).and(checked);
+        if let Err(error) = checked {
             self.roll_back();
             return Err(error);
         }
@@ -267,6 +308,9 @@ impl Session {
         if let Some(open) = self.open.take() {
             let durability = self.shared.settings.parsed().durability;
             self.owed.add(open.txn.debt(), durability);
+            if open.catalog_changed {
+                self.refresh_names();
+            }
         }
         self.state = State::None;
         self.loss = Loss::None;
@@ -277,6 +321,11 @@ impl Session {
 
     /// An error: the implicit transaction is rolled back, a block fails.
     pub(super) fn failed(&mut self) {
+        self.nested.clear();
+        self.shared.firing.clear();
+        while self.shared.settings.is_acting() {
+            self.shared.settings.stop_acting();
+        }
         match self.state {
             State::None | State::Implicit => self.roll_back(),
             State::Block => {
@@ -289,6 +338,7 @@ impl Session {
                 // Without a savepoint to go back to, the locks may go at once.
                 if open.savepoints.is_empty() {
                     self.open = None;
+                    self.refresh_names();
                     self.shared.settings.roll_back_to(0);
                 }
             }
@@ -334,6 +384,7 @@ impl Session {
             settings,
             read_only: open.read_only,
             catalog_changed: open.catalog_changed,
+            catalog_writes: open.txn.catalog_writes().len(),
             constraints: self.shared.constraints.mark(),
         });
         Ok(())
@@ -371,12 +422,14 @@ impl Session {
             let named = &open.savepoints[place];
             open.txn.rollback_to(named.savepoint);
             open.read_only = named.read_only;
-            open.catalog_changed = named.catalog_changed;
-            open.own_catalog = None;
+            let (changed, written) = (named.catalog_changed, named.catalog_writes);
             self.shared.settings.roll_back_to(named.settings);
             self.shared.constraints.roll_back_to(&named.constraints);
             open.savepoints.truncate(place + 1);
+            open.take_back_catalog(changed, written);
         }
+        // Labels and types that are gone must not be found by their names.
+        self.refresh_names();
         if self.state == State::Failed {
             self.state = State::Block;
         }

@@ -1,6 +1,8 @@
 //! Statements that are carried out from their trees, and are too small for modules of their own:
 //! transactions, settings, locks, prepared statements. [`super::statements`] has them run.
 
+use std::rc::Rc;
+
 use base::engine::{Isolation, LockWait, TableLock, TxnOptions};
 use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
@@ -18,6 +20,7 @@ use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
 use catalog::access::{denied, Guarded, Privileges, CHECKPOINT};
 use catalog::{RelationKind, Table};
 use execution::settings::{is_guarded, isolation};
+use execution::state::Prepared;
 use functions::strings::quote_identifier;
 use planner::bind::{self, BindContext};
 use syntax::parser::{NodeEnum, Statement};
@@ -54,10 +57,10 @@ impl Session {
         &mut self,
         statement: &Statement,
         explain: &ExplainStmt,
-        params: &[Datum],
+        (params, types): (&[Datum], &[TypeId]),
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
-        let lines = self.explain(statement, explain, params)?;
+        let lines = self.explain(statement, explain, (params, types))?;
         let rows: Vec<_> = lines.iter().map(|line| text_row(&[line])).collect();
         self.give_rows(&rows, &[TypeId::TEXT], sink)?;
         Ok(tag("EXPLAIN"))
@@ -65,7 +68,7 @@ impl Session {
 
     pub(super) fn deallocate(&mut self, deallocate: &DeallocateStmt) -> Result<CommandTag> {
         if deallocate.name.is_empty() {
-            self.shared.statements.clear();
+            self.drop_all_prepared();
             return Ok(tag("DEALLOCATE ALL"));
         }
         self.prepared(&deallocate.name)?;
@@ -86,6 +89,12 @@ impl Session {
         body: Error,
         sink: &mut dyn Sink,
     ) -> Result<()> {
+        if self.is_quiet() {
+            self.keep_notice(severity, body);
+            return Ok(());
+        }
+        self.shared.send_notices(sink)?;
+        let body = self.eval.name_types_in(body);
         let notice = Notice { severity, body };
         self.shared.log_notice(&notice, sink);
         let wanted = match self.shared.settings.parsed().min_messages {
@@ -325,7 +334,12 @@ impl Session {
     }
 
     /// Changes a setting; an implicit transaction takes it along.
-    fn apply_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
+    pub(super) fn apply_setting(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+    ) -> Result<()> {
         match name {
             "transaction_isolation" => {
                 self.set_characteristic(name, value.unwrap_or("read committed"))?;
@@ -458,12 +472,15 @@ impl Session {
         Ok(tag("PREPARE"))
     }
 
-    pub(super) fn execute_sql(
+    /// What EXECUTE names, and the values that it gives.
+    ///
+    /// # Errors
+    /// 26000 and 42601, and what computing the values raises.
+    pub(super) fn named_execution(
         &mut self,
         statement: &Statement,
         execute: &ExecuteStmt,
-        sink: &mut dyn Sink,
-    ) -> Result<CommandTag> {
+    ) -> Result<(Rc<Prepared>, Vec<Datum>)> {
         let prepared = self.prepared(&execute.name)?;
         let types = prepared.param_type_ids();
         if types.len() != execute.params.len() {
@@ -484,6 +501,16 @@ impl Session {
         for (node, ty) in execute.params.iter().zip(types) {
             params.push(self.execute_parameter(statement.text(), node, *ty)?);
         }
+        Ok((prepared, params))
+    }
+
+    pub(super) fn execute_sql(
+        &mut self,
+        statement: &Statement,
+        execute: &ExecuteStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let (prepared, params) = self.named_execution(statement, execute)?;
         self.run_prepared(&prepared, &params, sink, false)
     }
 
@@ -492,7 +519,7 @@ impl Session {
             Ok(DiscardMode::DiscardAll) => {
                 self.discard_temporary()?;
                 self.close_cursor("")?;
-                self.shared.statements.clear();
+                self.drop_all_prepared();
                 self.shared.forget_sequences();
                 self.shared.settings.reset_all();
                 let settings = &mut self.shared.settings;
@@ -534,7 +561,10 @@ impl Session {
             locked.map_err(|error| named_table(error, &table))?;
             let again = self.find_table(range)?;
             if again.tree == table.tree && again.oid == table.oid {
-                return self.lock_below(&again, &mut Vec::new(), mode, wait);
+                return match range.inh {
+                    true => self.lock_below(&again, &mut Vec::new(), mode, wait),
+                    false => Ok(()),
+                };
             }
         }
     }
@@ -548,6 +578,15 @@ impl Session {
         mode: TableLock,
         wait: LockWait,
     ) -> Result<()> {
+        if view.kind == RelationKind::Partitioned {
+            for table in self.current_catalog()?.below(view) {
+                let Some(open) = &mut self.open else {
+                    return Err(Error::internal("nothing is open"));
+                };
+                let locked = open.txn.lock_table(table.tree, mode, wait);
+                locked.map_err(|error| named_table(error, &table))?;
+            }
+        }
         let query = view.view.as_ref();
         let Some(query) = query.filter(|_| view.kind == RelationKind::View) else {
             return Ok(());
@@ -564,7 +603,12 @@ impl Session {
         let named = query.uses.iter();
         let named = named.filter_map(|uses| catalog.table_by_oid(uses.relation));
         for table in named {
-            if !matches!(table.kind, RelationKind::Table | RelationKind::View) {
+            let kinds = [
+                RelationKind::Table,
+                RelationKind::View,
+                RelationKind::Partitioned,
+            ];
+            if !kinds.contains(&table.kind) {
                 continue;
             }
             if !catalog.holds_any(role, Guarded::Table, table.oid, enough_to_lock(mode)) {
@@ -653,6 +697,14 @@ fn constant_text(node: &Node) -> &str {
             _ => "",
         },
         _ => "",
+    }
+}
+
+/// The value of a storage parameter: one that is only named is on.
+pub(super) fn parameter_text(option: &DefElem) -> String {
+    match option.arg {
+        None => "true".to_owned(),
+        Some(_) => option_text(option),
     }
 }
 

@@ -176,8 +176,8 @@ fn values_come_back() {
         assert_eq!(back_text, text, "{question}");
         if kind != TypeId::RECORD {
             let mut message = Vec::new();
-            types::send(kind, &value, &mut message).unwrap();
-            let back = types::receive(kind, NO_TYPMOD, &message).unwrap();
+            types::send(&context, kind, &value, &mut message).unwrap();
+            let back = types::receive(&context, kind, NO_TYPMOD, &message).unwrap();
             assert_eq!(
                 types::output(&context, kind, &back).unwrap(),
                 text,
@@ -201,7 +201,13 @@ fn values_come_back() {
             .map(|value| {
                 let (mut column, mut key) = (Vec::new(), Vec::new());
                 types::encode_column(kind, NO_TYPMOD, value, &mut column).unwrap();
-                base::key::put_key_column(&mut key, key_kind, false, Some(&column)).unwrap();
+                base::key::put_key_column(
+                    &mut key,
+                    key_kind,
+                    base::key::ColumnOrder::ASCENDING,
+                    Some(&column),
+                )
+                .unwrap();
                 key
             })
             .collect();

@@ -50,19 +50,17 @@ impl Log {
     /// 53100 when there is no space; the log is as it was.
     pub async fn reserve(&self, bytes: u64) -> Result<()> {
         while self.room() < bytes {
-            let flag = &self.preparing;
-            let turn = || (!flag.swap(true, Ordering::AcqRel)).then_some(());
-            self.prepared.until(turn).await;
-            let result = if self.room() < bytes {
-                self.make_spare(bytes).await
-            } else {
-                Ok(())
-            };
-            self.preparing.store(false, Ordering::Release);
-            self.prepared.notify_all();
-            result?;
+            let _turn = self.prepared.until(|| self.take_turn()).await;
+            if self.room() < bytes {
+                self.make_spare(bytes).await?;
+            }
         }
         Ok(())
+    }
+
+    /// The turn to make a segment, unless somebody has it.
+    pub(super) fn take_turn(&self) -> Option<Turn<'_>> {
+        (!self.preparing.swap(true, Ordering::AcqRel)).then_some(Turn(self))
     }
 
     /// Starts to make the next segment ahead of need.
@@ -74,9 +72,8 @@ impl Log {
         let task = move || -> base::env::LocalBoxFuture<'static, ()> {
             Box::pin(async move {
                 let Some(log) = me.upgrade() else { return };
+                let _turn = Turn(&log);
                 let result = log.make_spare(0).await;
-                log.preparing.store(false, Ordering::Release);
-                log.prepared.notify_all();
                 if let Some(error) = result.err().filter(|error| !is_for_want_of_space(error)) {
                     log.env.log(Severity::Warning, error.message());
                 }
@@ -154,6 +151,17 @@ impl Log {
         writer.names_unsynced = true;
         writer.spares.push(Arc::new(spare));
         Ok(())
+    }
+}
+
+/// The turn to make a segment: one at a time. It ends also where whoever has it is given up, as a
+/// session is that ends while it waits for space.
+pub(super) struct Turn<'l>(&'l Log);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.preparing.store(false, Ordering::Release);
+        self.0.prepared.notify_all();
     }
 }
 

@@ -508,6 +508,18 @@ fn append_some(log: &Log, states: &mut Vec<Model>, random: &mut Random, term: &m
 }
 
 #[test]
+fn who_is_given_up_while_it_makes_space_holds_up_nobody() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    let turn = log.take_turn().unwrap();
+    assert!(log.take_turn().is_none());
+    drop(turn);
+    let room = log.room();
+    block_on(log.reserve(room + 1)).unwrap();
+    assert!(log.room() > room);
+}
+
+#[test]
 fn what_the_disk_has_no_space_for_waits_in_memory() {
     let env = TestEnv::new();
     let (log, _) = open(&env);

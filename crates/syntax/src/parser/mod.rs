@@ -28,6 +28,7 @@ use std::sync::Arc;
 use base::coro;
 use base::env::{Env, LocalBoxFuture, Reactor, PARSE_REACTORS};
 use base::limits::SHORT_TEXT_BYTES_MAX;
+use base::memory::Reservation;
 use base::sync::{Event, Mutex};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf;
@@ -35,6 +36,13 @@ use prost::Message;
 
 pub use pg_query::NodeEnum;
 pub use shape::{Literal, LiteralKind, Shape};
+
+/// A parse tree and what is made of it take so many times the text; what stands in quotes less.
+const TREE_FACTOR: usize = 50;
+const QUOTED_FACTOR: usize = 6;
+
+/// What an error says of it.
+const TREE: &str = "A parse tree";
 
 /// One statement of a text.
 #[derive(Clone, Debug)]
@@ -54,6 +62,8 @@ struct Tree {
     statements: Vec<protobuf::RawStmt>,
     /// Where the tree of a long text is dropped.
     beside: Option<Arc<dyn Env>>,
+    /// What that of a long text takes of the node's memory, with the plan.
+    _held: Reservation,
 }
 
 impl Drop for Tree {
@@ -70,6 +80,28 @@ impl Statement {
     /// The whole text, which locations in the nodes refer to.
     pub fn text(&self) -> &Rc<str> {
         &self.text
+    }
+
+    /// Makes the first target of a SELECT that was just parsed the value of a part of what the first
+    /// of these nodes names; the others lead there. No text that is parsed has such a target.
+    ///
+    /// # Errors
+    /// XX000 for any other statement.
+    pub fn assign_part(&mut self, part: &[protobuf::Node]) -> Result<()> {
+        let statements = Rc::get_mut(&mut self.tree).map(|tree| &mut tree.statements);
+        let statement = statements.and_then(|statements| statements.get_mut(self.index));
+        let node = statement.and_then(|statement| statement.stmt.as_mut()?.node.as_mut());
+        let target = match node {
+            Some(NodeEnum::SelectStmt(select)) => select.target_list.first_mut(),
+            _ => None,
+        };
+        match target.and_then(|target| target.node.as_mut()) {
+            Some(NodeEnum::ResTarget(target)) => {
+                target.indirection = part.to_vec();
+                Ok(())
+            }
+            _ => Err(Error::internal("an assignment without a value")),
+        }
     }
 
     /// The part of the text that is this statement.
@@ -111,13 +143,86 @@ impl Statement {
     }
 }
 
+/// Where a statement stands, without its parse tree: parsed again, it gives the same statement.
+#[derive(Clone, Debug)]
+pub struct Source {
+    text: Rc<str>,
+    index: usize,
+    start: usize,
+    end: usize,
+    path: Vec<fn(&NodeEnum) -> Option<&NodeEnum>>,
+}
+
+impl Source {
+    /// Of a statement.
+    pub fn of(statement: &Statement) -> Source {
+        Source {
+            text: statement.text.clone(),
+            index: statement.index,
+            start: statement.start,
+            end: statement.end,
+            path: statement.path.clone(),
+        }
+    }
+
+    /// The part of the text that is the statement.
+    pub fn own_text(&self) -> &str {
+        self.text[self.start..self.end].trim()
+    }
+
+    /// Whether the statement stands inside another.
+    pub fn is_inner(&self) -> bool {
+        !self.path.is_empty()
+    }
+
+    /// The memory that its parse tree and its plan take, about.
+    pub fn tree_bytes(&self) -> usize {
+        tree_bytes(&self.text)
+    }
+
+    /// How long the whole text is.
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether the text is so short that it may be parsed in place.
+    pub fn is_short(&self) -> bool {
+        self.text.len() <= SHORT_TEXT_BYTES_MAX
+    }
+
+    /// The statement.
+    ///
+    /// # Errors
+    /// As [`parse`]; none but those of memory and depth, since the text was parsed before.
+    pub fn parse(&self) -> Result<Statement> {
+        let statements = large_stack(|| raw_statements(&self.text))?;
+        let tree = Rc::new(Tree {
+            statements,
+            beside: None,
+            _held: Reservation::of(TREE),
+        });
+        if tree.statements.len() <= self.index {
+            return Err(Error::internal("a text has fewer statements than before"));
+        }
+        Ok(Statement {
+            text: self.text.clone(),
+            tree,
+            index: self.index,
+            start: self.start,
+            end: self.end,
+            path: self.path.clone(),
+        })
+    }
+}
+
 /// Parses a text; empty statements are left out.
 ///
 /// # Errors
 /// 42601 with a position, and what else PostgreSQL's parser raises; 54001 when it is too deep.
 pub fn parse(text: &str) -> Result<Vec<Statement>> {
     let statements = large_stack(|| raw_statements(text))?;
-    Ok(statements_of(text, statements, None))
+    let held = Reservation::of(TREE);
+    Ok(statements_of(text, statements, None, held))
 }
 
 /// As [`parse`], on a thread of its own if the text is long, while others use this one.
@@ -128,16 +233,46 @@ pub fn parse_beside(text: &str, env: &Arc<dyn Env>) -> Result<Vec<Statement>> {
     if text.len() <= SHORT_TEXT_BYTES_MAX || !coro::inside() {
         return parse(text);
     }
-    let outcome = Arc::new((Mutex::new(None), Event::new()));
-    let (given, own) = (outcome.clone(), text.to_owned());
+    let mut held = Reservation::of(TREE);
+    held.grow(tree_bytes(text))?;
+    let order = Arc::new(Order {
+        held: Mutex::new(held),
+        ..Order::default()
+    });
+    let (taken, own) = (order.clone(), text.to_owned());
     beside(&**env, "parse", move || {
+        // Whoever has ordered it may have given up while other texts came first.
+        if Arc::strong_count(&taken) == 1 {
+            return;
+        }
         let parsed = coro::catch_panic(|| raw_statements(&own));
         let parsed = parsed.unwrap_or_else(|panic| Err(Error::internal(panic)));
-        *given.0.lock() = Some(parsed);
-        given.1.notify_all();
+        *taken.parsed.lock() = Some(parsed);
+        taken.done.notify_all();
     });
-    let statements = coro::wait(outcome.1.until(|| outcome.0.lock().take()))??;
-    Ok(statements_of(text, statements, Some(env.clone())))
+    let parsed = || order.parsed.lock().take();
+    let statements = coro::wait(order.done.until(parsed))??;
+    let held = std::mem::take(&mut *order.held.lock());
+    Ok(statements_of(text, statements, Some(env.clone()), held))
+}
+
+/// A text that is to be parsed on another thread. The memory for it is taken until that has ended,
+/// whether or not somebody still waits.
+#[derive(Default)]
+struct Order {
+    parsed: Mutex<Option<Result<Vec<protobuf::RawStmt>>>>,
+    done: Event,
+    held: Mutex<Reservation>,
+}
+
+/// The memory that parsing and planning a text takes, about: what stands in quotes is only copied.
+fn tree_bytes(text: &str) -> usize {
+    let (mut quoted, mut is_quoted) = (0, false);
+    for byte in text.bytes() {
+        is_quoted ^= byte == b'\'';
+        quoted += usize::from(is_quoted);
+    }
+    TREE_FACTOR * (text.len() - quoted) + QUOTED_FACTOR * quoted
 }
 
 /// Runs a job on one of the threads for what cannot give way.
@@ -164,9 +299,14 @@ fn statements_of(
     text: &str,
     statements: Vec<protobuf::RawStmt>,
     beside: Option<Arc<dyn Env>>,
+    held: Reservation,
 ) -> Vec<Statement> {
     let text: Rc<str> = Rc::from(text);
-    let tree = Rc::new(Tree { statements, beside });
+    let tree = Rc::new(Tree {
+        statements,
+        beside,
+        _held: held,
+    });
     let mut statements = Vec::with_capacity(tree.statements.len());
     for (index, raw) in tree.statements.iter().enumerate() {
         if raw.stmt.as_ref().is_none_or(|node| node.node.is_none()) {
@@ -373,7 +513,9 @@ fn zero_byte() -> Error {
 
 fn error_of(error: ffi::SyntaxError) -> Error {
     let message = error.message;
-    let out = if message == "stack depth limit exceeded" {
+    let out = if message.starts_with("CREATE OR REPLACE CONSTRAINT TRIGGER") {
+        return Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+    } else if message == "stack depth limit exceeded" {
         return Error::new(SqlState::STATEMENT_TOO_COMPLEX, message)
             .with_hint("Write the statement with less nesting.");
     } else if message.contains("not supported") || message.contains("not implemented") {

@@ -1,7 +1,7 @@
 //! The tree of a PL/pgSQL block.
 
 /// A piece of SQL inside a block: an expression, a query, a type.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragment {
     /// The text. Where an INTO clause was cut out there are spaces, so places stay true.
     pub text: String,
@@ -16,6 +16,9 @@ pub struct Block {
     pub label: Option<String>,
     /// Its variables.
     pub declarations: Vec<Declaration>,
+    /// What a name means that is a column's too: `error`, `use_variable` or `use_column`; of the
+    /// outermost block.
+    pub variable_conflict: Option<String>,
     /// Its statements.
     pub body: Vec<Statement>,
     /// What catches its errors, in order.
@@ -23,7 +26,7 @@ pub struct Block {
 }
 
 /// One variable of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
     /// The line, from 1.
     pub line: usize,
@@ -37,6 +40,8 @@ pub struct Declaration {
     pub not_null: bool,
     /// Its first value.
     pub default: Option<Fragment>,
+    /// Of an alias: the variable that it is another name of.
+    pub alias: Option<String>,
 }
 
 /// `WHEN conditions THEN statements`.
@@ -109,6 +114,17 @@ pub enum StatementKind {
     },
     /// `RETURN [value]`.
     Return(Option<Fragment>),
+    /// `RETURN NEXT [value]`.
+    ReturnNext(Option<Fragment>),
+    /// `RETURN QUERY query`.
+    ReturnQuery(Fragment),
+    /// `RETURN QUERY EXECUTE text [USING …]`.
+    ReturnExecute {
+        /// The text.
+        query: Fragment,
+        /// The parameters.
+        using: Vec<Fragment>,
+    },
     /// `RAISE …`.
     Raise(Raise),
     /// `ASSERT condition [, message]`.

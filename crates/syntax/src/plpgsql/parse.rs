@@ -12,9 +12,11 @@
 //! Errors have the character position in the block's text, from 1.
 //!
 //! # What it leaves out
-//! Cursors (OPEN, FETCH, MOVE, CLOSE), FOREACH … SLICE, RETURN NEXT and RETURN QUERY: 0A000.
+//! Cursors (OPEN, FETCH, MOVE, CLOSE): 0A000.
 //!
 //! Source: PostgreSQL 15 manual, chapter 43.
+
+use std::cell::Cell;
 
 use base::{coro, Error, Result, SqlState};
 
@@ -33,9 +35,12 @@ pub fn parse(text: &str) -> Result<Block> {
         text,
         tokens: tokens(text)?,
         next: 0,
+        counted: Cell::new((0, 1)),
     };
+    let conflict = parser.options()?;
     let label = parser.label()?;
-    let block = parser.block(label)?;
+    let mut block = parser.block(label)?;
+    block.variable_conflict = conflict;
     parser.skip_char(b';');
     match parser.peek() {
         None => Ok(block),
@@ -47,7 +52,12 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     next: usize,
+    /// How much of the text was looked at for ends of lines, and the number of the line there.
+    counted: Cell<(usize, usize)>,
 }
+
+/// What parsing one statement costs, in units of [`coro::work`].
+const STATEMENT_WORK: usize = 2_000;
 
 /// Where a fragment ends, besides at the end of the text.
 #[derive(Clone, Copy)]
@@ -152,7 +162,13 @@ impl<'a> Parser<'a> {
 
     fn line(&self) -> usize {
         let offset = self.peek().map_or(self.text.len(), |token| token.start);
-        self.text[..offset].matches('\n').count() + 1
+        let (from, line) = match self.counted.get() {
+            counted if counted.0 <= offset => counted,
+            _ => (0, 1),
+        };
+        let line = line + self.text[from..offset].matches('\n').count();
+        self.counted.set((offset, line));
+        line
     }
 
     /// A name: folded to lower case, or as it stands between double quotes.
@@ -254,6 +270,24 @@ impl<'a> Parser<'a> {
 
     // ---- Blocks ----
 
+    /// The options before a block: `#variable_conflict use_column`.
+    fn options(&mut self) -> Result<Option<String>> {
+        let mut conflict = None;
+        while self.is_operator_at(self.next, "#") {
+            self.next += 1;
+            let name = self.name()?;
+            let value = self.name()?;
+            match name.as_str() {
+                "variable_conflict" => conflict = Some(value),
+                "print_strict_params" => {
+                    return Err(Error::unsupported("print_strict_params in PL/pgSQL"))
+                }
+                _ => return Err(self.unexpected()),
+            }
+        }
+        Ok(conflict)
+    }
+
     fn label(&mut self) -> Result<Option<String>> {
         if !self.is_operator_at(self.next, "<<") {
             return Ok(None);
@@ -314,7 +348,18 @@ impl<'a> Parser<'a> {
         let line = self.line();
         let name = self.name()?;
         if self.is_keyword("alias") {
-            return Err(Error::unsupported("ALIAS in PL/pgSQL"));
+            self.next += 1;
+            self.expect_keyword("for")?;
+            let token = self.peek().ok_or_else(|| self.unexpected())?;
+            self.next += 1;
+            let alias = Some(fold(self.text_of(token)));
+            self.expect_char(b';')?;
+            return Ok(Declaration {
+                line,
+                name,
+                alias,
+                ..Declaration::default()
+            });
         }
         if self.is_keyword("cursor") || self.is_keyword("no") || self.is_keyword("scroll") {
             return Err(Error::unsupported("a cursor in PL/pgSQL"));
@@ -344,6 +389,7 @@ impl<'a> Parser<'a> {
             type_name,
             not_null,
             default,
+            alias: None,
         })
     }
 
@@ -398,6 +444,7 @@ impl<'a> Parser<'a> {
 
     fn statement(&mut self) -> Result<Statement> {
         coro::check_depth()?;
+        coro::work(STATEMENT_WORK)?;
         let line = self.line();
         let label = self.label()?;
         let kind = match label {
@@ -643,11 +690,23 @@ impl<'a> Parser<'a> {
 
     fn return_statement(&mut self) -> Result<StatementKind> {
         self.expect_keyword("return")?;
-        for form in ["next", "query"] {
-            if self.is_keyword(form) {
-                let form = form.to_ascii_uppercase();
-                return Err(Error::unsupported(format!("RETURN {form} in PL/pgSQL")));
+        if self.skip_keyword("next") {
+            let value = self.fragment_or_empty(SEMICOLON);
+            self.expect_char(b';')?;
+            return Ok(StatementKind::ReturnNext(value));
+        }
+        if self.skip_keyword("query") {
+            if !self.skip_keyword("execute") {
+                let query = self.fragment_and_semicolon()?;
+                return Ok(StatementKind::ReturnQuery(query));
             }
+            let query = self.fragment(until(&["using"], b";"))?;
+            let using = match self.skip_keyword("using") {
+                true => self.fragments(SEMICOLON)?,
+                false => Vec::new(),
+            };
+            self.expect_char(b';')?;
+            return Ok(StatementKind::ReturnExecute { query, using });
         }
         let value = self.fragment_or_empty(SEMICOLON);
         self.expect_char(b';')?;

@@ -109,6 +109,40 @@ impl Sum {
         self.add_micros(more)
     }
 
+    /// Adds a number of ISO 8601 without a designator: `yyyymmdd` or years, `hhmmss` or hours.
+    fn add_undesignated(
+        &mut self,
+        (negative, whole, part): (bool, i64, f64),
+        width: usize,
+        in_time: bool,
+    ) -> std::result::Result<(), Refusal> {
+        let (mut units, mut rest) = ([0; 3], whole);
+        match (in_time, width) {
+            (false, 8) | (true, 6) => {
+                for unit in units.iter_mut().rev() {
+                    (*unit, rest) = (rest % 100, rest / 100);
+                }
+                units[0] += rest * 100;
+            }
+            _ => units[0] = whole,
+        }
+        let scales = match in_time {
+            false => [Scale::Years(1), Scale::Months(1), Scale::Days(1)],
+            true => [HOUR, MINUTE, SECOND].map(Scale::Micros),
+        };
+        let parts = match (in_time, width) {
+            (false, 8) => [0.0, 0.0, part],
+            // PostgreSQL leaves the fraction out.
+            (true, 6) => [0.0; 3],
+            _ => [part, 0.0, 0.0],
+        };
+        let sign = if negative { -1 } else { 1 };
+        for ((scale, unit), part) in scales.into_iter().zip(units).zip(parts) {
+            self.add(scale, sign * unit, sign as f64 * part)?;
+        }
+        Ok(())
+    }
+
     fn negate(&mut self) -> std::result::Result<(), Refusal> {
         self.years = -self.years;
         self.months = -self.months;
@@ -170,6 +204,9 @@ fn is_led_by_minus(text: &str) -> bool {
     })
 }
 
+/// The units that a digit may follow at once; with others that is how dates are written.
+const BEFORE_DIGITS: [&str; 7] = ["d", "dec", "h", "m", "mon", "s", "y"];
+
 fn tokenize(text: &str) -> std::result::Result<Vec<Token>, Refusal> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
@@ -186,7 +223,16 @@ fn tokenize(text: &str) -> std::result::Result<Vec<Token>, Refusal> {
             b if b.is_ascii_whitespace() || b == 0x0b => at += 1,
             b if b.is_ascii_alphabetic() => {
                 let end = run(at, |b| b.is_ascii_alphabetic());
-                tokens.push(Token::Word(text[at..end].to_ascii_lowercase()));
+                let word = text[at..end].to_ascii_lowercase();
+                let is_dated = match bytes.get(end) {
+                    Some(b'-' | b'/' | b'.') => true,
+                    Some(b'+' | b'0'..=b'9') => !BEFORE_DIGITS.contains(&word.as_str()),
+                    _ => false,
+                };
+                if is_dated {
+                    return Err(Refusal::Syntax);
+                }
+                tokens.push(Token::Word(word));
                 at = end;
             }
             b'+' | b'-' | b'.' | b'0'..=b'9' => {
@@ -205,7 +251,7 @@ fn tokenize(text: &str) -> std::result::Result<Vec<Token>, Refusal> {
                     Some(b'-') if !digits.is_empty() => {
                         let stop = run(end + 1, |b| b.is_ascii_digit());
                         let months = text[end + 1..stop].to_owned();
-                        if months.is_empty() {
+                        if months.is_empty() || bytes.get(stop) == Some(&b'-') {
                             return Err(Refusal::Syntax);
                         }
                         tokens.push(Token::YearMonth(negative, digits, months));
@@ -326,8 +372,8 @@ impl<'a> Words<'a> {
             }
             Token::Word(word) => {
                 let scale = scale_named(word).ok_or(Refusal::Syntax)?;
-                let number = self.pending.take().ok_or(Refusal::Syntax)?;
-                self.add(number, scale)
+                // A unit without a number counts nothing.
+                self.settle(scale)
             }
             Token::Clock(negative, clock) => {
                 // A number before a time, without a unit, counts days.
@@ -367,12 +413,15 @@ fn parse_words(text: &str, typmod: i32, standard: bool) -> std::result::Result<S
             }
         }
     }
-    let ago = |token: &Token| matches!(token, Token::Word(word) if word == "ago");
-    let (backward, tokens) = match tokens.split_last() {
-        None => return Err(Refusal::Syntax),
-        Some((last, rest)) if ago(last) && !rest.is_empty() => (true, rest),
-        Some(_) => (false, &tokens[..]),
-    };
+    let ago = |token: &&Token| matches!(token, Token::Word(word) if word == "ago");
+    let trailing = tokens.iter().rev().take_while(ago).count();
+    let (backward, tokens) = (trailing > 0, &tokens[..tokens.len() - trailing]);
+    let is_counted = |token: &Token| !matches!(token, Token::Word(_));
+    // A number is followed by its unit before it is said to be ago.
+    let bare_ago = backward && matches!(tokens.last(), Some(Token::Number(..)));
+    if bare_ago || !tokens.iter().any(is_counted) {
+        return Err(Refusal::Syntax);
+    }
     let mut words = Words {
         sum: Sum::default(),
         seen: Seen::default(),
@@ -430,7 +479,8 @@ fn clock_micros(text: &str, typmod: i32) -> std::result::Result<i64, Refusal> {
 /// ISO 8601 after the `P`: designators, or the alternative `0001-02-03T04:05:06`.
 fn parse_iso(body: &str) -> std::result::Result<Sum, Refusal> {
     let mut sum = Sum::default();
-    let mut in_time = false;
+    // Whether a designator stood before in this part, after which every number needs one.
+    let (mut in_time, mut designated) = (false, false);
     let mut rest = body;
     if rest.is_empty() {
         return Err(Refusal::Syntax);
@@ -440,7 +490,7 @@ fn parse_iso(body: &str) -> std::result::Result<Sum, Refusal> {
             if in_time {
                 return Err(Refusal::Syntax);
             }
-            in_time = true;
+            (in_time, designated) = (true, false);
             rest = after;
             continue;
         }
@@ -459,13 +509,20 @@ fn parse_iso(body: &str) -> std::result::Result<Sum, Refusal> {
         if inner.is_empty() || inner == "." {
             return Err(Refusal::Syntax);
         }
+        let width = whole.len();
         let whole: i64 = match whole {
             "" => 0,
             digits => digits.parse().map_err(|_| Refusal::Syntax)?,
         };
         let part = fraction_of(Some(fraction));
-        let designator = rest[end..].chars().next().ok_or(Refusal::Syntax)?;
+        let designator = rest[end..].chars().next().unwrap_or('T');
         let scale = match (designator, in_time) {
+            ('T', _) if designated => return Err(Refusal::Syntax),
+            ('T', _) => {
+                sum.add_undesignated((negative, whole, part), width, in_time)?;
+                rest = &rest[end..];
+                continue;
+            }
             ('Y', false) => Scale::Years(1),
             ('M', false) => Scale::Months(1),
             ('W', false) => Scale::Days(7),
@@ -479,6 +536,7 @@ fn parse_iso(body: &str) -> std::result::Result<Sum, Refusal> {
             true => sum.add(scale, -whole, -part)?,
             false => sum.add(scale, whole, part)?,
         }
+        designated = true;
         rest = &rest[end + 1..];
     }
     Ok(sum)

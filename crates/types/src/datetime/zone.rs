@@ -128,15 +128,28 @@ impl Zone {
         })
     }
 
-    /// The zone of a POSIX specification. One that names daylight-saving time without saying when it
-    /// is has it as in the United States since 2007.
+    /// The zone of a POSIX specification: a name (perhaps none), an offset counted west, and, where
+    /// there is daylight-saving time, its name, its offset and its rule. Without an offset it is an
+    /// hour ahead, without a rule it is as in the United States since 2007.
     pub fn posix(name: &str) -> Option<Zone> {
-        let rules = match posix_offset(name) {
-            Some(seconds) => Rules::Fixed(seconds),
-            None => {
-                let rules = TimeZone::posix(name);
-                let usual = || TimeZone::posix(&format!("{name},M3.2.0,M11.1.0"));
-                Rules::Named(rules.or_else(|_| usual()).ok()?)
+        let (standard, rest) = posix_name(name)?;
+        let (west, rest) = posix_offset(rest)?;
+        let rules = match posix_name(rest)? {
+            ("", "") => Rules::Fixed(-west),
+            ("", _) => return None,
+            (daylight, rest) => {
+                let (ahead, rule) = match posix_offset(rest) {
+                    Some(given) => given,
+                    None => (west - 3_600, rest),
+                };
+                let rule = match rule.is_empty() {
+                    true => ",M3.2.0,M11.1.0",
+                    false => rule,
+                };
+                let (standard, daylight) = (abbreviation(standard), abbreviation(daylight));
+                let (west, ahead) = (posix_time(west), posix_time(ahead));
+                let whole = format!("<{standard}>{west}<{daylight}>{ahead}{rule}");
+                Rules::Named(TimeZone::posix(&whole).ok()?)
             }
         };
         Some(Zone {
@@ -300,29 +313,58 @@ fn near(unix: i64) -> i64 {
     }
 }
 
-/// `±hh[:mm[:ss]]`, or letters and then that, counted west: PostgreSQL takes what follows the
-/// letters as POSIX does.
-fn posix_offset(text: &str) -> Option<i32> {
-    let digits = match text.strip_prefix('<').and_then(|text| text.split_once('>')) {
-        Some((_, digits)) => digits,
-        None => text.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
-    };
-    let (sign, digits) = match digits.as_bytes().first()? {
-        b'+' => (-1, &digits[1..]),
-        b'-' => (1, &digits[1..]),
-        b'0'..=b'9' => (-1, digits),
-        _ => return None,
+/// The name at the beginning of what is left of a POSIX specification, and what follows it. As
+/// PostgreSQL takes them, names go to the next digit, sign or comma, and may be empty.
+fn posix_name(text: &str) -> Option<(&str, &str)> {
+    match text.strip_prefix('<') {
+        Some(quoted) => quoted.split_once('>'),
+        None => {
+            let end = text.find(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ','));
+            Some(text.split_at(end.unwrap_or(text.len())))
+        }
+    }
+}
+
+/// The `±hh[:mm[:ss]]` at the beginning of what is left of a POSIX specification, as seconds west,
+/// and what follows it.
+fn posix_offset(text: &str) -> Option<(i32, &str)> {
+    let (sign, mut rest) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => (1, text),
     };
     let mut seconds = 0;
-    let mut unit = 3_600;
-    for part in digits.split(':') {
-        if unit == 0 || part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
+    for (unit, most) in [(3_600, 167), (60, 59), (1, 60)] {
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        let (digits, after) = rest.split_at(end.unwrap_or(rest.len()));
+        seconds += unit
+            * digits
+                .parse::<i32>()
+                .ok()
+                .filter(|number| *number <= most)?;
+        match after.strip_prefix(':') {
+            Some(further) if unit > 1 => rest = further,
+            _ => return Some((sign * seconds, after)),
         }
-        seconds += part.parse::<i32>().ok().filter(|n| *n < 200)? * unit;
-        unit /= 60;
     }
-    (seconds <= 167 * 3_600).then_some(sign * seconds)
+    None
+}
+
+/// Seconds as POSIX writes them.
+fn posix_time(seconds: i32) -> String {
+    let sign = if seconds < 0 { "-" } else { "" };
+    let all = seconds.unsigned_abs();
+    let (minutes, seconds) = (all / 60 % 60, all % 60);
+    format!("{sign}{}:{minutes:02}:{seconds:02}", all / 3_600)
+}
+
+/// A name that jiff takes: of three letters and more, or this one.
+fn abbreviation(name: &str) -> &str {
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-');
+    match (3..=30).contains(&name.len()) && name.chars().all(known) {
+        true => name,
+        false => "LOC",
+    }
 }
 
 /// Appends an offset as ISO output shows it: `+00`, `-05:30`, `+00:19:32`.

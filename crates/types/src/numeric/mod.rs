@@ -69,6 +69,14 @@ pub(crate) enum Repr {
 }
 
 impl Numeric {
+    /// The memory that it takes beside its place, in bytes.
+    pub fn bytes_apart(&self) -> usize {
+        match &self.0 {
+            Repr::Large(decimal) => size_of::<Decimal>() + 2 * decimal.digits.len(),
+            _ => 0,
+        }
+    }
+
     /// Not a number.
     pub const NAN: Numeric = Numeric(Repr::Nan);
     /// Positive infinity.

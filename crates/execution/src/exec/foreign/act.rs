@@ -6,11 +6,16 @@ use std::rc::Rc;
 
 use super::find::Referrers;
 use super::owner::{self, Need};
-use super::{check, qualified, quoted, shown, violation, within, Link, Rules};
+use super::{
+    check, only, qualified, quoted, shown, violation, where_values_are, within, Link, Rules,
+};
 use crate::exec::program::Evaluate;
-use crate::exec::{entries, long, rows, write, Exec};
+use crate::exec::{entries, long, new_row, partition, rows, trigger, write, Exec};
+use crate::state::ActiveTrigger;
 use catalog::access::Privileges;
+use catalog::trigger::{Events, Timing};
 use catalog::{Action, Table};
+use planner::plan::trigger::with_generated;
 use planner::plan::Row;
 use types::Datum;
 
@@ -45,14 +50,48 @@ pub fn left(
     let needs = [of_change, Need::of(Privileges::SELECT, &link.key.columns)];
     let own_query = |cx: &Exec<'_>| query(rules, link, action, new.is_none(), cx);
     owner::check(child, &needs, own_query, cx)?;
-    let outcome = cx.as_role(child.owner, |cx| change(rules, link, action, old, new, cx));
+    // PostgreSQL does it in a trigger of its own, which counts.
+    let active = ActiveTrigger {
+        table: rules.tables[link.parent].table.oid,
+        transition: None,
+    };
+    let depth = cx.host.shared().firing.len();
+    cx.host.session().firing.push(active);
+    let outcome = cx.as_role(child.owner, |cx| {
+        let deletes = action == Action::Cascade && new.is_none();
+        let (event, updated) = match (deletes, new) {
+            (true, _) => (Events::DELETE, Vec::new()),
+            (false, None) => (Events::UPDATE, link.key.set_on_delete().to_vec()),
+            (false, Some(_)) => (Events::UPDATE, link.key.columns.clone()),
+        };
+        // The statement is about the table that has the whole of the foreign key.
+        let named = &link.named.table;
+        let triggers = match named.oid == child.oid {
+            true => &rules.tables[link.child].triggers,
+            false => &link.named.triggers,
+        };
+        let Some(triggers) = triggers else {
+            return change(rules, link, action, old, new, cx);
+        };
+        if named.oid != child.oid && triggers.keeps_rows(event) {
+            let what = "a foreign key's action on a partitioned table whose triggers name its rows";
+            return Err(Error::unsupported(what));
+        }
+        let names = updated.iter().map(|place| &child.columns[*place].name);
+        let updated: Vec<usize> = names.filter_map(|name| named.column(name)).collect();
+        let updated = with_generated(named, &updated);
+        trigger::before_statement(triggers, event, &updated, cx)?;
+        change(rules, link, action, old, new, cx)?;
+        trigger::after_statement(triggers, event, &updated, cx)
+    });
+    cx.host.session().firing.truncate(depth);
     outcome.map_err(
         |e| match e.state() == base::SqlState::FOREIGN_KEY_VIOLATION {
             true => e,
             false => within(e, || own_query(cx)),
         },
     )?;
-    cx.txn.next_command();
+    cx.host.txn().next_command();
     // The default may be the very key that went.
     if action == Action::SetDefault && !has_successor(rules, link, old, cx)? {
         refuse(rules, link, old, cx)?;
@@ -70,22 +109,27 @@ fn has_successor(rules: &Rules, link: &Link, values: &[Datum], cx: &mut Exec<'_>
         let value = at.map_or(&Datum::Null, |at| &values[at]);
         rows::put_key_value(table, indexed, value, &mut key)?;
     }
-    check::is_there(rules, link, &key, cx)
+    match where_values_are(link, rules, values, cx)? {
+        Some(place) => check::is_there(place, &key, cx),
+        None => Ok(false),
+    }
 }
 
 /// 23503 if a row still refers to the values.
 fn refuse(rules: &Rules, link: &Link, values: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
     let child = &rules.tables[link.child].table;
     let parent = &rules.tables[link.parent].table;
-    let needs = Need::to_lock(&link.key.columns);
-    owner::check(child, &needs, |cx| look(rules, link, cx), cx)?;
+    let named = &link.named;
+    let needs = Need::to_lock(&named.columns);
+    owner::check(&named.table, &needs, |cx| look(link, cx), cx)?;
     let mut referrers = Referrers::new(rules, link, values)?;
     while let Some((key, _)) = referrers.next(cx)? {
         let mut newest = Vec::new();
         let (strength, wait) = (RowLock::KeyShare, LockWait::Block);
         let locked = match check::in_snapshot(child.tree, &key, cx)? {
             true => cx
-                .txn
+                .host
+                .txn()
                 .lock_row(child.tree, &key, strength, wait, &mut newest)?,
             // It has come since, and is there: that is no conflict of the transaction's own.
             false => LockedRow::Unchanged,
@@ -99,7 +143,7 @@ fn refuse(rules: &Rules, link: &Link, values: &[Datum], cx: &mut Exec<'_>) -> Re
             if !referrers.holds(&row, cx)? {
                 continue;
             }
-            if cx.txn.isolation() != Isolation::ReadCommitted {
+            if cx.host.txn().isolation() != Isolation::ReadCommitted {
                 return Err(Error::serialization(
                     "could not serialize access due to concurrent update",
                 ));
@@ -107,14 +151,14 @@ fn refuse(rules: &Rules, link: &Link, values: &[Datum], cx: &mut Exec<'_>) -> Re
         }
         let message = format!(
             "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-            parent.name, link.key.name, child.name
+            link.left.name, named.name, named.table.name
         );
         let detail = format!(
             "{} is still referenced from table \"{}\".",
             shown(parent, &link.key.referenced, values, cx),
-            child.name
+            named.table.name
         );
-        return Err(violation(rules, link, message, detail, cx));
+        return Err(violation((&named.table, &named.name), message, detail, cx));
     }
     Ok(())
 }
@@ -129,22 +173,29 @@ fn change(
     cx: &mut Exec<'_>,
 ) -> Result<()> {
     let mut referrers = Referrers::new(rules, link, old)?;
-    cx.txn.next_command();
+    cx.host.txn().next_command();
     let deletes = action == Action::Cascade && new.is_none();
     let child: &Table = &rules.tables[link.child].table;
-    let own = &rules.tables[link.child].entries;
     while let Some((key, mut row)) = referrers.next(cx)? {
-        let strength = match deletes || changes_keys(child, link) {
+        let may_move = rules.tables[link.child].triggers.is_some();
+        let strength = match deletes || may_move || changes_keys(child, link) {
             true => RowLock::Update,
             false => RowLock::NoKeyUpdate,
         };
         let mut newest = Vec::new();
         let wait = LockWait::Block;
         match cx
-            .txn
+            .host
+            .txn()
             .lock_row(child.tree, &key, strength, wait, &mut newest)?
         {
-            LockedRow::Gone | LockedRow::Skipped => continue,
+            LockedRow::Gone | LockedRow::Skipped => {
+                // A trigger of a row before this one may have written it.
+                if rules.tables[link.child].triggers.is_some() {
+                    trigger::check_untouched(child.tree, &key, "updated", cx)?;
+                }
+                continue;
+            }
             LockedRow::Unchanged => {}
             LockedRow::Changed => {
                 row = rows::decode(child, &[], &newest, &key, false)?;
@@ -154,13 +205,35 @@ fn change(
             }
         }
         if deletes {
-            cx.txn.delete(child.tree, &key)?;
-            entries::delete(own, child, &key, &row, cx)?;
-            long::forget(child, &row, None, cx.txn)?;
-            super::deleted(rules, link.child, &row, cx);
+            delete(rules, link, &key, &row, cx)?;
             continue;
         }
         update(rules, link, action, (&key, &row), new, cx)?;
+    }
+    Ok(())
+}
+
+/// Deletes a row that refers to a row that is gone.
+fn delete(rules: &Rc<Rules>, link: &Link, key: &[u8], row: &Row, cx: &mut Exec<'_>) -> Result<()> {
+    let child = &rules.tables[link.child];
+    let table = &child.table;
+    if let Some(triggers) = &child.triggers {
+        let timing = (Timing::Before, Events::DELETE);
+        if trigger::row(triggers, timing, &[], Some(row), None, cx)?.is_none() {
+            return Ok(());
+        }
+        trigger::check_untouched(table.tree, key, "deleted", cx)?;
+    }
+    cx.host.txn().delete(table.tree, key)?;
+    entries::delete(&child.entries, table, key, row, cx)?;
+    long::forget(table, row, None, cx.host.txn())?;
+    let foreign_keys = |cx: &mut Exec<'_>| super::deleted(rules, link.child, row, cx);
+    match &child.triggers {
+        None => foreign_keys(cx)?,
+        Some(triggers) => {
+            let rows = (Some(&row[..]), None);
+            trigger::after(triggers, Events::DELETE, &[], rows, cx, foreign_keys)?;
+        }
     }
     Ok(())
 }
@@ -200,12 +273,41 @@ fn update(
             _ => Datum::Null,
         };
     }
+    let mut updated = Vec::new();
+    if let Some(triggers) = &child.triggers {
+        updated = with_generated(&child.table, set);
+        let before = trigger::before(triggers, Events::UPDATE, &updated, Some(old), row, cx)?;
+        row = match before {
+            Some(row) => row,
+            None => return Ok(()),
+        };
+        trigger::check_untouched(child.table.tree, key, "updated", cx)?;
+    }
     for (place, value) in &child.generated {
         row[*place] = value.eval(cx, &row)?;
     }
-    write::check_values(&child.table, &child.checks, &row, cx)?;
+    new_row::check_values((&child.table, None), &child.checks, &row, cx)?;
+    let moves = partition::check(
+        (&child.table, None),
+        child.partition_check.as_deref(),
+        &row,
+        cx,
+    );
+    if moves.is_err() && link.named.table.oid != child.table.oid {
+        let what = "a foreign key whose action takes a row to another partition";
+        return Err(Error::unsupported(what));
+    }
+    moves?;
     let new_key = write::replace(&child.table, &child.entries, key, old, &row, cx)?;
-    super::updated(rules, link.child, (key, &new_key), (old, &row), cx);
+    let keys = (key, &new_key[..]);
+    let foreign_keys = |cx: &mut Exec<'_>| super::updated(rules, link.child, keys, (old, &row), cx);
+    match &child.triggers {
+        None => foreign_keys(cx)?,
+        Some(triggers) => {
+            let rows = (Some(&old[..]), Some(&row[..]));
+            trigger::after(triggers, Events::UPDATE, &updated, rows, cx, foreign_keys)?;
+        }
+    }
     Ok(())
 }
 
@@ -225,15 +327,16 @@ fn follow(rules: &Rules, link: &Link, place: usize, new: &[Datum]) -> Result<Dat
 }
 
 /// The query with which PostgreSQL looks for rows that refer to a key.
-fn look(rules: &Rules, link: &Link, cx: &Exec<'_>) -> String {
-    let child = &rules.tables[link.child].table;
+fn look(link: &Link, cx: &Exec<'_>) -> String {
+    let child = &link.named.table;
     let name = |place: &usize| quoted(&child.columns[*place].name);
-    let conditions = (1..).zip(&link.key.columns);
+    let conditions = (1..).zip(&link.named.columns);
     let conditions: Vec<_> = conditions
         .map(|(number, place)| format!("${number} OPERATOR(pg_catalog.=) {}", name(place)))
         .collect();
     format!(
-        "SELECT 1 FROM ONLY {} x WHERE {} FOR KEY SHARE OF x",
+        "SELECT 1 FROM {}{} x WHERE {} FOR KEY SHARE OF x",
+        only(child),
         qualified(child, cx),
         conditions.join(" AND ")
     )

@@ -8,9 +8,12 @@
 use base::engine::{Isolation, LockWait, LockedRow, RowBatch, RowLock};
 use base::{Error, KeyRange, Result, TreeId};
 
-use super::{owner, parent_key, shown, violation, within, Link, Rules};
+use super::{
+    owner, parent_key, parent_values, shown, violation, where_values_are, within, Link, Rules,
+};
 use crate::exec::write::as_only_locked;
-use crate::exec::{long, rows, Exec};
+use crate::exec::{long, partition, rows, Exec};
+use catalog::{Index, Table};
 use types::Datum;
 
 /// Looks are repeated so often while rows move from key to key.
@@ -27,7 +30,18 @@ pub fn reference(rules: &Rules, link: usize, values: &[Datum], cx: &mut Exec<'_>
     let found = match parent_key(link, rules, values, cx)? {
         None => false,
         Some(key) => {
-            is_there(rules, link, &key, cx).map_err(|e| within(e, || query(rules, link, cx)))?
+            let place = match &link.partitions {
+                None => Some(link.parent_index(rules)),
+                Some(_) => match parent_values(link, rules, values, cx)? {
+                    Some(values) => where_values_are(link, rules, &values, cx)?,
+                    None => None,
+                },
+            };
+            let found = match place {
+                Some(place) => is_there(place, &key, cx),
+                None => Ok(false),
+            };
+            found.map_err(|e| within(e, || query(rules, link, cx)))?
         }
     };
     match found {
@@ -42,7 +56,9 @@ fn refuse_mixed(rules: &Rules, link: &Link, values: &[Datum], cx: &Exec<'_>) -> 
         return Ok(());
     }
     let detail = "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned();
-    Err(violation(rules, link, message(rules, link), detail, cx))
+    let child = &rules.tables[link.child].table;
+    let about = (&**child, &*link.key.name);
+    Err(violation(about, message(rules, link), detail, cx))
 }
 
 fn message(rules: &Rules, link: &Link) -> String {
@@ -60,7 +76,7 @@ fn missing(rules: &Rules, link: &Link, values: &[Datum], cx: &Exec<'_>) -> Error
         shown(child, &link.key.columns, values, cx),
         parent.name
     );
-    violation(rules, link, message(rules, link), detail, cx)
+    violation((child, &link.key.name), message(rules, link), detail, cx)
 }
 
 /// 42501 unless the owner of the parent may look for its rows.
@@ -81,26 +97,31 @@ fn query(rules: &Rules, link: &Link, cx: &Exec<'_>) -> String {
         })
         .collect();
     format!(
-        "SELECT 1 FROM ONLY {} x WHERE {} FOR KEY SHARE OF x",
+        "SELECT 1 FROM {}{} x WHERE {} FOR KEY SHARE OF x",
+        super::only(parent),
         super::qualified(parent, cx),
         conditions.join(" AND ")
     )
 }
 
-/// Whether the parent has a row under a key of the referenced index; locks it.
-pub fn is_there(rules: &Rules, link: &Link, key: &[u8], cx: &mut Exec<'_>) -> Result<bool> {
-    let (table, index) = link.parent_index(rules);
+/// Whether a table has a row under a key of a unique index; locks it.
+pub fn is_there((table, index): (&Table, &Index), key: &[u8], cx: &mut Exec<'_>) -> Result<bool> {
     if index.primary {
         if !in_snapshot(table.tree, key, cx)? {
             return Ok(false);
         }
         let locked = lock(table.tree, key, &mut Vec::new(), cx).map_err(as_only_locked)?;
+        if locked == LockedRow::Gone && table.partition_of.is_some() {
+            partition::check_not_moved(table, key, cx)?;
+        }
         return Ok(!matches!(locked, LockedRow::Gone | LockedRow::Skipped));
     }
     let (mut batch, mut newest) = (RowBatch::default(), Vec::new());
     let range = KeyRange::prefix(key);
     for _ in 0..LOOKS_MAX {
-        cx.txn.scan_newest(index.tree, &range, 1, &mut batch)?;
+        cx.host
+            .txn()
+            .scan_newest(index.tree, &range, 1, &mut batch)?;
         if batch.is_empty() {
             return Ok(false);
         }
@@ -126,28 +147,31 @@ pub fn is_there(rules: &Rules, link: &Link, key: &[u8], cx: &mut Exec<'_>) -> Re
 
 /// Above READ COMMITTED a row must be in the transaction's snapshot.
 pub(super) fn in_snapshot(tree: TreeId, key: &[u8], cx: &mut Exec<'_>) -> Result<bool> {
-    match cx.txn.isolation() {
+    match cx.host.txn().isolation() {
         Isolation::ReadCommitted => Ok(true),
-        _ => cx.txn.get(tree, key, &mut Vec::new()),
+        _ => cx.host.txn().get(tree, key, &mut Vec::new()),
     }
 }
 
 fn lock(tree: TreeId, key: &[u8], newest: &mut Vec<u8>, cx: &mut Exec<'_>) -> Result<LockedRow> {
     let strength = RowLock::KeyShare;
     let locked = cx
-        .txn
+        .host
+        .txn()
         .lock_row(tree, key, strength, LockWait::Skip, newest)?;
     if locked != LockedRow::Skipped {
         return Ok(locked);
     }
     // Who holds it inserts the row, or deletes it, or changes its key.
     let mut batch = RowBatch::default();
-    cx.txn
+    cx.host
+        .txn()
         .scan_newest(tree, &KeyRange::point(key), 1, &mut batch)?;
     if batch.is_empty() {
         return Ok(LockedRow::Gone);
     }
-    cx.txn
+    cx.host
+        .txn()
         .lock_row(tree, key, strength, LockWait::Block, newest)
 }
 
@@ -158,23 +182,19 @@ fn lock(tree: TreeId, key: &[u8], newest: &mut Vec<u8>, cx: &mut Exec<'_>) -> Re
 pub fn check_existing(rules: &Rules, link: usize, cx: &mut Exec<'_>) -> Result<()> {
     let link = &rules.links[link];
     let child = &rules.tables[link.child].table;
-    let (parent, index) = link.parent_index(rules);
-    let tree = match index.primary {
-        true => parent.tree,
-        false => index.tree,
-    };
     let (mut batch, mut found) = (RowBatch::default(), RowBatch::default());
     let mut rest = Some(KeyRange::all());
     let mut last = None;
     while let Some(range) = rest {
         rest = cx
-            .txn
+            .host
+            .txn()
             .scan_newest(child.tree, &range, usize::MAX, &mut batch)?;
         for (key, bytes) in batch.iter() {
             cx.tick()?;
             let mut row = rows::decode(child, &[], bytes, key, false)?;
             for column in &link.columns {
-                row[column.child] = long::read(&row[column.child], cx.txn)?;
+                row[column.child] = long::read(&row[column.child], cx.host.txn())?;
             }
             let values = link.child_values(&row);
             let nulls = values.iter().filter(|value| value.is_null()).count();
@@ -187,12 +207,20 @@ pub fn check_existing(rules: &Rules, link: usize, cx: &mut Exec<'_>) -> Result<(
                 continue;
             }
             found.clear();
-            if let Some(key) = &key {
-                let range = match index.primary {
-                    true => KeyRange::point(key),
-                    false => KeyRange::prefix(key),
+            let fitted = match &key {
+                Some(_) => parent_values(link, rules, &values, cx)?,
+                None => None,
+            };
+            let place = match fitted {
+                Some(values) => where_values_are(link, rules, &values, cx)?,
+                None => None,
+            };
+            if let (Some(key), Some((parent, index))) = (&key, place) {
+                let (tree, range) = match index.primary {
+                    true => (parent.tree, KeyRange::point(key)),
+                    false => (index.tree, KeyRange::prefix(key)),
                 };
-                cx.txn.scan_newest(tree, &range, 1, &mut found)?;
+                cx.host.txn().scan_newest(tree, &range, 1, &mut found)?;
             }
             if found.is_empty() {
                 return Err(missing(rules, link, &values, cx));

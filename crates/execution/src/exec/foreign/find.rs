@@ -15,7 +15,9 @@ use types::Datum;
 pub fn newest_row(table: &Table, key: &[u8], cx: &mut Exec<'_>) -> Result<Option<Row>> {
     let mut batch = RowBatch::default();
     let range = KeyRange::point(key);
-    cx.txn.scan_newest(table.tree, &range, 1, &mut batch)?;
+    cx.host
+        .txn()
+        .scan_newest(table.tree, &range, 1, &mut batch)?;
     if batch.is_empty() {
         return Ok(None);
     }
@@ -83,7 +85,8 @@ impl<'r> Referrers<'r> {
             let tree = self.index.map_or(table.tree, |index| index.tree);
             self.at = 0;
             self.rest = cx
-                .txn
+                .host
+                .txn()
                 .scan_newest(tree, &range, usize::MAX, &mut self.batch)?;
         }
     }

@@ -42,9 +42,9 @@ use base::{Error, Key, Result, SqlState};
 
 use super::program::Evaluate;
 use super::rows::{self, KeyFit};
-use super::Exec;
-use crate::state::constraints::Event;
-use catalog::Table;
+use super::{partition, trigger, Exec};
+pub(super) use crate::state::constraints::Event;
+use catalog::{Index, RelationKind, Table};
 use planner::plan::foreign::{Compare, Link, Rules};
 use planner::plan::Row;
 use types::{self, Datum};
@@ -88,6 +88,52 @@ fn parent_key(
     Ok(Some(key))
 }
 
+/// The values of the child's columns as those of the parent's; none when no row of the parent can have
+/// them.
+fn parent_values(
+    link: &Link,
+    rules: &Rules,
+    values: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<Option<Vec<Datum>>> {
+    let table = &rules.tables[link.parent].table;
+    let mut fitted = Vec::with_capacity(values.len());
+    for (column, value) in link.columns.iter().zip(values) {
+        fitted.push(match &column.compare {
+            Compare::Same => value.clone(),
+            Compare::Integers => match rows::fit_key(table.columns[column.parent].type_id, value) {
+                KeyFit::Value(value) => value,
+                _ => return Ok(None),
+            },
+            Compare::Cast(program) => program.eval(cx, std::slice::from_ref(value))?,
+        });
+    }
+    Ok(Some(fitted))
+}
+
+/// The table that has the rows of the parent with these values, and its part of the referenced index;
+/// none if no partition has any.
+fn where_values_are<'r>(
+    link: &'r Link,
+    rules: &'r Rules,
+    values: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<Option<(&'r Table, &'r Index)>> {
+    let Some(parts) = &link.partitions else {
+        return Ok(Some(link.parent_index(rules)));
+    };
+    let table = &rules.tables[link.parent].table;
+    let mut row = vec![Datum::Null; table.columns.len()];
+    for (column, value) in link.columns.iter().zip(values) {
+        row[column.parent] = value.clone();
+    }
+    let leaf = partition::leaf_for(&parts.partitions, &row, cx)?;
+    Ok(leaf.map(|leaf| {
+        let table = &parts.partitions.leaves[leaf].table;
+        (&**table, &table.indexes[parts.indexes[leaf]])
+    }))
+}
+
 /// Whether these values of the child refer to that key of the referenced index.
 fn refers_to(
     link: &Link,
@@ -104,49 +150,115 @@ fn refers_to(
 }
 
 /// A row was inserted.
-pub fn inserted(rules: &Rc<Rules>, table: usize, key: &[u8], row: &[Datum], cx: &mut Exec<'_>) {
-    for link in &rules.tables[table].refers {
-        refers(rules, *link, key, row, cx);
-    }
+///
+/// # Errors
+/// As [`Exec::defer`].
+pub fn inserted(
+    rules: &Rc<Rules>,
+    table: usize,
+    key: &[u8],
+    row: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    let mut refers_here = rules.tables[table].refers.iter();
+    refers_here.try_for_each(|link| refers(rules, *link, key, row, cx))
 }
 
 /// A row was deleted.
-pub fn deleted(rules: &Rc<Rules>, table: usize, row: &[Datum], cx: &mut Exec<'_>) {
-    for link in &rules.tables[table].referred {
-        left(rules, *link, row, None, cx);
+///
+/// # Errors
+/// As [`Exec::defer`].
+pub fn deleted(rules: &Rc<Rules>, table: usize, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+    let mut referred = rules.tables[table].referred.iter();
+    referred.try_for_each(|link| left(rules, *link, row, None, cx))
+}
+
+/// A row goes to another partition of a table, where it will be `new`, here with the columns where the
+/// partition that it leaves has them.
+///
+/// # Errors
+/// 0A000 if somebody refers to a table between the partition and that one; as [`Exec::defer`].
+pub fn moved(
+    rules: &Rc<Rules>,
+    whole: &Table,
+    (old, new): (&[Datum], &[Datum]),
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    let from = &rules.tables[0];
+    for link in &from.referred {
+        let known = &rules.links[*link];
+        let named = &rules.tables[known.parent].table;
+        let mut above = cx.catalog.with_ancestors(named).into_iter().skip(1);
+        let is_below = above.any(|above| above.oid == whole.oid);
+        let Some(of_whole) = known.whole else {
+            left(rules, *link, old, None, cx)?;
+            continue;
+        };
+        if is_below {
+            let message = "cannot move tuple across partitions when a non-root ancestor of the \
+                           source partition is directly referenced in a foreign key";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                .with_detail(format!(
+                    "A foreign key points to ancestor \"{}\" but not the root ancestor \"{}\".",
+                    named.name, whole.name
+                ))
+                .with_hint(format!(
+                    "Consider defining the foreign key on table \"{}\".",
+                    whole.name
+                )));
+        }
+        let (old, new) = (known.left_values(old), known.left_values(new));
+        if old != new {
+            values_left(rules, of_whole, old, Some(new), cx)?;
+        }
     }
+    Ok(())
 }
 
 /// A row was changed, perhaps to another key.
+///
+/// # Errors
+/// As [`Exec::defer`].
 pub fn updated(
     rules: &Rc<Rules>,
     table: usize,
     (old_key, new_key): (&[u8], &[u8]),
     (old, new): (&[Datum], &[Datum]),
     cx: &mut Exec<'_>,
-) {
+) -> Result<()> {
     for link in &rules.tables[table].referred {
         let columns = &rules.links[*link].columns;
-        if columns.iter().any(|c| old[c.parent] != new[c.parent]) {
-            left(rules, *link, old, Some(new), cx);
+        if columns.iter().any(|c| old[c.left] != new[c.left]) {
+            left(rules, *link, old, Some(new), cx)?;
         }
     }
     for link in &rules.tables[table].refers {
         let columns = &rules.links[*link].columns;
-        let moved =
-            cx.session.constraints.is_deferred(&rules.links[*link].key) && old_key != new_key;
+        let moved = cx
+            .host
+            .shared()
+            .constraints
+            .is_deferred(&rules.links[*link].key)
+            && old_key != new_key;
         if moved || columns.iter().any(|c| old[c.child] != new[c.child]) {
-            refers(rules, *link, new_key, new, cx);
+            refers(rules, *link, new_key, new, cx)?;
         }
     }
+    Ok(())
 }
 
-fn refers(rules: &Rc<Rules>, link: usize, key: &[u8], row: &[Datum], cx: &mut Exec<'_>) {
+fn refers(
+    rules: &Rc<Rules>,
+    link: usize,
+    key: &[u8],
+    row: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<()> {
     let values = rules.links[link].child_values(row);
     let nulls = values.iter().filter(|value| value.is_null()).count();
     let full = rules.links[link].key.match_full;
     if nulls == values.len() || (nulls > 0 && !full) {
-        return;
+        return Ok(());
     }
     let event = Event::Refers {
         rules: rules.clone(),
@@ -154,14 +266,34 @@ fn refers(rules: &Rc<Rules>, link: usize, key: &[u8], row: &[Datum], cx: &mut Ex
         row: key.to_vec(),
         values,
     };
-    queue(event, true, cx);
+    queue(event, true, cx)
 }
 
-fn left(rules: &Rc<Rules>, link: usize, old: &[Datum], new: Option<&[Datum]>, cx: &mut Exec<'_>) {
+fn left(
+    rules: &Rc<Rules>,
+    link: usize,
+    old: &[Datum],
+    new: Option<&[Datum]>,
+    cx: &mut Exec<'_>,
+) -> Result<()> {
     let known = &rules.links[link];
-    let old = known.parent_values(old);
+    let (old, new) = (
+        known.left_values(old),
+        new.map(|new| known.left_values(new)),
+    );
+    values_left(rules, link, old, new, cx)
+}
+
+fn values_left(
+    rules: &Rc<Rules>,
+    link: usize,
+    old: Vec<Datum>,
+    new: Option<Vec<Datum>>,
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    let known = &rules.links[link];
     if old.iter().any(Datum::is_null) {
-        return;
+        return Ok(());
     }
     let action = match new {
         None => known.key.on_delete,
@@ -171,16 +303,27 @@ fn left(rules: &Rc<Rules>, link: usize, old: &[Datum], new: Option<&[Datum]>, cx
         rules: rules.clone(),
         link,
         old,
-        new: new.map(|new| known.parent_values(new)),
+        new,
     };
-    queue(event, action == catalog::Action::NoAction, cx);
+    queue(event, action == catalog::Action::NoAction, cx)
 }
 
-fn queue(event: Event, may_wait: bool, cx: &mut Exec<'_>) {
-    let (Event::Refers { rules, link, .. } | Event::Left { rules, link, .. }) = &event;
-    if may_wait && cx.session.constraints.is_deferred(&rules.links[*link].key) {
-        let catalog = cx.catalog.clone();
-        cx.session.constraints.defer(event, catalog);
+fn queue(event: Event, may_wait: bool, cx: &mut Exec<'_>) -> Result<()> {
+    let (Event::Refers { rules, link, .. } | Event::Left { rules, link, .. }) = &event else {
+        return Ok(());
+    };
+    // As triggers of the origin: a replica's rows have been looked at there.
+    if cx.host.shared().settings.parsed().replica {
+        return Ok(());
+    }
+    if may_wait
+        && cx
+            .host
+            .shared()
+            .constraints
+            .is_deferred(&rules.links[*link].key)
+    {
+        cx.defer(event)?;
     } else if !cx
         .events
         .iter()
@@ -190,6 +333,7 @@ fn queue(event: Event, may_wait: bool, cx: &mut Exec<'_>) {
     {
         cx.events.push_back(event);
     }
+    Ok(())
 }
 
 /// Carries out what a statement has set off.
@@ -200,7 +344,7 @@ pub fn finish(cx: &mut Exec<'_>) -> Result<()> {
     if cx.events.is_empty() {
         return Ok(());
     }
-    cx.txn.next_command();
+    cx.host.txn().next_command();
     while let Some(event) = cx.events.pop_front() {
         cx.tick()?;
         run(&event, cx)?;
@@ -226,6 +370,7 @@ fn run(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
             old,
             new,
         } => act::left(rules, *link, old, new.as_deref(), cx),
+        Event::Fire(fire) => trigger::run(fire, cx),
     }
 }
 
@@ -235,7 +380,7 @@ fn run(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
 /// # Errors
 /// As [`finish`].
 pub fn run_deferred(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
-    cx.txn.next_command();
+    cx.host.txn().next_command();
     if let Event::Refers {
         rules,
         link,
@@ -256,11 +401,15 @@ pub fn run_deferred(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
 }
 
 /// 23503, about the table that refers.
-fn violation(rules: &Rules, link: &Link, message: String, detail: String, cx: &Exec<'_>) -> Error {
-    let child = &rules.tables[link.child].table;
+fn violation(
+    (child, name): (&Table, &str),
+    message: String,
+    detail: String,
+    cx: &Exec<'_>,
+) -> Error {
     let mut error = Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail);
-    error.fields_mut().constraint = Some(link.key.name.clone());
-    super::write::about(error, child, cx)
+    error.fields_mut().constraint = Some(name.to_owned());
+    super::new_row::about(error, child, cx)
 }
 
 /// `Key (a, b)=(1, 2)`, as details have it; mere `Key` for a role that may not see the columns.
@@ -284,6 +433,14 @@ fn shown(table: &Table, columns: &[usize], values: &[Datum], cx: &Exec<'_>) -> S
         })
         .collect();
     format!("Key ({})=({})", names.join(", "), texts.join(", "))
+}
+
+/// `ONLY `, as queries have it before a table that is not partitioned.
+fn only(table: &Table) -> &'static str {
+    match table.kind {
+        RelationKind::Partitioned => "",
+        _ => "ONLY ",
+    }
 }
 
 /// A name in quotes.

@@ -31,6 +31,7 @@ mod state;
 use base::Result;
 
 use super::cursor::Cursor;
+use super::measure::Measuring;
 use super::Exec;
 use planner::plan::{Row, WindowPlan};
 
@@ -48,10 +49,10 @@ pub struct WindowCursor<'p> {
 
 impl<'p> WindowCursor<'p> {
     /// A cursor over such a plan.
-    pub fn new(plan: &'p WindowPlan) -> WindowCursor<'p> {
+    pub fn new(plan: &'p WindowPlan, measures: Measuring<'_>) -> WindowCursor<'p> {
         WindowCursor {
             plan,
-            rows: Partition::new(plan),
+            rows: Partition::new(plan, measures),
             frame: FrameAt::new(plan),
             states: plan.functions.iter().map(State::new).collect(),
         }

@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 
+use base::memory::Reservation;
 use base::Result;
 
 use crate::exec::cursor::{open, Cursor};
-use crate::exec::{row_bytes, Exec};
+use crate::exec::measure::Measuring;
+use crate::exec::Exec;
+use crate::kept::row_bytes;
 use planner::plan::{Row, WindowPlan};
 
 struct Kept {
@@ -32,22 +35,22 @@ pub struct Partition<'p> {
     whole: bool,
     /// The first row of the next partition.
     ahead: Option<Row>,
-    bytes: usize,
+    held: Reservation,
 }
 
 impl<'p> Partition<'p> {
     /// Nothing yet: the first partition has to begin.
-    pub fn new(plan: &'p WindowPlan) -> Partition<'p> {
+    pub fn new(plan: &'p WindowPlan, measures: Measuring<'_>) -> Partition<'p> {
         Partition {
             plan,
-            input: open(&plan.input),
+            input: open(&plan.input, measures),
             kept: VecDeque::new(),
             first: 0,
             at: 0,
             peers: (0, None),
             whole: false,
             ahead: None,
-            bytes: 0,
+            held: Reservation::of("A window"),
         }
     }
 
@@ -66,7 +69,8 @@ impl<'p> Partition<'p> {
             },
         };
         self.kept.clear();
-        (self.first, self.at, self.bytes) = (0, 0, 0);
+        (self.first, self.at) = (0, 0);
+        self.held.shrink(self.held.bytes());
         self.peers = (0, None);
         self.whole = false;
         self.keep(row, 0, cx)?;
@@ -87,9 +91,9 @@ impl<'p> Partition<'p> {
 
     fn keep(&mut self, row: Row, group: usize, cx: &Exec<'_>) -> Result<()> {
         let bytes = row_bytes(&row) + size_of::<Kept>() - size_of::<Row>();
-        self.bytes += bytes;
+        self.held.grow(bytes)?;
         self.kept.push_back(Kept { row, group, bytes });
-        cx.check_held(self.bytes)
+        cx.check_held(self.held.bytes())
     }
 
     /// Reads the next row, unless it belongs to the next partition.
@@ -183,7 +187,7 @@ impl<'p> Partition<'p> {
     pub fn forget(&mut self, before: usize) {
         while self.first < before.min(self.at) {
             let gone = self.kept.pop_front();
-            self.bytes -= gone.map_or(0, |gone| gone.bytes);
+            self.held.shrink(gone.map_or(0, |gone| gone.bytes));
             self.first += 1;
         }
     }

@@ -1,6 +1,7 @@
 //! Trees made of a table's rows beside the work: on every replica, through crashes and failovers.
 
 use base::engine::{Build, Built, Rekeyed, RowKey, TableLock};
+use base::key::ColumnOrder;
 use base::SequenceId;
 
 use super::*;
@@ -17,7 +18,7 @@ fn column(column: usize) -> IndexColumn {
     IndexColumn {
         column,
         kind: KeyKind::Bytes,
-        descending: false,
+        order: ColumnOrder::ASCENDING,
     }
 }
 
@@ -161,7 +162,12 @@ fn every_replica_makes_the_trees_from_its_own_rows() {
                 assert_eq!(count(&mut *txn, tree)?, ROWS as usize, "tree {tree}");
             }
             let mut name = Vec::new();
-            base::key::put_key_column(&mut name, KeyKind::Bytes, false, Some(b"name 7919"))?;
+            base::key::put_key_column(
+                &mut name,
+                KeyKind::Bytes,
+                ColumnOrder::ASCENDING,
+                Some(b"name 7919"),
+            )?;
             let mut found = Vec::new();
             assert!(txn.get(NEW, &name, &mut found)?);
             assert_eq!(found, row(1));

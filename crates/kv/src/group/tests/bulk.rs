@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::coro::{self, Interrupt, Interrupts};
 use base::engine::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};
-use base::key::KeyKind;
+use base::key::{ColumnOrder, KeyKind};
 use base::{Durability, Lsn, NodeId, Position, Result, SqlState, TreeId};
 
 use super::cluster::{commit, delete, insert, millis, rows, update, Cluster, INDEX, TABLE};
@@ -264,7 +264,7 @@ fn remake((table, on_new, on_old): (TreeId, TreeId, TreeId)) -> Vec<RowChange> {
             columns: vec![IndexColumn {
                 column: 1,
                 kind: KeyKind::Bytes,
-                descending: true,
+                order: ColumnOrder::DESCENDING,
             }],
             unique: false,
             missing: Vec::new(),

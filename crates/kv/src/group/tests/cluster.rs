@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::engine::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};
-use base::key::KeyKind;
+use base::key::{ColumnOrder, KeyKind};
 use base::row::{RowBuilder, RowDelta};
 use base::{Durability, GroupId, Lsn, NodeId, Position, Result, TreeId};
 use storage::Store;
@@ -178,7 +178,7 @@ impl Cluster {
         let column = IndexColumn {
             column: 1,
             kind: KeyKind::Bytes,
-            descending: false,
+            order: ColumnOrder::ASCENDING,
         };
         let index = TreeDescriptor {
             id: INDEX,

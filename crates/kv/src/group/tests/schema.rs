@@ -1,7 +1,7 @@
 //! Trees that come and go: descriptors in the records of transactions.
 
 use base::engine::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};
-use base::key::KeyKind;
+use base::key::{ColumnOrder, KeyKind};
 use base::{Durability, NodeId, SqlState, TreeId};
 
 use super::cluster::{assert_index, commit, insert, rows, Cluster, INDEX, TABLE};
@@ -24,7 +24,7 @@ fn index_on(column: usize) -> TreeKind {
     let column = IndexColumn {
         column,
         kind: KeyKind::Bytes,
-        descending: true,
+        order: ColumnOrder::DESCENDING,
     };
     TreeKind::Index(IndexDescriptor {
         table: TABLE,

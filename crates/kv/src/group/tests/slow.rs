@@ -1,4 +1,5 @@
-//! Disks that hang, that are slow, and that are full, and who leads then.
+//! Disks that hang, that are slow, and that are full, ways that are slow in one direction, and who
+//! leads then.
 
 use std::time::Duration;
 
@@ -185,6 +186,65 @@ fn a_leader_whose_disk_is_full_gives_way_to_one_with_room() {
         assert!(written > 350, "seed {seed}: {written} were written");
         assert_eq!(rows(&group).len(), written + 20);
         cluster.world.fill_disk(leader, false);
+        is_whole_again(&mut cluster);
+    }
+}
+
+/// Makes all that a node sends, or all that it hears, late.
+fn slow_ways(cluster: &mut Cluster, node: NodeId, outward: bool, more: Duration) {
+    for other in others(node) {
+        let (from, to) = match outward {
+            true => (node, other),
+            false => (other, node),
+        };
+        cluster.world.slow_link(from, to, more);
+    }
+}
+
+#[test]
+fn a_leader_that_is_far_in_one_direction_gives_way() {
+    for (seed, outward) in (0..10).flat_map(|seed| [(seed, true), (seed, false)]) {
+        let (mut cluster, leader) = three(seed);
+        // Bit by bit: nobody is ever silent for an election timeout.
+        for more in (50..=400).step_by(50) {
+            slow_ways(&mut cluster, leader, outward, millis(more));
+            cluster.world.pass(millis(60));
+        }
+        let begun = cluster.world.now();
+        let groups = cluster.groups.clone();
+        let leads = |node: &NodeId| groups[node].holds_lease();
+        let elsewhere = others(leader);
+        cluster
+            .world
+            .until("another leader", |_| elsewhere.iter().any(leads));
+        let took = cluster.world.now().since(begun);
+        assert!(
+            took < millis(1_500),
+            "seed {seed}, outward {outward}: it took {took:?}"
+        );
+        let (led, longest) = commit_for(&mut cluster, "more", Duration::from_secs(3));
+        assert_eq!(led.len(), 1, "seed {seed}, outward {outward}: {led:?}");
+        assert!(longest < millis(50), "seed {seed}: {longest:?}");
+        slow_ways(&mut cluster, leader, outward, Duration::ZERO);
+        is_whole_again(&mut cluster);
+    }
+}
+
+#[test]
+fn leadership_comes_to_rest_where_everybody_is_far_for_a_while() {
+    for seed in 0..5 {
+        let (mut cluster, _) = three(seed);
+        for node in [1, 2, 3].map(NodeId) {
+            slow_ways(&mut cluster, node, true, millis(400));
+        }
+        cluster.world.pass(Duration::from_secs(5));
+        for node in [1, 2, 3].map(NodeId) {
+            slow_ways(&mut cluster, node, true, Duration::ZERO);
+        }
+        cluster.world.pass(Duration::from_secs(3));
+        let (led, longest) = commit_for(&mut cluster, "more", Duration::from_secs(3));
+        assert_eq!(led.len(), 1, "seed {seed}: {led:?}");
+        assert!(longest < millis(50), "seed {seed}: {longest:?}");
         is_whole_again(&mut cluster);
     }
 }

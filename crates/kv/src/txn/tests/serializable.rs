@@ -213,7 +213,12 @@ impl World {
     fn scan_index(&mut self, place: usize) -> Result<()> {
         let value = self.one_of(&VALUES);
         let mut prefix = Vec::new();
-        base::key::put_key_column(&mut prefix, KeyKind::Bytes, false, Some(value.as_bytes()))?;
+        base::key::put_key_column(
+            &mut prefix,
+            KeyKind::Bytes,
+            base::key::ColumnOrder::ASCENDING,
+            Some(value.as_bytes()),
+        )?;
         let client = &self.actors[place].client;
         let scan = client.start(move |txn| {
             let mut batch = RowBatch::default();

@@ -166,6 +166,7 @@ impl Play<'_> {
         self.sent[actor] += 1;
         let sql = &self.theatre.spec.actors[actor].steps[place].1;
         self.theatre.sessions[actor].start(sql);
+        let before = self.events.len();
         match self.wait_for(actor) {
             Some(outcome) => self.answered(actor, outcome),
             None => {
@@ -179,6 +180,14 @@ impl Play<'_> {
             }
         }
         self.settle();
+        let ends = ["commit", "rollback"]
+            .iter()
+            .any(|end| sql.starts_with(end));
+        if !ends && self.events.last() == Some(&Event::Deadlock) {
+            // It closed the circle, and may have been answered before anybody saw that it waits.
+            self.events.truncate(before);
+            self.events.push(Event::Deadlock);
+        }
     }
 
     /// The answer of a session, or none once it waits for another.

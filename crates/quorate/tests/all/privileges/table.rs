@@ -70,13 +70,7 @@ pub const BY_WAYS: [&str; 9] = [
 
 /// What Quorate answers 0A000 to: in these ways (none: in all), statements that hold this text.
 pub const UNSUPPORTED: &[(&[Way], &str)] = &[
-    (&[Way::ExplainAnalyze], ""),
     (&[], "merge into"),
-    (&[], "create function"),
-    (&[], "call "),
-    (&[], "create type"),
-    (&[], "create domain"),
-    (&[], "create trigger"),
     (&[], "create rule"),
     (&[], "cluster "),
     (&[], "load "),
@@ -118,6 +112,19 @@ create table m.kid (k int references m.ref);
 create table m.ide (k int generated always as identity, v text);
 create table closed.t (k int);
 create sequence m.s;
+create type m.mood as enum ('sad', 'ok');
+create type closed.mood as enum ('sad', 'ok');
+create type m.pair as (k int);
+revoke usage on type m.pair from public;
+grant usage on type m.pair to m_granted;
+revoke usage on type m.mood from public;
+grant usage on type m.mood to m_granted;
+create table m.moody (k m.mood);
+create domain m.above as int check (value > 0);
+create domain closed.above as int check (value > 0);
+revoke usage on domain m.above from public;
+grant usage on domain m.above to m_granted;
+insert into m.moody values ('ok');
 create view m.view as select k, v from m.t;
 create materialized view m.mat as select k, v from m.t;
 create table m.guarded (k int primary key, n int);
@@ -126,6 +133,18 @@ alter table m.guarded enable row level security;
 create policy shown on m.guarded using (k <> 2) with check (k <> 9);
 create policy kept on m.guarded as restrictive for delete using (k = 1);
 create view m.invoked with (security_invoker) as select k from m.guarded;
+create function m.f(k int) returns int language sql as 'select k';
+create function m.fs() returns setof int language plpgsql as 'begin return next 1; end';
+create function m.fd() returns bigint language sql security definer as 'select count(*) from m.u';
+create procedure m.p() language plpgsql as 'begin end';
+create table m.trig (k int primary key, v text);
+insert into m.trig values (1, 'one');
+create function m.tf() returns trigger language plpgsql as 'begin delete from m.u where k = 0; return new; end';
+create function m.td() returns trigger language plpgsql security definer as 'begin delete from m.u where k = 0; return null; end';
+create trigger watch before insert on m.trig for each row execute function m.tf();
+create trigger watched after update on m.trig execute function m.td();
+revoke execute on all routines in schema m from public;
+grant execute on all routines in schema m to m_granted;
 grant all on all tables in schema m, closed to m_granted;
 grant all on all sequences in schema m to m_granted;
 grant select (k), insert (k), update (k), references (k) on m.t, m.ref, m.view, m.guarded, m.invoked to m_column;
@@ -190,6 +209,10 @@ pub const STATEMENTS: &[Statement] = &[
     query("select a.k from m.guarded a join m.t b on 1 / (a.k - 2) >= 0"),
     outer("select k from m.guarded where 1 / (k - 2) >= 0 for update"),
     query("select last_value from m.s"),
+    query("select 1 as k where 'ok'::m.mood > 'sad'"),
+    query("select 1 as k where 1::m.above > 0"),
+    query("select k::text as k from m.moody where k = 'ok'"),
+    query("select 1 as k where 'ok'::closed.mood > 'sad'"),
     outer("select nextval('m.s') as k"),
     query("select rolpassword from pg_authid where rolname = 'm_alone'"),
     outer("select currval('m.s')"),
@@ -289,6 +312,23 @@ pub const STATEMENTS: &[Statement] = &[
     utility("create table room.made as select null::timetz as k"),
     utility("create table m.made as select 1 as k"),
     utility("select k into room.made from m.u"),
+    utility("create table room.made (k m.mood)"),
+    utility("create table room.made (k m.mood[])"),
+    utility("create table room.made as select null::m.mood as k"),
+    utility("alter table m.u add column z m.mood"),
+    utility("create type m.made as enum ('a')"),
+    open("create type room.made as enum ('a')"),
+    utility("create type m.made as (k int)"),
+    open("create type room.made as (k int)"),
+    utility("create type room.made as (k m.mood)"),
+    utility("create table room.made (k m.pair)"),
+    open("create table room.made (k m.t)"),
+    utility("create domain m.made as int"),
+    open("create domain room.made as int check (value > 0)"),
+    utility("create domain room.made as m.above"),
+    utility("create domain room.made as m.mood"),
+    utility("create table room.made (k m.above)"),
+    utility("create table room.made as select 1::m.above as k"),
     utility("create materialized view m.made as select 1 as k"),
     utility("create view m.made as select 1 as k"),
     utility("create or replace view m.view as select k, v from m.t"),
@@ -302,6 +342,7 @@ pub const STATEMENTS: &[Statement] = &[
     utility("create policy made on lost.t using (true)"),
     utility("create role m_made"),
     open("create extension if not exists plpgsql"),
+    utility("alter extension plpgsql update"),
     alone("reindex schema m", "select 1"),
     alone(
         "create index concurrently made on m.t (v)",
@@ -344,6 +385,33 @@ pub const STATEMENTS: &[Statement] = &[
         "alter system set work_mem = '4MB'",
         "alter system reset work_mem",
     ),
+    utility("alter type m.mood add value 'x'"),
+    utility("alter type m.mood rename value 'sad' to 'x'"),
+    utility("alter type m.mood rename to humour"),
+    utility("alter type m.mood set schema room"),
+    utility("alter type m.mood owner to m_granted"),
+    utility("alter type closed.mood add value 'x'"),
+    utility("alter type m.pair add attribute z int"),
+    utility("alter type m.pair drop attribute k"),
+    utility("alter type m.pair alter attribute k type text"),
+    utility("alter type m.pair rename attribute k to z"),
+    utility("alter type m.pair rename to humour"),
+    utility("drop type m.pair"),
+    utility("comment on type m.mood is 'x'"),
+    utility("alter domain m.above set default 5"),
+    utility("alter domain m.above set not null"),
+    utility("alter domain m.above add check (value > 1)"),
+    utility("alter domain m.above drop constraint above_check"),
+    utility("alter domain m.above validate constraint above_check"),
+    utility("alter domain m.above rename to other"),
+    utility("alter domain m.above rename constraint above_check to other"),
+    utility("alter domain m.above set schema room"),
+    utility("alter domain m.above owner to m_granted"),
+    utility("alter domain closed.above drop not null"),
+    utility("comment on domain m.above is 'x'"),
+    utility("comment on constraint above_check on domain m.above is 'x'"),
+    utility("grant usage on domain m.above to m_alone"),
+    utility("grant usage on type m.mood to m_alone"),
     utility("refresh materialized view m.mat"),
     utility("reindex table m.t"),
     utility("reindex index m.t_n"),
@@ -403,10 +471,43 @@ pub const STATEMENTS: &[Statement] = &[
     utility("drop materialized view m.mat"),
     utility("drop sequence m.s"),
     utility("drop index m.t_n"),
+    utility("drop type m.mood"),
+    utility("drop type m.mood cascade"),
+    utility("drop type closed.mood"),
+    utility("drop domain m.above"),
+    utility("drop domain closed.above"),
     utility("drop schema closed cascade"),
     utility("drop owned by m_alone"),
     utility("drop role m_alone"),
     alone("drop database matrix", "select 1"),
+    // ---- Functions and procedures ----
+    utility("create function m.made() returns int language sql as 'select 1'"),
+    utility("create procedure m.made() language plpgsql as 'begin end'"),
+    utility("create or replace function m.f(k int) returns int language sql as 'select k + 1'"),
+    query("select m.f(1)"),
+    query("select * from m.fs()"),
+    query("select m.fs()"),
+    query("select k from m.t where m.f(k) = 1"),
+    query("select m.fd()"),
+    utility("call m.p()"),
+    utility("alter function m.f(int) strict"),
+    utility("alter function m.f(int) rename to g"),
+    utility("alter function m.f(int) set schema room"),
+    utility("alter function m.f(int) owner to m_alone"),
+    utility("comment on function m.f(int) is 'said'"),
+    utility("drop function m.fs()"),
+    utility("drop procedure m.p()"),
+    // ---- Triggers ----
+    utility("create trigger made before update on m.t for each row execute function m.tf()"),
+    utility("create trigger made after insert on lost.t execute function m.td()"),
+    utility("create or replace trigger watch after insert on m.trig execute function m.tf()"),
+    utility("alter trigger watch on m.trig rename to seen"),
+    utility("alter table m.trig disable trigger watch"),
+    utility("alter table m.trig enable trigger user"),
+    utility("comment on trigger watch on m.trig is 'x'"),
+    write("insert into m.trig values (2, 'two')"),
+    write("update m.trig set v = 'other'"),
+    utility("drop trigger watch on m.trig"),
     // ---- What everybody may do ----
     open("set work_mem = '4MB'"),
     open("show work_mem"),
@@ -420,15 +521,6 @@ pub const STATEMENTS: &[Statement] = &[
     },
     // ---- What Quorate does not have ----
     utility("merge into m.t using m.u on t.k = u.k when matched then delete"),
-    utility("create function m.made() returns int language sql as 'select 1'"),
-    open("call m.absent()"),
-    utility("create type m.made as (k int)"),
-    utility("create type m.made as enum ('a')"),
-    utility("create domain m.made as int"),
-    utility(
-        "create trigger made before update on m.t for each row execute function \
-         suppress_redundant_updates_trigger()",
-    ),
     utility("create rule made as on insert to m.t do nothing"),
     utility("cluster m.t using t_pkey"),
     utility("load 'plpgsql'"),

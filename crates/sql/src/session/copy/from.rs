@@ -9,6 +9,7 @@ use super::check_referenced;
 use super::options::{Chosen, Options};
 use super::rows::Rows;
 use crate::session::{Format, Session, Sink};
+use catalog::RelationKind;
 use execution::exec::foreign;
 use execution::exec::program::Evaluate;
 use execution::exec::write::InsertCursor;
@@ -72,14 +73,8 @@ impl Session {
         };
         open.begun = true;
         open.txn.begin_statement()?;
-        let mut cx = Exec::new(
-            &Relations,
-            open.txn.as_mut(),
-            &mut self.shared,
-            permitted.permit(),
-            &self.eval,
-            &[],
-        );
+        let eval = self.eval.clone();
+        let mut cx = Exec::new(&Relations, self, permitted.permit(), &eval, &[]);
         let table = insert.target.table.clone();
         let mut rows = Rows::new(&options, table, &how.columns, force);
         let loaded = Loader::new(insert, &how, writer).run(&mut rows, sink, &mut cx);
@@ -88,7 +83,9 @@ impl Session {
             Err(error) => Err(rows.explain(error)),
         };
         let written = cx.written;
-        open.wrote |= written > 0;
+        if let Some(open) = &mut self.open {
+            open.wrote |= written > 0;
+        }
         looked.map(|()| written)
     }
 }
@@ -115,6 +112,16 @@ fn forced(options: &Options, insert: &Insert, how: &CopyFrom) -> Result<Vec<(boo
     Ok(forced.collect())
 }
 
+/// Sends what triggers have said.
+fn hand_on_notices(sink: &mut dyn Sink, cx: &mut Exec<'_>) -> Result<()> {
+    if cx.host.shared().notices.is_empty() {
+        return Ok(());
+    }
+    let durability = cx.host.shared().settings.parsed().durability;
+    sink.owe(cx.host.txn().debt(), durability);
+    cx.host.session().send_notices(sink)
+}
+
 /// Rows that were read and checked, and are to be written.
 struct Loader<'p> {
     insert: &'p Insert,
@@ -139,22 +146,35 @@ impl<'p> Loader<'p> {
     fn run(&mut self, rows: &mut Rows<'_>, sink: &mut dyn Sink, cx: &mut Exec<'_>) -> Result<()> {
         let mut values = Vec::new();
         let context = cx.context;
+        let one_by_one = InsertCursor::fires_before_rows(self.insert);
+        self.writer.begin(cx)?;
+        hand_on_notices(sink, cx)?;
         while rows.next(context, &mut values, &mut |data| sink.copy_data(data))? {
             cx.tick()?;
-            let mut row = self.complete(&mut values, cx)?;
+            let row = self.complete(&mut values, cx)?;
             if let Some(filter) = &self.how.filter {
                 if !filter.test(cx, &row)? {
                     continue;
                 }
             }
+            let Some(mut row) = InsertCursor::before(self.insert, row, cx)? else {
+                continue;
+            };
+            if self.insert.target.table.kind == RelationKind::View {
+                cx.note_written();
+                continue;
+            }
             InsertCursor::check(self.insert, &mut row, cx)?;
             self.batch.push((row, rows.number()));
             self.batch_bytes += rows.line_bytes();
-            if self.batch.len() >= BATCH_ROWS_MAX || self.batch_bytes >= BATCH_BYTES_MIN {
+            let is_full = self.batch.len() >= BATCH_ROWS_MAX || self.batch_bytes >= BATCH_BYTES_MIN;
+            if is_full || one_by_one {
                 self.write(rows, cx)?;
+                hand_on_notices(sink, cx)?;
             }
         }
-        self.write(rows, cx)
+        self.write(rows, cx)?;
+        self.writer.end(cx)
     }
 
     /// The whole row of the fields that were read.
@@ -163,7 +183,7 @@ impl<'p> Loader<'p> {
         for source in &self.how.row {
             row.push(match source {
                 Source::Field(field) => std::mem::replace(&mut values[*field], Datum::Null),
-                Source::Computed(program) => program.eval(cx, &[])?,
+                Source::Computed(program) => program.eval(cx, values)?,
             });
         }
         Ok(row)
@@ -173,7 +193,10 @@ impl<'p> Loader<'p> {
     fn write(&mut self, rows: &mut Rows<'_>, cx: &mut Exec<'_>) -> Result<()> {
         self.batch_bytes = 0;
         for (row, number) in self.batch.drain(..) {
-            rows.look_back(number);
+            // What is written at once is the line that was read last.
+            if number != rows.number() || !InsertCursor::fires_before_rows(self.insert) {
+                rows.look_back(number);
+            }
             if self.writer.write_checked(row, cx)?.is_some() {
                 cx.note_written();
                 cx.tick()?;

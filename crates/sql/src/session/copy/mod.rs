@@ -175,6 +175,7 @@ impl Session {
             bind(&mut binder)
         })?;
         let planned = Planned {
+            sizes: Vec::new(),
             seen,
             point: None,
             own: self.open.as_ref().is_some_and(|open| open.catalog_changed),

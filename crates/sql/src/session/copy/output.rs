@@ -111,7 +111,7 @@ impl<'a> CopyOut<'a> {
             }
             let start = self.line.len();
             self.line.extend_from_slice(&[0; 4]);
-            types::send(row.types[place], value, &mut self.line)?;
+            types::send(row.context, row.types[place], value, &mut self.line)?;
             let length = (self.line.len() - start - 4) as i32;
             self.line[start..start + 4].copy_from_slice(&length.to_be_bytes());
         }

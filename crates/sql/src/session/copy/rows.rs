@@ -118,7 +118,7 @@ impl<'o> Rows<'o> {
         values.clear();
         self.spot = Spot::Unread;
         if self.options.layout == Layout::Binary {
-            return self.next_binary(values, more);
+            return self.next_binary(eval, values, more);
         }
         if !std::mem::replace(&mut self.begun, true) && self.options.header != Header::None {
             if !self.next_line(more)? {
@@ -204,7 +204,12 @@ impl<'o> Rows<'o> {
         Ok(())
     }
 
-    fn next_binary(&mut self, values: &mut Vec<Datum>, more: &mut More<'_>) -> Result<bool> {
+    fn next_binary(
+        &mut self,
+        eval: &EvalContext,
+        values: &mut Vec<Datum>,
+        more: &mut More<'_>,
+    ) -> Result<bool> {
         if !std::mem::replace(&mut self.begun, true) {
             self.binary.header(more)?;
         }
@@ -217,7 +222,7 @@ impl<'o> Rows<'o> {
             self.spot = Spot::Column(*place, None);
             values.push(match self.binary.field(more)? {
                 None => Datum::Null,
-                Some(bytes) => types::receive(column.type_id, column.typmod, bytes)?,
+                Some(bytes) => types::receive(eval, column.type_id, column.typmod, bytes)?,
             });
         }
         self.spot = Spot::Line;

@@ -14,7 +14,7 @@ use super::alter::about;
 use crate::session::Session;
 use catalog::{store, Table};
 use execution::exec::entries::{self, Taken};
-use execution::exec::{rows, write, Exec};
+use execution::exec::{new_row, rows, Exec};
 use types::{self, Datum, EvalContext};
 
 impl Session {
@@ -63,11 +63,14 @@ impl Session {
         let (catalog, table) = (self.current_catalog()?, Arc::new(table.clone()));
         let mut rules = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
         rules.retain(|rule| trees.contains(&table.indexes[rule.index].tree));
-        self.for_each_row(&table, |cx, key, row| {
-            match entries::insert(&rules, &table, key, row, cx)? {
-                None => Ok(()),
-                Some(taken) => Err(about(twice(&table, &taken, cx), &catalog, &table)),
-            }
+        // What the expressions call must not run with the rights of whoever happens to build this.
+        self.as_owner(table.owner, |session| {
+            session.for_each_row(&table, |cx, key, row| {
+                match entries::insert(&rules, &table, key, row, cx)? {
+                    None => Ok(()),
+                    Some(taken) => Err(about(twice(&table, &taken, cx), &catalog, &table)),
+                }
+            })
         })
     }
 
@@ -135,7 +138,7 @@ impl Session {
 pub(super) fn twice(table: &Table, taken: &Taken, cx: &Exec<'_>) -> Error {
     let index = &table.indexes[taken.index];
     let message = format!("could not create unique index \"{}\"", index.name);
-    let key = write::key_text(table, index, &taken.values, cx);
+    let key = new_row::key_text(table, index, &taken.values, cx);
     let mut error = Error::new(SqlState::UNIQUE_VIOLATION, message)
         .with_detail(format!("{key} is duplicated."));
     error.fields_mut().constraint = Some(index.name.clone());

@@ -1,13 +1,15 @@
-//! COMMENT ON, and CREATE EXTENSION of what is built in.
+//! COMMENT ON.
 
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{CommentStmt, CreateExtensionStmt, ObjectType, RangeVar};
+use pg_query::protobuf::{CommentStmt, ObjectType, RangeVar};
 
 use super::super::utility::tag;
-use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::super::{CommandTag, Session};
 use super::policy::no_policy;
 use super::role::no_role;
+use super::routine::is_routine;
+use super::trigger::no_trigger;
 use super::{database, texts};
 use catalog::access::must_own;
 use catalog::cluster::{self, Address};
@@ -16,7 +18,7 @@ use functions::{self, function_by_oid};
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
-/// The extension that is there.
+/// The language that is no built-in one.
 const PLPGSQL: &str = "plpgsql";
 
 fn missing(message: String) -> Error {
@@ -34,6 +36,19 @@ fn range_of(names: &[String]) -> RangeVar {
         location: -1,
         ..RangeVar::default()
     }
+}
+
+/// The names of a domain, and the name of a check.
+fn domain_and_check(items: &[pg_query::protobuf::Node]) -> (Vec<String>, String) {
+    let (mut domain, mut check) = (Vec::new(), String::new());
+    for item in items {
+        match &item.node {
+            Some(NodeEnum::TypeName(name)) => domain = texts(&name.names),
+            Some(NodeEnum::String(name)) => check.clone_from(&name.sval),
+            _ => {}
+        }
+    }
+    (domain, check)
 }
 
 impl Session {
@@ -62,13 +77,38 @@ impl Session {
                 self.commented_constraint(&catalog, &names)?
             }
             (Ok(ObjectType::ObjectPolicy), _) => self.commented_policy(&catalog, &names)?,
+            (Ok(ObjectType::ObjectTrigger), _) => self.commented_trigger(&catalog, &names)?,
             (Ok(object), Some(NodeEnum::String(_))) => {
                 self.commented_name(&catalog, object, &names[0])?
             }
-            (Ok(ObjectType::ObjectType), Some(NodeEnum::TypeName(name))) => {
+            (Ok(ObjectType::ObjectDomconstraint), Some(NodeEnum::List(list))) => {
+                let (domain, check) = domain_and_check(&list.items);
+                let oid = self.commented_domain_check(&domain, &check)?;
+                Address::of(Address::CONSTRAINT, oid)
+            }
+            (
+                Ok(object @ (ObjectType::ObjectType | ObjectType::ObjectDomain)),
+                Some(NodeEnum::TypeName(name)),
+            ) => {
                 let (ty, _) = self.type_of_name(&catalog, name)?;
-                self.must_be_superuser(&catalog, "type", &ty.to_string())?;
+                let is_domain = ty.own_kind() == Some(types::OwnKind::Domain);
+                if object == ObjectType::ObjectDomain && !is_domain {
+                    let message = format!("\"{}\" is not a domain", texts(&name.names).join("."));
+                    return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+                }
+                match ty.array_element().unwrap_or(ty).is_own() {
+                    true => self.must_own_type(&catalog, ty.array_element().unwrap_or(ty))?,
+                    false => self.must_be_superuser(&catalog, "type", &ty.to_string())?,
+                }
                 Address::of(Address::TYPE, ty.0)
+            }
+            (Ok(object), Some(NodeEnum::ObjectWithArgs(named)))
+                if is_routine(object) && self.names_routine(&catalog, named) =>
+            {
+                let routine = self.named_routine(object, named)??;
+                let name = texts(&named.objname).join(".");
+                self.must_own_routine(&catalog, &routine, &name)?;
+                Address::of(Address::PROC, routine.oid)
             }
             (Ok(ObjectType::ObjectFunction), Some(NodeEnum::ObjectWithArgs(named))) => {
                 let mut types = Vec::new();
@@ -115,7 +155,12 @@ impl Session {
         planner::bind::type_names::resolve(&cx, name)
     }
 
-    fn must_be_superuser(&mut self, catalog: &Catalog, noun: &str, name: &str) -> Result<()> {
+    pub(super) fn must_be_superuser(
+        &mut self,
+        catalog: &Catalog,
+        noun: &str,
+        name: &str,
+    ) -> Result<()> {
         match self.current_role(catalog)?.superuser {
             true => Ok(()),
             false => Err(must_own(noun, name)),
@@ -164,7 +209,10 @@ impl Session {
             ),
             ObjectType::ObjectSequence => (is == Some(RelationKind::Sequence), "a sequence"),
             _ => (
-                matches!(is, Some(RelationKind::Table | RelationKind::System)),
+                matches!(
+                    is,
+                    Some(RelationKind::Table | RelationKind::System | RelationKind::Partitioned)
+                ),
                 "a table",
             ),
         };
@@ -244,6 +292,17 @@ impl Session {
         Ok(Address::of(Address::POLICY, policy.oid))
     }
 
+    fn commented_trigger(&mut self, catalog: &Catalog, names: &[String]) -> Result<Address> {
+        let Some((name, of)) = names.split_last() else {
+            return Err(Error::internal("COMMENT ON TRIGGER of nothing"));
+        };
+        let table = self.find_table_in("", &range_of(of))?;
+        let trigger = table.trigger(name);
+        let trigger = trigger.ok_or_else(|| no_trigger(&table, name))?;
+        self.must_own_part_of(catalog, &table)?;
+        Ok(Address::of(Address::TRIGGER, trigger.oid))
+    }
+
     /// An object that has a name of one part.
     fn commented_name(
         &mut self,
@@ -285,16 +344,10 @@ impl Session {
                 }
                 Ok(Address::of(Address::ROLE, role.oid))
             }
-            ObjectType::ObjectExtension if name == PLPGSQL => {
-                self.must_be_superuser(catalog, "extension", name)?;
-                Ok(Address::of(Address::EXTENSION, 13_559))
-            }
+            ObjectType::ObjectExtension => self.commented_extension(catalog, name),
             ObjectType::ObjectLanguage if name == PLPGSQL => {
                 self.must_be_superuser(catalog, "language", name)?;
                 Ok(Address::of(Address::LANGUAGE, 13_563))
-            }
-            ObjectType::ObjectExtension => {
-                Err(missing(format!("extension \"{name}\" does not exist")))
             }
             ObjectType::ObjectLanguage => {
                 Err(missing(format!("language \"{name}\" does not exist")))
@@ -306,32 +359,6 @@ impl Session {
             },
             _ => Err(Error::unsupported("COMMENT ON this kind of object")),
         }
-    }
-
-    /// CREATE EXTENSION: only what is built in is there.
-    pub(in crate::session) fn create_extension(
-        &mut self,
-        create: &CreateExtensionStmt,
-        sink: &mut dyn Sink,
-    ) -> Result<CommandTag> {
-        let name = &create.extname;
-        if name != PLPGSQL {
-            return Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                format!("extension \"{name}\" is not available"),
-            )
-            .with_detail("Quorate has no extensions besides those that are built in.".to_owned())
-            .with_hint(
-                "The extension must first be installed on the system where PostgreSQL is running.",
-            ));
-        }
-        let message = format!("extension \"{name}\" already exists");
-        if !create.if_not_exists {
-            return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
-        }
-        let body = Error::new(SqlState::DUPLICATE_OBJECT, format!("{message}, skipping"));
-        self.notice(NoticeSeverity::Notice, body, sink)?;
-        Ok(tag("CREATE EXTENSION"))
     }
 }
 

@@ -248,6 +248,9 @@ impl Session {
         for schema in content.schemas.iter().filter(written) {
             store::drop_schema(open.txn.as_mut(), database.oid, schema)?;
         }
+        for known in &content.extensions {
+            catalog::extension_store::remove(open.txn.as_mut(), database.oid, known)?;
+        }
         // What has gone with the objects must not be found again.
         open.txn.next_command();
         cluster::drop_database(open.txn.as_mut(), &database)?;
@@ -382,6 +385,8 @@ fn duplicate(name: &str) -> Error {
 fn is_empty(content: &Catalog) -> bool {
     let mut tables = content.tables.iter();
     let mut schemas = content.schemas.iter();
-    tables.all(|table| table.kind == RelationKind::System)
+    content.routines.is_empty()
+        && content.extensions.is_empty()
+        && tables.all(|table| table.kind == RelationKind::System)
         && schemas.all(|schema| schema.oid < FIRST_USER_OID)
 }

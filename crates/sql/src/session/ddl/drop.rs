@@ -6,22 +6,25 @@
 
 use std::sync::Arc;
 
+use base::engine::{RowLock, Transaction};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{DropBehavior, DropStmt, ObjectType, RangeVar};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::policy::no_policy;
+use super::routine::is_routine;
 use super::texts;
 use catalog::access::must_own;
 use catalog::cluster::{self, Address};
 use catalog::depend::{listed, plan_drop, Dropped};
 use catalog::{
-    store, Catalog, Identity, Object, RelationKind, RelationRef, Table, INFORMATION_SCHEMA,
-    PG_CATALOG, QUORATE,
+    extension_store, store, type_store, Catalog, Identity, Object, RelationKind, RelationRef,
+    Table, TypeBody, UserType, INFORMATION_SCHEMA, PG_CATALOG, QUORATE,
 };
 use planner::bind::{self, BindContext};
 use syntax::parser::NodeEnum;
+use types::TypeId;
 
 /// How often a DROP is planned anew because the catalog changed while it waited for locks.
 const REPLANS_MAX: usize = 100;
@@ -33,7 +36,17 @@ struct Kind {
     tag: &'static str,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 9] = [
+    Kind {
+        object: ObjectType::ObjectExtension,
+        noun: "extension",
+        tag: "DROP EXTENSION",
+    },
+    Kind {
+        object: ObjectType::ObjectTrigger,
+        noun: "trigger",
+        tag: "DROP TRIGGER",
+    },
     Kind {
         object: ObjectType::ObjectPolicy,
         noun: "policy",
@@ -78,6 +91,21 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let wanted = ObjectType::try_from(drop.remove_type);
+        if matches!(
+            wanted,
+            Ok(ObjectType::ObjectType | ObjectType::ObjectDomain)
+        ) {
+            return self.drop_types(drop, sink);
+        }
+        if let Some(object) = wanted.ok().filter(|object| is_routine(*object)) {
+            let cascade = drop.behavior == DropBehavior::DropCascade as i32;
+            self.drop_routines(object, &drop.objects, (drop.missing_ok, cascade), sink)?;
+            return Ok(tag(match object {
+                ObjectType::ObjectProcedure => "DROP PROCEDURE",
+                ObjectType::ObjectRoutine => "DROP ROUTINE",
+                _ => "DROP FUNCTION",
+            }));
+        }
         let kind = KINDS.iter().find(|kind| Ok(kind.object) == wanted);
         let kind = kind.ok_or_else(|| Error::unsupported("DROP of this kind of object"))?;
         let names: Vec<_> = drop
@@ -95,7 +123,8 @@ impl Session {
                 Ok(_) => known.push(name),
                 Err(missing) if drop.missing_ok => {
                     let mut message = format!("{}, skipping", missing.message());
-                    if kind.object == ObjectType::ObjectPolicy {
+                    let of_table = [ObjectType::ObjectPolicy, ObjectType::ObjectTrigger];
+                    if of_table.contains(&kind.object) {
                         message = message.replacen("\" for table \"", "\" for relation \"", 1);
                     }
                     let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
@@ -147,8 +176,18 @@ impl Session {
                 Some(schema) => Ok(Ok(Object::Schema(schema.oid))),
             };
         }
+        if kind.object == ObjectType::ObjectExtension {
+            return match self.own_extension(&catalog, name) {
+                Ok(found) => Ok(Ok(Object::Extension(found.oid))),
+                Err(error) if error.state() == SqlState::UNDEFINED_OBJECT => Ok(Err(error)),
+                Err(error) => Err(error),
+            };
+        }
         if kind.object == ObjectType::ObjectPolicy {
             return self.policy_for_drop(&catalog, names);
+        }
+        if kind.object == ObjectType::ObjectTrigger {
+            return self.trigger_for_drop(&catalog, names);
         }
         if let [.., schema, _] = names {
             if catalog.schema(schema).is_none() {
@@ -167,6 +206,10 @@ impl Session {
             if catalog.tables[place].kind == RelationKind::System {
                 return Err(super::system_table(name));
             }
+        }
+        if let RelationRef::Index(table, index) = found {
+            let table = &catalog.tables[table];
+            super::partition::refuse_dropping_part(&catalog, table, &table.indexes[index])?;
         }
         let noun = noun_of(&catalog, found);
         if noun != kind.noun {
@@ -248,7 +291,7 @@ impl Session {
         cascade: bool,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let mut locked = Vec::new();
+        let (mut locked, mut held) = (Vec::new(), Vec::new());
         for _ in 0..REPLANS_MAX {
             let objects = roots(self)?;
             let catalog = self.current_catalog()?;
@@ -262,10 +305,23 @@ impl Session {
                 .iter()
                 .filter_map(|object| table_of(&catalog, *object))
                 .collect();
+            let parents = tables
+                .iter()
+                .filter_map(|table| table.partition_of.as_ref());
+            let parents = parents.filter_map(|of| catalog.table_by_oid(of.parent));
+            let parents: Vec<_> = parents.collect();
+            tables.extend(parents);
             tables.sort_by_key(|table| table.oid);
             tables.dedup_by_key(|table| table.oid);
+            self.refuse_in_use(&catalog, &dropped)?;
             let wanted: Vec<_> = tables.iter().map(|table| table.tree).collect();
-            if wanted.iter().all(|tree| locked.contains(tree)) {
+            let mut own_types: Vec<_> = dropped.objects.iter().filter_map(type_of).collect();
+            own_types.extend(dropped.objects.iter().filter_map(|object| match object {
+                Object::Constraint(oid) => Some(catalog.domain_check(*oid)?.0.id),
+                _ => None,
+            }));
+            let holds_types = own_types.iter().all(|id| held.contains(id));
+            if holds_types && wanted.iter().all(|tree| locked.contains(tree)) {
                 self.say_cascades(&dropped, sink)?;
                 return self.carry_out(&catalog, &dropped);
             }
@@ -273,11 +329,36 @@ impl Session {
                 self.lock_fully(table)?;
                 locked.push(table.tree);
             }
+            for id in own_types {
+                self.lock_type(&catalog, id, RowLock::Update)?;
+                held.push(id);
+            }
             self.forget_own_catalog();
         }
         Err(Error::serialization(
             "could not serialize access: the catalog keeps changing",
         ))
+    }
+
+    /// 55006 for what the statement still needs whose trigger drops it, and for tables that deferred
+    /// constraints still look at.
+    fn refuse_in_use(&self, catalog: &Catalog, dropped: &Dropped) -> Result<()> {
+        for object in &dropped.objects {
+            let Some(table) = table_of(catalog, *object) else {
+                continue;
+            };
+            match object {
+                Object::Relation(oid) if *oid == table.oid => {
+                    let verb = format!("DROP {}", table.kind.noun().to_uppercase());
+                    self.refuse_pending(table, &verb)?;
+                }
+                Object::Relation(_) | Object::Column(..) | Object::Constraint(_) => {
+                    self.refuse_firing(table, "ALTER TABLE")?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// 42501 for an object of another role, unless its schema is this role's. What depends on it may
@@ -293,10 +374,29 @@ impl Session {
                 _ => Ok(()),
             };
         }
+        let role = self.shared.settings.current_role();
+        if let Some(made) = type_of(&object).and_then(|id| catalog.user_type(id)) {
+            let schema = catalog.schema_by_oid(made.schema);
+            return match schema {
+                Some(schema) if catalog.has_privileges_of(role, schema.owner) => Ok(()),
+                _ => self.must_own_type(catalog, made.id),
+            };
+        }
+        if let Object::Routine(oid) = object {
+            return match catalog.routine(oid) {
+                Some(routine) => self.may_drop_routine(catalog, routine, &routine.name),
+                None => Ok(()),
+            };
+        }
+        if let Object::Extension(oid) = object {
+            return match catalog.extension_by_oid(oid) {
+                Some(found) => self.own_extension(catalog, &found.name).map(|_| ()),
+                None => Ok(()),
+            };
+        }
         let Some(table) = table_of(catalog, object) else {
             return Ok(());
         };
-        let role = self.shared.settings.current_role();
         let schema = catalog.schema_by_oid(table.schema);
         if schema.is_some_and(|schema| catalog.has_privileges_of(role, schema.owner)) {
             return Ok(());
@@ -332,7 +432,12 @@ impl Session {
     fn carry_out(&mut self, catalog: &Catalog, dropped: &Dropped) -> Result<()> {
         let database = catalog.database.oid;
         let gone = |oid: u32| dropped.objects.contains(&Object::Relation(oid));
-        let mut changed: Vec<Table> = Vec::new();
+        let relations = dropped.objects.iter().filter_map(|object| match object {
+            Object::Relation(oid) => Some(*oid),
+            _ => None,
+        });
+        let relations: Vec<u32> = relations.collect();
+        let mut changed = Session::forget_partitions(catalog, &relations);
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
@@ -344,8 +449,32 @@ impl Session {
                         store::drop_schema(txn, database, schema)?;
                     }
                 }
+                (Object::Type(id), _) => {
+                    if let Some(made) = catalog.user_type(id) {
+                        type_store::remove(txn, database, made)?;
+                    }
+                }
+                (Object::Routine(oid), _) => {
+                    if let Some(routine) = catalog.routine(oid) {
+                        store::drop_routine(txn, database, routine)?;
+                    }
+                }
+                (Object::Extension(oid), _) => {
+                    if let Some(found) = catalog.extension_by_oid(oid) {
+                        extension_store::remove(txn, database, found)?;
+                    }
+                }
                 (Object::Relation(oid), Some(table)) if table.oid == oid => {
                     store::drop_table(txn, database, table)?;
+                }
+                (Object::Constraint(oid), None) => {
+                    let gone = |id| dropped.objects.contains(&Object::Type(id));
+                    match catalog.domain_check(oid) {
+                        Some((of, _)) if !gone(of.id) => {
+                            drop_domain_check(txn, database, of, oid)?;
+                        }
+                        _ => cluster::forget_object(txn, database, Address::CONSTRAINT, oid)?,
+                    }
                 }
                 (part, Some(table)) if !gone(table.oid) => {
                     let place = changed.iter().position(|known| known.oid == table.oid);
@@ -380,9 +509,9 @@ impl Session {
     }
 
     /// What this transaction sees of the catalog is read again.
-    pub(super) fn forget_own_catalog(&mut self) {
+    pub(in crate::session) fn forget_own_catalog(&mut self) {
         if let Some(open) = &mut self.open {
-            open.own_catalog = None;
+            open.forget_own_catalog();
         }
     }
 }
@@ -394,10 +523,35 @@ fn noun_of(catalog: &Catalog, found: RelationRef) -> &'static str {
     }
 }
 
+/// Takes a check from a domain, as the transaction has left that so far.
+fn drop_domain_check(
+    txn: &mut dyn Transaction,
+    database: u32,
+    of: &UserType,
+    oid: u32,
+) -> Result<()> {
+    let Some(old) = type_store::newest(txn, database, of.id)? else {
+        return Ok(());
+    };
+    let mut new = old.clone();
+    if let TypeBody::Domain(domain) = &mut new.body {
+        domain.checks.retain(|check| check.oid != oid);
+    }
+    type_store::update(txn, database, &old, &new)?;
+    cluster::forget_object(txn, database, Address::CONSTRAINT, oid)
+}
+
+fn type_of(object: &Object) -> Option<TypeId> {
+    match object {
+        Object::Type(id) => Some(*id),
+        _ => None,
+    }
+}
+
 /// The relation that holds an object, or is it.
 fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
     match object {
-        Object::Schema(_) => None,
+        Object::Schema(_) | Object::Type(_) | Object::Routine(_) | Object::Extension(_) => None,
         Object::Relation(oid) => catalog
             .table_by_oid(oid)
             .or_else(|| catalog.index_by_oid(oid).map(|found| found.0)),
@@ -407,13 +561,20 @@ fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
             catalog.table_by_oid(table)
         }
         Object::Policy(oid) => catalog.policy(oid).map(|found| found.0),
+        Object::Trigger(oid) => catalog.trigger(oid).map(|found| found.0),
     }
 }
 
 /// Whether a table stays and loses its primary key, so that all its trees are made anew.
 fn loses_key(table: &Table, dropped: &Dropped) -> bool {
-    let key = table.primary_key();
+    let key = table.primary_key().filter(|_| table.kind.has_rows());
     key.is_some_and(|key| dropped.objects.contains(&Object::Relation(key.oid)))
+}
+
+fn forget_part(table: &mut Table, oid: u32) {
+    if let Some(of) = &mut table.partition_of {
+        of.parts.retain(|known| known.0 != oid);
+    }
 }
 
 /// Removes a part of a table from its descriptor. Trees of its indexes are kept for whoever makes
@@ -451,21 +612,29 @@ fn remove_part(
                 return Ok(());
             };
             let index = table.indexes.remove(place);
+            forget_part(table, oid);
             let class = store::NameClass::Relation;
             store::free_name(txn, class, database, table.schema, &index.name)?;
-            if !keeps_trees {
+            if !keeps_trees && table.kind.has_rows() {
                 store::drop_tree(txn, index.tree)?;
             }
         }
         Object::Constraint(oid) => {
             table.checks.retain(|check| check.oid != oid);
             table.foreign_keys.retain(|key| key.oid != oid);
+            table.foreign_parts.retain(|part| part.key != oid);
+            forget_part(table, oid);
         }
         Object::Policy(oid) => {
             table.policies.retain(|policy| policy.oid != oid);
             cluster::forget_object(txn, database, Address::POLICY, oid)?;
         }
-        Object::Schema(_) => {}
+        Object::Trigger(oid) => {
+            table.triggers.retain(|trigger| trigger.oid != oid);
+            forget_part(table, oid);
+            cluster::forget_object(txn, database, Address::TRIGGER, oid)?;
+        }
+        Object::Schema(_) | Object::Type(_) | Object::Routine(_) | Object::Extension(_) => {}
     }
     Ok(())
 }

@@ -43,6 +43,9 @@ impl Session {
             None => named_columns(table, &constraint.fk_attrs, "foreign key constraint")?,
         };
         let (referenced, index) = referenced_columns(&parent, &constraint.pk_attrs)?;
+        if !catalog.is_whole(&parent, index.oid) {
+            return Err(no_unique(&parent));
+        }
         self.may_refer_to(catalog, &parent, &referenced)?;
         if columns.len() != referenced.len() {
             return Err(Error::new(
@@ -61,6 +64,14 @@ impl Session {
                 ),
             ));
         }
+        if constraint.skip_validation && table.kind == RelationKind::Partitioned {
+            let message = format!(
+                "cannot add NOT VALID foreign key on partitioned table \"{}\" referencing relation \"{}\"",
+                table.name, parent.name
+            );
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+                .with_detail("This feature is not yet supported on partitioned tables."));
+        }
         let name = constraint_name(catalog, table, &constraint.conname, &columns, "fkey")?;
         check_types(&name, table, &columns, &parent, &referenced)?;
         let key = ForeignKey {
@@ -78,6 +89,18 @@ impl Session {
             initially_deferred: constraint.initdeferred,
             validated: !constraint.skip_validation,
         };
+        if parent.kind == RelationKind::Partitioned {
+            let below = catalog.below_by_bounds(&parent);
+            let below: Vec<u32> = below.iter().map(|table| table.oid).collect();
+            for partition in &below {
+                let (_, partition) = self.own_table(*partition)?;
+                self.lock_mode(&partition, TableLock::ShareRowExclusive)?;
+            }
+            // The name is taken from now on.
+            table.foreign_keys.push(key.clone());
+            self.name_foreign_parts(catalog, table, (&key, &below))?;
+            table.foreign_keys.pop();
+        }
         table.foreign_keys.push(key);
         Ok(())
     }
@@ -135,7 +158,7 @@ impl Session {
             found => found?,
         };
         let _ = text;
-        if parent.kind != RelationKind::Table {
+        if !matches!(parent.kind, RelationKind::Table | RelationKind::Partitioned) {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!(
@@ -173,9 +196,9 @@ impl Session {
             return Err(Error::internal("nothing is open"));
         };
         open.txn.begin_statement()?;
-        let txn = open.txn.as_mut();
         let permit = Permit::of_definition(&catalog);
-        let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
+        let eval = self.eval.clone();
+        let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
         foreign::check_existing(&rules, 0, &mut cx)
     }
 }
@@ -243,14 +266,16 @@ fn referenced_columns<'t>(parent: &'t Table, names: &[Node]) -> Result<(Vec<usiz
         None if parent.indexes.iter().any(is_on_null_too) => Err(Error::unsupported(
             "a foreign key to a NULLS NOT DISTINCT constraint",
         )),
-        None => Err(Error::new(
-            INVALID_FOREIGN_KEY,
-            format!(
-                "there is no unique constraint matching given keys for referenced table \"{}\"",
-                parent.name
-            ),
-        )),
+        None => Err(no_unique(parent)),
     }
+}
+
+fn no_unique(parent: &Table) -> Error {
+    let message = format!(
+        "there is no unique constraint matching given keys for referenced table \"{}\"",
+        parent.name
+    );
+    Error::new(INVALID_FOREIGN_KEY, message)
 }
 
 pub(super) fn check_types(
@@ -294,6 +319,7 @@ pub(super) fn constraint_name(
         indexes.any(|index| index.name == name)
             || table.checks.iter().any(|check| check.name == name)
             || table.foreign_keys.iter().any(|key| key.name == name)
+            || table.foreign_parts.iter().any(|part| part.name == name)
     };
     if !given.is_empty() {
         let name = cut_name(given);

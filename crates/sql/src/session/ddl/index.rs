@@ -7,28 +7,37 @@
 //! explained in [`catalog::computed`].
 //!
 //! # What it leaves out
-//! Operator classes and methods other than btree: 0A000.
+//! Classes that a tree does not serve: 42704. Parameters of WITH are
+//! kept and shown; they say how pages are filled, of which a tree here takes its own care.
 
 use std::sync::Arc;
 
 use base::engine::TableLock;
+use base::key::ColumnOrder;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
     CollateClause, IndexElem, IndexStmt, Node, RangeVar, ReindexObjectType, ReindexStmt, SortByDir,
     SortByNulls,
 };
 
-use super::super::utility::tag;
+use super::super::utility::{parameter_text, tag};
 use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
+use super::texts;
 use catalog::access::must_own;
+use catalog::index_form::IndexForm;
+use catalog::operator_class::{
+    extension_of, method_name, method_named, OperatorClass, BRIN, GIN, GIST, HASH, SPGIST,
+};
 use catalog::store::{self, duplicate_relation};
+use catalog::system::BTREE;
 use catalog::{
     Catalog, Computed, ComputedKey, Index, IndexedColumn, KeySource, RelationKind, RelationRef,
     Table, PG_CATALOG,
 };
 use planner::bind::{collation, qualified};
 use syntax::parser::NodeEnum;
+use types::text::parse_bool;
 use types::TypeId;
 
 impl Session {
@@ -54,7 +63,7 @@ impl Session {
         create: &IndexStmt,
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
-        refuse_index_options(create)?;
+        let method = access_method(create)?;
         let range = create
             .relation
             .as_ref()
@@ -63,7 +72,15 @@ impl Session {
         self.must_own_relation(&named)?;
         let old = self.lock_named(range, TableLock::ShareRowExclusive)?;
         self.must_own_relation(&old)?;
-        if !old.kind.has_rows() {
+        let partitioned = old.kind == RelationKind::Partitioned;
+        if partitioned && create.concurrent {
+            let name = &old.name;
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("cannot create index on partitioned table \"{name}\" concurrently"),
+            ));
+        }
+        if !old.kind.has_rows() && !partitioned {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("cannot create index on relation \"{}\"", old.name),
@@ -79,7 +96,7 @@ impl Session {
         let mut index = Index {
             unique: create.unique,
             nulls_equal: create.nulls_not_distinct,
-            ..self.index_keys(text, &catalog, &old, create)?
+            ..self.index_keys(text, &catalog, &old, create, method)?
         };
         let names: Vec<_> = index
             .shown_columns(&old)
@@ -101,7 +118,10 @@ impl Session {
         index.tree = store::new_tree(&*self.shared.engine.sequences)?;
         store::check_order(&new, &index)?;
         new.indexes.push(index);
-        self.add_index(&old, new)?;
+        match partitioned {
+            true => self.add_partitioned_index(&old, new, range.inh)?,
+            false => self.add_index(&old, new)?,
+        }
         Ok(tag("CREATE INDEX"))
     }
 
@@ -112,12 +132,14 @@ impl Session {
         catalog: &Arc<Catalog>,
         table: &Arc<Table>,
         create: &IndexStmt,
+        method: u32,
     ) -> Result<Index> {
         let mut keys = Vec::new();
         let mut uses = Vec::new();
+        let mut classes = Vec::new();
         for node in &create.index_params {
             let element = index_element(node)?;
-            let descending = is_descending(element)?;
+            let order = column_order(element, method)?;
             let source = match &element.expr {
                 None => KeySource::Column(named_column(table, &element.name)?),
                 Some(node) => match &node.node {
@@ -135,9 +157,13 @@ impl Session {
             if let KeySource::Column(place) = source {
                 uses.push(place);
             }
-            let key = ComputedKey { source, descending };
+            let key = ComputedKey { source, order };
             check_collation(catalog, element, key.type_id(table))?;
+            classes.push(self.operator_class(catalog, element, method, key.type_id(table))?);
             keys.push(key);
+        }
+        if classes.iter().all(|class| *class == 0) {
+            classes.clear();
         }
         let mut include = Vec::new();
         for node in &create.index_including_params {
@@ -162,8 +188,85 @@ impl Session {
         uses.dedup();
         Ok(Index {
             include,
-            ..index_of(keys, condition, uses, create.nulls_not_distinct)
+            form: IndexForm {
+                method,
+                classes,
+                options: index_options(method, Vec::new(), &create.options)?,
+            },
+            ..match method {
+                GIN => inverted_of(keys, condition, uses),
+                _ => index_of(keys, condition, uses, create.nulls_not_distinct),
+            }
         })
+    }
+
+    /// The operator class of a key, 0 for the default.
+    ///
+    /// # Errors
+    /// 42704 for one that there is not, 42804 for one of another type.
+    fn operator_class(
+        &self,
+        catalog: &Catalog,
+        element: &IndexElem,
+        method: u32,
+        ty: TypeId,
+    ) -> Result<u32> {
+        let undefined = |message: String| Error::new(SqlState::UNDEFINED_OBJECT, message);
+        // Where it is: built in, or in the schema of an extension that was created.
+        let schema_of = |class: &OperatorClass| match extension_of(class.oid) {
+            None => Some(PG_CATALOG),
+            Some(extension) => catalog.extension(extension).map(|known| known.schema),
+        };
+        let default = OperatorClass::default_of(method, ty);
+        let default = default.filter(|class| schema_of(class).is_some());
+        let names = texts(&element.opclass);
+        let (schemas, name) = match names.as_slice() {
+            [] if default.is_some() || method == BTREE => return Ok(0),
+            [] => {
+                let message = format!(
+                    "data type {ty} has no default operator class for access method \"{}\"",
+                    method_name(method)
+                );
+                return Err(undefined(message).with_hint(
+                    "You must specify an operator class for the index or define a default \
+                     operator class for the data type.",
+                ));
+            }
+            [name] => {
+                let mut schemas = self.search_path(catalog);
+                schemas.insert(0, PG_CATALOG);
+                (schemas, name.as_str())
+            }
+            [.., schema, name] => {
+                let schema = catalog.schema(schema).map(|known| known.oid);
+                (schema.into_iter().collect(), name.as_str())
+            }
+        };
+        let is_seen = |class: &OperatorClass| {
+            schema_of(class).is_some_and(|schema| schemas.contains(&schema))
+        };
+        let mut named = OperatorClass::named(method, name).filter(|class| is_seen(class));
+        let Some(class) = named.next() else {
+            return Err(undefined(format!(
+                "operator class \"{}\" does not exist for access method \"{}\"",
+                names.join("."),
+                method_name(method)
+            )));
+        };
+        if !element.opclassopts.is_empty() {
+            return Err(Error::unsupported("parameters of an operator class"));
+        }
+        if !class.accepts(ty) {
+            return Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "operator class \"{}\" does not accept data type {ty}",
+                    names.join(".")
+                ),
+            ));
+        }
+        let is_default = default.is_some_and(|default| default.oid == class.oid);
+        Ok(if is_default { 0 } else { class.oid })
     }
 
     fn index_key(
@@ -229,7 +332,10 @@ impl Session {
                 self.must_own_relation(&table)?;
                 let table = self.lock_named(range, TableLock::AccessExclusive)?;
                 self.must_own_relation(&table)?;
-                self.rebuild(&table, |_| true)?;
+                match table.kind.has_rows() {
+                    true => self.rebuild(&table, |_| true)?,
+                    false => self.rebuild_parts(&table, None)?,
+                }
             }
             (Ok(ReindexObjectType::ReindexObjectIndex), Some(range)) => {
                 self.reindex_one(range)?;
@@ -291,11 +397,37 @@ impl Session {
         self.lock_exclusively(&catalog.tables[of])?;
         let catalog = self.current_catalog()?;
         match catalog.index_by_oid(oid) {
-            Some((table, _)) => self.rebuild(table, |index| index.oid == oid),
+            Some((table, _)) if table.kind.has_rows() => {
+                self.rebuild(table, |index| index.oid == oid)
+            }
+            Some((table, _)) => self.rebuild_parts(table, Some(oid)),
             None => Err(Error::serialization(
                 "could not serialize access due to concurrent update",
             )),
         }
+    }
+
+    /// Builds anew what a partitioned table has in its partitions: all indexes, or the parts of one.
+    fn rebuild_parts(&mut self, whole: &Arc<Table>, index: Option<u32>) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let mut wanted: Vec<u32> = index.into_iter().collect();
+        for table in catalog.below(whole) {
+            let is_wanted = |part: &Index| {
+                let above = table.part_above(part.oid);
+                index.is_none() || above.is_some_and(|above| wanted.contains(&above))
+            };
+            let parts = table.indexes.iter().filter(|part| is_wanted(part));
+            let parts: Vec<u32> = parts.map(|part| part.oid).collect();
+            wanted.extend(&parts);
+            if table.kind.has_rows() {
+                self.lock_fully(&table)?;
+                let now = self.current_catalog()?;
+                if let Some(table) = now.table_by_oid(table.oid) {
+                    self.rebuild(table, |part| parts.contains(&part.oid))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// 42501 for who does not own the database at hand.
@@ -361,7 +493,7 @@ pub(super) fn index_of(
         .map(|key| match key.source {
             KeySource::Column(column) => Some(IndexedColumn {
                 column,
-                descending: key.descending,
+                order: key.order,
             }),
             KeySource::Expression { .. } => None,
         })
@@ -382,10 +514,21 @@ pub(super) fn index_of(
     }
 }
 
+/// An inverted index, which is always a computed one.
+fn inverted_of(keys: Vec<ComputedKey>, condition: Option<String>, uses: Vec<usize>) -> Index {
+    Index {
+        computed: Some(Box::new(Computed {
+            keys,
+            condition,
+            uses,
+        })),
+        ..Index::default()
+    }
+}
+
 fn index_element(node: &Node) -> Result<&IndexElem> {
     match &node.node {
-        Some(NodeEnum::IndexElem(element)) if element.opclass.is_empty() => Ok(element),
-        Some(NodeEnum::IndexElem(_)) => Err(Error::unsupported("an operator class of an index")),
+        Some(NodeEnum::IndexElem(element)) => Ok(element),
         _ => Err(Error::internal("an index of no element")),
     }
 }
@@ -422,28 +565,119 @@ fn named_column(table: &Table, name: &str) -> Result<usize> {
     })
 }
 
-fn is_descending(element: &IndexElem) -> Result<bool> {
+fn column_order(element: &IndexElem, method: u32) -> Result<ColumnOrder> {
+    let ordered = SortByDir::try_from(element.ordering) != Ok(SortByDir::SortbyDefault);
+    let nulls = SortByNulls::try_from(element.nulls_ordering);
+    let placed = nulls != Ok(SortByNulls::SortbyNullsDefault);
+    let refused = [(ordered, "ASC/DESC"), (placed, "NULLS FIRST/LAST")];
+    if let Some((_, what)) = refused.iter().find(|(given, _)| *given && method != BTREE) {
+        let message = format!(
+            "access method \"{}\" does not support {what} options",
+            method_name(method)
+        );
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
     let descending = element.ordering == SortByDir::SortbyDesc as i32;
-    // An inverted column has its NULLs first, as PostgreSQL's default is.
-    let nulls_first = match SortByNulls::try_from(element.nulls_ordering) {
-        Ok(SortByNulls::SortbyNullsFirst) => true,
-        Ok(SortByNulls::SortbyNullsLast) => false,
-        _ => descending,
+    Ok(ColumnOrder {
+        descending,
+        nulls_first: match nulls {
+            Ok(SortByNulls::SortbyNullsFirst) => true,
+            Ok(SortByNulls::SortbyNullsLast) => false,
+            _ => descending,
+        },
+    })
+}
+
+/// The access method of USING.
+///
+/// # Errors
+/// 42704 for one that there is not; 0A000 for one that a tree does not serve, or not so.
+fn access_method(create: &IndexStmt) -> Result<u32> {
+    if !create.table_space.is_empty() {
+        return Err(Error::unsupported("TABLESPACE"));
+    }
+    let name = match create.access_method.as_str() {
+        "" => "btree",
+        // What was an access method once.
+        "rtree" => "gist",
+        name => name,
     };
-    match nulls_first == descending {
-        true => Ok(descending),
-        false => Err(Error::unsupported("this order of NULLs in an index")),
+    let method = method_named(name).ok_or_else(|| {
+        Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("access method \"{name}\" does not exist"),
+        )
+    })?;
+    let several = create.index_params.len() > 1;
+    let includes = !create.index_including_params.is_empty();
+    let refused = [
+        (create.unique && method != BTREE, "unique indexes"),
+        (
+            several && matches!(method, HASH | SPGIST),
+            "multicolumn indexes",
+        ),
+        (
+            includes && matches!(method, HASH | BRIN | GIN),
+            "included columns",
+        ),
+    ];
+    match refused.into_iter().find(|refused| refused.0) {
+        None => Ok(method),
+        Some((_, what)) => Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("access method \"{name}\" does not support {what}"),
+        )),
     }
 }
 
-fn refuse_index_options(create: &IndexStmt) -> Result<()> {
-    let method = create.access_method.as_str();
-    let refused = [
-        (!matches!(method, "" | "btree"), "an index other than btree"),
-        (!create.table_space.is_empty(), "TABLESPACE"),
-    ];
-    match refused.into_iter().find(|refused| refused.0) {
-        Some((_, feature)) => Err(Error::unsupported(feature)),
-        None => Ok(()),
+/// The storage parameters of an index with those of WITH or SET.
+///
+/// # Errors
+/// 22023 for one that there is not, or not with that value.
+pub(super) fn index_options(
+    method: u32,
+    mut known: Vec<(String, String)>,
+    options: &[Node],
+) -> Result<Vec<(String, String)>> {
+    let invalid = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    for node in options {
+        let Some(NodeEnum::DefElem(option)) = &node.node else {
+            continue;
+        };
+        let name = option.defname.as_str();
+        let value = parameter_text(option);
+        let bounds = match (name, method) {
+            ("fillfactor", BTREE | HASH | SPGIST) => Some((10, 100)),
+            ("pages_per_range", BRIN) => Some((1, 131_072)),
+            ("fillfactor", GIST) => Some((10, 100)),
+            ("gin_pending_list_limit", GIN) => Some((64, i64::from(i32::MAX))),
+            ("deduplicate_items", BTREE) | ("autosummarize", BRIN) | ("fastupdate", GIN) => None,
+            _ => return Err(invalid(format!("unrecognized parameter \"{name}\""))),
+        };
+        match bounds {
+            None => {
+                parse_bool(&value).ok_or_else(|| {
+                    invalid(format!(
+                        "invalid value for boolean option \"{name}\": {value}"
+                    ))
+                })?;
+            }
+            Some((least, greatest)) => {
+                let number: i64 = value.parse().map_err(|_| {
+                    invalid(format!(
+                        "invalid value for integer option \"{name}\": {value}"
+                    ))
+                })?;
+                if !(least..=greatest).contains(&number) {
+                    let message = format!("value {value} out of bounds for option \"{name}\"");
+                    return Err(invalid(message).with_detail(format!(
+                        "Valid values are between \"{least}\" and \"{greatest}\"."
+                    )));
+                }
+            }
+        }
+        known.retain(|(other, _)| other != name);
+        known.push((name.to_owned(), value));
     }
+    Ok(known)
 }

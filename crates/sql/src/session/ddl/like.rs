@@ -170,6 +170,7 @@ impl Session {
                 columns,
                 include: index.include.iter().map(|place| places[*place]).collect(),
                 computed,
+                form: index.form.clone(),
                 ..Index::default()
             };
             let names: Vec<_> = made

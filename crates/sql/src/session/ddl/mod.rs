@@ -1,32 +1,42 @@
 //! DDL: writes of the catalog, as transactional as any other.
 
 mod alter;
+mod analyze;
+mod attach;
 mod audit;
 mod build;
 mod comment;
+mod composite;
 mod database;
+mod domain;
 mod drop;
+mod extension;
 mod foreign;
 pub(crate) mod grant;
 mod index;
 mod like;
 mod members;
 mod owned;
+mod partition;
 mod policy;
 mod rename;
 mod role;
 mod role_settings;
+mod routine;
+mod routine_options;
 mod schema;
 mod sequence;
 pub(crate) mod system;
 mod table;
+mod trigger;
 mod truncate;
+mod user_type;
 mod vacuum;
 mod view;
 
 use std::sync::Arc;
 
-use base::engine::TableLock;
+use base::engine::{RowLock, TableLock};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, RangeVar};
 
@@ -57,7 +67,7 @@ impl Session {
         if let Some(open) = &mut self.open {
             open.catalog_changed = true;
             open.wrote = true;
-            open.own_catalog = None;
+            open.forget_own_catalog();
         }
     }
 
@@ -84,6 +94,24 @@ impl Session {
             variables: None,
         };
         bind::find_table(&cx, range)
+    }
+
+    /// Where names are bound, for who the session acts as.
+    pub(super) fn bind_context<'c>(
+        &'c self,
+        text: &'c str,
+        catalog: &'c Arc<Catalog>,
+        search_path: &'c [u32],
+    ) -> BindContext<'c> {
+        BindContext {
+            catalog,
+            search_path,
+            role: self.shared.settings.current_role(),
+            eval: &self.eval,
+            text,
+            literals: None,
+            variables: None,
+        }
     }
 
     /// The table that a name means once it is locked against everyone.
@@ -172,13 +200,25 @@ impl Session {
     }
 
     /// 42501 for a type of which the role may make no columns.
-    pub(super) fn may_use_type(&self, catalog: &Catalog, ty: TypeId) -> Result<()> {
+    ///
+    /// A type of one's own is held until the transaction ends, so that nobody drops it meanwhile.
+    pub(super) fn may_use_type(&mut self, catalog: &Catalog, ty: TypeId) -> Result<()> {
         let ty = ty.array_element().unwrap_or(ty);
         let role = self.shared.settings.current_role();
         match catalog.holds(role, Guarded::Type, ty.0, Privileges::USAGE) {
-            true => Ok(()),
+            true => self.lock_type(catalog, ty, RowLock::KeyShare),
             false => Err(denied("type", &ty.to_string())),
         }
+    }
+
+    /// 42501 if among the objects that stored text names is a type that the role may not use.
+    pub(super) fn may_use_types_of(
+        &mut self,
+        catalog: &Catalog,
+        named: impl IntoIterator<Item = u32>,
+    ) -> Result<()> {
+        let mut types = named.into_iter().map(TypeId).filter(|ty| ty.is_own());
+        types.try_for_each(|ty| self.may_use_type(catalog, ty))
     }
 
     /// The schema of that name, or the first of the search path.
@@ -269,10 +309,10 @@ impl Session {
             return Err(Error::internal("nothing is open"));
         };
         open.txn.begin_statement()?;
-        let txn = open.txn.as_mut();
         let permit = permitted.permit();
-        let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
-        let value = exec::open(permitted).next(&mut cx)?;
+        let eval = self.eval.clone();
+        let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
+        let value = exec::open(permitted, None).next(&mut cx)?;
         let value = value.and_then(|row| row.into_iter().next());
         value.ok_or_else(|| Error::internal("a parameter without a value"))
     }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use base::engine::RowLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{DropBehavior, DropOwnedStmt, Node, ReassignOwnedStmt};
 
@@ -15,7 +16,8 @@ use catalog::access::{self, denied, Acl, AclItem, Guarded, Privileges};
 use catalog::cluster::{self, Address};
 use catalog::local::is_local;
 use catalog::{
-    store, Catalog, Database, Object, Policy, RelationKind, Role, Schema, Table, SUPERUSER,
+    extension_store, store, Catalog, Database, Extension, Object, Policy, RelationKind, Role,
+    Routine, Schema, Table, SUPERUSER,
 };
 use syntax::parser::NodeEnum;
 
@@ -111,7 +113,7 @@ impl Session {
     }
 
     /// The lists of an object and of its columns follow its owner.
-    fn give_lists(
+    pub(super) fn give_lists(
         &mut self,
         catalog: &Catalog,
         class: u32,
@@ -223,6 +225,39 @@ impl Session {
                 self.give_relation(&catalog, table, new.oid)?;
             }
         }
+        for made in catalog
+            .user_types
+            .iter()
+            .filter(|made| is_theirs(made.owner))
+        {
+            self.lock_type(&catalog, made.id, RowLock::Update)?;
+            self.put_type_owner(&catalog, made, new.oid)?;
+        }
+        for routine in catalog
+            .routines
+            .iter()
+            .filter(|known| is_theirs(known.owner))
+        {
+            self.give_lists(&catalog, Address::PROC, routine.oid, routine.owner, new.oid)?;
+            let given = Routine {
+                owner: new.oid,
+                ..(**routine).clone()
+            };
+            self.update_routine(&catalog, routine, &given)?;
+        }
+        for known in catalog
+            .extensions
+            .iter()
+            .filter(|known| is_theirs(known.owner))
+        {
+            let given = Extension {
+                owner: new.oid,
+                ..known.clone()
+            };
+            let open = self.open.as_mut();
+            let open = open.ok_or_else(|| Error::internal("nothing is open"))?;
+            extension_store::update(open.txn.as_mut(), catalog.database.oid, &given)?;
+        }
         for schema in catalog
             .schemas
             .iter()
@@ -291,6 +326,19 @@ impl Session {
             let schemas = schemas.filter(|schema| !is_local(schema.oid));
             let schemas = schemas.filter(|schema| is_theirs(schema.owner));
             roots.extend(schemas.map(|schema| Object::Schema(schema.oid)));
+            let types = catalog.user_types.iter();
+            let types = types.filter(|made| is_theirs(made.owner));
+            roots.extend(types.map(|made| Object::Type(made.id)));
+            let routines = catalog
+                .routines
+                .iter()
+                .filter(|known| is_theirs(known.owner));
+            let alone = |oid: u32| catalog.extension_of_routine(oid).is_none();
+            let routines = routines.filter(|routine| alone(routine.oid));
+            roots.extend(routines.map(|routine| Object::Routine(routine.oid)));
+            let extensions = catalog.extensions.iter();
+            let extensions = extensions.filter(|known| is_theirs(known.owner));
+            roots.extend(extensions.map(|known| Object::Extension(known.oid)));
             Ok(roots)
         };
         if !roots(self)?.is_empty() {

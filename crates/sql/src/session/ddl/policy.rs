@@ -64,7 +64,7 @@ impl Session {
         if !catalog.has_privileges_of(self.shared.settings.current_role(), table.owner) {
             return Err(must_own(table.kind.noun(), &table.name));
         }
-        if table.kind != RelationKind::Table {
+        if !matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("\"{}\" is not a table", table.name),

@@ -12,10 +12,12 @@ use pg_query::protobuf::{AlterObjectSchemaStmt, ObjectType, RangeVar, RenameStmt
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::alter::Part;
+use super::routine::is_routine;
 use super::table::cut_name;
 use catalog::access::must_own;
 use catalog::store::{self, duplicate_relation, NameClass};
 use catalog::{Catalog, RelationKind, RelationRef, Table};
+use syntax::parser::NodeEnum;
 
 /// The kinds of relations that ALTER names, with their tags.
 fn kind_of(object: Result<ObjectType, ()>) -> Option<(&'static str, &'static str)> {
@@ -48,6 +50,12 @@ impl Session {
         if object == Ok(ObjectType::ObjectSchema) {
             return self.rename_schema(&rename.subname, &rename.newname);
         }
+        let named = rename.object.as_ref().and_then(|node| node.node.as_ref());
+        if let (Ok(object), Some(NodeEnum::ObjectWithArgs(named))) = (object, named) {
+            if is_routine(object) {
+                return self.rename_routine(object, named, &rename.newname);
+            }
+        }
         match object {
             Ok(ObjectType::ObjectRole) => {
                 return self.rename_role(&rename.subname, &rename.newname, sink)
@@ -55,6 +63,10 @@ impl Session {
             Ok(ObjectType::ObjectDatabase) => {
                 return self.rename_database(&rename.subname, &rename.newname)
             }
+            Ok(
+                ObjectType::ObjectType | ObjectType::ObjectDomain | ObjectType::ObjectDomconstraint,
+            ) => return self.rename_type(rename),
+            Ok(ObjectType::ObjectAttribute) => return self.rename_attribute(rename),
             _ => {}
         }
         let of = ObjectType::try_from(rename.relation_type).map_err(|_| ());
@@ -62,11 +74,15 @@ impl Session {
         if object == Ok(ObjectType::ObjectPolicy) {
             return self.rename_policy(range, &rename.subname, &rename.newname);
         }
+        if object == Ok(ObjectType::ObjectTrigger) {
+            return self.rename_trigger(range, &rename.subname, &rename.newname);
+        }
         if let Some(kind) = part_of_table(object, of) {
             let range = range.ok_or_else(|| Error::internal("RENAME of nothing"))?;
             if !self.skip_missing(range, rename.missing_ok, sink)? {
                 let table = self.lock_table(range)?;
-                self.rename_part(&table, kind, &rename.subname, &cut_name(&rename.newname))?;
+                let names = (&*rename.subname, &*cut_name(&rename.newname));
+                self.rename_part(&table, kind, names, !range.inh)?;
             }
             return Ok(tag("ALTER TABLE"));
         }
@@ -162,7 +178,8 @@ impl Session {
             return Err(duplicate_relation(name));
         }
         let mut new = (*table).clone();
-        if index.is_none() && table.kind == RelationKind::Table {
+        if index.is_none() && matches!(table.kind, RelationKind::Table | RelationKind::Partitioned)
+        {
             self.restate(&table, &mut new, None)?;
         }
         let (old, oid) = match index {
@@ -262,6 +279,21 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let object = ObjectType::try_from(alter.object_type).map_err(|_| ());
+        if matches!(
+            object,
+            Ok(ObjectType::ObjectType | ObjectType::ObjectDomain)
+        ) {
+            return self.move_type(alter);
+        }
+        if object == Ok(ObjectType::ObjectExtension) {
+            return self.move_extension(alter);
+        }
+        let named = alter.object.as_ref().and_then(|node| node.node.as_ref());
+        if let (Ok(object), Some(NodeEnum::ObjectWithArgs(named))) = (object, named) {
+            if is_routine(object) {
+                return self.move_routine(object, named, &alter.newschema);
+            }
+        }
         let (noun, done) = kind_of(object)
             .ok_or_else(|| Error::unsupported("SET SCHEMA of this kind of object"))?;
         let range = alter.relation.as_ref();

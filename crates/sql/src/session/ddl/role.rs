@@ -10,7 +10,7 @@ use pg_query::protobuf::{
 use super::super::utility::{option_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::table::cut_name;
-use catalog::access::{is_predefined, AclItem};
+use catalog::access::{is_predefined, AclItem, Guarded};
 use catalog::cluster::{self, Address};
 use catalog::local::is_local;
 use catalog::{system, Catalog, Object, Role, SUPERUSER};
@@ -327,7 +327,7 @@ impl Session {
                     members.filter(|known| ![known.role, known.member].iter().any(is_gone));
                 let kept = cluster::Cluster {
                     members: members.collect(),
-                    settings: catalog.settings.clone(),
+                    settings: catalog.settings.to_vec(),
                     ..cluster::Cluster::default()
                 };
                 cluster::drop_role(open.txn.as_mut(), &kept, &role)?;
@@ -362,7 +362,7 @@ impl Session {
         }
         needed.sort_by_key(|known| known.0);
         let mut needed: Vec<_> = needed.into_iter().map(|known| known.1).collect();
-        for database in catalog.databases.clone() {
+        for database in &catalog.databases {
             if database.oid == catalog.database.oid {
                 continue;
             }
@@ -396,7 +396,18 @@ impl Session {
                     && acl.iter().any(named)
                     && owner_of(&other, **address) != Some(role)
             });
-            tables.count() + schemas.count() + policies.count() + defaults.count() + lists.count()
+            let types = other.user_types.iter().filter(|made| made.owner == role);
+            types.count()
+                + tables.count()
+                + schemas.count()
+                + policies.count()
+                + defaults.count()
+                + other
+                    .extensions
+                    .iter()
+                    .filter(|known| known.owner == role)
+                    .count()
+                + lists.count()
         }))
     }
 
@@ -475,7 +486,29 @@ fn owned_by(catalog: &Catalog, role: u32, search_path: &[u32]) -> Vec<(u32, Stri
     });
     let defaults = catalog.defaults.iter().filter(|known| known.role == role);
     let defaults = defaults.map(|known| (known.oid, known.describe(catalog)));
-    let owned = databases.chain(schemas).chain(tables).chain(defaults);
+    let types = catalog
+        .user_types
+        .iter()
+        .filter(|known| known.owner == role);
+    let types = types.map(|known| {
+        let shown = Object::Type(known.id).describe(catalog, search_path);
+        (known.id.0, shown)
+    });
+    let routines = catalog.routines.iter().filter(|known| known.owner == role);
+    let routines = routines.map(|known| {
+        let shown = Object::Routine(known.oid).describe(catalog, search_path);
+        (known.oid, shown)
+    });
+    let owned = databases.chain(schemas).chain(tables).chain(types);
+    let extensions = catalog
+        .extensions
+        .iter()
+        .filter(|known| known.owner == role);
+    let extensions = extensions.map(|known| {
+        let shown = Object::Extension(known.oid).describe(catalog, search_path);
+        (known.oid, shown)
+    });
+    let owned = owned.chain(routines).chain(extensions).chain(defaults);
     owned
         .map(|(oid, what)| (oid, format!("owner of {what}")))
         .collect()
@@ -500,6 +533,8 @@ fn owner_of(catalog: &Catalog, address: Address) -> Option<u32> {
             let table = catalog.table_by_oid(address.object);
             table.map(|known| known.owner)
         }
+        Address::TYPE => Some(catalog.owner_of(Guarded::Type, address.object)),
+        Address::PROC => Some(catalog.owner_of(Guarded::Function, address.object)),
         _ => Some(SUPERUSER),
     }
 }
@@ -513,6 +548,12 @@ fn described(catalog: &Catalog, address: Address, search_path: &[u32]) -> String
             format!("database {name}")
         }
         Address::NAMESPACE => Object::Schema(address.object).describe(catalog, search_path),
+        Address::TYPE if TypeId(address.object).is_own() => {
+            Object::Type(TypeId(address.object)).describe(catalog, search_path)
+        }
+        Address::PROC if catalog.routine(address.object).is_some() => {
+            Object::Routine(address.object).describe(catalog, search_path)
+        }
         Address::DEFAULT_ACL => {
             let mut known = catalog.defaults.iter();
             let default = known.find(|known| known.oid == address.object);

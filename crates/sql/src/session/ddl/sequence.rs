@@ -56,7 +56,7 @@ impl Session {
         let catalog = self.current_catalog()?;
         let schema = self.schema_for(&catalog, "", range)?;
         let name = cut_name(&range.relname);
-        if catalog.relation(schema, &name).is_some() {
+        if catalog.has_relation(schema, &name) {
             self.pass_over_existing(&name, create.if_not_exists, sink)?;
             return Ok(tag("CREATE SEQUENCE"));
         }

@@ -1,5 +1,6 @@
 //! CREATE TABLE.
 
+use base::key::ColumnOrder;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
@@ -15,7 +16,7 @@ use catalog::store::{self, duplicate_relation};
 use catalog::{
     view, Catalog, Check, Column, ComputedKey, Identity, Index, KeySource, RelationKind, Table,
 };
-use planner::bind::{self, BindContext, Binder};
+use planner::bind::{self, BindContext, Binder, Variables};
 use syntax::parser::{self, NodeEnum};
 use types::{self, TypeId};
 
@@ -37,11 +38,17 @@ impl Session {
         let catalog = self.current_catalog()?;
         let schema = self.schema_for(&catalog, text, range)?;
         let name = cut_name(&range.relname);
-        if catalog.relation(schema, &name).is_some() {
+        if catalog.has_relation(schema, &name) {
             self.pass_over_existing(&name, create.if_not_exists, sink)?;
             return Ok(tag("CREATE TABLE"));
         }
+        let parent = match &create.partbound {
+            Some(_) => Some(self.parent_of(create)?),
+            None => None,
+        };
+        let catalog = self.current_catalog()?;
         let oid = self.new_oid()?;
+        super::partition::refuse_combinations(create, is_local(oid))?;
         self.note_on_commit(oid, create.oncommit, is_local(oid))?;
         let mut table = Table {
             oid,
@@ -55,8 +62,13 @@ impl Session {
         set_options(&mut table, &create.options)?;
         let mut constraints = Vec::new();
         let mut sequences = Vec::new();
+        if let Some(parent) = &parent {
+            self.inherit(parent, &mut table)?;
+            self.own_clauses(text, &catalog, create, &mut table, &mut constraints)?;
+        }
         for element in &create.table_elts {
             match &element.node {
+                Some(NodeEnum::ColumnDef(_)) if parent.is_some() => {}
                 Some(NodeEnum::ColumnDef(column)) => {
                     self.add_column(text, &catalog, column, &mut table, &mut constraints)?;
                     let made = self.own_sequence(text, &catalog, column, &mut table, &sequences)?;
@@ -71,22 +83,42 @@ impl Session {
                 _ => return Err(Error::unsupported("this part of CREATE TABLE")),
             }
         }
-        for element in &create.table_elts {
+        let own = create.table_elts.iter().filter(|_| parent.is_none());
+        for element in own {
             if let Some(NodeEnum::ColumnDef(column)) = &element.node {
                 self.add_generation(text, &catalog, column, &mut table)?;
             }
         }
         order_constraints(&mut constraints);
+        if let Some(spec) = &create.partspec {
+            self.add_partition_key(text, &catalog, spec, &mut table)?;
+        }
         for (constraint, column) in &constraints {
             self.add_constraint(text, &catalog, constraint, *column, &mut table)?;
         }
+        let parent = match (&parent, &create.partbound) {
+            (Some(parent), Some(spec)) => {
+                let of = self.bound_of(text, parent, spec)?;
+                Some(self.add_partition(text, parent, of, Some(spec), &mut table)?)
+            }
+            _ => None,
+        };
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
-        table.long_tree = store::long_tree(&table);
+        if table.kind.has_rows() {
+            table.long_tree = store::long_tree(&table);
+        }
         store::insert_table(open.txn.as_mut(), &catalog, &table)?;
+        if let Some(parent) = &parent {
+            store::update_table(open.txn.as_mut(), catalog.database.oid, parent)?;
+        }
         for sequence in &sequences {
             store::insert_table(open.txn.as_mut(), &catalog, sequence)?;
+        }
+        if let Some(parent) = parent {
+            self.changed_catalog();
+            self.name_parts_of_new(&Arc::new(parent), &[oid])?;
         }
         Ok(tag("CREATE TABLE"))
     }
@@ -185,8 +217,14 @@ impl Session {
         let from = self.try_binding(text, catalog, |binder| {
             binder.check_generated(&so_far, place, expression)
         })?;
+        let (kept, named) = self.try_binding("", catalog, |binder| {
+            binder.fixed_part(expression, |binder, node| {
+                binder.check_generated(&so_far, place, node).map(drop)
+            })
+        })?;
+        self.may_use_types_of(catalog, named.uses().iter().map(|uses| uses.relation))?;
         let made = &mut table.columns[place];
-        made.default = Some(parser::deparse_expression(expression)?);
+        made.default = Some(kept);
         made.generated_from = from;
         Ok(())
     }
@@ -244,6 +282,11 @@ impl Session {
             None => bind::type_names::resolve(&cx, type_name)?,
         };
         self.may_use_type(catalog, type_id)?;
+        super::composite::check_not_itself(catalog, table, type_id)?;
+        let (declared, (type_id, typmod)) = match type_id.is_of_domain() {
+            true => (type_id, catalog.base_type(type_id)),
+            false => (TypeId::NONE, (type_id, typmod)),
+        };
         if type_id.category() == types::Category::Pseudo || type_id == TypeId::UNKNOWN {
             return Err(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,
@@ -252,17 +295,34 @@ impl Session {
         }
         let collation = match &column.coll_clause {
             Some(clause) => bind::collation::resolve(text, catalog, clause, type_id)?,
-            None => 0,
+            None => catalog.domain_collation(declared),
         };
         let place = table.columns.len();
         let mut made = Column {
             name,
             type_id,
             typmod,
+            domain: declared,
             collation,
             not_null: column.is_not_null || serial.is_some(),
             ..Column::default()
         };
+        let about = (place, &*table.name, serial.is_some());
+        self.column_clauses(text, catalog, column, &mut made, about, constraints)?;
+        table.columns.push(made);
+        Ok(())
+    }
+
+    /// What stands behind the name and the type of a column, as far as it is the column's.
+    pub(super) fn column_clauses(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        column: &ColumnDef,
+        made: &mut Column,
+        (place, table, mut has_default): (usize, &str, bool),
+        constraints: &mut Vec<(Constraint, Option<usize>)>,
+    ) -> Result<()> {
         let mut nullness = None;
         for node in &column.constraints {
             let Some(NodeEnum::Constraint(constraint)) = &node.node else {
@@ -274,7 +334,7 @@ impl Session {
                     if nullness.is_some_and(|said| said != wanted) {
                         let message = format!(
                             "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{}\"",
-                            made.name, table.name
+                            made.name, table
                         );
                         return Err(placed(text, constraint, message));
                     }
@@ -286,23 +346,25 @@ impl Session {
                         .raw_expr
                         .as_ref()
                         .ok_or_else(|| Error::internal("an empty default"))?;
-                    if made.default.is_some() || serial.is_some() {
+                    if has_default {
                         let message = format!(
                             "multiple default values specified for column \"{}\" of table \"{}\"",
-                            made.name, table.name
+                            made.name, table
                         );
                         return Err(placed(text, constraint, message));
                     }
-                    self.try_binding(text, catalog, |binder| binder.check_default(&made, default))?;
-                    let fixed = self.try_binding("", catalog, |binder| binder.fixed(default))?;
+                    self.try_binding(text, catalog, |binder| binder.check_default(made, default))?;
+                    let fixed =
+                        self.try_binding("", catalog, |binder| binder.fixed(default, made))?;
+                    self.may_use_types_of(catalog, fixed.1.iter().copied())?;
                     (made.default, made.default_uses) = (Some(fixed.0), fixed.1);
+                    has_default = true;
                 }
                 Ok(ConstrType::ConstrIdentity) => {}
                 Ok(ConstrType::ConstrGenerated) => made.generated = true,
                 _ => constraints.push(((**constraint).clone(), Some(place))),
             }
         }
-        table.columns.push(made);
         Ok(())
     }
 
@@ -315,6 +377,17 @@ impl Session {
         table: &mut Table,
     ) -> Result<()> {
         match ConstrType::try_from(constraint.contype) {
+            Ok(ConstrType::ConstrCheck)
+                if constraint.is_no_inherit && table.kind == RelationKind::Partitioned =>
+            {
+                Err(Error::new(
+                    SqlState::INVALID_TABLE_DEFINITION,
+                    format!(
+                        "cannot add NO INHERIT constraint to partitioned table \"{}\"",
+                        table.name
+                    ),
+                ))
+            }
             Ok(ConstrType::ConstrPrimary | ConstrType::ConstrUnique) => {
                 self.add_key(text, catalog, constraint, column, table)
             }
@@ -327,6 +400,12 @@ impl Session {
                 let columns = self.try_binding(text, catalog, |binder| {
                     binder.check_check(&so_far, condition)
                 })?;
+                let (kept, named) = self.try_binding("", catalog, |binder| {
+                    binder.fixed_part(condition, |binder, node| {
+                        binder.check_check(&so_far, node).map(drop)
+                    })
+                })?;
+                self.may_use_types_of(catalog, named.uses().iter().map(|uses| uses.relation))?;
                 // A condition on one column has that column's name.
                 let named = match columns.as_slice() {
                     [one] => &columns[..usize::from(*one < table.columns.len())],
@@ -336,7 +415,7 @@ impl Session {
                 table.checks.push(Check {
                     oid: self.new_oid()?,
                     name,
-                    condition: parser::deparse_expression(condition)?,
+                    condition: kept,
                     validated: !constraint.skip_validation,
                     no_inherit: constraint.is_no_inherit,
                     columns,
@@ -450,7 +529,7 @@ impl Session {
         };
         let keys = columns.into_iter().map(|column| ComputedKey {
             source: KeySource::Column(column),
-            descending: false,
+            order: ColumnOrder::ASCENDING,
         });
         let nulls_equal = constraint.nulls_not_distinct;
         let index = Index {
@@ -465,6 +544,7 @@ impl Session {
             ..index_of(keys.collect(), None, uses, nulls_equal)
         };
         store::check_order(table, &index)?;
+        super::partition::check_covers(table, &index)?;
         match primary {
             true => table.indexes.insert(0, index),
             false => table.indexes.push(index),
@@ -473,10 +553,31 @@ impl Session {
     }
 
     /// Binds something of a table's definition, for the errors in it.
-    pub(super) fn try_binding<T>(
+    pub(in crate::session) fn try_binding<T>(
         &self,
         text: &str,
         catalog: &Arc<Catalog>,
+        bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.bind_with(text, catalog, None, bind)
+    }
+
+    /// The same where these names are variables.
+    pub(in crate::session) fn try_binding_with<T>(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        variables: &dyn Variables,
+        bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.bind_with(text, catalog, Some(variables), bind)
+    }
+
+    fn bind_with<T>(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        variables: Option<&dyn Variables>,
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
     ) -> Result<T> {
         let search_path = self.search_path(catalog);
@@ -487,7 +588,7 @@ impl Session {
             eval: &self.eval,
             text,
             literals: None,
-            variables: None,
+            variables,
         };
         let row_security = self.shared.settings.parsed().row_security;
         parser::large_stack(|| {
@@ -604,10 +705,9 @@ fn make_name(table: &str, columns: &str, suffix: &str) -> String {
 
 fn refuse_table_options(create: &CreateStmt) -> Result<()> {
     let refused = [
-        (!create.inh_relations.is_empty(), "INHERITS"),
         (
-            create.partspec.is_some() || create.partbound.is_some(),
-            "PARTITION BY",
+            !create.inh_relations.is_empty() && create.partbound.is_none(),
+            "INHERITS",
         ),
         (create.of_typename.is_some(), "CREATE TABLE OF"),
         (!create.tablespacename.is_empty(), "TABLESPACE"),

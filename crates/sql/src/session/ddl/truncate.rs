@@ -9,7 +9,14 @@ use pg_query::protobuf::{DropBehavior, TruncateStmt};
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use catalog::access::Privileges;
+use catalog::trigger::{Events, Timing};
 use catalog::{store, RelationKind, Table};
+use execution::exec::program::Evaluate;
+use execution::exec::trigger::Firing;
+use execution::exec::Exec;
+use execution::system::Relations;
+use planner::plan::permit::Permit;
+use planner::plan::trigger::Triggers;
 use syntax::parser::NodeEnum;
 
 impl Session {
@@ -25,14 +32,27 @@ impl Session {
             };
             let table =
                 self.lock_table_for(range, Privileges::TRUNCATE, TableLock::AccessExclusive)?;
-            if table.kind != RelationKind::Table {
+            if !matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
                 return Err(Error::new(
                     SqlState::WRONG_OBJECT_TYPE,
                     format!("\"{}\" is not a table", table.name),
                 ));
             }
-            if tables.iter().all(|known| known.oid != table.oid) {
-                tables.push(table);
+            if table.kind == RelationKind::Partitioned && !range.inh {
+                let message = "cannot truncate only a partitioned table";
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_hint(
+                    "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions \
+                     directly.",
+                ));
+            }
+            let below = self.current_catalog()?.below(&table);
+            for table in std::iter::once(table).chain(below) {
+                if tables.iter().any(|known| known.oid == table.oid) {
+                    continue;
+                }
+                self.lock_fully(&table)?;
+                let now = self.current_catalog()?.table_by_oid(table.oid).cloned();
+                tables.extend(now);
             }
         }
         let cascade = truncate.behavior == DropBehavior::DropCascade as i32;
@@ -40,7 +60,17 @@ impl Session {
         for old in &tables {
             self.refuse_pending(old, "TRUNCATE")?;
         }
-        for old in &tables {
+        let catalog = self.current_catalog()?;
+        let mut triggers = Vec::new();
+        for table in tables.iter().filter(|table| !table.triggers.is_empty()) {
+            triggers.extend(self.try_binding("", &catalog, |binder| {
+                binder.triggers_on(table, Events::TRUNCATE, &[])
+            })?);
+        }
+        for triggers in &triggers {
+            self.fire_for_statement(triggers, Timing::Before)?;
+        }
+        for old in tables.iter().filter(|table| table.kind.has_rows()) {
             let new = self.with_new_trees(old)?;
             let database = self.current_catalog()?.database.oid;
             let Some(open) = &mut self.open else {
@@ -55,7 +85,41 @@ impl Session {
                 self.changed_catalog();
             }
         }
+        for triggers in &triggers {
+            self.fire_for_statement(triggers, Timing::After)?;
+        }
+        self.hand_on_notices(sink)?;
         Ok(tag("TRUNCATE TABLE"))
+    }
+
+    /// Fires the triggers on TRUNCATE.
+    fn fire_for_statement(&mut self, triggers: &Triggers, timing: Timing) -> Result<()> {
+        let replica = self.shared.settings.parsed().replica;
+        for place in triggers.of(timing, false, Events::TRUNCATE, &[]) {
+            let planned = &triggers.all[place];
+            if !planned.trigger.fires(replica) {
+                continue;
+            }
+            if let Some(condition) = &planned.condition {
+                let catalog = self.current_catalog()?;
+                let eval = self.eval.clone();
+                let permit = Permit::of_definition(&catalog);
+                let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
+                if !condition.test(&mut cx, &[])? {
+                    continue;
+                }
+            }
+            self.fire_trigger(&Firing {
+                triggers,
+                place,
+                event: Events::TRUNCATE,
+                old: None,
+                new: None,
+                role: None,
+                transition: None,
+            })?;
+        }
+        Ok(())
     }
 
     /// Tables whose rows refer to those that are emptied are emptied with them, or stand in the way.
@@ -70,8 +134,9 @@ impl Session {
             let table = tables[at].clone();
             at += 1;
             let catalog = self.current_catalog()?;
-            let further: Vec<_> = catalog
-                .referrers(table.oid)
+            let named = catalog.with_ancestors(&table).into_iter();
+            let further: Vec<_> = named
+                .flat_map(|table| catalog.referrers(table.oid))
                 .map(|(child, _)| child.clone())
                 .filter(|child| tables.iter().all(|known| known.oid != child.oid))
                 .collect();

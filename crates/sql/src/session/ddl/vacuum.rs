@@ -1,15 +1,20 @@
-//! VACUUM and ANALYZE, which have nothing to do: there are no dead rows to clear away, and no
-//! statistics. What they name is checked and locked all the same: who waits for them to end may rely
-//! on nobody else's doing the same meanwhile.
+//! VACUUM, which has nothing to do, since there are no dead rows to clear away, and ANALYZE
+//! ([`super::analyze`]). What they name is checked and locked all the same: who waits for them to end may
+//! rely on nobody else's doing the same meanwhile.
+//!
+//! # What it leaves out
+//! Transactions of their own for the tables of one ANALYZE: it is one statement, and holds its locks, which
+//! hinder neither readers nor writers, until it ends.
 
 use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{DefElem, Node, VacuumStmt};
+use pg_query::protobuf::{DefElem, Node, VacuumRelation, VacuumStmt};
 
 use super::super::copy::options::truth_of;
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
-use catalog::{RelationKind, RelationRef, Table};
+use catalog::system::relations;
+use catalog::{RelationKind, RelationRef, Table, PG_CATALOG};
 use planner::bind::qualified;
 use syntax::parser::{char_position, NodeEnum};
 
@@ -53,70 +58,117 @@ impl Session {
         if vacuum.is_vacuumcmd {
             self.require_no_block("VACUUM", alone)?;
         }
+        if vacuum.rels.is_empty() && options.analyzes {
+            self.analyze_all(name, &options, sink)?;
+        }
         for node in &vacuum.rels {
             let Some(NodeEnum::VacuumRelation(relation)) = &node.node else {
                 continue;
             };
-            if !relation.va_cols.is_empty() && !options.analyzes {
-                return Err(Error::new(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    "ANALYZE option must be specified when a column list is provided",
-                ));
-            }
-            let range = relation
-                .relation
-                .as_ref()
-                .ok_or_else(|| Error::internal("a relation without a name"))?;
-            let catalog = self.current_catalog()?;
-            let table = match self.find_range(range)? {
-                None => {
-                    return Err(Error::new(
-                        SqlState::UNDEFINED_TABLE,
-                        format!("relation \"{}\" does not exist", qualified(range)),
-                    ))
-                }
-                Some(RelationRef::Table(place)) => Some(catalog.tables[place].clone()),
-                Some(RelationRef::Index(..)) => None,
-            };
-            let has_rows = |kind: RelationKind| kind.has_rows() || kind == RelationKind::System;
-            let Some(table) = table.filter(|table| has_rows(table.kind)) else {
-                let message = format!(
-                    "skipping \"{}\" --- cannot {} non-tables or special system tables",
-                    range.relname,
-                    name.to_lowercase()
-                );
-                self.warn(SqlState::of("01000"), &message, sink)?;
-                continue;
-            };
-            if self.must_own_relation(&table).is_err() {
-                let message = format!(
-                    "skipping \"{}\" --- only table or database owner can {} it",
-                    table.name,
-                    name.to_lowercase()
-                );
-                self.warn(SqlState::of("01000"), &message, sink)?;
-                continue;
-            }
-            if let Some((state, why)) = self.lock_vacuumed(&table, &options)? {
-                let name = name.to_lowercase();
-                let message = format!("skipping {name} of \"{}\" --- {why}", table.name);
-                self.warn(state, &message, sink)?;
-                continue;
-            }
-            let columns: Vec<&str> = relation.va_cols.iter().filter_map(word_of).collect();
-            for (place, column) in columns.iter().enumerate() {
-                let (state, what) = match table.column(column) {
-                    None => (SqlState::UNDEFINED_COLUMN, "does not exist"),
-                    Some(_) if columns[..place].contains(column) => {
-                        (SqlState::DUPLICATE_COLUMN, "appears more than once")
-                    }
-                    Some(_) => continue,
-                };
-                let message = format!("column \"{column}\" of relation \"{}\" {what}", table.name);
-                return Err(Error::new(state, message));
-            }
+            self.vacuum_relation(name, relation, &options, sink)?;
         }
         Ok(tag(name))
+    }
+
+    /// A relation that is named.
+    fn vacuum_relation(
+        &mut self,
+        name: &str,
+        relation: &VacuumRelation,
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        if !relation.va_cols.is_empty() && !options.analyzes {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "ANALYZE option must be specified when a column list is provided",
+            ));
+        }
+        let range = relation.relation.as_ref();
+        let range = range.ok_or_else(|| Error::internal("a relation without a name"))?;
+        let catalog = self.current_catalog()?;
+        let table = match self.find_range(range)? {
+            None => {
+                return Err(Error::new(
+                    SqlState::UNDEFINED_TABLE,
+                    format!("relation \"{}\" does not exist", qualified(range)),
+                ))
+            }
+            Some(RelationRef::Table(place)) => Some(catalog.tables[place].clone()),
+            Some(RelationRef::Index(..)) => None,
+        };
+        if let Some(table) = table.as_ref().filter(|known| known.partition_key.is_some()) {
+            let below = catalog.below(table);
+            let mut with_rows = below.iter().filter(|below| below.kind.has_rows());
+            return with_rows.try_for_each(|below| {
+                self.vacuum_table(name, below, &relation.va_cols, options, sink)
+            });
+        }
+        let has_rows = |kind: RelationKind| kind.has_rows() || kind == RelationKind::System;
+        let Some(table) = table.filter(|table| has_rows(table.kind)) else {
+            let message = format!(
+                "skipping \"{}\" --- cannot {} non-tables or special system tables",
+                range.relname,
+                name.to_lowercase()
+            );
+            return self.warn(SqlState::of("01000"), &message, sink);
+        };
+        self.vacuum_table(name, &table, &relation.va_cols, options, sink)
+    }
+
+    /// All tables, one after the other.
+    fn analyze_all(&mut self, name: &str, options: &Options, sink: &mut dyn Sink) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let tables = catalog.tables.iter().filter(|table| table.kind.has_rows());
+        let tables: Vec<_> = tables.cloned().collect();
+        tables
+            .iter()
+            .try_for_each(|table| self.vacuum_table(name, table, &[], options, sink))
+    }
+
+    /// A table, unless the role may not or it is gone meanwhile.
+    fn vacuum_table(
+        &mut self,
+        name: &str,
+        table: &Table,
+        columns: &[Node],
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let does = name.to_lowercase();
+        if let Some(who) = self.who_may_vacuum(table)? {
+            let message = format!("skipping \"{}\" --- only {who} can {does} it", table.name);
+            return self.warn(SqlState::of("01000"), &message, sink);
+        }
+        if let Some((state, why)) = self.lock_vacuumed(table, options)? {
+            let message = format!("skipping {does} of \"{}\" --- {why}", table.name);
+            return self.warn(state, &message, sink);
+        }
+        // It may be another since the lock was waited for.
+        let catalog = self.current_catalog()?;
+        let table = match catalog.table_by_oid(table.oid) {
+            Some(table) => table.clone(),
+            None => return Err(Error::internal("a relation that is gone")),
+        };
+        let places = column_places(&table, columns)?;
+        match options.analyzes && table.kind.has_rows() {
+            true => self.analyze_table(&table, &places, options.verbose, sink),
+            false => Ok(()),
+        }
+    }
+
+    /// Who may do it, if the role is none of them.
+    fn who_may_vacuum(&mut self, table: &Table) -> Result<Option<&'static str>> {
+        let catalog = self.current_catalog()?;
+        let own = self.current_role(&catalog)?.oid;
+        let is_shared = relations::by_oid(table.oid).is_some_and(|known| known.shared);
+        let owns = |owner| catalog.has_privileges_of(own, owner);
+        Ok(match () {
+            _ if owns(table.owner) || (!is_shared && owns(catalog.database.owner)) => None,
+            _ if is_shared => Some("superuser"),
+            _ if table.schema == PG_CATALOG => Some("superuser or database owner"),
+            _ => Some("table or database owner"),
+        })
     }
 
     /// Locks a table; or why it is to be skipped.
@@ -154,6 +206,7 @@ impl Session {
 struct Options {
     /// Columns may be named, which only ANALYZE looks at.
     analyzes: bool,
+    verbose: bool,
     full: bool,
     skips_locked: bool,
 }
@@ -161,6 +214,7 @@ struct Options {
 fn check_options(text: &str, name: &str, vacuum: &VacuumStmt) -> Result<Options> {
     let mut options = Options {
         analyzes: !vacuum.is_vacuumcmd,
+        verbose: false,
         full: false,
         skips_locked: false,
     };
@@ -198,6 +252,7 @@ fn check_options(text: &str, name: &str, vacuum: &VacuumStmt) -> Result<Options>
             Error::new(SqlState::SYNTAX_ERROR, message)
         })?;
         options.analyzes |= own == "analyze" && on;
+        options.verbose |= own == "verbose" && on;
         options.full |= own == "full" && on;
         options.skips_locked |= own == "skip_locked" && on;
     }
@@ -208,6 +263,29 @@ fn check_options(text: &str, name: &str, vacuum: &VacuumStmt) -> Result<Options>
         )),
         false => Ok(options),
     }
+}
+
+/// The places of the columns that are named.
+///
+/// # Errors
+/// 42703 and 42701.
+fn column_places(table: &Table, columns: &[Node]) -> Result<Vec<usize>> {
+    let mut places = Vec::new();
+    for column in columns.iter().filter_map(word_of) {
+        let (state, what) = match table.column(column) {
+            None => (SqlState::UNDEFINED_COLUMN, "does not exist"),
+            Some(place) if places.contains(&place) => {
+                (SqlState::DUPLICATE_COLUMN, "appears more than once")
+            }
+            Some(place) => {
+                places.push(place);
+                continue;
+            }
+        };
+        let message = format!("column \"{column}\" of relation \"{}\" {what}", table.name);
+        return Err(Error::new(state, message));
+    }
+    Ok(places)
 }
 
 fn word_of(node: &Node) -> Option<&str> {

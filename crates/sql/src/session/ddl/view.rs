@@ -10,7 +10,7 @@ use pg_query::protobuf::{
 };
 
 use super::super::run::Output;
-use super::super::utility::{node_of, option_text, tag};
+use super::super::utility::{node_of, parameter_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::table::cut_name;
 use super::texts;
@@ -18,6 +18,7 @@ use catalog::local::is_local;
 use catalog::store::{self, duplicate_relation};
 use catalog::view::{SECURITY_BARRIER, SECURITY_INVOKER};
 use catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
+use execution::kept::RowStore;
 use execution::state::prepared::{Planned, SearchPath};
 use planner::bind::fixed::FixedQuery;
 use planner::bind::{Bound, OutputColumn};
@@ -97,6 +98,7 @@ impl Session {
                 view.oid = old.oid;
                 view.tree = old.tree;
                 view.owner = old.owner;
+                view.triggers = old.triggers.clone();
                 if let Some(open) = &mut self.open {
                     store::update_table(open.txn.as_mut(), catalog.database.oid, &view)?;
                 }
@@ -139,10 +141,7 @@ impl Session {
                 continue;
             };
             let name = option.defname.as_str();
-            let value = match option.arg {
-                None => "true".to_owned(),
-                Some(_) => option_text(option),
-            };
+            let value = parameter_text(option);
             match name {
                 "check_option" if value == "local" => check = CheckOption::Local,
                 "check_option" if value == "cascaded" => check = CheckOption::Cascaded,
@@ -177,7 +176,7 @@ impl Session {
 
     pub(super) fn insert_relation(&mut self, catalog: &Catalog, table: &Table) -> Result<()> {
         for column in &table.columns {
-            self.may_use_type(catalog, column.type_id)?;
+            self.may_use_type(catalog, column.declared().0)?;
         }
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
@@ -190,7 +189,9 @@ impl Session {
         let (bound, _) = self.bind_and_lock(text, select, true)?;
         let catalog = self.current_catalog()?;
         drop(bound);
-        self.try_binding("", &catalog, |binder| binder.fixed_query(select))
+        let fixed = self.try_binding("", &catalog, |binder| binder.fixed_query(select))?;
+        self.may_use_types_of(&catalog, fixed.uses.iter().map(|uses| uses.relation))?;
+        Ok(fixed)
     }
 
     /// A bound query whose tables are locked, and the catalog that it was bound with; perhaps one
@@ -291,7 +292,7 @@ impl Session {
         let catalog = self.current_catalog()?;
         let schema = self.schema_for(&catalog, "", range)?;
         let name = cut_name(&range.relname);
-        if catalog.relation(schema, &name).is_some() {
+        if catalog.has_relation(schema, &name) {
             self.pass_over_existing(&name, if_not_exists, sink)?;
             return Ok(tag(done));
         }
@@ -327,13 +328,24 @@ impl Session {
             });
         }
         table.long_tree = store::long_tree(&table);
+        let uses = table.view.iter().flat_map(|view| &view.uses);
+        let named: Vec<u32> = uses.map(|uses| uses.relation).collect();
         self.insert_relation(&catalog, &table)?;
         self.changed_catalog();
         if into.skip_data {
+            self.may_use_types_of(&catalog, named)?;
             return Ok(tag(done));
         }
         bound.check_populated(&catalog)?;
-        let rows = self.fill_table(table, bound.plan)?;
+        let rows = match kind {
+            RelationKind::MaterializedView => {
+                let owner = table.owner;
+                self.as_owner(owner, |session| session.fill_table(table, bound.plan))?
+            }
+            _ => self.fill_table(table, bound.plan)?,
+        };
+        // Who may not read the tables hears of that first.
+        self.may_use_types_of(&catalog, named)?;
         Ok(CommandTag {
             name: "SELECT",
             rows: Some(rows),
@@ -357,6 +369,7 @@ impl Session {
             }))
         });
         let planned = Planned {
+            sizes: Vec::new(),
             seen: None,
             point: None,
             catalog: self.current_catalog()?,
@@ -369,6 +382,7 @@ impl Session {
                 columns: Vec::new(),
                 locks: Vec::new(),
                 writes: true,
+                locks_rows: None,
                 unpopulated: None,
                 fleeting: false,
             }),
@@ -376,7 +390,7 @@ impl Session {
         self.run_plan(
             &planned,
             &[],
-            &mut Output::Rows(&mut Vec::new(), usize::MAX),
+            &mut Output::Rows(&mut RowStore::default(), usize::MAX),
         )
     }
 
@@ -398,15 +412,7 @@ impl Session {
                 format!("\"{}\" is not a materialized view", old.name),
             ));
         }
-        let catalog = self.current_catalog()?;
-        let owner = catalog.known_role(old.owner)?.clone();
-        self.shared.settings.act_as(&owner);
-        let filled = self.refill(&old, refresh.skip_data);
-        self.shared.settings.act_as_chosen();
-        // Names are looked for with the role's privileges.
-        self.forget_own_catalog();
-        self.refresh_names();
-        filled?;
+        self.as_owner(old.owner, |session| session.refill(&old, refresh.skip_data))?;
         Ok(tag("REFRESH MATERIALIZED VIEW"))
     }
 
@@ -473,6 +479,7 @@ fn columns_of(from: &[OutputColumn], names: &[Node], too_many: &str) -> Result<V
             name,
             type_id: column.ty,
             typmod: column.typmod,
+            domain: column.domain,
             ..Column::default()
         });
     }
@@ -495,12 +502,13 @@ fn check_same_columns(old: &Table, new: &Table) -> Result<()> {
                 "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.",
             ));
         }
-        if (old.type_id, old.typmod) != (new.type_id, new.typmod) {
+        let (before, after) = (old.declared(), new.declared());
+        if before != after {
             return Err(refused(format!(
                 "cannot change data type of view column \"{}\" from {} to {}",
                 old.name,
-                format_type(old.type_id, old.typmod),
-                format_type(new.type_id, new.typmod)
+                format_type(before.0, before.1),
+                format_type(after.0, after.1)
             )));
         }
     }

@@ -2,12 +2,16 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use base::{Error, Result, SqlState};
+use base::{coro, Error, Result, SqlState};
 
 use super::super::Session;
-use super::piece::{Names, Piece, PieceKind, Slot};
-use planner::bind::{self, BindContext};
+use super::piece::{Names, Piece, PieceKind, Shape, Slot};
+use catalog::composite::Field;
+use catalog::Table;
+use pg_query::protobuf::CallStmt;
+use planner::bind::{self, BindContext, Conflict};
 use syntax::parser::{self, char_position, NodeEnum};
 use syntax::plpgsql::ast::{
     Block, Condition, Fragment, Loop, LoopHead, Message, Raise, Statement, StatementKind,
@@ -15,12 +19,99 @@ use syntax::plpgsql::ast::{
 use syntax::plpgsql::conditions;
 use types::{Datum, TypeId};
 
+/// What a trigger gives its function.
+///
+/// Source: PostgreSQL 15 manual, section 43.10.1.
+const TRIGGER_VARIABLES: [(&str, TypeId); 12] = [
+    ("new", TypeId::RECORD),
+    ("old", TypeId::RECORD),
+    ("tg_name", TypeId::NAME),
+    ("tg_when", TypeId::TEXT),
+    ("tg_level", TypeId::TEXT),
+    ("tg_op", TypeId::TEXT),
+    ("tg_relid", TypeId::OID),
+    ("tg_relname", TypeId::NAME),
+    ("tg_table_name", TypeId::NAME),
+    ("tg_table_schema", TypeId::NAME),
+    ("tg_nargs", TypeId::INT4),
+    ("tg_argv", TEXTS),
+];
+
+/// `text[]`.
+const TEXTS: TypeId = TypeId(1_009);
+
+/// What parsing one of a body's pieces costs, in units of [`coro::work`].
+const PIECE_WORK: usize = 10_000;
+
 /// A compiled block.
 pub struct Code {
     pub body: BlockCode,
     pub slots: Vec<Slot>,
     /// The place of FOUND.
     pub found: usize,
+    /// What errors call it.
+    pub name: Rc<str>,
+    /// What it gives back.
+    pub returns: Returns,
+    /// The places of what it is given.
+    pub inputs: Vec<usize>,
+}
+
+/// What a block gives back.
+#[derive(Debug, Default)]
+pub struct Returns {
+    pub kind: ReturnKind,
+    /// Any number of it.
+    pub set: bool,
+    /// The places of the outputs, if they are variables.
+    pub outs: Vec<usize>,
+    /// Whether it is a trigger's, whose rows these are.
+    pub trigger: bool,
+}
+
+/// What one result of a block is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ReturnKind {
+    /// There is none: void, and DO.
+    #[default]
+    Nothing,
+    /// Of a procedure, there is none either.
+    Procedure,
+    Value(TypeId),
+    /// A row of these columns; none are known for `record` itself.
+    Record(Vec<(String, TypeId)>),
+}
+
+/// What a block is called with, and what errors call it.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// With the types of its inputs.
+    pub shown: String,
+    /// The name alone.
+    pub name: String,
+    /// Name, type, whether it is given, whether it is given back.
+    pub arguments: Vec<(String, TypeId, bool, bool)>,
+    pub kind: ReturnKind,
+    pub set: bool,
+    /// Whether only triggers call it, which give it rows and `TG_…`.
+    pub trigger: bool,
+    /// What names the rows of a statement as a table: that, the table, whether it is the new rows.
+    pub rows: Vec<(String, Arc<Table>, bool)>,
+}
+
+impl Signature {
+    /// That of DO.
+    pub fn inline() -> Signature {
+        Signature {
+            shown: "inline_code_block".to_owned(),
+            name: "inline_code_block".to_owned(),
+            arguments: Vec::new(),
+            kind: ReturnKind::Nothing,
+            set: false,
+            trigger: false,
+            rows: Vec::new(),
+        }
+    }
 }
 
 /// One block.
@@ -46,10 +137,16 @@ pub struct Step {
     pub kind: StepKind,
 }
 
+/// A variable that is filled, or a field of one that is a record.
+pub struct Target {
+    pub slot: usize,
+    pub field: Option<String>,
+}
+
 /// What INTO fills.
 pub struct IntoCode {
     pub strict: bool,
-    pub targets: Vec<usize>,
+    pub targets: Vec<Target>,
 }
 
 /// Where the rows of a loop come from.
@@ -82,7 +179,7 @@ pub enum StepKind {
     },
     ForEach {
         label: Option<String>,
-        targets: Vec<usize>,
+        targets: Vec<Target>,
         source: RowsFrom,
         body: Vec<Step>,
     },
@@ -91,7 +188,12 @@ pub enum StepKind {
         label: Option<String>,
         when: Option<Piece>,
     },
-    Return,
+    Return(Option<Piece>),
+    ReturnNext(Option<Piece>),
+    /// A query, or a text with its parameters.
+    ReturnQuery(Piece, Option<Vec<Piece>>),
+    /// CALL.
+    Call(Piece, Box<CallStmt>),
     Raise(Raise, Vec<Piece>, Vec<(String, Piece)>),
     Assert(Piece, Option<Piece>),
     Perform(Piece),
@@ -102,18 +204,24 @@ pub enum StepKind {
     EndTransaction(bool, bool),
 }
 
-struct Compiler<'a> {
-    text: &'a str,
-    cx: BindContext<'a>,
-    slots: Vec<Slot>,
+pub(super) struct Compiler<'a> {
+    pub(super) text: &'a str,
+    pub(super) cx: BindContext<'a>,
+    pub(super) slots: Vec<Slot>,
     found: usize,
     /// The labels of the loops and blocks around, the innermost last; whether each is a loop.
     around: Vec<(bool, Option<String>)>,
+    pub(super) signature: &'a Signature,
 }
 
 impl Session {
     /// Compiles a block. Positions in errors are those in the block's text.
-    pub(super) fn compile_block(&mut self, text: &str, block: &Block) -> Result<Code> {
+    pub(in crate::session) fn compile_block(
+        &mut self,
+        text: &str,
+        block: &Block,
+        signature: &Signature,
+    ) -> Result<Code> {
         let catalog = self.current_catalog()?;
         let search_path = self.search_path(&catalog);
         let mut compiler = Compiler {
@@ -130,39 +238,85 @@ impl Session {
             slots: Vec::new(),
             found: 0,
             around: Vec::new(),
+            signature,
         };
         let found = compiler.slot("found", TypeId::BOOL, -1);
         compiler.found = found;
         compiler.slots[found].value = Datum::Bool(false);
-        let names = Rc::new(Names {
+        let mut names = Names {
             variables: vec![("found".to_owned(), found)],
+            label: Some(signature.name.clone()),
+            rows: signature.rows.clone(),
+            conflict: match block.variable_conflict.as_deref() {
+                Some("use_variable") => Conflict::Variable,
+                Some("use_column") => Conflict::Column,
+                _ => Conflict::Error,
+            },
             ..Names::default()
-        });
-        let body = compiler.block(block, &names)?;
+        };
+        for (name, ty) in TRIGGER_VARIABLES.iter().filter(|_| signature.trigger) {
+            let slot = compiler.slot(name, *ty, -1);
+            names.variables.push(((*name).to_owned(), slot));
+        }
+        let (mut inputs, mut outs) = (Vec::new(), Vec::new());
+        for ((name, ty, given, given_back), number) in signature.arguments.iter().zip(1..) {
+            let slot = compiler.slot(if name.is_empty() { "" } else { name }, *ty, -1);
+            names.variables.push((format!("${number}"), slot));
+            if !name.is_empty() {
+                names.variables.push((name.clone(), slot));
+            }
+            inputs.extend(given.then_some(slot));
+            outs.extend(given_back.then_some(slot));
+        }
+        let body = compiler.block(block, &Rc::new(names))?;
         Ok(Code {
             body,
             slots: compiler.slots,
             found,
+            name: signature.shown.as_str().into(),
+            returns: Returns {
+                kind: signature.kind.clone(),
+                set: signature.set,
+                outs,
+                trigger: signature.trigger,
+            },
+            inputs,
         })
     }
 }
 
 impl Compiler<'_> {
     fn slot(&mut self, name: &str, ty: TypeId, typmod: i32) -> usize {
+        let shape = self.cx.catalog.fields(ty).map(|fields| {
+            let declared = |field: &Field| match field.domain {
+                TypeId::NONE => field.ty,
+                domain => domain,
+            };
+            Rc::new(Shape {
+                columns: fields
+                    .iter()
+                    .map(|field| (field.name.clone(), declared(field)))
+                    .collect(),
+                typmods: fields.iter().map(|field| field.typmod).collect(),
+                names: Some(fields.iter().map(|field| field.name.clone()).collect()),
+                ty,
+            })
+        });
         self.slots.push(Slot {
-            name: name.to_owned(),
+            name: name.into(),
             ty,
             typmod,
             not_null: false,
             constant: false,
-            is_record: ty == TypeId::RECORD,
+            is_record: ty == TypeId::RECORD || shape.is_some(),
             value: Datum::Null,
-            shape: None,
+            shape: shape.clone(),
+            fixed: shape,
         });
         self.slots.len() - 1
     }
 
-    fn at(&self, error: Error, start: usize) -> Error {
+    pub(super) fn at(&self, error: Error, start: usize) -> Error {
         match char_position(self.text, i32::try_from(start).unwrap_or(-1)) {
             Some(position) => error.at(position),
             None => error,
@@ -185,6 +339,8 @@ impl Compiler<'_> {
             text,
             shift,
             names: names.clone(),
+            simple: false,
+            part: None,
             planned: RefCell::new(None),
         }
     }
@@ -195,6 +351,7 @@ impl Compiler<'_> {
 
     /// Refuses what SQL's grammar refuses, before anything runs.
     fn statement(&self, fragment: &Fragment, names: &Rc<Names>) -> Result<Piece> {
+        coro::work(PIECE_WORK)?;
         if let Err(error) = parser::parse(&fragment.text) {
             let position = error.fields().position;
             let start = char_position(self.text, i32::try_from(fragment.start).unwrap_or(0));
@@ -206,8 +363,9 @@ impl Compiler<'_> {
         Ok(self.piece(PieceKind::Statement, fragment, names))
     }
 
-    fn checked(&self, fragment: &Fragment, names: &Rc<Names>) -> Result<Piece> {
+    pub(super) fn checked(&self, fragment: &Fragment, names: &Rc<Names>) -> Result<Piece> {
         let piece = self.expr(fragment, names);
+        coro::work(PIECE_WORK)?;
         if let Err(error) = parser::parse(&piece.text) {
             let lead = fragment.text.len() - fragment.text.trim_start().len();
             let start = fragment.start + lead;
@@ -222,7 +380,7 @@ impl Compiler<'_> {
     }
 
     /// A variable's type as written; `t.c%TYPE` is that of a column.
-    fn type_of(&self, fragment: &Fragment) -> Result<(TypeId, i32)> {
+    pub(super) fn type_of(&self, fragment: &Fragment) -> Result<(TypeId, i32)> {
         let written = fragment.text.trim();
         let lower = written.to_ascii_lowercase();
         if lower == "record" {
@@ -246,7 +404,7 @@ impl Compiler<'_> {
                 });
                 let column = found.and_then(|table| {
                     let place = table.column(column)?;
-                    Some((table.columns[place].type_id, table.columns[place].typmod))
+                    Some(table.columns[place].declared())
                 });
                 return column.ok_or_else(missing);
             }
@@ -278,16 +436,27 @@ impl Compiler<'_> {
         let mut names = Names {
             parent: Some(outer.clone()),
             label: block.label.clone(),
-            variables: Vec::new(),
+            ..Names::default()
         };
         let mut declarations = Vec::new();
         for declaration in &block.declarations {
-            let (ty, typmod) = self.type_of(&declaration.type_name)?;
+            if let Some(of) = &declaration.alias {
+                let slot = names.variables.iter().find(|known| known.0 == *of);
+                let slot = slot.map(|known| known.1).or_else(|| outer.find(of));
+                let slot = slot.ok_or_else(|| {
+                    let message = format!("variable \"{of}\" does not exist");
+                    Error::new(SqlState::of("42704"), message)
+                })?;
+                names.variables.push((declaration.name.clone(), slot));
+                continue;
+            }
+            let (ty, typmod, fixed) = self.declared_type(&declaration.type_name, &names, outer)?;
             // A default sees the variables before its own.
             let so_far = Rc::new(Names {
                 parent: Some(outer.clone()),
                 label: block.label.clone(),
                 variables: names.variables.clone(),
+                ..Names::default()
             });
             let default = match &declaration.default {
                 Some(fragment) => Some(self.checked(fragment, &so_far)?),
@@ -320,6 +489,11 @@ impl Compiler<'_> {
             let slot = self.slot(&declaration.name, ty, typmod);
             self.slots[slot].not_null = declaration.not_null;
             self.slots[slot].constant = declaration.constant;
+            if fixed.is_some() {
+                self.slots[slot].is_record = true;
+                self.slots[slot].shape = fixed.clone();
+                self.slots[slot].fixed = fixed;
+            }
             names.variables.push((declaration.name.clone(), slot));
             declarations.push((slot, default, declaration.line));
         }
@@ -332,17 +506,18 @@ impl Compiler<'_> {
         let message = self.slot("sqlerrm", TypeId::TEXT, -1);
         let inside = Rc::new(Names {
             parent: Some(names.clone()),
-            label: None,
             variables: vec![
                 ("sqlstate".to_owned(), state),
                 ("sqlerrm".to_owned(), message),
             ],
+            ..Names::default()
         });
         let mut handlers = Vec::new();
         for handler in &block.handlers {
             for condition in &handler.conditions {
                 if let Condition::Named(name) = condition {
-                    check_condition(name).map_err(|error| compiling(error, near(handler)))?;
+                    check_condition(name)
+                        .map_err(|error| compiling(error, near(handler), &self.signature.name))?;
                 }
             }
             handlers.push(HandlerCode {
@@ -360,7 +535,7 @@ impl Compiler<'_> {
     }
 
     fn steps(&mut self, statements: &[Statement], names: &Rc<Names>) -> Result<Vec<Step>> {
-        base::coro::check_depth()?;
+        coro::check_depth()?;
         statements
             .iter()
             .map(|statement| {
@@ -417,14 +592,22 @@ impl Compiler<'_> {
                     .map(|when| self.checked(when, names))
                     .transpose()?,
             },
-            StatementKind::Return(None) => StepKind::Return,
-            StatementKind::Return(Some(value)) => {
-                let error = Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    "RETURN cannot have a parameter in function returning void",
-                );
-                let lead = value.text.len() - value.text.trim_start().len();
-                return Err(self.at(error, value.start + lead));
+            StatementKind::Return(value) => {
+                self.check_return(value.as_ref())?;
+                StepKind::Return(self.optional(value.as_ref(), names)?)
+            }
+            StatementKind::ReturnNext(value) => {
+                self.check_return_next(value.as_ref())?;
+                StepKind::ReturnNext(self.optional(value.as_ref(), names)?)
+            }
+            StatementKind::ReturnQuery(query) => {
+                self.check_return_query()?;
+                StepKind::ReturnQuery(self.statement(query, names)?, None)
+            }
+            StatementKind::ReturnExecute { query, using } => {
+                self.check_return_query()?;
+                let using = self.pieces(using, names)?;
+                StepKind::ReturnQuery(self.checked(query, names)?, Some(using))
             }
             StatementKind::Raise(raise) => self.raise(raise, names, statement.line)?,
             StatementKind::Assert { condition, message } => StepKind::Assert(
@@ -437,6 +620,12 @@ impl Compiler<'_> {
             StatementKind::Perform(query) => StepKind::Perform(self.statement(query, names)?),
             StatementKind::Sql { query, into } => {
                 let into = self.compile_into(into.as_ref(), names)?;
+                if let Some(call) = call_in(&query.text) {
+                    return Ok(StepKind::Call(
+                        self.statement(query, names)?,
+                        Box::new(call),
+                    ));
+                }
                 StepKind::Sql(self.statement(query, names)?, into)
             }
             StatementKind::Execute { query, into, using } => {
@@ -466,76 +655,8 @@ impl Compiler<'_> {
         let (slot, field) = self.target_field(target, names)?;
         match field {
             None => Ok(slot),
-            Some(_) => Err(Error::unsupported("INTO a field of a record")),
+            Some(_) => Err(Error::unsupported("GET DIAGNOSTICS of a field of a record")),
         }
-    }
-
-    fn target_field(
-        &self,
-        target: &Fragment,
-        names: &Rc<Names>,
-    ) -> Result<(usize, Option<String>)> {
-        let written = target.text.trim();
-        let parts: Vec<_> = written
-            .split('.')
-            .map(|part| syntax::plpgsql::parse::fold(part.trim()))
-            .collect();
-        let found = match parts.as_slice() {
-            [name] => names.find(name).map(|slot| (slot, None)),
-            [first, second] => names
-                .find_in(first, second)
-                .map(|slot| (slot, None))
-                .or_else(|| {
-                    let slot = names
-                        .find(first)
-                        .filter(|slot| self.slots[*slot].is_record)?;
-                    Some((slot, Some(second.clone())))
-                }),
-            _ => None,
-        };
-        if written.contains('[') {
-            return Err(Error::unsupported("assigning an element of an array"));
-        }
-        let Some((slot, field)) = found else {
-            let error = Error::new(
-                SqlState::SYNTAX_ERROR,
-                format!("\"{written}\" is not a known variable"),
-            );
-            return Err(self.at(error, target.start));
-        };
-        if self.slots[slot].constant {
-            let error = Error::new(
-                SqlState::of("22005"),
-                format!(
-                    "variable \"{}\" is declared CONSTANT",
-                    self.slots[slot].name
-                ),
-            );
-            return Err(self.at(error, target.start));
-        }
-        Ok((slot, field))
-    }
-
-    fn assign(
-        &mut self,
-        target: &Fragment,
-        value: &Fragment,
-        names: &Rc<Names>,
-    ) -> Result<StepKind> {
-        let (slot, field) = self.target_field(target, names)?;
-        let mut piece = self.checked(value, names)?;
-        piece.kind = PieceKind::Assignment;
-        let end = value.start + value.text.trim_end().len();
-        if let Some(whole) = self.text.get(target.start..end) {
-            let lead = value.text.len() - value.text.trim_start().len();
-            let before = self
-                .text
-                .get(target.start..value.start + lead)
-                .unwrap_or("");
-            piece.shift -= before.chars().count() as i64;
-            piece.shown = whole.to_owned();
-        }
-        Ok(StepKind::Assign(slot, field, piece))
     }
 
     fn case(
@@ -557,8 +678,8 @@ impl Compiler<'_> {
         let slot = self.slot(NAME, TypeId::TEXT, -1);
         let inside = Rc::new(Names {
             parent: Some(names.clone()),
-            label: None,
             variables: vec![(NAME.to_owned(), slot)],
+            ..Names::default()
         });
         let mut compared = Vec::new();
         for (values, body) in branches {
@@ -632,6 +753,7 @@ impl Compiler<'_> {
                     parent: Some(names.clone()),
                     label: label.clone(),
                     variables: vec![(variable.clone(), slot)],
+                    ..Names::default()
                 });
                 StepKind::Integers {
                     slot,
@@ -681,10 +803,13 @@ impl Compiler<'_> {
         })
     }
 
-    fn targets(&self, targets: &[Fragment], names: &Rc<Names>) -> Result<Vec<usize>> {
+    fn targets(&self, targets: &[Fragment], names: &Rc<Names>) -> Result<Vec<Target>> {
         targets
             .iter()
-            .map(|target| self.target(target, names))
+            .map(|target| {
+                let (slot, field) = self.target_field(target, names)?;
+                Ok(Target { slot, field })
+            })
             .collect()
     }
 
@@ -713,14 +838,15 @@ impl Compiler<'_> {
                 };
                 if let Some(wrong) = wrong {
                     let message = format!("too {wrong} parameters specified for RAISE");
-                    return Err(compiling(Error::new(SqlState::SYNTAX_ERROR, message), line));
+                    let error = Error::new(SqlState::SYNTAX_ERROR, message);
+                    return Err(compiling(error, line, &self.signature.name));
                 }
                 self.pieces(arguments, names)?
             }
             _ => Vec::new(),
         };
         if let Message::Condition(Condition::Named(name)) = &raise.message {
-            check_condition(name).map_err(|error| compiling(error, line))?;
+            check_condition(name).map_err(|error| compiling(error, line, &self.signature.name))?;
         }
         let mut options = Vec::new();
         for (name, value) in &raise.options {
@@ -736,10 +862,19 @@ fn near(handler: &syntax::plpgsql::ast::Handler) -> usize {
 }
 
 /// An error found while a block is compiled.
-fn compiling(mut error: Error, line: usize) -> Error {
-    let place = format!("compilation of PL/pgSQL function \"inline_code_block\" near line {line}");
+fn compiling(mut error: Error, line: usize, name: &str) -> Error {
+    let place = format!("compilation of PL/pgSQL function \"{name}\" near line {line}");
     super::piece::add_context(&mut error, &place);
     error
+}
+
+/// The CALL that a text is.
+fn call_in(text: &str) -> Option<CallStmt> {
+    let statements = parser::parse(text).ok()?;
+    match statements.first()?.node() {
+        NodeEnum::CallStmt(call) => Some((**call).clone()),
+        _ => None,
+    }
 }
 
 fn check_condition(name: &str) -> Result<()> {

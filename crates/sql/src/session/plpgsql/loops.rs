@@ -8,15 +8,15 @@ use super::super::Session;
 use super::compile::{RowsFrom, Step, StepKind};
 use super::piece::Piece;
 use super::run::{at_line, Flow, Frame};
+use execution::kept::RowStore;
 use execution::state::prepared::Planned;
-use planner::plan::Row;
 use types::{Datum, TypeId};
 
 /// The rows that a loop goes over: their types, and what describes them if a query gave them.
 struct LoopRows {
     types: Vec<TypeId>,
     planned: Option<Rc<Planned>>,
-    rows: Vec<Row>,
+    rows: RowStore,
 }
 
 impl Session {
@@ -24,17 +24,19 @@ impl Session {
     pub(super) fn loop_step(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<Flow> {
         match &step.kind {
             StepKind::Forever(label, body) => loop {
-                self.tick(frame)?;
+                let ticked = self.tick(frame);
+                ticked.map_err(|error| at_line(error, step, &frame.name))?;
                 if let Some(flow) = self.turn(label.as_ref(), body, frame)? {
                     return Ok(flow);
                 }
             },
             StepKind::While(label, condition, body) => loop {
-                self.tick(frame)?;
+                let ticked = self.tick(frame);
+                ticked.map_err(|error| at_line(error, step, &frame.name))?;
                 match self.is_true(condition, frame) {
                     Ok(true) => {}
                     Ok(false) => return Ok(Flow::Next),
-                    Err(error) => return Err(at_line(error, step)),
+                    Err(error) => return Err(at_line(error, step, &frame.name)),
                 }
                 if let Some(flow) = self.turn(label.as_ref(), body, frame)? {
                     return Ok(flow);
@@ -42,7 +44,7 @@ impl Session {
             },
             StepKind::ForEach { source, .. } => {
                 let rows = self.loop_rows(source, frame);
-                let rows = rows.map_err(|error| at_line(error, step))?;
+                let rows = rows.map_err(|error| at_line(error, step, &frame.name))?;
                 self.each_row(step, rows, frame)
             }
             _ => self.integers(step, frame),
@@ -50,7 +52,7 @@ impl Session {
     }
 
     fn loop_rows(&mut self, source: &RowsFrom, frame: &mut Frame<'_>) -> Result<LoopRows> {
-        let mut rows = Vec::new();
+        let mut rows = RowStore::of("The rows of a statement");
         let planned = match source {
             RowsFrom::Query(query) => {
                 let outcome = self.run_piece(query, &frame.slots, &mut rows, usize::MAX);
@@ -76,15 +78,17 @@ impl Session {
 
     fn elements(&mut self, array: &Piece, frame: &Frame<'_>) -> Result<LoopRows> {
         match self.value_of(array, &frame.slots)? {
-            (Datum::Array(array), ty) => Ok(LoopRows {
-                types: vec![ty.array_element().unwrap_or(array.element)],
-                planned: None,
-                rows: array
-                    .elements
-                    .iter()
-                    .map(|value| vec![value.clone()])
-                    .collect(),
-            }),
+            (Datum::Array(array), ty) => {
+                let mut rows = RowStore::of("The elements of an array");
+                for value in &array.elements {
+                    rows.push(vec![value.clone()])?;
+                }
+                Ok(LoopRows {
+                    types: vec![ty.array_element().unwrap_or(array.element)],
+                    planned: None,
+                    rows,
+                })
+            }
             (Datum::Null, _) => Err(Error::new(
                 SqlState::of("22004"),
                 "FOREACH expression must not be null",
@@ -112,7 +116,7 @@ impl Session {
             self.tick(frame)?;
             let shape = (rows.types.as_slice(), rows.planned.as_deref());
             self.fill_row(targets, shape, row, frame)
-                .map_err(|error| at_line(error, step))?;
+                .map_err(|error| at_line(error, step, &frame.name))?;
             if let Some(end) = self.turn(label.as_ref(), body, frame)? {
                 flow = end;
                 break;
@@ -175,7 +179,7 @@ impl Session {
             }
             Ok((first, last, by))
         });
-        let (first, last, by) = bounds.map_err(|error| at_line(error, step))?;
+        let (first, last, by) = bounds.map_err(|error| at_line(error, step, &frame.name))?;
         let by = if *reverse { -by } else { by };
         let mut value = first;
         let mut any = false;

@@ -1,4 +1,4 @@
-//! DO: runs blocks of PL/pgSQL.
+//! PL/pgSQL: DO, and the bodies of functions and procedures.
 //!
 //! A block's tree ([`syntax::plpgsql::ast`]) is first compiled ([`compile`]): variables get places,
 //! and every piece of SQL becomes a [`piece::Piece`] that is planned when it is first needed and
@@ -7,11 +7,16 @@
 //! COMMIT and ROLLBACK end the session's own transaction, so a block may run in many; they only
 //! add to what the output owes (DESIGN, section 3, step 7).
 
-mod compile;
+pub(super) mod compile;
+mod convert;
 mod loops;
-mod piece;
+pub(super) mod piece;
 mod raise;
-mod run;
+pub(super) mod returns;
+pub(super) mod run;
+mod target;
+
+pub(super) use returns::record_of;
 
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::DoStmt;
@@ -21,6 +26,7 @@ use super::utility::{option_text, tag};
 use super::{CommandTag, Session, Sink};
 use catalog::access::{denied, Guarded, Privileges};
 use catalog::system;
+use compile::Signature;
 use syntax::parser::{char_position, NodeEnum};
 use syntax::plpgsql::parse::parse;
 
@@ -63,14 +69,17 @@ impl Session {
             None => error,
         };
         let tree = parse(&body).map_err(placed)?;
-        let code = self.compile_block(&body, &tree).map_err(placed)?;
+        let code = self
+            .compile_block(&body, &tree, &Signature::inline())
+            .map_err(placed)?;
         let atomic = self.state == State::Block || !alone;
-        self.run_block(code, atomic, sink)?;
+        let slots = code.slots.clone();
+        self.run_block(&code, slots, atomic, sink)?;
         Ok(tag("DO"))
     }
 
     /// 42501 for a language in which the role may write nothing.
-    fn may_write_in(&mut self, language: Option<&system::Language>) -> Result<()> {
+    pub(super) fn may_write_in(&mut self, language: Option<&system::Language>) -> Result<()> {
         let language = language.ok_or_else(|| Error::internal("no such language"))?;
         self.ensure_open()?;
         let catalog = self.current_catalog()?;
@@ -83,7 +92,7 @@ impl Session {
 }
 
 /// How many characters stand before the body of a block in its statement.
-fn body_start(text: &str, location: i32) -> u32 {
+pub(super) fn body_start(text: &str, location: i32) -> u32 {
     let before = char_position(text, location).unwrap_or(1) - 1;
     let rest = usize::try_from(location).ok().and_then(|at| text.get(at..));
     let quote = match rest {

@@ -2,15 +2,19 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 
 use super::super::Session;
+use catalog::Table;
 use execution::exec::program::Evaluate;
 use execution::exec::Exec;
+use execution::kept::RowStore;
 use execution::state::prepared::Planned;
 use execution::system::Relations;
-use planner::bind::Variables;
+use pg_query::protobuf::Node;
+use planner::bind::{Conflict, Variables};
 use planner::plan::Plan;
 use planner::plan::Program;
 use syntax::parser::{self, Statement};
@@ -25,6 +29,8 @@ pub enum PieceKind {
     Assignment,
     /// A statement.
     Statement,
+    /// A statement of a function in SQL.
+    Function,
 }
 
 /// A piece of SQL and, once it was needed, its plan.
@@ -38,6 +44,10 @@ pub struct Piece {
     /// By how many characters a position in `text` is more than one in `shown`.
     pub shift: i64,
     pub names: Rc<Names>,
+    /// Of a statement of a function in SQL: whether it may be computed like an expression.
+    pub simple: bool,
+    /// Of an assignment to a part of a variable: the variable, and what leads to the part.
+    pub part: Option<Vec<Node>>,
     pub planned: RefCell<Option<Rc<Compiled>>>,
 }
 
@@ -51,20 +61,33 @@ pub struct Compiled {
     /// The shapes of the records among them.
     shapes: Vec<(usize, Option<Rc<Shape>>)>,
     /// Whether the whole piece is one expression that looks at no table.
-    simple: bool,
+    pub simple: bool,
 }
 
 /// Where a parameter's value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+pub enum Source {
     Slot(usize),
     Field(usize, usize),
 }
 
 /// The columns of a record.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     pub columns: Vec<(String, TypeId)>,
+    /// Their modifiers; where there are none, they have none.
+    pub typmods: Vec<i32>,
+    /// Their names, as values have them, if they are a type's.
+    pub names: Option<Arc<[String]>>,
+    /// That type, or none if 0.
+    pub ty: TypeId,
+}
+
+impl Shape {
+    /// The modifier of a column.
+    pub fn typmod(&self, place: usize) -> i32 {
+        self.typmods.get(place).copied().unwrap_or(types::NO_TYPMOD)
+    }
 }
 
 /// The names that can be seen from a place.
@@ -73,6 +96,11 @@ pub struct Names {
     pub parent: Option<Rc<Names>>,
     pub label: Option<String>,
     pub variables: Vec<(String, usize)>,
+    /// What a name means that is a column's too; said where all names begin.
+    pub conflict: Conflict,
+    /// What names the rows of a trigger's statement, likewise: that, the table, whether it is the new
+    /// rows.
+    pub rows: Vec<(String, Arc<Table>, bool)>,
 }
 
 impl Names {
@@ -106,7 +134,7 @@ impl Names {
 /// A variable.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    pub name: String,
+    pub name: Rc<str>,
     pub ty: TypeId,
     pub typmod: i32,
     pub not_null: bool,
@@ -115,10 +143,12 @@ pub struct Slot {
     pub is_record: bool,
     pub value: Datum,
     pub shape: Option<Rc<Shape>>,
+    /// The columns that a row of a table always has.
+    pub fixed: Option<Rc<Shape>>,
 }
 
 /// The variables as the binder sees them.
-struct View<'v> {
+pub(in crate::session) struct View<'v> {
     names: &'v Names,
     slots: &'v [Slot],
     used: RefCell<Vec<Source>>,
@@ -146,8 +176,8 @@ impl View<'_> {
         let place = shape.columns.iter().position(|column| column.0 == field);
         match place {
             Some(place) => {
-                let ty = shape.columns[place].1;
-                Ok(Some(self.take(Source::Field(slot, place), ty, -1)))
+                let (ty, typmod) = (shape.columns[place].1, shape.typmod(place));
+                Ok(Some(self.take(Source::Field(slot, place), ty, typmod)))
             }
             None => Err(Error::new(
                 SqlState::UNDEFINED_COLUMN,
@@ -166,11 +196,76 @@ pub fn unassigned(name: &str) -> Error {
     .with_detail("The tuple structure of a not-yet-assigned record is indeterminate.")
 }
 
+impl View<'_> {
+    pub fn of<'v>(names: &'v Names, slots: &'v [Slot]) -> View<'v> {
+        View {
+            names,
+            slots,
+            used: RefCell::new(Vec::new()),
+        }
+    }
+}
+
+impl View<'_> {
+    /// What was named.
+    pub fn into_sources(self) -> Vec<Source> {
+        self.used.into_inner()
+    }
+}
+
+impl Slot {
+    /// A variable without a value.
+    pub fn of(name: &str, ty: TypeId) -> Slot {
+        Slot {
+            name: name.into(),
+            ty,
+            typmod: types::NO_TYPMOD,
+            not_null: false,
+            constant: false,
+            is_record: ty == TypeId::RECORD,
+            value: Datum::Null,
+            shape: None,
+            fixed: None,
+        }
+    }
+}
+
 impl Variables for View<'_> {
+    fn conflict(&self) -> Conflict {
+        let root = self.names.levels().last();
+        root.map_or(Conflict::Error, |names| names.conflict)
+    }
+
+    fn fields(&self, record: &str) -> Option<Vec<String>> {
+        let record = &self.slots[self.names.find(record)?];
+        let shape = record.shape.as_ref().filter(|_| record.is_record)?;
+        Some(
+            shape
+                .columns
+                .iter()
+                .map(|column| column.0.clone())
+                .collect(),
+        )
+    }
+
+    fn rows_named(&self, name: &str) -> Option<(Arc<Table>, bool)> {
+        let root = self.names.levels().last()?;
+        let known = root.rows.iter().find(|known| known.0 == name);
+        known.map(|(_, table, is_new)| (table.clone(), *is_new))
+    }
+
     fn find(&self, names: &[&str]) -> Result<Option<(usize, TypeId, i32)>> {
         let whole = |slot: usize| {
             let variable = &self.slots[slot];
-            self.take(Source::Slot(slot), variable.ty, variable.typmod)
+            let of_rows = variable
+                .shape
+                .as_ref()
+                .map_or(TypeId::NONE, |shape| shape.ty);
+            let ty = match variable.ty {
+                TypeId::RECORD if of_rows != TypeId::NONE => of_rows,
+                ty => ty,
+            };
+            self.take(Source::Slot(slot), ty, variable.typmod)
         };
         match names {
             [name] => Ok(self.names.find(name).map(whole)),
@@ -209,6 +304,8 @@ impl Piece {
             PieceKind::Expression => "SQL expression",
             PieceKind::Assignment => "PL/pgSQL assignment",
             PieceKind::Statement => "SQL statement",
+            // Its function says where it is.
+            PieceKind::Function => return error,
         };
         add_context(&mut error, &format!("{what} \"{}\"", self.shown));
         error
@@ -229,7 +326,11 @@ pub fn add_context(error: &mut Error, line: &str) {
 
 impl Session {
     /// The plan of a piece as catalog and records are now.
-    pub(super) fn compiled(&mut self, piece: &Piece, slots: &[Slot]) -> Result<Rc<Compiled>> {
+    pub(in crate::session) fn compiled(
+        &mut self,
+        piece: &Piece,
+        slots: &[Slot],
+    ) -> Result<Rc<Compiled>> {
         if let Some(compiled) = &*piece.planned.borrow() {
             let shaped = compiled
                 .shapes
@@ -258,11 +359,11 @@ impl Session {
                 ))
             }
         };
-        let view = View {
-            names: &piece.names,
-            slots,
-            used: RefCell::new(Vec::new()),
-        };
+        let mut statement = statement;
+        if let Some(part) = &piece.part {
+            statement.assign_part(part)?;
+        }
+        let view = View::of(&piece.names, slots);
         let (planned, _) = self.plan(&statement, &[], false, Some(&view))?;
         let params = view.used.into_inner();
         let shapes = params
@@ -276,6 +377,7 @@ impl Session {
             })
             .collect();
         let simple = piece.kind != PieceKind::Statement && is_simple(&planned);
+        let simple = simple && (piece.kind != PieceKind::Function || piece.simple);
         Ok(Compiled {
             statement,
             planned: Rc::new(planned),
@@ -286,19 +388,26 @@ impl Session {
     }
 
     /// The value of a piece that is an expression, with its type.
-    pub(super) fn value_of(&mut self, piece: &Piece, slots: &[Slot]) -> Result<(Datum, TypeId)> {
+    pub(in crate::session) fn value_of(
+        &mut self,
+        piece: &Piece,
+        slots: &[Slot],
+    ) -> Result<(Datum, TypeId)> {
         let compiled = self.compiled(piece, slots)?;
         let params = compiled.values(slots);
         if compiled.simple {
             let value = self.simple_value(&compiled, &params);
             // What has no variable in it fails when it is planned, to PostgreSQL.
-            let value = match params.is_empty() {
+            let bound = compiled.planned.bound.as_ref();
+            let program = bound.and_then(|bound| lone_program(bound.plan.plan()));
+            let is_late = program.is_some_and(Program::calls_late);
+            let value = match params.is_empty() && !is_late {
                 true => value.map_err(|error| piece.explain(error)),
                 false => value,
             };
             return Ok((value?, compiled.planned.types[0]));
         }
-        let mut rows = Vec::new();
+        let mut rows = RowStore::of("The rows of a statement");
         self.run_piece(piece, slots, &mut rows, 2)
             .map_err(|error| piece.explain(error))?;
         let mut rows = rows.into_iter();
@@ -330,28 +439,17 @@ impl Session {
             return Err(Error::internal("an expression without a program"));
         };
         self.ensure_open()?;
-        let Some(open) = &mut self.open else {
-            return Err(Error::internal("nothing is open"));
-        };
-        let txn = open.txn.as_mut();
-        let permit = permitted.permit();
-        let mut cx = Exec::new(
-            &Relations,
-            txn,
-            &mut self.shared,
-            permit,
-            &self.eval,
-            params,
-        );
+        let eval = self.eval.clone();
+        let mut cx = Exec::new(&Relations, self, permitted.permit(), &eval, params);
         program.eval(&mut cx, &[])
     }
 
     /// Runs a piece that has rows; at most `most` are kept. Returns how many it gave or wrote.
-    pub(super) fn run_piece(
+    pub(in crate::session) fn run_piece(
         &mut self,
         piece: &Piece,
         slots: &[Slot],
-        rows: &mut Vec<planner::plan::Row>,
+        rows: &mut RowStore,
         most: usize,
     ) -> Result<(u64, Rc<Planned>)> {
         let compiled = self.compiled(piece, slots)?;
@@ -361,6 +459,9 @@ impl Session {
             Ok(latest.planned.clone())
         })?;
         let params = latest.values(slots);
+        if let Some(bound) = &planned.bound {
+            self.check_bound(bound, latest.statement.node())?;
+        }
         let mut output = super::super::run::Output::Rows(rows, most);
         let count = self.run_plan(&planned, &params, &mut output)?;
         Ok((count, planned))
@@ -375,15 +476,20 @@ impl Compiled {
 
     /// The values of its parameters.
     pub fn values(&self, slots: &[Slot]) -> Vec<Datum> {
-        let value = |source: &Source| match source {
-            Source::Slot(slot) => slots[*slot].value.clone(),
-            Source::Field(slot, field) => match &slots[*slot].value {
-                Datum::Record(record) => record.values[*field].clone(),
-                _ => Datum::Null,
-            },
-        };
-        self.params.iter().map(value).collect()
+        values_of(&self.params, slots)
     }
+}
+
+/// The values of what was named.
+pub fn values_of(sources: &[Source], slots: &[Slot]) -> Vec<Datum> {
+    let value = |source: &Source| match source {
+        Source::Slot(slot) => slots[*slot].value.clone(),
+        Source::Field(slot, field) => match &slots[*slot].value {
+            Datum::Record(record) => record.values[*field].clone(),
+            _ => Datum::Null,
+        },
+    };
+    sources.iter().map(value).collect()
 }
 
 /// Whether it is one expression that looks at no table.
@@ -416,9 +522,13 @@ pub fn record_of(planned: &Planned, row: Vec<Datum>) -> (Datum, Rc<Shape>) {
     let record = Record {
         types: planned.types.clone(),
         values: row,
+        names: None,
     };
     (
         Datum::Record(std::sync::Arc::new(record)),
-        Rc::new(Shape { columns }),
+        Rc::new(Shape {
+            columns,
+            ..Shape::default()
+        }),
     )
 }

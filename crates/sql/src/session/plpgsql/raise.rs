@@ -95,7 +95,7 @@ impl Session {
             Level::Warning => NoticeSeverity::Warning,
             _ => NoticeSeverity::Notice,
         };
-        let place = format!("PL/pgSQL function inline_code_block line {line} at RAISE");
+        let place = format!("PL/pgSQL function {} line {line} at RAISE", frame.name);
         body.fields_mut().context = Some(place);
         self.notice(severity, body, frame.sink)
     }

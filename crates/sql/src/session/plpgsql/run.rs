@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use base::engine::{Savepoint, TxnOptions};
 use base::limits::ROWS_PER_YIELD;
+use base::memory::Reservation;
 use base::{coro, Error, ErrorClass, Result, SqlState};
 
 use super::super::plan::has_into;
@@ -11,16 +12,12 @@ use super::super::run::Output;
 use super::super::statements::{about, Given, InPlpgsql};
 use super::super::transaction::State;
 use super::super::{Prepared, Session, Sink};
-use super::compile::{BlockCode, Code, IntoCode, RowsFrom, Step, StepKind};
+use super::compile::{BlockCode, Code, IntoCode, Returns, RowsFrom, Step, StepKind, Target};
 use super::piece::{add_context, record_of, unassigned, Compiled, Piece, PieceKind, Slot};
-use execution::exec::program::Evaluate;
-use execution::exec::Exec;
+use execution::kept::{apart, large_bytes, RowStore};
 use execution::state::prepared::Planned;
 use execution::state::KeptRows;
-use execution::system::Relations;
-use functions::{find_coercion, CastContext, Coercion};
-use planner::plan::permit::Permit;
-use planner::plan::{Expr, ExprKind, How, Location, Row};
+use planner::plan::Row;
 use syntax::parser::{self, NodeEnum};
 use syntax::plpgsql::ast::Condition;
 use syntax::plpgsql::conditions;
@@ -45,39 +42,63 @@ pub(super) struct Frame<'f> {
     pub sink: &'f mut dyn Sink,
     pub found: usize,
     /// Whether transactions must not end here.
-    atomic: bool,
+    pub atomic: bool,
     /// How many blocks with handlers it is in.
-    guarded: usize,
+    pub guarded: usize,
     rows: u64,
     ticks: usize,
+    /// The long values of variables.
+    large: Reservation,
     /// The errors being handled, the innermost last.
     pub errors: Vec<Error>,
+    /// What errors call it.
+    pub name: Rc<str>,
+    /// What it gives back, and so far has.
+    pub returns: &'f Returns,
+    pub returned: Option<Datum>,
+    pub out_rows: RowStore,
+}
+
+/// What a block gave.
+pub(in crate::session) struct Done {
+    pub returned: Datum,
+    pub rows: RowStore,
 }
 
 impl Session {
     /// Runs a compiled block.
-    pub(super) fn run_block(
+    pub(in crate::session) fn run_block(
         &mut self,
-        code: Code,
+        code: &Code,
+        slots: Vec<Slot>,
         atomic: bool,
         sink: &mut dyn Sink,
-    ) -> Result<()> {
-        let Code { body, slots, found } = code;
+    ) -> Result<Done> {
         let mut frame = Frame {
             slots,
             sink,
-            found,
+            found: code.found,
+            name: code.name.clone(),
+            returns: &code.returns,
+            returned: None,
+            out_rows: RowStore::of("The rows of a function"),
             atomic,
             guarded: 0,
             rows: 0,
             ticks: 0,
+            large: Reservation::of("A variable"),
             errors: Vec::new(),
         };
         self.ensure_open()?;
         if let Some(open) = &mut self.open {
             open.begun = true;
         }
-        self.block(&body, &mut frame).map(|_| ())
+        self.block(&code.body, &mut frame)?;
+        let returned = self.end_of_block(&mut frame)?;
+        Ok(Done {
+            returned,
+            rows: frame.out_rows,
+        })
     }
 
     pub(super) fn block(&mut self, block: &BlockCode, frame: &mut Frame<'_>) -> Result<Flow> {
@@ -99,15 +120,21 @@ impl Session {
                     let value = self.value_of(default, &frame.slots);
                     value.and_then(|(value, ty)| self.store(frame, *slot, value, ty))
                 }
+                // A domain may refuse it.
+                None if frame.slots[*slot].ty.is_of_domain() => {
+                    self.store(frame, *slot, Datum::Null, TypeId::UNKNOWN)
+                }
                 None => {
-                    frame.slots[*slot].value = Datum::Null;
-                    frame.slots[*slot].shape = None;
+                    let slot = &mut frame.slots[*slot];
+                    slot.value = Datum::Null;
+                    slot.shape = slot.fixed.clone();
                     Ok(())
                 }
             };
             outcome.map_err(|mut error| {
                 let place = "during statement block local variable initialization";
-                let line = format!("PL/pgSQL function inline_code_block line {line} {place}");
+                let name = &frame.name;
+                let line = format!("PL/pgSQL function {name} line {line} {place}");
                 // The literal itself was refused when it was planned.
                 if let Some(piece) = default {
                     drop_piece_context(&mut error, piece);
@@ -125,7 +152,7 @@ impl Session {
             return Err(Error::internal("nothing is open"));
         };
         let savepoint = open.txn.savepoint();
-        let catalog_changed = open.catalog_changed;
+        let catalog = (open.catalog_changed, open.txn.catalog_writes().len());
         let settings = self.shared.settings.mark();
         let constraints = self.shared.constraints.mark();
         frame.guarded += 1;
@@ -149,7 +176,8 @@ impl Session {
         let Some(handler) = handler else {
             return Err(error);
         };
-        self.undo_to(savepoint, settings, catalog_changed);
+        let error = self.eval.name_types_in(error);
+        self.undo_to(savepoint, settings, catalog);
         self.shared.constraints.roll_back_to(&constraints);
         let (state, message) = block.error_slots;
         let outer = (
@@ -165,12 +193,11 @@ impl Session {
         flow
     }
 
-    fn undo_to(&mut self, savepoint: Savepoint, settings: usize, catalog_changed: bool) {
+    fn undo_to(&mut self, savepoint: Savepoint, settings: usize, catalog: (bool, usize)) {
         if let Some(open) = &mut self.open {
             open.txn.rollback_to(savepoint);
             open.txn.release(savepoint);
-            open.catalog_changed = catalog_changed;
-            open.own_catalog = None;
+            open.take_back_catalog(catalog.0, catalog.1);
         }
         self.shared.settings.roll_back_to(settings);
         self.settings_changed();
@@ -229,10 +256,16 @@ impl Session {
                     (true, false) => Flow::Exit(label.clone()),
                 })
             }
-            StepKind::Return => Ok(Flow::Return),
-            _ => self.plain_step(step, frame).map(|()| Flow::Next),
+            StepKind::Return(value) => self
+                .return_value(value.as_ref(), frame)
+                .map(|()| Flow::Return),
+            _ => {
+                let done = self.plain_step(step, frame);
+                self.hand_on_notices(frame.sink)?;
+                done.map(|()| Flow::Next)
+            }
         };
-        outcome.map_err(|error| at_line(error, step))
+        outcome.map_err(|error| at_line(error, step, &frame.name))
     }
 
     /// Computes what a simple CASE compares with.
@@ -253,25 +286,32 @@ impl Session {
         match &step.kind {
             StepKind::Assign(slot, field, piece) => {
                 let (value, ty) = self.value_of(piece, &frame.slots)?;
-                match field {
-                    None => {
-                        let literal = ty == TypeId::UNKNOWN || frame_is_constant(piece);
-                        self.store(frame, *slot, value, ty).map_err(|error| {
-                            match literal && error.state() != SqlState::of("22004") {
-                                true => piece.explain(error),
-                                false => error,
-                            }
-                        })
-                    }
+                let literal = ty == TypeId::UNKNOWN || frame_is_constant(piece);
+                let stored = match field {
+                    None => self.store(frame, *slot, value, ty),
                     Some(field) => self.store_field(frame, *slot, field, value, ty),
-                }
+                };
+                stored.map_err(|error| {
+                    // These are found when it is stored.
+                    let late = [
+                        SqlState::NOT_NULL_VIOLATION,
+                        SqlState::CHECK_VIOLATION,
+                        SqlState::of("22004"),
+                        SqlState::UNDEFINED_COLUMN,
+                        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    ];
+                    match literal && !late.contains(&error.state()) {
+                        true => piece.explain(error),
+                        false => error,
+                    }
+                })
             }
             StepKind::Raise(raise, arguments, options) => {
                 self.raise(raise, step.line, (arguments, options), frame)
             }
             StepKind::Assert(condition, message) => self.assert(condition, message.as_ref(), frame),
             StepKind::Perform(query) => {
-                let mut rows = Vec::new();
+                let mut rows = RowStore::of("The rows of a statement");
                 let (count, _) = self
                     .run_piece(query, &frame.slots, &mut rows, usize::MAX)
                     .map_err(|error| query.explain(error))?;
@@ -279,9 +319,14 @@ impl Session {
                 Ok(())
             }
             StepKind::Sql(piece, into) => self.sql(piece, into.as_ref(), frame),
+            StepKind::Call(piece, call) => self.call_step(piece, call, frame),
+            StepKind::ReturnNext(value) => self.return_next(value.as_ref(), frame),
+            StepKind::ReturnQuery(query, using) => {
+                self.return_query(query, using.as_deref(), frame)
+            }
             StepKind::Execute(query, into, using) => {
                 let most = rows_wanted(into.as_ref());
-                let mut rows = Vec::new();
+                let mut rows = RowStore::of("The rows of a statement");
                 let (count, planned) = self.dynamic(query, using, &mut rows, most, frame)?;
                 frame.rows = count;
                 match (into, planned) {
@@ -334,12 +379,22 @@ impl Session {
     /// Puts a row into variables, or into one record.
     pub(super) fn fill_row(
         &mut self,
-        targets: &[usize],
+        targets: &[Target],
         (types, planned): (&[TypeId], Option<&Planned>),
         row: Row,
         frame: &mut Frame<'_>,
     ) -> Result<()> {
-        if let ([only], Some(planned)) = (targets, planned) {
+        if let (
+            [Target {
+                slot: only,
+                field: None,
+            }],
+            Some(planned),
+        ) = (targets, planned)
+        {
+            if frame.slots[*only].fixed.is_some() {
+                return self.store_fixed(frame, *only, row, types);
+            }
             if frame.slots[*only].is_record {
                 let (value, shape) = record_of(planned, row);
                 frame.slots[*only].value = value;
@@ -350,7 +405,10 @@ impl Session {
         let mut values = row.into_iter().zip(types.iter().copied());
         for target in targets {
             let (value, ty) = values.next().unwrap_or((Datum::Null, TypeId::TEXT));
-            self.store(frame, *target, value, ty)?;
+            match &target.field {
+                None => self.store(frame, target.slot, value, ty)?,
+                Some(field) => self.store_field(frame, target.slot, field, value, ty)?,
+            }
         }
         Ok(())
     }
@@ -360,7 +418,7 @@ impl Session {
         &mut self,
         into: &IntoCode,
         planned: &Planned,
-        rows: Vec<Row>,
+        rows: RowStore,
         frame: &mut Frame<'_>,
     ) -> Result<()> {
         if into.strict && rows.is_empty() {
@@ -400,7 +458,7 @@ impl Session {
         } else {
             usize::MAX
         };
-        let mut rows = Vec::new();
+        let mut rows = RowStore::of("The rows of a statement");
         let (count, planned) = self
             .run_piece(piece, &frame.slots, &mut rows, most)
             .map_err(|error| piece.explain(error))?;
@@ -441,7 +499,7 @@ impl Session {
         &mut self,
         query: &Piece,
         using: &[Piece],
-        rows: &mut Vec<Row>,
+        rows: &mut RowStore,
         most: usize,
         frame: &mut Frame<'_>,
     ) -> Result<(u64, Option<Rc<Planned>>)> {
@@ -473,6 +531,8 @@ impl Session {
             text: text.clone(),
             shift: 0,
             names: Rc::default(),
+            simple: false,
+            part: None,
             planned: std::cell::RefCell::default(),
         };
         let mut statements =
@@ -509,7 +569,7 @@ impl Session {
         statement: parser::Statement,
         params: &[Datum],
         types: &[TypeId],
-        rows: &mut Vec<Row>,
+        rows: &mut RowStore,
         most: usize,
         frame: &mut Frame<'_>,
     ) -> Result<(u64, Option<Rc<Planned>>)> {
@@ -526,7 +586,9 @@ impl Session {
                     sink: &mut kept,
                     alone: false,
                 })?;
-                rows.extend(kept.into_rows().take(most));
+                for row in kept.into_rows().into_iter().take(most) {
+                    rows.push(row)?;
+                }
             }
             let described = planned.columns.is_some().then_some(planned);
             return Ok((rows.len() as u64, described));
@@ -610,6 +672,12 @@ impl Session {
     ) -> Result<()> {
         let target = &frame.slots[slot];
         if target.is_record {
+            let wanted = target.ty;
+            let is_row = matches!(value, Datum::Null | Datum::Record(_));
+            let value = match !is_row && wanted.is_composite() {
+                true => self.convert(value, ty, wanted, types::NO_TYPMOD)?,
+                false => value,
+            };
             return self.store_record(frame, slot, value);
         }
         let (wanted, typmod) = (target.ty, target.typmod);
@@ -627,11 +695,47 @@ impl Session {
                 ),
             ));
         }
+        let (before, after) = (variable_bytes(&target.value), variable_bytes(&value));
+        if before + after > 0 {
+            frame.large.shrink(before);
+            frame.large.grow(after)?;
+        }
         target.value = value;
         Ok(())
     }
 
+    /// A row into a variable that has the columns of a table.
+    fn store_fixed(
+        &mut self,
+        frame: &mut Frame<'_>,
+        slot: usize,
+        row: Row,
+        given: &[TypeId],
+    ) -> Result<()> {
+        let Some(shape) = frame.slots[slot].fixed.clone() else {
+            return Err(Error::internal("no columns"));
+        };
+        let mut given = row.into_iter().zip(given.iter().copied());
+        let mut values = Vec::with_capacity(shape.columns.len());
+        for (place, (_, ty)) in shape.columns.iter().enumerate() {
+            let (value, from) = given.next().unwrap_or((Datum::Null, *ty));
+            values.push(self.convert(value, from, *ty, shape.typmod(place))?);
+        }
+        let types = shape.columns.iter().map(|column| column.1).collect();
+        let record = types::Record {
+            types,
+            values,
+            names: shape.names.clone(),
+        };
+        frame.slots[slot].value = Datum::Record(std::sync::Arc::new(record));
+        Ok(())
+    }
+
     fn store_record(&mut self, frame: &mut Frame<'_>, slot: usize, value: Datum) -> Result<()> {
+        if let (Datum::Record(record), true) = (&value, frame.slots[slot].fixed.is_some()) {
+            let (values, types) = (record.values.clone(), record.types.clone());
+            return self.store_fixed(frame, slot, values, &types);
+        }
         let target = &mut frame.slots[slot];
         match value {
             Datum::Null => {
@@ -641,7 +745,10 @@ impl Session {
             Datum::Record(record) => {
                 let names = (1..=record.types.len()).map(|number| format!("f{number}"));
                 let columns = names.zip(record.types.iter().copied()).collect();
-                target.shape = Some(Rc::new(super::piece::Shape { columns }));
+                target.shape = Some(Rc::new(super::piece::Shape {
+                    columns,
+                    ..Default::default()
+                }));
                 target.value = Datum::Record(record);
                 Ok(())
             }
@@ -670,70 +777,34 @@ impl Session {
                 format!("record \"{}\" has no field \"{field}\"", target.name),
             ));
         };
-        let value = self.convert(value, ty, shape.columns[place].1, -1)?;
-        if let Datum::Record(record) = &frame.slots[slot].value {
-            let mut record = (**record).clone();
-            record.values[place] = value;
-            frame.slots[slot].value = Datum::Record(std::sync::Arc::new(record));
-        }
+        let value = self.convert(value, ty, shape.columns[place].1, shape.typmod(place))?;
+        let before = std::mem::replace(&mut frame.slots[slot].value, Datum::Null);
+        let mut record = match before {
+            Datum::Record(record) => record,
+            _ => std::sync::Arc::new(types::Record {
+                types: shape.columns.iter().map(|column| column.1).collect(),
+                values: vec![Datum::Null; shape.columns.len()],
+                names: shape.names.clone(),
+            }),
+        };
+        std::sync::Arc::make_mut(&mut record).values[place] = value;
+        frame.slots[slot].value = Datum::Record(record);
         Ok(())
-    }
-
-    /// A value of another type, as an assignment makes it; through its text where no cast does.
-    pub(super) fn convert(
-        &mut self,
-        value: Datum,
-        from: TypeId,
-        to: TypeId,
-        typmod: i32,
-    ) -> Result<Datum> {
-        if from == to && typmod == types::NO_TYPMOD {
-            return Ok(value);
-        }
-        let how = match from == to {
-            true => Coercion::Binary,
-            false => find_coercion(from, to, CastContext::Explicit).unwrap_or(Coercion::InOut),
-        };
-        let given = Expr::new(ExprKind::Param(0), from, -1);
-        let mut expr = Expr {
-            kind: ExprKind::Coerce(Box::new(given), How(how, false)),
-            ty: to,
-            typmod: types::NO_TYPMOD,
-            location: Location(-1),
-        };
-        if typmod != types::NO_TYPMOD {
-            expr = Expr {
-                kind: ExprKind::Fit(Box::new(expr), false),
-                ty: to,
-                typmod,
-                location: Location(-1),
-            };
-        }
-        let program = planner::plan::compile(&expr);
-        self.ensure_open()?;
-        let Some(open) = &mut self.open else {
-            return Err(Error::internal("nothing is open"));
-        };
-        let catalog = self.catalog.clone();
-        let params = [value];
-        let txn = open.txn.as_mut();
-        let permit = Permit::of_definition(&catalog);
-        let mut cx = Exec::new(
-            &Relations,
-            txn,
-            &mut self.shared,
-            permit,
-            &self.eval,
-            &params,
-        );
-        program.eval(&mut cx, &[])
     }
 }
 
 impl Frame<'_> {
-    fn set_rows(&mut self, rows: u64) {
+    pub(super) fn set_rows(&mut self, rows: u64) {
         self.rows = rows;
         self.slots[self.found].value = Datum::Bool(rows > 0);
+    }
+}
+
+/// The bytes of a value that is counted while a variable has it; 0 for all others.
+fn variable_bytes(value: &Datum) -> usize {
+    match value {
+        Datum::Array(_) => apart(value),
+        value => large_bytes(value),
     }
 }
 
@@ -805,7 +876,7 @@ fn stacked_item(error: &Error, item: &str) -> String {
 }
 
 /// The error with the line and the kind of the statement that it comes from.
-pub(super) fn at_line(mut error: Error, step: &Step) -> Error {
+pub(super) fn at_line(mut error: Error, step: &Step, name: &str) -> Error {
     let what = match &step.kind {
         StepKind::Block(_) => "statement block",
         StepKind::Assign(..) => "assignment",
@@ -821,10 +892,13 @@ pub(super) fn at_line(mut error: Error, step: &Step) -> Error {
         },
         StepKind::Leave { next: true, .. } => "CONTINUE",
         StepKind::Leave { .. } => "EXIT",
-        StepKind::Return => "RETURN",
+        StepKind::Return(_) => "RETURN",
+        StepKind::ReturnNext(_) => "RETURN NEXT",
+        StepKind::ReturnQuery(..) => "RETURN QUERY",
         StepKind::Raise(..) => "RAISE",
         StepKind::Assert(..) => "ASSERT",
         StepKind::Perform(_) => "PERFORM",
+        StepKind::Call(..) => "CALL",
         StepKind::Sql(..) => "SQL statement",
         StepKind::Execute(..) => "EXECUTE",
         StepKind::Diagnostics(..) => "GET DIAGNOSTICS",
@@ -832,10 +906,7 @@ pub(super) fn at_line(mut error: Error, step: &Step) -> Error {
         StepKind::EndTransaction(true, _) => "COMMIT",
         StepKind::EndTransaction(false, _) => "ROLLBACK",
     };
-    let line = format!(
-        "PL/pgSQL function inline_code_block line {} at {what}",
-        step.line
-    );
+    let line = format!("PL/pgSQL function {name} line {} at {what}", step.line);
     add_context(&mut error, &line);
     error
 }

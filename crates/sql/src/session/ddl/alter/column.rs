@@ -10,7 +10,8 @@ use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::table::{cut_name, order_constraints};
 use super::column_place;
 use super::rewrite::{null_in, NewValue};
-use catalog::{store, Catalog, Identity, Object, Table, Uses};
+use catalog::statistics_store;
+use catalog::{store, Catalog, Identity, Object, RelationKind, Table, Trigger, Uses};
 use execution::exec::program::Evaluate;
 use execution::exec::Exec;
 use execution::system::Relations;
@@ -19,6 +20,9 @@ use planner::plan::permit::Permit;
 use planner::plan::Program;
 use syntax::parser::NodeEnum;
 use types::{self, Datum, TypeId};
+
+/// A column has at most so many common values and parts of a histogram.
+const TARGET_MAX: i32 = 10_000;
 
 impl Session {
     /// ADD COLUMN.
@@ -53,18 +57,24 @@ impl Session {
             store::insert_table(open.txn.as_mut(), catalog, sequence)?;
             self.changed_catalog();
         }
-        self.fill_column(old, new)?;
+        self.fill_column(old, new.clone())?;
+        if old.kind == RelationKind::Partitioned {
+            self.add_column_below(&new, command)?;
+        }
         order_constraints(&mut constraints);
         for (constraint, place) in &constraints {
             let (catalog, table) = self.own_table(old.oid)?;
-            self.add_to_existing(text, &catalog, &table, constraint, *place, sink)?;
+            self.add_to_existing(text, &catalog, &table, (constraint, *place), command, sink)?;
         }
         Ok(())
     }
 
     /// Gives older rows their value of the last column, which is new, and puts the table into the
     /// catalog.
-    fn fill_column(&mut self, old: &Arc<Table>, mut new: Table) -> Result<()> {
+    pub(super) fn fill_column(&mut self, old: &Arc<Table>, mut new: Table) -> Result<()> {
+        if !old.kind.has_rows() {
+            return self.put_table(&new);
+        }
         let place = new.columns.len() - 1;
         let catalog = self.current_catalog()?;
         let table = Arc::new(new.clone());
@@ -124,9 +134,9 @@ impl Session {
             return Err(Error::internal("nothing is open"));
         };
         open.txn.begin_statement()?;
-        let txn = open.txn.as_mut();
         let permit = Permit::of_definition(catalog);
-        let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
+        let eval = self.eval.clone();
+        let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
         program.eval(&mut cx, &[])
     }
 
@@ -144,7 +154,12 @@ impl Session {
             }
             Err(missing) => return Err(missing),
         };
-        let roots = vec![Object::Column(table.oid, place)];
+        let catalog = self.current_catalog()?;
+        let mut roots = vec![Object::Column(table.oid, place)];
+        for below in catalog.below(table) {
+            let place = below.column(&command.name);
+            roots.extend(place.map(|place| Object::Column(below.oid, place)));
+        }
         let cascade = command.behavior == DropBehavior::DropCascade as i32;
         self.drop_objects(|_| Ok(roots.clone()), cascade, sink)
     }
@@ -190,7 +205,8 @@ impl Session {
             None => (None, Vec::new()),
             Some(node) => {
                 self.try_binding(text, catalog, |binder| binder.check_default(column, node))?;
-                let fixed = self.try_binding("", catalog, |binder| binder.fixed(node))?;
+                let fixed = self.try_binding("", catalog, |binder| binder.fixed(node, column))?;
+                self.may_use_types_of(catalog, fixed.1.iter().copied())?;
                 (Some(fixed.0), fixed.1)
             }
         };
@@ -231,6 +247,39 @@ impl Session {
         self.put_table(&new)
     }
 
+    /// ALTER COLUMN … SET STATISTICS.
+    pub(super) fn alter_statistics(
+        &mut self,
+        catalog: &Catalog,
+        table: &Table,
+        command: &AlterTableCmd,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let value = command.def.as_ref().and_then(|node| node.node.as_ref());
+        let Some(NodeEnum::Integer(value)) = value else {
+            return Err(Error::internal("a statistics target that is no number"));
+        };
+        let mut target = value.ival;
+        if target < -1 {
+            let message = format!("statistics target {target} is too low");
+            return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+        if target > TARGET_MAX {
+            target = TARGET_MAX;
+            let message = format!("lowering statistics target to {target}");
+            self.warn(SqlState::INVALID_PARAMETER_VALUE, &message, sink)?;
+        }
+        let place = column_place(table, &command.name)?;
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        let said = (target >= 0).then_some(target);
+        let (txn, database) = (open.txn.as_mut(), catalog.database.oid);
+        statistics_store::put_target(txn, database, (table.oid, place), said)?;
+        self.changed_catalog();
+        Ok(())
+    }
+
     /// ALTER COLUMN … TYPE, of several columns at once.
     pub(super) fn alter_types(
         &mut self,
@@ -247,14 +296,29 @@ impl Session {
             let definition = column_def(command)?;
             let (ty, typmod, collation) = self.type_of(text, catalog, definition)?;
             self.may_use_type(catalog, ty)?;
+            super::super::composite::check_not_itself(catalog, old, ty)?;
             let using = definition.raw_default.as_deref();
             let program = self.try_binding(text, catalog, |binder| {
                 binder.check_retyped_default(old, place, (ty, typmod))?;
                 binder.conversion(old, place, (ty, typmod), using)
             })?;
             let column = &mut new.columns[place];
-            let same = using.is_none() && is_widened(column.type_id, column.typmod, ty, typmod);
-            (column.type_id, column.typmod) = (ty, typmod);
+            let database = catalog.database.oid;
+            if let Some(open) = &mut self.open {
+                statistics_store::forget_found(open.txn.as_mut(), database, (old.oid, place))?;
+            }
+            let before = (column.type_id, column.typmod, column.domain);
+            (column.type_id, column.typmod, column.domain) = match ty.is_of_domain() {
+                true => {
+                    let (base, typmod) = catalog.base_type(ty);
+                    (base, typmod, ty)
+                }
+                false => (ty, typmod, TypeId::NONE),
+            };
+            let widens = is_widened(before.0, before.1, column.type_id, column.typmod);
+            // What is of another domain has to meet that one's constraints.
+            let is_tested = column.domain != TypeId::NONE && column.domain != before.2;
+            let same = using.is_none() && widens && !is_tested;
             column.collation = collation;
             changed.push(place);
             if !same {
@@ -271,7 +335,7 @@ impl Session {
             store::check_order(&retyped, index)?;
         }
         self.check_keys_with(catalog, &new, &changed)?;
-        if values.is_empty() {
+        if values.is_empty() || !old.kind.has_rows() {
             self.put_table(&new)?;
         } else {
             let mut new = self.with_new_trees(&new)?;
@@ -307,8 +371,10 @@ impl Session {
             ));
         }
         let collation = match &definition.coll_clause {
-            Some(clause) => bind::collation::resolve(text, catalog, clause, ty)?,
-            None => 0,
+            Some(clause) => {
+                bind::collation::resolve(text, catalog, clause, catalog.base_type(ty).0)?
+            }
+            None => catalog.domain_collation(ty),
         };
         Ok((ty, typmod, collation))
     }
@@ -388,6 +454,21 @@ fn refuse_used_column(catalog: &Catalog, table: &Table, place: usize) -> Result<
         .with_detail(format!(
             "Column \"{name}\" is used by generated column \"{}\".",
             user.name
+        )));
+    }
+    let looks_at = |trigger: &&Trigger| {
+        let condition = trigger.condition.as_ref();
+        trigger.columns.contains(&place)
+            || condition.is_some_and(|condition| condition.columns.contains(&place))
+    };
+    if let Some(trigger) = table.triggers.iter().find(looks_at) {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used in a trigger definition",
+        )
+        .with_detail(format!(
+            "trigger {} on table {} depends on column \"{name}\"",
+            trigger.name, table.name
         )));
     }
     let names_it = |uses: &Uses| uses.relation == table.oid && uses.columns.contains(&place);

@@ -1,5 +1,6 @@
 //! ADD, VALIDATE, ALTER and DROP CONSTRAINT.
 
+use base::key::ColumnOrder;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
@@ -10,7 +11,7 @@ use super::super::foreign::constraint_name;
 use super::super::table::cut_name;
 use super::rewrite::about;
 use catalog::store::{self, duplicate_relation};
-use catalog::{Catalog, Computed, Object, RelationRef, Table};
+use catalog::{Catalog, Computed, Object, RelationKind, RelationRef, Table};
 use execution::exec::program::Evaluate;
 use syntax::parser::NodeEnum;
 use types::Datum;
@@ -27,7 +28,7 @@ impl Session {
     ) -> Result<()> {
         match command.def.as_ref().and_then(|node| node.node.as_ref()) {
             Some(NodeEnum::Constraint(constraint)) => {
-                self.add_to_existing(text, catalog, table, constraint, None, sink)
+                self.add_to_existing(text, catalog, table, (constraint, None), command, sink)
             }
             _ => Err(Error::internal("a constraint without a definition")),
         }
@@ -39,8 +40,8 @@ impl Session {
         text: &str,
         catalog: &Arc<Catalog>,
         old: &Arc<Table>,
-        constraint: &Constraint,
-        column: Option<usize>,
+        (constraint, column): (&Constraint, Option<usize>),
+        command: &AlterTableCmd,
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let kind = ConstrType::try_from(constraint.contype);
@@ -53,10 +54,16 @@ impl Session {
         }
         let mut new = (**old).clone();
         self.add_constraint(text, catalog, constraint, column, &mut new)?;
+        if is_key && old.kind == RelationKind::Partitioned {
+            return self.add_partitioned_index(old, new, true);
+        }
         if is_key {
             return self.add_index(old, new);
         }
         self.put_table(&new)?;
+        if kind == Ok(ConstrType::ConstrCheck) && old.kind == RelationKind::Partitioned {
+            return self.add_check_below(&new, command, sink);
+        }
         if constraint.skip_validation {
             return Ok(());
         }
@@ -67,6 +74,10 @@ impl Session {
                 None => Ok(()),
             },
             Ok(ConstrType::ConstrForeign) => match table.foreign_keys.last() {
+                Some(key) if old.kind == RelationKind::Partitioned => {
+                    let key = key.clone();
+                    self.add_foreign_key_below(&table, &key)
+                }
                 Some(key) => self.check_foreign_key(&table, key),
                 None => Ok(()),
             },
@@ -236,9 +247,28 @@ impl Session {
                 ),
             });
         };
+        let oid = key.oid;
         key.deferrable = deferrable;
         key.initially_deferred = deferred;
-        self.put_table(&new)
+        let catalog = self.current_catalog()?;
+        if table.part_above(oid).is_some() {
+            return Err(derived(&catalog, table, (oid, name.as_str())));
+        }
+        self.put_table(&new)?;
+        let mut changed = vec![oid];
+        for below in &self.with_below(table.oid, command)?[1..] {
+            let mut new = (**below).clone();
+            for key in &mut new.foreign_keys {
+                let above = below.part_above(key.oid);
+                if above.is_some_and(|above| changed.contains(&above)) {
+                    key.deferrable = deferrable;
+                    key.initially_deferred = deferred;
+                    changed.push(key.oid);
+                }
+            }
+            self.put_table(&new)?;
+        }
+        Ok(())
     }
 
     /// DROP CONSTRAINT.
@@ -248,6 +278,19 @@ impl Session {
         command: &AlterTableCmd,
         sink: &mut dyn Sink,
     ) -> Result<()> {
+        if table
+            .foreign_parts
+            .iter()
+            .any(|part| part.name == command.name)
+        {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                format!(
+                    "cannot drop inherited constraint \"{}\" of relation \"{}\"",
+                    command.name, table.name
+                ),
+            ));
+        }
         let Some(oid) = constraint_oid(table, &command.name) else {
             let missing = missing(table, &command.name);
             return match command.missing_ok {
@@ -255,9 +298,33 @@ impl Session {
                 false => Err(missing),
             };
         };
+        let mut roots = vec![Object::Constraint(oid)];
+        if table.checks.iter().any(|check| check.oid == oid) {
+            let below = self.current_catalog()?.below(table);
+            let checks = below.iter().flat_map(|below| &below.checks);
+            let same = checks.filter(|check| check.name == command.name);
+            roots.extend(same.map(|check| Object::Constraint(check.oid)));
+        }
         let cascade = command.behavior == DropBehavior::DropCascade as i32;
-        self.drop_objects(|_| Ok(vec![Object::Constraint(oid)]), cascade, sink)
+        self.drop_objects(|_| Ok(roots.clone()), cascade, sink)
     }
+}
+
+/// XX000, as in PostgreSQL, for a foreign key of a partition that is a part of another.
+fn derived(catalog: &Catalog, table: &Arc<Table>, (oid, name): (u32, &str)) -> Error {
+    let (parent, whole) = catalog.whole_of(table, oid);
+    let known = parent.foreign_keys.iter().find(|key| key.oid == whole);
+    let message = format!(
+        "cannot alter constraint \"{name}\" on relation \"{}\"",
+        table.name
+    );
+    Error::new(SqlState::of("XX000"), message)
+        .with_detail(format!(
+            "Constraint \"{name}\" is derived from constraint \"{}\" of relation \"{}\".",
+            known.map_or("", |key| &key.name),
+            parent.name
+        ))
+        .with_hint("You may alter the constraint it derives from, instead.")
 }
 
 /// The oid of a table's constraint.
@@ -327,11 +394,12 @@ fn usable_index(catalog: &Catalog, table: &Table, name: &str) -> Result<usize> {
             false => format!("\"{name}\" is a partial index"),
         });
     }
-    let is_descending = |at: usize| {
+    let is_other = |at: usize| {
         let order = index.key_order(table, at);
-        order.is_some_and(|order| order.descending)
+        order.is_some_and(|order| order.order != ColumnOrder::ASCENDING)
+            || index.form.class(at) != 0
     };
-    if let Some(at) = (0..index.key_count()).position(is_descending) {
+    if let Some(at) = (0..index.key_count()).position(is_other) {
         return refused(format!(
             "index \"{name}\" column number {} does not have default sorting behavior",
             at + 1

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`column`] | ADD COLUMN, ALTER COLUMN |
 //! | [`constraint`] | ADD, VALIDATE, ALTER and DROP CONSTRAINT |
+//! | [`partitions`] | what goes down to partitions, and what they cannot change |
 //! | [`rename`] | RENAME of columns and constraints, OWNER TO, SET (…) |
 //! | [`rewrite`] | going through the rows: checks, and rows with other values |
 //!
@@ -23,12 +24,13 @@
 //! row must compute and another type make new trees.
 //!
 //! # What it leaves out
-//! Inheritance, partitions, triggers and rules: 0A000. A rewrite goes through the
+//! Inheritance and rules: 0A000. A rewrite goes through the
 //! transaction's write set, so that it must fit into memory.
 
 mod column;
 mod constraint;
 mod identity;
+mod partitions;
 mod rename;
 mod rewrite;
 
@@ -58,6 +60,7 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let done = match ObjectType::try_from(alter.objtype) {
+            Ok(ObjectType::ObjectType) => return self.alter_composite(alter, sink),
             Ok(ObjectType::ObjectTable) => tag("ALTER TABLE"),
             Ok(ObjectType::ObjectIndex) => tag("ALTER INDEX"),
             Ok(ObjectType::ObjectView) => tag("ALTER VIEW"),
@@ -84,10 +87,17 @@ impl Session {
                 _ => None,
             })
             .collect();
+        if let [command] = commands.as_slice() {
+            if command.subtype == Type::AtAttachPartition as i32 && done == tag("ALTER INDEX") {
+                return self.alter_index_partition(range, command).map(|()| done);
+            }
+        }
         let oid = self.lock_altered(range, &commands)?;
         commands.sort_by_key(|command| pass(command));
         for group in commands.chunk_by(|a, b| is_retype(a) && is_retype(b)) {
-            self.alter_step(text, oid, group, sink)?;
+            if !self.alter_partitioned(text, oid, (group, !range.inh), sink)? {
+                self.alter_step(text, oid, (group, !range.inh), sink)?;
+            }
         }
         Ok(done)
     }
@@ -110,14 +120,23 @@ impl Session {
     }
 
     /// Views, sequences and the like have few actions.
-    fn check_kind(&self, table: &Table, commands: &[&AlterTableCmd]) -> Result<()> {
-        if table.kind == RelationKind::Table {
+    fn check_kind(&mut self, table: &Table, commands: &[&AlterTableCmd]) -> Result<()> {
+        if table.kind == RelationKind::Table && table.partition_of.is_none() {
             return Ok(());
+        }
+        if matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
+            let catalog = self.current_catalog()?;
+            let refuse = |command: &&AlterTableCmd| partitions::refuse(&catalog, table, command);
+            return commands.iter().try_for_each(refuse);
         }
         for command in commands {
             let kind = Type::try_from(command.subtype).unwrap_or(Type::Undefined);
             let of_view = matches!(kind, Type::AtSetRelOptions | Type::AtResetRelOptions);
-            if matches!(kind, Type::AtChangeOwner) || of_view && table.kind == RelationKind::View {
+            let of_rows = kind == Type::AtSetStatistics && table.kind.has_rows();
+            if matches!(kind, Type::AtChangeOwner)
+                || of_rows
+                || of_view && table.kind == RelationKind::View
+            {
                 continue;
             }
             return Err(Error::new(
@@ -141,7 +160,7 @@ impl Session {
         &mut self,
         text: &str,
         oid: u32,
-        group: &[&AlterTableCmd],
+        (group, only): (&[&AlterTableCmd], bool),
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let (catalog, table) = self.own_table(oid)?;
@@ -149,6 +168,12 @@ impl Session {
             return Ok(());
         };
         let kind = Type::try_from(command.subtype).unwrap_or(Type::Undefined);
+        if matches!(
+            kind,
+            Type::AtAddColumn | Type::AtDropColumn | Type::AtAlterColumnType
+        ) {
+            super::composite::check_rows_unused(&catalog, &table)?;
+        }
         match kind {
             Type::AtAddColumn => self.alter_add_column(text, &catalog, &table, command, sink),
             Type::AtDropColumn => self.alter_drop_column(&table, command, sink),
@@ -156,6 +181,7 @@ impl Session {
             Type::AtColumnDefault => self.alter_default(text, &catalog, &table, command),
             Type::AtSetNotNull => self.alter_not_null(&table, command, true),
             Type::AtDropNotNull => self.alter_not_null(&table, command, false),
+            Type::AtSetStatistics => self.alter_statistics(&catalog, &table, command, sink),
             Type::AtAddConstraint => {
                 self.alter_add_constraint(text, &catalog, &table, command, sink)
             }
@@ -177,6 +203,18 @@ impl Session {
                 new.force_row_security = kind == Type::AtForceRowSecurity;
                 self.put_table(&new)
             }
+            Type::AtEnableTrig
+            | Type::AtEnableAlwaysTrig
+            | Type::AtEnableReplicaTrig
+            | Type::AtDisableTrig
+            | Type::AtEnableTrigAll
+            | Type::AtDisableTrigAll
+            | Type::AtEnableTrigUser
+            | Type::AtDisableTrigUser => {
+                self.alter_triggers(&catalog, &table, (command, only), kind)
+            }
+            Type::AtAttachPartition => self.attach_partition(text, &table, command),
+            Type::AtDetachPartition => self.detach_partition(&table, command),
             kind => Err(Error::unsupported(format!(
                 "ALTER TABLE {}",
                 action_name(kind)
@@ -185,7 +223,7 @@ impl Session {
     }
 
     /// The table of that oid as this transaction sees it.
-    fn own_table(&mut self, oid: u32) -> Result<(Arc<Catalog>, Arc<Table>)> {
+    pub(super) fn own_table(&mut self, oid: u32) -> Result<(Arc<Catalog>, Arc<Table>)> {
         let catalog = self.current_catalog()?;
         let table = catalog.table_by_oid(oid).cloned();
         let table = table.ok_or_else(|| Error::internal(format!("table {oid} is gone")))?;
@@ -257,12 +295,25 @@ fn constraint_of(command: &AlterTableCmd) -> Option<ConstrType> {
 /// How an action locks the table.
 fn lock_of(command: &AlterTableCmd) -> TableLock {
     match Type::try_from(command.subtype) {
-        Ok(Type::AtValidateConstraint | Type::AtSetRelOptions | Type::AtResetRelOptions) => {
-            TableLock::ShareUpdateExclusive
-        }
+        Ok(
+            Type::AtValidateConstraint
+            | Type::AtSetStatistics
+            | Type::AtSetRelOptions
+            | Type::AtResetRelOptions,
+        ) => TableLock::ShareUpdateExclusive,
         Ok(Type::AtAddConstraint) if constraint_of(command) == Some(ConstrType::ConstrForeign) => {
             TableLock::ShareRowExclusive
         }
+        Ok(
+            Type::AtEnableTrig
+            | Type::AtEnableAlwaysTrig
+            | Type::AtEnableReplicaTrig
+            | Type::AtDisableTrig
+            | Type::AtEnableTrigAll
+            | Type::AtDisableTrigAll
+            | Type::AtEnableTrigUser
+            | Type::AtDisableTrigUser,
+        ) => TableLock::ShareRowExclusive,
         _ => TableLock::AccessExclusive,
     }
 }
@@ -312,6 +363,8 @@ fn action_name(kind: Type) -> &'static str {
         Type::AtDropIdentity => "ALTER COLUMN ... DROP IDENTITY",
         Type::AtEnableTrig | Type::AtEnableTrigAll | Type::AtEnableTrigUser => "ENABLE TRIGGER",
         Type::AtDisableTrig | Type::AtDisableTrigAll | Type::AtDisableTrigUser => "DISABLE TRIGGER",
+        Type::AtEnableAlwaysTrig => "ENABLE ALWAYS TRIGGER",
+        Type::AtEnableReplicaTrig => "ENABLE REPLICA TRIGGER",
         Type::AtEnableRule | Type::AtDisableRule => "ENABLE or DISABLE RULE",
         _ => "with this action",
     }

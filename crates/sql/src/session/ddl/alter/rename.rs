@@ -34,19 +34,23 @@ impl Session {
         &mut self,
         table: &Arc<Table>,
         part: Part,
-        from: &str,
-        to: &str,
+        (from, to): (&str, &str),
+        only: bool,
     ) -> Result<()> {
-        if table.kind != RelationKind::Table && part == Part::Constraint {
+        let has_constraints = matches!(table.kind, RelationKind::Table | RelationKind::Partitioned);
+        if !has_constraints && part == Part::Constraint {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("\"{}\" is not a table", table.name),
             ));
         }
-        match part {
-            Part::Column => self.rename_column(table, from, to),
-            Part::Constraint => self.rename_constraint(table, from, to),
+        for table in self.renamed_with(table, (part, from), only)? {
+            match part {
+                Part::Column => self.rename_column(&table, from, to)?,
+                Part::Constraint => self.rename_constraint(&table, from, to)?,
+            }
         }
+        Ok(())
     }
 
     fn rename_column(&mut self, table: &Arc<Table>, from: &str, to: &str) -> Result<()> {
@@ -101,6 +105,11 @@ impl Session {
             }
             if let Some(text) = &computed.condition {
                 computed.condition = Some(restate(self, text)?);
+            }
+        }
+        for part in new.partition_key.iter_mut().flat_map(|key| &mut key.parts) {
+            if let KeySource::Expression { text, .. } = &mut part.source {
+                *text = restate(self, text)?;
             }
         }
         for column in new.columns.iter_mut().filter(|column| column.generated) {

@@ -32,19 +32,23 @@ impl Session {
         table: &Table,
         mut check: impl FnMut(&mut Exec<'_>, &[u8], &[Datum]) -> Result<()>,
     ) -> Result<()> {
+        if !table.kind.has_rows() {
+            return Ok(());
+        }
         let catalog = self.current_catalog()?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
         open.txn.begin_statement()?;
-        let txn = open.txn.as_mut();
         let permit = Permit::of_definition(&catalog);
-        let mut cx = Exec::new(&Relations, txn, &mut self.shared, permit, &self.eval, &[]);
+        let eval = self.eval.clone();
+        let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
         let mut batch = RowBatch::default();
         let mut rest = Some(KeyRange::all());
         while let Some(range) = rest {
             rest = cx
-                .txn
+                .host
+                .txn()
                 .scan_newest(table.tree, &range, usize::MAX, &mut batch)?;
             for (key, bytes) in batch.iter() {
                 cx.tick()?;
@@ -56,7 +60,7 @@ impl Session {
     }
 
     /// 23502 if a column is NULL in any row.
-    pub(super) fn check_not_null(&mut self, table: &Table, place: usize) -> Result<()> {
+    pub(in super::super) fn check_not_null(&mut self, table: &Table, place: usize) -> Result<()> {
         let catalog = self.current_catalog()?;
         self.for_each_row(table, |_, _, row| match row[place].is_null() {
             true => Err(null_in(&catalog, table, &table.columns[place])),
@@ -89,31 +93,39 @@ impl Session {
         let eval = self.eval.clone();
         let table = Arc::new(new.clone());
         let rules = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
-        self.for_each_row(old, |cx, key, row| {
+        let row_by_row = |cx: &mut Exec<'_>, key: &[u8], row: &[Datum]| {
             let row = new_row(&catalog, row, new, values, cx)?;
             let key = match new.primary_key() {
                 Some(index) => rows::index_key(new, index, &row)?,
                 None if old.primary_key().is_none() => key.to_vec(),
                 None => {
-                    let number = cx.session.next_number(SequenceId(u64::from(new.oid)))?;
+                    let number = cx
+                        .host
+                        .session()
+                        .next_number(SequenceId(u64::from(new.oid)))?;
                     number.to_be_bytes().to_vec()
                 }
             };
             let encoded = long::encode(new, &row, None, cx)?;
-            match cx.txn.insert(new.tree, &key, &encoded.row)? {
+            match cx.host.txn().insert(new.tree, &key, &encoded.row)? {
                 Inserted::Done => {
                     if let Some(taken) = entries::insert(&rules, new, &key, &row, cx)? {
                         let error = super::super::build::twice(new, &taken, cx);
                         return Err(about(error, &catalog, new));
                     }
-                    encoded.store(new, cx.txn)
+                    encoded.store(new, cx.host.txn())
                 }
                 Inserted::Duplicate(tree) => {
                     let error = super::super::build::duplicated(new, tree, &encoded.row, &eval);
                     Err(about(error, &catalog, new))
                 }
             }
-        })?;
+        };
+        // What indexes call must not run with the rights of whoever happens to change the table.
+        match rules.is_empty() {
+            true => self.for_each_row(old, row_by_row)?,
+            false => self.as_owner(old.owner, |session| session.for_each_row(old, row_by_row))?,
+        }
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };

@@ -13,7 +13,7 @@ use crate::session::Session;
 use catalog::access::Guarded;
 use catalog::cluster::Address;
 use catalog::system::{language_named, tablespace_named, Language};
-use catalog::{Catalog, RelationKind, Table, PG_CATALOG, SUPERUSER};
+use catalog::{Catalog, RelationKind, Routine, RoutineKind, Table, PG_CATALOG, SUPERUSER};
 use execution::settings::check_parameter_name;
 use syntax::parser::NodeEnum;
 use types::TypeId;
@@ -39,6 +39,14 @@ impl Item {
             noun,
             name: name.into(),
             relation: None,
+        }
+    }
+
+    fn of_routine(routine: &Routine) -> Item {
+        let noun = routine.kind.noun();
+        Item {
+            owner: routine.owner,
+            ..Item::built_in(Guarded::Function, routine.oid, noun, routine.name.as_str())
         }
     }
 
@@ -149,7 +157,7 @@ impl Session {
         };
         let (ty, _) = self.type_of_name(catalog, &name)?;
         let shown = texts(names).pop().unwrap_or_default();
-        if object == ObjectType::ObjectDomain {
+        if object == ObjectType::ObjectDomain && ty.own_kind() != Some(types::OwnKind::Domain) {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("\"{shown}\" is not a domain"),
@@ -159,7 +167,10 @@ impl Session {
             return Err(super::invalid("cannot set privileges of array types")
                 .with_hint("Set the privileges of the element type instead."));
         }
-        Ok(Item::built_in(Guarded::Type, ty.0, "type", shown))
+        Ok(Item {
+            owner: catalog.owner_of(Guarded::Type, ty.0),
+            ..Item::built_in(Guarded::Type, ty.0, "type", shown)
+        })
     }
 
     fn granted_function(
@@ -168,6 +179,10 @@ impl Session {
         named: &ObjectWithArgs,
         object: ObjectType,
     ) -> Result<Item> {
+        if self.names_routine(catalog, named) {
+            let routine = self.named_routine(object, named)??;
+            return Ok(Item::of_routine(&routine));
+        }
         let mut types = Vec::new();
         for node in &named.objargs {
             if let Some(NodeEnum::TypeName(name)) = &node.node {
@@ -269,10 +284,20 @@ impl Session {
                         Item::built_in(Guarded::Function, oid, "function", name)
                     }));
                 }
-                // All that there are, are built in.
                 ObjectType::ObjectFunction
                 | ObjectType::ObjectRoutine
-                | ObjectType::ObjectProcedure => {}
+                | ObjectType::ObjectProcedure => {
+                    let procedure = RoutineKind::Procedure;
+                    let own = catalog.routines.iter().filter(|routine| {
+                        routine.schema == schema.oid
+                            && match object {
+                                ObjectType::ObjectRoutine => true,
+                                ObjectType::ObjectProcedure => routine.kind == procedure,
+                                _ => routine.kind != procedure,
+                            }
+                    });
+                    items.extend(own.map(|routine| Item::of_routine(routine)));
+                }
                 _ => return Err(Error::unsupported("GRANT on this kind of object")),
             }
         }

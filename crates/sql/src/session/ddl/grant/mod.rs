@@ -16,6 +16,7 @@ use pg_query::protobuf::{
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::routine::is_routine;
 use catalog::access::{
     column_in_address, default_acl, denied, grant as give, must_own, revoke as take, system_column,
     Acl, AclItem, Guarded, Privileges, SYSTEM_COLUMNS,
@@ -382,6 +383,14 @@ impl Session {
         let spec = alter.newowner.as_ref();
         let spec = spec.ok_or_else(|| Error::internal("an owner without a name"))?;
         let owner = self.role_of(&catalog, spec)?;
+        let named = alter.object.as_ref().and_then(|node| node.node.as_ref());
+        if let (Ok(object), Some(NodeEnum::ObjectWithArgs(named))) =
+            (ObjectType::try_from(alter.object_type), named)
+        {
+            if is_routine(object) {
+                return self.give_routine(object, named, owner.oid);
+            }
+        }
         let name = match alter
             .object
             .as_ref()
@@ -392,6 +401,9 @@ impl Session {
         };
         match ObjectType::try_from(alter.object_type) {
             Ok(ObjectType::ObjectDatabase) => self.give_database(&name, &owner),
+            Ok(ObjectType::ObjectType | ObjectType::ObjectDomain) => {
+                self.give_type(alter, owner.oid)
+            }
             Ok(ObjectType::ObjectSchema) => {
                 let own = self.current_role(&catalog)?;
                 let old = catalog.schema(&name).cloned().ok_or_else(|| {

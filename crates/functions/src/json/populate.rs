@@ -1,0 +1,132 @@
+//! Rows of a type that the catalog knows, of JSON: `json_populate_record` and its kin.
+//!
+//! ```text
+//! select * from json_populate_record(null::pair, '{"a": 1}')     (1, NULL)
+//! ```
+//! What the object does not have, the row that is given first has; without one it is NULL.
+
+use std::sync::Arc;
+
+use base::coro;
+use base::error::{Error, Result, SqlState};
+use base::jsonb::{Value, View};
+
+use super::record::{convert, no_object};
+use super::{invalid, text};
+use crate::arguments::Arguments;
+use crate::{Call, Rows};
+use types::json;
+use types::{Datum, EvalContext, Record, RowField, TypeId};
+
+/// The fields of the type of the first argument.
+fn fields_of(call: &Call<'_>, name: &str) -> Result<Vec<RowField>> {
+    let kind = call.result;
+    if !kind.is_composite() {
+        return Err(Error::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!("first argument of {name} must be a row type"),
+        ));
+    }
+    let fields = call.context.fields(kind)?;
+    match fields.iter().any(|field| field.of_domain) {
+        true => Err(Error::unsupported("a row with a field of a domain of JSON")),
+        false => Ok(fields),
+    }
+}
+
+/// The row of an object.
+fn row(context: &EvalContext, fields: &[RowField], base: &Datum, object: &Datum) -> Result<Datum> {
+    coro::check_depth()?;
+    let members = match object {
+        Datum::Jsonb(_) => None,
+        object => Some(text::object_members(object.as_str())?.ok_or_else(|| no_object(object))?),
+    };
+    let base = match base {
+        Datum::Record(record) => Some(record),
+        _ => None,
+    };
+    let mut values = Vec::with_capacity(fields.len());
+    for (at, field) in fields.iter().enumerate() {
+        let part = match (&members, object) {
+            (Some(members), _) => {
+                let found = members.iter().rfind(|member| member.0 == field.name);
+                found.map(|found| found.1.clone())
+            }
+            (None, Datum::Jsonb(value)) => match Value(value).view() {
+                View::Object(object) => object.get(&field.name).map(json::datum),
+                _ => return Err(no_object(object)),
+            },
+            _ => None,
+        };
+        let before = base.and_then(|base| base.values.get(at));
+        values.push(match (part, before) {
+            (Some(part), _) => {
+                let of = (field.kind, field.typmod);
+                convert(context, of, &part, &field.name)?
+            }
+            (None, Some(before)) => before.clone(),
+            (None, None) => Datum::Null,
+        });
+    }
+    Ok(Datum::Record(Arc::new(Record {
+        types: fields.iter().map(|field| field.kind).collect(),
+        values,
+        names: Some(fields.iter().map(|field| field.name.clone()).collect()),
+    })))
+}
+
+/// A field of a composite type.
+pub(super) fn nested(context: &EvalContext, kind: TypeId, object: &Datum) -> Result<Datum> {
+    let fields = context.fields(kind)?;
+    row(context, &fields, &Datum::Null, object)
+}
+
+/// `json_populate_record(base, object)`, `jsonb_populate_record(base, object)`.
+pub(crate) fn populate_record(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (base, object) = (args.any(0)?, args.any(1)?);
+    let name = match object {
+        Datum::Jsonb(_) => "jsonb_populate_record",
+        _ => "json_populate_record",
+    };
+    let fields = fields_of(call, name)?;
+    match object.is_null() {
+        true => Ok(base.clone()),
+        false => row(call.context, &fields, base, object),
+    }
+}
+
+fn rows(call: &Call<'_>, args: &[Datum], name: &'static str) -> Result<Rows> {
+    let fields = fields_of(call, name)?;
+    let (base, parts) = (args.any(0)?.clone(), args.any(1)?);
+    let parts = match parts {
+        Datum::Null => return Ok(Box::new(std::iter::empty())),
+        Datum::Jsonb(value) => match Value(value).view() {
+            View::Array(array) => array.iter().map(json::datum).collect(),
+            _ => return Err(invalid(format!("cannot call {name} on a non-array"))),
+        },
+        part => text::array_elements(part.as_str(), name)?,
+    };
+    let is_object = |part: &Datum| match part {
+        Datum::Jsonb(value) => matches!(Value(value).view(), View::Object(_)),
+        part => part.as_str().starts_with('{'),
+    };
+    if !parts.iter().all(is_object) {
+        let message = format!("argument of {name} must be an array of objects");
+        return Err(invalid(message));
+    }
+    let context = call.context.clone();
+    let rows = parts.into_iter();
+    Ok(Box::new(
+        rows.map(move |part| row(&context, &fields, &base, &part)),
+    ))
+}
+
+/// `json_populate_recordset(base, array of objects)`.
+pub(crate) fn json_populate_recordset(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
+    rows(call, args, "json_populate_recordset")
+}
+
+/// `jsonb_populate_recordset(base, array of objects)`.
+pub(crate) fn jsonb_populate_recordset(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
+    rows(call, args, "jsonb_populate_recordset")
+}

@@ -1,0 +1,147 @@
+//! The functions, operators and casts of JSON: see [`crate::table`] for what a row says.
+//!
+//! Source: PostgreSQL 15, catalogs `pg_proc`, `pg_operator` and `pg_cast`.
+
+use super::table::{casts, functions, operators};
+
+functions! {
+    1177 "jsonb_path_exists_tz" (JSONB JSONPATH JSONB BOOL) BOOL "s2" json::jsonb_path_exists_tz;
+    1179 "jsonb_path_query_tz" (JSONB JSONPATH JSONB BOOL) JSONB "s2" set json::jsonb_path_query_tz;
+    1180 "jsonb_path_query_array_tz" (JSONB JSONPATH JSONB BOOL) JSONB "s2" json::jsonb_path_query_array_tz;
+    2023 "jsonb_path_query_first_tz" (JSONB JSONPATH JSONB BOOL) JSONB "s2" json::jsonb_path_query_first_tz;
+    2030 "jsonb_path_match_tz" (JSONB JSONPATH JSONB BOOL) BOOL "s2" json::jsonb_path_match_tz;
+    2580 "float8" (JSONB) FLOAT8 "i" json::jsonb_float8;
+    3153 "array_to_json" (ANYARRAY) JSON "s" json::array_to_json;
+    3154 "array_to_json" (ANYARRAY BOOL) JSON "s" json::array_to_json_pretty;
+    3155 "row_to_json" (RECORD) JSON "s" json::row_to_json;
+    3156 "row_to_json" (RECORD BOOL) JSON "s" json::row_to_json_pretty;
+    3176 "to_json" (ANYELEMENT) JSON "s" json::to_json;
+    3198 "json_build_array" (ANY) JSON "snv" json::json_build_array;
+    3199 "json_build_array" () JSON "sn" json::json_build_array_noargs;
+    3200 "json_build_object" (ANY) JSON "snv" json::json_build_object;
+    3201 "json_build_object" () JSON "sn" json::json_build_object_noargs;
+    3202 "json_object" (TEXT_ARRAY) JSON "i" json::json_object;
+    3203 "json_object" (TEXT_ARRAY TEXT_ARRAY) JSON "i" json::json_object_two_arg;
+    3204 "json_to_record" (JSON) RECORD "s" json::json_to_record;
+    3205 "json_to_recordset" (JSON) RECORD "sn" set json::json_to_recordset;
+    3207 "jsonb_array_length" (JSONB) INT4 "i" json::jsonb_array_length;
+    3208 "jsonb_each" (JSONB) RECORD "i" records json::JSONB_EACH;
+    3209 "jsonb_populate_record" (ANYELEMENT JSONB) ANYELEMENT "sn" json::populate_record;
+    3210 "jsonb_typeof" (JSONB) TEXT "i" json::jsonb_typeof;
+    3214 "jsonb_object_field_text" (JSONB TEXT) TEXT "i" json::jsonb_object_field_text;
+    3215 "jsonb_array_element" (JSONB INT4) JSONB "i" json::jsonb_array_element;
+    3216 "jsonb_array_element_text" (JSONB INT4) TEXT "i" json::jsonb_array_element_text;
+    3217 "jsonb_extract_path" (JSONB TEXT_ARRAY) JSONB "iv" json::jsonb_extract_path;
+    3219 "jsonb_array_elements" (JSONB) JSONB "i" set json::jsonb_array_elements;
+    3261 "json_strip_nulls" (JSON) JSON "i" json::json_strip_nulls;
+    3262 "jsonb_strip_nulls" (JSONB) JSONB "i" json::jsonb_strip_nulls;
+    3263 "jsonb_object" (TEXT_ARRAY) JSONB "i" json::jsonb_object;
+    3264 "jsonb_object" (TEXT_ARRAY TEXT_ARRAY) JSONB "i" json::jsonb_object_two_arg;
+    3271 "jsonb_build_array" (ANY) JSONB "snv" json::jsonb_build_array;
+    3272 "jsonb_build_array" () JSONB "sn" json::jsonb_build_array_noargs;
+    3273 "jsonb_build_object" (ANY) JSONB "snv" json::jsonb_build_object;
+    3274 "jsonb_build_object" () JSONB "sn" json::jsonb_build_object_noargs;
+    3301 "jsonb_concat" (JSONB JSONB) JSONB "i" json::jsonb_concat;
+    3302 "jsonb_delete" (JSONB TEXT) JSONB "i" json::jsonb_delete;
+    3303 "jsonb_delete" (JSONB INT4) JSONB "i" json::jsonb_delete_idx;
+    3304 "jsonb_delete_path" (JSONB TEXT_ARRAY) JSONB "i" json::jsonb_delete_path;
+    3305 "jsonb_set" (JSONB TEXT_ARRAY JSONB BOOL) JSONB "i1" json::jsonb_set;
+    3306 "jsonb_pretty" (JSONB) TEXT "i" json::jsonb_pretty;
+    3343 "jsonb_delete" (JSONB TEXT_ARRAY) JSONB "iv" json::jsonb_delete_array;
+    3449 "numeric" (JSONB) NUMERIC "i" json::jsonb_numeric;
+    3450 "int2" (JSONB) INT2 "i" json::jsonb_int2;
+    3451 "int4" (JSONB) INT4 "i" json::jsonb_int4;
+    3452 "int8" (JSONB) INT8 "i" json::jsonb_int8;
+    3453 "float4" (JSONB) FLOAT4 "i" json::jsonb_float4;
+    3465 "jsonb_array_elements_text" (JSONB) TEXT "i" set json::jsonb_array_elements_text;
+    3475 "jsonb_populate_recordset" (ANYELEMENT JSONB) ANYELEMENT "sn" set json::jsonb_populate_recordset;
+    3478 "jsonb_object_field" (JSONB TEXT) JSONB "i" json::jsonb_object_field;
+    3490 "jsonb_to_record" (JSONB) RECORD "s" json::jsonb_to_record;
+    3491 "jsonb_to_recordset" (JSONB) RECORD "sn" set json::jsonb_to_recordset;
+    3556 "bool" (JSONB) BOOL "i" json::jsonb_bool;
+    3579 "jsonb_insert" (JSONB TEXT_ARRAY JSONB BOOL) JSONB "i1" json::jsonb_insert;
+    3787 "to_jsonb" (ANYELEMENT) JSONB "s" json::to_jsonb;
+    3931 "jsonb_object_keys" (JSONB) TEXT "i" set json::jsonb_object_keys;
+    3932 "jsonb_each_text" (JSONB) RECORD "i" records json::JSONB_EACH_TEXT;
+    3940 "jsonb_extract_path_text" (JSONB TEXT_ARRAY) TEXT "iv" json::jsonb_extract_path_text;
+    3947 "json_object_field" (JSON TEXT) JSON "i" json::json_object_field;
+    3948 "json_object_field_text" (JSON TEXT) TEXT "i" json::json_object_field_text;
+    3949 "json_array_element" (JSON INT4) JSON "i" json::json_array_element;
+    3950 "json_array_element_text" (JSON INT4) TEXT "i" json::json_array_element_text;
+    3951 "json_extract_path" (JSON TEXT_ARRAY) JSON "iv" json::json_extract_path;
+    3953 "json_extract_path_text" (JSON TEXT_ARRAY) TEXT "iv" json::json_extract_path_text;
+    3955 "json_array_elements" (JSON) JSON "i" set json::json_array_elements;
+    3956 "json_array_length" (JSON) INT4 "i" json::json_array_length;
+    3957 "json_object_keys" (JSON) TEXT "i" set json::json_object_keys;
+    3958 "json_each" (JSON) RECORD "i" records json::JSON_EACH;
+    3959 "json_each_text" (JSON) RECORD "i" records json::JSON_EACH_TEXT;
+    3960 "json_populate_record" (ANYELEMENT JSON BOOL) ANYELEMENT "sn1" json::populate_record;
+    3961 "json_populate_recordset" (ANYELEMENT JSON BOOL) ANYELEMENT "sn1" set json::json_populate_recordset;
+    3968 "json_typeof" (JSON) TEXT "i" json::json_typeof;
+    3969 "json_array_elements_text" (JSON) TEXT "i" set json::json_array_elements_text;
+    4005 "jsonb_path_exists" (JSONB JSONPATH JSONB BOOL) BOOL "i2" json::jsonb_path_exists;
+    4006 "jsonb_path_query" (JSONB JSONPATH JSONB BOOL) JSONB "i2" set json::jsonb_path_query;
+    4007 "jsonb_path_query_array" (JSONB JSONPATH JSONB BOOL) JSONB "i2" json::jsonb_path_query_array;
+    4008 "jsonb_path_query_first" (JSONB JSONPATH JSONB BOOL) JSONB "i2" json::jsonb_path_query_first;
+    4009 "jsonb_path_match" (JSONB JSONPATH JSONB BOOL) BOOL "i2" json::jsonb_path_match;
+    4010 "jsonb_path_exists_opr" (JSONB JSONPATH) BOOL "i" json::jsonb_path_exists_opr;
+    4011 "jsonb_path_match_opr" (JSONB JSONPATH) BOOL "i" json::jsonb_path_match_opr;
+    4038 "jsonb_ne" (JSONB JSONB) BOOL "i" comparison::ne;
+    4039 "jsonb_lt" (JSONB JSONB) BOOL "i" comparison::lt;
+    4040 "jsonb_gt" (JSONB JSONB) BOOL "i" comparison::gt;
+    4041 "jsonb_le" (JSONB JSONB) BOOL "i" comparison::le;
+    4042 "jsonb_ge" (JSONB JSONB) BOOL "i" comparison::ge;
+    4043 "jsonb_eq" (JSONB JSONB) BOOL "i" comparison::eq;
+    4044 "jsonb_cmp" (JSONB JSONB) INT4 "i" comparison::cmp;
+    4046 "jsonb_contains" (JSONB JSONB) BOOL "i" json::jsonb_contains;
+    4047 "jsonb_exists" (JSONB TEXT) BOOL "i" json::jsonb_exists;
+    4048 "jsonb_exists_any" (JSONB TEXT_ARRAY) BOOL "i" json::jsonb_exists_any;
+    4049 "jsonb_exists_all" (JSONB TEXT_ARRAY) BOOL "i" json::jsonb_exists_all;
+    4050 "jsonb_contained" (JSONB JSONB) BOOL "i" json::jsonb_contained;
+    5054 "jsonb_set_lax" (JSONB TEXT_ARRAY JSONB BOOL TEXT) JSONB "in2" json::jsonb_set_lax;
+}
+
+operators! {
+    3206 "#>>" JSONB TEXT_ARRAY 3940 "" "";
+    3211 "->" JSONB TEXT 3478 "" "";
+    3212 "->" JSONB INT4 3215 "" "";
+    3213 "#>" JSONB TEXT_ARRAY 3217 "" "";
+    3240 "=" JSONB JSONB 4043 "=" "<>";
+    3241 "<>" JSONB JSONB 4038 "<>" "=";
+    3242 "<" JSONB JSONB 4039 ">" ">=";
+    3243 ">" JSONB JSONB 4040 "<" "<=";
+    3244 "<=" JSONB JSONB 4041 ">=" ">";
+    3245 ">=" JSONB JSONB 4042 "<=" "<";
+    3246 "@>" JSONB JSONB 4046 "<@" "";
+    3247 "?" JSONB TEXT 4047 "" "";
+    3248 "?|" JSONB TEXT_ARRAY 4048 "" "";
+    3249 "?&" JSONB TEXT_ARRAY 4049 "" "";
+    3250 "<@" JSONB JSONB 4050 "@>" "";
+    3284 "||" JSONB JSONB 3301 "" "";
+    3285 "-" JSONB TEXT 3302 "" "";
+    3286 "-" JSONB INT4 3303 "" "";
+    3287 "#-" JSONB TEXT_ARRAY 3304 "" "";
+    3398 "-" JSONB TEXT_ARRAY 3343 "" "";
+    3477 "->>" JSONB TEXT 3214 "" "";
+    3481 "->>" JSONB INT4 3216 "" "";
+    3962 "->" JSON TEXT 3947 "" "";
+    3963 "->>" JSON TEXT 3948 "" "";
+    3964 "->" JSON INT4 3949 "" "";
+    3965 "->>" JSON INT4 3950 "" "";
+    3966 "#>" JSON TEXT_ARRAY 3951 "" "";
+    3967 "#>>" JSON TEXT_ARRAY 3953 "" "";
+    4012 "@?" JSONB JSONPATH 4010 "" "";
+    4013 "@@" JSONB JSONPATH 4011 "" "";
+}
+
+casts! {
+    JSON JSONB 1 "a";
+    JSONB BOOL 3556 "e";
+    JSONB INT8 3452 "e";
+    JSONB INT2 3450 "e";
+    JSONB INT4 3451 "e";
+    JSONB JSON 1 "a";
+    JSONB FLOAT4 3453 "e";
+    JSONB FLOAT8 2580 "e";
+    JSONB NUMERIC 3449 "e";
+}

@@ -1,0 +1,192 @@
+//! Domains: what a value must meet to be one of a domain, and expressions that are.
+//!
+//! An expression has its base type as its type, and the domain beside it ([`Expr::domain`]), for
+//! whoever shows or keeps what it is of. A value becomes a domain's in one place,
+//! [`Binder::coerce_to_domain`], which puts a [`DomainTest`] around it.
+
+use std::rc::Rc;
+
+use base::{Error, Result, SqlState};
+use pg_query::protobuf::Node;
+
+use super::expr::Place;
+use super::scope::{Scope, ScopeColumn, ScopeTable};
+use super::Binder;
+use crate::plan::{compile, DomainTest, Expr, ExprKind, Program};
+use catalog::Domain;
+use functions::CastContext;
+use types::{Datum, TypeId, NO_TYPMOD};
+
+/// What a check of a domain calls the value.
+const VALUE: &str = "value";
+
+/// What the parser calls a check of a domain.
+const CHECK: Place = Place {
+    no_subquery: Some("check constraint"),
+    ..Place::plain("check constraints")
+};
+
+/// The domain that all values are of; none if 0.
+pub(super) fn one_domain(values: &[Expr]) -> TypeId {
+    let first = values.first().map_or(TypeId::NONE, |value| value.domain);
+    match values.iter().all(|value| value.domain == first) {
+        true => first,
+        false => TypeId::NONE,
+    }
+}
+
+impl Binder<'_> {
+    /// The expression as a value of a domain, or of an array over one.
+    pub(super) fn coerce_to_domain(
+        &mut self,
+        expr: Expr,
+        domain: TypeId,
+        context: CastContext,
+    ) -> Result<Result<Expr, Expr>> {
+        if expr.domain == domain {
+            return Ok(Ok(expr));
+        }
+        let (base, typmod) = self.cx.catalog.base_type(domain);
+        let inner = match self.try_coerce(expr, base, typmod, context)? {
+            Ok(inner) => inner,
+            Err(expr) => return Ok(Err(expr)),
+        };
+        let test = self.domain_test(domain)?;
+        Ok(Ok(Expr {
+            ty: base,
+            typmod: inner.typmod,
+            location: inner.location,
+            kind: ExprKind::Domain(Box::new(inner), test, context == CastContext::Explicit),
+            domain,
+        }))
+    }
+
+    /// A value as a plan tests it: of a domain's base type, or any other that becomes that by an
+    /// assignment.
+    ///
+    /// # Errors
+    /// 42804 if it cannot.
+    pub fn domain_program(&mut self, from: TypeId, domain: TypeId) -> Result<Program> {
+        let value = Expr::new(ExprKind::Param(0), from, -1);
+        let value = match from {
+            TypeId::UNKNOWN => Expr::constant(Datum::Null, TypeId::UNKNOWN, -1),
+            _ => value,
+        };
+        match self.try_coerce(value, domain, NO_TYPMOD, CastContext::Explicit)? {
+            Ok(value) => Ok(compile(&value)),
+            Err(_) => Err(Error::new(
+                SqlState::CANNOT_COERCE,
+                format!("cannot cast type {from} to {domain}"),
+            )),
+        }
+    }
+
+    /// What values of a domain, or elements of an array over one, must meet.
+    fn domain_test(&mut self, id: TypeId) -> Result<Rc<DomainTest>> {
+        self.deeper(|binder| {
+            let catalog = binder.cx.catalog;
+            let mut test = DomainTest::of(id);
+            if let Some(element) = id.array_element() {
+                test.element = Some(binder.domain_test(element)?);
+                return Ok(Rc::new(test));
+            }
+            if let Some(made) = catalog.user_type(id) {
+                test.name.clone_from(&made.name);
+                let schema = catalog.schema_by_oid(made.schema);
+                test.schema = schema.map_or_else(String::new, |schema| schema.name.clone());
+            }
+            let line = catalog.domain_line(id);
+            if let Some((_, last)) = line.last() {
+                if last.over.is_of_domain() {
+                    test.element = binder.domain_test(last.over)?.element.clone();
+                }
+            }
+            test.not_null = line.iter().any(|(_, domain)| domain.not_null);
+            for (_, domain) in line.iter().rev() {
+                let mut checks: Vec<_> = domain.checks.iter().collect();
+                checks.sort_by(|a, b| a.name.cmp(&b.name));
+                for check in checks {
+                    let condition = binder.domain_condition(domain, &check.condition)?;
+                    let condition = binder.condition(condition, "CHECK")?;
+                    test.checks.push((check.name.clone(), compile(&condition)));
+                }
+            }
+            Ok(Rc::new(test))
+        })
+    }
+
+    /// A check of a domain that the catalog keeps as text.
+    pub fn domain_condition(&mut self, domain: &Domain, text: &str) -> Result<Expr> {
+        let scope = self.value_scope(domain.over, domain.typmod);
+        self.stored(text, &scope, CHECK)
+    }
+
+    /// Binds a check of a domain as it is written.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_domain_check(&mut self, domain: &Domain, node: &Node) -> Result<()> {
+        let scope = self.value_scope(domain.over, domain.typmod);
+        let bound = self.node(node, &scope, CHECK)?;
+        self.condition(bound, "CHECK").map(drop)
+    }
+
+    /// The program of one check, over the value.
+    ///
+    /// # Errors
+    /// What binding it gives.
+    pub fn domain_check(&mut self, domain: &Domain, text: &str) -> Result<Program> {
+        let condition = self.domain_condition(domain, text)?;
+        Ok(compile(&self.condition(condition, "CHECK")?))
+    }
+
+    /// The default of a domain, to be shown.
+    ///
+    /// # Errors
+    /// What binding it gives.
+    pub fn domain_default(&mut self, domain: &Domain, text: &str) -> Result<Expr> {
+        let default = self.stored(text, &Scope::default(), Place::DEFAULT)?;
+        match default.is_untyped() {
+            true => self.assign(default, domain.over, NO_TYPMOD, VALUE),
+            false => Ok(default),
+        }
+    }
+
+    /// Binds the default of a domain as it is written.
+    ///
+    /// # Errors
+    /// 42804 if it is of another type, and whatever else is wrong with it.
+    pub fn check_domain_default(&mut self, name: &str, of: &Domain, node: &Node) -> Result<()> {
+        let bound = self.node(node, &Scope::default(), Place::DEFAULT)?;
+        let from = bound.ty;
+        match self.try_coerce(bound, of.over, of.typmod, CastContext::Assignment)? {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "column \"{name}\" is of type {} but default expression is of type {from}",
+                    of.over
+                ),
+            )
+            .with_hint("You will need to rewrite or cast the expression.")),
+        }
+    }
+
+    /// A row of one column, the value.
+    fn value_scope(&self, over: TypeId, typmod: i32) -> Scope<'static> {
+        let (ty, under) = self.cx.catalog.base_type(over);
+        let is_of_domain = over.is_of_domain();
+        let column = ScopeColumn {
+            name: VALUE.to_owned(),
+            ty,
+            typmod: if is_of_domain { under } else { typmod },
+            domain: if is_of_domain { over } else { TypeId::NONE },
+            origin: (0, 0),
+            hidden: false,
+        };
+        let mut scope = Scope::default();
+        let tables = &mut scope.tables;
+        tables.push(ScopeTable::of(String::new(), vec![column], 0));
+        scope
+    }
+}

@@ -1,0 +1,249 @@
+//! Fields of rows as values, and rows that are spread into them.
+//!
+//! ```text
+//! (t.c).f         FIELD(c, the place of f, 'f')
+//! (row).*         one column for each of its fields
+//! f(t), t.f       the column f of t, or the function f of a row of t
+//! ```
+//! A type that says of which fields its rows consist is a table's, or one that CREATE TYPE … AS made;
+//! of a `record` the expression says it, where it says anything.
+//!
+//! # What it leaves out
+//! The fields of a `record` that comes out of a subquery as a column.
+
+use std::sync::Arc;
+
+use base::{Result, SqlState};
+use pg_query::protobuf::Node;
+
+use super::expr::Place;
+use super::parts::internal_call;
+use super::scope::Scope;
+use super::{inner, strings, Binder, OutputColumn};
+use crate::plan::{Expr, ExprKind};
+use functions::fields::FIELD;
+use syntax::parser::NodeEnum;
+use types::{Datum, TypeId};
+
+pub(super) use catalog::composite::Field;
+
+impl Expr {
+    /// Whether it is a row that was written as one: `ROW(…)`, `(a, b)`.
+    pub fn is_row(&self) -> bool {
+        matches!(self.kind, ExprKind::Record(_, None))
+    }
+}
+
+impl Binder<'_> {
+    /// The fields of values of a type; none if it is no type of rows.
+    pub(super) fn fields_of_type(&self, ty: TypeId) -> Option<Vec<Field>> {
+        self.cx.catalog.fields(ty)
+    }
+
+    /// The fields of a value; none if it is no row, or one of which nothing is known.
+    pub(super) fn fields_of_value(&self, value: &Expr) -> Option<Vec<Field>> {
+        let named = |name: String, ty, typmod, domain| Field {
+            name,
+            ty,
+            typmod,
+            domain,
+        };
+        match &value.kind {
+            _ if value.ty != TypeId::RECORD => self.fields_of_type(value.ty),
+            ExprKind::Record(fields, names) => {
+                let name = |at: usize| match names {
+                    Some(names) => names.get(at).cloned().unwrap_or_default(),
+                    None => format!("f{}", at + 1),
+                };
+                let fields = fields.iter().enumerate();
+                let fields =
+                    fields.map(|(at, field)| named(name(at), field.ty, field.typmod, field.domain));
+                Some(fields.collect())
+            }
+            // The row of an item of FROM that may be missing.
+            ExprKind::Case(_, row) => self.fields_of_value(row),
+            ExprKind::Call(function, ..) | ExprKind::SetCall(function, ..) => {
+                let columns = function.0.columns()?.iter();
+                let field = |(name, ty): &(&str, TypeId)| {
+                    named((*name).to_owned(), *ty, types::NO_TYPMOD, TypeId::NONE)
+                };
+                Some(columns.map(field).collect())
+            }
+            ExprKind::Routine(call, _) if !call.columns.is_empty() => {
+                let field = |column: &(String, TypeId)| {
+                    let (base, typmod) = self.cx.catalog.base_type(column.1);
+                    let domain = match column.1.is_of_domain() {
+                        true => column.1,
+                        false => TypeId::NONE,
+                    };
+                    named(column.0.clone(), base, typmod, domain)
+                };
+                Some(call.columns.iter().map(field).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// The field at a place of a row.
+    pub(super) fn field_at(
+        &self,
+        value: Expr,
+        fields: &[Field],
+        place: usize,
+        location: i32,
+    ) -> Expr {
+        let field = &fields[place];
+        if let ExprKind::Record(parts, _) = &value.kind {
+            if let Some(part) = parts.get(place) {
+                return part.clone();
+            }
+        }
+        let number = i32::try_from(place).unwrap_or(i32::MAX);
+        let args = vec![
+            value,
+            Expr::constant(Datum::Int4(number), TypeId::INT4, -1),
+            Expr::constant(Datum::text(&field.name), TypeId::TEXT, -1),
+        ];
+        Expr {
+            typmod: field.typmod,
+            domain: field.domain,
+            ..internal_call(&FIELD, args, field.ty, location)
+        }
+    }
+
+    /// `(value).name`.
+    ///
+    /// # Errors
+    /// 42809 for a value that is no row, 42703 where there is no such field.
+    pub(super) fn field(&mut self, value: Expr, name: &str, location: i32) -> Result<Expr> {
+        let ty = value.ty;
+        let Some(fields) = self.fields_of_value(&value) else {
+            if ty == TypeId::RECORD {
+                return Err(self.error(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("could not identify column \"{name}\" in record data type"),
+                    location,
+                ));
+            }
+            return Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!(
+                    "column notation .{name} applied to type {ty}, which is not a composite type"
+                ),
+                location,
+            ));
+        };
+        let mut found = fields.iter();
+        match found.position(|field| field.name == name) {
+            Some(place) => Ok(self.field_at(value, &fields, place, location)),
+            None => Err(self.error(
+                SqlState::UNDEFINED_COLUMN,
+                match ty {
+                    TypeId::RECORD => {
+                        format!("could not identify column \"{name}\" in record data type")
+                    }
+                    ty => format!("column \"{name}\" not found in data type {ty}"),
+                },
+                location,
+            )),
+        }
+    }
+
+    /// `(value).name`: a field, or what a function of that name makes of the row.
+    pub(super) fn field_or_function(
+        &mut self,
+        value: Expr,
+        name: &str,
+        location: i32,
+    ) -> Result<Expr> {
+        if value.ty != TypeId::RECORD && self.fields_of_type(value.ty).is_some() {
+            let fields = self.fields_of_value(&value).unwrap_or_default();
+            if !fields.iter().any(|field| field.name == name) {
+                if let Ok(made) = self.call_by_name(name, vec![value.clone()], location) {
+                    return Ok(made);
+                }
+            }
+        }
+        self.field(value, name, location)
+    }
+
+    /// All fields of a value that is spread.
+    fn spread_value(&mut self, value: Expr, location: i32) -> Result<Vec<(Expr, OutputColumn)>> {
+        let Some(fields) = self.fields_of_value(&value) else {
+            if value.ty == TypeId::RECORD {
+                return Err(base::Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    "record type has not been registered",
+                ));
+            }
+            return Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("type {} is not composite", value.ty),
+                location,
+            ));
+        };
+        let columns = (0..fields.len()).map(|place| {
+            let expr = self.field_at(value.clone(), &fields, place, location);
+            let field = &fields[place];
+            let column = OutputColumn {
+                name: field.name.clone(),
+                ty: field.ty,
+                typmod: field.typmod,
+                domain: field.domain,
+                origin: (0, 0),
+            };
+            (expr, column)
+        });
+        Ok(columns.collect())
+    }
+
+    /// What `(value).*`, `t.c.*` or `t.*` among targets or values means; none if it is no such.
+    pub(super) fn spread_star(
+        &mut self,
+        node: &NodeEnum,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Option<Vec<(Expr, OutputColumn)>>> {
+        let is_star = |node: &Node| matches!(node.node, Some(NodeEnum::AStar(_)));
+        match node {
+            NodeEnum::AIndirection(part) if part.indirection.last().is_some_and(is_star) => {
+                let steps = &part.indirection[..part.indirection.len() - 1];
+                let value = match part.arg.as_deref() {
+                    Some(arg) => inner(arg)?,
+                    None => return Ok(None),
+                };
+                // `(t).*` is `t.*`.
+                if let (NodeEnum::ColumnRef(column), true) = (value, steps.is_empty()) {
+                    if let [name] = strings(&column.fields)[..] {
+                        if self.names_item(name, scope)? {
+                            return self.star(Some(name), scope, column.location).map(Some);
+                        }
+                    }
+                }
+                let value = self.indirection_of(value, steps, scope, place)?;
+                let location = value.location.0;
+                self.spread_value(value, location).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a name alone means an item of FROM, and no column or variable.
+    pub(super) fn names_item(&mut self, name: &str, scope: &Scope<'_>) -> Result<bool> {
+        let mut levels = scope.levels();
+        if !levels.any(|level| level.tables.iter().any(|table| table.alias == name)) {
+            return Ok(false);
+        }
+        if let Some(known) = self.cx.variables {
+            if known.find(&[name]).ok().flatten().is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(!self.is_column(name, scope)?)
+    }
+
+    /// The names of fields, as a record has them.
+    pub(super) fn names_of(fields: &[Field]) -> Arc<[String]> {
+        fields.iter().map(|field| field.name.clone()).collect()
+    }
+}

@@ -1,0 +1,571 @@
+//! Which keys of a table its conditions leave.
+//!
+//! An index is asked for by its keys: columns, or expressions that the statement has as well. A
+//! computed one with a condition is asked only if the statement's conditions imply it
+//! ([`super::implies`]).
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use base::Result;
+
+use super::conditions::{is_known, selectivity};
+use super::estimate::{EQUAL, FETCH, ONE_SIDE, ROW};
+use super::implies::{fix_constants, implied};
+use super::{inverted, prefix, Planner};
+use crate::logical::{all_of, leaks, surely};
+use crate::plan::compile;
+use crate::plan::{Access, ComputedAccess, Expr, ExprKind, Scan};
+use catalog::Index;
+use functions::resolve_operator;
+use types::TypeId;
+
+/// What stands on one side of a comparison.
+#[derive(Clone, Copy)]
+enum Side<'e> {
+    Column(usize),
+    /// What an index is on.
+    Expression(&'e Expr),
+}
+
+/// A condition of the form `column operator value`, or such of an expression, or what follows from
+/// one.
+struct Bound<'e> {
+    /// Which condition it is.
+    number: usize,
+    side: Side<'e>,
+    operator: &'static str,
+    value: Cow<'e, Expr>,
+    /// Whether it is all that the condition says.
+    whole: bool,
+}
+
+/// The keys of an index.
+enum Keys<'s> {
+    Plain(&'s Index),
+    Computed(&'s ComputedAccess),
+}
+
+impl Keys<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Keys::Plain(index) => index.columns.len(),
+            Keys::Computed(access) => access.keys.len(),
+        }
+    }
+
+    /// Whether a key is this.
+    fn is(&self, place: usize, side: Side<'_>) -> bool {
+        match (self, side) {
+            (Keys::Plain(index), Side::Column(column)) => index.columns[place].column == column,
+            (Keys::Plain(_), Side::Expression(_)) => false,
+            (Keys::Computed(access), Side::Column(column)) => {
+                column_of(&access.keys[place]) == Some(column)
+            }
+            (Keys::Computed(access), Side::Expression(expr)) => {
+                access.keys[place].bare().same(expr.bare())
+            }
+        }
+    }
+
+    fn has_condition(&self) -> bool {
+        matches!(self, Keys::Computed(access) if !access.condition.is_empty())
+    }
+}
+
+impl Scan {
+    /// The keys of an index, unless it lacks rows that are wanted.
+    fn keys(&self, place: usize) -> Option<Keys<'_>> {
+        let index = self.table.indexes.get(place)?;
+        // One that is inverted has no keys in an order.
+        if index.is_inverted() {
+            return None;
+        }
+        if index.computed.is_none() {
+            return Some(Keys::Plain(index));
+        }
+        let mut computed = self.computed.iter().flat_map(|computed| computed.iter());
+        computed
+            .find(|access| access.index == place)
+            .map(Keys::Computed)
+    }
+
+    /// All indexes that have the rows that are wanted, by their places.
+    fn all_keys(&self) -> impl Iterator<Item = (usize, &Index, Keys<'_>)> {
+        let indexes = self.table.indexes.iter().enumerate();
+        indexes.filter_map(|(place, index)| Some((place, index, self.keys(place)?)))
+    }
+
+    /// Leaves out the computed indexes that lack rows which meet the conditions.
+    fn settle_computed(&mut self, conditions: &[Expr]) {
+        let Some(computed) = &self.computed else {
+            return;
+        };
+        let usable: Vec<_> = computed
+            .iter()
+            .filter(|access| implied(&access.condition, conditions))
+            .cloned()
+            .collect();
+        self.computed = (!usable.is_empty()).then(|| usable.into());
+    }
+}
+
+/// The conditions by which rows may be looked for: the guards, and what tells of no row.
+fn leading(guards: &[Expr], conditions: &[Expr]) -> Vec<Expr> {
+    let early = conditions.iter().filter(|condition| !leaks(condition));
+    guards.iter().chain(early).cloned().collect()
+}
+
+pub(super) const OPERATORS: [(&str, &str); 5] = [
+    ("=", "="),
+    ("<", ">"),
+    ("<=", ">="),
+    (">", "<"),
+    (">=", "<="),
+];
+
+/// How well conditions lead to the rows of a table; larger is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// Every row is read.
+    All,
+    /// A range of an index.
+    Range,
+    /// The rows that agree in so many leading columns of an index.
+    Prefix(usize),
+    /// At most one row.
+    Row,
+}
+
+impl Reach {
+    /// How many of so many rows are looked at, where nothing is known of the columns.
+    pub(super) fn examined(self, all: f64) -> f64 {
+        match self {
+            Reach::All => all,
+            Reach::Range => all * ONE_SIDE,
+            Reach::Prefix(columns) => all * EQUAL.powi(columns as i32),
+            Reach::Row => 1.0,
+        }
+    }
+}
+
+/// How the way of a scan that is settled leads to its rows.
+pub(super) fn reach_of(scan: &Scan) -> Reach {
+    let access = &scan.access;
+    let (equal, bounded) = (
+        access.equal.len(),
+        access.low.is_some() || access.high.is_some(),
+    );
+    let keys = scan.by_index();
+    match equal {
+        0 if bounded => Reach::Range,
+        0 => Reach::All,
+        _ if keys.is_some_and(|index| index.unique && equal == index.key_count()) => Reach::Row,
+        _ => Reach::Prefix(equal),
+    }
+}
+
+impl Planner<'_> {
+    /// The conditions that lead to the table's rows by the best way.
+    pub(super) fn leading_conditions(
+        &self,
+        scan: &Scan,
+        guards: &[Expr],
+        conditions: &[Expr],
+    ) -> Vec<Expr> {
+        let all = match guards {
+            [] => conditions.to_vec(),
+            _ => leading(guards, conditions),
+        };
+        let mut settled = scan.clone();
+        settled.settle_computed(&all);
+        let bounds = self.bounds(&settled, &all);
+        let Some((_, used)) = self.way(&settled, &bounds, &all) else {
+            return Vec::new();
+        };
+        let mut numbers: Vec<_> = used.iter().map(|bound| bound.number).collect();
+        numbers.dedup();
+        numbers.iter().map(|number| all[*number].clone()).collect()
+    }
+
+    /// The index by which the fewest rows are looked at, by its place, and the bounds on its keys: by what
+    /// is known of their columns, or by their number.
+    fn way<'b, 'e>(
+        &self,
+        scan: &Scan,
+        bounds: &'b [Bound<'e>],
+        conditions: &[Expr],
+    ) -> Option<(usize, Vec<&'b Bound<'e>>)> {
+        let (place, used) = best_way(scan, bounds)?;
+        let index = &scan.table.indexes[place];
+        let equal = used.iter().filter(|bound| bound.operator == "=").count();
+        if index.unique && equal == index.key_count() {
+            return Some((place, used));
+        }
+        let cheapest = self.cheapest_way(scan, bounds, conditions);
+        cheapest.or(Some((place, used)))
+    }
+
+    /// The cheapest way, if there are several and the columns that lead along each of them are known.
+    fn cheapest_way<'b, 'e>(
+        &self,
+        scan: &Scan,
+        bounds: &'b [Bound<'e>],
+        conditions: &[Expr],
+    ) -> Option<(usize, Vec<&'b Bound<'e>>)> {
+        self.statistics?;
+        let ways = scan.all_keys();
+        let ways = ways.map(|(place, index, keys)| (place, index.primary, usable(&keys, bounds)));
+        let ways: Vec<_> = ways.filter(|(_, _, used)| !used.is_empty()).collect();
+        if ways.len() < 2 {
+            return None;
+        }
+        let deciding = Planner {
+            chooses: true,
+            ..*self
+        };
+        let columns = deciding.columns(scan);
+        let mut cheapest: Option<(f64, usize, Vec<&'b Bound<'e>>)> = None;
+        for (place, primary, used) in ways {
+            let mut numbers: Vec<_> = used.iter().map(|bound| bound.number).collect();
+            numbers.dedup();
+            let leading = numbers.iter().map(|number| conditions[*number].clone());
+            let leading: Vec<Expr> = leading.collect();
+            if !leading.iter().all(|one| is_known(one, &columns)) {
+                return None;
+            }
+            let rows = deciding.table_rows(scan) * selectivity(&leading, &columns);
+            let each = if primary { ROW } else { ROW + FETCH };
+            let cost = rows.max(1.0) * each;
+            if cheapest.as_ref().is_none_or(|known| cost < known.0) {
+                cheapest = Some((cost, place, used));
+            }
+        }
+        cheapest.map(|(_, place, used)| (place, used))
+    }
+
+    /// What conditions say of keys, unless nothing is to be found by them.
+    fn bounds<'e>(&self, scan: &Scan, conditions: &'e [Expr]) -> Vec<Bound<'e>> {
+        match self.methods.by_index() {
+            true => bounds(scan, conditions),
+            false => Vec::new(),
+        }
+    }
+
+    /// How well these conditions lead to the table's rows.
+    pub(super) fn reach_by(&self, scan: &Scan, guards: &[Expr], conditions: &[Expr]) -> Reach {
+        let all;
+        let conditions = match guards {
+            [] => conditions,
+            _ => {
+                all = leading(guards, conditions);
+                &all
+            }
+        };
+        let mut settled;
+        let scan = match scan.computed {
+            None => scan,
+            Some(_) => {
+                settled = scan.clone();
+                settled.settle_computed(conditions);
+                &settled
+            }
+        };
+        let bounds = self.bounds(scan, conditions);
+        let of = |(_, index, keys): (usize, &Index, Keys<'_>)| {
+            let used = usable(&keys, &bounds);
+            let equal = used.iter().filter(|bound| bound.operator == "=").count();
+            match used.len() {
+                0 => Reach::All,
+                _ if index.unique && equal == keys.len() => Reach::Row,
+                _ if equal == 0 => Reach::Range,
+                _ => Reach::Prefix(equal),
+            }
+        };
+        scan.all_keys().map(of).max().unwrap_or(Reach::All)
+    }
+
+    /// The scan with the best way to the rows that meet the conditions, of which the guards are
+    /// tested before any other that could tell of a row.
+    pub(super) fn choose_access(
+        &self,
+        mut scan: Scan,
+        guards: Vec<Expr>,
+        conditions: Vec<Expr>,
+    ) -> Result<Scan> {
+        let guarding = guards.len();
+        let (early, late) = match guarding {
+            0 => (conditions, Vec::new()),
+            _ => conditions
+                .into_iter()
+                .partition(|condition| !leaks(condition)),
+        };
+        let conditions: Vec<_> = guards.into_iter().chain(early).collect();
+        scan.settle_computed(&conditions);
+        let bounds = self.bounds(&scan, &conditions);
+        let mut best = self.way(&scan, &bounds, &conditions);
+        let is_equal = |way: &(usize, Vec<&Bound<'_>>)| way.1.iter().any(|own| own.operator == "=");
+        if self.methods.by_index() && !best.as_ref().is_some_and(is_equal) {
+            scan.inverted = inverted::access_of(&scan, &conditions).map(Rc::new);
+        }
+        if scan.inverted.is_some() {
+            best = None;
+        }
+        let mut used_up = Vec::new();
+        if let Some((place, used)) = best {
+            let primary = scan.table.indexes[place].primary;
+            let mut access = Access::default();
+            for bound in used {
+                if bound.whole {
+                    used_up.push(bound.number);
+                }
+                let value = compile(&bound.value);
+                match bound.operator {
+                    "=" => access.equal.push(value),
+                    ">" | ">=" => access.low = Some((value, bound.operator == ">=")),
+                    _ => access.high = Some((value, bound.operator == "<=")),
+                }
+            }
+            scan.index = (!primary).then_some(place);
+            scan.access = access;
+        }
+        let rest = conditions
+            .into_iter()
+            .enumerate()
+            .filter(|(number, _)| !used_up.contains(number))
+            .map(|(number, condition)| match number < guarding {
+                true => surely(condition),
+                false => condition,
+            })
+            .chain(late)
+            .collect();
+        scan.filter = all_of(rest).as_ref().map(compile);
+        Ok(scan)
+    }
+}
+
+/// The index that leads to the fewest rows, by its place, and the bounds on its keys.
+fn best_way<'b, 'e>(scan: &Scan, bounds: &'b [Bound<'e>]) -> Option<(usize, Vec<&'b Bound<'e>>)> {
+    scan.all_keys()
+        .map(|(place, index, keys)| (place, index, usable(&keys, bounds), keys))
+        .filter(|(_, _, used, _)| !used.is_empty())
+        .max_by_key(|(_, index, used, keys)| {
+            let equal = used.iter().filter(|bound| bound.operator == "=").count();
+            let whole = index.unique && equal == keys.len();
+            // An index with a condition is the smaller one.
+            (
+                whole,
+                equal,
+                used.len(),
+                keys.has_condition(),
+                index.primary,
+            )
+        })
+        .map(|(place, _, used, _)| (place, used))
+}
+
+/// Lets a scan give its rows in an order (value, descending, NULLs first), if an index can.
+///
+/// The index that the conditions have chosen stays. Where they have chosen none, another one is
+/// taken for the order's sake only if `few` rows are wanted: each of its entries costs a look at the
+/// row.
+pub(crate) fn scan_in_order(scan: &mut Scan, order: &[(Expr, bool, bool)], few: bool) -> bool {
+    if scan.inverted.is_some() {
+        return false;
+    }
+    let bounded =
+        !scan.access.equal.is_empty() || scan.access.low.is_some() || scan.access.high.is_some();
+    let own = match scan.index {
+        Some(place) => scan.keys(place),
+        None => scan.table.primary_key().map(Keys::Plain),
+    };
+    if let Some(backward) = own.and_then(|keys| order_of(scan, &keys, order)) {
+        scan.backward = backward;
+        return true;
+    }
+    if bounded || !few {
+        return false;
+    }
+    let mut indexes: Vec<_> = scan
+        .all_keys()
+        .filter(|(_, index, _)| !index.primary)
+        .collect();
+    // One with a condition has fewer entries.
+    indexes.sort_by_key(|(_, _, keys)| !keys.has_condition());
+    let found = indexes.iter().find_map(|(place, _, keys)| {
+        order_of(scan, keys, order).map(|backward| (*place, backward))
+    });
+    if let Some((place, backward)) = found {
+        scan.index = Some(place);
+        scan.backward = backward;
+    }
+    found.is_some()
+}
+
+/// Whether an index has its rows in an order; true: read backwards.
+fn order_of(scan: &Scan, keys: &Keys<'_>, order: &[(Expr, bool, bool)]) -> Option<bool> {
+    let fixed = scan.access.equal.len();
+    let mut next = 0;
+    let mut direction = None;
+    for (value, descending, nulls_first) in order {
+        let side = match column_of(value) {
+            Some(place) => Side::Column(place),
+            None => Side::Expression(value),
+        };
+        // A key that equals one value takes no part in the order.
+        if (0..fixed).any(|place| keys.is(place, side)) {
+            continue;
+        }
+        let place = loop {
+            let at = next;
+            if at == keys.len() {
+                return None;
+            }
+            next += 1;
+            if keys.is(at, side) {
+                break at;
+            }
+            if at >= fixed {
+                return None;
+            }
+        };
+        let (kept, not_null) = match keys {
+            Keys::Plain(index) => {
+                let column = index.columns[place];
+                let not_null = scan.table.columns.get(column.column)?.not_null;
+                (column.order, not_null)
+            }
+            Keys::Computed(access) => {
+                let index = &scan.table.indexes[access.index];
+                let order = index.key_order(&scan.table, place)?;
+                let column = index.key_column(place);
+                let column = column.and_then(|column| scan.table.columns.get(column));
+                (order.order, column.is_some_and(|column| column.not_null))
+            }
+        };
+        let backward = kept.descending != *descending;
+        // Read backwards, NULLs come where they are not kept.
+        if !not_null && *nulls_first != (kept.nulls_first != backward) {
+            return None;
+        }
+        if *direction.get_or_insert(backward) != backward {
+            return None;
+        }
+    }
+    direction.or(Some(false))
+}
+
+/// The bounds on leading keys of an index, in their order.
+fn usable<'b, 'e>(keys: &Keys<'_>, bounds: &'b [Bound<'e>]) -> Vec<&'b Bound<'e>> {
+    let mut used = Vec::new();
+    for place in 0..keys.len() {
+        let own: Vec<_> = bounds
+            .iter()
+            .filter(|bound| keys.is(place, bound.side))
+            .collect();
+        if let Some(equal) = own.iter().find(|bound| bound.operator == "=") {
+            used.push(*equal);
+            continue;
+        }
+        used.extend(own.iter().find(|bound| bound.operator.starts_with('>')));
+        used.extend(own.iter().find(|bound| bound.operator.starts_with('<')));
+        break;
+    }
+    used
+}
+
+fn bounds<'e>(scan: &Scan, conditions: &'e [Expr]) -> Vec<Bound<'e>> {
+    let conditions = conditions.iter().enumerate();
+    conditions
+        .flat_map(|(number, condition)| match bound(scan, number, condition) {
+            Some(bound) => vec![bound],
+            None => prefix_bounds(scan, number, condition),
+        })
+        .collect()
+}
+
+/// What `column LIKE 'abc%'` says of the order of the column's values.
+fn prefix_bounds<'e>(scan: &Scan, number: usize, condition: &'e Expr) -> Vec<Bound<'e>> {
+    let Some((subject, pattern, bounds)) = prefix::bounds_of(condition) else {
+        return Vec::new();
+    };
+    let side = match column_of(subject) {
+        Some(column) => Side::Column(column),
+        None if scan.computed.is_some() && !is_fixed(subject) => {
+            fix_constants(subject);
+            Side::Expression(subject)
+        }
+        None => return Vec::new(),
+    };
+    // Another pattern has other bounds.
+    fix_constants(pattern);
+    let bounds = bounds.into_iter();
+    let bound = |(operator, value)| Bound {
+        number,
+        side,
+        operator,
+        value: Cow::Owned(value),
+        whole: false,
+    };
+    bounds.map(bound).collect()
+}
+
+fn bound<'e>(scan: &Scan, number: usize, condition: &'e Expr) -> Option<Bound<'e>> {
+    let ExprKind::Call(function, args, _) = &condition.kind else {
+        return None;
+    };
+    let [left, right] = args.as_slice() else {
+        return None;
+    };
+    let (side, value, swapped) = match (column_of(left), column_of(right)) {
+        (Some(column), None) => (Side::Column(column), right, false),
+        (None, Some(column)) => (Side::Column(column), left, true),
+        (None, None) if scan.computed.is_some() => match (is_fixed(left), is_fixed(right)) {
+            (false, true) => (Side::Expression(left), right, false),
+            (true, false) => (Side::Expression(right), left, true),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let ty = match side {
+        Side::Column(column) => scan.table.columns.get(column)?.type_id,
+        Side::Expression(expr) => expr.bare().ty,
+    };
+    if !is_fixed(value) || !comparable(ty, value.ty) {
+        return None;
+    }
+    let (name, swapped_name) = OPERATORS.into_iter().find(|(name, _)| {
+        resolve_operator(name, left.ty, right.ty)
+            .is_ok_and(|found| found.operator.function.oid == function.0.oid)
+    })?;
+    if let Side::Expression(expr) = side {
+        // `a + 2` must not be planned once and for all as what `a + 1` has an index for.
+        fix_constants(expr);
+    }
+    Some(Bound {
+        number,
+        side,
+        operator: if swapped { swapped_name } else { name },
+        value: Cow::Borrowed(value),
+        whole: true,
+    })
+}
+
+pub(super) fn column_of(expr: &Expr) -> Option<usize> {
+    match expr.bare().kind {
+        ExprKind::Column(place) => Some(place),
+        _ => None,
+    }
+}
+
+/// Whether its value is the same for every row of the scan.
+pub(super) fn is_fixed(expr: &Expr) -> bool {
+    !super::differs(expr)
+}
+
+/// Whether values of the second type can be bounds on a key of the first.
+fn comparable(column: TypeId, value: TypeId) -> bool {
+    let integer = |ty| matches!(ty, TypeId::INT2 | TypeId::INT4 | TypeId::INT8);
+    let text = |ty| matches!(ty, TypeId::TEXT | TypeId::VARCHAR);
+    column == value || (integer(column) && integer(value)) || (text(column) && text(value))
+}

@@ -1,0 +1,343 @@
+//! How many rows come of something, and what it costs to compute them.
+//!
+//! One unit is what PostgreSQL's planner means by one (a page read in sequence), so that a row read in
+//! passing costs [`ROW`]. What is here was measured on rows in memory and is good to a factor of two or
+//! so; a join whose inputs turn out otherwise than expected changes its method on the way
+//! ([`crate::plan::Join::lookups`]).
+//!
+//! How often conditions hold is found out by [`super::conditions`]; where ANALYZE has not looked, it is the
+//! constants here, which PostgreSQL takes where it knows no better.
+
+use catalog::Table;
+use functions::resolve_operator;
+
+use super::access::{reach_of, Reach};
+use super::conditions::{self, Columns};
+use super::selectivity::{groups, Facts};
+use super::{Methods, Planner};
+use crate::plan::{Expected, Expr, ExprKind, JoinKind, Plan, Program, Scan};
+use types::TypeId;
+
+/// Reading a row in passing.
+pub(super) const ROW: f64 = 0.01;
+/// Testing conditions on a row.
+pub(super) const TEST: f64 = 0.0025;
+/// Going to a place in a tree.
+pub(super) const DESCENT: f64 = 0.05;
+/// Finding the row of an index's entry.
+pub(super) const FETCH: f64 = 0.04;
+/// Keeping a row and its hash.
+pub(super) const BUILD: f64 = 0.015;
+/// Looking for a hash.
+pub(super) const PROBE: f64 = 0.005;
+/// Trying a pair of rows.
+pub(super) const PAIR: f64 = 0.005;
+
+/// How many rows something of which nothing is known has.
+const ROWS_UNKNOWN: f64 = 1_000.0;
+/// How many rows a function gives.
+const ROWS_OF_FUNCTION: f64 = 100.0;
+/// How many values a column has of which nothing is known.
+pub(super) const DISTINCT_UNKNOWN: f64 = 200.0;
+
+/// How often a column equals one value.
+pub(super) const EQUAL: f64 = 1.0 / DISTINCT_UNKNOWN;
+/// How often it is on one side of a value.
+pub(super) const ONE_SIDE: f64 = 1.0 / 3.0;
+/// How often any other comparison holds.
+pub(super) const UNKNOWN: f64 = 0.25;
+/// How often any other truth value is true.
+pub(super) const TRUTH: f64 = 0.5;
+/// How often a subquery has a row, or the one that is looked for.
+pub(super) const SUBQUERY: f64 = 0.5;
+/// How many elements a list has that is not known.
+pub(super) const LIST_UNKNOWN: usize = 10;
+
+/// What is known of the columns of a table that is scanned.
+pub(super) struct ScanColumns<'a> {
+    planner: &'a Planner<'a>,
+    scan: &'a Scan,
+}
+
+impl Columns for ScanColumns<'_> {
+    fn facts(&self, place: usize) -> Option<Facts> {
+        self.planner.facts(&self.scan.table, place)
+    }
+
+    fn chooses(&self) -> bool {
+        self.planner.chooses
+    }
+}
+
+impl Planner<'_> {
+    /// How many rows a table has; none if nobody knows.
+    fn known_rows(&self, table: &Table) -> Option<f64> {
+        match self.chooses {
+            true => self.statistics?.rows(table),
+            false => self.statistics?.glance(table),
+        }
+    }
+
+    /// How many rows a table has.
+    pub(super) fn table_rows(&self, scan: &Scan) -> f64 {
+        let known = self.known_rows(&scan.table);
+        known.unwrap_or(ROWS_UNKNOWN).max(1.0)
+    }
+
+    /// What is known of the columns of a scan's rows.
+    pub(super) fn columns<'s>(&'s self, scan: &'s Scan) -> ScanColumns<'s> {
+        ScanColumns {
+            planner: self,
+            scan,
+        }
+    }
+
+    /// What is known of a column of a table.
+    pub(super) fn facts(&self, table: &Table, place: usize) -> Option<Facts> {
+        let statistics = self.statistics?;
+        let found = statistics.column(table, place)?;
+        let is_key = |index: &catalog::Index| {
+            let of = index.columns.first().map(|column| column.column);
+            index.unique
+                && index.computed.is_none()
+                && index.columns.len() == 1
+                && of == Some(place)
+        };
+        Some(Facts {
+            found,
+            rows: self.known_rows(table)?.max(1.0),
+            unique: table.indexes.iter().any(is_key),
+        })
+    }
+
+    /// What is expected of a scan for rows that meet conditions, over its own columns.
+    pub(super) fn estimate_scan(&self, scan: &Scan, guards: &[Expr], own: &[Expr]) -> Expected {
+        let all = self.table_rows(scan);
+        let columns = self.columns(scan);
+        let together: Vec<Expr> = guards.iter().chain(own).cloned().collect();
+        let fraction = conditions::selectivity(&together, &columns);
+        let reach = self.reach_by(scan, guards, own);
+        let rows = match reach {
+            Reach::Row => 1.0,
+            _ => (all * fraction).max(1.0),
+        };
+        let tests = match together.len() {
+            0 => 0.0,
+            _ => TEST,
+        };
+        let penalty = match reach {
+            Reach::All => Methods::penalty(self.methods.seq_scan),
+            _ => Methods::penalty(self.methods.index_scan),
+        };
+        let examined = match reach {
+            Reach::All => all,
+            // What it looks at is known better than by the number of columns.
+            _ => self
+                .examined(scan, guards, own, &columns)
+                .unwrap_or_else(|| reach.examined(all))
+                .max(rows),
+        };
+        Expected {
+            rows,
+            cost: DESCENT + examined * (ROW + tests) + penalty,
+        }
+    }
+
+    /// How many rows a scan looks at by its way to them, if anything is known of the columns that lead
+    /// there.
+    fn examined(
+        &self,
+        scan: &Scan,
+        guards: &[Expr],
+        own: &[Expr],
+        columns: &ScanColumns<'_>,
+    ) -> Option<f64> {
+        let leading = self.leading_conditions(scan, guards, own);
+        let known = leading.iter().any(|condition| {
+            condition.any(&|part| match part.kind {
+                ExprKind::Column(place) => columns.facts(place).is_some(),
+                _ => false,
+            })
+        });
+        let fraction = conditions::selectivity(&leading, columns);
+        known.then(|| (self.table_rows(scan) * fraction).max(1.0))
+    }
+
+    /// What is expected of a plan made before.
+    pub(super) fn estimate_plan(&self, plan: &Plan) -> Expected {
+        let of = |rows: f64, cost: f64| Expected {
+            rows: rows.max(1.0),
+            cost,
+        };
+        match plan {
+            Plan::Values(rows) => of(rows.len() as f64, rows.len() as f64 * ROW),
+            Plan::Scan(scan) => {
+                let all = self.table_rows(scan);
+                let examined = reach_of(scan).examined(all);
+                let rows = match &scan.filter {
+                    None => examined,
+                    Some(_) => examined * UNKNOWN,
+                };
+                let by_itself = of(rows, DESCENT + examined * (ROW + TEST));
+                scan.expected.as_deref().copied().unwrap_or(by_itself)
+            }
+            Plan::System(..) => of(ROWS_UNKNOWN, ROWS_UNKNOWN * ROW),
+            Plan::Function { .. } | Plan::Routine { .. } => {
+                of(ROWS_OF_FUNCTION, ROWS_OF_FUNCTION * ROW)
+            }
+            Plan::Once(input, _)
+            | Plan::Project(input, _)
+            | Plan::Trim(input, _)
+            | Plan::Lock(input, _)
+            | Plan::Anew(_, input)
+            | Plan::Shared(_, input) => self.estimate_plan(input),
+            Plan::Filter(input, _) => {
+                let input = self.estimate_plan(input);
+                of(input.rows * UNKNOWN, input.cost + input.rows * TEST)
+            }
+            Plan::ProjectSet(input, _) => {
+                let input = self.estimate_plan(input);
+                of(input.rows * ROWS_OF_FUNCTION, input.cost + input.rows)
+            }
+            Plan::Join(join) if join.expected.is_some() => join.expected.unwrap_or_default(),
+            Plan::Join(join) => {
+                let (left, right) = (
+                    self.estimate_plan(&join.left),
+                    self.estimate_plan(&join.right),
+                );
+                let pairs = match join.kind {
+                    JoinKind::Semi | JoinKind::Anti => left.rows * 0.5,
+                    _ if join.hash.is_empty() => left.rows * right.rows * UNKNOWN,
+                    _ => left.rows.max(right.rows),
+                };
+                of(
+                    pairs,
+                    left.cost + right.cost + (left.rows + right.rows) * BUILD,
+                )
+            }
+            Plan::Window(window) => {
+                let input = self.estimate_plan(&window.input);
+                of(input.rows, input.cost + input.rows * BUILD)
+            }
+            Plan::Aggregate { input, groups, .. } => {
+                let of_input = self.estimate_plan(input);
+                let keys: Vec<_> = groups.iter().map(|group| &group.0).collect();
+                let rows = match groups.len() {
+                    0 => 1.0,
+                    _ => self.groups_of(input, &keys, of_input.rows),
+                };
+                of(rows, of_input.cost + of_input.rows * BUILD)
+            }
+            Plan::Sort(input, _) => {
+                let input = self.estimate_plan(input);
+                of(input.rows, input.cost + input.rows * BUILD * 2.0)
+            }
+            Plan::Distinct(input, columns) => {
+                let of_input = self.estimate_plan(input);
+                let places = columns.iter().map(|column| Some(column.0));
+                let rows = self.groups_at(input, places, of_input.rows);
+                of(rows, of_input.cost + of_input.rows * BUILD)
+            }
+            Plan::Limit(input, count, _) => {
+                let input = self.estimate_plan(input);
+                let most = if count.is_some() { 10.0 } else { f64::INFINITY };
+                of(input.rows.min(most), input.cost)
+            }
+            Plan::SetOperation(_, _, parts, _) => {
+                let parts = parts.iter().map(|part| self.estimate_plan(part));
+                parts.fold(of(0.0, 0.0), |sum, part| {
+                    of(sum.rows + part.rows, sum.cost + part.cost)
+                })
+            }
+            Plan::Recursive(_) | Plan::Working(_) | Plan::With(_) | Plan::Transition(_) => {
+                of(ROWS_UNKNOWN, ROWS_UNKNOWN)
+            }
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => of(ROWS_UNKNOWN, ROWS_UNKNOWN),
+        }
+    }
+}
+
+impl Planner<'_> {
+    /// How many groups rows make by these values.
+    fn groups_of(&self, input: &Plan, keys: &[&Program], rows: f64) -> f64 {
+        self.groups_at(input, keys.iter().map(|key| key.as_column()), rows)
+    }
+
+    /// How many groups rows make by these columns; none: by something that is computed.
+    fn groups_at(
+        &self,
+        input: &Plan,
+        columns: impl Iterator<Item = Option<usize>>,
+        rows: f64,
+    ) -> f64 {
+        let mut tables: Vec<(&Table, f64, Vec<f64>)> = Vec::new();
+        let mut truths = 1.0;
+        for column in columns {
+            let origin = column.and_then(|place| origin_of(input, place));
+            let known =
+                origin.and_then(|(scan, place)| Some((scan, self.facts(&scan.table, place)?)));
+            let Some((scan, facts)) = known else {
+                return (rows * 0.1).max(DISTINCT_UNKNOWN).min(rows);
+            };
+            // What the scan leaves of the table's rows leaves fewer values.
+            let kept = scan
+                .expected
+                .as_ref()
+                .map_or(facts.rows, |expected| expected.rows);
+            let distinct = facts.distinct();
+            if facts.found.type_id == TypeId::BOOL {
+                // Truth values have nothing to do with others.
+                truths *= distinct;
+                continue;
+            }
+            let same = |known: &&mut (&Table, f64, Vec<f64>)| std::ptr::eq(known.0, &*scan.table);
+            match tables.iter_mut().find(same) {
+                Some(table) => table.2.push(distinct),
+                None => tables.push((&scan.table, kept, vec![distinct])),
+            }
+        }
+        let of_table = |(table, kept, distinct): &(&Table, f64, Vec<f64>)| {
+            let all = self.known_rows(table);
+            groups(distinct, *kept, all.unwrap_or(*kept))
+        };
+        let all: f64 = tables.iter().map(of_table).product();
+        (all * truths).min(rows).max(1.0)
+    }
+}
+
+/// The column of a table that a column of a plan's rows is, if it is one.
+pub fn origin_of(plan: &Plan, place: usize) -> Option<(&Scan, usize)> {
+    match plan {
+        Plan::Scan(scan) => (place < scan.table.columns.len()).then_some((scan, place)),
+        Plan::Filter(input, _)
+        | Plan::Once(input, _)
+        | Plan::Sort(input, _)
+        | Plan::Distinct(input, _)
+        | Plan::Trim(input, _)
+        | Plan::Limit(input, ..)
+        | Plan::Lock(input, _)
+        | Plan::Anew(_, input)
+        | Plan::Shared(_, input) => origin_of(input, place),
+        Plan::Project(input, columns) => origin_of(input, columns.get(place)?.as_column()?),
+        Plan::Join(join) => match place.checked_sub(join.left_width) {
+            None => origin_of(&join.left, place),
+            Some(place) => origin_of(&join.right, place),
+        },
+        Plan::Aggregate { input, groups, .. } => {
+            origin_of(input, groups.get(place)?.0.as_column()?)
+        }
+        _ => None,
+    }
+}
+
+/// Whether it is an equality, and both its sides.
+pub(super) fn sides(condition: &Expr) -> Option<(&Expr, &Expr)> {
+    let ExprKind::Call(function, args, _) = &condition.kind else {
+        return None;
+    };
+    let [a, b] = args.as_slice() else {
+        return None;
+    };
+    let equality = resolve_operator("=", a.ty, b.ty).ok()?;
+    (equality.operator.function.oid == function.0.oid).then_some((a, b))
+}

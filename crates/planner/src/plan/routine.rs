@@ -1,0 +1,56 @@
+//! Calls of functions and procedures that users have made.
+
+use std::sync::Arc;
+
+use super::{Expr, ExprKind};
+use catalog::routine::Language;
+use catalog::Routine;
+use functions::extensions::by_symbol;
+use functions::Function;
+use types::TypeId;
+
+/// A call, but for its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutineCall {
+    /// What is called.
+    pub routine: Arc<Routine>,
+    /// The types of all its inputs, where they are given; none is polymorphic.
+    pub types: Vec<TypeId>,
+    /// The type of its result.
+    pub result: TypeId,
+    /// The columns of its rows, if it gives records whose columns are known.
+    pub columns: Vec<(String, TypeId)>,
+    /// How it is called, with its schema where it must be.
+    pub shown: String,
+    /// Which inputs were given, under which names; the others have their defaults.
+    pub written: Vec<(usize, Option<String>)>,
+}
+
+impl RoutineCall {
+    /// The function that computes it, if it is of an extension.
+    pub fn function(&self) -> Option<&'static Function> {
+        match self.routine.language {
+            Language::C => by_symbol(&self.routine.body),
+            Language::Sql | Language::PlPgSql => None,
+        }
+    }
+}
+
+impl Expr {
+    /// Whether it gives any number of values.
+    pub fn is_set(&self) -> bool {
+        match &self.kind {
+            ExprKind::SetCall(..) => true,
+            ExprKind::Routine(call, _) => call.routine.set,
+            _ => false,
+        }
+    }
+
+    /// Whether it is a call, itself, of a routine that is not as it says: `i`, `s` or `v`.
+    pub fn is_routine_of(&self, volatilities: &[u8]) -> bool {
+        match &self.kind {
+            ExprKind::Routine(call, _) => volatilities.contains(&call.routine.volatility),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! The nodes of a plan as EXPLAIN names them, with what is expected of each.
+//!
+//! ```text
+//! Plan::Join ── Node { "Hash Join", Join Type: Inner, rows 40, plans: [Outer, Inner] }
+//! ```
+//! What changes neither the number of rows nor their order ([`Plan::Project`] and its kin) has no node, as
+//! in PostgreSQL.
+//!
+//! # What it leaves out
+//! Conditions and targets, subqueries in expressions, and the names that a statement gives its tables.
+
+use std::time::Duration;
+
+use catalog::{Index, Table};
+use execution::exec::{Figures, Measures};
+use planner::paths::{self, Statistics};
+use planner::plan::{Expected, JoinKind, Plan, Program, Scan, SetOperation};
+use types::TypeId;
+
+/// The width of a value of which nothing is known.
+const WIDTH_UNKNOWN: i32 = 32;
+
+/// A node.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    /// As the text form has it.
+    pub title: String,
+    /// As the other forms have it.
+    pub fields: Vec<(&'static str, Value)>,
+    /// What is expected until the first row, and of all.
+    pub startup: f64,
+    pub expected: Expected,
+    /// Bytes of a row.
+    pub width: i32,
+    /// What it has done, if that was measured.
+    pub actual: Option<Figures>,
+    /// Its inputs.
+    pub plans: Vec<Node>,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    /// With so many decimals.
+    Number(f64, usize),
+    Truth(bool),
+}
+
+impl Value {
+    pub(super) fn text(text: impl Into<String>) -> Value {
+        Value::Text(text.into())
+    }
+}
+
+/// A time in milliseconds, as all of PostgreSQL's answer has it.
+pub(super) fn milliseconds(time: Duration) -> Value {
+    Value::Number(time.as_secs_f64() * 1_000.0, 3)
+}
+
+/// The tree of a plan's nodes, with what they have done if that was measured.
+pub(super) fn of_plan(
+    plan: &Plan,
+    statistics: &dyn Statistics,
+    measures: Option<&Measures>,
+) -> Node {
+    let actual = measures.map(|measures| measures.of(plan));
+    let (title, fields, inputs) = match named(plan) {
+        Named::Node(title, fields, inputs) => (title, fields, inputs),
+        Named::Input(input) => {
+            let mut node = of_plan(input, statistics, measures);
+            node.width = width(plan, statistics);
+            // What it computes takes time, and leaves out nothing.
+            let removed = node.actual.map_or(0, |figures| figures.removed);
+            node.actual = actual.map(|figures| Figures { removed, ..figures });
+            return node;
+        }
+    };
+    let expected = paths::expected(plan, statistics);
+    let of_input = |input: &&Plan| of_plan(input, statistics, measures);
+    let mut plans: Vec<_> = inputs.iter().map(of_input).collect();
+    // There were more left rows than were looked up one by one.
+    if let (Plan::Join(join), Some(measures)) = (plan, measures) {
+        if join.lookup.is_some() && measures.of(&join.right).loops > 0 {
+            plans.push(of_input(&&*join.right));
+        }
+    }
+    let total = |node: Option<&Node>| node.map_or(0.0, |node| node.expected.cost);
+    let startup = match plan {
+        // Nothing comes before all of the input is there.
+        Plan::Sort(..) | Plan::Aggregate { .. } | Plan::Distinct(..) => total(plans.first()),
+        Plan::SetOperation(SetOperation::Union, true, ..) => 0.0,
+        Plan::SetOperation(..) => plans.iter().map(|node| node.expected.cost).sum(),
+        Plan::Join(join) if !join.hash.is_empty() && join.lookup.is_none() => {
+            plans.first().map_or(0.0, |node| node.startup) + total(plans.get(1))
+        }
+        _ => plans.first().map_or(0.0, |node| node.startup),
+    };
+    Node {
+        title,
+        fields,
+        startup: startup.min(expected.cost),
+        expected,
+        width: match plan {
+            // They give rows only to RETURNING.
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => 0,
+            _ => width(plan, statistics),
+        },
+        actual,
+        plans,
+    }
+}
+
+/// What a plan is called.
+enum Named<'p> {
+    Node(String, Vec<(&'static str, Value)>, Vec<&'p Plan>),
+    /// As its input.
+    Input(&'p Plan),
+}
+
+fn node<'p>(name: &str, more: Vec<(&'static str, Value)>, inputs: Vec<&'p Plan>) -> Named<'p> {
+    titled(name.to_owned(), name, more, inputs)
+}
+
+fn titled<'p>(
+    title: String,
+    name: &str,
+    more: Vec<(&'static str, Value)>,
+    inputs: Vec<&'p Plan>,
+) -> Named<'p> {
+    let mut fields = vec![("Node Type", Value::text(name))];
+    fields.extend(more);
+    Named::Node(title, fields, inputs)
+}
+
+fn named(plan: &Plan) -> Named<'_> {
+    let strategy = |name| ("Strategy", Value::text(name));
+    let simple = || ("Partial Mode", Value::text("Simple"));
+    match plan {
+        Plan::Values(rows) if rows.len() == 1 => node("Result", vec![], vec![]),
+        Plan::Values(_) => {
+            let alias = vec![("Alias", Value::text("*VALUES*"))];
+            titled(
+                "Values Scan on \"*VALUES*\"".to_owned(),
+                "Values Scan",
+                alias,
+                vec![],
+            )
+        }
+        Plan::Scan(scan) => of_scan(scan),
+        Plan::System(table, ..) => of_table("Seq Scan", table),
+        Plan::Function { function, .. } => of_function(function.0.name),
+        Plan::Routine { call, .. } => of_function(&call.routine.name),
+        Plan::Project(input, _) | Plan::Trim(input, _) | Plan::Anew(_, input) => {
+            Named::Input(input)
+        }
+        Plan::With(with) => Named::Input(&with.body),
+        Plan::Filter(input, _) if matches!(**input, Plan::Values(_)) => {
+            node("Result", vec![], vec![])
+        }
+        Plan::Once(input, _) => node("Result", vec![], vec![&**input]),
+        Plan::Filter(input, _) => node("Filter", vec![], vec![&**input]),
+        Plan::ProjectSet(input, _) => node("ProjectSet", vec![], vec![&**input]),
+        Plan::Join(join) => {
+            let looped = join.hash.is_empty() || join.lookup.is_some();
+            let right = join.lookup.as_ref().unwrap_or(&join.right);
+            of_join(join.kind, looped, vec![&*join.left, &**right])
+        }
+        Plan::Aggregate { input, sets, .. } => {
+            let plain = sets.iter().all(|set| set.columns.is_empty());
+            let (title, how) = match plain {
+                true => ("Aggregate", "Plain"),
+                false => ("HashAggregate", "Hashed"),
+            };
+            titled(
+                title.to_owned(),
+                "Aggregate",
+                vec![strategy(how), simple()],
+                vec![&**input],
+            )
+        }
+        Plan::Window(window) => node("WindowAgg", vec![], vec![&*window.input]),
+        Plan::Sort(input, _) => node("Sort", vec![], vec![&**input]),
+        Plan::Distinct(input, _) => node("Unique", vec![], vec![&**input]),
+        Plan::Limit(input, _, _) => node("Limit", vec![], vec![&**input]),
+        Plan::SetOperation(operation, all, parts, _) => {
+            let inputs: Vec<_> = parts.iter().collect();
+            let except = |command| vec![strategy("Hashed"), ("Command", Value::text(command))];
+            match (operation, all) {
+                (SetOperation::Union, true) => node("Append", vec![], inputs),
+                (SetOperation::Union, false) => {
+                    let how = vec![strategy("Hashed"), simple()];
+                    titled("HashAggregate".to_owned(), "Aggregate", how, inputs)
+                }
+                (SetOperation::Intersect, _) => {
+                    let title = "HashSetOp Intersect".to_owned();
+                    titled(title, "SetOp", except("Intersect"), inputs)
+                }
+                (SetOperation::Except, _) => {
+                    let title = "HashSetOp Except".to_owned();
+                    titled(title, "SetOp", except("Except"), inputs)
+                }
+            }
+        }
+        Plan::Shared(_, input) => node("CTE Scan", vec![], vec![&**input]),
+        Plan::Recursive(recursive) => {
+            let inputs = vec![&*recursive.first, &*recursive.step];
+            node("Recursive Union", vec![], inputs)
+        }
+        Plan::Working(_) => node("WorkTable Scan", vec![], vec![]),
+        Plan::Transition(_) => node("Named Tuplestore Scan", vec![], vec![]),
+        Plan::Lock(input, _) => node("LockRows", vec![], vec![&**input]),
+        Plan::Insert(insert) => of_change("Insert", &insert.target.table, &insert.input),
+        Plan::Update(update) => of_change("Update", &update.target.table, &update.input),
+        Plan::Delete(delete) => of_change("Delete", &delete.target.table, &delete.input),
+    }
+}
+
+fn of_table<'p>(name: &str, table: &Table) -> Named<'p> {
+    let relation = vec![("Relation Name", Value::text(&table.name))];
+    titled(format!("{name} on {}", table.name), name, relation, vec![])
+}
+
+fn of_function<'p>(function: &str) -> Named<'p> {
+    let called = vec![("Function Name", Value::text(function))];
+    titled(
+        format!("Function Scan on {function}"),
+        "Function Scan",
+        called,
+        vec![],
+    )
+}
+
+fn of_change<'p>(operation: &str, table: &Table, input: &'p Plan) -> Named<'p> {
+    let fields = vec![
+        ("Operation", Value::text(operation)),
+        ("Relation Name", Value::text(&table.name)),
+    ];
+    titled(
+        format!("{operation} on {}", table.name),
+        "ModifyTable",
+        fields,
+        vec![input],
+    )
+}
+
+fn of_scan<'p>(scan: &Scan) -> Named<'p> {
+    if let Some(access) = &scan.inverted {
+        let index = &scan.table.indexes[access.index];
+        return of_index(index, scan, "Forward");
+    }
+    let access = &scan.access;
+    let keyed = !access.equal.is_empty() || access.low.is_some() || access.high.is_some();
+    let index = scan.by_index().filter(|_| keyed || scan.index.is_some());
+    let Some(index) = index else {
+        return of_table("Seq Scan", &scan.table);
+    };
+    let direction = if scan.backward { "Backward" } else { "Forward" };
+    of_index(index, scan, direction)
+}
+
+fn of_index<'p>(index: &Index, scan: &Scan, direction: &str) -> Named<'p> {
+    let fields = vec![
+        ("Scan Direction", Value::text(direction)),
+        ("Index Name", Value::text(&index.name)),
+        ("Relation Name", Value::text(&scan.table.name)),
+    ];
+    let title = format!("Index Scan using {} on {}", index.name, scan.table.name);
+    titled(title, "Index Scan", fields, vec![])
+}
+
+fn of_join(kind: JoinKind, looped: bool, inputs: Vec<&Plan>) -> Named<'_> {
+    let (kind, suffix) = match kind {
+        JoinKind::Inner if looped => ("Inner", ""),
+        JoinKind::Inner => ("Inner", " Join"),
+        JoinKind::Left => ("Left", " Left Join"),
+        JoinKind::Right => ("Right", " Right Join"),
+        JoinKind::Full => ("Full", " Full Join"),
+        JoinKind::Semi => ("Semi", " Semi Join"),
+        JoinKind::Anti => ("Anti", " Anti Join"),
+    };
+    let (method, name) = match looped {
+        true => ("Nested Loop", "Nested Loop"),
+        false => ("Hash", "Hash Join"),
+    };
+    let fields = vec![("Join Type", Value::text(kind))];
+    titled(format!("{method}{suffix}"), name, fields, inputs)
+}
+
+/// Bytes of a row of a plan.
+fn width(plan: &Plan, statistics: &dyn Statistics) -> i32 {
+    let of = |input: &Plan| width(input, statistics);
+    match plan {
+        Plan::Scan(scan) => {
+            let needed = scan.needed.borrow();
+            let needed = needed.iter().enumerate().filter(|(_, needed)| **needed);
+            let widths = needed.map(|(place, _)| of_column(&scan.table, place, statistics));
+            widths.sum()
+        }
+        Plan::System(table, ..) => {
+            let columns = table.columns.iter();
+            columns.map(|column| of_type(column.type_id)).sum()
+        }
+        Plan::Values(rows) => rows.first().map_or(0, |row| computed(row.len())),
+        Plan::Function { result, .. } => of_type(*result),
+        Plan::Project(input, columns) => {
+            let of_one = |column: &Program| of_program(column, input, statistics);
+            columns.iter().map(of_one).sum()
+        }
+        Plan::Aggregate {
+            input,
+            groups,
+            aggregates,
+            ..
+        } => {
+            let groups = groups.iter();
+            let groups: i32 = groups
+                .map(|group| of_program(&group.0, input, statistics))
+                .sum();
+            groups + computed(aggregates.len())
+        }
+        Plan::Join(join) => match join.kind {
+            JoinKind::Semi | JoinKind::Anti => of(&join.left),
+            _ => of(&join.left).saturating_add(of(&join.right)),
+        },
+        Plan::Window(window) => of(&window.input),
+        Plan::SetOperation(_, _, parts, _) => parts.first().map_or(0, of),
+        Plan::Recursive(recursive) => of(&recursive.first),
+        Plan::Filter(input, _)
+        | Plan::Once(input, _)
+        | Plan::Sort(input, _)
+        | Plan::Distinct(input, _)
+        | Plan::Limit(input, ..)
+        | Plan::Trim(input, _)
+        | Plan::Lock(input, _)
+        | Plan::Anew(_, input)
+        | Plan::Shared(_, input)
+        | Plan::ProjectSet(input, _) => of(input),
+        Plan::With(with) => of(&with.body),
+        Plan::Insert(insert) => of(&insert.input),
+        Plan::Update(update) => of(&update.input),
+        Plan::Delete(delete) => of(&delete.input),
+        Plan::Routine { .. } | Plan::Working(_) | Plan::Transition(_) => WIDTH_UNKNOWN,
+    }
+}
+
+/// Of values that are computed most are numbers.
+fn computed(values: usize) -> i32 {
+    i32::try_from(values * 8).unwrap_or(i32::MAX)
+}
+
+fn of_program(program: &Program, input: &Plan, statistics: &dyn Statistics) -> i32 {
+    let origin = program
+        .as_column()
+        .and_then(|place| paths::origin_of(input, place));
+    match origin {
+        Some((scan, place)) => of_column(&scan.table, place, statistics),
+        None => computed(1),
+    }
+}
+
+fn of_column(table: &Table, place: usize, statistics: &dyn Statistics) -> i32 {
+    let found = statistics.column(table, place).map(|found| found.width);
+    match found.filter(|width| *width > 0) {
+        Some(width) => width,
+        None => table
+            .columns
+            .get(place)
+            .map_or(0, |column| of_type(column.type_id)),
+    }
+}
+
+fn of_type(ty: TypeId) -> i32 {
+    match i32::from(ty.len()) {
+        fixed if fixed > 0 => fixed,
+        _ => WIDTH_UNKNOWN,
+    }
+}

@@ -1,0 +1,306 @@
+//! The four forms of EXPLAIN's answer.
+//!
+//! ```text
+//! text   Sort  (cost=4.12..4.50 rows=40 width=8)        json   [{ "Plan": { "Node Type": "Sort", …
+//!          ->  Seq Scan on t  (cost=…                   yaml   - Plan:
+//!                                                       xml    <explain xmlns=…><Query><Plan>…
+//! ```
+//! The text form is a row for each line, the others are one row. All but the text write one tree of
+//! fields ([`fields_of`]), each in its own notation, in PostgreSQL's layout.
+
+use std::fmt::Write;
+
+use super::node::{milliseconds, Node, Value};
+use super::{Form, Options};
+use execution::exec::Figures;
+
+/// The rows of an answer: a plan, and what is said after it.
+pub(super) fn write(
+    plan: &Node,
+    after: &[(&'static str, Value)],
+    options: &Options,
+) -> Vec<String> {
+    if options.form == Form::Text {
+        let mut lines = Vec::new();
+        write_text(plan, 0, options, &mut lines);
+        let after = after.iter();
+        lines.extend(after.map(|(name, value)| format!("{name}: {} ms", plain(value))));
+        return lines;
+    }
+    let plan = fields_of(plan, options, None);
+    let mut query = vec![("Plan", Tree::Group(plan))];
+    query.extend(
+        after
+            .iter()
+            .map(|(name, value)| (*name, Tree::Leaf(value.clone()))),
+    );
+    let mut out = String::new();
+    match options.form {
+        Form::Text => {}
+        Form::Json => {
+            out.push_str("[\n  {\n");
+            write_json(&query, 2, &mut out);
+            out.push_str("\n  }\n]");
+        }
+        Form::Yaml => {
+            write_yaml(&query, 0, true, &mut out);
+            out.truncate(out.trim_end_matches('\n').len());
+        }
+        Form::Xml => {
+            out.push_str("<explain xmlns=\"http://www.postgresql.org/2009/explain\">\n  <Query>\n");
+            write_xml(&query, 2, &mut out);
+            out.push_str("  </Query>\n</explain>");
+        }
+    }
+    vec![out]
+}
+
+fn write_text(node: &Node, depth: usize, options: &Options, lines: &mut Vec<String>) {
+    let mut line = match depth {
+        0 => node.title.clone(),
+        depth => format!("{}->  {}", " ".repeat(depth * 6 - 4), node.title),
+    };
+    if options.costs {
+        let (total, rows) = (node.expected.cost, node.expected.rows);
+        let (startup, width) = (node.startup, node.width);
+        // Writing into a String cannot fail.
+        let _ = write!(
+            line,
+            "  (cost={startup:.2}..{total:.2} rows={rows:.0} width={width})"
+        );
+    }
+    if let Some(actual) = &node.actual {
+        let (first, all, rows) = per_loop(actual);
+        let (first, all, rows) = (plain(&first), plain(&all), plain(&rows));
+        let loops = actual.loops;
+        let _ = match (loops, options.timing) {
+            (0, _) => write!(line, " (never executed)"),
+            (_, true) => write!(
+                line,
+                " (actual time={first}..{all} rows={rows} loops={loops})"
+            ),
+            (_, false) => write!(line, " (actual rows={rows} loops={loops})"),
+        };
+    }
+    lines.push(line);
+    if let Some(removed) = removed(node) {
+        let indent = " ".repeat(depth * 6 + 2);
+        lines.push(format!("{indent}{REMOVED}: {}", plain(&removed)));
+    }
+    for input in &node.plans {
+        write_text(input, depth + 1, options, lines);
+    }
+}
+
+/// The time until the first row and the last, and the rows, of one run on the average.
+fn per_loop(actual: &Figures) -> (Value, Value, Value) {
+    let loops = u32::try_from(actual.loops.max(1)).unwrap_or(u32::MAX);
+    let rows = actual.rows as f64 / f64::from(loops);
+    (
+        milliseconds(actual.first / loops),
+        milliseconds(actual.all / loops),
+        Value::Number(rows, 0),
+    )
+}
+
+const REMOVED: &str = "Rows Removed by Filter";
+
+/// The rows that a node has left out by a condition of its own, in one run on the average.
+fn removed(node: &Node) -> Option<Value> {
+    let actual = node.actual.filter(|actual| actual.removed > 0)?;
+    let removed = actual.removed as f64 / actual.loops as f64;
+    Some(Value::Number(removed, 0))
+}
+
+/// What the other forms show.
+enum Tree {
+    Leaf(Value),
+    Group(Vec<(&'static str, Tree)>),
+    List(&'static str, Vec<Vec<(&'static str, Tree)>>),
+}
+
+/// The fields that stand before the one that says whose input a node is.
+const FIRST: [&str; 4] = ["Node Type", "Strategy", "Partial Mode", "Operation"];
+
+fn fields_of(
+    node: &Node,
+    options: &Options,
+    parent: Option<&'static str>,
+) -> Vec<(&'static str, Tree)> {
+    let mut fields = Vec::new();
+    let leaf = |(name, value): &(&'static str, Value)| (*name, Tree::Leaf(value.clone()));
+    let is_first = |(name, _): &&(&'static str, Value)| FIRST.contains(name);
+    let (first, own): (Vec<_>, Vec<_>) = node.fields.iter().partition(is_first);
+    fields.extend(first.into_iter().map(leaf));
+    let parent = parent.map(|parent| ("Parent Relationship", Tree::Leaf(Value::text(parent))));
+    fields.extend(parent);
+    let never = || Tree::Leaf(Value::Truth(false));
+    fields.push(("Parallel Aware", never()));
+    fields.push(("Async Capable", never()));
+    fields.extend(own.into_iter().map(leaf));
+    if options.costs {
+        let number = |value, decimals| Tree::Leaf(Value::Number(value, decimals));
+        fields.push(("Startup Cost", number(node.startup, 2)));
+        fields.push(("Total Cost", number(node.expected.cost, 2)));
+        fields.push(("Plan Rows", number(node.expected.rows, 0)));
+        fields.push(("Plan Width", number(f64::from(node.width), 0)));
+    }
+    if let Some(actual) = &node.actual {
+        let (first, all, rows) = per_loop(actual);
+        if options.timing {
+            fields.push(("Actual Startup Time", Tree::Leaf(first)));
+            fields.push(("Actual Total Time", Tree::Leaf(all)));
+        }
+        let loops = Value::Number(actual.loops as f64, 0);
+        fields.push(("Actual Rows", Tree::Leaf(rows)));
+        fields.push(("Actual Loops", Tree::Leaf(loops)));
+        fields.extend(removed(node).map(|removed| (REMOVED, Tree::Leaf(removed))));
+    }
+    let is_append = node.title == "Append";
+    if is_append {
+        let none = Value::Number(0.0, 0);
+        fields.push(("Subplans Removed", Tree::Leaf(none)));
+    }
+    if !node.plans.is_empty() {
+        let relation = |place| match place {
+            _ if is_append => "Member",
+            0 => "Outer",
+            _ => "Inner",
+        };
+        let plans = node.plans.iter().enumerate();
+        let plans = plans.map(|(place, plan)| fields_of(plan, options, Some(relation(place))));
+        fields.push(("Plans", Tree::List("Plan", plans.collect())));
+    }
+    fields
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Number(number, decimals) => format!("{number:.decimals$}"),
+        Value::Truth(truth) => truth.to_string(),
+    }
+}
+
+/// A value in JSON, which is what YAML takes as well.
+fn quoted(value: &Value) -> String {
+    let Value::Text(text) = value else {
+        return plain(value);
+    };
+    let mut out = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            character if character < ' ' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(character));
+            }
+            character => out.push(character),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn write_json(fields: &[(&'static str, Tree)], depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    for (place, (name, tree)) in fields.iter().enumerate() {
+        if place > 0 {
+            out.push_str(",\n");
+        }
+        let _ = write!(out, "{indent}\"{name}\": ");
+        match tree {
+            Tree::Leaf(value) => out.push_str(&quoted(value)),
+            Tree::Group(fields) => {
+                out.push_str("{\n");
+                write_json(fields, depth + 1, out);
+                let _ = write!(out, "\n{indent}}}");
+            }
+            Tree::List(_, members) => {
+                out.push('[');
+                for (place, member) in members.iter().enumerate() {
+                    let comma = if place > 0 { "," } else { "" };
+                    let _ = write!(out, "{comma}\n{indent}  {{\n");
+                    write_json(member, depth + 2, out);
+                    let _ = write!(out, "\n{indent}  }}");
+                }
+                let _ = write!(out, "\n{indent}]");
+            }
+        }
+    }
+}
+
+fn write_yaml(fields: &[(&'static str, Tree)], depth: usize, is_member: bool, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    for (place, (name, tree)) in fields.iter().enumerate() {
+        let mark = match (is_member, place) {
+            (true, 0) => "- ",
+            (true, _) => "  ",
+            (false, _) => "",
+        };
+        let _ = write!(out, "{indent}{mark}{name}: ");
+        let deeper = depth + 1 + usize::from(is_member);
+        match tree {
+            Tree::Leaf(value) => {
+                out.push_str(&quoted(value));
+                out.push('\n');
+            }
+            Tree::Group(fields) => {
+                out.push('\n');
+                write_yaml(fields, deeper, false, out);
+            }
+            Tree::List(_, members) => {
+                out.push('\n');
+                for member in members {
+                    write_yaml(member, deeper, true, out);
+                }
+            }
+        }
+    }
+}
+
+fn write_xml(fields: &[(&'static str, Tree)], depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    for (name, tree) in fields {
+        let tag = name.replace(' ', "-");
+        match tree {
+            Tree::Leaf(value) => {
+                let value = escaped(&plain(value));
+                let _ = writeln!(out, "{indent}<{tag}>{value}</{tag}>");
+            }
+            Tree::Group(fields) => {
+                let _ = writeln!(out, "{indent}<{tag}>");
+                write_xml(fields, depth + 1, out);
+                let _ = writeln!(out, "{indent}</{tag}>");
+            }
+            Tree::List(member, members) => {
+                let _ = writeln!(out, "{indent}<{tag}>");
+                for fields in members {
+                    let _ = writeln!(out, "{indent}  <{member}>");
+                    write_xml(fields, depth + 2, out);
+                    let _ = writeln!(out, "{indent}  </{member}>");
+                }
+                let _ = writeln!(out, "{indent}</{tag}>");
+            }
+        }
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\r' => out.push_str("&#x0d;"),
+            character => out.push(character),
+        }
+    }
+    out
+}

@@ -1,0 +1,255 @@
+//! OIDs of types of one's own, which say by themselves what they are.
+//!
+//! Most of the system asks a type for its category, its array or its element without a catalog at
+//! hand, so these follow from the OID. Only what a user has said of the type (labels, constraints,
+//! its name) is a row of the catalog.
+//!
+//! ```text
+//!  31 30 29 28 ... 26 25 24 ............. 0
+//!   0  1  0   kind     A      number            a type that CREATE TYPE or CREATE DOMAIN makes
+//!   0  1  1  A         oid of the table         the type of a table's rows
+//! ```
+//! `A` is set in the type of arrays over it. The number is counted, as OIDs are, and never given
+//! again. Bit 31 is never set: some clients read OIDs as signed numbers.
+//!
+//! An enum's value is a *place*, a number that only has to lie between those of its neighbours
+//! (`Datum::Unsigned8`): so values are compared, hashed and put into keys as any number, a label can
+//! get another name for free, and one can be added between two others ([`between`]) without touching
+//! a row.
+//!
+//! Without a catalog such a type has no name: what [`TypeId`]'s `Display` writes stands for it, until
+//! [`super::EvalContext::name_types`] puts the name in its place, where a text leaves for somebody
+//! who reads it.
+//!
+//! # What it leaves out
+//! Places have 64 bits, of which 40 lie between two labels at first: more than 40 labels added one
+//! after the other between the newest two are refused ([`between`] gives none), where PostgreSQL
+//! would count its labels anew.
+
+use super::TypeId;
+
+/// Set in the OIDs of all types of one's own.
+const OWN: u32 = 1 << 30;
+/// Set in those of tables' rows.
+const ROW: u32 = 1 << 29;
+const ROW_ARRAY: u32 = 1 << 28;
+const KIND_SHIFT: u32 = 26;
+const ARRAY: u32 = 1 << 25;
+/// The highest number of a type, and the highest OID of a table whose rows have a type.
+pub const NUMBER_MAX: u32 = ARRAY - 1;
+const ROW_MAX: u32 = ROW_ARRAY - 1;
+
+/// What a type of one's own is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnKind {
+    /// A list of labels.
+    Enum,
+    /// Another type, with constraints.
+    Domain,
+    /// Several columns.
+    Composite,
+    /// The rows of a table.
+    Row,
+}
+
+impl TypeId {
+    /// The type of that kind and number; none if there are no more numbers.
+    pub fn own(kind: OwnKind, number: u32) -> Option<TypeId> {
+        let (bits, max) = match kind {
+            OwnKind::Enum => (0, NUMBER_MAX),
+            OwnKind::Domain => (1 << KIND_SHIFT, NUMBER_MAX),
+            OwnKind::Composite => (2 << KIND_SHIFT, NUMBER_MAX),
+            OwnKind::Row => (ROW, ROW_MAX),
+        };
+        (number <= max).then_some(TypeId(OWN | bits | number))
+    }
+
+    /// Whether it is a type of one's own, or an array over one.
+    pub const fn is_own(self) -> bool {
+        self.0 >> 30 == 1
+    }
+
+    const fn array_bit(self) -> u32 {
+        match self.0 & ROW {
+            0 => ARRAY,
+            _ => ROW_ARRAY,
+        }
+    }
+
+    const fn is_own_array(self) -> bool {
+        self.is_own() && self.0 & self.array_bit() != 0
+    }
+
+    /// What it is, if it is a type of one's own; an array over one is none.
+    pub fn own_kind(self) -> Option<OwnKind> {
+        if !self.is_own() || self.is_own_array() {
+            return None;
+        }
+        match self.0 & ROW {
+            0 => match self.0 >> KIND_SHIFT & 7 {
+                0 => Some(OwnKind::Enum),
+                1 => Some(OwnKind::Domain),
+                2 => Some(OwnKind::Composite),
+                _ => None,
+            },
+            _ => Some(OwnKind::Row),
+        }
+    }
+
+    /// The array over a type of one's own.
+    pub(crate) fn own_array(self) -> Option<TypeId> {
+        self.own_kind().map(|_| TypeId(self.0 | self.array_bit()))
+    }
+
+    /// What an array over a type of one's own has as elements.
+    pub(crate) fn own_element(self) -> Option<TypeId> {
+        self.is_own_array()
+            .then(|| TypeId(self.0 & !self.array_bit()))
+    }
+
+    /// Its number, or the oid of its table; of an array that of its elements.
+    pub const fn own_number(self) -> u32 {
+        match self.0 & ROW {
+            0 => self.0 & NUMBER_MAX,
+            _ => self.0 & ROW_MAX,
+        }
+    }
+
+    /// Whether it is a domain, or an array over one.
+    pub fn is_of_domain(self) -> bool {
+        let own = self.own_element().unwrap_or(self);
+        own.own_kind() == Some(OwnKind::Domain)
+    }
+
+    /// Whether its values are rows of columns that the catalog knows.
+    pub fn is_composite(self) -> bool {
+        matches!(self.own_kind(), Some(OwnKind::Composite | OwnKind::Row))
+    }
+
+    /// Whether its values are labels of an enum.
+    pub fn is_enum(self) -> bool {
+        self.own_kind() == Some(OwnKind::Enum)
+    }
+}
+
+/// How far places of labels are from one another when an enum is made.
+const STEP: u64 = 1 << 40;
+/// The place of the first label: as many may come before as after.
+const FIRST: u64 = 1 << 63;
+
+/// The places of so many labels.
+pub fn places(count: usize) -> Vec<u64> {
+    (0..count as u64).map(|at| FIRST + at * STEP).collect()
+}
+
+/// A place between two others, of which either may be missing; none if there is no room.
+pub fn between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    match (before, after) {
+        (None, None) => Some(FIRST),
+        (Some(before), None) => before.checked_add(STEP),
+        (None, Some(after)) => after.checked_sub(STEP),
+        (Some(before), Some(after)) => {
+            let middle = before + (after.checked_sub(before)?) / 2;
+            (middle > before).then_some(middle)
+        }
+    }
+}
+
+/// A label as text that is kept has it, which goes on meaning the same when the label gets another
+/// name: longer than any label can be, so that it is none.
+pub fn kept_label(kind: TypeId, place: u64) -> String {
+    format!("{:#<64}", format!("#{}:{place}:", kind.0))
+}
+
+/// The enum and the place that kept text names so.
+pub fn parse_kept_label(text: &str) -> Option<(TypeId, u64)> {
+    let (kind, rest) = text.strip_prefix('#')?.split_once(':')?;
+    let (place, _) = rest.split_once(':')?;
+    let found = (TypeId(kind.parse().ok()?), place.parse().ok()?);
+    (kept_label(found.0, found.1) == text).then_some(found)
+}
+
+/// What stands before and behind the number of a type whose name is not known yet. No name has such
+/// a character, and no other text that a message is made of.
+pub(crate) const MARK: char = '\u{1}';
+
+/// The text with names in the places of types; `???` for one that is gone.
+pub(crate) fn name_types(text: &str, name_of: impl Fn(u32) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (place, part) in text.split(MARK).enumerate() {
+        match part.parse() {
+            Ok(oid) if place % 2 == 1 => {
+                out.push_str(&name_of(oid).unwrap_or_else(|| "???".to_owned()));
+            }
+            _ => out.push_str(part),
+        }
+    }
+    out
+}
+
+/// Whether a text has places for names of types.
+pub(crate) fn has_types(text: &str) -> bool {
+    text.contains(MARK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Category;
+
+    #[test]
+    fn oids_say_what_they_are() {
+        let kinds = [
+            (OwnKind::Enum, Category::Enum),
+            (OwnKind::Composite, Category::Composite),
+            (OwnKind::Row, Category::Composite),
+        ];
+        for (kind, category) in kinds {
+            for number in [0, 1, 16_384, NUMBER_MAX] {
+                let own = TypeId::own(kind, number).unwrap();
+                assert!(own.0 < 1 << 31);
+                assert_eq!(own.own_kind(), Some(kind));
+                assert_eq!(own.category(), category);
+                assert_eq!(own.array_element(), None);
+                let array = own.array_of().unwrap();
+                assert_eq!(array.array_element(), Some(own));
+                assert_eq!(array.category(), Category::Array);
+                assert_eq!((array.array_of(), array.own_kind()), (None, None));
+            }
+        }
+        assert_eq!(TypeId::own(OwnKind::Enum, NUMBER_MAX + 1), None);
+        assert!(!TypeId::INT4.is_own() && !TypeId::INT4_ARRAY.is_own());
+    }
+
+    #[test]
+    fn there_is_room_between_labels() {
+        let first = places(2);
+        let (mut low, high) = (first[0], first[1]);
+        for _ in 0..40 {
+            let middle = between(Some(low), Some(high)).unwrap();
+            assert!(low < middle && middle < high);
+            low = middle;
+        }
+        assert_eq!(between(Some(low), Some(high)), None);
+        assert!(between(None, Some(first[0])).unwrap() < first[0]);
+        assert!(between(Some(high), None).unwrap() > high);
+    }
+
+    #[test]
+    fn kept_labels_are_none() {
+        let kind = TypeId::own(OwnKind::Enum, 7).unwrap();
+        for place in places(3).into_iter().chain([0, u64::MAX]) {
+            let kept = kept_label(kind, place);
+            assert!(kept.len() > crate::text::NAME_BYTES_MAX);
+            assert_eq!(parse_kept_label(&kept), Some((kind, place)));
+            assert_eq!(parse_kept_label(&kept[..63]), None);
+        }
+    }
+
+    #[test]
+    fn names_take_their_places() {
+        let text = format!("type {} and {}", TypeId(1 << 30), TypeId(1 << 30 | 1));
+        let named = name_types(&text, |oid| (oid == 1 << 30).then(|| "mood".to_owned()));
+        assert_eq!(named, "type mood and ???");
+    }
+}

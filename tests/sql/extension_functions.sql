@@ -1,0 +1,85 @@
+-- names: exf
+create schema exf;
+set search_path = exf;
+create extension pgcrypto;
+create extension "uuid-ossp";
+create extension unaccent;
+create extension fuzzystrmatch;
+create extension pg_trgm;
+-- pgcrypto
+select n, encode(digest('', n), 'hex'), encode(digest('abc'::bytea, upper(n)), 'hex') from unnest(array['md5', 'sha1', 'sha224', 'sha256', 'sha384', 'sha512']) n;
+select digest('a', 'foo');
+select digest(null, 'md5'), digest('a', null);
+select n, encode(hmac('data', 'key', n), 'hex'), encode(hmac('data'::bytea, repeat('k', 200)::bytea, n), 'hex') from unnest(array['md5', 'sha1', 'sha224', 'sha256', 'sha384', 'sha512']) n;
+select hmac('a', 'b', 'c');
+select crypt('', '$2a$06$RQiOJ.3ELirrXwxIZY8q0O');
+select crypt('foox', '$2a$06$RQiOJ.3ELirrXwxIZY8q0O');
+select crypt('pässwörd', '$2a$04$RQiOJ.3ELirrXwxIZY8q0O');
+select crypt(repeat('x', 71), '$2a$04$RQiOJ.3ELirrXwxIZY8q0O') = crypt(repeat('x', 72), '$2a$04$RQiOJ.3ELirrXwxIZY8q0O'), crypt(repeat('x', 73), '$2a$04$RQiOJ.3ELirrXwxIZY8q0O') = crypt(repeat('x', 72), '$2a$04$RQiOJ.3ELirrXwxIZY8q0O');
+select crypt('foox', '$1$Szzz0yzz'), crypt('', '$1$arJEdvt4$'), crypt(repeat('long', 20), '$1$abcdefghijk$zzz'), crypt('x', '$1$');
+select crypt('a', ''), 1;
+select crypt('a', '$2a$06$xx');
+select crypt('a', '$2a$99$RQiOJ.3ELirrXwxIZY8q0O');
+select h = crypt('secret', h), h = crypt('Secret', h), length(h) from (select crypt('secret', gen_salt('bf', 4)) h union all select crypt('secret', gen_salt('md5'))) x;
+select length(gen_salt('bf')), left(gen_salt('bf', 8), 7), length(gen_salt('md5')), length(gen_salt('des')), length(gen_salt('xdes')), left(gen_salt('xdes', 5), 5);
+select gen_salt('bf', 3);
+select gen_salt('bf', 32);
+select gen_salt('md5', 7);
+select gen_salt('xdes', 2);
+select gen_salt('foo');
+select length(gen_random_bytes(1)), length(gen_random_bytes(1024)), gen_random_bytes(33) = gen_random_bytes(33);
+select gen_random_bytes(0);
+select gen_random_bytes(1025);
+select gen_random_uuid() = gen_random_uuid(), exf.gen_random_uuid() = exf.gen_random_uuid();
+select t, encode(encrypt('hello', 'key', t), 'hex'), encode(decrypt(encrypt('hello', 'key', t), 'key', t), 'escape') from unnest(array['aes', 'AES-CBC', 'aes-ecb', 'aes/pad:pkcs', 'aes-ecb/pad:pkcs']) t;
+select encode(encrypt('', '', 'aes'), 'hex'), encode(encrypt(repeat('x', 16)::bytea, repeat('k', 17)::bytea, 'aes'), 'hex'), encode(encrypt(repeat('x', 40)::bytea, repeat('k', 32)::bytea, 'aes'), 'hex'), encode(encrypt('x', repeat('k', 40)::bytea, 'aes'), 'hex');
+select encode(encrypt_iv('hello there, you', 'key', 'some iv', 'aes'), 'hex'), decrypt_iv(encrypt_iv('hello', 'key', '0123456789abcdef0', 'aes'), 'key', '0123456789abcdef0', 'aes');
+select encrypt('0123456789abcdef', 'key', 'aes/pad:none'), decrypt(encrypt('0123456789abcdef', 'key', 'aes/pad:none'), 'key', 'aes/pad:none');
+select encrypt('x', 'key', 'aes/pad:none');
+select decrypt('x', 'key', 'aes');
+select decrypt('0123456789abcdef', 'key', 'aes');
+select encrypt('x', 'key', 'foo');
+select encrypt('x', 'key', 'aes-foo');
+select encrypt('x', 'key', 'aes/pad:foo');
+-- uuid-ossp
+select uuid_nil(), uuid_ns_dns(), uuid_ns_url(), uuid_ns_oid(), uuid_ns_x500();
+select uuid_generate_v3(uuid_ns_url(), 'http://www.postgresql.org'), uuid_generate_v5(uuid_ns_dns(), 'www.widgets.com'), uuid_generate_v5(null, 'x');
+select substr(u::text, 15, 1), substr(u::text, 20, 1) in ('8', '9', 'a', 'b'), n from (select uuid_generate_v1() u, 1 n union all select uuid_generate_v1mc(), 1 union all select uuid_generate_v4(), 4) x;
+select count(distinct uuid_generate_v1()) from generate_series(1, 100);
+create table exf.t (id uuid default uuid_generate_v4() primary key, k int);
+insert into t (k) select generate_series(1, 3);
+select count(distinct id) from t;
+\d t
+-- unaccent
+select unaccent('Hôtel'), unaccent('ÀÉÎõü ß Æ œ Ł ½ ™ № – “x”'), unaccent(''), unaccent('plain'), unaccent('Ёлка');
+select unaccent(null);
+-- fuzzystrmatch
+select levenshtein('GUMBO', 'GAMBOL'), levenshtein('GUMBO', 'GAMBOL', 2, 1, 1), levenshtein('', 'abc'), levenshtein('abc', ''), levenshtein('é', 'e'), levenshtein('kitten', 'sitting', 1, 2, 3);
+select levenshtein_less_equal('extensive', 'exhaustive', 2), levenshtein_less_equal('extensive', 'exhaustive', 4), levenshtein_less_equal('extensive', 'exhaustive', -1), levenshtein_less_equal('GUMBO', 'GAMBOL', 2, 1, 1, 1);
+select levenshtein(repeat('a', 256), 'b');
+select w, soundex(w), text_soundex(w) from unnest(array['Anne', 'Andrew', 'Margaret', 'Robert', 'Ashcraft', 'Tymczak', 'Pfister', 'a', '', '123', 'O''Hara', 'Lloyd', 'hh']) w;
+select difference('Anne', 'Ann'), difference('Anne', 'Andrew'), difference('Anne', 'Margaret'), difference('', ''), difference('a', '');
+-- pg_trgm
+select show_trgm(''), show_trgm('a'), show_trgm('word'), show_trgm('two words, 2nd'), show_trgm('ÄÖ ü'), show_trgm('a-b_c'), show_limit();
+select similarity('word', 'two words'), similarity('abc', 'ABC'), similarity('', 'x'), similarity('abc', 'xyz'), similarity('жук', 'жуки');
+select word_similarity('word', 'two words'), strict_word_similarity('word', 'two words'), strict_word_similarity('word', 'words'), word_similarity('', 'a'), word_similarity('a', '');
+select a, b, similarity(a, b), word_similarity(a, b), strict_word_similarity(a, b), a % b, a <% b, a %> b, a <<% b, a %>> b, a <-> b, a <<-> b, a <->> b, a <<<-> b, a <->>> b from (values ('kabad', 'kabadi bazar'), ('Baykal', 'lake baikal'), ('one two three', 'three two one zero one'), ('aaa', 'aaaa aa aaa'), ('wow', 'wowwow wow'), ('x y z', 'z y x w')) v (a, b);
+create table exf_words (w text);
+insert into exf_words values ('Balaykal'), ('Baykal'), ('Lake Baikal'), ('kayak'), ('Bali'), (null);
+select w, similarity(w, 'Baykal') from exf_words where w % 'Baykal' order by w <-> 'Baykal';
+set pg_trgm.similarity_threshold = 0.6;
+select w from exf_words where w % 'Baykal' order by 1;
+select show_limit();
+reset pg_trgm.similarity_threshold;
+prepare near (text) as select w from exf_words where w % $1 order by 1;
+execute near ('baikal');
+select 'a' operator(exf.%) 'a', 7 % 4;
+set search_path = public;
+select 'a'::text % 'a'::text;
+select 'a' operator(exf.%) 'a';
+set search_path = exf;
+create view exf_near as select w % 'Bali' as near, similarity(w, 'x') as far from exf_words;
+select pg_get_viewdef('exf_near'::regclass);
+select count(*) from exf_near where near;
+drop view exf_near;
+drop schema exf cascade;

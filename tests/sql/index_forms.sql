@@ -1,0 +1,90 @@
+-- names: forms shelf
+-- Indexes in all the ways that a tree serves.
+create table forms (id int primary key, name varchar(20), code char(6), note text, amount int, made timestamptz);
+insert into forms values
+  (1, 'ann', 'ab', 'alpha', 7, null), (2, 'anna', 'abc', 'alphabet', null, '2024-01-01'),
+  (3, 'ANN', 'b', 'beta', 1, '2024-01-02'), (4, 'a%b', 'a_c', 'al_pha', 5, null), (5, null, null, null, 3, null);
+-- Operator classes.
+create index forms_name on forms (name varchar_pattern_ops);
+create index forms_note on forms (note text_pattern_ops desc);
+create index forms_code on forms (code bpchar_pattern_ops);
+create index forms_lower on forms (lower(name) text_pattern_ops);
+create index forms_default on forms (name varchar_ops, note text_ops);
+create index forms_other on forms (note varchar_pattern_ops, amount int4_ops);
+create index forms_wrong on forms (amount text_pattern_ops);
+create index forms_wrong on forms (amount no_such_ops);
+create index forms_wrong on forms (note hash_ops);
+select indexdef from pg_indexes where tablename = 'forms' order by indexname;
+select i.relname, array(select opcname from unnest(x.indclass) with ordinality c(oid, n) join pg_opclass o on o.oid = c.oid order by n) from pg_index x join pg_class i on i.oid = x.indexrelid where x.indrelid = 'forms'::regclass order by 1;
+select id from forms where name like 'ann%' order by id;
+select id from forms where name like 'ann' order by id;
+select id from forms where name like 'a\%%' order by id;
+select id from forms where name like '%n' order by id;
+select id from forms where lower(name) like 'ann%' order by id;
+select id from forms where note like 'al%' and note not like '%bet' order by id;
+select id from forms where note like 'alp_a%' order by id;
+select id from forms where starts_with(note, 'alph') order by id;
+select id from forms where note ^@ '' order by id;
+select id from forms where code like 'ab%' order by id;
+select id from forms where code like 'ab ' order by id;
+select id from forms where code like 'ab   %' order by id;
+select id from forms where note like E'alph\\\\' order by id;
+prepare forms_find as select id from forms where name like $1 order by id;
+execute forms_find('ann%');
+execute forms_find('%n%');
+-- NULLs first and last.
+create index forms_first on forms (amount nulls first);
+create index forms_last on forms (amount desc nulls last);
+create index forms_both on forms (amount asc nulls first, made desc nulls last);
+select indexdef, indoption from pg_indexes join pg_class c on relname = indexname join pg_index x on indexrelid = c.oid where indexname in ('forms_first', 'forms_last', 'forms_both') order by 1;
+select id from forms order by amount nulls first limit 3;
+select id from forms order by amount desc nulls last limit 3;
+select id from forms order by amount desc limit 2;
+select id from forms where amount < 5 order by amount;
+select id from forms where amount > 3 order by amount desc;
+select id from forms where amount < 99999999999 order by id;
+select id from forms where amount > -99999999999 order by id;
+drop index forms_first, forms_both;
+select id from forms where amount < 5 order by amount;
+select id from forms where amount > 3 order by amount;
+drop index forms_last;
+create index forms_down on forms (amount desc);
+select id from forms where amount < 5 order by amount;
+select id from forms where amount < 99999999999 order by id;
+drop index forms_down;
+create index forms_up on forms (amount);
+select id from forms where amount < 99999999999 order by id;
+select id from forms where amount > 3 order by id;
+create unique index forms_unique on forms (amount nulls first, id desc nulls last) include (note);
+insert into forms (id, amount) values (6, 7);
+delete from forms where amount is null;
+select count(*) from forms where amount is null;
+-- Methods.
+create index forms_hash on forms using hash (note);
+create index on forms using hash (note, amount);
+create unique index on forms using hash (note);
+create index on forms using hash (note desc);
+create index on forms using hash (note nulls first);
+create index on forms using hash (note) include (amount);
+create index forms_hash2 on forms using hash (code bpchar_pattern_ops) with (fillfactor = 70);
+create index forms_brin on forms using brin (made, amount) with (pages_per_range = 16, autosummarize);
+create index forms_brin2 on forms using brin (amount int4_minmax_multi_ops, note text_bloom_ops);
+create unique index on forms using brin (made);
+create index on forms using brin (made) with (fillfactor = 70);
+create index forms_sp on forms using spgist (note);
+create index on forms using spgist (amount);
+create index on forms using nothing (amount);
+create index on forms (amount) with (fillfactor = 7);
+create index on forms (amount) with (fill_factor = 70);
+create index on forms (amount) with (deduplicate_items = maybe);
+create index forms_filled on forms (amount) with (fillfactor = 70, deduplicate_items = off) where amount > 1;
+select indexdef from pg_indexes where indexname in ('forms_hash', 'forms_hash2', 'forms_brin', 'forms_brin2', 'forms_sp', 'forms_filled', 'forms_unique') order by indexname;
+select relname, amname, reloptions from pg_class c join pg_am a on a.oid = relam where relname in ('forms_hash', 'forms_hash2', 'forms_brin', 'forms_brin2', 'forms_sp', 'forms_filled') order by 1;
+select id from forms where note = 'alpha';
+select id from forms where made >= '2024-01-01' order by id;
+create unique index forms_pattern on forms (note text_pattern_ops);
+\d forms
+reindex table forms;
+create table shelf (like forms including indexes);
+select indexdef from pg_indexes where tablename = 'shelf' order by indexname;
+drop table shelf, forms;

@@ -1,0 +1,134 @@
+-- names: ptn
+-- Declarative partitioning: bounds, where rows go, what is read, and what becomes of rows that move.
+create table ptn_m (k int, v text) partition by range (k);
+insert into ptn_m values (1, 'nowhere');
+create table ptn_m1 partition of ptn_m for values from (minvalue) to (10);
+create table ptn_m2 partition of ptn_m for values from (10) to (20);
+create table ptn_m3 partition of ptn_m for values from (15) to (30);
+create table ptn_m3 partition of ptn_m for values from (20) to (20);
+create table ptn_m3 partition of ptn_m for values from (20) to (null);
+create table ptn_m3 partition of ptn_m for values from (20, 1) to (30, 1);
+create table ptn_m3 partition of ptn_m for values in (20);
+create table ptn_m3 partition of ptn_m for values with (modulus 2, remainder 0);
+create table ptn_m3 partition of ptn_m for values from ('x') to (30);
+insert into ptn_m values (1, 'a'), (10, 'b'), (19, 'c') returning tableoid::regclass, *;
+insert into ptn_m values (20, 'd');
+insert into ptn_m values (null, 'd');
+insert into ptn_m2 values (9, 'e');
+update ptn_m2 set k = 9 where k = 10;
+create table ptn_md partition of ptn_m default;
+create table ptn_me partition of ptn_m default;
+insert into ptn_m values (20, 'd'), (null, 'n');
+create table ptn_m3 partition of ptn_m for values from (20) to (30);
+select tableoid::regclass, * from ptn_m order by k, v;
+select tableoid::regclass, * from ptn_m where k = 19;
+select tableoid::regclass, * from ptn_m where k > 9 and k < 20 order by k;
+select tableoid::regclass, * from ptn_m where k in (1, 20) order by k;
+select tableoid::regclass, * from ptn_m where k is null;
+select tableoid::regclass, * from ptn_m where k = 10 or v = 'n' order by k;
+select count(*), max(v) from ptn_m;
+select a.k, b.v from ptn_m a join ptn_m b on a.k = b.k + 9 order by 1;
+-- rows move
+update ptn_m set k = k + 9 where k = 1 returning tableoid::regclass, *;
+update ptn_m set k = k + 1, v = v || '!' where k >= 10 returning tableoid::regclass, *;
+select tableoid::regclass, * from ptn_m order by k, v;
+delete from ptn_m where k = 11 returning tableoid::regclass, *;
+delete from ptn_md where k is null;
+with gone as (delete from ptn_m returning *) insert into ptn_m select k - 5, v from gone;
+select tableoid::regclass, * from ptn_m order by k, v;
+select k from ptn_m where k = 15 for update;
+prepare ptn_p (int) as select tableoid::regclass, * from ptn_m where k = $1;
+execute ptn_p (15);
+execute ptn_p (16);
+execute ptn_p (null);
+deallocate ptn_p;
+-- the partitions of partitions, lists, and hashes
+create table ptn_l (a text, b int not null, c numeric(6, 2) default 1.5, check (b < 100)) partition by list (a);
+create table ptn_lx partition of ptn_l for values in ('x', 'y', null);
+create table ptn_lz partition of ptn_l for values in ('z', 'z') partition by range (b, c);
+create table ptn_lz1 partition of ptn_lz for values from (1, minvalue) to (5, 2.5);
+create table ptn_lz2 partition of ptn_lz for values from (5, 2.5) to (maxvalue, maxvalue);
+create table ptn_ly partition of ptn_l for values in ('w', 'y');
+create table ptn_ly partition of ptn_lz for values from (1, 1) to (maxvalue, 3);
+insert into ptn_l (a, b) values ('x', 1), (null, 2), ('z', 1), ('z', 5), ('z', 6) returning tableoid::regclass, *;
+insert into ptn_l (a, b) values ('z', 0);
+insert into ptn_l (a, b) values ('q', 0);
+insert into ptn_l (a, b) values ('x', 100);
+insert into ptn_l (a, b) values ('x', null);
+insert into ptn_lz (a, b) values ('x', 3);
+insert into ptn_lz (a, b) values ('z', 3) returning tableoid::regclass, *;
+select tableoid::regclass, * from ptn_l where a = 'z' and b = 5 order by b;
+select tableoid::regclass, * from ptn_lz order by b;
+update ptn_l set a = 'z' where a is null returning tableoid::regclass, *;
+update ptn_lz set a = 'x';
+create table ptn_h (a int, b text) partition by hash (a, b);
+create table ptn_h0 partition of ptn_h for values with (modulus 3, remainder 0);
+create table ptn_h1 partition of ptn_h for values with (modulus 3, remainder 1);
+create table ptn_h2 partition of ptn_h for values with (modulus 6, remainder 2);
+create table ptn_h3 partition of ptn_h for values with (modulus 6, remainder 2);
+create table ptn_h3 partition of ptn_h for values with (modulus 9, remainder 5);
+create table ptn_h3 partition of ptn_h for values with (modulus 4, remainder 5);
+create table ptn_h3 partition of ptn_h for values with (modulus 0, remainder 0);
+create table ptn_h3 partition of ptn_h default;
+create table ptn_h3 partition of ptn_h for values with (modulus 6, remainder 5);
+insert into ptn_h select i, 'row ' || i from generate_series(1, 60) i;
+select tableoid::regclass, count(*), sum(a) from ptn_h group by 1 order by 1;
+select tableoid::regclass, * from ptn_h where a = 7 and b = 'row 7';
+create table ptn_x (a int, b text) partition by range ((a + 1), lower(b));
+create table ptn_x1 partition of ptn_x for values from (1, 'a') to (9, 'b');
+insert into ptn_x values (0, 'Axe');
+insert into ptn_x values (9, 'Axe');
+create table ptn_bad (a int) partition by list (a, a);
+create table ptn_bad (a int) partition by range (b);
+create table ptn_bad (a int, b int generated always as (a + 1) stored) partition by range (b);
+create table ptn_bad (a int) partition by range ((1));
+create table ptn_bad (a int) partition by range ((a + random()));
+create table ptn_bad (a json) partition by list (a);
+create table ptn_bad partition of ptn_m1 for values from (1) to (2);
+-- COPY, TRUNCATE, LOCK, views
+copy ptn_m from stdin;
+25	copied
+3	copied
+\.
+select tableoid::regclass, * from ptn_m where v = 'copied' order by k;
+copy ptn_m to stdout;
+copy (select * from ptn_m order by k, v) to stdout;
+create view ptn_v as select k, v from ptn_m where k < 100 with check option;
+insert into ptn_v values (26, 'by view') returning *;
+insert into ptn_v values (126, 'by view');
+update ptn_v set k = 2 where k = 26 returning *;
+begin;
+lock table ptn_m in share mode;
+rollback;
+truncate ptn_m;
+select count(*) from ptn_m;
+-- conflicts and triggers of partitions
+create unique index on ptn_m1 (k);
+insert into ptn_m values (1, 'a'), (1, 'b') on conflict do nothing returning *;
+insert into ptn_m values (1, 'c');
+create function ptn_loud() returns trigger language plpgsql as $$
+begin
+  raise notice '% % % on %', tg_when, tg_level, tg_op, tg_table_name;
+  if tg_op = 'DELETE' then return old; end if;
+  return new;
+end $$;
+create trigger ptn_t before insert or update or delete on ptn_m1 for each row execute function ptn_loud();
+create trigger ptn_u after insert or update or delete on ptn_m2 for each row execute function ptn_loud();
+insert into ptn_m values (2, 'd'), (12, 'e');
+update ptn_m set k = 13 where k = 2;
+update ptn_m set k = 3 where k = 12;
+delete from ptn_m;
+-- what cannot be done to partitions
+alter table ptn_m1 add column c int;
+alter table ptn_m1 drop column v;
+alter table ptn_m1 alter column v type varchar(3);
+alter table ptn_m1 rename column v to w;
+drop table ptn_m1;
+insert into ptn_m values (0, 'in the default');
+select tableoid::regclass, * from ptn_m;
+create table ptn_m1 partition of ptn_m for values from (0) to (5);
+drop view ptn_v;
+drop table ptn_m;
+select * from ptn_m2;
+drop table ptn_l, ptn_h, ptn_x;
+drop function ptn_loud();

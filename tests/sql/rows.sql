@@ -1,0 +1,71 @@
+-- names: zrw
+-- Rows: comparisons, UPDATE SET (a, b) = …, whole rows of items of FROM, fields, functions of rows, casts.
+\set SHOW_CONTEXT never
+create table zrwt (id int primary key, a int, b text, arr int[], m int[][]);
+insert into zrwt values (1, 10, 'x', '{1,2,3}', '{{1,2},{3,4}}'), (2, 20, null, null, null), (3, null, null, '{}', null);
+create table zrws (id int, x int, y text);
+insert into zrws values (1, 100, 'one'), (2, 200, 'two');
+-- update set row
+begin;
+with u as (update zrwt set (a, b) = (select x, y from zrws where zrws.id = zrwt.id) returning id, a, b) select * from u order by id;
+update zrwt set (a, b) = row(1, 'z') where id = 1 returning id, a, b;
+update zrwt set (a, b) = (5, default) where id = 1 returning id, a, b;
+update zrwt t set (a, b) = (select count(*), max(y) from zrws), arr = '{9}' where id = 3 returning *;
+rollback;
+update zrwt set (a, b) = (select x from zrws);
+update zrwt set (a, b) = (select x, y from zrws);
+update zrwt set (a, b) = (select x, y, 1 from zrws);
+update zrwt set (a, b) = (1, 2, 3);
+update zrwt set (a, b) = a;
+update zrwt set (a, b) = (select y, x from zrws where zrws.id = 1);
+update zrwt set (a, a) = (select 1, 2);
+update zrwt set (a, b) = (select s.* from (select x, y from zrws where id = 1) s) where id = 1 returning a, b;
+update zrwt set (a, b) = row((select s from (select 1) s(s)), 'q') where id = 1 returning a, b;
+insert into zrwt values (1, 1, 'c') on conflict (id) do update set (a, b) = (select excluded.a + 1, excluded.b || zrwt.b) returning a, b;
+-- rows
+select (1, 2) = (select 1, 2), (1, 2) < (select 1, 3), (1, null) <> (select 1, 2), row(1, 2) = (select 1, 2 where false);
+select (1, 2) = (select 1);
+select (1, 2) in (select id, id from zrwt), (1, 2) not in (select id, id + 1 from zrwt);
+select (1, 2) < any (select id, id from zrwt), (1, 2) >= all (select id, id from zrwt), (0, 0) <> any (select 0, 0);
+select row(1, null) is distinct from row(1, null), row(1, 2) is not distinct from row(1, 3), row(1) is distinct from row(2);
+select row() = row();
+select row(1, 2) ~~ row(3, 4);
+select row('a', 'b') ~~ row('a', 'b');
+select row(1, 2) = row(1);
+select row(1, null) is null, row(null, null) is null, row(1, null) is not null, row(1, 2) is not null, not (row(1, null) is null);
+-- whole rows
+select t from zrwt t order by id;
+select t.* is null, t is not null from zrwt t order by id;
+select row_to_json(t), to_jsonb(t) from zrwt t order by id;
+select json_agg(s) from zrws s;
+select array_agg(s) from zrws s;
+select count(t), count(s) from zrwt t left join zrws s on s.id = t.id;
+select t.id, s, s is null, row_to_json(s) from zrwt t left join zrws s on s.id = t.id order by 1;
+select (t).a, (t.*).b, (t).* from zrwt t where id = 1;
+select row(t.*), row(t.*, 1), row(s.*) = row(s.*) from zrwt t, zrws s where t.id = 1 and s.id = 1;
+select s = s, s < row(2, 3, 'x')::zrws, s = (1, 100, 'one')::zrws from zrws s;
+select distinct s from zrws s order by s;
+select max(s.y), s from zrws s group by s order by 2 desc;
+select pg_typeof(s), pg_typeof(array[s]), pg_typeof(q) from zrws s, (select 1 as z) q limit 1;
+select q, row_to_json(q), (q).z from (select 1 as z, 'a' as w) q;
+select (select s from zrws s where s.id = t.id) from zrwt t order by t.id;
+select exists (select 1 from zrws where zrws = s) from zrws s;
+create function zrwf(zrws) returns text language sql as $$ select $1.y || '!' $$;
+create function zrwg(r zrws) returns int language sql as $$ select r.x * 2 $$;
+select zrwf(s), s.zrwf, (s).zrwf, zrwg(s), y(s), zrwg(row(1, 2, 'q')), zrwg((1, 2, 'q')::zrws) from zrws s;
+select s.nothing from zrws s;
+select nothing(s) from zrws s;
+select (s).nothing from zrws s;
+select (s.id).nothing from zrws s;
+select row(1, 2)::zrws;
+select row(1, 'a', 'b')::zrws;
+select row(1, true, 'b')::zrws;
+select '(1,2,"a b")'::zrws, '(,,)'::zrws, ('(1,2,"a ""b"" \\c,")'::zrws).y;
+select '(1,2)'::zrws;
+select '(1,2,3,4)'::zrws;
+select '1,2,3'::zrws;
+select '(1,2,3) x'::zrws;
+select '(1,2,"3'::zrws;
+select null::zrws, (null::zrws).x, null::zrws is null;
+drop function zrwf, zrwg;
+drop table zrwt, zrws;
