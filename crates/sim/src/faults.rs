@@ -183,7 +183,7 @@ impl Fault {
         match self {
             Fault::LeaderCrash => (6, (10, 2_000)),
             Fault::FollowerCrash => (4, (10, 2_000)),
-            Fault::TotalCrash => (3, (10, 500)),
+            Fault::TotalCrash => (4, (10, 500)),
             Fault::QuickRestart => (6, (5, 150)),
             Fault::Freeze => (4, (50, 2_000)),
             Fault::Partition => (4, (100, 2_500)),
@@ -192,15 +192,15 @@ impl Fault {
             Fault::Split => (4, (100, 1_200)),
             Fault::Depose => (6, (500, 1_100)),
             Fault::Pendulum => (6, (400, 900)),
-            Fault::SlowDisk => (3, (200, 2_000)),
+            Fault::SlowDisk => (4, (200, 2_000)),
             Fault::FullDisk => (4, (200, 2_000)),
             Fault::IoError => (4, (100, 1_000)),
-            Fault::BitRot => (3, (1, 2)),
+            Fault::BitRot => (12, (1, 2)),
             Fault::ClockJump => (3, (1, 2)),
             Fault::Switchover => (5, (1, 2)),
-            Fault::AbortedTransfer => (4, (700, 1_800)),
+            Fault::AbortedTransfer => (5, (700, 1_800)),
             Fault::Membership => (7, (1, 2)),
-            Fault::OldDirectory => (3, (1, 2)),
+            Fault::OldDirectory => (5, (1, 2)),
             Fault::LostMajority => (3, (1, 2)),
         }
     }

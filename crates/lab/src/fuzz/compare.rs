@@ -18,7 +18,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 12] = [
     Rule {
         name: "time limit",
         why: "either server may take longer than the time limit",
@@ -114,6 +114,17 @@ pub const RULES: [Rule; 11] = [
             let is_refused = matches!(ours, Answer::Refused(state, message)
                 if state == "22008" && message == "interval out of range");
             is_refused && sql.contains("make_interval")
+        },
+    },
+    Rule {
+        name: "mended later",
+        why: "what PostgreSQL 15.18 answers and a later minor version has mended: right() and left() of \
+              the smallest integer give all of the text, to_char() of an integer that V makes too large \
+              gives signs of overflow",
+        explains: |_, sql, ours, _| {
+            let is_part = sql.contains("\"right\"(") || sql.contains("\"left\"(");
+            let is_shifted = sql.contains("\"to_char\"(") && sql.contains('V');
+            is_part && sql.contains("-2147483648") || is_shifted && state(ours) == "22003"
         },
     },
     Rule {

@@ -20,9 +20,20 @@ use crate::paths::implies::normal;
 use crate::plan::compile;
 use crate::plan::{ComputedAccess, Expr, ExprKind, How};
 use crate::plan::{EntryRule, KeyValue};
-use catalog::{Computed, Index, KeyOrder, KeySource, Table};
+use catalog::{Computed, Index, KeyOrder, KeySource, Table, Uses};
 use functions::{Coercion, Volatility};
 use types::{self, TypeId};
+
+/// An expression or a condition over a table's rows that is found right.
+#[derive(Debug)]
+pub struct Checked<T> {
+    /// As the catalog keeps it.
+    pub kept: T,
+    /// The places of the columns that it looks at.
+    pub columns: Vec<usize>,
+    /// What it names besides.
+    pub uses: Vec<Uses>,
+}
 
 impl Binder<'_> {
     /// How the entries of a table's computed indexes are made.
@@ -135,7 +146,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds an expression that an index is to be on, as it is written.
+    /// Binds an expression that an index is to be on, as it is written; its name in the index and the
+    /// type come with it.
     ///
     /// # Errors
     /// What is wrong with it; 42P17 if its value may change.
@@ -143,7 +155,7 @@ impl Binder<'_> {
         &mut self,
         table: &Arc<Table>,
         node: &Node,
-    ) -> Result<(KeySource, Vec<usize>)> {
+    ) -> Result<Checked<KeySource>> {
         let scope = target_scope(table, &table.name);
         let key = self.node(node, &scope, Place::INDEX_KEY)?;
         let key = self.settle(key)?;
@@ -155,22 +167,23 @@ impl Binder<'_> {
         if changes(&key) {
             return Err(mutable("expression"));
         }
-        let source = KeySource::Expression {
-            name,
-            text: self
-                .fixed_part(node, |binder, node| {
-                    let key = binder.node(node, &scope, Place::INDEX_KEY)?;
-                    binder.settle(key).map(drop)
-                })?
-                .0,
-            type_id: key.ty,
-            typmod: key.typmod,
-        };
-        Ok((source, columns_of(&key)))
+        let (text, recorded) = self.fixed_part(node, |binder, node| {
+            let key = binder.node(node, &scope, Place::INDEX_KEY)?;
+            binder.settle(key).map(drop)
+        })?;
+        Ok(Checked {
+            kept: KeySource::Expression {
+                name,
+                text,
+                type_id: key.ty,
+                typmod: key.typmod,
+            },
+            columns: columns_of(&key),
+            uses: recorded.uses(),
+        })
     }
 
-    /// Binds the condition of an index, as it is written; returns it as it is kept, and the columns
-    /// that it looks at.
+    /// Binds the condition of an index, as it is written.
     ///
     /// # Errors
     /// What is wrong with it; 42P17 if its value may change.
@@ -178,18 +191,22 @@ impl Binder<'_> {
         &mut self,
         table: &Arc<Table>,
         node: &Node,
-    ) -> Result<(String, Vec<usize>)> {
+    ) -> Result<Checked<String>> {
         let scope = target_scope(table, &table.name);
         let condition = self.node(node, &scope, Place::INDEX_CONDITION)?;
         let condition = self.condition(condition, "WHERE")?;
         if changes(&condition) {
             return Err(mutable("predicate"));
         }
-        let (text, _) = self.fixed_part(node, |binder, node| {
+        let (text, recorded) = self.fixed_part(node, |binder, node| {
             let condition = binder.node(node, &scope, Place::INDEX_CONDITION)?;
             binder.condition(condition, "WHERE").map(drop)
         })?;
-        Ok((text, columns_of(&condition)))
+        Ok(Checked {
+            kept: text,
+            columns: columns_of(&condition),
+            uses: recorded.uses(),
+        })
     }
 
     /// The types that the expressions of an index have now that columns have other types.

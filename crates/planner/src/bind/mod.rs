@@ -38,7 +38,7 @@ pub mod call;
 pub mod coerce;
 pub mod collation;
 mod column_name;
-mod computed;
+pub mod computed;
 pub mod copy;
 mod definition;
 pub mod domain;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 
+use super::computed::Checked;
 use super::foreign::Touch;
 use super::Binder;
 use crate::logical::move_columns;
@@ -268,20 +269,20 @@ impl Binder<'_> {
         &mut self,
         table: &Arc<Table>,
         node: &pg_query::protobuf::Node,
-    ) -> Result<(KeySource, Vec<usize>)> {
-        let (source, uses) =
-            self.check_index_key(table, node)
-                .map_err(|error| match error.message() {
-                    "functions in index expression must be marked IMMUTABLE" => Error::new(
-                        SqlState::of("42P17"),
-                        "functions in partition key expression must be marked IMMUTABLE",
-                    ),
-                    _ => error,
-                })?;
-        if uses.is_empty() {
+    ) -> Result<Checked<KeySource>> {
+        let checked = self
+            .check_index_key(table, node)
+            .map_err(|error| match error.message() {
+                "functions in index expression must be marked IMMUTABLE" => Error::new(
+                    SqlState::of("42P17"),
+                    "functions in partition key expression must be marked IMMUTABLE",
+                ),
+                _ => error,
+            })?;
+        if checked.columns.is_empty() {
             let message = "cannot use constant expression as partition key";
             return Err(Error::new(SqlState::of("42P17"), message));
         }
-        Ok((source, uses))
+        Ok(checked)
     }
 }

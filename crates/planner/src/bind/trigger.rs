@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::Node;
 
+use super::computed::Checked;
 use super::expr::Place;
 use super::foreign::Touch;
 use super::scope::{table_columns, Scope, ScopeTable};
@@ -77,7 +78,7 @@ impl Binder<'_> {
         table: &Arc<Table>,
         trigger: &Trigger,
         node: &Node,
-    ) -> Result<Condition> {
+    ) -> Result<Checked<Condition>> {
         let scope = scope_of(table, None);
         let bound = self.node(node, &scope, Place::TRIGGER)?;
         let bound = self.condition(bound, "WHEN")?;
@@ -85,17 +86,21 @@ impl Binder<'_> {
         self.check_columns(table, trigger, &bound, &mut columns)?;
         columns.sort_unstable();
         columns.dedup();
-        let (text, _) = self.fixed_part(node, |binder, node| {
+        let (text, recorded) = self.fixed_part(node, |binder, node| {
             binder.node(node, &scope, Place::TRIGGER).map(|_| ())
         })?;
         let names = table.columns.iter().map(|column| match column.dropped {
             true => String::new(),
             false => column.name.clone(),
         });
-        Ok(Condition {
-            text,
-            names: names.collect(),
-            columns,
+        Ok(Checked {
+            columns: columns.clone(),
+            kept: Condition {
+                text,
+                names: names.collect(),
+                columns,
+            },
+            uses: recorded.uses(),
         })
     }
 

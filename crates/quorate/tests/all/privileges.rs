@@ -36,6 +36,9 @@ const CELLS_MIN: usize = 3_000;
 /// So many differences are shown.
 const SHOWN_MAX: usize = 60;
 
+/// How an outcome begins where USAGE of a type is missing.
+const TYPE_REFUSED: &str = "42501: permission denied for type";
+
 /// Cells that are sent before their answers are read.
 const PIPELINED: usize = 16;
 
@@ -390,6 +393,15 @@ fn is_refusal(outcome: &str) -> bool {
     outcome.starts_with("42501")
 }
 
+/// Whether PostgreSQL asks for USAGE of the types in what a view stores: minor versions do since one
+/// that came after 15.18.
+fn asks_for_stored_types(cells: &[Cell], expected: &[String]) -> bool {
+    let mut outcomes = cells.iter().zip(expected);
+    outcomes.any(|(cell, outcome)| {
+        cell.way == Way::OwnView && outcome.starts_with(TYPE_REFUSED) && !cell.statement.open
+    })
+}
+
 #[test]
 fn who_may_do_what_is_as_in_postgresql() {
     let cells = cells();
@@ -399,12 +411,16 @@ fn who_may_do_what_is_as_in_postgresql() {
         let found = outcomes(&shared::one_node().nodes()[0], &cells);
         (postgresql.join().expect("PostgreSQL answers"), found)
     });
+    let asks = asks_for_stored_types(&cells, &expected);
     let mut wrong = Vec::new();
     let mut differing: BTreeMap<_, Vec<_>> = BTreeMap::new();
     let mut unsupported = BTreeSet::new();
     let mut met = BTreeSet::new();
     let mut seen: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
     for ((cell, expected), found) in cells.iter().zip(&expected).zip(&found) {
+        let is_stored = matches!(cell.way, Way::OwnView | Way::MaterializedView);
+        let is_asked_later = !asks && is_stored && found.starts_with(TYPE_REFUSED);
+        let expected = if is_asked_later { found } else { expected };
         let sides = seen.entry(cell.statement.text).or_default();
         sides.0 |= !is_refusal(expected);
         sides.1 |= is_refusal(expected);

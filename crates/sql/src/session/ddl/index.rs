@@ -127,7 +127,7 @@ impl Session {
 
     /// The keys, included columns and condition that CREATE INDEX gives.
     fn index_keys(
-        &self,
+        &mut self,
         text: &str,
         catalog: &Arc<Catalog>,
         table: &Arc<Table>,
@@ -180,8 +180,9 @@ impl Session {
                 let bound = self.try_binding(text, catalog, |binder| {
                     binder.check_index_condition(table, node)
                 })?;
-                uses.extend(bound.1);
-                Some(bound.0)
+                self.may_use_types_of(catalog, bound.uses.iter().map(|uses| uses.relation))?;
+                uses.extend(bound.columns);
+                Some(bound.kept)
             }
         };
         uses.sort_unstable();
@@ -270,7 +271,7 @@ impl Session {
     }
 
     fn index_key(
-        &self,
+        &mut self,
         text: &str,
         catalog: &Arc<Catalog>,
         table: &Arc<Table>,
@@ -279,8 +280,9 @@ impl Session {
     ) -> Result<KeySource> {
         let bound =
             self.try_binding(text, catalog, |binder| binder.check_index_key(table, node))?;
-        uses.extend(bound.1);
-        Ok(bound.0)
+        self.may_use_types_of(catalog, bound.uses.iter().map(|uses| uses.relation))?;
+        uses.extend(bound.columns);
+        Ok(bound.kept)
     }
 
     /// Builds the index that `new` has besides those of `old`, which may be its primary key, and

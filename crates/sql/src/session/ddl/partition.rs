@@ -127,9 +127,12 @@ impl Session {
             }
             Some(expr) => {
                 let so_far = Arc::new(table.clone());
-                self.try_binding(text, catalog, |binder| {
+                let checked = self.try_binding(text, catalog, |binder| {
                     binder.check_partition_key(&so_far, expr)
-                })?
+                })?;
+                let named = checked.uses.iter().map(|uses| uses.relation);
+                self.may_use_types_of(catalog, named)?;
+                (checked.kept, checked.columns)
             }
         };
         let generated = uses.iter().find(|place| table.columns[**place].generated);

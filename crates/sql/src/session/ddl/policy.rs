@@ -114,6 +114,7 @@ impl Session {
             return Ok((None, Vec::new()));
         };
         let fixed = self.try_binding("", catalog, |binder| binder.fixed_policy(table, node))?;
+        self.may_use_types_of(catalog, fixed.uses.iter().map(|uses| uses.relation))?;
         Ok((Some(fixed.text), fixed.uses))
     }
 

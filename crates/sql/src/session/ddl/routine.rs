@@ -279,6 +279,7 @@ impl Session {
                     binder.check_argument_default(node, type_id)?;
                     Ok(checked)
                 })?;
+                self.may_use_types_of(catalog, fixed.1)?;
                 Some(fixed.0)
             }
         };

@@ -268,8 +268,9 @@ impl Session {
         if let Some(node) = &create.when_clause {
             let bound = self.try_binding(text, &catalog, |binder| {
                 binder.fixed_when(&table, &trigger, node)
-            });
-            trigger.condition = Some(bound?);
+            })?;
+            self.may_use_types_of(&catalog, bound.uses.iter().map(|uses| uses.relation))?;
+            trigger.condition = Some(bound.kept);
         }
         let routine = self.trigger_function(&catalog, &create.funcname)?;
         trigger.function = routine.oid;
