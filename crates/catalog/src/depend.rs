@@ -24,6 +24,7 @@ use std::sync::Arc;
 use base::hash::HashSet;
 use base::{Error, Result, SqlState};
 
+use super::routine::built_in_trigger;
 use super::composite::Composite;
 use super::computed::KeySource;
 use super::domain::Domain;
@@ -558,7 +559,9 @@ fn trigger_dependencies(table: &Table, edges: &mut Edges) {
     for trigger in &table.triggers {
         let object = Object::Trigger(trigger.oid);
         edges.add(object, Auto, Object::Relation(table.oid));
-        edges.add(object, Normal, Object::Routine(trigger.function));
+        if built_in_trigger(trigger.function).is_none() {
+            edges.add(object, Normal, Object::Routine(trigger.function));
+        }
         let condition = trigger.condition.as_ref();
         let looked_at = condition.map_or(&[][..], |condition| &condition.columns);
         for column in trigger.columns.iter().chain(looked_at) {

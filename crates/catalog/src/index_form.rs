@@ -1,5 +1,6 @@
 //! What CREATE INDEX says of an index beside its keys: the method, operator classes, parameters.
 
+use super::inverted::TSVECTOR_OPS_GIST;
 use base::codec::{put_bytes, put_varint, Reader};
 use base::Result;
 
@@ -45,7 +46,8 @@ impl IndexForm {
 
     /// The operator class of a key, if it is not the default of its type.
     pub fn shown_class(&self, key: usize) -> Option<&'static OperatorClass> {
-        OperatorClass::by_oid(self.class(key))
+        let class = Some(self.class(key)).filter(|class| *class != TSVECTOR_OPS_GIST);
+        OperatorClass::by_oid(class?)
     }
 }
 

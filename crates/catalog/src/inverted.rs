@@ -17,13 +17,16 @@
 //! | `jsonb_ops` | keys and scalars, wherever they stand |
 //! | `jsonb_path_ops` | scalars with the keys that lead to them |
 //! | `gin_trgm_ops` | trigrams |
+//! | `tsvector_ops` | lexemes |
 //! | those of `btree_gin` | the value |
+//!
+//! An index of method gist is such a one where its first key is a `tsvector`.
 //!
 //! A NULL has no items, so no condition that a NULL meets is looked for here.
 
 use base::{Error, Result, SqlState};
 
-use super::operator_class::{OperatorClass, GIN};
+use super::operator_class::{OperatorClass, GIN, GIST};
 use super::{Index, Table};
 use types::TypeId;
 
@@ -38,6 +41,8 @@ pub enum Items {
     JsonbPaths,
     /// The trigrams of a text.
     Trigrams,
+    /// The lexemes of a `tsvector`.
+    Lexemes,
     /// The value, of this type.
     Whole(TypeId),
 }
@@ -48,18 +53,23 @@ pub const ARRAY_OPS: u32 = 10_064;
 pub const JSONB_OPS: u32 = 10_090;
 /// The oid of `jsonb_path_ops`.
 pub const JSONB_PATH_OPS: u32 = 10_091;
+/// The oid of `tsvector_ops` of gin.
+pub const TSVECTOR_OPS: u32 = 10_073;
+/// The oid of `tsvector_ops` of gist.
+pub const TSVECTOR_OPS_GIST: u32 = 10_072;
 /// The oid of `gin_trgm_ops`, of `pg_trgm`.
 pub const TRIGRAM_OPS: u32 = 9_501;
 
 impl Items {
     /// What an operator class makes of values of a type; none if it is none of these.
     pub fn of(class: u32, ty: TypeId) -> Option<Items> {
-        let known = OperatorClass::by_oid(class).filter(|known| known.method == GIN)?;
+        let known = OperatorClass::by_oid(class).filter(|known| matches!(known.method, GIN | GIST))?;
         Some(match known.oid {
             ARRAY_OPS => Items::Elements(ty.array_element()?),
             JSONB_OPS => Items::Jsonb,
             JSONB_PATH_OPS => Items::JsonbPaths,
             TRIGRAM_OPS => Items::Trigrams,
+            TSVECTOR_OPS | TSVECTOR_OPS_GIST => Items::Lexemes,
             _ => Items::Whole(ty),
         })
     }
@@ -68,7 +78,8 @@ impl Items {
 impl Index {
     /// Whether it is an inverted one.
     pub fn is_inverted(&self) -> bool {
-        self.form.method == GIN
+        let first = self.form.class(0);
+        self.form.method == GIN || (self.form.method == GIST && first == TSVECTOR_OPS_GIST)
     }
 
     /// What of one of its keys has entries, if it is an inverted one.

@@ -116,6 +116,7 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10065 403 "uuid_ops" 2968 "uuid_ops" UUID default;
     10067 403 "pg_lsn_ops" 3253 "pg_lsn_ops" PG_LSN default;
     10069 403 "enum_ops" 3522 "enum_ops" ANYENUM default;
+    10071 403 "tsvector_ops" 3626 "tsvector_ops" TSVECTOR default;
     10088 403 "jsonb_ops" 4033 "jsonb_ops" JSONB default;
     10005 405 "bpchar_ops" 427 "bpchar_ops" BPCHAR default;
     10008 405 "char_ops" 431 "char_ops" CHAR default;
@@ -206,7 +207,9 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10162 3580 "pg_lsn_bloom_ops" 4590 "pg_lsn_bloom_ops" PG_LSN other;
     10086 4000 "text_ops" 4017 "text_ops" TEXT default;
     10017 783 "inet_ops" 3550 "network_ops" INET other;
+    10072 783 "tsvector_ops" 3655 "tsvector_ops" TSVECTOR default;
     10064 2742 "array_ops" 2745 "array_ops" ANYARRAY default;
+    10073 2742 "tsvector_ops" 3659 "tsvector_ops" TSVECTOR default;
     10090 2742 "jsonb_ops" 4036 "jsonb_ops" JSONB default;
     10091 2742 "jsonb_path_ops" 4037 "jsonb_path_ops" JSONB other;
 };

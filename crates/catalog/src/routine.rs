@@ -11,7 +11,7 @@
 //! body in standard SQL (`BEGIN ATOMIC`) the text has the names' oids ([`super::view`]) and
 //! [`Routine::uses`] says what it needs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::hash::HashMap;
@@ -267,8 +267,45 @@ impl Catalog {
     /// The routine of that oid.
     pub fn routine(&self, oid: u32) -> Option<&Arc<Routine>> {
         let place = self.routines.binary_search_by_key(&oid, |known| known.oid);
-        place.ok().map(|place| &self.routines[place])
+        let own = place.ok().map(|place| &self.routines[place]);
+        own.or_else(|| built_in_trigger(oid))
     }
+}
+
+/// The oid of `tsvector_update_trigger`.
+pub const TSVECTOR_UPDATE: u32 = 3_752;
+/// The oid of `tsvector_update_trigger_column`.
+pub const TSVECTOR_UPDATE_COLUMN: u32 = 3_753;
+
+const BUILT_IN_TRIGGERS: [(u32, &str); 2] = [
+    (TSVECTOR_UPDATE, "tsvector_update_trigger"),
+    (TSVECTOR_UPDATE_COLUMN, "tsvector_update_trigger_column"),
+];
+
+/// The functions for triggers that are there from the start; what each does follows from its trigger.
+pub fn built_in_triggers() -> &'static [Arc<Routine>] {
+    static BUILT: OnceLock<Vec<Arc<Routine>>> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let all = BUILT_IN_TRIGGERS.iter().map(|(oid, name)| {
+            Arc::new(Routine {
+                oid: *oid,
+                schema: crate::PG_CATALOG,
+                name: (*name).to_owned(),
+                owner: crate::SUPERUSER,
+                language: Language::PlPgSql,
+                result: TypeId::TRIGGER,
+                volatility: b'v',
+                parallel: b's',
+                ..Routine::default()
+            })
+        });
+        all.collect()
+    })
+}
+
+/// One of them.
+pub fn built_in_trigger(oid: u32) -> Option<&'static Arc<Routine>> {
+    built_in_triggers().iter().find(|known| known.oid == oid)
 }
 
 /// The row of a routine.

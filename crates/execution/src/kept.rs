@@ -122,7 +122,10 @@ pub fn apart(value: &Datum) -> usize {
     let each = |values: &[Datum]| values.iter().map(apart).sum::<usize>();
     match value {
         Datum::Text(text) => counted(text.len()),
-        Datum::Bytea(bytes) | Datum::Jsonb(bytes) => counted(bytes.len()),
+        Datum::Bytea(bytes)
+        | Datum::Jsonb(bytes)
+        | Datum::TsVector(bytes)
+        | Datum::TsQuery(bytes) => counted(bytes.len()),
         Datum::Array(array) => {
             let places = size_of_val(&array.elements[..]) + size_of_val(&array.dimensions[..]);
             counted(size_of_val(&**array) + places) + each(&array.elements)
@@ -144,7 +147,10 @@ const LARGE_BYTES_MIN: usize = 64 << 10;
 pub fn large_bytes(value: &Datum) -> usize {
     let bytes = match value {
         Datum::Text(text) => text.len(),
-        Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
+        Datum::Bytea(bytes)
+        | Datum::Jsonb(bytes)
+        | Datum::TsVector(bytes)
+        | Datum::TsQuery(bytes) => bytes.len(),
         Datum::Array(array) => size_of_val(&array.elements[..]),
         _ => 0,
     };

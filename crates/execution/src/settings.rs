@@ -71,6 +71,8 @@ enum Kind {
     Enum(&'static [&'static str]),
     Zone,
     DateStyle,
+    /// A text search configuration.
+    SearchConfig,
     /// `synchronous_commit`: names and booleans.
     Level,
     /// `role`: a role, or none.
@@ -184,6 +186,7 @@ const LISTED: &[Definition] = &[
     define("deadlock_timeout", Kind::Time, "1s", "Sets the time to wait on a lock before checking for deadlock."),
     define("default_tablespace", Kind::Text, "", "Sets the default tablespace to create tables and indexes in."),
     define("default_table_access_method", Kind::Text, "heap", "Sets the default table access method for new tables."),
+    define("default_text_search_config", Kind::SearchConfig, "pg_catalog.english", "Sets default text search configuration."),
     define("default_transaction_deferrable", Kind::Bool, "off", "Sets the default deferrable status of new transactions."),
     define("default_transaction_isolation", Kind::Enum(ISOLATIONS), "read committed", "Sets the transaction isolation level of each new transaction."),
     reported("default_transaction_read_only", Kind::Bool, "off", "Sets the default read-only status of new transactions."),

@@ -65,6 +65,7 @@ fn build() -> Registry {
     let rows = [
         super::table_operators::OPERATORS,
         super::table_json::OPERATORS,
+        super::table_search::OPERATORS,
     ];
     for row in rows.into_iter().flatten() {
         let operator: &'static Operator = Box::leak(Box::new(Operator {
@@ -80,7 +81,11 @@ fn build() -> Registry {
         operators_by_oid.insert(row.oid, operator);
     }
     let mut casts = HashMap::default();
-    let rows = [super::table_casts::CASTS, super::table_json::CASTS];
+    let rows = [
+        super::table_casts::CASTS,
+        super::table_json::CASTS,
+        super::table_search::CASTS,
+    ];
     for row in rows.into_iter().flatten() {
         let (method, coercion) = match row.how {
             0 => (CastMethod::Binary, Coercion::Binary),

@@ -190,6 +190,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
         super::table_catalog::FUNCTIONS,
         super::table_sets::FUNCTIONS,
         super::table_json::FUNCTIONS,
+        super::table_search::FUNCTIONS,
     ]
     .into_iter()
     .flatten()

@@ -10,7 +10,7 @@ use base::error::{Error, Result, SqlState};
 use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::typmod::apply_typmod;
 use super::{
-    json, row_of, Array, Datum, Dimension, EvalContext, Interval, Numeric, TypeId, NO_TYPMOD,
+    json, row_of, search, Array, Datum, Dimension, EvalContext, Interval, Numeric, TypeId, NO_TYPMOD,
 };
 
 /// The number of dimensions that is taken for nonsense.
@@ -39,6 +39,7 @@ pub fn send(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Vec<u8
             out.push(json::WIRE_VERSION);
             out.extend_from_slice(text.as_bytes());
         }
+        Datum::TsVector(value) => search::vector::send(value, out)?,
         Datum::TimeTz(micros, zone) => {
             out.extend_from_slice(&micros.to_be_bytes());
             out.extend_from_slice(&zone.to_be_bytes());
@@ -245,6 +246,8 @@ pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -
         TypeId::JSON => json::input_json(receive_text(bytes)?)?,
         TypeId::JSONB => json::input_jsonb(receive_text(json::versioned("jsonb", bytes)?)?)?,
         TypeId::JSONPATH => json::path::input(receive_text(json::versioned("jsonpath", bytes)?)?)?,
+        TypeId::TSVECTOR => search::vector::receive(bytes)?,
+        TypeId::TSQUERY => search::query::receive(bytes)?,
         _ if kind.is_text_like() => Datum::text(receive_text(bytes)?),
         _ if kind.is_enum() => Datum::Unsigned8(context.enum_place(kind, receive_text(bytes)?)?),
         _ if kind.is_of_domain() => {

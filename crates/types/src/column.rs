@@ -10,6 +10,8 @@
 //! | interval | months, days, microseconds | `Interval` |
 //! | text, varchar, name, bytea, inet | as they are | `Bytes` |
 //! | json, jsonpath | as they are | none |
+//! | tsvector | in its order, see [`super::search::vector`] | `Bytes` |
+//! | tsquery | its binary form | none |
 //! | jsonb | as it is, see [`base::jsonb`] | `Jsonb` |
 //! | char(n) | without trailing blanks; reading pads again | `Bytes` |
 //! | arrays, records | elements with lengths | none |
@@ -46,10 +48,10 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         TypeId::FLOAT4 | TypeId::FLOAT8 => KeyKind::Float,
         TypeId::NUMERIC => KeyKind::Numeric,
         TypeId::INTERVAL => KeyKind::Interval,
-        TypeId::BYTEA => KeyKind::Bytes,
+        TypeId::BYTEA | TypeId::TSVECTOR => KeyKind::Bytes,
         TypeId::BPCHAR => KeyKind::Padded,
         TypeId::JSONB => KeyKind::Jsonb,
-        TypeId::JSON | TypeId::JSONPATH => return None,
+        TypeId::JSON | TypeId::JSONPATH | TypeId::TSQUERY => return None,
         _ if kind.is_oid_like() => KeyKind::Fixed,
         _ if kind.is_text_like() => KeyKind::Bytes,
         _ if kind.is_enum() => KeyKind::Fixed,
@@ -87,7 +89,9 @@ pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>
             out.extend_from_slice(v.trim_end_matches(' ').as_bytes());
         }
         Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
-        Datum::Bytea(v) | Datum::Jsonb(v) => out.extend_from_slice(v),
+        Datum::Bytea(v) | Datum::Jsonb(v) | Datum::TsVector(v) | Datum::TsQuery(v) => {
+            out.extend_from_slice(v);
+        }
         Datum::Char(v) => out.push(*v),
         Datum::Uuid(v) => out.extend_from_slice(v),
         Datum::TimeTz(v, zone) => {
@@ -302,6 +306,8 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         TypeId::NUMERIC => Datum::Numeric(decode_numeric(bytes)?),
         TypeId::BYTEA => Datum::bytea(bytes),
         TypeId::JSONB => Datum::Jsonb(Arc::from(bytes)),
+        TypeId::TSVECTOR => Datum::TsVector(Arc::from(bytes)),
+        TypeId::TSQUERY => Datum::TsQuery(Arc::from(bytes)),
         TypeId::CHAR => Datum::Char(fixed::<1>(bytes)?[0]),
         TypeId::UUID => Datum::Uuid(fixed(bytes)?),
         TypeId::TIMETZ => {

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use super::{json, Array, Datum, TypeId};
+use super::{json, search, Array, Datum, TypeId};
 
 /// Orders two values of one type as its default btree operator class does; NULL is last and equal
 /// to NULL.
@@ -45,6 +45,8 @@ fn compare_values(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Numeric(a), Datum::Numeric(b)) => a.cmp(b),
         (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
         (Datum::Jsonb(a), Datum::Jsonb(b)) => json::compare(a, b),
+        (Datum::TsVector(a), Datum::TsVector(b)) => a.cmp(b),
+        (Datum::TsQuery(a), Datum::TsQuery(b)) => search::query::compare(a, b),
         (Datum::Char(a), Datum::Char(b)) => a.cmp(b),
         (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
         (Datum::Interval(a), Datum::Interval(b)) => a.total_micros().cmp(&b.total_micros()),
@@ -111,7 +113,8 @@ pub fn hash_into(kind: TypeId, value: &Datum, state: &mut impl Hasher) {
         Datum::Numeric(v) => v.hash(state),
         Datum::Text(v) if kind == TypeId::BPCHAR => v.trim_end_matches(' ').hash(state),
         Datum::Text(v) => v.hash(state),
-        Datum::Bytea(v) => v.hash(state),
+        Datum::Bytea(v) | Datum::TsVector(v) => v.hash(state),
+        Datum::TsQuery(v) => search::query::hash_into(v, state),
         Datum::Jsonb(v) => json::hash_into(v, state),
         Datum::Char(v) => v.hash(state),
         Datum::Uuid(v) => v.hash(state),

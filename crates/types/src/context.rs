@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use base::env::Env;
 use base::error::{Error, Result, SqlState};
+use base::sync::Mutex;
 
+use super::search::read::Outcome;
+use super::search::Query;
 use super::text::invalid_label;
 use super::{own, DateStyle, Datum, Record, TypeId, Zone};
 
@@ -128,8 +131,29 @@ pub struct EvalContext {
     pub bytea_escape: bool,
     /// `pg_trgm`'s thresholds.
     pub similarity: Similarity,
+    /// `default_text_search_config`.
+    pub search_config: u32,
+    /// Notices that the session shows once it can.
+    pub remarks: Arc<Remarks>,
     /// The catalog; `None` prints OIDs as numbers.
     pub names: Option<Arc<dyn NameLookup>>,
+}
+
+/// The oid of the text search configuration `english`.
+pub const ENGLISH: u32 = 13_164;
+
+/// Notices that wait for the session.
+#[derive(Debug, Default)]
+pub struct Remarks(Mutex<Vec<Error>>);
+
+impl Remarks {
+    /// So many may wait; what is more is left out.
+    const MAX: usize = 1_000;
+
+    /// What waits; nothing does then.
+    pub fn take(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.0.lock())
+    }
 }
 
 /// From when on texts count as similar, 0 to 1.
@@ -186,6 +210,8 @@ impl EvalContext {
             extra_float_digits: 1,
             bytea_escape: false,
             similarity: Similarity::default(),
+            search_config: ENGLISH,
+            remarks: Arc::default(),
             names: None,
         }
     }
@@ -208,6 +234,27 @@ impl EvalContext {
             }
         }
         EvalContext::new(Arc::new(Standing::default()))
+    }
+
+    /// Has the session show a notice.
+    pub fn remark(&self, notice: Error) {
+        let mut waiting = self.remarks.0.lock();
+        if waiting.len() < Remarks::MAX {
+            waiting.push(notice);
+        }
+    }
+
+    /// The value of a query that was read, with a notice if nothing is left of it.
+    pub fn query_of(&self, text: &str, outcome: Outcome) -> Datum {
+        let message = match outcome {
+            Outcome::Query(query) => return query.into_datum(),
+            Outcome::NoWords => format!("text-search query doesn't contain lexemes: \"{text}\""),
+            Outcome::OnlyStops => "text-search query contains only stop words or doesn't contain \
+                                   lexemes, ignored"
+                .to_owned(),
+        };
+        self.remark(Error::new(SqlState::SUCCESSFUL_COMPLETION, message));
+        Query::default().into_datum()
     }
 
     /// The name of a catalog object, if there is a catalog and the object.
@@ -352,6 +399,8 @@ impl EvalContext {
             TypeId::REGTYPE => "type",
             TypeId::REGNAMESPACE => "schema",
             TypeId::REGROLE => "role",
+            TypeId::REGCONFIG => "text search configuration",
+            TypeId::REGDICTIONARY => "text search dictionary",
             _ => "function",
         };
         let state = match kind {

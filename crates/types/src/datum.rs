@@ -28,6 +28,10 @@ pub enum Datum {
     Bytea(Arc<[u8]>),
     /// See [`base::jsonb`].
     Jsonb(Arc<[u8]>),
+    /// See [`crate::search::vector`].
+    TsVector(Arc<[u8]>),
+    /// See [`crate::search::query`].
+    TsQuery(Arc<[u8]>),
     /// `"char"`.
     Char(u8),
     Uuid([u8; 16]),
@@ -70,7 +74,10 @@ impl PartialEq for Datum {
             (Datum::Float8(a), Datum::Float8(b)) => a.to_bits() == b.to_bits(),
             (Datum::Numeric(a), Datum::Numeric(b)) => a == b && a.scale() == b.scale(),
             (Datum::Text(a), Datum::Text(b)) => a == b,
-            (Datum::Bytea(a), Datum::Bytea(b)) | (Datum::Jsonb(a), Datum::Jsonb(b)) => a == b,
+            (Datum::Bytea(a), Datum::Bytea(b))
+            | (Datum::Jsonb(a), Datum::Jsonb(b))
+            | (Datum::TsVector(a), Datum::TsVector(b))
+            | (Datum::TsQuery(a), Datum::TsQuery(b)) => a == b,
             (Datum::Char(a), Datum::Char(b)) => a == b,
             (Datum::Uuid(a), Datum::Uuid(b)) => a == b,
             (Datum::TimeTz(a, of_a), Datum::TimeTz(b, of_b)) => (a, of_a) == (b, of_b),

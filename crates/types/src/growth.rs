@@ -65,7 +65,10 @@ pub fn bytes_of(value: &Datum) -> usize {
     };
     match value {
         Datum::Text(text) => text.len(),
-        Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
+        Datum::Bytea(bytes)
+        | Datum::Jsonb(bytes)
+        | Datum::TsVector(bytes)
+        | Datum::TsQuery(bytes) => bytes.len(),
         Datum::Array(array) => each(&array.elements),
         Datum::Record(record) => each(&record.values),
         _ => 0,

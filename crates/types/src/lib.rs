@@ -29,6 +29,7 @@
 //! | [`compare`] | order, equality and hashing |
 //! | [`growth`] | how long a value may become |
 //! | [`json`] | json, jsonb, jsonpath |
+//! | [`search`] | tsvector, tsquery |
 //! | [`numeric`] | decimal arithmetic |
 //! | [`float`] | text forms of binary floating point |
 //! | [`datetime`] | dates, times, time zones, intervals |
@@ -52,6 +53,7 @@ pub mod growth;
 pub mod json;
 pub mod numeric;
 pub mod own;
+pub mod search;
 pub mod text;
 pub mod type_id;
 pub mod typmod;
@@ -60,6 +62,7 @@ pub use binary::{receive, send};
 pub use column::{decode_column, decode_column_into, encode_column, fixed_len, key_kind};
 pub use compare::{compare, equal, hash, hash_row};
 pub(crate) use context::row_of;
+pub use context::{Remarks, ENGLISH};
 pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup, RowField};
 pub use datetime::interval::Interval;
 pub use datetime::style::DateStyle;

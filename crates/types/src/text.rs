@@ -8,7 +8,7 @@ use base::error::{Error, Result, SqlState};
 use super::datetime::{date, interval, time, timestamp};
 use super::numeric::is_space;
 use super::typmod::apply_typmod;
-use super::{array, float, json, Datum, EvalContext, Numeric, TypeId};
+use super::{array, float, json, search, Datum, EvalContext, Numeric, TypeId};
 
 /// Bytes that a `name` has at most; longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 63;
@@ -66,6 +66,8 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::JSON => json::input_json(text)?,
         TypeId::JSONB => json::input_jsonb(text)?,
         TypeId::JSONPATH => json::path::input(text)?,
+        TypeId::TSVECTOR => search::vector::input(text)?,
+        TypeId::TSQUERY => context.query_of(text, search::read::input(text)?),
         TypeId::UUID => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(kind, text))?),
         TypeId::DATE => date::input(context, text)?,
         TypeId::TIME => time::input(context, typmod, text)?,
@@ -136,6 +138,8 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         }
         Datum::Text(v) => out.push_str(v),
         Datum::Jsonb(v) => json::write(base::jsonb::Value(v), out)?,
+        Datum::TsVector(v) => search::vector::write(v, out)?,
+        Datum::TsQuery(v) => search::Query::decode(v)?.write(out),
         Datum::Bytea(v) => write_bytea(v, context.bytea_escape, out),
         Datum::Char(0) => {}
         Datum::Char(v) if v.is_ascii() => out.push(char::from(*v)),

@@ -122,6 +122,10 @@ types! {
     PG_NDISTINCT 3361 "pg_ndistinct" "pg_ndistinct" -1 Internal 0 0 0;
     PG_DEPENDENCIES 3402 "pg_dependencies" "pg_dependencies" -1 Internal 0 0 0;
     ANYENUM 3500 "anyenum" "anyenum" 4 Pseudo 0 0 0;
+    TSVECTOR 3614 "tsvector" "tsvector" -1 User 0 0 3643;
+    TSQUERY 3615 "tsquery" "tsquery" -1 User 0 0 3645;
+    REGCONFIG 3734 "regconfig" "regconfig" 4 Numeric 0 0 3735;
+    REGDICTIONARY 3769 "regdictionary" "regdictionary" 4 Numeric 0 0 3770;
     JSONB 3802 "jsonb" "jsonb" -1 User 0 0 3807;
     EVENT_TRIGGER 3838 "event_trigger" "event_trigger" 4 Pseudo 0 0 0;
     JSONPATH 4072 "jsonpath" "jsonpath" -1 User 0 0 4073;
@@ -143,6 +147,10 @@ impl TypeId {
     pub const NAME_ARRAY: TypeId = TypeId(1003);
     /// `aclitem[]`.
     pub const ACLITEM_ARRAY: TypeId = TypeId(1034);
+    /// `"char"[]`.
+    pub const CHAR_ARRAY: TypeId = TypeId(1002);
+    /// `real[]`.
+    pub const FLOAT4_ARRAY: TypeId = TypeId(1021);
     /// `integer[]`.
     pub const INT4_ARRAY: TypeId = TypeId(1007);
 
@@ -324,6 +332,8 @@ impl TypeId {
                 | TypeId::REGTYPE
                 | TypeId::REGNAMESPACE
                 | TypeId::REGROLE
+                | TypeId::REGCONFIG
+                | TypeId::REGDICTIONARY
                 | TypeId::XID
                 | TypeId::CID
         )

@@ -53,6 +53,11 @@ fn payload(type_id: TypeId, value: &Datum) -> usize {
         Datum::Text(text) if type_id == TypeId::INET => 2 + if text.contains(':') { 16 } else { 4 },
         Datum::Text(text) => text.len(),
         Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
+        Datum::TsVector(bytes) => types::search::vector::size_of(bytes).saturating_sub(4),
+        Datum::TsQuery(bytes) => match types::search::Query::decode(bytes) {
+            Ok(query) => query.size().saturating_sub(4),
+            Err(_) => bytes.len(),
+        },
         Datum::Numeric(_) => numeric(value),
         Datum::Array(array) => {
             let elements = array.elements.iter().filter(|element| !element.is_null());

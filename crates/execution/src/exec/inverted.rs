@@ -21,20 +21,33 @@ use catalog::inverted::Items;
 use catalog::{Index, KeyOrder, Table};
 use functions::extensions::trigram;
 use functions::hashing::md5_of;
+use functions::search::matching::needed;
 use planner::plan::{Asked, InvertedAccess, Term};
+use types::search::vector::entries;
+use types::search::{Operand, Query};
 use types::{Datum, TypeId};
 
 /// A longer item is kept as a hash of this many bytes.
 const ITEM_BYTES_MAX: usize = 64;
+/// What ends an item in a key.
+const ITEM_END: &[u8] = &[0, 0];
 /// Rows that are read from an index at once.
 const BATCH: usize = 1_024;
 
 type Item = Vec<u8>;
 
+/// An item, or what items begin with.
+struct Probe {
+    item: Item,
+    is_prefix: bool,
+}
+
 /// What a condition asks for.
 enum Wanted {
     All(BTreeSet<Item>),
     Any(BTreeSet<Item>),
+    /// Of each list one.
+    Lists(Vec<Vec<Probe>>),
     /// It cannot be told by items.
     Every,
 }
@@ -158,6 +171,13 @@ fn items_of(items: Items, value: &Datum) -> Result<BTreeSet<Item>> {
         // A scalar stands for the array of itself.
         Items::Jsonb => put_parts(jsonb(value)?, true, &mut out)?,
         Items::JsonbPaths => put_paths(jsonb(value)?, &mut Vec::new(), &mut out)?,
+        Items::Lexemes => {
+            let Datum::TsVector(bytes) = value else {
+                return Err(Error::internal(format!("{value:?} is no tsvector")));
+            };
+            let entries = entries(bytes)?;
+            out.extend(entries.iter().map(|entry| entry.text.as_bytes().to_vec()));
+        }
         Items::Trigrams => out = of_trigrams(&trigram::trigrams(value.as_str())?),
         Items::Whole(ty) => {
             let mut item = Item::new();
@@ -170,16 +190,16 @@ fn items_of(items: Items, value: &Datum) -> Result<BTreeSet<Item>> {
 
 /// The key of an entry up to the row's.
 fn prefix_of(place: usize, item: &[u8]) -> Result<Key> {
+    match item.len() > ITEM_BYTES_MAX {
+        false => tagged(place, 0, item),
+        true => tagged(place, 1, md5_of(item)?.as_bytes()),
+    }
+}
+
+/// The number of a key, and an item behind its tag: 1 for hashes.
+fn tagged(place: usize, tag: u8, bytes: &[u8]) -> Result<Key> {
     let place = u8::try_from(place).map_err(|_| Error::internal("too many keys"))?;
     let mut key = Key::from(vec![place]);
-    let hashed;
-    let (tag, bytes) = match item.len() > ITEM_BYTES_MAX {
-        false => (0, item),
-        true => {
-            hashed = md5_of(item)?;
-            (1, hashed.as_bytes())
-        }
-    };
     let mut tagged = vec![tag];
     tagged.extend_from_slice(bytes);
     put_key_column(
@@ -230,6 +250,30 @@ fn keys_of(value: &Datum) -> BTreeSet<Item> {
     }
 }
 
+/// The lexemes that a query cannot be met without.
+fn lexemes_of(value: &Datum) -> Result<Wanted> {
+    let Datum::TsQuery(bytes) = value else {
+        return Err(Error::internal(format!("{value:?} is no tsquery")));
+    };
+    let query = Query::decode(bytes)?;
+    // An empty one is never met.
+    if query.is_empty() {
+        return Ok(Wanted::Any(BTreeSet::new()));
+    }
+    let probe = |operand: &Operand| Probe {
+        item: operand.text.as_bytes().to_vec(),
+        is_prefix: operand.prefix,
+    };
+    Ok(match needed(&query) {
+        None => Wanted::Every,
+        Some(lists) => {
+            let lists = lists.into_iter();
+            let probes = lists.map(|list| list.into_iter().map(probe).collect());
+            Wanted::Lists(probes.collect())
+        }
+    })
+}
+
 fn wanted(items: Items, asked: Asked, value: &Datum, cx: &Exec<'_>) -> Result<Wanted> {
     // No operator of these holds for NULL.
     if value.is_null() {
@@ -245,6 +289,7 @@ fn wanted(items: Items, asked: Asked, value: &Datum, cx: &Exec<'_>) -> Result<Wa
         Asked::Overlaps => Wanted::Any(items_of(items, value)?),
         Asked::Exists | Asked::ExistsAll => Wanted::All(keys_of(value)),
         Asked::ExistsAny => Wanted::Any(keys_of(value)),
+        Asked::Meets => lexemes_of(value)?,
         Asked::Like => Wanted::All(of_trigrams(&trigram::of_pattern(value.as_str())?)),
         Asked::Similar => similar(thresholds.any)?,
         Asked::SimilarWord => similar(thresholds.word)?,
@@ -287,6 +332,18 @@ pub(super) fn row_keys(
                 }
                 found = Some(both(found, any));
             }
+            Wanted::Lists(lists) => {
+                for list in lists {
+                    if found.as_ref().is_some_and(BTreeSet::is_empty) {
+                        break;
+                    }
+                    let mut any = BTreeSet::new();
+                    for probe in list {
+                        any.append(&mut rows_of_probe(index, *key, &probe, &mut held, cx)?);
+                    }
+                    found = Some(both(found, any));
+                }
+            }
             Wanted::All(items) => {
                 for item in items {
                     if found.as_ref().is_some_and(BTreeSet::is_empty) {
@@ -308,10 +365,59 @@ fn both(known: Option<BTreeSet<Key>>, mut other: BTreeSet<Key>) -> BTreeSet<Key>
     other
 }
 
+/// The keys of the rows that have an item, or one that begins so.
+fn rows_of_probe(
+    index: &Index,
+    key: usize,
+    probe: &Probe,
+    held: &mut Reservation,
+    cx: &mut Exec<'_>,
+) -> Result<BTreeSet<Key>> {
+    if !probe.is_prefix {
+        return rows_with(index, &prefix_of(key, &probe.item)?, held, cx);
+    }
+    let mut found = BTreeSet::new();
+    if probe.item.len() <= ITEM_BYTES_MAX {
+        let mut from = tagged(key, 0, &probe.item)?;
+        from.truncate(from.len() - ITEM_END.len());
+        found = rows_below(index, &from, held, cx)?;
+    }
+    // What long items begin with their hashes do not say.
+    let mut hashed = tagged(key, 1, b"")?;
+    hashed.truncate(hashed.len() - ITEM_END.len());
+    found.append(&mut rows_below(index, &hashed, held, cx)?);
+    Ok(found)
+}
+
 /// The keys of the rows whose entries begin so.
 fn rows_with(
     index: &Index,
     prefix: &Key,
+    held: &mut Reservation,
+    cx: &mut Exec<'_>,
+) -> Result<BTreeSet<Key>> {
+    rows_in(index, prefix, |key| key.get(prefix.len()..), held, cx)
+}
+
+/// The same, where items go on behind the prefix.
+fn rows_below(
+    index: &Index,
+    prefix: &Key,
+    held: &mut Reservation,
+    cx: &mut Exec<'_>,
+) -> Result<BTreeSet<Key>> {
+    let row_of = |key: &[u8]| {
+        let rest = key.get(prefix.len()..)?;
+        let end = rest.windows(ITEM_END.len()).position(|pair| pair == ITEM_END)?;
+        Some(key.len() - rest.len() + end + ITEM_END.len())
+    };
+    rows_in(index, prefix, |key| key.get(row_of(key)?..), held, cx)
+}
+
+fn rows_in(
+    index: &Index,
+    prefix: &Key,
+    row_of: impl Fn(&[u8]) -> Option<&[u8]>,
     held: &mut Reservation,
     cx: &mut Exec<'_>,
 ) -> Result<BTreeSet<Key>> {
@@ -326,7 +432,7 @@ fn rows_with(
             .scan(index.tree, &range, forward, BATCH, &mut batch)?;
         coro::work(64 * batch.len())?;
         for (key, _) in batch.iter() {
-            let own = key.get(prefix.len()..).ok_or_else(no_items)?;
+            let own = row_of(key).ok_or_else(no_items)?;
             held.grow(own.len() + 48)?;
             out.insert(Key::from(own.to_vec()));
         }

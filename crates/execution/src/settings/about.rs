@@ -123,6 +123,7 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("lc_messages", Superuser, ""),
         ("lc_monetary", User, ""),
         ("lc_numeric", User, ""),
+        ("default_text_search_config", User, ""),
         ("lc_time", User, ""),
         ("TimeZone", User, ""),
     ]),

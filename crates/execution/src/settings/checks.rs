@@ -5,6 +5,7 @@
 //!
 //! Source: PostgreSQL 15 manual, section 20.1.
 
+use functions::search::dictionary::{self, Config};
 use base::{Durability, Error, Result, SqlState};
 
 use super::about::{about, Context};
@@ -238,8 +239,19 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
             Ok(zone) => Ok(zone.name().to_owned()),
             Err(_) => Err(invalid(name, value)),
         },
+        Kind::SearchConfig => match Config::named(value.trim_matches('"')) {
+            Some(oid) => Ok(configuration_name(oid)),
+            None => Err(invalid(name, value)),
+        },
         Kind::DateStyle => Ok(current.changed(value)?.show()),
     }
+}
+
+/// A text search configuration with its schema.
+fn configuration_name(oid: u32) -> String {
+    let mut known = dictionary::configs();
+    let name = known.find(|known| known.0 == oid).map_or("", |known| known.1);
+    format!("pg_catalog.{name}")
 }
 
 /// The locales that there are.

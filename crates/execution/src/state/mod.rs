@@ -13,6 +13,7 @@ pub mod prepared;
 pub mod secrets;
 mod sink;
 
+use types::Remarks;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -85,6 +86,8 @@ pub struct Shared {
     pub warnings: Vec<Error>,
     /// Notices of routines that the running statement has called, which go before its next row.
     pub notices: Vec<(NoticeSeverity, Error)>,
+    /// Notices of functions that the running statement has called.
+    pub remarks: Arc<Remarks>,
     /// The triggers whose functions are at work, the innermost last.
     pub firing: Vec<ActiveTrigger>,
     /// What the session does, as its log names it.
@@ -274,6 +277,7 @@ impl Shared {
             local: None,
             warnings,
             notices: Vec::new(),
+            remarks: Arc::default(),
             firing: Vec::new(),
             command: "startup",
             transactions: 0,
@@ -298,11 +302,18 @@ impl Shared {
         }
     }
 
+    /// Puts the notices of functions behind those of routines.
+    pub fn gather_remarks(&mut self) {
+        let remarks = self.remarks.take().into_iter();
+        self.notices.extend(remarks.map(|body| (NoticeSeverity::Notice, body)));
+    }
+
     /// Sends the notices that wait.
     ///
     /// # Errors
     /// What sending them gives.
     pub fn send_notices(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        self.gather_remarks();
         for (severity, body) in std::mem::take(&mut self.notices) {
             self.notify(severity, body, sink)?;
         }

@@ -11,6 +11,7 @@ use catalog::system::facts;
 use catalog::system::relations;
 use catalog::system::{self, COMMENTS, HANDLER, INTERNAL, LANGUAGES, TABLESPACES};
 use catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
+use functions::search::dictionary;
 use functions::{self, Aggregate, CastContext, CastMethod, Function, Volatility, WindowFunction};
 use types::type_id::{TypeInfo, TYPES};
 use types::{Category, Datum, TypeId};
@@ -29,6 +30,11 @@ pub(super) const ROWS: &[OfBinary] = &[
     ("pg_operator", operators),
     ("pg_proc", procedures),
     ("pg_tablespace", tablespaces),
+    ("pg_ts_config", search_configs),
+    ("pg_ts_config_map", search_mappings),
+    ("pg_ts_dict", search_dictionaries),
+    ("pg_ts_parser", search_parsers),
+    ("pg_ts_template", search_templates),
     ("pg_type", types),
 ];
 
@@ -438,4 +444,74 @@ fn first_privileges(rows: &mut Rows) {
 /// Whether a relation lists what is of the whole cluster.
 pub(super) fn is_shared(table: u32) -> bool {
     relations::by_oid(table).is_some_and(|relation| relation.shared)
+}
+
+fn search_configs(rows: &mut Rows) {
+    for (config, name) in dictionary::configs() {
+        rows.push([
+            ("oid", oid(config)),
+            ("cfgname", text(name)),
+            ("cfgnamespace", oid(PG_CATALOG)),
+            ("cfgowner", oid(SUPERUSER)),
+            ("cfgparser", oid(dictionary::PARSER)),
+        ]);
+    }
+}
+
+fn search_mappings(rows: &mut Rows) {
+    for (config, _) in dictionary::configs() {
+        for (kind, dictionary) in dictionary::mappings(config) {
+            rows.push([
+                ("mapcfg", oid(config)),
+                ("maptokentype", int(i32::from(kind))),
+                ("mapseqno", int(1)),
+                ("mapdict", oid(dictionary)),
+            ]);
+        }
+    }
+}
+
+fn search_dictionaries(rows: &mut Rows) {
+    for (own, name, options) in dictionary::dictionaries() {
+        let template = match options {
+            Some(_) => dictionary::SNOWBALL,
+            None => dictionary::SIMPLE_TEMPLATE,
+        };
+        rows.push([
+            ("oid", oid(own)),
+            ("dictname", text(name)),
+            ("dictnamespace", oid(PG_CATALOG)),
+            ("dictowner", oid(SUPERUSER)),
+            ("dicttemplate", oid(template)),
+            ("dictinitoption", options.map_or(Datum::Null, text)),
+        ]);
+    }
+}
+
+fn search_parsers(rows: &mut Rows) {
+    rows.push([
+        ("oid", oid(dictionary::PARSER)),
+        ("prsname", text("default")),
+        ("prsnamespace", oid(PG_CATALOG)),
+        ("prsstart", oid(3_717)),
+        ("prstoken", oid(3_718)),
+        ("prsend", oid(3_719)),
+        ("prsheadline", oid(3_720)),
+        ("prslextype", oid(3_721)),
+    ]);
+}
+
+fn search_templates(rows: &mut Rows) {
+    for (own, name, init, lexize) in [
+        (dictionary::SIMPLE_TEMPLATE, "simple", 3_725, 3_726),
+        (dictionary::SNOWBALL, "snowball", 13_148, 13_149),
+    ] {
+        rows.push([
+            ("oid", oid(own)),
+            ("tmplname", text(name)),
+            ("tmplnamespace", oid(PG_CATALOG)),
+            ("tmplinit", oid(init)),
+            ("tmpllexize", oid(lexize)),
+        ]);
+    }
 }

@@ -52,6 +52,7 @@ use std::cell::RefCell;
 use base::error::{Error, Result, SqlState};
 
 pub use matcher::Span;
+pub(crate) use set::{lower, Class};
 
 use alphabet::Alphabet;
 use matcher::{Matcher, Workshop};

@@ -182,6 +182,27 @@ pub fn literals(of: &str) -> Option<&'static [&'static str]> {
             "$.** ? (@ > 1)",
             "$.b[last].type()",
         ],
+        "tsvector" => &[
+            "",
+            "a",
+            "a:1 b:2 c:3",
+            "a:1A,4 b:2B ab:3 cat:9",
+            "fat:2,11 cat:3 'it''s':7C",
+            "a b c",
+            "rat:16383",
+        ],
+        "tsquery" => &[
+            "a",
+            "a & b",
+            "a | !b",
+            "a <-> b",
+            "a <2> (b | cat:*)",
+            "!(a & ab:*AB)",
+            "a:A & !!c",
+            "!a <-> b",
+        ],
+        "regconfig" => &["simple", "english", "german", "russian"],
+        "regdictionary" => &["simple", "english_stem", "french_stem"],
         "xid" | "cid" => &["0", "1", "4294967295"],
         "pg_lsn" => &["0/0", "16/B374D848", "FFFFFFFF/FFFFFFFF"],
         _ => return None,
@@ -189,7 +210,7 @@ pub fn literals(of: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Texts that mean something to functions that read them: patterns, formats, units, names.
-const MEANINGFUL: [&str; 34] = [
+const MEANINGFUL: [&str; 39] = [
     "^a",
     "b.*c",
     "(a)(b)?",
@@ -224,6 +245,11 @@ const MEANINGFUL: [&str; 34] = [
     "UTF8",
     "NFC",
     "sha256",
+    "The fat cats & rats",
+    "\"fat cats\" or -rat",
+    "http://a.com/b?c a-b-c x@y.org",
+    "default",
+    "MinWords=1, MaxWords=3",
 ];
 
 /// Numbers for arguments that say how much there shall be.

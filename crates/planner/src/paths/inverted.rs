@@ -16,7 +16,7 @@ enum Side {
 
 /// What the operators of each class ask, by the oids of their functions.
 fn asked_by(items: Items, function: &Function) -> Option<(Asked, Side)> {
-    use Asked::{Contains, Exists, ExistsAll, ExistsAny, Like, Overlaps};
+    use Asked::{Contains, Exists, ExistsAll, ExistsAny, Like, Meets, Overlaps};
     use Asked::{Similar, SimilarWord, SimilarWords};
     use Side::{Either, Left, Right};
     Some(match (items, function.oid) {
@@ -29,6 +29,8 @@ fn asked_by(items: Items, function: &Function) -> Option<(Asked, Side)> {
         (Items::Jsonb, 4_047) => (Exists, Left),
         (Items::Jsonb, 4_048) => (ExistsAny, Left),
         (Items::Jsonb, 4_049) => (ExistsAll, Left),
+        (Items::Lexemes, 3_634) => (Meets, Left),
+        (Items::Lexemes, 3_635) => (Meets, Right),
         (Items::Trigrams, 67) => (Contains, Either),
         (Items::Trigrams, 850 | 1_633) => (Like, Left),
         (Items::Trigrams, 9_404) => (Similar, Either),

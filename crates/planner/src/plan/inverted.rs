@@ -22,6 +22,8 @@ pub enum Asked {
     ExistsAny,
     /// All of the texts are.
     ExistsAll,
+    /// The vector is what the query asks for.
+    Meets,
     /// The text matches the pattern of LIKE or ILIKE.
     Like,
     /// The text is as similar as `pg_trgm.similarity_threshold` asks.

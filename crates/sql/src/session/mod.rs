@@ -47,6 +47,7 @@ mod plpgsql;
 mod portal;
 mod routines;
 mod run;
+mod search_trigger;
 mod sizes;
 mod statements;
 mod temporary;
@@ -78,6 +79,7 @@ use base::{Debt, Durability, Error, Result, SqlState};
 
 use catalog::shared::Catalogs;
 use catalog::{store, Catalog, Role};
+use functions::search::dictionary::Config;
 use execution::exec::point;
 use execution::kept::StoredRows;
 use statements::about;
@@ -681,6 +683,10 @@ impl Session {
         eval.bytea_escape = parsed.bytea_escape;
         let settings = &self.shared.settings;
         eval.similarity = Similarity::of(|name| settings.show(name).ok().map(|shown| shown.1));
+        let config = settings.show("default_text_search_config").ok();
+        let config = config.and_then(|shown| Config::named(&shown.1));
+        eval.search_config = config.unwrap_or(types::ENGLISH);
+        eval.remarks = Arc::clone(&self.shared.remarks);
         self.refresh_names();
         self.world = self.plans.world(&self.describe_world());
     }
@@ -689,7 +695,7 @@ impl Session {
     fn describe_world(&self) -> String {
         let eval = &self.eval;
         let mut out = format!(
-            "{} {:?} {:?} {:?} {:?} {:?} {} {} {:?}",
+            "{} {:?} {:?} {:?} {:?} {:?} {} {} {:?} {}",
             self.catalog.database.oid,
             self.shared.start.user,
             self.shared.settings.parsed().search_path,
@@ -699,6 +705,7 @@ impl Session {
             eval.extra_float_digits,
             eval.bytea_escape,
             eval.similarity,
+            eval.search_config,
         );
         let settings = &self.shared.settings;
         let (role, session_role) = (settings.current_role(), settings.session_role());

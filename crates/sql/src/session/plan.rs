@@ -19,6 +19,7 @@ use execution::settings::planted;
 use execution::state::prepared::{Planned, SearchPath};
 use execution::state::Prepared;
 use functions::strings::quote_identifier;
+use functions::search::dictionary::{self, Config, Dictionary};
 use planner::bind::literals::{Literals, Watched};
 use planner::bind::{BindContext, Binder, OutputColumn, Variables};
 use planner::plan::permit::BoundFor;
@@ -56,6 +57,14 @@ impl NameLookup for Names {
                 .catalog
                 .role_by_oid(oid)
                 .map(|role| quote_identifier(&role.name)),
+            TypeId::REGCONFIG => {
+                let mut known = dictionary::configs();
+                known.find(|known| known.0 == oid).map(|known| known.1.to_owned())
+            }
+            TypeId::REGDICTIONARY => {
+                let mut known = dictionary::dictionaries();
+                known.find(|known| known.0 == oid).map(|known| known.1)
+            }
             TypeId::REGTYPE if TypeId(oid).is_own() => {
                 self.catalog.shown_type(&self.search_path, TypeId(oid))
             }
@@ -115,6 +124,8 @@ impl NameLookup for Names {
             }
             TypeId::REGNAMESPACE => self.catalog.schema(&last).map(|schema| schema.oid),
             TypeId::REGROLE => self.catalog.role(&last).map(|role| role.oid),
+            TypeId::REGCONFIG => Config::named(&parts.join(".")),
+            TypeId::REGDICTIONARY => Dictionary::named(&parts.join(".")),
             TypeId::REGTYPE => self.type_named(name)?.map(|ty| ty.0),
             TypeId::REGPROCEDURE => procedure_named(name).or_else(|| self.routine_named(name)),
             _ => functions::functions_named(&last)

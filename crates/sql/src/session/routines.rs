@@ -154,6 +154,7 @@ impl Session {
 
     /// Sends the notices that wait, if they can be sent.
     pub(super) fn hand_on_notices(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        self.shared.gather_remarks();
         if self.shared.notices.is_empty() || self.is_quiet() {
             return Ok(());
         }

@@ -23,6 +23,7 @@ use super::plpgsql::compile::Code;
 use super::plpgsql::piece::{add_context, Shape, Slot};
 use super::plpgsql::returns::shape_of;
 use super::routines::{signature_of, Nested};
+use super::search_trigger;
 use super::Session;
 use catalog::depend::routine_text;
 use catalog::trigger::{Events, Timing};
@@ -228,7 +229,9 @@ impl Session {
                 .map(|name| (name.clone(), table.clone(), is_new));
             signature.rows.extend(name);
         }
-        let code = self.compile_plpgsql(&routine.body, &signature)?;
+        let made = search_trigger::body_of(routine.oid, trigger, table)?;
+        let text = made.as_deref().unwrap_or(&routine.body);
+        let code = self.compile_plpgsql(text, &signature)?;
         let body = Rc::new(filled_body(routine, (trigger, table, schema), code)?);
         if self.trigger_bodies.len() >= BODIES_MAX {
             self.trigger_bodies.clear();

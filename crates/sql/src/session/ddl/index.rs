@@ -24,6 +24,7 @@ use super::super::utility::{parameter_text, tag};
 use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
 use super::texts;
+use catalog::inverted::TSVECTOR_OPS_GIST;
 use catalog::access::must_own;
 use catalog::index_form::IndexForm;
 use catalog::operator_class::{
@@ -222,6 +223,10 @@ impl Session {
         let default = default.filter(|class| schema_of(class).is_some());
         let names = texts(&element.opclass);
         let (schemas, name) = match names.as_slice() {
+            // Such an index is an inverted one, which its class says.
+            [] if default.is_some_and(|class| class.oid == TSVECTOR_OPS_GIST) => {
+                return Ok(TSVECTOR_OPS_GIST)
+            }
             [] if default.is_some() || method == BTREE => return Ok(0),
             [] => {
                 let message = format!(
@@ -267,7 +272,8 @@ impl Session {
             ));
         }
         let is_default = default.is_some_and(|default| default.oid == class.oid);
-        Ok(if is_default { 0 } else { class.oid })
+        let is_named = !is_default || class.oid == TSVECTOR_OPS_GIST;
+        Ok(if is_named { class.oid } else { 0 })
     }
 
     fn index_key(

@@ -13,18 +13,16 @@ use super::super::{CommandTag, Session};
 use super::table::cut_name;
 use super::{system_table, texts};
 use catalog::access::{denied, must_own, Guarded, Privileges};
+use catalog::routine::built_in_triggers;
 use catalog::trigger::{ConstraintTrigger, Enabled, Events, Timing};
+use catalog::PG_CATALOG;
 use catalog::{Catalog, Object, RelationKind, Routine, Table, Trigger};
 use planner::bind::copy::no_column;
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
 /// Functions of PostgreSQL for triggers that are not there.
-const BUILT_IN: [&str; 3] = [
-    "suppress_redundant_updates_trigger",
-    "tsvector_update_trigger",
-    "tsvector_update_trigger_column",
-];
+const BUILT_IN: [&str; 1] = ["suppress_redundant_updates_trigger"];
 
 /// 42704.
 pub(super) fn no_trigger(table: &Table, name: &str) -> Error {
@@ -354,6 +352,12 @@ impl Session {
             let mut known = catalog.routines_named(*schema, name);
             known.find(|routine| routine.inputs().next().is_none())
         });
+        let mut for_triggers = built_in_triggers().iter();
+        let for_triggers = for_triggers.find(|known| known.name == name);
+        let is_seen = names.len() == 1 || schemas.contains(&PG_CATALOG);
+        if let Some(routine) = for_triggers.filter(|_| is_seen) {
+            return Ok(routine.clone());
+        }
         let mut built_in = functions::functions_named(name).iter();
         if found.is_none() && built_in.any(|function| function.arguments.is_empty()) {
             return Err(invalid(&format!(

@@ -1,0 +1,141 @@
+//! The functions, operators and casts of text search: see [`crate::table`] for what a row says.
+//!
+//! Source: PostgreSQL 15, catalogs `pg_proc`, `pg_operator` and `pg_cast`.
+
+use super::table::{casts, functions, operators};
+
+functions! {
+    3319 "ts_filter" (TSVECTOR CHAR_ARRAY) TSVECTOR "i" search::filter;
+    3320 "setweight" (TSVECTOR CHAR TEXT_ARRAY) TSVECTOR "i" search::setweight_of;
+    3321 "ts_delete" (TSVECTOR TEXT) TSVECTOR "i" search::delete;
+    3322 "unnest" (TSVECTOR) RECORD "i" records search::UNNEST;
+    3323 "ts_delete" (TSVECTOR TEXT_ARRAY) TSVECTOR "i" search::delete;
+    3326 "tsvector_to_array" (TSVECTOR) TEXT_ARRAY "i" search::to_array;
+    3327 "array_to_tsvector" (TEXT_ARRAY) TSVECTOR "i" search::of_array;
+    3616 "tsvector_lt" (TSVECTOR TSVECTOR) BOOL "i" comparison::lt;
+    3617 "tsvector_le" (TSVECTOR TSVECTOR) BOOL "i" comparison::le;
+    3618 "tsvector_eq" (TSVECTOR TSVECTOR) BOOL "i" comparison::eq;
+    3619 "tsvector_ne" (TSVECTOR TSVECTOR) BOOL "i" comparison::ne;
+    3620 "tsvector_ge" (TSVECTOR TSVECTOR) BOOL "i" comparison::ge;
+    3621 "tsvector_gt" (TSVECTOR TSVECTOR) BOOL "i" comparison::gt;
+    3622 "tsvector_cmp" (TSVECTOR TSVECTOR) INT4 "i" comparison::cmp;
+    3623 "strip" (TSVECTOR) TSVECTOR "i" search::strip;
+    3624 "setweight" (TSVECTOR CHAR) TSVECTOR "i" search::setweight;
+    3625 "tsvector_concat" (TSVECTOR TSVECTOR) TSVECTOR "i" search::concat;
+    3634 "ts_match_vq" (TSVECTOR TSQUERY) BOOL "i" search::vector_query;
+    3635 "ts_match_qv" (TSQUERY TSVECTOR) BOOL "i" search::query_vector;
+    3662 "tsquery_lt" (TSQUERY TSQUERY) BOOL "i" comparison::lt;
+    3663 "tsquery_le" (TSQUERY TSQUERY) BOOL "i" comparison::le;
+    3664 "tsquery_eq" (TSQUERY TSQUERY) BOOL "i" comparison::eq;
+    3665 "tsquery_ne" (TSQUERY TSQUERY) BOOL "i" comparison::ne;
+    3666 "tsquery_ge" (TSQUERY TSQUERY) BOOL "i" comparison::ge;
+    3667 "tsquery_gt" (TSQUERY TSQUERY) BOOL "i" comparison::gt;
+    3668 "tsquery_cmp" (TSQUERY TSQUERY) INT4 "i" comparison::cmp;
+    3669 "tsquery_and" (TSQUERY TSQUERY) TSQUERY "i" search::and;
+    3670 "tsquery_or" (TSQUERY TSQUERY) TSQUERY "i" search::or;
+    3671 "tsquery_not" (TSQUERY) TSQUERY "i" search::not;
+    3672 "numnode" (TSQUERY) INT4 "i" search::numnode;
+    3673 "querytree" (TSQUERY) TEXT "i" search::querytree;
+    3684 "ts_rewrite" (TSQUERY TSQUERY TSQUERY) TSQUERY "i" search::rewrite;
+    3685 "ts_rewrite" (TSQUERY TEXT) TSQUERY "v" unsupported;
+    3691 "tsq_mcontains" (TSQUERY TSQUERY) BOOL "i" search::contains;
+    3692 "tsq_mcontained" (TSQUERY TSQUERY) BOOL "i" search::contained;
+    3703 "ts_rank" (FLOAT4_ARRAY TSVECTOR TSQUERY INT4) FLOAT4 "i" search::ts_rank;
+    3704 "ts_rank" (FLOAT4_ARRAY TSVECTOR TSQUERY) FLOAT4 "i" search::ts_rank;
+    3705 "ts_rank" (TSVECTOR TSQUERY INT4) FLOAT4 "i" search::ts_rank;
+    3706 "ts_rank" (TSVECTOR TSQUERY) FLOAT4 "i" search::ts_rank;
+    3707 "ts_rank_cd" (FLOAT4_ARRAY TSVECTOR TSQUERY INT4) FLOAT4 "i" search::ts_rank_cd;
+    3708 "ts_rank_cd" (FLOAT4_ARRAY TSVECTOR TSQUERY) FLOAT4 "i" search::ts_rank_cd;
+    3709 "ts_rank_cd" (TSVECTOR TSQUERY INT4) FLOAT4 "i" search::ts_rank_cd;
+    3710 "ts_rank_cd" (TSVECTOR TSQUERY) FLOAT4 "i" search::ts_rank_cd;
+    3711 "length" (TSVECTOR) INT4 "i" search::length;
+    3713 "ts_token_type" (OID) RECORD "i" records search::TYPES_OF_TOKENS;
+    3714 "ts_token_type" (TEXT) RECORD "s" records search::TYPES_OF_TOKENS;
+    3715 "ts_parse" (OID TEXT) RECORD "i" records search::TOKENS;
+    3716 "ts_parse" (TEXT TEXT) RECORD "s" records search::TOKENS;
+    3723 "ts_lexize" (REGDICTIONARY TEXT) TEXT_ARRAY "i" search::ts_lexize;
+    3743 "ts_headline" (REGCONFIG TEXT TSQUERY TEXT) TEXT "i" search::ts_headline;
+    3744 "ts_headline" (REGCONFIG TEXT TSQUERY) TEXT "i" search::ts_headline;
+    3745 "to_tsvector" (REGCONFIG TEXT) TSVECTOR "i" search::to_tsvector;
+    3746 "to_tsquery" (REGCONFIG TEXT) TSQUERY "i" search::to_tsquery;
+    3747 "plainto_tsquery" (REGCONFIG TEXT) TSQUERY "i" search::plainto_tsquery;
+    3749 "to_tsvector" (TEXT) TSVECTOR "s" search::to_tsvector;
+    3750 "to_tsquery" (TEXT) TSQUERY "s" search::to_tsquery;
+    3751 "plainto_tsquery" (TEXT) TSQUERY "s" search::plainto_tsquery;
+    3752 "tsvector_update_trigger" () TRIGGER "vn" unsupported;
+    3753 "tsvector_update_trigger_column" () TRIGGER "vn" unsupported;
+    3754 "ts_headline" (TEXT TSQUERY TEXT) TEXT "s" search::ts_headline;
+    3755 "ts_headline" (TEXT TSQUERY) TEXT "s" search::ts_headline;
+    3759 "get_current_ts_config" () REGCONFIG "s" search::current_config;
+    3760 "ts_match_tt" (TEXT TEXT) BOOL "s" search::text_text;
+    3761 "ts_match_tq" (TEXT TSQUERY) BOOL "s" search::text_query;
+    4201 "ts_headline" (REGCONFIG JSONB TSQUERY TEXT) JSONB "i" search::ts_headline_json;
+    4202 "ts_headline" (REGCONFIG JSONB TSQUERY) JSONB "i" search::ts_headline_json;
+    4203 "ts_headline" (JSONB TSQUERY TEXT) JSONB "s" search::ts_headline_json;
+    4204 "ts_headline" (JSONB TSQUERY) JSONB "s" search::ts_headline_json;
+    4205 "ts_headline" (REGCONFIG JSON TSQUERY TEXT) JSON "i" search::ts_headline_json;
+    4206 "ts_headline" (REGCONFIG JSON TSQUERY) JSON "i" search::ts_headline_json;
+    4207 "ts_headline" (JSON TSQUERY TEXT) JSON "s" search::ts_headline_json;
+    4208 "ts_headline" (JSON TSQUERY) JSON "s" search::ts_headline_json;
+    4209 "to_tsvector" (JSONB) TSVECTOR "s" search::strings_to_tsvector;
+    4210 "to_tsvector" (JSON) TSVECTOR "s" search::strings_to_tsvector;
+    4211 "to_tsvector" (REGCONFIG JSONB) TSVECTOR "i" search::strings_to_tsvector;
+    4212 "to_tsvector" (REGCONFIG JSON) TSVECTOR "i" search::strings_to_tsvector;
+    4213 "jsonb_to_tsvector" (JSONB JSONB) TSVECTOR "s" search::parts_to_tsvector;
+    4214 "jsonb_to_tsvector" (REGCONFIG JSONB JSONB) TSVECTOR "i" search::parts_to_tsvector;
+    4215 "json_to_tsvector" (JSON JSONB) TSVECTOR "s" search::parts_to_tsvector;
+    4216 "json_to_tsvector" (REGCONFIG JSON JSONB) TSVECTOR "i" search::parts_to_tsvector;
+    5001 "phraseto_tsquery" (TEXT) TSQUERY "s" search::phraseto_tsquery;
+    5003 "tsquery_phrase" (TSQUERY TSQUERY) TSQUERY "i" search::phrase;
+    5004 "tsquery_phrase" (TSQUERY TSQUERY INT4) TSQUERY "i" search::phrase_distance;
+    5006 "phraseto_tsquery" (REGCONFIG TEXT) TSQUERY "i" search::phraseto_tsquery;
+    5007 "websearch_to_tsquery" (REGCONFIG TEXT) TSQUERY "i" search::websearch_to_tsquery;
+    5009 "websearch_to_tsquery" (TEXT) TSQUERY "s" search::websearch_to_tsquery;
+    6183 "ts_debug" (REGCONFIG TEXT) RECORD "s" records search::DEBUG;
+    6184 "ts_debug" (TEXT) RECORD "s" records search::DEBUG;
+}
+
+operators! {
+    3627 "<" TSVECTOR TSVECTOR 3616 ">" ">=";
+    3628 "<=" TSVECTOR TSVECTOR 3617 ">=" ">";
+    3629 "=" TSVECTOR TSVECTOR 3618 "=" "<>";
+    3630 "<>" TSVECTOR TSVECTOR 3619 "<>" "=";
+    3631 ">=" TSVECTOR TSVECTOR 3620 "<=" "<";
+    3632 ">" TSVECTOR TSVECTOR 3621 "<" "<=";
+    3633 "||" TSVECTOR TSVECTOR 3625 "" "";
+    3636 "@@" TSVECTOR TSQUERY 3634 "@@" "";
+    3637 "@@" TSQUERY TSVECTOR 3635 "@@" "";
+    3660 "@@@" TSVECTOR TSQUERY 3634 "@@@" "";
+    3661 "@@@" TSQUERY TSVECTOR 3635 "@@@" "";
+    3674 "<" TSQUERY TSQUERY 3662 ">" ">=";
+    3675 "<=" TSQUERY TSQUERY 3663 ">=" ">";
+    3676 "=" TSQUERY TSQUERY 3664 "=" "<>";
+    3677 "<>" TSQUERY TSQUERY 3665 "<>" "=";
+    3678 ">=" TSQUERY TSQUERY 3666 "<=" "<";
+    3679 ">" TSQUERY TSQUERY 3667 "<" "<=";
+    3680 "&&" TSQUERY TSQUERY 3669 "" "";
+    3681 "||" TSQUERY TSQUERY 3670 "" "";
+    3682 "!!" NONE TSQUERY 3671 "" "";
+    3693 "@>" TSQUERY TSQUERY 3691 "<@" "";
+    3694 "<@" TSQUERY TSQUERY 3692 "@>" "";
+    3762 "@@" TEXT TEXT 3760 "" "";
+    3763 "@@" TEXT TSQUERY 3761 "" "";
+    5005 "<->" TSQUERY TSQUERY 5003 "" "";
+}
+
+casts! {
+    OID REGCONFIG 0 "i";
+    REGCONFIG OID 0 "i";
+    INT8 REGCONFIG 1287 "i";
+    INT2 REGCONFIG 2 "i";
+    INT4 REGCONFIG 2 "i";
+    REGCONFIG INT8 1288 "a";
+    REGCONFIG INT4 3 "a";
+    OID REGDICTIONARY 0 "i";
+    REGDICTIONARY OID 0 "i";
+    INT8 REGDICTIONARY 1287 "i";
+    INT2 REGDICTIONARY 2 "i";
+    INT4 REGDICTIONARY 2 "i";
+    REGDICTIONARY INT8 1288 "a";
+    REGDICTIONARY INT4 3 "a";
+}
