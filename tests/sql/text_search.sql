@@ -90,7 +90,7 @@ select * from ts_parse(3722, '<a href="x">y</a>');
 select ts_parse('nosuch', 'x');
 select * from ts_token_type('default');
 select * from ts_debug('english', 'The foxes & x');
-select (ts_debug('a')).lexemes;
+select lexemes from ts_debug('a');
 select 'english'::regconfig, 'english'::regconfig::oid, 3748::regconfig, 'german_stem'::regdictionary, 1::regconfig, '-'::regconfig;
 select 'nosuch'::regconfig;
 select 'nosuch'::regdictionary;
@@ -110,6 +110,9 @@ select ts_headline('english', 'foo bar', 'bar', 'MaxWords=1');
 select ts_headline('english', 'foo bar', 'bar', 'MaxWords=x');
 select ts_headline('english', 'foo bar', 'bar', 'MaxWords');
 select ts_headline('foo bars', 'bar'), ts_headline('', 'a'), ts_headline('a', '');
+select ts_headline('english', '{"b": "fat cats", "a": ["rats", 5.50, true, null, {}]}'::json, 'cat | rat'), ts_headline('english', '{"b": "fat cats", "a": ["rats", 5.50, true, null, {}]}'::jsonb, 'cat | rat', 'StartSel=<, StopSel=>'), ts_headline('{}'::jsonb, 'a'), ts_headline('"a b"'::json, 'b');
+select ts_headline('{}'::json, 'a', 'nosuch=1');
+select 'a:1'::tsvector @@ any ('{b,a}'), 'a:1'::tsvector @@ all ('{b,a}');
 -- Catalogs.
 select oid, cfgname, cfgnamespace::regnamespace, cfgowner::regrole, cfgparser from pg_ts_config order by oid limit 3;
 select count(*), count(distinct mapcfg), count(distinct maptokentype), sum(mapdict) from pg_ts_config_map;

@@ -24,11 +24,11 @@ use std::sync::Arc;
 use base::hash::HashSet;
 use base::{Error, Result, SqlState};
 
-use super::routine::built_in_trigger;
 use super::composite::Composite;
 use super::computed::KeySource;
 use super::domain::Domain;
 use super::operator_class::extension_of;
+use super::routine::built_in_trigger;
 use super::view::named_by_oid;
 use super::{Catalog, Index, Policy, RelationRef, Routine, Table, Uses, PG_CATALOG};
 use functions::strings::quote_identifier;
@@ -232,7 +232,7 @@ pub fn routine_text(catalog: &Catalog, search_path: &[u32], routine: &Routine) -
 pub fn routine_name(catalog: &Catalog, search_path: &[u32], routine: &Routine) -> String {
     let name = quote_identifier(&routine.name);
     match catalog.schema_by_oid(routine.schema) {
-        Some(schema) if !search_path.contains(&routine.schema) => {
+        Some(schema) if routine.schema != PG_CATALOG && !search_path.contains(&routine.schema) => {
             format!("{}.{name}", quote_identifier(&schema.name))
         }
         _ => name,

@@ -63,7 +63,8 @@ pub const TRIGRAM_OPS: u32 = 9_501;
 impl Items {
     /// What an operator class makes of values of a type; none if it is none of these.
     pub fn of(class: u32, ty: TypeId) -> Option<Items> {
-        let known = OperatorClass::by_oid(class).filter(|known| matches!(known.method, GIN | GIST))?;
+        let known =
+            OperatorClass::by_oid(class).filter(|known| matches!(known.method, GIN | GIST))?;
         Some(match known.oid {
             ARRAY_OPS => Items::Elements(ty.array_element()?),
             JSONB_OPS => Items::Jsonb,

@@ -38,6 +38,8 @@ functions! {
     3673 "querytree" (TSQUERY) TEXT "i" search::querytree;
     3684 "ts_rewrite" (TSQUERY TSQUERY TSQUERY) TSQUERY "i" search::rewrite;
     3685 "ts_rewrite" (TSQUERY TEXT) TSQUERY "v" unsupported;
+    3689 "ts_stat" (TEXT) RECORD "v" records search::STATISTICS;
+    3690 "ts_stat" (TEXT TEXT) RECORD "v" records search::STATISTICS;
     3691 "tsq_mcontains" (TSQUERY TSQUERY) BOOL "i" search::contains;
     3692 "tsq_mcontained" (TSQUERY TSQUERY) BOOL "i" search::contained;
     3703 "ts_rank" (FLOAT4_ARRAY TSVECTOR TSQUERY INT4) FLOAT4 "i" search::ts_rank;
@@ -53,7 +55,14 @@ functions! {
     3714 "ts_token_type" (TEXT) RECORD "s" records search::TYPES_OF_TOKENS;
     3715 "ts_parse" (OID TEXT) RECORD "i" records search::TOKENS;
     3716 "ts_parse" (TEXT TEXT) RECORD "s" records search::TOKENS;
+    3717 "prsd_start" (INTERNAL INT4) INTERNAL "i" unsupported;
+    3718 "prsd_nexttoken" (INTERNAL INTERNAL INTERNAL) INTERNAL "i" unsupported;
+    3719 "prsd_end" (INTERNAL) VOID "i" unsupported;
+    3720 "prsd_headline" (INTERNAL INTERNAL TSQUERY) INTERNAL "i" unsupported;
+    3721 "prsd_lextype" (INTERNAL) INTERNAL "i" unsupported;
     3723 "ts_lexize" (REGDICTIONARY TEXT) TEXT_ARRAY "i" search::ts_lexize;
+    3725 "dsimple_init" (INTERNAL) INTERNAL "i" unsupported;
+    3726 "dsimple_lexize" (INTERNAL INTERNAL INTERNAL INTERNAL) INTERNAL "i" unsupported;
     3743 "ts_headline" (REGCONFIG TEXT TSQUERY TEXT) TEXT "i" search::ts_headline;
     3744 "ts_headline" (REGCONFIG TEXT TSQUERY) TEXT "i" search::ts_headline;
     3745 "to_tsvector" (REGCONFIG TEXT) TSVECTOR "i" search::to_tsvector;
@@ -93,6 +102,8 @@ functions! {
     5009 "websearch_to_tsquery" (TEXT) TSQUERY "s" search::websearch_to_tsquery;
     6183 "ts_debug" (REGCONFIG TEXT) RECORD "s" records search::DEBUG;
     6184 "ts_debug" (TEXT) RECORD "s" records search::DEBUG;
+    13148 "dsnowball_init" (INTERNAL) INTERNAL "v" unsupported;
+    13149 "dsnowball_lexize" (INTERNAL INTERNAL INTERNAL INTERNAL) INTERNAL "v" unsupported;
 }
 
 operators! {

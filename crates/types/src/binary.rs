@@ -10,7 +10,8 @@ use base::error::{Error, Result, SqlState};
 use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::typmod::apply_typmod;
 use super::{
-    json, row_of, search, Array, Datum, Dimension, EvalContext, Interval, Numeric, TypeId, NO_TYPMOD,
+    json, row_of, search, Array, Datum, Dimension, EvalContext, Interval, Numeric, TypeId,
+    NO_TYPMOD,
 };
 
 /// The number of dimensions that is taken for nonsense.

@@ -150,6 +150,13 @@ impl Remarks {
     /// So many may wait; what is more is left out.
     const MAX: usize = 1_000;
 
+    /// Changes what waits.
+    pub fn change(&self, mut change: impl FnMut(Error) -> Error) {
+        let mut waiting = self.0.lock();
+        let all = std::mem::take(&mut *waiting).into_iter();
+        *waiting = all.map(&mut change).collect();
+    }
+
     /// What waits; nothing does then.
     pub fn take(&self) -> Vec<Error> {
         std::mem::take(&mut *self.0.lock())

@@ -408,7 +408,9 @@ fn rows_below(
 ) -> Result<BTreeSet<Key>> {
     let row_of = |key: &[u8]| {
         let rest = key.get(prefix.len()..)?;
-        let end = rest.windows(ITEM_END.len()).position(|pair| pair == ITEM_END)?;
+        let end = rest
+            .windows(ITEM_END.len())
+            .position(|pair| pair == ITEM_END)?;
         Some(key.len() - rest.len() + end + ITEM_END.len())
     };
     rows_in(index, prefix, |key| key.get(row_of(key)?..), held, cx)

@@ -5,8 +5,8 @@
 //!
 //! Source: PostgreSQL 15 manual, section 20.1.
 
-use functions::search::dictionary::{self, Config};
 use base::{Durability, Error, Result, SqlState};
+use functions::search::dictionary::{self, Config};
 
 use super::about::{about, Context};
 use super::logging::{check_destinations, check_time_or_off};
@@ -250,7 +250,9 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
 /// A text search configuration with its schema.
 fn configuration_name(oid: u32) -> String {
     let mut known = dictionary::configs();
-    let name = known.find(|known| known.0 == oid).map_or("", |known| known.1);
+    let name = known
+        .find(|known| known.0 == oid)
+        .map_or("", |known| known.1);
     format!("pg_catalog.{name}")
 }
 

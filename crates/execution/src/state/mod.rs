@@ -13,11 +13,11 @@ pub mod prepared;
 pub mod secrets;
 mod sink;
 
-use types::Remarks;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use types::Remarks;
 
 use base::coro::Interrupts;
 use base::engine::{Engine, Flight, SessionLocks};
@@ -305,7 +305,8 @@ impl Shared {
     /// Puts the notices of functions behind those of routines.
     pub fn gather_remarks(&mut self) {
         let remarks = self.remarks.take().into_iter();
-        self.notices.extend(remarks.map(|body| (NoticeSeverity::Notice, body)));
+        self.notices
+            .extend(remarks.map(|body| (NoticeSeverity::Notice, body)));
     }
 
     /// Sends the notices that wait.

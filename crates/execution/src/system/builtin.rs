@@ -58,7 +58,7 @@ pub(super) fn alignment(ty: TypeId) -> u8 {
 pub(super) fn storage(ty: TypeId) -> u8 {
     match ty {
         TypeId::NUMERIC | TypeId::INET => b'm',
-        TypeId::INT2VECTOR | TypeId::OIDVECTOR => b'p',
+        TypeId::INT2VECTOR | TypeId::OIDVECTOR | TypeId::TSQUERY => b'p',
         ty if ty.len() == -1 => b'x',
         _ => b'p',
     }

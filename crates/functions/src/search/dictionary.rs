@@ -150,7 +150,11 @@ pub fn dictionaries() -> impl Iterator<Item = (u32, String, Option<String>)> {
             Some(_) => format!(", stopwords = '{name}'"),
             None => String::new(),
         };
-        (oid, format!("{name}_stem"), Some(format!("language = '{name}'{stop}")))
+        (
+            oid,
+            format!("{name}_stem"),
+            Some(format!("language = '{name}'{stop}")),
+        )
     });
     std::iter::once((SIMPLE_DICTIONARY, "simple".to_owned(), None)).chain(languages)
 }
@@ -192,7 +196,9 @@ impl Config {
         const WORDS: [&str; 3] = ["word", "hword", "hword_part"];
         const ASCII_WORDS: [&str; 3] = ["asciiword", "asciihword", "hword_asciipart"];
         const LEFT_OUT: [&str; 4] = ["blank", "tag", "protocol", "entity"];
-        let alias = super::parser::TOKEN_TYPES.get(usize::from(kind).checked_sub(1)?)?.0;
+        let alias = super::parser::TOKEN_TYPES
+            .get(usize::from(kind).checked_sub(1)?)?
+            .0;
         if LEFT_OUT.contains(&alias) {
             return None;
         }
@@ -232,7 +238,9 @@ impl Dictionary {
     /// The oid of the dictionary of that name, perhaps with its schema.
     pub fn named(name: &str) -> Option<u32> {
         let name = bare(name);
-        dictionaries().find(|known| known.1 == name).map(|known| known.0)
+        dictionaries()
+            .find(|known| known.1 == name)
+            .map(|known| known.0)
     }
 
     /// The lexeme of a word; none of a stop word.
@@ -286,9 +294,9 @@ impl Language {
         let stem = {
             let word = prepared(self.name, &small);
             let stem = match self.stemmer {
-                Stemmer::Older(algorithm) => {
-                    rust_stemmers::Stemmer::create(algorithm).stem(&word).into_owned()
-                }
+                Stemmer::Older(algorithm) => rust_stemmers::Stemmer::create(algorithm)
+                    .stem(&word)
+                    .into_owned(),
                 Stemmer::Newer(algorithm) => snowball_stemmers_rs::Stemmer::create(algorithm)
                     .stem(&word)
                     .into_owned(),

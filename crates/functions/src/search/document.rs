@@ -100,7 +100,8 @@ impl Words {
     pub(super) fn into_vector(mut self) -> Result<Datum> {
         let count = self.found.len();
         coro::work(16 * count)?;
-        self.found.sort_by(|a, b| a.lexeme.cmp(&b.lexeme).then(a.place.cmp(&b.place)));
+        self.found
+            .sort_by(|a, b| a.lexeme.cmp(&b.lexeme).then(a.place.cmp(&b.place)));
         let mut lexemes: Vec<Lexeme> = Vec::new();
         for Found { lexeme, place } in self.found {
             coro::work(8)?;

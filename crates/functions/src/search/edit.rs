@@ -51,7 +51,9 @@ pub(crate) fn setweight(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let weight = weight_of(letter)
         .ok_or_else(|| Error::internal(format!("unrecognized weight: {letter}")))?;
     let mut own = decode(vector(args, 0)?)?;
-    own.lexemes.iter_mut().for_each(|lexeme| set_all(lexeme, weight));
+    own.lexemes
+        .iter_mut()
+        .for_each(|lexeme| set_all(lexeme, weight));
     own.into_datum()
 }
 
@@ -66,9 +68,8 @@ fn texts(array: &Array) -> Vec<&str> {
 
 pub(crate) fn setweight_of(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let letter = args.character(1)?;
-    let weight = weight_of(letter).ok_or_else(|| {
-        Error::internal(format!("unrecognized weight: {}", char::from(letter)))
-    })?;
+    let weight = weight_of(letter)
+        .ok_or_else(|| Error::internal(format!("unrecognized weight: {}", char::from(letter))))?;
     let array = args.array(2)?;
     let wanted = texts(&array);
     let mut own = decode(vector(args, 0)?)?;
@@ -118,8 +119,14 @@ pub(crate) fn filter(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 pub(crate) fn concat(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (first, second) = (decode(vector(args, 0)?)?, decode(vector(args, 1)?)?);
     coro::work(16 * (first.lexemes.len() + second.lexemes.len()))?;
-    let places = first.lexemes.iter().flat_map(|lexeme| lexeme.positions.last());
-    let last = places.map(|position| position.place()).max().unwrap_or_default();
+    let places = first
+        .lexemes
+        .iter()
+        .flat_map(|lexeme| lexeme.positions.last());
+    let last = places
+        .map(|position| position.place())
+        .max()
+        .unwrap_or_default();
     let mut lexemes = Vec::with_capacity(first.lexemes.len() + second.lexemes.len());
     let mut firsts = first.lexemes.into_iter().peekable();
     for mut lexeme in second.lexemes {
@@ -127,9 +134,14 @@ pub(crate) fn concat(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         while let Some(before) = firsts.next_if(|own| own.text < lexeme.text) {
             lexemes.push(before);
         }
-        let mut own = firsts.next_if(|own| own.text == lexeme.text).unwrap_or(lexeme);
+        let mut own = firsts
+            .next_if(|own| own.text == lexeme.text)
+            .unwrap_or(lexeme);
         for position in moved {
-            let end = own.positions.last().is_some_and(|last| last.place() == POSITION_END - 1);
+            let end = own
+                .positions
+                .last()
+                .is_some_and(|last| last.place() == POSITION_END - 1);
             if end || own.positions.len() >= POSITIONS_END {
                 break;
             }
@@ -144,7 +156,10 @@ pub(crate) fn concat(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 pub(crate) fn to_array(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let entries = entries(vector(args, 0)?)?;
-    let texts = entries.iter().map(|entry| Datum::text(entry.text)).collect();
+    let texts = entries
+        .iter()
+        .map(|entry| Datum::text(entry.text))
+        .collect();
     Ok(Datum::Array(Arc::new(Array::of(TypeId::TEXT, texts))))
 }
 
@@ -156,10 +171,7 @@ pub(crate) fn of_array(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         }
         if element.as_str().is_empty() {
             let message = "lexeme array may not contain empty strings";
-            return Err(Error::new(
-                SqlState::ZERO_LENGTH_CHARACTER_STRING,
-                message,
-            ));
+            return Err(Error::new(SqlState::ZERO_LENGTH_CHARACTER_STRING, message));
         }
     }
     let lexemes = texts(&array).into_iter().map(|text| Lexeme {

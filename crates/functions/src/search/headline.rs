@@ -182,7 +182,9 @@ impl<'a> Headline<'a> {
                 continue;
             };
             word.place = place.min(usize::from(POSITION_END) - 1) as u16;
-            let met = query.operands().filter(|(_, operand)| operand.is_met_by(&lexeme));
+            let met = query
+                .operands()
+                .filter(|(_, operand)| operand.is_met_by(&lexeme));
             let met: Vec<usize> = met.map(|(at, _)| at).collect();
             coro::work(4 * query.nodes().len())?;
             word.item = met.first().copied();

@@ -59,7 +59,9 @@ impl<'a> Lexemes<'a> {
 
     /// The lexemes that an operand asks for, weights aside.
     pub fn asked(&self, operand: &Operand) -> &[Entry<'a>] {
-        let from = self.0.partition_point(|entry| entry.text < operand.text.as_str());
+        let from = self
+            .0
+            .partition_point(|entry| entry.text < operand.text.as_str());
         let rest = &self.0[from..];
         let end = match operand.prefix {
             true => rest.partition_point(|entry| operand.is_met_by(entry.text)),
@@ -90,7 +92,9 @@ impl Document for Lexemes<'_> {
                 return Ok(Met::Maybe);
             }
             coro::work(2 * entry.count())?;
-            let own = entry.positions().filter(|position| counts(operand, *position));
+            let own = entry
+                .positions()
+                .filter(|position| counts(operand, *position));
             places.at.extend(own.map(Position::place));
         }
         if asked.len() > 1 {
@@ -116,7 +120,11 @@ fn merge(
     let (both, left_only, right_only) = wanted;
     let mut out = Vec::new();
     let mut lefts = left.at.iter().map(|at| i32::from(*at) + moves.0).peekable();
-    let mut rights = right.at.iter().map(|at| i32::from(*at) + moves.1).peekable();
+    let mut rights = right
+        .at
+        .iter()
+        .map(|at| i32::from(*at) + moves.1)
+        .peekable();
     loop {
         let (place, is_wanted) = match (lefts.peek().copied(), rights.peek().copied()) {
             (None, None) => break,

@@ -253,10 +253,16 @@ pub(crate) static TYPES_OF_TOKENS: Records = Records {
 
 fn types_of_tokens(_: &Call<'_>, args: &[Datum]) -> Result<Rows> {
     check_parser(args.any(0)?)?;
-    let rows = (1..).zip(TOKEN_TYPES).map(|(number, (alias, description))| {
-        let values = vec![Datum::Int4(number), Datum::text(alias), Datum::text(description)];
-        Ok(TYPES_OF_TOKENS.row(values))
-    });
+    let rows = (1..)
+        .zip(TOKEN_TYPES)
+        .map(|(number, (alias, description))| {
+            let values = vec![
+                Datum::Int4(number),
+                Datum::text(alias),
+                Datum::text(description),
+            ];
+            Ok(TYPES_OF_TOKENS.row(values))
+        });
     Ok(Box::new(rows))
 }
 
@@ -275,6 +281,15 @@ fn tokens(_: &Call<'_>, args: &[Datum]) -> Result<Rows> {
     }
     Ok(Box::new(rows.into_iter()))
 }
+
+pub(crate) static STATISTICS: Records = Records {
+    columns: &[
+        ("word", TypeId::TEXT),
+        ("ndoc", TypeId::INT4),
+        ("nentry", TypeId::INT4),
+    ],
+    rows: |_, _| Err(Error::unsupported("function ts_stat")),
+};
 
 pub(crate) static DEBUG: Records = Records {
     columns: &[

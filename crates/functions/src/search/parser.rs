@@ -33,10 +33,7 @@ pub const TOKEN_TYPES: [(&str, &str); 23] = [
     ("host", "Host"),
     ("sfloat", "Scientific notation"),
     ("version", "Version number"),
-    (
-        "hword_numpart",
-        "Hyphenated word part, letters and digits",
-    ),
+    ("hword_numpart", "Hyphenated word part, letters and digits"),
     ("hword_part", "Hyphenated word part, all letters"),
     ("hword_asciipart", "Hyphenated word part, all ASCII"),
     ("blank", "Space symbols"),
@@ -223,7 +220,9 @@ fn machine() -> &'static Machine {
         Machine {
             rows,
             states,
-            url_path_first: first.and_then(|at| u8::try_from(at).ok()).unwrap_or_default(),
+            url_path_first: first
+                .and_then(|at| u8::try_from(at).ok())
+                .unwrap_or_default(),
         }
     })
 }
@@ -296,7 +295,10 @@ impl<'a> Parser<'a> {
     }
 
     /// The length and type of the token that another machine finds from here.
-    fn look(&mut self, prepare: impl FnOnce(&mut Parser<'a>)) -> Result<Option<(Place, usize, usize, u8)>> {
+    fn look(
+        &mut self,
+        prepare: impl FnOnce(&mut Parser<'a>),
+    ) -> Result<Option<(Place, usize, usize, u8)>> {
         let at = self.place().at;
         let mut other = Parser::new(self.text);
         other.place().at = at;
@@ -391,7 +393,8 @@ impl<'a> Parser<'a> {
                 let chars = place.chars;
                 let begins = |tag: &str| {
                     let own = text.as_bytes().get(start..start + tag.len());
-                    chars == tag.len() && own.is_some_and(|own| own.eq_ignore_ascii_case(tag.as_bytes()))
+                    chars == tag.len()
+                        && own.is_some_and(|own| own.eq_ignore_ascii_case(tag.as_bytes()))
                 };
                 if begins("</script") || begins("</style") {
                     self.ignore = false;

@@ -242,19 +242,26 @@ fn spots(lexemes: &Lexemes<'_>, query: &Query) -> Result<Vec<Spot>> {
         for entry in lexemes.asked(operand) {
             let entry: &Entry<'_> = entry;
             coro::work(4 + 4 * entry.count())?;
-            let own = entry.positions().filter(|position| counts(operand, *position));
+            let own = entry
+                .positions()
+                .filter(|position| counts(operand, *position));
             all.extend(own.map(|position| (position, entry.text, at)));
         }
     }
     coro::work(16 * all.len())?;
     all.sort_by(|a, b| {
         let places = a.0.place().cmp(&b.0.place());
-        places.then(a.0.weight().cmp(&b.0.weight())).then(a.1.cmp(b.1))
+        places
+            .then(a.0.weight().cmp(&b.0.weight()))
+            .then(a.1.cmp(b.1))
     });
     let mut spots: Vec<Spot> = Vec::new();
     let mut before: Option<(Position, &str)> = None;
     for (position, text, node) in all {
-        match spots.last_mut().filter(|_| before == Some((position, text))) {
+        match spots
+            .last_mut()
+            .filter(|_| before == Some((position, text)))
+        {
             Some(last) => last.nodes.push(node),
             None => spots.push(Spot {
                 position,

@@ -88,7 +88,9 @@ fn has_all(whole: &Query, part: &Query) -> bool {
         texts
     };
     let whole = texts(whole);
-    texts(part).iter().all(|text| whole.binary_search(text).is_ok())
+    texts(part)
+        .iter()
+        .all(|text| whole.binary_search(text).is_ok())
 }
 
 pub(crate) fn contains(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -274,7 +276,8 @@ impl Rule<'_> {
         }
         if found == wanted {
             let mut matched = matched.into_iter();
-            tree.children.retain(|_| !matched.next().unwrap_or_default());
+            tree.children
+                .retain(|_| !matched.next().unwrap_or_default());
             tree.children.extend(self.new_part());
             tree.sort()?;
         }

@@ -127,6 +127,10 @@ impl Binder<'_> {
                 }
                 let value = types::input(self.cx.eval, ty, modifier, &text)
                     .map_err(|error| self.place(error, location))?;
+                if ty == TypeId::TSQUERY {
+                    let remarks = &self.cx.eval.remarks;
+                    remarks.change(|remark| self.place(remark, location));
+                }
                 if let Some(recorded) = &mut self.recorded {
                     recorded.constant(location, &value, ty);
                 }

@@ -685,10 +685,9 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let mut right = right;
         if right.is_untyped() {
-            let element = if left.is_untyped() {
-                TypeId::TEXT
-            } else {
-                left.ty
+            let element = match left.is_untyped() {
+                true => TypeId::TEXT,
+                false => self.element_beside((schema, name), left.ty, location),
             };
             let array = element.array_of().unwrap_or(TypeId::TEXT_ARRAY);
             right = self.coerce_argument(right, array)?;
@@ -717,6 +716,24 @@ impl Binder<'_> {
             ExprKind::AnyArray(left, right, function, types, all),
             location,
         ))
+    }
+
+    /// The type of the elements of an array that a literal without a type is, beside an operand.
+    fn element_beside(
+        &mut self,
+        (schema, name): (Option<&str>, &str),
+        left: TypeId,
+        location: i32,
+    ) -> TypeId {
+        if self.operator_in(schema, name, left, left, location).is_ok() {
+            return left;
+        }
+        let found = self.operator_in(schema, name, left, TypeId::UNKNOWN, location);
+        let right = found.map_or(left, |found| found.argument_types[1]);
+        match right.is_polymorphic() {
+            true => left,
+            false => right,
+        }
     }
 
     /// `x IN (a, b, c)`: one array when all are of one type, else a chain of OR.

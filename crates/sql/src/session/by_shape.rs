@@ -175,6 +175,7 @@ impl Session {
         let literals = std::mem::take(&mut self.literals);
         let outcome = self.run_with_literals(text, planned, &literals, sink);
         self.literals = literals;
+        self.hand_on_notices(sink)?;
         let rows = outcome?;
         if self.state == State::Implicit {
             self.commit(sink)?;

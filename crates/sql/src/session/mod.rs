@@ -79,9 +79,9 @@ use base::{Debt, Durability, Error, Result, SqlState};
 
 use catalog::shared::Catalogs;
 use catalog::{store, Catalog, Role};
-use functions::search::dictionary::Config;
 use execution::exec::point;
 use execution::kept::StoredRows;
+use functions::search::dictionary::Config;
 use statements::about;
 use syntax::parser::Shape;
 use types::context::Similarity;

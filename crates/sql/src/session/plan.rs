@@ -18,8 +18,8 @@ use execution::exec::point;
 use execution::settings::planted;
 use execution::state::prepared::{Planned, SearchPath};
 use execution::state::Prepared;
-use functions::strings::quote_identifier;
 use functions::search::dictionary::{self, Config, Dictionary};
+use functions::strings::quote_identifier;
 use planner::bind::literals::{Literals, Watched};
 use planner::bind::{BindContext, Binder, OutputColumn, Variables};
 use planner::plan::permit::BoundFor;
@@ -59,7 +59,9 @@ impl NameLookup for Names {
                 .map(|role| quote_identifier(&role.name)),
             TypeId::REGCONFIG => {
                 let mut known = dictionary::configs();
-                known.find(|known| known.0 == oid).map(|known| known.1.to_owned())
+                known
+                    .find(|known| known.0 == oid)
+                    .map(|known| known.1.to_owned())
             }
             TypeId::REGDICTIONARY => {
                 let mut known = dictionary::dictionaries();

@@ -211,12 +211,15 @@ impl Query {
                     [OR] => Node::Or,
                     [PHRASE] => Node::Phrase(u16::from_be_bytes(take(&mut rest)?)),
                     [code] => {
-                        let message =
-                            format!("invalid tsquery: unrecognized operator type {code}");
+                        let message = format!("invalid tsquery: unrecognized operator type {code}");
                         return Err(Error::internal(message));
                     }
                 },
-                kind => return Err(Error::internal(format!("unrecognized tsquery node type: {kind}"))),
+                kind => {
+                    return Err(Error::internal(format!(
+                        "unrecognized tsquery node type: {kind}"
+                    )))
+                }
             });
         }
         match rest.is_empty() {

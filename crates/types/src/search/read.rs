@@ -112,8 +112,14 @@ impl Reader<'_> {
     /// The operator `or` of search engines, which something stands behind.
     fn or(&mut self) -> bool {
         let rest = self.tokens.rest();
-        let begins = rest.get(..2).is_some_and(|two| two.eq_ignore_ascii_case("or"));
-        let Some(c) = rest.get(2..).filter(|_| begins).and_then(|rest| rest.chars().next()) else {
+        let begins = rest
+            .get(..2)
+            .is_some_and(|two| two.eq_ignore_ascii_case("or"));
+        let Some(c) = rest
+            .get(2..)
+            .filter(|_| begins)
+            .and_then(|rest| rest.chars().next())
+        else {
             return false;
         };
         if matches!(c, '-' | '_') || c.is_alphabetic() || c.is_ascii_digit() {

@@ -409,7 +409,9 @@ mod tests {
 
     #[test]
     fn bytes_are_in_order() {
-        let ascending = ["", "b", "aa", "a:2", "a:1", "a:1,2", "a b", "a b:1", "a:1 b"];
+        let ascending = [
+            "", "b", "aa", "a:2", "a:1", "a:1,2", "a b", "a b:1", "a:1 b",
+        ];
         let mut before: Option<Arc<[u8]>> = None;
         for text in ascending {
             let bytes = bytes_of(text);

@@ -24,9 +24,9 @@ use super::super::utility::{parameter_text, tag};
 use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
 use super::texts;
-use catalog::inverted::TSVECTOR_OPS_GIST;
 use catalog::access::must_own;
 use catalog::index_form::IndexForm;
+use catalog::inverted::TSVECTOR_OPS_GIST;
 use catalog::operator_class::{
     extension_of, method_name, method_named, OperatorClass, BRIN, GIN, GIST, HASH, SPGIST,
 };
@@ -188,6 +188,7 @@ impl Session {
         };
         uses.sort_unstable();
         uses.dedup();
+        let is_inverted = method == GIN || classes.first() == Some(&TSVECTOR_OPS_GIST);
         Ok(Index {
             include,
             form: IndexForm {
@@ -195,9 +196,9 @@ impl Session {
                 classes,
                 options: index_options(method, Vec::new(), &create.options)?,
             },
-            ..match method {
-                GIN => inverted_of(keys, condition, uses),
-                _ => index_of(keys, condition, uses, create.nulls_not_distinct),
+            ..match is_inverted {
+                true => inverted_of(keys, condition, uses),
+                false => index_of(keys, condition, uses, create.nulls_not_distinct),
             }
         })
     }
