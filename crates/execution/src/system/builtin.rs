@@ -388,6 +388,7 @@ fn descriptions(rows: &mut Rows) {
             ("description", text(comment)),
         ]);
     }
+    describe_search(rows);
     for (address, comment) in facts::descriptions() {
         rows.push([
             ("objoid", oid(address.object)),
@@ -444,6 +445,42 @@ fn first_privileges(rows: &mut Rows) {
 /// Whether a relation lists what is of the whole cluster.
 pub(super) fn is_shared(table: u32) -> bool {
     relations::by_oid(table).is_some_and(|relation| relation.shared)
+}
+
+/// What is said of the objects of text search.
+fn describe_search(rows: &mut Rows) {
+    const CONFIG: u32 = 3_602;
+    const DICTIONARY: u32 = 3_600;
+    const PARSER: u32 = 3_601;
+    const TEMPLATE: u32 = 3_764;
+    const SIMPLE: &str = "simple dictionary: just lower case and check for stopword";
+    let configs = dictionary::configs().map(|(config, name)| {
+        let said = match config {
+            dictionary::SIMPLE => "simple configuration".to_owned(),
+            _ => format!("configuration for {name} language"),
+        };
+        (config, CONFIG, said)
+    });
+    let dictionaries = dictionary::dictionaries().map(|(own, name, _)| {
+        let said = match name.strip_suffix("_stem") {
+            Some(language) => format!("snowball stemmer for {language} language"),
+            None => SIMPLE.to_owned(),
+        };
+        (own, DICTIONARY, said)
+    });
+    let others = [
+        (dictionary::PARSER, PARSER, "default word parser"),
+        (dictionary::SIMPLE_TEMPLATE, TEMPLATE, SIMPLE),
+        (dictionary::SNOWBALL, TEMPLATE, "snowball stemmer"),
+    ];
+    let others = others.map(|(own, class, said)| (own, class, said.to_owned()));
+    for (own, class, said) in configs.chain(dictionaries).chain(others) {
+        rows.push([
+            ("objoid", oid(own)),
+            ("classoid", oid(class)),
+            ("description", text(said)),
+        ]);
+    }
 }
 
 fn search_configs(rows: &mut Rows) {

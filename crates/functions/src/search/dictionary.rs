@@ -284,6 +284,16 @@ impl Language {
         set.contains(word)
     }
 
+    fn stem_of(&self, word: &str) -> String {
+        let stem = match self.stemmer {
+            Stemmer::Older(algorithm) => rust_stemmers::Stemmer::create(algorithm).stem(word),
+            Stemmer::Newer(algorithm) => {
+                snowball_stemmers_rs::Stemmer::create(algorithm).stem(word)
+            }
+        };
+        stem.into_owned()
+    }
+
     fn stem(&'static self, small: String) -> Option<String> {
         if small.len() > STEMMED_BYTES_MAX {
             return Some(small);
@@ -291,20 +301,13 @@ impl Language {
         if small.is_empty() || self.is_stop_word(&small) {
             return None;
         }
-        let stem = {
-            let word = prepared(self.name, &small);
-            let stem = match self.stemmer {
-                Stemmer::Older(algorithm) => rust_stemmers::Stemmer::create(algorithm)
-                    .stem(&word)
-                    .into_owned(),
-                Stemmer::Newer(algorithm) => snowball_stemmers_rs::Stemmer::create(algorithm)
-                    .stem(&word)
-                    .into_owned(),
-            };
-            match word {
-                Cow::Owned(_) => stem.replace("He", "ë").replace("Hi", "ï").replace('H', ""),
-                Cow::Borrowed(_) => stem,
-            }
+        let stem = match prepared(self.name, &small) {
+            Cow::Borrowed(word) => self.stem_of(word),
+            Cow::Owned(word) => match self.stem_of(&word) {
+                // A diaeresis was taken apart.
+                stem if stem.ends_with('H') => self.stem_of(&small),
+                stem => stem.replace("He", "ë").replace("Hi", "ï").replace('H', ""),
+            },
         };
         // Nothing is no stem.
         Some(if stem.is_empty() { small } else { stem })

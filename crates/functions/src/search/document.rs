@@ -7,6 +7,7 @@
 //! Every token that is looked up has a place, also if it is a stop word.
 
 use base::jsonb::{Value, View};
+use base::memory::Reservation;
 use base::{coro, Error, Result, SqlState};
 
 use super::dictionary::Config;
@@ -46,6 +47,7 @@ pub(super) struct Words {
     config: Config,
     pub(super) place: usize,
     pub(super) found: Vec<Found>,
+    held: Reservation,
 }
 
 impl Words {
@@ -54,6 +56,7 @@ impl Words {
             config,
             place: 0,
             found: Vec::new(),
+            held: Reservation::of("A document"),
         }
     }
 
@@ -74,6 +77,7 @@ impl Words {
             self.place += 1;
             if let Some(lexeme) = dictionary.look_up(token.text)? {
                 let place = self.place;
+                self.held.grow(size_of::<Found>() + 2 * lexeme.len())?;
                 self.found.push(Found { lexeme, place });
             }
         }

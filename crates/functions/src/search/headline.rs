@@ -8,6 +8,7 @@
 //!
 //! Source: PostgreSQL 15 manual, section 12.3.4, and the server's answers.
 
+use base::memory::Reservation;
 use base::{coro, Error, Result, SqlState};
 
 use super::dictionary::{is_kind, Config};
@@ -151,6 +152,7 @@ struct Headline<'a> {
     words: Vec<Word<'a>>,
     query: &'a Query,
     form: Form,
+    _held: Reservation,
 }
 
 fn is_part_of_compound(kind: u8) -> bool {
@@ -161,11 +163,13 @@ impl<'a> Headline<'a> {
     fn read(config: Config, text: &'a str, query: &'a Query, form: Form) -> Result<Headline<'a>> {
         let mut words: Vec<Word<'a>> = Vec::new();
         let mut place = 0usize;
+        let mut held = Reservation::of("A headline");
         let mut parser = parser::Parser::new(text);
         while let Some(token) = parser.next_token()? {
             if token.text.len() >= LEXEME_BYTES_END {
                 continue;
             }
+            held.grow(2 * size_of::<Word<'_>>())?;
             let mut word = Word {
                 text: token.text,
                 kind: token.kind,
@@ -192,10 +196,16 @@ impl<'a> Headline<'a> {
             for item in met.into_iter().skip(1) {
                 word.item = Some(item);
                 word.repeated = true;
+                held.grow(2 * size_of::<Word<'_>>())?;
                 words.push(word.clone());
             }
         }
-        Ok(Headline { words, query, form })
+        Ok(Headline {
+            words,
+            query,
+            form,
+            _held: held,
+        })
     }
 
     fn counts(&self, at: usize) -> bool {

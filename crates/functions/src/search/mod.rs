@@ -43,6 +43,7 @@ pub(crate) use rewrite::*;
 use std::sync::Arc;
 
 use base::jsonb::Value;
+use base::memory::Reservation;
 use base::{Error, Result, SqlState};
 
 use crate::arguments::Arguments;
@@ -242,6 +243,21 @@ fn check_parser(parser: &Datum) -> Result<()> {
     }
 }
 
+/// What holds the rows of tokens.
+const ROWS: &str = "The tokens of a text";
+/// About what a row takes.
+const ROW_BYTES: usize = 256;
+
+/// Rows whose memory is counted until all were taken.
+fn kept(rows: Vec<Result<Datum>>, held: Reservation) -> Rows {
+    let mut held = Some(held);
+    let end = std::iter::from_fn(move || {
+        held.take();
+        None
+    });
+    Box::new(rows.into_iter().chain(end))
+}
+
 pub(crate) static TYPES_OF_TOKENS: Records = Records {
     columns: &[
         ("tokid", TypeId::INT4),
@@ -274,12 +290,13 @@ pub(crate) static TOKENS: Records = Records {
 fn tokens(_: &Call<'_>, args: &[Datum]) -> Result<Rows> {
     check_parser(args.any(0)?)?;
     let mut parser = Parser::new(args.text(1)?);
-    let mut rows = Vec::new();
+    let (mut rows, mut held) = (Vec::new(), Reservation::of(ROWS));
     while let Some(token) = parser.next_token()? {
         let values = vec![Datum::Int4(i32::from(token.kind)), Datum::text(token.text)];
+        held.grow(ROW_BYTES + token.text.len())?;
         rows.push(Ok(TOKENS.row(values)));
     }
-    Ok(Box::new(rows.into_iter()))
+    Ok(kept(rows, held))
 }
 
 pub(crate) static STATISTICS: Records = Records {
@@ -307,13 +324,14 @@ fn debug(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
     let (config, args) = config(call, args);
     let config: Config = document::config_of(config)?;
     let mut parser = Parser::new(args.text(0)?);
-    let mut rows = Vec::new();
+    let (mut rows, mut held) = (Vec::new(), Reservation::of(ROWS));
     while let Some(token) = parser.next_token()? {
         let (alias, description) = TOKEN_TYPES[usize::from(token.kind) - 1];
         let dictionary = config.dictionary(token.kind);
         let oid = dictionary.map(|dictionary| Datum::Oid(dictionary.oid()));
         let all = oid.iter().cloned().collect();
         let lexemes = dictionary.map(|dictionary| lexemes_of(dictionary, token.text));
+        held.grow(4 * ROW_BYTES + 2 * token.text.len())?;
         rows.push(Ok(DEBUG.row(vec![
             Datum::text(alias),
             Datum::text(description),
@@ -323,5 +341,5 @@ fn debug(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
             lexemes.transpose()?.unwrap_or(Datum::Null),
         ])));
     }
-    Ok(Box::new(rows.into_iter()))
+    Ok(kept(rows, held))
 }

@@ -9,6 +9,7 @@
 //!
 //! Source: PostgreSQL 15 manual, section 12.3.3, and the server's answers.
 
+use base::memory::Reservation;
 use base::{coro, Error, Result, SqlState};
 
 use super::matching::{counts, is_met, Document, Lexemes, Met, Places};
@@ -236,12 +237,16 @@ impl Stretch {
     }
 }
 
-fn spots(lexemes: &Lexemes<'_>, query: &Query) -> Result<Vec<Spot>> {
+/// What is kept of a place while spots are looked for.
+const SPOT_BYTES: usize = 3 * size_of::<Spot>();
+
+fn spots(lexemes: &Lexemes<'_>, query: &Query, held: &mut Reservation) -> Result<Vec<Spot>> {
     let mut all: Vec<(Position, &str, usize)> = Vec::new();
     for (at, operand) in query.operands() {
         for entry in lexemes.asked(operand) {
             let entry: &Entry<'_> = entry;
             coro::work(4 + 4 * entry.count())?;
+            held.grow(entry.count() * SPOT_BYTES)?;
             let own = entry
                 .positions()
                 .filter(|position| counts(operand, *position));
@@ -315,7 +320,8 @@ pub(super) fn rank_by_covers(
     query: &Query,
     method: i32,
 ) -> Result<f32> {
-    let spots = spots(lexemes, query)?;
+    let mut held = Reservation::of("A rank");
+    let spots = spots(lexemes, query, &mut held)?;
     if spots.is_empty() {
         return Ok(0.0);
     }

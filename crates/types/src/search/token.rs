@@ -4,7 +4,7 @@
 //! ```text
 //! fat 'o''clock':1A,3 back\:slash        fat    o'clock at 1A and 3    back:slash
 //! ```
-//! In a query `!`, `&`, `|`, `(` and `)` end a word, and what is behind its colon is read by the
+//! In a query `!`, `&`, `|`, `(`, `)` and `<` end a word, and what is behind its colon is read by the
 //! query's reader. As search engines have it, quotes and backslashes mean nothing, and `"` ends a
 //! word.
 
@@ -26,7 +26,7 @@ pub enum Kind {
 
 /// Whether a character is an operator of queries.
 pub fn is_operator(c: char) -> bool {
-    matches!(c, '!' | '&' | '|' | '(' | ')')
+    matches!(c, '!' | '&' | '|' | '(' | ')' | '<')
 }
 
 /// White space as the locale C.UTF-8 has it.
