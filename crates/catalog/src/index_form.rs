@@ -1,12 +1,11 @@
 //! What CREATE INDEX says of an index beside its keys: the method, operator classes, parameters.
 
-use super::inverted::TSVECTOR_OPS_GIST;
 use base::codec::{put_bytes, put_varint, Reader};
 use base::Result;
 
 use crate::layout::BTREE;
 use crate::lists::read_list;
-use crate::operator_class::OperatorClass;
+use crate::operator_class::{OperatorClass, TSVECTOR_OPS_GIST};
 use types::TypeId;
 
 /// How an index was given.

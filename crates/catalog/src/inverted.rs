@@ -26,7 +26,7 @@
 
 use base::{Error, Result, SqlState};
 
-use super::operator_class::{OperatorClass, GIN, GIST};
+use super::operator_class::{OperatorClass, GIN, GIST, TSVECTOR_OPS_GIST};
 use super::{Index, Table};
 use types::TypeId;
 
@@ -55,8 +55,6 @@ pub const JSONB_OPS: u32 = 10_090;
 pub const JSONB_PATH_OPS: u32 = 10_091;
 /// The oid of `tsvector_ops` of gin.
 pub const TSVECTOR_OPS: u32 = 10_073;
-/// The oid of `tsvector_ops` of gist.
-pub const TSVECTOR_OPS_GIST: u32 = 10_072;
 /// The oid of `gin_trgm_ops`, of `pg_trgm`.
 pub const TRIGRAM_OPS: u32 = 9_501;
 

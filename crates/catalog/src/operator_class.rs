@@ -25,6 +25,9 @@ pub const GIN: u32 = 2_742;
 /// The access method of space-partitioned trees.
 pub const SPGIST: u32 = 4_000;
 
+/// The oid of `tsvector_ops` of gist, whose indexes are inverted ones.
+pub const TSVECTOR_OPS_GIST: u32 = 10_072;
+
 /// The access methods: oid, name, kind as `amtype` has it.
 pub const METHODS: [(u32, &str, u8); 7] = [
     (HEAP, "heap", b't'),

@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`vector`] | `tsvector`: its bytes, text and binary form |
+//! | [`position`] | places and weights |
 //! | [`query`] | `tsquery`: its nodes, bytes, order and binary form |
 //! | [`read`] | the text form of a `tsquery`, as itself and as search engines take it |
 //! | [`token`] | the lexemes that both texts are made of |
@@ -19,13 +20,15 @@
 //!
 //! Source: PostgreSQL 15 manual, section 8.11.
 
+pub mod position;
 pub mod query;
 pub mod read;
 pub mod token;
 pub mod vector;
 
+pub use position::Position;
 pub use query::{Builder, Node, Operand, Query};
-pub use vector::{Entry, Lexeme, Position, Vector};
+pub use vector::{Entry, Lexeme, Vector};
 
 use base::error::{Error, SqlState};
 

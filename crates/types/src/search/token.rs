@@ -10,7 +10,7 @@
 
 use base::error::{Error, Result, SqlState};
 
-use super::vector::Position;
+use super::position::Position;
 use super::POSITION_END;
 
 /// What the words are part of.

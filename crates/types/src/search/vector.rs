@@ -15,6 +15,7 @@ use std::sync::Arc;
 use base::coro;
 use base::error::{Error, Result, SqlState};
 
+use super::position::Position;
 use super::token::{Kind, Tokens};
 use super::{too_big, vector_too_long};
 use super::{LEXEME_BYTES_END, POSITIONS_END, POSITION_END, VECTOR_BYTES_MAX};
@@ -22,32 +23,6 @@ use crate::Datum;
 
 /// The bytes before the first lexeme.
 const HEADER: usize = 8;
-
-/// A place in a document, from 1 on, and its weight, 0 (`D`) to 3 (`A`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position(pub u16);
-
-impl Position {
-    /// A place with a weight; of either as many bits as count.
-    pub fn new(place: u16, weight: u16) -> Position {
-        Position((weight & 3) << 14 | (place & (POSITION_END - 1)))
-    }
-
-    /// The place.
-    pub fn place(self) -> u16 {
-        self.0 & (POSITION_END - 1)
-    }
-
-    /// The weight.
-    pub fn weight(self) -> u16 {
-        self.0 >> 14
-    }
-
-    /// The letter of the weight; none for `D`.
-    pub fn letter(self) -> &'static str {
-        ["", "C", "B", "A"][usize::from(self.weight())]
-    }
-}
 
 /// A lexeme with its positions, which ascend.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -329,7 +304,10 @@ pub(super) fn take_text<'a>(rest: &mut &'a [u8]) -> Result<&'a str> {
         let message = "invalid string in message";
         Error::new(SqlState::PROTOCOL_VIOLATION, message)
     })?;
-    let text = crate::binary::receive_text(&rest[..end])?;
+    let text = std::str::from_utf8(&rest[..end]).map_err(|_| {
+        let message = "invalid byte sequence for encoding \"UTF8\"";
+        Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
+    })?;
     *rest = &rest[end + 1..];
     Ok(text)
 }

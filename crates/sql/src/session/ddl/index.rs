@@ -26,9 +26,9 @@ use super::table::{choose_name, cut_name};
 use super::texts;
 use catalog::access::must_own;
 use catalog::index_form::IndexForm;
-use catalog::inverted::TSVECTOR_OPS_GIST;
 use catalog::operator_class::{
     extension_of, method_name, method_named, OperatorClass, BRIN, GIN, GIST, HASH, SPGIST,
+    TSVECTOR_OPS_GIST,
 };
 use catalog::store::{self, duplicate_relation};
 use catalog::system::BTREE;
