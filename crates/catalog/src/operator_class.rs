@@ -3,6 +3,8 @@
 //! Every index is a tree, ordered by its keys' bytes. A method is accepted with the operator classes
 //! that such a tree serves truly: `hash` promises equality, `brin` equality and ranges, `spgist` on
 //! text equality, ranges and prefixes, `gist` with the classes of `btree_gist` equality and ranges.
+//! `gist` and `spgist` on ranges are ordered by their bounds: they serve equality, order and exclusion
+//! constraints, while `&&` and `@>` look at every row.
 //! `gin` is another matter ([`super::inverted`]). Since texts are ordered by their bytes under any collation,
 //! `text_pattern_ops` and its kin order as the default classes do; they are kept and shown for
 //! whoever takes the index elsewhere, and either kind finds `LIKE 'x%'`.
@@ -109,6 +111,11 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10006 403 "bytea_ops" 428 "bytea_ops" BYTEA default;
     10007 403 "char_ops" 429 "char_ops" CHAR default;
     10012 403 "float4_ops" 1970 "float_ops" FLOAT4 default;
+    10002 403 "bit_ops" 423 "bit_ops" BIT default;
+    10009 403 "cidr_ops" 1974 "network_ops" INET other;
+    10024 403 "macaddr_ops" 1984 "macaddr_ops" MACADDR default;
+    10026 403 "macaddr8_ops" 3371 "macaddr8_ops" MACADDR8 default;
+    10043 403 "varbit_ops" 2002 "varbit_ops" VARBIT default;
     10015 403 "inet_ops" 1974 "network_ops" INET default;
     10022 403 "interval_ops" 1982 "interval_ops" INTERVAL default;
     10028 403 "name_ops" 1994 "text_ops" NAME default;
@@ -120,7 +127,13 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10067 403 "pg_lsn_ops" 3253 "pg_lsn_ops" PG_LSN default;
     10069 403 "enum_ops" 3522 "enum_ops" ANYENUM default;
     10071 403 "tsvector_ops" 3626 "tsvector_ops" TSVECTOR default;
+    10076 403 "range_ops" 3901 "range_ops" ANYRANGE default;
+    10080 403 "multirange_ops" 4199 "multirange_ops" ANYMULTIRANGE default;
     10088 403 "jsonb_ops" 4033 "jsonb_ops" JSONB default;
+    10010 405 "cidr_ops" 1975 "network_ops" INET other;
+    10016 405 "inet_ops" 1975 "network_ops" INET default;
+    10025 405 "macaddr_ops" 1985 "macaddr_ops" MACADDR default;
+    10027 405 "macaddr8_ops" 3372 "macaddr8_ops" MACADDR8 default;
     10005 405 "bpchar_ops" 427 "bpchar_ops" BPCHAR default;
     10008 405 "char_ops" 431 "char_ops" CHAR default;
     10011 405 "date_ops" 435 "date_ops" DATE default;
@@ -149,6 +162,8 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10066 405 "uuid_ops" 2969 "uuid_ops" UUID default;
     10068 405 "pg_lsn_ops" 3254 "pg_lsn_ops" PG_LSN default;
     10070 405 "enum_ops" 3523 "enum_ops" ANYENUM default;
+    10077 405 "range_ops" 3903 "range_ops" ANYRANGE default;
+    10081 405 "multirange_ops" 4225 "multirange_ops" ANYMULTIRANGE default;
     10089 405 "jsonb_ops" 4034 "jsonb_ops" JSONB default;
     10092 3580 "bytea_minmax_ops" 4064 "bytea_minmax_ops" BYTEA default;
     10093 3580 "bytea_bloom_ops" 4578 "bytea_bloom_ops" BYTEA other;
@@ -208,9 +223,13 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10160 3580 "pg_lsn_minmax_ops" 4082 "pg_lsn_minmax_ops" PG_LSN default;
     10161 3580 "pg_lsn_minmax_multi_ops" 4615 "pg_lsn_minmax_multi_ops" PG_LSN other;
     10162 3580 "pg_lsn_bloom_ops" 4590 "pg_lsn_bloom_ops" PG_LSN other;
+    10018 4000 "inet_ops" 3794 "network_ops" INET default;
     10086 4000 "text_ops" 4017 "text_ops" TEXT default;
     10017 783 "inet_ops" 3550 "network_ops" INET other;
     10072 783 "tsvector_ops" 3655 "tsvector_ops" TSVECTOR default;
+    10078 783 "range_ops" 3919 "range_ops" ANYRANGE default;
+    10082 783 "multirange_ops" 6158 "multirange_ops" ANYMULTIRANGE default;
+    10079 4000 "range_ops" 3474 "range_ops" ANYRANGE default;
     10064 2742 "array_ops" 2745 "array_ops" ANYARRAY default;
     10073 2742 "tsvector_ops" 3659 "tsvector_ops" TSVECTOR default;
     10090 2742 "jsonb_ops" 4036 "jsonb_ops" JSONB default;
@@ -293,8 +312,11 @@ pub fn extension_of(class: u32) -> Option<&'static str> {
 fn input_of(ty: TypeId) -> TypeId {
     match ty {
         TypeId::VARCHAR => TypeId::TEXT,
+        TypeId::CIDR => TypeId::INET,
         ty if ty.array_element().is_some() => TypeId::ANYARRAY,
         ty if ty.is_enum() => TypeId::ANYENUM,
+        ty if ty.is_range() => TypeId::ANYRANGE,
+        ty if ty.is_multirange() => TypeId::ANYMULTIRANGE,
         ty if ty.is_oid_like() => TypeId::OID,
         ty => ty,
     }

@@ -135,6 +135,9 @@ pub fn apart(value: &Datum) -> usize {
             counted(size_of_val(&**record) + places) + each(&record.values)
         }
         Datum::Numeric(number) => number.bytes_apart(),
+        Datum::Bits(bits) => counted(bits.bytes().len()),
+        Datum::Range(range) => counted(size_of_val(&**range) + range.bytes()),
+        Datum::Multirange(multirange) => counted(multirange.bytes()),
         _ => 0,
     }
 }
@@ -152,6 +155,7 @@ pub fn large_bytes(value: &Datum) -> usize {
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => bytes.len(),
         Datum::Array(array) => size_of_val(&array.elements[..]),
+        Datum::Multirange(multirange) => size_of_val(multirange.ranges()),
         _ => 0,
     };
     match bytes < LARGE_BYTES_MIN {

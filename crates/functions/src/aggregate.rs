@@ -8,11 +8,11 @@
 //! | variance family of integers and numerics | count, sum and sum of squares, exact |
 //! | the same of floats | count, sum and squared deviations by Youngs and Cramer's recurrence |
 //! | min, max, bool_and, bool_or, bit_and, … | the value so far |
-//! | string_agg, array_agg | what was collected |
+//! | string_agg, array_agg, range_agg | what was collected |
 //! | json_agg, jsonb_object_agg and kin | the text, or the parts, so far |
 //!
 //! # What it leaves out
-//! Ordered-set, regression and range aggregates.
+//! Ordered-set and regression aggregates.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -21,10 +21,12 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 use base::hash::HashMap;
 
-use super::comparison;
 use super::json::make::{Gathered, Gathering};
 use super::table_aggregates::AGGREGATES;
-use types::{compare, growth, Array, Datum, EvalContext, Interval, Numeric, TypeId};
+use super::{bits, comparison};
+use types::{
+    compare, growth, range, Array, Datum, EvalContext, Interval, Multirange, Numeric, Range, TypeId,
+};
 
 /// Elements that are copied at once, and what each counts for in the units of [`coro::work`].
 const COPIED_AT_ONCE: usize = 1_000;
@@ -49,6 +51,8 @@ pub(crate) enum Kind {
     BitXor,
     Join,
     Collect,
+    Ranges,
+    Intersect,
     Deviation(Spread),
     Variance(Spread),
     Json(Gathering),
@@ -186,7 +190,7 @@ impl Aggregate {
             Kind::Join if argument == TypeId::BYTEA => State::Bytes(None),
             Kind::Join => State::Text(None),
             Kind::Json(gathering) => State::Json(gathering.start()),
-            Kind::Collect => State::Elements(None, 0),
+            Kind::Collect | Kind::Ranges => State::Elements(None, 0),
             _ => State::Value(Datum::Null),
         };
         Accumulator {
@@ -276,6 +280,9 @@ impl Accumulator {
             return Ok(());
         }
         if let State::Elements(elements, bytes) = &mut self.state {
+            if self.aggregate.kind == Kind::Ranges && value.is_null() {
+                return Ok(());
+            }
             let more = growth::ELEMENT_BYTES + growth::bytes_of(value);
             growth::check_room(*bytes, more)?;
             *bytes += more;
@@ -361,6 +368,7 @@ impl Accumulator {
         match &self.state {
             State::Value(Datum::Text(text)) => text.len(),
             State::Value(Datum::Bytea(bytes)) => bytes.len(),
+            State::Value(Datum::Multirange(multirange)) => multirange.bytes(),
             State::Text(text) => text.as_ref().map_or(0, |text| 2 * text.capacity()),
             State::Bytes(bytes) => bytes.as_ref().map_or(0, |bytes| 2 * bytes.capacity()),
             State::Json(gathered) => gathered.bytes(),
@@ -485,6 +493,20 @@ impl Accumulator {
         coro::interruptible(|| self.finish_inner())?
     }
 
+    /// All that is in any of these ranges and multiranges.
+    fn joined(&self, values: &[Datum]) -> Result<Datum> {
+        let argument = self.argument;
+        let element = argument.range_element().or(argument.multirange_element());
+        let element = element.ok_or_else(|| Error::internal("range_agg of no ranges"))?;
+        let mut all = Vec::new();
+        for value in values {
+            let ranges = range::ranges_of(value).map_or(&[][..], |found| found.1);
+            coro::work(ranges.len() * ELEMENT_WORK)?;
+            all.extend_from_slice(ranges);
+        }
+        Ok(Datum::Multirange(Arc::new(Multirange::new(element, all)?)))
+    }
+
     fn finish_inner(&self) -> Result<Datum> {
         let kind = self.aggregate.kind;
         Ok(match &self.state {
@@ -529,6 +551,7 @@ impl Accumulator {
             },
             State::Elements(elements, _) => match elements {
                 None => Datum::Null,
+                Some(values) if kind == Kind::Ranges => self.joined(values)?,
                 Some(elements) => {
                     let mut all = Vec::with_capacity(elements.len());
                     for some in elements.chunks(COPIED_AT_ONCE) {
@@ -540,6 +563,18 @@ impl Accumulator {
             },
         })
     }
+}
+
+/// What is in both of two ranges, or of two multiranges.
+fn intersection(a: &Datum, b: &Datum) -> Result<Datum> {
+    let (Some((element, x)), Some((_, y))) = (range::ranges_of(a), range::ranges_of(b)) else {
+        return Err(wrong(b));
+    };
+    let mut common = range::intersect(element, x, y)?;
+    Ok(match a {
+        Datum::Range(_) => range::datum(common.pop().unwrap_or_else(|| Range::empty(element))),
+        _ => Datum::Multirange(Arc::new(Multirange::new(element, common)?)),
+    })
 }
 
 /// The value kept after another one.
@@ -561,6 +596,8 @@ fn combine(kind: Kind, argument: TypeId, kept: Datum, value: &Datum) -> Result<D
         Kind::Min | Kind::Max => kept,
         Kind::And => Datum::Bool(kept.is_true() && value.is_true()),
         Kind::Or => Datum::Bool(kept.is_true() || value.is_true()),
+        Kind::Intersect => intersection(&kept, value)?,
+        _ if matches!(kept, Datum::Bits(_)) => bits::combined(kind, &kept, value)?,
         _ => {
             let (a, b) = (integer(&kept)?, integer(value)?);
             let bits = match kind {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::error::{Error, Result};
 
-use types::{Array, Datum, Interval, Numeric};
+use types::{Array, Bits, Datum, Interval, Network, Numeric};
 
 #[cold]
 fn unexpected(index: usize, wanted: &str, value: Option<&Datum>) -> Error {
@@ -41,6 +41,8 @@ pub(crate) trait Arguments {
         unsigned8 Unsigned8 u64;
         bytea Bytea Arc<[u8]>;
         array Array Arc<Array>;
+        bits Bits Arc<Bits>;
+        network Network Network;
         character Char u8;
     }
 

@@ -27,6 +27,7 @@ mod arguments;
 mod array_edits;
 pub mod array_parts;
 mod arrays;
+mod bits;
 mod bytes;
 mod comparison;
 mod date_bin;
@@ -42,7 +43,9 @@ mod integer;
 pub mod json;
 pub mod keywords;
 mod moments;
+mod network;
 pub mod pattern;
+mod ranges;
 pub mod regex;
 mod regexp;
 pub mod registry;
@@ -62,8 +65,10 @@ mod table_catalog;
 mod table_compare;
 mod table_json;
 mod table_moment;
+mod table_network;
 mod table_number;
 mod table_operators;
+mod table_ranges;
 mod table_search;
 mod table_sets;
 mod table_string;
@@ -171,7 +176,7 @@ impl Function {
     /// # Errors
     /// The function's own, and XX000 for one that is not [`Body::Native`].
     pub fn call(&self, call: &Call<'_>, arguments: &[Datum]) -> Result<Datum> {
-        if self.strict && arguments.iter().any(Datum::is_null) {
+        if self.is_null_for(arguments) {
             return Ok(Datum::Null);
         }
         match self.body {
@@ -185,6 +190,14 @@ impl Function {
                 self.name, self.oid
             ))),
         }
+    }
+
+    /// Whether a NULL among these arguments makes the result NULL without a call. What is gathered for
+    /// a multirange is an array of ranges, which is not NULL itself.
+    #[inline]
+    pub fn is_null_for(&self, arguments: &[Datum]) -> bool {
+        let gathers = self.variadic && self.result.is_multirange();
+        self.strict && !gathers && arguments.iter().any(Datum::is_null)
     }
 
     /// Whether PUBLIC may not call it unless a superuser grants that.

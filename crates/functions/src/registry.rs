@@ -66,6 +66,8 @@ fn build() -> Registry {
         super::table_operators::OPERATORS,
         super::table_json::OPERATORS,
         super::table_search::OPERATORS,
+        super::table_ranges::OPERATORS,
+        super::table_network::OPERATORS,
     ];
     for row in rows.into_iter().flatten() {
         let operator: &'static Operator = Box::leak(Box::new(Operator {
@@ -85,6 +87,8 @@ fn build() -> Registry {
         super::table_casts::CASTS,
         super::table_json::CASTS,
         super::table_search::CASTS,
+        super::table_ranges::CASTS,
+        super::table_network::CASTS,
     ];
     for row in rows.into_iter().flatten() {
         let (method, coercion) = match row.how {

@@ -164,6 +164,8 @@ fn can_coerce(sources: &[TypeId], targets: &[TypeId]) -> bool {
             TypeId::ANYARRAY | TypeId::ANYCOMPATIBLEARRAY => array,
             TypeId::ANYNONARRAY | TypeId::ANYCOMPATIBLENONARRAY => !array,
             TypeId::ANYENUM => source.is_enum(),
+            TypeId::ANYRANGE | TypeId::ANYCOMPATIBLERANGE => source.is_range(),
+            TypeId::ANYMULTIRANGE | TypeId::ANYCOMPATIBLEMULTIRANGE => source.is_multirange(),
             TypeId::ANYELEMENT | TypeId::ANYCOMPATIBLE => true,
             target => coercion(*source, target, CastContext::Implicit).is_some(),
         }
@@ -307,7 +309,9 @@ fn concrete(
         return Some((types.collect(), result));
     }
     let mut element = None;
+    let mut range = None;
     let mut compatible = Vec::new();
+    let mut compatible_range = None;
     for (declared, given) in declared.iter().zip(given) {
         if *given == TypeId::UNKNOWN {
             continue;
@@ -325,6 +329,23 @@ fn concrete(
                 compatible.push(given.array_element()?);
                 continue;
             }
+            TypeId::ANYRANGE | TypeId::ANYMULTIRANGE => {
+                let this = range_of(*given)?;
+                if range.is_some_and(|known| known != this) {
+                    return None;
+                }
+                range = Some(this);
+                this.range_element()?
+            }
+            TypeId::ANYCOMPATIBLERANGE | TypeId::ANYCOMPATIBLEMULTIRANGE => {
+                let this = range_of(*given)?;
+                if compatible_range.is_some_and(|known| known != this) {
+                    return None;
+                }
+                compatible_range = Some(this);
+                compatible.push(this.range_element()?);
+                continue;
+            }
             _ => continue,
         };
         if element.is_some_and(|known| known != this) {
@@ -336,9 +357,17 @@ fn concrete(
         true => Some(TypeId::TEXT),
         false => Some(select_common_type(&compatible, "").ok()?),
     };
+    // What bounds a range is as it is.
+    if compatible_range.is_some_and(|range| range.range_element() != common) {
+        return None;
+    }
     let replace = |kind: TypeId| match kind {
         TypeId::ANYELEMENT | TypeId::ANYNONARRAY | TypeId::ANYENUM => element,
         TypeId::ANYARRAY => element.and_then(TypeId::array_of),
+        TypeId::ANYRANGE => range,
+        TypeId::ANYMULTIRANGE => range.and_then(TypeId::range_multirange),
+        TypeId::ANYCOMPATIBLERANGE => compatible_range,
+        TypeId::ANYCOMPATIBLEMULTIRANGE => compatible_range.and_then(TypeId::range_multirange),
         TypeId::ANYCOMPATIBLE | TypeId::ANYCOMPATIBLENONARRAY => common,
         TypeId::ANYCOMPATIBLEARRAY => common.and_then(TypeId::array_of),
         other => Some(other),
@@ -351,6 +380,14 @@ fn concrete(
         (Some(types), result) => Some((types, replace(result)?)),
         (None, TypeId::NONE) if open => Some((declared.to_vec(), result)),
         (None, _) => None,
+    }
+}
+
+/// The range that a type is, or that its values are lists of.
+fn range_of(ty: TypeId) -> Option<TypeId> {
+    match ty.is_range() {
+        true => Some(ty),
+        false => ty.multirange_range(),
     }
 }
 

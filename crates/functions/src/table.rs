@@ -191,6 +191,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
         super::table_sets::FUNCTIONS,
         super::table_json::FUNCTIONS,
         super::table_search::FUNCTIONS,
+        super::table_ranges::FUNCTIONS,
+        super::table_network::FUNCTIONS,
     ]
     .into_iter()
     .flatten()

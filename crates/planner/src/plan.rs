@@ -459,6 +459,8 @@ pub enum Plan {
     Update(Box<Update>),
     /// DELETE.
     Delete(Box<Delete>),
+    /// A MERGE.
+    Merge(Box<Merge>),
 }
 
 /// WITH RECURSIVE: the rows of `first`, then those of `step` over them, and so on until a step gives
@@ -595,6 +597,47 @@ pub struct Assignments {
     pub width: usize,
     /// Column and value.
     pub columns: Vec<(usize, Program)>,
+}
+
+/// MERGE.
+#[derive(Debug)]
+pub struct Merge {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Rows: those of the source, then the table's columns and its key, all NULL if none matches.
+    pub input: Rc<Plan>,
+    /// How many columns they have of the table. All that follows is over rows in which these come first.
+    pub width: usize,
+    /// What makes a row match, checked again on one that was changed meanwhile.
+    pub recheck: Option<Program>,
+    /// What is done for rows that match: the first whose condition is met.
+    pub matched: Vec<MergeAction>,
+    /// What is done for the others.
+    pub others: Vec<MergeAction>,
+}
+
+/// A WHEN clause of MERGE.
+#[derive(Debug)]
+pub struct MergeAction {
+    /// Its AND.
+    pub condition: Option<Program>,
+    /// What policies ask of the row before it may be changed.
+    pub old_checks: Vec<PolicyCheck>,
+    /// What it does.
+    pub kind: MergeKind,
+}
+
+/// What a WHEN clause does. The plans have no input of their own.
+#[derive(Debug)]
+pub enum MergeKind {
+    /// DO NOTHING.
+    Nothing,
+    /// It inserts this row.
+    Insert(Box<Insert>, Vec<Program>),
+    /// It updates the row that matches.
+    Update(Box<Update>),
+    /// It deletes it.
+    Delete(Box<Delete>),
 }
 
 /// UPDATE.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use base::coro;
 use base::error::{Error, Result, SqlState};
+use base::key::range_flags;
 
 use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::typmod::apply_typmod;
 use super::{
-    json, row_of, search, Array, Datum, Dimension, EvalContext, Interval, Numeric, TypeId,
-    NO_TYPMOD,
+    bits, json, network, row_of, search, Array, Bound, Datum, Dimension, EvalContext, Interval,
+    Multirange, Numeric, Range, TypeId, NO_TYPMOD,
 };
 
 /// The number of dimensions that is taken for nonsense.
@@ -53,11 +54,30 @@ pub fn send(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Vec<u8
         Datum::Unsigned8(place) if kind.is_enum() => {
             out.extend_from_slice(context.enum_label(kind, *place)?.as_bytes());
         }
+        Datum::Unsigned8(mac) if kind == TypeId::MACADDR => {
+            out.extend_from_slice(&mac.to_be_bytes()[2..]);
+        }
+        Datum::Network(value) => network::send(kind, value, out),
+        Datum::Bits(bits) => {
+            out.extend_from_slice(&(bits.len() as i32).to_be_bytes());
+            out.extend_from_slice(bits.bytes());
+        }
         Datum::Unsigned8(tid) if kind == TypeId::TID => {
             out.extend_from_slice(&((tid >> 16) as u32).to_be_bytes());
             out.extend_from_slice(&(*tid as u16).to_be_bytes());
         }
         Datum::Array(array) => send_array(context, array, out)?,
+        Datum::Range(range) => send_range(context, range, out)?,
+        Datum::Multirange(multirange) => {
+            out.extend_from_slice(&(multirange.ranges().len() as u32).to_be_bytes());
+            for range in multirange.ranges() {
+                coro::work(RANGE_WORK)?;
+                let mark = out.len();
+                out.extend_from_slice(&[0; 4]);
+                send_range(context, range, out)?;
+                put_len(out, mark);
+            }
+        }
         Datum::Record(record) => {
             out.extend_from_slice(&(record.values.len() as i32).to_be_bytes());
             for (kind, value) in record.types.iter().zip(&record.values) {
@@ -85,9 +105,87 @@ fn send_element(
     let mark = out.len();
     out.extend_from_slice(&[0; 4]);
     send(context, kind, value, out)?;
+    put_len(out, mark);
+    Ok(())
+}
+
+/// Puts the length of what was appended since `mark` into the four bytes that stand there.
+fn put_len(out: &mut [u8], mark: usize) {
     let len = (out.len() - mark - 4) as i32;
     out[mark..mark + 4].copy_from_slice(&len.to_be_bytes());
-    Ok(())
+}
+
+/// What a range counts for, in the units of [`coro::work`].
+const RANGE_WORK: usize = 64;
+
+fn send_range(context: &EvalContext, range: &Range, out: &mut Vec<u8>) -> Result<()> {
+    let Some((lower, upper)) = range.bounds() else {
+        out.push(range_flags::EMPTY);
+        return Ok(());
+    };
+    let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+    out.push(
+        flag(lower.inclusive, range_flags::LOWER_INCLUSIVE)
+            | flag(upper.inclusive, range_flags::UPPER_INCLUSIVE)
+            | flag(lower.value.is_none(), range_flags::LOWER_INFINITE)
+            | flag(upper.value.is_none(), range_flags::UPPER_INFINITE),
+    );
+    [&lower.value, &upper.value]
+        .into_iter()
+        .flatten()
+        .try_for_each(|value| send_element(context, range.element(), value, out))
+}
+
+fn receive_range(context: &EvalContext, element: TypeId, bytes: &[u8]) -> Result<Range> {
+    let mut message = Message(bytes);
+    let flags = message.take(1)?[0];
+    let mut bound = |infinite: u8, inclusive: u8| -> Result<Bound> {
+        if flags & (range_flags::EMPTY | infinite) != 0 {
+            return Ok(Bound::NONE);
+        }
+        let len = usize::try_from(message.int4()?);
+        let bytes = message.take(len.map_err(|_| bad("incorrect binary data format"))?)?;
+        let value = receive(context, element, NO_TYPMOD, bytes)?;
+        Ok(Bound::new(Some(value), flags & inclusive != 0))
+    };
+    let lower = bound(range_flags::LOWER_INFINITE, range_flags::LOWER_INCLUSIVE)?;
+    let upper = bound(range_flags::UPPER_INFINITE, range_flags::UPPER_INCLUSIVE)?;
+    if !message.0.is_empty() {
+        return Err(bad("incorrect binary data format"));
+    }
+    match flags & range_flags::EMPTY {
+        0 => Range::new(element, lower, upper),
+        _ => Ok(Range::empty(element)),
+    }
+}
+
+fn receive_bits(bytes: &[u8]) -> Result<Datum> {
+    let mut message = Message(bytes);
+    let len = message.int4()?;
+    let len = usize::try_from(len).map_err(|_| bad("invalid length in external bit string"))?;
+    let bytes = message.take(len.div_ceil(8))?;
+    match message.0.is_empty() {
+        true => Ok(bits::datum(bits::Bits::new(len, bytes.to_vec()))),
+        false => Err(bad("incorrect binary data format")),
+    }
+}
+
+fn receive_multirange(context: &EvalContext, element: TypeId, bytes: &[u8]) -> Result<Datum> {
+    let mut message = Message(bytes);
+    let count = message.int4()? as u32;
+    let mut ranges = Vec::new();
+    for _ in 0..count {
+        coro::work(RANGE_WORK)?;
+        let len = usize::try_from(message.int4()?);
+        let bytes = message.take(len.map_err(|_| bad("incorrect binary data format"))?)?;
+        ranges.push(receive_range(context, element, bytes)?);
+    }
+    match message.0.is_empty() {
+        true => Ok(Datum::Multirange(Arc::new(Multirange::new(
+            element, ranges,
+        )?))),
+        false => Err(bad("incorrect binary data format")),
+    }
 }
 
 fn send_array(context: &EvalContext, array: &Array, out: &mut Vec<u8>) -> Result<()> {
@@ -262,6 +360,24 @@ pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         _ if kind.is_composite() => return receive_row(context, kind, bytes),
+        TypeId::INET | TypeId::CIDR => {
+            return network::receive(kind, bytes).map(Datum::Network);
+        }
+        TypeId::MACADDR if bytes.len() == 6 => {
+            let mac = bytes
+                .iter()
+                .fold(0, |all, byte| all << 8 | u64::from(*byte));
+            return Ok(Datum::Unsigned8(mac));
+        }
+        TypeId::BIT | TypeId::VARBIT => receive_bits(bytes)?,
+        _ if kind.is_range() => {
+            let element = kind.range_element().unwrap_or(TypeId::NONE);
+            return receive_range(context, element, bytes).map(super::range::datum);
+        }
+        _ if kind.is_multirange() => {
+            let element = kind.multirange_element().unwrap_or(TypeId::NONE);
+            return receive_multirange(context, element, bytes);
+        }
         _ if kind.array_element().is_some() => {
             let mut message = Message(bytes);
             let element = kind.array_element().unwrap_or(TypeId::NONE);

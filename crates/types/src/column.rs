@@ -3,17 +3,20 @@
 //! | types | bytes | key kind |
 //! |---|---|---|
 //! | smallint, integer, bigint, date, time, timestamps | big-endian two's complement | `Int` |
-//! | bool, `"char"`, uuid, oid and its kin, pg_lsn, xid8, enums | big-endian, unsigned | `Fixed` |
+//! | bool, `"char"`, uuid, oid and its kin, pg_lsn, xid8, macaddr, macaddr8, enums | big-endian, unsigned | `Fixed` |
 //! | timetz | microseconds in UTC, then the zone, both with the sign bit flipped | `Fixed` |
 //! | real, double precision | IEEE 754 | `Float` |
 //! | numeric | [`base::key::put_numeric`] | `Numeric` |
 //! | interval | months, days, microseconds | `Interval` |
-//! | text, varchar, name, bytea, inet | as they are | `Bytes` |
+//! | text, varchar, name, bytea | as they are | `Bytes` |
+//! | inet, cidr | see [`super::Network::bytes`] | `Bytes` |
+//! | bit, bit varying | see [`super::bits`] | `Bytes` |
 //! | json, jsonpath | as they are | none |
 //! | tsvector | in its order, see [`super::search::vector`] | `Bytes` |
 //! | tsquery | its binary form | none |
 //! | jsonb | as it is, see [`base::jsonb`] | `Jsonb` |
 //! | char(n) | without trailing blanks; reading pads again | `Bytes` |
+//! | ranges, multiranges | the type of the bounds, its key kind, then each range: see [`base::key`] | `Range` |
 //! | arrays, records | elements with lengths | none |
 
 use std::sync::atomic::{fence, Ordering};
@@ -21,10 +24,13 @@ use std::sync::Arc;
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::error::{Error, Result};
-use base::key::{numeric_class, KeyKind};
+use base::key::{numeric_class, range_flags, KeyKind};
 
 use super::typmod::apply_typmod;
-use super::{Array, Datum, Dimension, Interval, Numeric, Record, TypeId, NO_TYPMOD};
+use super::{
+    bits, Array, Bits, Bound, Datum, Dimension, Interval, Multirange, Network, Numeric, Range,
+    Record, TypeId, NO_TYPMOD,
+};
 
 /// How columns of this type become ordered keys; `None` when the type has no order.
 pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
@@ -44,17 +50,25 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         | TypeId::PG_LSN
         | TypeId::XID8
         | TypeId::TID
+        | TypeId::MACADDR
+        | TypeId::MACADDR8
         | TypeId::TIMETZ => KeyKind::Fixed,
         TypeId::FLOAT4 | TypeId::FLOAT8 => KeyKind::Float,
         TypeId::NUMERIC => KeyKind::Numeric,
         TypeId::INTERVAL => KeyKind::Interval,
-        TypeId::BYTEA | TypeId::TSVECTOR => KeyKind::Bytes,
+        TypeId::BYTEA
+        | TypeId::INET
+        | TypeId::CIDR
+        | TypeId::BIT
+        | TypeId::VARBIT
+        | TypeId::TSVECTOR => KeyKind::Bytes,
         TypeId::BPCHAR => KeyKind::Padded,
         TypeId::JSONB => KeyKind::Jsonb,
         TypeId::JSON | TypeId::JSONPATH | TypeId::TSQUERY => return None,
         _ if kind.is_oid_like() => KeyKind::Fixed,
         _ if kind.is_text_like() => KeyKind::Bytes,
         _ if kind.is_enum() => KeyKind::Fixed,
+        _ if kind.is_range() || kind.is_multirange() => KeyKind::Range,
         _ => return None,
     })
 }
@@ -63,7 +77,7 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
 /// PostgreSQL's have.
 pub fn fixed_len(kind: TypeId) -> Option<usize> {
     match kind {
-        TypeId::TID => Some(8),
+        TypeId::TID | TypeId::MACADDR => Some(8),
         _ if kind.is_enum() => Some(8),
         _ => usize::try_from(kind.len()).ok(),
     }
@@ -108,6 +122,10 @@ pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>
         Datum::Unsigned8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Array(v) => encode_array(v, out)?,
         Datum::Record(v) => encode_record(v, out)?,
+        Datum::Network(v) => out.extend_from_slice(&v.bytes()),
+        Datum::Bits(v) => v.column(out),
+        Datum::Range(v) => encode_ranges(v.element(), std::slice::from_ref(&**v), out)?,
+        Datum::Multirange(v) => encode_ranges(v.element(), v.ranges(), out)?,
         Datum::Null | Datum::Void | Datum::Long(_) => {
             return Err(Error::internal(format!("{value:?} cannot be stored")))
         }
@@ -213,6 +231,59 @@ fn decode_array(bytes: &[u8]) -> Result<Array> {
         dimensions,
         elements,
     })
+}
+
+fn encode_ranges(element: TypeId, ranges: &[Range], out: &mut Vec<u8>) -> Result<()> {
+    let kind = key_kind(element).ok_or_else(|| Error::internal("a range over no order"))?;
+    put_varint(out, u64::from(element.0));
+    out.push(kind as u8);
+    for range in ranges {
+        let Some((lower, upper)) = range.bounds() else {
+            out.push(range_flags::EMPTY);
+            continue;
+        };
+        let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+        out.push(
+            flag(lower.inclusive, range_flags::LOWER_INCLUSIVE)
+                | flag(upper.inclusive, range_flags::UPPER_INCLUSIVE)
+                | flag(lower.value.is_none(), range_flags::LOWER_INFINITE)
+                | flag(upper.value.is_none(), range_flags::UPPER_INFINITE),
+        );
+        for value in [&lower.value, &upper.value].into_iter().flatten() {
+            let mut bytes = Vec::new();
+            encode_column(element, NO_TYPMOD, value, &mut bytes)?;
+            put_bytes(out, &bytes);
+        }
+    }
+    Ok(())
+}
+
+fn decode_ranges(bytes: &[u8]) -> Result<(TypeId, Vec<Range>)> {
+    let mut reader = Reader::new(bytes);
+    let element = TypeId(reader.varint_as()?);
+    let _key_kind = reader.u8()?;
+    let mut ranges = Vec::new();
+    while !reader.is_empty() {
+        let flags = reader.u8()?;
+        if flags & range_flags::EMPTY != 0 {
+            ranges.push(Range::empty(element));
+            continue;
+        }
+        let mut bound = |infinite: u8, inclusive: u8| -> Result<Bound> {
+            Ok(match flags & infinite {
+                0 => {
+                    let value = decode_column(element, NO_TYPMOD, reader.bytes()?)?;
+                    Bound::new(Some(value), flags & inclusive != 0)
+                }
+                _ => Bound::NONE,
+            })
+        };
+        let lower = bound(range_flags::LOWER_INFINITE, range_flags::LOWER_INCLUSIVE)?;
+        let upper = bound(range_flags::UPPER_INFINITE, range_flags::UPPER_INCLUSIVE)?;
+        let range = Range::new(element, lower, upper);
+        ranges.push(range.map_err(|_| Error::corrupted("the bounds of a range"))?);
+    }
+    Ok((element, ranges))
 }
 
 fn encode_record(record: &Record, out: &mut Vec<u8>) -> Result<()> {
@@ -324,7 +395,9 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
                 micros: i64::from_be_bytes(fixed(&bytes[8..])?),
             })
         }
-        TypeId::PG_LSN | TypeId::XID8 | TypeId::TID => {
+        TypeId::INET | TypeId::CIDR => Datum::Network(Network::from_bytes(bytes)?),
+        TypeId::BIT | TypeId::VARBIT => bits::datum(Bits::from_column(bytes)?),
+        TypeId::PG_LSN | TypeId::XID8 | TypeId::TID | TypeId::MACADDR | TypeId::MACADDR8 => {
             Datum::Unsigned8(u64::from_be_bytes(fixed(bytes)?))
         }
         _ if kind.is_oid_like() => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
@@ -338,6 +411,17 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         }
         _ if kind == TypeId::RECORD || kind.is_composite() => {
             Datum::Record(Arc::new(decode_record(bytes)?))
+        }
+        _ if kind.is_range() => {
+            let (_, mut ranges) = decode_ranges(bytes)?;
+            match (ranges.pop(), ranges.is_empty()) {
+                (Some(range), true) => Datum::Range(Arc::new(range)),
+                _ => return Err(Error::corrupted("a range that is not one")),
+            }
+        }
+        _ if kind.is_multirange() => {
+            let (element, ranges) = decode_ranges(bytes)?;
+            Datum::Multirange(Arc::new(Multirange::new(element, ranges)?))
         }
         _ => Datum::Array(Arc::new(decode_array(bytes)?)),
     })

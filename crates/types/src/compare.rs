@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use super::{json, search, Array, Datum, TypeId};
+use super::{json, range, search, Array, Datum, Range, TypeId};
 
 /// Orders two values of one type as its default btree operator class does; NULL is last and equal
 /// to NULL.
@@ -56,6 +56,10 @@ fn compare_values(a: &Datum, b: &Datum) -> Ordering {
         }
         (Datum::Text(a), Datum::Text(b)) => a.cmp(b),
         (Datum::Array(a), Datum::Array(b)) => compare_arrays(a, b),
+        (Datum::Network(a), Datum::Network(b)) => a.cmp(b),
+        (Datum::Bits(a), Datum::Bits(b)) => a.cmp(b),
+        (Datum::Range(a), Datum::Range(b)) => range::compare_ranges(a, b),
+        (Datum::Multirange(a), Datum::Multirange(b)) => range::compare_multiranges(a, b),
         (Datum::Record(a), Datum::Record(b)) => {
             let fields = a.types.iter().zip(a.values.iter().zip(&b.values));
             fields
@@ -128,10 +132,26 @@ pub fn hash_into(kind: TypeId, value: &Datum, state: &mut impl Hasher) {
                 hash_into(v.element, element, state);
             }
         }
+        Datum::Network(v) => v.hash(state),
+        Datum::Bits(v) => v.hash(state),
+        Datum::Range(v) => hash_range(v, state),
+        Datum::Multirange(v) => v.ranges().iter().for_each(|range| hash_range(range, state)),
         Datum::Record(v) => {
             for (kind, value) in v.types.iter().zip(&v.values) {
                 hash_into(*kind, value, state);
             }
+        }
+    }
+}
+
+fn hash_range(range: &Range, state: &mut impl Hasher) {
+    let Some((lower, upper)) = range.bounds() else {
+        return 0u8.hash(state);
+    };
+    for bound in [lower, upper] {
+        (bound.value.is_some(), bound.inclusive).hash(state);
+        if let Some(value) = &bound.value {
+            hash_into(range.element(), value, state);
         }
     }
 }

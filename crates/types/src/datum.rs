@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::TreeId;
 
-use super::{Interval, Numeric, TypeId};
+use super::{Bits, Interval, Multirange, Network, Numeric, Range, TypeId};
 
 /// A value, without its type: see [`TypeId`] for what it means.
 ///
@@ -23,7 +23,7 @@ pub enum Datum {
     Float4(f32),
     Float8(f64),
     Numeric(Numeric),
-    /// text, varchar, bpchar (padded), name, unknown, inet, cstring, json, jsonpath.
+    /// text, varchar, bpchar (padded), name, unknown, cstring, json, jsonpath.
     Text(Arc<str>),
     Bytea(Arc<[u8]>),
     /// See [`base::jsonb`].
@@ -48,10 +48,15 @@ pub enum Datum {
     Interval(Interval),
     /// oid, xid, cid, regclass and the other reg types.
     Oid(u32),
-    /// pg_lsn, xid8, and the place of an enum's label.
+    /// inet, cidr.
+    Network(Network),
+    Bits(Arc<Bits>),
+    /// pg_lsn, xid8, macaddr, macaddr8, and the place of an enum's label.
     Unsigned8(u64),
     Array(Arc<Array>),
     Record(Arc<Record>),
+    Range(Arc<Range>),
+    Multirange(Arc<Multirange>),
     /// The result of a function that returns `void`; its text is empty.
     Void,
     /// A long value that nobody has read yet: in rows as they come from a table, and nowhere
@@ -86,6 +91,10 @@ impl PartialEq for Datum {
             (Datum::Unsigned8(a), Datum::Unsigned8(b)) => a == b,
             (Datum::Array(a), Datum::Array(b)) => a == b,
             (Datum::Record(a), Datum::Record(b)) => a == b,
+            (Datum::Range(a), Datum::Range(b)) => a == b,
+            (Datum::Network(a), Datum::Network(b)) => a == b,
+            (Datum::Bits(a), Datum::Bits(b)) => a == b,
+            (Datum::Multirange(a), Datum::Multirange(b)) => a == b,
             (Datum::Long(a), Datum::Long(b)) => a == b,
             _ => false,
         }

@@ -71,6 +71,9 @@ pub fn bytes_of(value: &Datum) -> usize {
         | Datum::TsQuery(bytes) => bytes.len(),
         Datum::Array(array) => each(&array.elements),
         Datum::Record(record) => each(&record.values),
+        Datum::Bits(bits) => bits.bytes().len(),
+        Datum::Range(range) => range.bytes(),
+        Datum::Multirange(multirange) => multirange.bytes(),
         _ => 0,
     }
 }

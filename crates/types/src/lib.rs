@@ -27,6 +27,9 @@
 //! | [`binary`] | binary forms of the extended protocol |
 //! | [`column`] | bytes in rows, and the [`base::key::KeyKind`] that orders them |
 //! | [`compare`] | order, equality and hashing |
+//! | [`range`] | ranges and multiranges: order, arithmetic, text |
+//! | [`network`] | inet, cidr, macaddr, macaddr8 |
+//! | [`bits`] | bit, bit varying |
 //! | [`growth`] | how long a value may become |
 //! | [`json`] | json, jsonb, jsonpath |
 //! | [`search`] | tsvector, tsquery |
@@ -38,11 +41,12 @@
 //!
 //! # What it leaves out
 //! Collations other than C; arrays and records beyond their text form,
-//! equality and order; money, geometry, networks (an `inet` is kept as its text).
+//! equality and order; money, geometry.
 
 pub mod acl;
 pub mod array;
 pub mod binary;
+pub mod bits;
 pub mod column;
 pub mod compare;
 pub mod context;
@@ -51,14 +55,17 @@ pub mod datum;
 pub mod float;
 pub mod growth;
 pub mod json;
+pub mod network;
 pub mod numeric;
 pub mod own;
+pub mod range;
 pub mod search;
 pub mod text;
 pub mod type_id;
 pub mod typmod;
 
 pub use binary::{receive, send};
+pub use bits::Bits;
 pub use column::{decode_column, decode_column_into, encode_column, fixed_len, key_kind};
 pub use compare::{compare, equal, hash, hash_row};
 pub(crate) use context::row_of;
@@ -68,8 +75,10 @@ pub use datetime::interval::Interval;
 pub use datetime::style::DateStyle;
 pub use datetime::zone::Zone;
 pub use datum::{Array, Datum, Dimension, LongValue, Record};
+pub use network::Network;
 pub use numeric::Numeric;
 pub use own::OwnKind;
+pub use range::{Bound, Multirange, Range};
 pub use text::{input, output};
 pub use type_id::{Category, TypeId, TypeInfo};
 pub use typmod::{apply_typmod, format_type, NO_TYPMOD};

@@ -8,7 +8,9 @@ use base::error::{Error, Result, SqlState};
 use super::datetime::{date, interval, time, timestamp};
 use super::numeric::is_space;
 use super::typmod::apply_typmod;
-use super::{array, float, json, search, Datum, EvalContext, Numeric, TypeId};
+use super::{
+    array, bits, float, json, network, range, search, Datum, EvalContext, Numeric, TypeId,
+};
 
 /// Bytes that a `name` has at most; longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 63;
@@ -79,7 +81,9 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::XID8 => Datum::Unsigned8(parse_unsigned(text)),
         TypeId::TID => Datum::Unsigned8(parse_tid(text).ok_or_else(|| invalid(kind, text))?),
         TypeId::ACLITEM => Datum::text(super::acl::AclItem::parse(context, text)?.text(context)),
-        TypeId::INET => Datum::text(parse_inet(text).ok_or_else(|| invalid(kind, text))?),
+        TypeId::INET | TypeId::CIDR => Datum::Network(network::parse(kind, text)?),
+        TypeId::MACADDR | TypeId::MACADDR8 => network::parse_mac(kind, text)?,
+        TypeId::BIT | TypeId::VARBIT => bits::datum(bits::parse(text)?),
         TypeId::XID | TypeId::CID => Datum::Oid(parse_unsigned(text) as u32),
         _ if kind.is_oid_like() => Datum::Oid(parse_oid(context, kind, text)?),
         _ if kind.is_enum() => Datum::Unsigned8(context.enum_place(kind, text)?),
@@ -95,6 +99,15 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         _ if kind.is_composite() => return array::parse_row(context, kind, text),
+        _ if kind.is_range() => {
+            let element = kind.range_element().unwrap_or(TypeId::NONE);
+            return range::parse(context, element, text).map(range::datum);
+        }
+        _ if kind.is_multirange() => {
+            let element = kind.multirange_element().unwrap_or(TypeId::NONE);
+            let read = range::parse_multirange(context, element, text)?;
+            return Ok(Datum::Multirange(Arc::new(read)));
+        }
         _ => match kind.array_element() {
             Some(element) => return array::parse(context, element, typmod, text),
             None => {
@@ -163,6 +176,10 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
             let _ = match kind {
                 TypeId::PG_LSN => write!(out, "{:X}/{:X}", v >> 32, v & 0xffff_ffff),
                 TypeId::TID => write!(out, "({},{})", v >> 16, v & 0xffff),
+                TypeId::MACADDR | TypeId::MACADDR8 => {
+                    network::write_mac(kind, *v, out);
+                    Ok(())
+                }
                 _ => write!(out, "{v}"),
             };
         }
@@ -176,6 +193,10 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         }
         Datum::Array(v) => array::write(context, v, out)?,
         Datum::Record(v) => array::write_record(context, v, out)?,
+        Datum::Network(v) => network::write(kind, v, out),
+        Datum::Bits(v) => bits::write(v, out)?,
+        Datum::Range(v) => range::write(context, v, out)?,
+        Datum::Multirange(v) => range::write_multirange(context, v, out)?,
     }
     Ok(())
 }
@@ -348,21 +369,6 @@ fn parse_tid(text: &str) -> Option<u64> {
     let block: u32 = block.parse().ok()?;
     let offset: u16 = offset.parse().ok()?;
     Some(u64::from(block) << 16 | u64::from(offset))
-}
-
-/// An address, with the number of network bits where that says something.
-fn parse_inet(text: &str) -> Option<String> {
-    let (address, bits) = match text.split_once('/') {
-        Some((address, bits)) => (address, Some(bits.parse::<u8>().ok()?)),
-        None => (text, None),
-    };
-    let address: std::net::IpAddr = address.parse().ok()?;
-    let all = if address.is_ipv4() { 32 } else { 128 };
-    match bits {
-        Some(bits) if bits > all => None,
-        Some(bits) if bits < all => Some(format!("{address}/{bits}")),
-        _ => Some(address.to_string()),
-    }
 }
 
 /// 32 hexadecimal digits, perhaps in braces, with hyphens after any group of four.

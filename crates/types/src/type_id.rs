@@ -16,6 +16,7 @@ pub struct TypeId(pub u32);
 #[allow(missing_docs)]
 pub enum Category {
     Array,
+    Bits,
     Boolean,
     Composite,
     DateTime,
@@ -23,6 +24,7 @@ pub enum Category {
     Network,
     Numeric,
     Pseudo,
+    Range,
     String,
     Timespan,
     User,
@@ -90,9 +92,12 @@ types! {
     OIDVECTOR 30 "oidvector" "oidvector" -1 Array 0 26 1013;
     JSON 114 "json" "json" -1 User 0 0 199;
     PG_NODE_TREE 194 "pg_node_tree" "pg_node_tree" -1 Internal 0 0 0;
+    CIDR 650 "cidr" "cidr" -1 Network 0 0 651;
     FLOAT4 700 "float4" "real" 4 Numeric 0 0 1021;
     FLOAT8 701 "float8" "double precision" 8 Numeric 1 0 1022;
     UNKNOWN 705 "unknown" "unknown" -2 Unknown 0 0 0;
+    MACADDR8 774 "macaddr8" "macaddr8" 8 User 0 0 775;
+    MACADDR 829 "macaddr" "macaddr" 6 User 0 0 1040;
     INET 869 "inet" "inet" -1 Network 1 0 1041;
     ACLITEM 1033 "aclitem" "aclitem" 12 User 0 0 1034;
     BPCHAR 1042 "bpchar" "character" -1 String 0 0 1014;
@@ -103,6 +108,8 @@ types! {
     TIMESTAMPTZ 1184 "timestamptz" "timestamp with time zone" 8 DateTime 1 0 1185;
     INTERVAL 1186 "interval" "interval" 16 Timespan 1 0 1187;
     TIMETZ 1266 "timetz" "time with time zone" 12 DateTime 0 0 1270;
+    BIT 1560 "bit" "bit" -1 Bits 0 0 1561;
+    VARBIT 1562 "varbit" "bit varying" -1 Bits 1 0 1563;
     NUMERIC 1700 "numeric" "numeric" -1 Numeric 0 0 1231;
     REGPROCEDURE 2202 "regprocedure" "regprocedure" 4 Numeric 0 0 2207;
     REGCLASS 2205 "regclass" "regclass" 4 Numeric 0 0 2210;
@@ -127,18 +134,81 @@ types! {
     REGCONFIG 3734 "regconfig" "regconfig" 4 Numeric 0 0 3735;
     REGDICTIONARY 3769 "regdictionary" "regdictionary" 4 Numeric 0 0 3770;
     JSONB 3802 "jsonb" "jsonb" -1 User 0 0 3807;
+    ANYRANGE 3831 "anyrange" "anyrange" -1 Pseudo 0 0 0;
     EVENT_TRIGGER 3838 "event_trigger" "event_trigger" 4 Pseudo 0 0 0;
+    INT4RANGE 3904 "int4range" "int4range" -1 Range 0 0 3905;
+    NUMRANGE 3906 "numrange" "numrange" -1 Range 0 0 3907;
+    TSRANGE 3908 "tsrange" "tsrange" -1 Range 0 0 3909;
+    TSTZRANGE 3910 "tstzrange" "tstzrange" -1 Range 0 0 3911;
+    DATERANGE 3912 "daterange" "daterange" -1 Range 0 0 3913;
+    INT8RANGE 3926 "int8range" "int8range" -1 Range 0 0 3927;
     JSONPATH 4072 "jsonpath" "jsonpath" -1 User 0 0 4073;
     REGNAMESPACE 4089 "regnamespace" "regnamespace" 4 Numeric 0 0 4090;
     REGROLE 4096 "regrole" "regrole" 4 Numeric 0 0 4097;
+    INT4MULTIRANGE 4451 "int4multirange" "int4multirange" -1 Range 0 0 6150;
+    NUMMULTIRANGE 4532 "nummultirange" "nummultirange" -1 Range 0 0 6151;
+    TSMULTIRANGE 4533 "tsmultirange" "tsmultirange" -1 Range 0 0 6152;
+    TSTZMULTIRANGE 4534 "tstzmultirange" "tstzmultirange" -1 Range 0 0 6153;
+    DATEMULTIRANGE 4535 "datemultirange" "datemultirange" -1 Range 0 0 6155;
+    INT8MULTIRANGE 4536 "int8multirange" "int8multirange" -1 Range 0 0 6157;
+    ANYMULTIRANGE 4537 "anymultirange" "anymultirange" -1 Pseudo 0 0 0;
+    ANYCOMPATIBLEMULTIRANGE 4538 "anycompatiblemultirange" "anycompatiblemultirange" -1 Pseudo 0 0 0;
     PG_MCV_LIST 5017 "pg_mcv_list" "pg_mcv_list" -1 Internal 0 0 0;
     XID8 5069 "xid8" "xid8" 8 User 0 0 271;
     ANYCOMPATIBLE 5077 "anycompatible" "anycompatible" 4 Pseudo 0 0 0;
     ANYCOMPATIBLEARRAY 5078 "anycompatiblearray" "anycompatiblearray" -1 Pseudo 0 0 0;
     ANYCOMPATIBLENONARRAY 5079 "anycompatiblenonarray" "anycompatiblenonarray" 4 Pseudo 0 0 0;
+    ANYCOMPATIBLERANGE 5080 "anycompatiblerange" "anycompatiblerange" -1 Pseudo 0 0 0;
 }
 
+/// The types of ranges: each with the type of its bounds, and its multirange.
+pub const RANGES: &[(TypeId, TypeId, TypeId)] = &[
+    (TypeId::INT4RANGE, TypeId::INT4, TypeId::INT4MULTIRANGE),
+    (TypeId::NUMRANGE, TypeId::NUMERIC, TypeId::NUMMULTIRANGE),
+    (TypeId::TSRANGE, TypeId::TIMESTAMP, TypeId::TSMULTIRANGE),
+    (
+        TypeId::TSTZRANGE,
+        TypeId::TIMESTAMPTZ,
+        TypeId::TSTZMULTIRANGE,
+    ),
+    (TypeId::DATERANGE, TypeId::DATE, TypeId::DATEMULTIRANGE),
+    (TypeId::INT8RANGE, TypeId::INT8, TypeId::INT8MULTIRANGE),
+];
+
 impl TypeId {
+    /// The type of the bounds of a range.
+    pub fn range_element(self) -> Option<TypeId> {
+        let mut all = RANGES.iter();
+        all.find(|range| range.0 == self).map(|range| range.1)
+    }
+
+    /// The multirange of a range.
+    pub fn range_multirange(self) -> Option<TypeId> {
+        let mut all = RANGES.iter();
+        all.find(|range| range.0 == self).map(|range| range.2)
+    }
+
+    /// The range of a multirange.
+    pub fn multirange_range(self) -> Option<TypeId> {
+        let mut all = RANGES.iter();
+        all.find(|range| range.2 == self).map(|range| range.0)
+    }
+
+    /// The type of the bounds of the ranges of a multirange.
+    pub fn multirange_element(self) -> Option<TypeId> {
+        self.multirange_range().and_then(TypeId::range_element)
+    }
+
+    /// Whether its values are ranges.
+    pub fn is_range(self) -> bool {
+        self.range_element().is_some()
+    }
+
+    /// Whether its values are multiranges.
+    pub fn is_multirange(self) -> bool {
+        self.multirange_range().is_some()
+    }
+
     /// No type: absent operands, types without an array or an element.
     pub const NONE: TypeId = TypeId(0);
     /// `text[]`.
@@ -153,6 +223,18 @@ impl TypeId {
     pub const FLOAT4_ARRAY: TypeId = TypeId(1021);
     /// `integer[]`.
     pub const INT4_ARRAY: TypeId = TypeId(1007);
+    /// `int4range[]`.
+    pub const INT4RANGE_ARRAY: TypeId = TypeId(3905);
+    /// `numrange[]`.
+    pub const NUMRANGE_ARRAY: TypeId = TypeId(3907);
+    /// `tsrange[]`.
+    pub const TSRANGE_ARRAY: TypeId = TypeId(3909);
+    /// `tstzrange[]`.
+    pub const TSTZRANGE_ARRAY: TypeId = TypeId(3911);
+    /// `daterange[]`.
+    pub const DATERANGE_ARRAY: TypeId = TypeId(3913);
+    /// `int8range[]`.
+    pub const INT8RANGE_ARRAY: TypeId = TypeId(3927);
 
     /// What is known of a type that is no array; `None` for arrays and types not built in.
     pub fn scalar_info(self) -> Option<&'static TypeInfo> {
@@ -300,6 +382,10 @@ impl TypeId {
                 | TypeId::ANYCOMPATIBLE
                 | TypeId::ANYCOMPATIBLEARRAY
                 | TypeId::ANYCOMPATIBLENONARRAY
+                | TypeId::ANYRANGE
+                | TypeId::ANYMULTIRANGE
+                | TypeId::ANYCOMPATIBLERANGE
+                | TypeId::ANYCOMPATIBLEMULTIRANGE
         )
     }
 
@@ -313,7 +399,6 @@ impl TypeId {
                 | TypeId::NAME
                 | TypeId::UNKNOWN
                 | TypeId::CSTRING
-                | TypeId::INET
                 | TypeId::PG_NODE_TREE
                 | TypeId::ACLITEM
                 | TypeId::JSON

@@ -5,13 +5,14 @@
 //! | `varchar(n)`, `char(n)` | n + 4 |
 //! | `numeric(p, s)` | (p << 16 \| s in 11 bits) + 4 |
 //! | `timestamp(p)`, `time(p)` and with time zone | p |
+//! | `bit(n)`, `bit varying(n)` | n |
 //! | `interval fields (p)` | fields << 16 \| p, either all ones when absent |
 
 use base::error::{Error, Result, SqlState};
 
 use super::datetime::{interval, time, timestamp};
 use super::numeric::RESULT_SCALE_MAX;
-use super::{Datum, Numeric, TypeId};
+use super::{bits, Datum, Numeric, TypeId};
 
 /// The modifier of a type without one.
 pub const NO_TYPMOD: i32 = -1;
@@ -19,6 +20,8 @@ pub const NO_TYPMOD: i32 = -1;
 const HEADER: i32 = 4;
 /// The longest `varchar(n)`.
 pub const CHARACTERS_MAX: i32 = 10_485_760;
+/// The longest `bit(n)`: eight for each byte that a value may have.
+pub const BIT_LENGTH_MAX: i32 = 83_886_080;
 /// Digits of a second.
 pub const SECOND_DIGITS_MAX: i32 = 6;
 /// The largest declared precision and scale of a numeric.
@@ -49,6 +52,8 @@ pub fn format_type(kind: TypeId, typmod: i32) -> String {
         // The grammar's CHARACTER is character(1), so the type without a length has its own name.
         return match kind {
             TypeId::BPCHAR => "bpchar".to_owned(),
+            // BIT is bit(1) likewise.
+            TypeId::BIT => "\"bit\"".to_owned(),
             _ => kind.to_string(),
         };
     }
@@ -62,6 +67,7 @@ pub fn format_type(kind: TypeId, typmod: i32) -> String {
         TypeId::TIMETZ => format!("time({typmod}) with time zone"),
         TypeId::TIMESTAMP => format!("timestamp({typmod}) without time zone"),
         TypeId::TIMESTAMPTZ => format!("timestamp({typmod}) with time zone"),
+        TypeId::BIT | TypeId::VARBIT => format!("{kind}({typmod})"),
         TypeId::INTERVAL => interval::format_typmod(typmod),
         _ => kind.to_string(),
     }
@@ -130,6 +136,17 @@ pub fn typmod_in(kind: TypeId, arguments: &[i32]) -> Result<i32> {
                 _ => Err(bad("invalid type modifier")),
             }
         }
+        TypeId::BIT | TypeId::VARBIT => {
+            let name = if kind == TypeId::BIT { "bit" } else { "varbit" };
+            match arguments {
+                [n] if *n < 1 => Err(bad(format!("length for type {name} must be at least 1"))),
+                [n] if *n > BIT_LENGTH_MAX => Err(bad(format!(
+                    "length for type {name} cannot exceed {BIT_LENGTH_MAX}"
+                ))),
+                [n] => Ok(*n),
+                _ => Err(bad("invalid type modifier")),
+            }
+        }
         TypeId::INTERVAL => interval::typmod_in(arguments),
         _ => Err(Error::new(
             SqlState::SYNTAX_ERROR,
@@ -150,6 +167,9 @@ pub fn apply_typmod(kind: TypeId, typmod: i32, value: Datum, explicit: bool) -> 
     match (kind, value) {
         (TypeId::VARCHAR, Datum::Text(text)) => fit_varchar(typmod, text, explicit),
         (TypeId::BPCHAR, Datum::Text(text)) => fit_bpchar(typmod, text, explicit),
+        (TypeId::BIT | TypeId::VARBIT, Datum::Bits(bits)) => {
+            bits::fit(kind, typmod, bits, explicit)
+        }
         (TypeId::NUMERIC, Datum::Numeric(number)) => {
             fit_numeric(typmod, &number).map(Datum::Numeric)
         }

@@ -37,7 +37,7 @@ pub(super) fn width(type_id: TypeId, value: &Datum) -> Width {
             raw: usize::MAX,
         };
     }
-    let payload = payload(type_id, value);
+    let payload = payload(value);
     let short = SHORT_HEADER + payload;
     Width {
         stored: match short <= SHORT_MAX {
@@ -48,9 +48,10 @@ pub(super) fn width(type_id: TypeId, value: &Datum) -> Width {
     }
 }
 
-fn payload(type_id: TypeId, value: &Datum) -> usize {
+fn payload(value: &Datum) -> usize {
     match value {
-        Datum::Text(text) if type_id == TypeId::INET => 2 + if text.contains(':') { 16 } else { 4 },
+        Datum::Network(network) => 2 + network.octets().len(),
+        Datum::Bits(bits) => 4 + bits.bytes().len(),
         Datum::Text(text) => text.len(),
         Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
         Datum::TsVector(bytes) => types::search::vector::size_of(bytes).saturating_sub(4),
@@ -114,7 +115,8 @@ mod tests {
         assert_eq!(stored(TypeId::TEXT, Datum::text("abc")), 4);
         assert_eq!(stored(TypeId::TEXT, Datum::text("x".repeat(126))), 127);
         assert_eq!(stored(TypeId::TEXT, Datum::text("x".repeat(127))), 131);
-        assert_eq!(stored(TypeId::INET, Datum::text("10.0.0.1")), 7);
+        let address = types::network::host_address(Some("10.0.0.1"));
+        assert_eq!(stored(TypeId::INET, address), 7);
         let number = |value: i64| Datum::Numeric(Numeric::from(value));
         assert_eq!(stored(TypeId::NUMERIC, number(0)), 3);
         assert_eq!(stored(TypeId::NUMERIC, number(9_999)), 5);

@@ -13,6 +13,7 @@ use self_cell::self_cell;
 use super::group::{GroupCursor, Groups};
 use super::join::JoinCursor;
 use super::measure::{MeasuredCursor, Measuring};
+use super::merge::MergeCursor;
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
 use super::trigger::TransitionCursor;
@@ -233,6 +234,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
         Plan::Insert(insert) => Box::new(InsertCursor::new(insert, measures)),
         Plan::Update(update) => Box::new(UpdateCursor::new(update, measures)),
         Plan::Delete(delete) => Box::new(DeleteCursor::new(delete, measures)),
+        Plan::Merge(merge) => Box::new(MergeCursor::new(merge, measures)),
     }
 }
 

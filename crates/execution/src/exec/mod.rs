@@ -39,6 +39,7 @@ mod inverted;
 pub mod join;
 pub mod long;
 pub mod measure;
+mod merge;
 pub mod new_row;
 mod outcomes;
 pub mod partition;

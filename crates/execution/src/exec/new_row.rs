@@ -77,6 +77,31 @@ pub(super) fn check_policies(
     Ok(())
 }
 
+/// 42501 for a row that policies do not let MERGE change.
+pub(super) fn check_old_row(
+    table: &Table,
+    policies: &[PolicyCheck],
+    row: &[Datum],
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    for check in policies {
+        if check.condition.test(cx, row)? {
+            continue;
+        }
+        let named = check.policy.as_ref();
+        let named = named.map_or_else(String::new, |name| format!(" \"{name}\""));
+        return Err(Error::new(
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            format!(
+                "target row violates row-level security policy{named} (USING expression) for \
+                 table \"{}\"",
+                table.name
+            ),
+        ));
+    }
+    Ok(())
+}
+
 /// Checks the values of a row against NOT NULL and these CHECK constraints.
 pub(super) fn check_values(
     (table, through): (&Table, Option<&Through>),

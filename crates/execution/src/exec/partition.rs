@@ -319,6 +319,11 @@ impl<'r> Place<'r> {
     }
 }
 
+/// How the partition is written that has a row of a partitioned table, whose columns come first.
+pub(super) fn target_of<'r>(routes: &'r Routes, row: &[Datum], width: usize) -> Result<&'r Target> {
+    Place::of(routes, row, width).map(|place| place.target)
+}
+
 /// What becomes of a row of a partitioned table.
 fn new_row(update: &Update, row: &Row, cx: &mut Exec<'_>) -> Result<Row> {
     let mut new = row[..update.target.table.columns.len()].to_vec();

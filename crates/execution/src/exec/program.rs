@@ -194,7 +194,7 @@ fn call(
     let value = match function.body {
         Body::Session(which) => {
             let args: Vec<Datum> = cx.stack.drain(start..).collect();
-            match function.strict && args.iter().any(Datum::is_null) {
+            match function.is_null_for(&args) {
                 true => Datum::Null,
                 false => session_functions::call(cx, function, which, &args)?,
             }

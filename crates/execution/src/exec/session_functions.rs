@@ -14,6 +14,7 @@ use catalog::access::{Guarded, Privileges};
 use functions::session::OwnFunction;
 use functions::{Function, SessionFunction};
 use planner::plan::permit::denied_call;
+use types::network::host_address;
 use types::{Array, Datum, TypeId};
 
 /// Computes such a function. It is not called with a NULL argument if it is strict.
@@ -67,13 +68,13 @@ fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
         OwnFunction::CurrentSetting => current_setting(cx, args),
         OwnFunction::SetConfig => set_config(cx, args),
         OwnFunction::BackendPid => Ok(Datum::Int4(cx.host.shared().start.backend_pid)),
-        OwnFunction::ClientAddress => Ok(text_or_null(
+        OwnFunction::ClientAddress => Ok(host_address(
             cx.host.shared().start.client_address.as_deref(),
         )),
         OwnFunction::ClientPort => Ok(port(cx.host.shared().start.client_port)),
         OwnFunction::ServerAddress => {
             let address = cx.host.shared().start.server_address.as_ref();
-            Ok(text_or_null(address.map(|address| address.0.as_str())))
+            Ok(host_address(address.map(|address| address.0.as_str())))
         }
         OwnFunction::ServerPort => {
             let address = cx.host.shared().start.server_address.as_ref();
@@ -105,10 +106,6 @@ fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
 fn role_name(cx: &Exec<'_>, role: u32) -> Result<Datum> {
     let role = cx.catalog.known_role(role)?;
     Ok(Datum::text(&role.name))
-}
-
-fn text_or_null(text: Option<&str>) -> Datum {
-    text.map_or(Datum::Null, Datum::text)
 }
 
 fn port(port: Option<u16>) -> Datum {

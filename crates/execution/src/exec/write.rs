@@ -58,7 +58,7 @@ fn index_of(table: &Table, tree: TreeId) -> Result<usize> {
 
 /// How far a statement with triggers is: whether those of the statement have fired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     #[default]
     Fresh,
     Begun,
@@ -96,7 +96,7 @@ impl<'p> InsertCursor<'p> {
     }
 
     /// Inserts a row or does what ON CONFLICT says; none when nothing was written.
-    fn write(&mut self, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+    pub(super) fn write(&mut self, row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let Some(mut row) = InsertCursor::before(self.insert, row, cx)? else {
             return Ok(None);
         };
@@ -553,7 +553,7 @@ pub fn as_only_locked(error: Error) -> Error {
 
 /// Locks the row under `row`'s key, which stands after the table's columns, which begin at
 /// `start`. A row that changed meanwhile is put in its place if it still meets the condition.
-fn lock(
+pub(super) fn lock(
     table: &Table,
     start: usize,
     row: &mut Row,
@@ -637,7 +637,12 @@ fn instead(
 }
 
 /// Fires the BEFORE triggers of an UPDATE or DELETE as a whole, once.
-fn begin(target: &Target, event: Events, stage: &mut Stage, cx: &mut Exec<'_>) -> Result<()> {
+pub(super) fn begin(
+    target: &Target,
+    event: Events,
+    stage: &mut Stage,
+    cx: &mut Exec<'_>,
+) -> Result<()> {
     match &target.triggers {
         Some(triggers) if *stage == Stage::Fresh => {
             *stage = Stage::Begun;
@@ -648,7 +653,12 @@ fn begin(target: &Target, event: Events, stage: &mut Stage, cx: &mut Exec<'_>) -
 }
 
 /// Queues the AFTER triggers of an UPDATE or DELETE as a whole, once.
-fn end(target: &Target, event: Events, stage: &mut Stage, cx: &mut Exec<'_>) -> Result<()> {
+pub(super) fn end(
+    target: &Target,
+    event: Events,
+    stage: &mut Stage,
+    cx: &mut Exec<'_>,
+) -> Result<()> {
     match &target.triggers {
         Some(triggers) if *stage == Stage::Begun => {
             *stage = Stage::Done;
@@ -707,7 +717,7 @@ impl<'p> UpdateCursor<'p> {
         }
     }
 
-    fn write(&mut self, mut row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+    pub(super) fn write(&mut self, mut row: Row, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let update = self.update;
         let table = &update.target.table;
         let width = table.columns.len();
@@ -859,68 +869,69 @@ impl<'p> DeleteCursor<'p> {
     }
 }
 
+impl DeleteCursor<'_> {
+    /// Deletes a row, and what RETURNING shows of it; none if it is passed over.
+    pub(super) fn write(&mut self, mut row: Row, cx: &mut Exec<'_>) -> Result<Option<Option<Row>>> {
+        let table = &self.delete.target.table;
+        if let Some(routes) = &self.delete.target.routes {
+            let deleted = partition::delete(self.delete, routes, row, &mut self.own, cx)?;
+            let Some((row, old)) = deleted else {
+                return Ok(None);
+            };
+            cx.note_written();
+            let shown = returned(&self.delete.target, &row, cx)?;
+            old.forget(cx)?;
+            return Ok(Some(shown));
+        }
+        let triggers = self.delete.target.triggers.as_ref();
+        if table.kind == RelationKind::View {
+            if instead(&self.delete.target, Events::DELETE, &row, None, cx)?.is_none() {
+                return Ok(None);
+            }
+            cx.note_written();
+            return returned(&self.delete.target, &row, cx).map(Some);
+        }
+        if let (Some(_), Datum::Bytea(key)) = (triggers, &row[table.columns.len()]) {
+            if self.own.has(table.tree, key, cx)? {
+                return Ok(None);
+            }
+        }
+        let recheck = self.delete.recheck.as_ref();
+        let wait = LockWait::Block;
+        let Some(locked) = lock(table, 0, &mut row, RowLock::Update, wait, recheck, cx)? else {
+            return Ok(None);
+        };
+        let key = locked.key;
+        if triggers.is_some() && !self.triggered(&key, &row, cx)? {
+            return Ok(None);
+        }
+        cx.host.txn().delete(table.tree, &key)?;
+        let old = &row[..table.columns.len()];
+        entries::delete(&self.delete.target.entries, table, &key, old, cx)?;
+        let foreign_keys = |cx: &mut Exec<'_>| match &self.delete.target.rules {
+            Some(rules) => foreign::deleted(rules, 0, old, cx),
+            None => Ok(()),
+        };
+        match triggers {
+            None => foreign_keys(cx)?,
+            Some(triggers) => {
+                let rows = (Some(old), None);
+                trigger::after(triggers, Events::DELETE, &[], rows, cx, foreign_keys)?;
+            }
+        }
+        cx.note_written();
+        // What is returned may have to be read first.
+        let shown = returned(&self.delete.target, &row, cx)?;
+        long::forget(table, &row[..table.columns.len()], None, cx.host.txn())?;
+        Ok(Some(shown))
+    }
+}
+
 impl Cursor for DeleteCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         begin(&self.delete.target, Events::DELETE, &mut self.stage, cx)?;
-        while let Some(mut row) = self.input.next(cx)? {
-            let table = &self.delete.target.table;
-            if let Some(routes) = &self.delete.target.routes {
-                let deleted = partition::delete(self.delete, routes, row, &mut self.own, cx)?;
-                let Some((row, old)) = deleted else {
-                    continue;
-                };
-                cx.note_written();
-                let shown = returned(&self.delete.target, &row, cx)?;
-                old.forget(cx)?;
-                match shown {
-                    Some(row) => return Ok(Some(row)),
-                    None => continue,
-                }
-            }
-            let triggers = self.delete.target.triggers.as_ref();
-            if table.kind == RelationKind::View {
-                if instead(&self.delete.target, Events::DELETE, &row, None, cx)?.is_none() {
-                    continue;
-                }
-                cx.note_written();
-                if let Some(row) = returned(&self.delete.target, &row, cx)? {
-                    return Ok(Some(row));
-                }
-                continue;
-            }
-            if let (Some(_), Datum::Bytea(key)) = (triggers, &row[table.columns.len()]) {
-                if self.own.has(table.tree, key, cx)? {
-                    continue;
-                }
-            }
-            let recheck = self.delete.recheck.as_ref();
-            let wait = LockWait::Block;
-            let Some(locked) = lock(table, 0, &mut row, RowLock::Update, wait, recheck, cx)? else {
-                continue;
-            };
-            let key = locked.key;
-            if triggers.is_some() && !self.triggered(&key, &row, cx)? {
-                continue;
-            }
-            cx.host.txn().delete(table.tree, &key)?;
-            let old = &row[..table.columns.len()];
-            entries::delete(&self.delete.target.entries, table, &key, old, cx)?;
-            let foreign_keys = |cx: &mut Exec<'_>| match &self.delete.target.rules {
-                Some(rules) => foreign::deleted(rules, 0, old, cx),
-                None => Ok(()),
-            };
-            match triggers {
-                None => foreign_keys(cx)?,
-                Some(triggers) => {
-                    let rows = (Some(old), None);
-                    trigger::after(triggers, Events::DELETE, &[], rows, cx, foreign_keys)?;
-                }
-            }
-            cx.note_written();
-            // What is returned may have to be read first.
-            let shown = returned(&self.delete.target, &row, cx)?;
-            long::forget(table, &row[..table.columns.len()], None, cx.host.txn())?;
-            if let Some(row) = shown {
+        while let Some(row) = self.input.next(cx)? {
+            if let Some(Some(row)) = self.write(row, cx)? {
                 return Ok(Some(row));
             }
         }

@@ -6,14 +6,15 @@ use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
 use super::OfBinary;
 use catalog::cluster::Address;
 use catalog::collation;
-use catalog::operator_class::{CLASSES, METHODS};
+use catalog::layout::BTREE;
+use catalog::operator_class::{OperatorClass, CLASSES, METHODS};
 use catalog::system::facts;
 use catalog::system::relations;
 use catalog::system::{self, COMMENTS, HANDLER, INTERNAL, LANGUAGES, TABLESPACES};
 use catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
 use functions::search::dictionary;
 use functions::{self, Aggregate, CastContext, CastMethod, Function, Volatility, WindowFunction};
-use types::type_id::{TypeInfo, TYPES};
+use types::type_id::{TypeInfo, RANGES, TYPES};
 use types::{Category, Datum, TypeId};
 
 pub(super) const ROWS: &[OfBinary] = &[
@@ -29,6 +30,7 @@ pub(super) const ROWS: &[OfBinary] = &[
     ("pg_opfamily", families),
     ("pg_operator", operators),
     ("pg_proc", procedures),
+    ("pg_range", ranges),
     ("pg_tablespace", tablespaces),
     ("pg_ts_config", search_configs),
     ("pg_ts_config_map", search_mappings),
@@ -42,22 +44,29 @@ pub(super) const ROWS: &[OfBinary] = &[
 pub(super) fn alignment(ty: TypeId) -> u8 {
     match ty {
         TypeId::INTERVAL | TypeId::TIMETZ => b'd',
+        TypeId::MACADDR | TypeId::MACADDR8 => b'i',
         TypeId::TID => b's',
         TypeId::NAME | TypeId::UUID | TypeId::UNKNOWN | TypeId::CSTRING => b'c',
         ty => match ty.len() {
             8 => b'd',
             2 => b's',
             1 => b'c',
-            -1 if matches!(ty.array_element(), Some(element) if alignment(element) == b'd') => b'd',
+            -1 if matches!(inner(ty), Some(inner) if alignment(inner) == b'd') => b'd',
             _ => b'i',
         },
     }
 }
 
+/// What the values of a type are made of.
+fn inner(ty: TypeId) -> Option<TypeId> {
+    let of_range = || ty.range_element().or(ty.multirange_range());
+    ty.array_element().or_else(of_range)
+}
+
 /// `typstorage`, as PostgreSQL's types have it.
 pub(super) fn storage(ty: TypeId) -> u8 {
     match ty {
-        TypeId::NUMERIC | TypeId::INET => b'm',
+        TypeId::NUMERIC | TypeId::INET | TypeId::CIDR => b'm',
         TypeId::INT2VECTOR | TypeId::OIDVECTOR | TypeId::TSQUERY => b'p',
         ty if ty.len() == -1 => b'x',
         _ => b'p',
@@ -66,7 +75,7 @@ pub(super) fn storage(ty: TypeId) -> u8 {
 
 /// `typbyval`.
 pub(super) fn by_value(ty: TypeId) -> bool {
-    matches!(ty.len(), 1 | 2 | 4 | 8)
+    matches!(ty.len(), 1 | 2 | 4 | 8) && ty != TypeId::MACADDR8
 }
 
 fn types(rows: &mut Rows) {
@@ -87,6 +96,7 @@ pub(super) fn type_row(
 ) {
     let category = match info.category {
         Category::Array => b'A',
+        Category::Bits => b'V',
         Category::Boolean => b'B',
         Category::Composite => b'C',
         Category::DateTime => b'D',
@@ -94,6 +104,7 @@ pub(super) fn type_row(
         Category::Enum => b'E',
         Category::Numeric => b'N',
         Category::Pseudo => b'P',
+        Category::Range => b'R',
         Category::String => b'S',
         Category::Timespan => b'T',
         Category::User => b'U',
@@ -108,7 +119,15 @@ pub(super) fn type_row(
         ("typowner", oid(SUPERUSER)),
         ("typlen", Datum::Int2(info.len)),
         ("typbyval", flag(by_value(ty))),
-        ("typtype", char(if pseudo { b'p' } else { b'b' })),
+        (
+            "typtype",
+            char(match ty {
+                _ if pseudo => b'p',
+                _ if ty.is_range() => b'r',
+                _ if ty.is_multirange() => b'm',
+                _ => b'b',
+            }),
+        ),
         ("typcategory", char(category)),
         ("typispreferred", flag(info.preferred)),
         ("typisdefined", flag(true)),
@@ -123,6 +142,29 @@ pub(super) fn type_row(
     let is_other = |name: &str| other.iter().any(|known| known.0 == name);
     let kept: Vec<_> = own.into_iter().filter(|known| !is_other(known.0)).collect();
     rows.push(kept.into_iter().chain(other));
+}
+
+fn ranges(rows: &mut Rows) {
+    for (range, element, multirange) in RANGES {
+        let class = OperatorClass::default_of(BTREE, *element).map_or(0, |class| class.oid);
+        let (canonical, difference) = match *range {
+            TypeId::INT4RANGE => (3_914, 3_922),
+            TypeId::INT8RANGE => (3_928, 3_923),
+            TypeId::DATERANGE => (3_915, 3_925),
+            TypeId::NUMRANGE => (0, 3_924),
+            TypeId::TSRANGE => (0, 3_929),
+            _ => (0, 3_930),
+        };
+        rows.push([
+            ("rngtypid", oid(range.0)),
+            ("rngsubtype", oid(element.0)),
+            ("rngmultitypid", oid(multirange.0)),
+            ("rngcollation", oid(0)),
+            ("rngsubopc", oid(class)),
+            ("rngcanonical", oid(canonical)),
+            ("rngsubdiff", oid(difference)),
+        ]);
+    }
 }
 
 fn procedures(rows: &mut Rows) {

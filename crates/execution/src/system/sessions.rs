@@ -8,6 +8,7 @@ use crate::state::secrets;
 use catalog::system::relations;
 use catalog::Catalog;
 use planner::plan::Row;
+use types::network::host_address;
 use types::Datum;
 
 /// The oid of `pg_stat_activity`.
@@ -116,7 +117,7 @@ fn activity_row(
         role.map_or(Datum::Null, |role| Datum::Oid(role.oid)),
         text(role.map(|role| role.name.as_str())),
         Datum::text(&doing.application),
-        text(doing.client_address.as_deref()),
+        host_address(doing.client_address.as_deref()),
         Datum::Null,
         doing
             .client_port

@@ -1,9 +1,11 @@
 //! Changes of type.
 
+use std::rc::Rc;
+
 use base::{Error, Result, SqlState};
 
 use super::Binder;
-use crate::plan::{Expr, ExprKind, How, Location};
+use crate::plan::{Expr, ExprKind, Func, How, Location};
 use functions::{find_coercion, select_common_type, CastContext, Coercion};
 use types::{self, Category, Datum, TypeId, NO_TYPMOD};
 
@@ -64,6 +66,11 @@ impl Binder<'_> {
         };
         if let Some(function) = called(&how) {
             self.calls(function);
+        }
+        if let Coercion::Function(function) = how {
+            if ty == TypeId::BIT && function.arguments.len() == 2 {
+                return Ok(Ok(number_as_bits(expr, Func(function), typmod)));
+            }
         }
         let through_text = matches!(how, Coercion::InOut);
         let location = expr.location;
@@ -303,4 +310,16 @@ fn fit(expr: Expr, typmod: i32, explicit: bool) -> Expr {
         typmod,
         ..Expr::new(kind, ty, location.0)
     }
+}
+
+/// A number as so many bits: how many there are says which of its digits they are, so that cannot be
+/// seen to afterwards.
+fn number_as_bits(number: Expr, function: Func, typmod: i32) -> Expr {
+    let location = number.location.0;
+    let types = Rc::from([number.ty, TypeId::INT4]);
+    let length = Expr::constant(Datum::Int4(typmod), TypeId::INT4, -1);
+    let kind = ExprKind::Call(function, vec![number, length], types);
+    let mut bits = Expr::new(kind, TypeId::BIT, location);
+    bits.typmod = typmod.max(1);
+    bits
 }

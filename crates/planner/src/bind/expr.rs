@@ -296,7 +296,12 @@ impl Binder<'_> {
             Some(Val::Fval(number)) => return self.number(&number.fval, literal, location),
             Some(Val::Boolval(value)) => (Datum::Bool(value.boolval), TypeId::BOOL),
             Some(Val::Sval(text)) => (Datum::text(&text.sval), TypeId::UNKNOWN),
-            Some(Val::Bsval(_)) => return Err(self.unsupported("a bit string", location)),
+            Some(Val::Bsval(bits)) => {
+                let bits = types::bits::parse(&bits.bsval);
+                let bits = bits.map_err(|error| self.place(error, location))?;
+                let value = types::bits::datum(bits);
+                return Ok(Expr::constant(value, TypeId::BIT, location));
+            }
             // libpg_query leaves out the value of the integer 0.
             None => (Datum::Int4(0), TypeId::INT4),
         };

@@ -55,6 +55,7 @@ mod indirection;
 mod json;
 mod level;
 pub mod literals;
+mod merge;
 mod outputs;
 mod partition;
 mod parts;
@@ -315,7 +316,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds SELECT, VALUES, INSERT, UPDATE or DELETE.
+    /// Binds SELECT, VALUES, INSERT, UPDATE, DELETE or MERGE.
     ///
     /// # Errors
     /// What is wrong with it, with a position.
@@ -328,6 +329,7 @@ impl<'a> Binder<'a> {
             NodeEnum::InsertStmt(insert) => self.insert(insert)?,
             NodeEnum::UpdateStmt(update) => self.update(update)?,
             NodeEnum::DeleteStmt(delete) => self.delete(delete)?,
+            NodeEnum::MergeStmt(merge) => self.merge_statement(merge)?,
             _ => return Err(Error::internal("no statement with rows")),
         };
         let parts = std::mem::take(&mut self.writing);

@@ -19,6 +19,7 @@
 //! | … ON CONFLICT DO UPDATE | | of the row in the way: USING of UPDATE; then WITH CHECK of UPDATE |
 //! | UPDATE | UPDATE | WITH CHECK of UPDATE |
 //! | DELETE | DELETE | |
+//! | MERGE | SELECT | of a row to be changed: USING of UPDATE or DELETE; then those of each action |
 //!
 //! A statement that reads the table which it writes (WHERE, RETURNING) has those of SELECT besides, as
 //! guards and as checks.
@@ -241,6 +242,19 @@ impl Binder<'_> {
             if reads {
                 self.add_checks(table, role, (For::Select, Which::Using), &mut checks)?;
             }
+        }
+        Ok(checks)
+    }
+
+    /// What a row must meet that MERGE is to change, or to delete.
+    pub(super) fn merge_checks(
+        &mut self,
+        table: &Arc<Table>,
+        command: For,
+    ) -> Result<Vec<PolicyCheck>> {
+        let mut checks = Vec::new();
+        if let Some(role) = self.guarded_from(table)? {
+            self.add_checks(table, role, (command, Which::Using), &mut checks)?;
         }
         Ok(checks)
     }

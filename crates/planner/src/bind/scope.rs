@@ -71,6 +71,8 @@ pub struct Scope<'s> {
     pub tables: Vec<ScopeTable>,
     /// Merged columns of JOIN USING, by name.
     pub merged: Vec<(String, Expr)>,
+    /// An item of the statement that cannot be named here.
+    pub barred: Option<String>,
     /// The windows of the WINDOW clause.
     pub windows: Vec<NamedWindow>,
     /// Whether a name was found in an enclosing query.
@@ -90,6 +92,7 @@ impl Default for Scope<'_> {
             parent: None,
             tables: Vec::new(),
             merged: Vec::new(),
+            barred: None,
             windows: Vec::new(),
             escapes: Cell::default(),
             seen_from_inside: RefCell::default(),
@@ -502,6 +505,18 @@ impl Binder<'_> {
 
     /// 42P01 for a qualifier that no item of FROM has.
     fn missing_table(&self, alias: &str, scope: &Scope<'_>, location: i32) -> Error {
+        if scope
+            .levels()
+            .any(|scope| scope.barred.as_deref() == Some(alias))
+        {
+            let message = format!("invalid reference to FROM-clause entry for table \"{alias}\"");
+            return self
+                .error(SqlState::UNDEFINED_TABLE, message, location)
+                .with_hint(format!(
+                "There is an entry for table \"{alias}\", but it cannot be referenced from this \
+                     part of the query."
+            ));
+        }
         let mut tables = scope.levels().flat_map(|scope| &scope.tables);
         let renamed = tables.find(|item| {
             item.alias != alias && item.table.as_ref().is_some_and(|table| table.name == alias)

@@ -165,9 +165,10 @@ impl Binder<'_> {
             NodeEnum::InsertStmt(insert) => self.insert(insert),
             NodeEnum::UpdateStmt(update) => self.update(update),
             NodeEnum::DeleteStmt(delete) => self.delete(delete),
-            NodeEnum::MergeStmt(_) => Err(Error::new(
+            NodeEnum::MergeStmt(_) => Err(self.error(
                 SqlState::FEATURE_NOT_SUPPORTED,
                 "MERGE not supported in WITH query",
+                cte.location,
             )),
             _ => Err(self.unsupported("this statement in WITH", cte.location)),
         };

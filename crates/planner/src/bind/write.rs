@@ -202,7 +202,7 @@ impl Binder<'_> {
 
     /// Binds what policies ask of the table behind what a statement writes to, as the role that it
     /// is used as.
-    fn as_used<T>(
+    pub(super) fn as_used<T>(
         &mut self,
         writable: &Writable,
         bind: impl FnOnce(&mut Self) -> Result<T>,
@@ -343,7 +343,11 @@ impl Binder<'_> {
     }
 
     /// The places of the columns that values are given for.
-    fn insert_columns(&mut self, insert: &InsertStmt, table: &Writable) -> Result<Vec<usize>> {
+    pub(super) fn insert_columns(
+        &mut self,
+        insert: &InsertStmt,
+        table: &Writable,
+    ) -> Result<Vec<usize>> {
         if insert.cols.is_empty() {
             // What follows a column that cannot be written can only be given by name.
             let shown = table.places().into_iter();
@@ -439,7 +443,8 @@ impl Binder<'_> {
             && select.with_clause.is_none();
         if plain_values {
             let lists = &select.values_lists;
-            return self.insert_values(lists, table, places, allowed, &insert.cols);
+            let scope = Scope::default();
+            return self.insert_values(lists, table, places, allowed, &insert.cols, &scope);
         }
         let query = self.select(select, None)?;
         let extra = query.locations.get(places.len()).copied().unwrap_or(-1);
@@ -473,27 +478,28 @@ impl Binder<'_> {
         Ok(projection(self.plan_of(query.body)?, &row))
     }
 
-    fn insert_values(
+    /// The rows of VALUES, whose expressions see what is in scope.
+    pub(super) fn insert_values(
         &mut self,
         lists: &[Node],
         table: &Table,
         places: &[usize],
         allowed: &[Given],
         named: &[Node],
+        scope: &Scope<'_>,
     ) -> Result<Plan> {
-        let scope = Scope::default();
         let mut rows = Vec::with_capacity(lists.len());
         let mut width = None;
         for node in lists {
             let NodeEnum::List(list) = inner(node)? else {
                 continue;
             };
-            let spread = self.spread(&list.items, &scope);
+            let spread = self.spread(&list.items, scope);
             let items = spread.as_ref().unwrap_or(&list.items);
             let count = items.len();
             if *width.get_or_insert(count) != count {
                 let first = items.first();
-                let first = first.map(|item| self.node(item, &scope, Place::plain("VALUES")));
+                let first = first.map(|item| self.node(item, scope, Place::plain("VALUES")));
                 return Err(self.error(
                     SqlState::SYNTAX_ERROR,
                     "VALUES lists must all be the same length",
@@ -515,7 +521,7 @@ impl Binder<'_> {
                     _ if *allowed == Given::Refused => return Err(refused_insert(column)),
                     _ if *allowed == Given::Ignored => self.default(table, *place)?,
                     item => {
-                        let value = self.expr(item, &scope, Place::plain("VALUES"))?;
+                        let value = self.expr(item, scope, Place::plain("VALUES"))?;
                         let before = last_given(&given, places, *place);
                         match part {
                             Some(part) => self.inserted_part(table, *place, part, value, before)?,
@@ -526,7 +532,7 @@ impl Binder<'_> {
                 given.push(value);
             }
             if count > places.len() {
-                let extra = self.node(&items[places.len()], &scope, Place::plain("VALUES"))?;
+                let extra = self.node(&items[places.len()], scope, Place::plain("VALUES"))?;
                 self.check_count(count, places.len(), extra.location.0, named)?;
             }
             self.check_count(count, places.len(), -1, named)?;
@@ -790,7 +796,7 @@ pub(super) fn target_scope(table: &Arc<Table>, name: &str) -> Scope<'static> {
 }
 
 /// Whether SET names columns of a key, or such as one is computed from.
-fn sets_keys(table: &Table, set: &Assignments) -> bool {
+pub(super) fn sets_keys(table: &Table, set: &Assignments) -> bool {
     let is_set = |column: usize| set.columns.iter().any(|(place, _)| *place == column);
     table.key_columns().any(|column| {
         let mut from = table.columns[column].generated_from.iter();

@@ -252,7 +252,9 @@ impl Planner<'_> {
             Plan::Recursive(_) | Plan::Working(_) | Plan::With(_) | Plan::Transition(_) => {
                 of(ROWS_UNKNOWN, ROWS_UNKNOWN)
             }
-            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => of(ROWS_UNKNOWN, ROWS_UNKNOWN),
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) => {
+                of(ROWS_UNKNOWN, ROWS_UNKNOWN)
+            }
         }
     }
 }

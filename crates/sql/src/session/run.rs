@@ -424,6 +424,7 @@ fn verb_of(plan: &Plan) -> &'static str {
         Plan::Insert(_) => "INSERT",
         Plan::Update(_) => "UPDATE",
         Plan::Delete(_) => "DELETE",
+        Plan::Merge(_) => "MERGE",
         Plan::With(with) => verb_of(&with.body),
         _ => "SELECT",
     }

@@ -254,6 +254,7 @@ statements! {
         InsertStmt(_) => "INSERT", PLANNED.logged(Mod);
         UpdateStmt(_) => "UPDATE", PLANNED.logged(Mod);
         DeleteStmt(_) => "DELETE", PLANNED.logged(Mod);
+        MergeStmt(_) => "MERGE", PLANNED.logged(Mod);
     }
     utilities {
         // Transactions.
@@ -372,7 +373,6 @@ statements! {
         DropOwnedStmt(it) => "DROP OWNED", DEFINITION, session.drop_owned(it, sink);
     }
     unsupported {
-        MergeStmt(_) => "MERGE", Mod;
         ListenStmt(_) => "LISTEN", All;
         NotifyStmt(_) => "NOTIFY", All;
         UnlistenStmt(_) => "UNLISTEN", All;

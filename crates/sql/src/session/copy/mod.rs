@@ -129,6 +129,10 @@ impl Session {
     fn plan_copied_query(&mut self, statement: &Statement) -> Result<Rc<Planned>> {
         let inner = statement.inner(inner);
         let inner = inner.ok_or_else(|| Error::internal("COPY of nothing"))?;
+        if matches!(inner.node(), syntax::parser::NodeEnum::MergeStmt(_)) {
+            let message = "MERGE not supported in COPY";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         let plan = |session: &mut Session| {
             let (planned, _) = session.plan(&inner, &[], false, None)?;
             Ok(Rc::new(planned))

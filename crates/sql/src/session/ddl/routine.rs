@@ -407,15 +407,7 @@ impl Session {
                 return Err(error);
             }
         }
-        let polymorphic = found.is_polymorphic();
-        if polymorphic && !routine.inputs().any(|input| input.type_id.is_polymorphic()) {
-            return Err(
-                invalid("cannot determine result data type").with_detail(format!(
-                    "A result of type {found} requires at least one input of type anyelement, \
-                 anyarray, anynonarray, anyenum, anyrange, or anymultirange."
-                )),
-            );
-        }
+        check_result(routine, found)?;
         routine.result = found;
         Ok(())
     }
@@ -825,12 +817,45 @@ fn check_replaces(old: &Routine, new: &Routine, what: &str) -> Result<()> {
     Ok(())
 }
 
+/// 42P13 for a polymorphic result that no input says anything of.
+fn check_result(routine: &Routine, found: TypeId) -> Result<()> {
+    const OF_RANGES: &[TypeId] = &[TypeId::ANYRANGE, TypeId::ANYMULTIRANGE];
+    const COMPATIBLE_RANGES: &[TypeId] =
+        &[TypeId::ANYCOMPATIBLERANGE, TypeId::ANYCOMPATIBLEMULTIRANGE];
+    let has = |wanted: &dyn Fn(TypeId) -> bool| {
+        let mut inputs = routine.inputs();
+        inputs.any(|input| wanted(input.type_id))
+    };
+    let needed = match found {
+        found if OF_RANGES.contains(&found) => {
+            (!has(&|ty| OF_RANGES.contains(&ty))).then_some("anyrange or anymultirange")
+        }
+        found if COMPATIBLE_RANGES.contains(&found) => {
+            (!has(&|ty| COMPATIBLE_RANGES.contains(&ty)))
+                .then_some("anycompatiblerange or anycompatiblemultirange")
+        }
+        found if found.is_polymorphic() => (!has(&TypeId::is_polymorphic))
+            .then_some("anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange"),
+        _ => None,
+    };
+    match needed {
+        None => Ok(()),
+        Some(types) => Err(
+            invalid("cannot determine result data type").with_detail(format!(
+                "A result of type {found} requires at least one input of type {types}."
+            )),
+        ),
+    }
+}
+
 /// A call by which a body can be checked: polymorphic types stand for integers.
 fn example_call(catalog: &Catalog, routine: &Routine) -> RoutineCall {
     let example = |ty: TypeId| match ty {
         TypeId::ANYARRAY | TypeId::ANYCOMPATIBLEARRAY => {
             TypeId::INT4.array_of().unwrap_or(TypeId::INT4)
         }
+        TypeId::ANYRANGE | TypeId::ANYCOMPATIBLERANGE => TypeId::INT4RANGE,
+        TypeId::ANYMULTIRANGE | TypeId::ANYCOMPATIBLEMULTIRANGE => TypeId::INT4MULTIRANGE,
         ty if ty.is_polymorphic() => TypeId::INT4,
         ty => ty,
     };

@@ -103,7 +103,7 @@ pub(super) fn of_plan(
         expected,
         width: match plan {
             // They give rows only to RETURNING.
-            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => 0,
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) => 0,
             _ => width(plan, statistics),
         },
         actual,
@@ -213,6 +213,7 @@ fn named(plan: &Plan) -> Named<'_> {
         Plan::Insert(insert) => of_change("Insert", &insert.target.table, &insert.input),
         Plan::Update(update) => of_change("Update", &update.target.table, &update.input),
         Plan::Delete(delete) => of_change("Delete", &delete.target.table, &delete.input),
+        Plan::Merge(merge) => of_change("Merge", &merge.table, &merge.input),
     }
 }
 
@@ -340,6 +341,7 @@ fn width(plan: &Plan, statistics: &dyn Statistics) -> i32 {
         Plan::Insert(insert) => of(&insert.input),
         Plan::Update(update) => of(&update.input),
         Plan::Delete(delete) => of(&delete.input),
+        Plan::Merge(merge) => of(&merge.input),
         Plan::Routine { .. } | Plan::Working(_) | Plan::Transition(_) => WIDTH_UNKNOWN,
     }
 }
