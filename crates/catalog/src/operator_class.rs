@@ -3,8 +3,8 @@
 //! Every index is a tree, ordered by its keys' bytes. A method is accepted with the operator classes
 //! that such a tree serves truly: `hash` promises equality, `brin` equality and ranges, `spgist` on
 //! text equality, ranges and prefixes, `gist` with the classes of `btree_gist` equality and ranges.
-//! `gist` and `spgist` on ranges are ordered by their bounds: they serve equality, order and exclusion
-//! constraints, while `&&` and `@>` look at every row.
+//! `gist` and `spgist` on ranges and addresses are ordered as these are: they serve equality and order,
+//! while `&&`, `@>` and `<<=` look at every row.
 //! `gin` is another matter ([`super::inverted`]). Since texts are ordered by their bytes under any collation,
 //! `text_pattern_ops` and its kin order as the default classes do; they are kept and shown for
 //! whoever takes the index elsewhere, and either kind finds `LIKE 'x%'`.

@@ -9,10 +9,11 @@
 //! | the same of floats | count, sum and squared deviations by Youngs and Cramer's recurrence |
 //! | min, max, bool_and, bool_or, bit_and, … | the value so far |
 //! | string_agg, array_agg, range_agg | what was collected |
+//! | percentiles, mode, rank of a row that might be there | see [`super::ordered_set`] |
 //! | json_agg, jsonb_object_agg and kin | the text, or the parts, so far |
 //!
 //! # What it leaves out
-//! Ordered-set and regression aggregates.
+//! Regression aggregates.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -22,6 +23,7 @@ use base::error::{Error, Result, SqlState};
 use base::hash::HashMap;
 
 use super::json::make::{Gathered, Gathering};
+use super::ordered_set::{Direction, OrderedSet, Sorted};
 use super::table_aggregates::AGGREGATES;
 use super::{bits, comparison};
 use types::{
@@ -53,6 +55,7 @@ pub(crate) enum Kind {
     Collect,
     Ranges,
     Intersect,
+    Sorted(OrderedSet),
     Deviation(Spread),
     Variance(Spread),
     Json(Gathering),
@@ -145,6 +148,7 @@ enum State {
     Text(Option<String>),
     Bytes(Option<Vec<u8>>),
     Json(Gathered),
+    Sorted(Box<Sorted>),
     /// With the memory that they take.
     Elements(Option<Vec<Datum>>, usize),
 }
@@ -154,6 +158,24 @@ impl Aggregate {
     pub fn is_stable(&self) -> bool {
         // PostgreSQL calls jsonb_object_agg immutable, though its values are made as the others'.
         matches!(self.kind, Kind::Json(gathering) if !(gathering.object && gathering.binary))
+    }
+
+    /// What it computes, if it is one over sorted rows (WITHIN GROUP).
+    pub fn ordered_set(&self) -> Option<OrderedSet> {
+        match self.kind {
+            Kind::Sorted(what) => Some(what),
+            _ => None,
+        }
+    }
+
+    /// `aggkind` and `aggnumdirectargs`.
+    pub fn kind_code(&self) -> (u8, i16) {
+        match self.ordered_set() {
+            None => (b'n', 0),
+            Some(OrderedSet::Mode) => (b'o', 0),
+            Some(what) if what.is_hypothetical() => (b'h', 1),
+            Some(_) => (b'o', 1),
+        }
     }
 
     /// The state before the first row. `argument_types` are the concrete ones.
@@ -190,6 +212,7 @@ impl Aggregate {
             Kind::Join if argument == TypeId::BYTEA => State::Bytes(None),
             Kind::Join => State::Text(None),
             Kind::Json(gathering) => State::Json(gathering.start()),
+            Kind::Sorted(what) => State::Sorted(Box::new(Sorted::new(what, argument_types))),
             Kind::Collect | Kind::Ranges => State::Elements(None, 0),
             _ => State::Value(Datum::Null),
         };
@@ -258,6 +281,20 @@ fn sum_floats(sum: f64, value: f64, narrow: bool) -> Result<f64> {
 }
 
 impl Accumulator {
+    /// Says what the direct argument of an aggregate over sorted rows is, where there may be no rows.
+    pub fn set_direct(&mut self, direct: Datum) {
+        if let State::Sorted(sorted) = &mut self.state {
+            sorted.set_direct(direct);
+        }
+    }
+
+    /// Says in which order the rows come, to an aggregate over sorted ones.
+    pub fn sort_by(&mut self, order: Vec<Direction>) {
+        if let State::Sorted(sorted) = &mut self.state {
+            sorted.sort_by(order);
+        }
+    }
+
     /// Takes one row's arguments, coerced. Rows with NULLs are passed too; the aggregate knows
     /// what to do with them.
     ///
@@ -272,6 +309,9 @@ impl Accumulator {
         {
             let kinds = [self.argument, self.second];
             return gathering.step(context, state, &kinds, arguments);
+        }
+        if let State::Sorted(sorted) = &mut self.state {
+            return sorted.step(arguments);
         }
         let null = Datum::Null;
         let value = arguments.first().unwrap_or(&null);
@@ -357,7 +397,7 @@ impl Accumulator {
                 }
                 bytes.get_or_insert_default().extend_from_slice(more);
             }
-            State::Elements(..) | State::Json(_) => {}
+            State::Elements(..) | State::Json(_) | State::Sorted(_) => {}
         }
         Ok(())
     }
@@ -372,6 +412,7 @@ impl Accumulator {
             State::Text(text) => text.as_ref().map_or(0, |text| 2 * text.capacity()),
             State::Bytes(bytes) => bytes.as_ref().map_or(0, |bytes| 2 * bytes.capacity()),
             State::Json(gathered) => gathered.bytes(),
+            State::Sorted(sorted) => sorted.bytes(),
             State::Elements(elements, bytes) => {
                 let (count, places) = match elements {
                     Some(elements) => (elements.len(), elements.capacity()),
@@ -545,6 +586,7 @@ impl Accumulator {
             State::Value(value) => value.clone(),
             State::Text(text) => text.as_ref().map_or(Datum::Null, Datum::text),
             State::Bytes(bytes) => bytes.as_ref().map_or(Datum::Null, Datum::bytea),
+            State::Sorted(sorted) => sorted.finish()?,
             State::Json(state) => match kind {
                 Kind::Json(gathering) => gathering.finish(state)?,
                 _ => Datum::Null,

@@ -44,6 +44,7 @@ pub mod json;
 pub mod keywords;
 mod moments;
 mod network;
+pub mod ordered_set;
 pub mod pattern;
 mod ranges;
 pub mod regex;

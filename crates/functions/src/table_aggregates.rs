@@ -4,18 +4,19 @@
 
 use super::aggregate::{Aggregate, Kind, Spread};
 use super::json::make::Gathering;
+use super::ordered_set::OrderedSet;
 use types::TypeId;
 
 macro_rules! aggregates {
     ($($oid:literal $name:literal ($($argument:ident)*) $result:ident
-       $kind:ident $((Spread::$spread:ident))? $((object $object:literal, binary $binary:literal))?;)*) => {
+       $kind:ident $((Spread::$spread:ident))? $((OrderedSet::$ordered:ident))? $((object $object:literal, binary $binary:literal))?;)*) => {
         pub(crate) static AGGREGATES: &[Aggregate] = &[
             $(Aggregate {
                 oid: $oid,
                 name: $name,
                 arguments: &[$(TypeId::$argument),*],
                 result: TypeId::$result,
-                kind: Kind::$kind $((Spread::$spread))? $((Gathering { object: $object, binary: $binary }))?,
+                kind: Kind::$kind $((Spread::$spread))? $((OrderedSet::$ordered))? $((Gathering { object: $object, binary: $binary }))?,
             }),*
         ];
     };
@@ -93,6 +94,17 @@ aggregates! {
     2798 "min" (TID) TID Min;
     4190 "min" (PG_LSN) PG_LSN Min;
     5100 "min" (XID8) XID8 Min;
+    3990 "cume_dist" (ANY) FLOAT8 Sorted(OrderedSet::CumulativeDistribution);
+    3992 "dense_rank" (ANY) INT8 Sorted(OrderedSet::DenseRank);
+    3984 "mode" (ANYELEMENT) ANYELEMENT Sorted(OrderedSet::Mode);
+    3988 "percent_rank" (ANY) FLOAT8 Sorted(OrderedSet::PercentRank);
+    3974 "percentile_cont" (FLOAT8 FLOAT8) FLOAT8 Sorted(OrderedSet::Continuous);
+    3976 "percentile_cont" (FLOAT8 INTERVAL) INTERVAL Sorted(OrderedSet::Continuous);
+    3980 "percentile_cont" (FLOAT8_ARRAY FLOAT8) FLOAT8_ARRAY Sorted(OrderedSet::Continuous);
+    3982 "percentile_cont" (FLOAT8_ARRAY INTERVAL) INTERVAL_ARRAY Sorted(OrderedSet::Continuous);
+    3972 "percentile_disc" (FLOAT8 ANYELEMENT) ANYELEMENT Sorted(OrderedSet::Discrete);
+    3978 "percentile_disc" (FLOAT8_ARRAY ANYELEMENT) ANYARRAY Sorted(OrderedSet::Discrete);
+    3986 "rank" (ANY) INT8 Sorted(OrderedSet::Rank);
     6227 "range_agg" (ANYMULTIRANGE) ANYMULTIRANGE Ranges;
     4301 "range_agg" (ANYRANGE) ANYMULTIRANGE Ranges;
     4389 "range_intersect_agg" (ANYMULTIRANGE) ANYMULTIRANGE Intersect;

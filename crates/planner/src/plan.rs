@@ -395,6 +395,9 @@ pub enum Plan {
         /// WITH ORDINALITY.
         ordinality: bool,
     },
+    /// Rows of several plans side by side, each of so many columns, NULL where it has ended; and their
+    /// number, if that is asked for.
+    Beside(Vec<(Rc<Plan>, usize)>, bool),
     /// Rows of a routine.
     Routine {
         /// Which.
@@ -433,8 +436,14 @@ pub enum Plan {
     Distinct(Rc<Plan>, Vec<(usize, TypeId)>),
     /// The first columns only.
     Trim(Rc<Plan>, usize),
-    /// At most so many rows, after skipping some.
-    Limit(Rc<Plan>, Option<Program>, Option<Program>),
+    /// At most so many rows, after skipping some, and those behind the last one that are equal to it in
+    /// these values.
+    Limit(
+        Rc<Plan>,
+        Option<Program>,
+        Option<Program>,
+        Vec<(Program, TypeId)>,
+    ),
     /// UNION of two or more, INTERSECT, EXCEPT of two; whether ALL.
     SetOperation(SetOperation, bool, Vec<Plan>, Vec<TypeId>),
     /// Rows of a WITH query, which runs once.

@@ -223,6 +223,10 @@ impl TypeId {
     pub const FLOAT4_ARRAY: TypeId = TypeId(1021);
     /// `integer[]`.
     pub const INT4_ARRAY: TypeId = TypeId(1007);
+    /// `double precision[]`.
+    pub const FLOAT8_ARRAY: TypeId = TypeId(1022);
+    /// `interval[]`.
+    pub const INTERVAL_ARRAY: TypeId = TypeId(1187);
     /// `int4range[]`.
     pub const INT4RANGE_ARRAY: TypeId = TypeId(3905);
     /// `numrange[]`.

@@ -10,6 +10,7 @@ use base::memory::Reservation;
 use base::{Error, Key, KeyRange, Result, SqlState};
 use self_cell::self_cell;
 
+use super::beside::BesideCursor;
 use super::group::{GroupCursor, Groups};
 use super::join::JoinCursor;
 use super::measure::{MeasuredCursor, Measuring};
@@ -140,6 +141,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
             };
             RowStore::counted("A relation", rows)
         })),
+        Plan::Beside(parts, ordinality) => Box::new(BesideCursor::new(parts, *ordinality)),
         Plan::Function {
             function,
             args,
@@ -201,11 +203,13 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
             input: open(input, measures),
             width: *width,
         }),
-        Plan::Limit(input, limit, offset) => Box::new(LimitCursor {
+        Plan::Limit(input, limit, offset, ties) => Box::new(LimitCursor {
             input: open(input, measures),
             limit: limit.as_ref(),
             offset: offset.as_ref(),
+            ties,
             left: None,
+            last: None,
         }),
         Plan::SetOperation(operation, all, parts, types) => {
             let (operation, all) = (*operation, *all);
@@ -800,7 +804,11 @@ struct LimitCursor<'p> {
     input: Box<dyn Cursor + 'p>,
     limit: Option<&'p Program>,
     offset: Option<&'p Program>,
+    /// What rows behind the last one must have in common with it to be given too.
+    ties: &'p [(Program, TypeId)],
     left: Option<u64>,
+    /// The values of the last one.
+    last: Option<Vec<Datum>>,
 }
 
 impl LimitCursor<'_> {
@@ -842,8 +850,42 @@ impl Cursor for LimitCursor<'_> {
         };
         self.left = Some(left.saturating_sub(1));
         match left {
+            0 if self.last.is_some() => self.tie(cx),
             0 => Ok(None),
+            1 if !self.ties.is_empty() => {
+                let row = self.input.next(cx)?;
+                self.last = match &row {
+                    Some(row) => Some(values(self.ties, row, cx)?),
+                    None => None,
+                };
+                Ok(row)
+            }
             _ => self.input.next(cx),
+        }
+    }
+}
+
+fn values(programs: &[(Program, TypeId)], row: &[Datum], cx: &mut Exec<'_>) -> Result<Vec<Datum>> {
+    let each = programs.iter();
+    each.map(|(program, _)| program.eval(cx, row)).collect()
+}
+
+impl LimitCursor<'_> {
+    /// The next row, if it is equal to the last one that was asked for.
+    fn tie(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let Some(row) = self.input.next(cx)? else {
+            self.last = None;
+            return Ok(None);
+        };
+        let own = values(self.ties, &row, cx)?;
+        let last = self.last.as_deref().unwrap_or_default();
+        let mut pairs = own.iter().zip(last).zip(self.ties);
+        match pairs.all(|((own, last), (_, ty))| types::equal(*ty, own, last)) {
+            true => Ok(Some(row)),
+            false => {
+                self.last = None;
+                Ok(None)
+            }
         }
     }
 }

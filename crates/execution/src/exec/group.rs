@@ -87,8 +87,14 @@ struct State {
 
 impl State {
     fn new(plan: &AggregatePlan) -> State {
+        let mut accumulator = plan.aggregate.start(&plan.types);
+        if plan.aggregate.ordered_set().is_some() {
+            let order = plan.order.iter();
+            let order = order.map(|key| (key.descending, key.nulls_first));
+            accumulator.sort_by(order.collect());
+        }
         State {
-            accumulator: plan.aggregate.start(&plan.types),
+            accumulator,
             seen: plan.distinct.then(|| Groups::new(plan.types.clone())),
             waiting: RowStore::of("An aggregate"),
             counted: 0,
@@ -142,6 +148,11 @@ impl State {
 
     fn finish(mut self, plan: &AggregatePlan, cx: &mut Exec<'_>) -> Result<Datum> {
         let width = plan.args.len();
+        let is_sorted = plan.aggregate.ordered_set().is_some();
+        if let (true, Some(direct)) = (is_sorted && width > plan.order.len(), plan.args.first()) {
+            // It names no columns.
+            self.accumulator.set_direct(direct.eval(cx, &[])?);
+        }
         let order: Vec<_> = plan
             .order
             .iter()

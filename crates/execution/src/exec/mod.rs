@@ -26,6 +26,7 @@
 
 pub mod activity;
 pub mod advisory;
+mod beside;
 mod catalog_functions;
 mod cluster_functions;
 pub mod cursor;

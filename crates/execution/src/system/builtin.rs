@@ -239,6 +239,13 @@ fn aggregate_row(aggregate: &Aggregate, rows: &mut Rows) {
         ("procost", Datum::Float4(1.0)),
         ("prokind", char(b'a')),
         (
+            "provariadic",
+            oid(match aggregate.kind_code().0 {
+                b'h' => TypeId::ANY.0,
+                _ => 0,
+            }),
+        ),
+        (
             "provolatile",
             char(if aggregate.is_stable() { b's' } else { b'i' }),
         ),
@@ -275,7 +282,8 @@ fn aggregates(rows: &mut Rows) {
     for aggregate in functions::all_aggregates() {
         rows.push([
             ("aggfnoid", oid(aggregate.oid)),
-            ("aggkind", char(b'n')),
+            ("aggkind", char(aggregate.kind_code().0)),
+            ("aggnumdirectargs", Datum::Int2(aggregate.kind_code().1)),
             ("aggfinalmodify", char(b'r')),
             ("aggmfinalmodify", char(b'r')),
         ]);

@@ -22,6 +22,10 @@ pub mod pseudo {
     pub const COMPATIBLE_ARRAY: u32 = 5078;
     /// `anycompatiblenonarray`.
     pub const COMPATIBLE_NON_ARRAY: u32 = 5079;
+    /// `anyrange`.
+    pub const ANYRANGE: u32 = 3831;
+    /// `anymultirange`.
+    pub const ANYMULTIRANGE: u32 = 4537;
     /// `"any"`.
     pub const ANY: u32 = 2276;
     /// Those that stand for an element.
@@ -93,6 +97,8 @@ pub struct Catalog {
     arrays: BTreeMap<u32, u32>,
     /// Types of which there are literals, arrays not among them.
     pub plain: Vec<u32>,
+    /// Types of ranges, each with that of its bounds and its multirange.
+    ranges: Vec<(u32, u32, u32)>,
     /// All makers.
     pub rows: Vec<Row>,
     /// Those that give each type, in any expression; pseudo-types among them.
@@ -137,11 +143,13 @@ pub const LEFT_OUT: [(&str, &str); 29] = [
 /// # Errors
 /// A server refuses.
 pub fn read(ours: &mut Server, theirs: &mut Server) -> std::io::Result<Catalog> {
-    let types = "select oid, typname, typarray from pg_type where typtype = 'b' order by oid";
+    let types =
+        "select oid, typname, typarray from pg_type where typtype in ('b', 'r', 'm') order by oid";
     let mut catalog = Catalog {
         names: BTreeMap::new(),
         arrays: BTreeMap::new(),
         plain: Vec::new(),
+        ranges: Vec::new(),
         rows: Vec::new(),
         by_result: BTreeMap::new(),
     };
@@ -152,6 +160,11 @@ pub fn read(ours: &mut Server, theirs: &mut Server) -> std::io::Result<Catalog> 
             catalog.arrays.insert(oid, number(&row[2]));
         }
         catalog.names.insert(oid, row[1].clone());
+    }
+    let ranges = "select rngtypid, rngsubtype, rngmultitypid from pg_range where rngtypid < 16384";
+    for row in ours.rows(ranges)? {
+        let [range, element, multirange] = [0, 1, 2].map(|place| number(&row[place]));
+        catalog.ranges.push((range, element, multirange));
     }
     catalog.read_functions(ours, theirs)?;
     catalog.read_operators(ours, theirs)?;
@@ -235,7 +248,29 @@ impl Catalog {
             || pseudo::ARRAYS.contains(&of)
     }
 
+    /// A function of ranges is one for each type of them.
     fn add(&mut self, row: Row) {
+        let of_ranges = |of: &u32| [pseudo::ANYRANGE, pseudo::ANYMULTIRANGE].contains(of);
+        if !row.takes.iter().any(of_ranges) {
+            return self.add_concrete(row);
+        }
+        for (range, element, multirange) in self.ranges.clone() {
+            let concrete = |of: u32| match of {
+                pseudo::ANYRANGE => range,
+                pseudo::ANYMULTIRANGE => multirange,
+                of if pseudo::ELEMENTS.contains(&of) => element,
+                of => of,
+            };
+            self.add_concrete(Row {
+                maker: row.maker.clone(),
+                takes: row.takes.iter().map(|of| concrete(*of)).collect(),
+                is_variadic: row.is_variadic,
+                gives: concrete(row.gives),
+            });
+        }
+    }
+
+    fn add_concrete(&mut self, row: Row) {
         let is_known = row.takes.iter().all(|of| self.is_known(*of)) && self.is_known(row.gives);
         if is_known && row.gives != pseudo::ANY {
             self.rows.push(row);
@@ -343,6 +378,7 @@ mod tests {
             names: names.map(|(oid, name)| (oid, name.to_owned())).into(),
             arrays: BTreeMap::new(),
             plain: Vec::new(),
+            ranges: Vec::new(),
             rows: Vec::new(),
             by_result: BTreeMap::new(),
         };

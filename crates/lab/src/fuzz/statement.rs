@@ -570,7 +570,7 @@ impl Writer<'_> {
     pub fn change(&mut self, tables: &[Table]) -> Statement {
         let table = tables[self.below(tables.len())].clone();
         self.scope.clear();
-        let tree = match self.below(20) {
+        let tree = match self.below(22) {
             0..=4 => self.insert(&table),
             5..=7 => self.insert_on_conflict(&table),
             8..=12 => self.update(&table),
@@ -578,6 +578,7 @@ impl Writer<'_> {
             16 => self.insert_select(&table, tables),
             17 => self.update_from(&table, tables),
             18 => self.block(),
+            19..=20 => self.merge(&table, tables),
             _ => self.definition(&table),
         };
         Statement::change(tree)
@@ -763,6 +764,60 @@ impl Writer<'_> {
                 " from {} as o where o.id = t.id and t.id = {id}",
                 other.name
             ))
+    }
+
+    /// A MERGE of few rows of another table, each of which meets one row at most.
+    fn merge(&mut self, table: &Table, tables: &[Table]) -> Tree {
+        self.note("merge");
+        let other = tables[self.below(tables.len())].clone();
+        let named = |table: &Table, alias: &str| {
+            let columns = table.columns.iter();
+            let column = |column: &Column| Column {
+                sql: format!("{alias}.{}", column.sql),
+                ..column.clone()
+            };
+            columns.map(column).collect::<Vec<_>>()
+        };
+        let source = named(&other, "o");
+        let both: Vec<Column> = named(table, "t")
+            .into_iter()
+            .chain(source.clone())
+            .collect();
+        let column = table.columns[table.columns.len() - 1].clone();
+        let from = self.some_id();
+        let mut tree = fixed(format!(
+            "merge into {} as t using (select * from {} where id between {from} and {}) as o \
+             on t.id = o.id",
+            table.name,
+            other.name,
+            from + 1
+        ));
+        for _ in 0..=self.below(2) {
+            self.scope = both.clone();
+            let condition = self.condition(1);
+            let value = self.value(column.of, 1);
+            let action = match self.below(4) {
+                0 => fixed("delete"),
+                1 => fixed("do nothing"),
+                _ => fixed(format!("update set {} = ", column.sql)).piece(value),
+            };
+            tree = tree
+                .text(" when matched and ")
+                .piece(condition)
+                .text(" then ")
+                .piece(action);
+        }
+        self.scope = source;
+        let value = self.value(column.of, 1);
+        let insert = fixed(format!("insert (id, {}) values (o.id, ", column.sql))
+            .piece(value)
+            .text(")");
+        let action = match self.random.percent(80) {
+            true => insert,
+            false => fixed("do nothing"),
+        };
+        self.scope.clear();
+        tree.text(" when not matched then ").piece(action)
     }
 
     fn block(&mut self) -> Tree {

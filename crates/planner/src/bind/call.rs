@@ -37,7 +37,7 @@ impl Binder<'_> {
             _ => name,
         };
         if call.agg_within_group {
-            return Err(self.unsupported("WITHIN GROUP", location));
+            return self.ordered_set_call(call, name, scope, place);
         }
         let below = Place {
             sets: false,
@@ -80,6 +80,10 @@ impl Binder<'_> {
             }
         };
         if let Some(found) = aggregate {
+            if found.aggregate.ordered_set().is_some() {
+                let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");
+                return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, location));
+            }
             self.calls(found.aggregate.oid);
             if call.over.is_some() {
                 return self.aggregate_over(call, &found, args, scope, place);
@@ -192,7 +196,7 @@ impl Binder<'_> {
         Ok(names.join(", "))
     }
 
-    fn no_function(&self, message: String, location: i32) -> base::Error {
+    pub(super) fn no_function(&self, message: String, location: i32) -> base::Error {
         self.error(SqlState::UNDEFINED_FUNCTION, message, location)
             .with_hint(
                 "No function matches the given name and argument types. You might need to add \
@@ -274,7 +278,7 @@ impl Binder<'_> {
     }
 
     /// An aggregate of the query where it stands.
-    fn check_own_aggregate(&self, own: &Expr, place: Place) -> Result<()> {
+    pub(super) fn check_own_aggregate(&self, own: &Expr, place: Place) -> Result<()> {
         if !place.aggregates {
             let words = clause_words(place.clause);
             return Err(self.error(

@@ -43,7 +43,7 @@ pub(super) fn cut(input: Plan, grouping: &Grouping) -> Plan {
         plan = Plan::Filter(Rc::new(plan), compile(&present));
     }
     let one = Expr::constant(Datum::Int8(1), TypeId::INT8, -1);
-    Plan::Limit(Rc::new(plan), Some(compile(&one)), None)
+    Plan::Limit(Rc::new(plan), Some(compile(&one)), None, Vec::new())
 }
 
 /// What the only aggregate of an aggregation is over, and whether it is `max`.

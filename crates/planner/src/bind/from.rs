@@ -16,7 +16,7 @@ use super::fixed::CalledItem;
 use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
 use super::select::Body;
 use super::view::is_unpopulated;
-use super::{boxed, inner, strings, Binder};
+use super::{boxed, inner, rows_from, strings, Binder};
 use crate::logical::{conjuncts, cross, joined, lateral_of, Derived, Source, SourceKind};
 use crate::plan::compile;
 use crate::plan::{Expr, ExprKind, JoinKind, Plan, RoutineCall, Scan};
@@ -359,14 +359,18 @@ impl Binder<'_> {
         Ok(lateral_of(source.escaping(escapes), from))
     }
 
-    fn range_function(
+    pub(super) fn range_function(
         &mut self,
         function: &RangeFunction,
         scope: &mut Scope<'_>,
         next: &mut usize,
     ) -> Result<Source> {
+        let parts = rows_from::several(function)?;
+        if !parts.is_empty() {
+            return self.rows_from(function, &parts, scope, next);
+        }
         let [item] = function.functions.as_slice() else {
-            return Err(Error::unsupported("ROWS FROM"));
+            return Err(Error::internal("no function in FROM"));
         };
         let call = match inner(item)? {
             NodeEnum::List(list) => list

@@ -75,6 +75,11 @@ impl Simple {
 /// own, smaller stack.
 pub const QUERY_DEPTH_MAX: usize = 300;
 
+/// Whether FETCH FIRST gives the rows too that are equal to the last one.
+pub(super) fn is_with_ties(select: &SelectStmt) -> bool {
+    select.limit_option == pg_query::protobuf::LimitOption::WithTies as i32
+}
+
 impl Binder<'_> {
     /// Binds a query inside the scope of another.
     pub(super) fn subquery(
@@ -530,7 +535,8 @@ impl Binder<'_> {
         } = outputs;
         let width = columns.len();
         let distinct = !select.distinct_clause.is_empty();
-        if !distinct && in_order(&mut input, &order, self.few_wanted(select)) {
+        let with_ties = is_with_ties(select);
+        if !distinct && !with_ties && in_order(&mut input, &order, self.few_wanted(select)) {
             order.clear();
         }
         // What is sorted by stands in the projected row, behind the output if need be.
@@ -600,7 +606,12 @@ impl Binder<'_> {
         if !distinct_on.is_empty() {
             plan = Plan::Distinct(Rc::new(plan), distinct_on);
         }
-        plan = self.limit(select, plan, scope)?;
+        let ties = sort_places.iter().map(|place| {
+            let value = Expr::new(ExprKind::Column(*place), types[*place], -1);
+            (compile(&value), types[*place])
+        });
+        let ties = ties.filter(|_| with_ties).collect();
+        plan = self.limit(select, plan, ties, scope)?;
         if full > width {
             plan = Plan::Trim(Rc::new(plan), width);
         }
@@ -611,11 +622,9 @@ impl Binder<'_> {
         &mut self,
         select: &SelectStmt,
         plan: Plan,
+        ties: Vec<(crate::plan::Program, TypeId)>,
         scope: &Scope<'_>,
     ) -> Result<Plan> {
-        if select.limit_option == pg_query::protobuf::LimitOption::WithTies as i32 {
-            return Err(Error::unsupported("FETCH FIRST … WITH TIES"));
-        }
         let mut bound = |node: &Option<Box<Node>>, clause: &'static str| -> Result<_> {
             let Some(node) = node else {
                 return Ok(None);
@@ -643,7 +652,7 @@ impl Binder<'_> {
         if limit.is_none() && offset.is_none() {
             return Ok(plan);
         }
-        Ok(Plan::Limit(Rc::new(plan), limit, offset))
+        Ok(Plan::Limit(Rc::new(plan), limit, offset, ties))
     }
 
     /// Whether a query's order is worth an index that leads from entry to row.
@@ -685,7 +694,10 @@ impl Binder<'_> {
         }
         self.note_locks(&locks);
         plan = Plan::Lock(Rc::new(plan), locks);
-        plan = self.limit(select, plan, scope)?;
+        if is_with_ties(select) {
+            return Err(Error::unsupported("FETCH FIRST … WITH TIES of locked rows"));
+        }
+        plan = self.limit(select, plan, Vec::new(), scope)?;
         Ok(Query {
             body: Body::Plan(Box::new(projection(plan, &exprs))),
             literals: vec![None; columns.len()],

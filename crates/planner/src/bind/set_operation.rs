@@ -10,7 +10,7 @@ use pg_query::protobuf::{SelectStmt, SetOperation as SetOp};
 use super::domain::one_domain;
 use super::expr::Place;
 use super::scope::Scope;
-use super::select::{projection, sort_order, Body, Query};
+use super::select::{is_with_ties, projection, sort_order, Body, Query};
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::plan::compile;
 use crate::plan::{Expr, ExprKind, Plan, SetOperation, SortKey};
@@ -134,10 +134,12 @@ impl Binder<'_> {
                 nulls_first,
             });
         }
+        let ties = keys.iter().map(|key| (key.value.clone(), key.ty));
+        let ties = ties.filter(|_| is_with_ties(select)).collect();
         if !keys.is_empty() {
             plan = Plan::Sort(Rc::new(plan), keys);
         }
-        self.limit(select, plan, &Scope::default())
+        self.limit(select, plan, ties, &Scope::default())
     }
 
     pub(super) fn set_operation(

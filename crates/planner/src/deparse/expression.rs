@@ -8,7 +8,7 @@ use base::{Error, Result};
 
 use crate::plan::{AggregateCall, Expr, ExprKind, How, RoutineCall, SubQuery};
 use functions::strings::quote_identifier;
-use functions::{self, Function};
+use functions::{self, Coercion, Function};
 use types::typmod::{format_type, NO_TYPMOD};
 use types::{self, Datum, EvalContext, TypeId};
 
@@ -613,6 +613,7 @@ impl<'a> Writer<'a> {
                 (false, operator_of(function.0, args.len()).is_none())
             }
             ExprKind::Aggregate(_) | ExprKind::Window(_) | ExprKind::Routine(..) => (false, true),
+            ExprKind::Coerce(_, How(Coercion::Function(_), _)) => (false, true),
             _ => (false, false),
         };
         let brackets = !is_name && (in_brackets || self.pretty);
@@ -628,6 +629,14 @@ impl<'a> Writer<'a> {
         if call.distinct {
             self.text("DISTINCT ");
         }
+        if call.aggregate.0.ordered_set().is_some() {
+            let direct = call.args.len() - call.order.len();
+            self.list(&call.args[..direct], true)?;
+            self.text(") WITHIN GROUP (ORDER BY ");
+            self.sorted(&call.order)?;
+            self.text(")");
+            return self.aggregate_filter(call);
+        }
         match call.args.is_empty() {
             true => self.text("*"),
             false => self.list(&call.args, true)?,
@@ -637,6 +646,10 @@ impl<'a> Writer<'a> {
             self.sorted(&call.order)?;
         }
         self.text(")");
+        self.aggregate_filter(call)
+    }
+
+    fn aggregate_filter(&mut self, call: &AggregateCall) -> Result<()> {
         if let Some(filter) = &call.filter {
             self.text(" FILTER (WHERE ");
             self.put(filter, false)?;

@@ -182,7 +182,7 @@ impl Planner<'_> {
                 scan.expected.as_deref().copied().unwrap_or(by_itself)
             }
             Plan::System(..) => of(ROWS_UNKNOWN, ROWS_UNKNOWN * ROW),
-            Plan::Function { .. } | Plan::Routine { .. } => {
+            Plan::Function { .. } | Plan::Routine { .. } | Plan::Beside(..) => {
                 of(ROWS_OF_FUNCTION, ROWS_OF_FUNCTION * ROW)
             }
             Plan::Once(input, _)
@@ -238,7 +238,7 @@ impl Planner<'_> {
                 let rows = self.groups_at(input, places, of_input.rows);
                 of(rows, of_input.cost + of_input.rows * BUILD)
             }
-            Plan::Limit(input, count, _) => {
+            Plan::Limit(input, count, ..) => {
                 let input = self.estimate_plan(input);
                 let most = if count.is_some() { 10.0 } else { f64::INFINITY };
                 of(input.rows.min(most), input.cost)

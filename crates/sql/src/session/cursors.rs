@@ -622,6 +622,7 @@ fn scrolls(plan: &Plan) -> bool {
         | Plan::System(..)
         | Plan::Function { .. }
         | Plan::Routine { .. }
+        | Plan::Beside(..)
         | Plan::Sort(..) => true,
         Plan::Filter(input, _)
         | Plan::Once(input, _)

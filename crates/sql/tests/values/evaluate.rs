@@ -74,7 +74,10 @@ fn node(context: &EvalContext, node: Option<&Node>) -> Result<Value> {
                     (TypeId::NUMERIC, value)
                 }
             },
-            Some(Val::Bsval(_)) => return Err(beyond("a bit string")),
+            Some(Val::Bsval(b)) => (
+                TypeId::BIT,
+                types::bits::datum(types::bits::parse(&b.bsval)?),
+            ),
         }),
         Some(N::TypeCast(cast)) => {
             let (kind, typmod) = type_name(cast.type_name.as_ref())?;

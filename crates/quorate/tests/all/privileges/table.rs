@@ -280,6 +280,18 @@ pub const STATEMENTS: &[Statement] = &[
     write("delete from m.u using m.t where t.k = u.k"),
     write("delete from m.view where k = 1"),
     returning("delete from m.t where k = 1 returning k"),
+    // ---- MERGE ----
+    write("merge into m.t using m.u on t.k = u.k when matched then do nothing"),
+    write("merge into m.t using (values (1)) s(k) on true when matched then do nothing"),
+    write("merge into m.t using (values (1)) s(k) on t.k = s.k when matched then update set n = 1"),
+    write("merge into m.t using (values (1)) s(k) on t.k = s.k when matched then delete"),
+    write("merge into m.t using (values (100)) s(k) on t.k = s.k when not matched then insert values (100)"),
+    write("merge into m.t using (values (100)) s(k) on t.k = s.k when not matched then insert (k) values (s.k)"),
+    write("merge into m.t using (values (1)) s(k) on t.k = s.k when matched and t.v = 'x' then do nothing"),
+    write("merge into m.guarded using (values (1)) s(k) on guarded.k = s.k when matched then update set n = 1"),
+    write("merge into m.guarded using (values (2)) s(k) on guarded.k = s.k when matched then delete"),
+    write("merge into m.guarded using (values (9)) s(k) on guarded.k = s.k when not matched then insert (k) values (9)"),
+    write("merge into closed.t using (values (1)) s(k) on t.k = s.k when matched then delete"),
     // ---- Copying and locking ----
     utility("copy m.t to stdout"),
     utility("copy m.t (k) to stdout"),

@@ -151,6 +151,10 @@ fn named(plan: &Plan) -> Named<'_> {
         Plan::System(table, ..) => of_table("Seq Scan", table),
         Plan::Function { function, .. } => of_function(function.0.name),
         Plan::Routine { call, .. } => of_function(&call.routine.name),
+        Plan::Beside(parts, _) => match parts.first() {
+            Some((first, _)) => named(first),
+            None => of_function(""),
+        },
         Plan::Project(input, _) | Plan::Trim(input, _) | Plan::Anew(_, input) => {
             Named::Input(input)
         }
@@ -182,7 +186,7 @@ fn named(plan: &Plan) -> Named<'_> {
         Plan::Window(window) => node("WindowAgg", vec![], vec![&*window.input]),
         Plan::Sort(input, _) => node("Sort", vec![], vec![&**input]),
         Plan::Distinct(input, _) => node("Unique", vec![], vec![&**input]),
-        Plan::Limit(input, _, _) => node("Limit", vec![], vec![&**input]),
+        Plan::Limit(input, ..) => node("Limit", vec![], vec![&**input]),
         Plan::SetOperation(operation, all, parts, _) => {
             let inputs: Vec<_> = parts.iter().collect();
             let except = |command| vec![strategy("Hashed"), ("Command", Value::text(command))];
@@ -304,6 +308,7 @@ fn width(plan: &Plan, statistics: &dyn Statistics) -> i32 {
         }
         Plan::Values(rows) => rows.first().map_or(0, |row| computed(row.len())),
         Plan::Function { result, .. } => of_type(*result),
+        Plan::Beside(parts, _) => parts.iter().map(|part| of(&part.0)).sum(),
         Plan::Project(input, columns) => {
             let of_one = |column: &Program| of_program(column, input, statistics);
             columns.iter().map(of_one).sum()
