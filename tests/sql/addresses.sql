@@ -65,7 +65,7 @@ select bit_and(b), bit_or(b), bit_xor(b) from adrt_b;
 copy (select * from adrt_b order by b, v) to stdout;
 drop table adrt_b;
 select B'101' & B'11';
-select length(B'10101'), bit_length(B'10101'), octet_length(B'101010101'), bit_count(B'10101'), position(B'01' in B'1101'), position(B'' in B'1'), position(B'11' in B'0'), substring(B'110010' from 2 for 3), substring(B'110010' from 5), substring(B'110010' from -1 for 4), overlay(B'000000' placing B'111' from 2), overlay(B'000000' placing B'1' from 2 for 4), get_bit(B'0100', 1), set_bit(B'0100', 3, 1);
+select length(B'10101'), bit_length(B'10101'), octet_length(B'101010101'), bit_count(B'10101'), position(B'01' in B'1101'), position(B'' in B'1'), position(B'' in B''), position(B'11' in B'0'), substring(B'110010' from 2 for 3), substring(B'110010' from 5), substring(B'110010' from -1 for 4), overlay(B'000000' placing B'111' from 2), overlay(B'000000' placing B'1' from 2 for 4), get_bit(B'0100', 1), set_bit(B'0100', 3, 1);
 select get_bit(B'01', 2);
 select set_bit(B'01', 1, 2);
 select substring(B'01' from 1 for -1);

@@ -67,3 +67,14 @@ select count(*) from rows from (generate_series(1, 100000), generate_series(1, 5
 select a from rows from (generate_series(1, 2)) as r(a);
 select * from unnest(array[1, 2], nosuch);
 drop table srst;
+-- Numbers read by a template.
+select to_number('-34,338,492', '99G999G999'), to_number('-34,338,492.654,878', '99G999G999D999G999'), to_number('<564646.654564>', '999999.999999PR'), to_number('0.00001-', '9.999999S'), to_number('5.01-', 'FM9.999999S'), to_number('5.01-', 'FM9.999999MI');
+select to_number('5 4 4 4 4 8 . 7 8', '9 9 9 9 9 9 . 9 9'), to_number('.01', 'FM9.99'), to_number('.0', '99999999.99999999'), to_number('0', '99.99'), to_number('.-01', 'S99.99'), to_number('.01-', '99.99S'), to_number(' . 0 1-', ' 9 9 . 9 9 S');
+select to_number('34,50', '999,99'), to_number('123,000', '999G'), to_number('123456', '999G999'), to_number('$1234.56', 'L9,999.99'), to_number('$1,234.56', 'L99,999.99'), to_number('$1,234.56', 'L999,999.99');
+select to_number('42nd', '99th'), to_number('1234', '99V9'), to_number('x12y3', '"a"99"b"9'), to_number('12.5', '99'), to_number('-5', 'SG9'), to_number('+5', 'PL9'), to_number('12', ''), to_number(null, '9'), to_number('- 5', 'S9');
+select to_number('abc', '999');
+select to_number('', '999');
+select to_number('123456', '999');
+select to_number('1', 'RN');
+select to_number('1e5', '9EEEE');
+select to_number('é12', '999'), to_number('1é2', '9x9');

@@ -632,6 +632,7 @@ fn combine(kind: Kind, argument: TypeId, kept: Datum, value: &Datum) -> Result<D
         false => order.is_ge(),
     };
     let order = || compare::compare(argument, value, &kept);
+    let is_bits = matches!(kept, Datum::Bits(_));
     Ok(match kind {
         Kind::Min if replaces(order().reverse()) => value.clone(),
         Kind::Max if replaces(order()) => value.clone(),
@@ -639,7 +640,9 @@ fn combine(kind: Kind, argument: TypeId, kept: Datum, value: &Datum) -> Result<D
         Kind::And => Datum::Bool(kept.is_true() && value.is_true()),
         Kind::Or => Datum::Bool(kept.is_true() || value.is_true()),
         Kind::Intersect => intersection(&kept, value)?,
-        _ if matches!(kept, Datum::Bits(_)) => bits::combined(kind, &kept, value)?,
+        Kind::BitAnd if is_bits => bits::combined(&kept, value, "AND")?,
+        Kind::BitOr if is_bits => bits::combined(&kept, value, "OR")?,
+        Kind::BitXor if is_bits => bits::combined(&kept, value, "XOR")?,
         _ => {
             let (a, b) = (integer(&kept)?, integer(value)?);
             let bits = match kind {

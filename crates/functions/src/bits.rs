@@ -5,7 +5,6 @@
 use base::coro;
 use base::error::{Error, Result, SqlState};
 
-use super::aggregate::Kind;
 use super::arguments::Arguments;
 use super::Call;
 use types::bits::{datum, Bits};
@@ -122,15 +121,15 @@ pub(crate) fn overlay(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 pub(crate) fn position(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (wanted, bits) = (args.bits(1)?, args.bits(0)?);
     if wanted.is_empty() {
-        return Ok(Datum::Int4(i32::from(
-            !bits.is_empty() || wanted.is_empty(),
-        )));
+        return Ok(Datum::Int4(i32::from(!bits.is_empty())));
     }
     let last = bits.len().checked_sub(wanted.len());
     for at in 0..last.map_or(0, |last| last + 1) {
-        coro::work(8)?;
-        let mut places = 0..wanted.len();
-        if places.all(|place| bits.get(at + place) == wanted.get(place)) {
+        let places = 0..wanted.len();
+        let same = places.take_while(|place| bits.get(at + place) == wanted.get(*place));
+        let same = same.count();
+        coro::work(8 + same)?;
+        if same == wanted.len() {
             return Ok(Datum::Int4(at as i32 + 1));
         }
     }
@@ -221,11 +220,11 @@ pub(crate) fn fit(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 /// What `bit_and`, `bit_or` and `bit_xor` make of two values.
-pub(crate) fn combined(kind: Kind, a: &Datum, b: &Datum) -> Result<Datum> {
+pub(crate) fn combined(a: &Datum, b: &Datum, what: &str) -> Result<Datum> {
     let args = [a.clone(), b.clone()];
-    match kind {
-        Kind::BitAnd => both(&args, "AND", |a, b| a & b),
-        Kind::BitOr => both(&args, "OR", |a, b| a | b),
-        _ => both(&args, "XOR", |a, b| a ^ b),
+    match what {
+        "AND" => both(&args, what, |a, b| a & b),
+        "OR" => both(&args, what, |a, b| a | b),
+        _ => both(&args, what, |a, b| a ^ b),
     }
 }

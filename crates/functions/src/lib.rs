@@ -77,6 +77,7 @@ mod table_system;
 mod template;
 mod to_char;
 mod to_char_number;
+mod to_number;
 pub mod window;
 
 // The tables name functions by modules of the crate.

@@ -14,7 +14,8 @@ use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
 use super::{Call, Rows};
-use types::range::{self, compare_lower, compare_upper, outer, ranges_of};
+use types::compare::{compare_lower, compare_upper};
+use types::range::{self, outer, ranges_of};
 use types::{Bound, Datum, Multirange, Range, TypeId};
 
 /// What looking at a range counts for, in the units of [`coro::work`].

@@ -113,6 +113,7 @@ functions! {
     1774 "to_char" (INT8 TEXT) TEXT "s" to_char_number::of_number;
     1775 "to_char" (FLOAT4 TEXT) TEXT "s" to_char_number::of_number;
     1776 "to_char" (FLOAT8 TEXT) TEXT "s" to_char_number::of_number;
+    1777 "to_number" (TEXT TEXT) NUMERIC "s" to_number::read;
     1810 "bit_length" (BYTEA) INT4 "i" strings::bit_length;
     1811 "bit_length" (TEXT) INT4 "i" strings::bit_length;
     1946 "encode" (BYTEA TEXT) TEXT "i" strings::encode;

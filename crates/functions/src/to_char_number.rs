@@ -31,7 +31,7 @@ const NO_ROMAN: &str = "###############";
 
 /// What a pattern means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pattern {
+pub(crate) enum Pattern {
     Nine,
     Zero,
     Point,
@@ -95,43 +95,50 @@ fn pattern_at(text: &str) -> Option<(Pattern, usize)> {
 }
 
 #[derive(Debug)]
-enum Item {
+pub(crate) enum Item {
     Pattern(Pattern),
     Literal(char),
 }
 
 /// Where `S` has the sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Anchor {
+pub(crate) enum Anchor {
     Before,
     After,
 }
 
+impl Anchor {
+    /// Whether it is before the number.
+    pub(crate) fn is_before(self) -> bool {
+        self == Anchor::Before
+    }
+}
+
 /// A template taken apart.
 #[derive(Debug, Default)]
-struct Picture {
-    items: Vec<Item>,
+pub(crate) struct Picture {
+    pub(crate) items: Vec<Item>,
     /// Digits before the point, those after `V` not among them.
-    whole: usize,
+    pub(crate) whole: usize,
     /// Digits after it.
-    decimals: usize,
+    pub(crate) decimals: usize,
     /// Digits after `V`, which the number is shifted by.
-    shift: usize,
+    pub(crate) shift: usize,
     /// The first `0` before the point: how many digits are before it.
     zero_from: Option<usize>,
     /// The last `0`: how many digits there are up to it.
     zero_to: usize,
-    has_point: bool,
+    pub(crate) has_point: bool,
     shifts: bool,
     /// `FM`: without blanks and zeros that tell nothing.
-    is_tight: bool,
+    pub(crate) is_tight: bool,
     /// `S`, and how many digits are before it.
-    sign: Option<(Anchor, usize)>,
-    has_minus: bool,
-    has_plus: bool,
-    has_brackets: bool,
-    has_exponent: bool,
-    has_roman: bool,
+    pub(crate) sign: Option<(Anchor, usize)>,
+    pub(crate) has_minus: bool,
+    pub(crate) has_plus: bool,
+    pub(crate) has_brackets: bool,
+    pub(crate) has_exponent: bool,
+    pub(crate) has_roman: bool,
     is_blank: bool,
 }
 
@@ -140,7 +147,7 @@ fn refused(message: impl Into<String>) -> Error {
 }
 
 impl Picture {
-    fn read(template: &str) -> Result<Picture> {
+    pub(crate) fn read(template: &str) -> Result<Picture> {
         let mut picture = Picture::default();
         let mut rest = template;
         while let Some(first) = rest.chars().next() {

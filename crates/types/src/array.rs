@@ -1,4 +1,5 @@
-//! Text forms of arrays (`{1,NULL,"a b"}`) and rows (`(1,,"a b")`).
+//! Text forms of arrays (`{1,NULL,"a b"}`), rows (`(1,,"a b")`), ranges (`[1,"a b")`) and multiranges
+//! (`{[1,2),(5,)}`).
 //!
 //! # What it leaves out
 //! Rows with fields of domains: what those must meet is tested where an expression makes a row, and
@@ -10,7 +11,10 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::numeric::is_space;
-use super::{growth, row_of, text, Array, Datum, Dimension, EvalContext, Record, TypeId};
+use super::{
+    growth, row_of, text, Array, Bound, Datum, Dimension, EvalContext, Multirange, Range, Record,
+    TypeId,
+};
 
 /// Dimensions that an array has at most.
 const DIMENSIONS_MAX: usize = 6;
@@ -22,6 +26,9 @@ fn malformed(text: &str, detail: impl Into<String>) -> Error {
     )
     .with_detail(detail)
 }
+
+/// What reading or writing a range counts for, in the units of [`coro::work`], beside its bytes.
+const RANGE_WORK: usize = 64;
 
 /// What writing an element counts for, in the units of [`coro::work`], beside its bytes.
 const ELEMENT_WORK: usize = 64;
@@ -417,4 +424,219 @@ fn field_text<'t>(text: &str, rest: &'t str) -> Result<(String, &'t str)> {
         }
     }
     Err(malformed_row(text, "Unexpected end of input."))
+}
+
+/// Appends the text form of a range.
+///
+/// # Errors
+/// Those of the bounds' type.
+pub fn write_range(context: &EvalContext, range: &Range, out: &mut String) -> Result<()> {
+    let Some((lower, upper)) = range.bounds() else {
+        out.push_str("empty");
+        return Ok(());
+    };
+    out.push(if lower.inclusive { '[' } else { '(' });
+    write_bound(context, range.element(), lower, out)?;
+    out.push(',');
+    write_bound(context, range.element(), upper, out)?;
+    out.push(if upper.inclusive { ']' } else { ')' });
+    Ok(())
+}
+
+fn write_bound(
+    context: &EvalContext,
+    element: TypeId,
+    bound: &Bound,
+    out: &mut String,
+) -> Result<()> {
+    let Some(value) = &bound.value else {
+        return Ok(());
+    };
+    let form = text::output(context, element, value)?;
+    coro::work(RANGE_WORK + form.len())?;
+    growth::check_room(out.len(), 2 * form.len())?;
+    let special = |c: char| is_space(c) || matches!(c, '"' | '\\' | '(' | ')' | '[' | ']' | ',');
+    if !form.is_empty() && !form.contains(special) {
+        out.push_str(&form);
+        return Ok(());
+    }
+    out.push('"');
+    for c in form.chars() {
+        if matches!(c, '"' | '\\') {
+            out.push(c);
+        }
+        out.push(c);
+    }
+    out.push('"');
+    Ok(())
+}
+
+/// Appends the text form of a multirange.
+///
+/// # Errors
+/// Those of the bounds' type.
+pub fn write_multirange(
+    context: &EvalContext,
+    multirange: &Multirange,
+    out: &mut String,
+) -> Result<()> {
+    out.push('{');
+    for (index, range) in multirange.ranges().iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_range(context, range, out)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+fn malformed_as(what: &str, text: &str, detail: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_TEXT_REPRESENTATION,
+        format!("malformed {what} literal: \"{text}\""),
+    )
+    .with_detail(detail)
+}
+
+/// Reads the text form of a range over a type.
+///
+/// # Errors
+/// 22P02 "malformed range literal", and those of the bounds' type and of [`Range::new`].
+pub fn parse_range(context: &EvalContext, element: TypeId, text: &str) -> Result<Range> {
+    let bad = |detail| malformed_as("range", text, detail);
+    coro::work(RANGE_WORK + text.len())?;
+    let body = text.trim_start_matches(is_space);
+    if body
+        .get(..5)
+        .is_some_and(|word| word.eq_ignore_ascii_case("empty"))
+    {
+        return match body[5..].trim_start_matches(is_space).is_empty() {
+            true => Ok(Range::empty(element)),
+            false => Err(bad("Junk after \"empty\" key word.")),
+        };
+    }
+    let lower_inclusive = body.starts_with('[');
+    let rest = body.strip_prefix(['[', '(']);
+    let rest = rest.ok_or_else(|| bad("Missing left parenthesis or bracket."))?;
+    let (lower, rest) = bound_text(text, rest)?;
+    let rest = rest.strip_prefix(',');
+    let rest = rest.ok_or_else(|| bad("Missing comma after lower bound."))?;
+    let (upper, rest) = bound_text(text, rest)?;
+    let upper_inclusive = rest.starts_with(']');
+    let rest = rest.strip_prefix([']', ')']);
+    let rest = rest.ok_or_else(|| bad("Too many commas."))?;
+    if !rest.trim_start_matches(is_space).is_empty() {
+        return Err(bad("Junk after right parenthesis or bracket."));
+    }
+    let value = |word: Option<String>| {
+        word.map(|word| text::input(context, element, super::NO_TYPMOD, &word))
+            .transpose()
+    };
+    let lower = Bound::new(value(lower)?, lower_inclusive);
+    Range::new(element, lower, Bound::new(value(upper)?, upper_inclusive))
+}
+
+/// The text of a bound without its quotes, none if it is missing; and what comes behind it.
+fn bound_text<'t>(text: &str, rest: &'t str) -> Result<(Option<String>, &'t str)> {
+    const ENDS: [char; 3] = [',', ')', ']'];
+    if rest.starts_with(ENDS) {
+        return Ok((None, rest));
+    }
+    let mut word = String::new();
+    let mut quoted = false;
+    let mut chars = rest.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            c if !quoted && ENDS.contains(&c) => return Ok((Some(word), &rest[at..])),
+            '\\' => match chars.next() {
+                Some((_, escaped)) => word.push(escaped),
+                None => break,
+            },
+            '"' if !quoted => quoted = true,
+            '"' => match chars.next_if(|next| next.1 == '"') {
+                Some(_) => word.push('"'),
+                None => quoted = false,
+            },
+            c => word.push(c),
+        }
+    }
+    Err(malformed_as("range", text, "Unexpected end of input."))
+}
+
+/// Where the reader of a multirange stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Before,
+    Inside,
+    Escaped,
+    Quoted,
+    QuotedEscaped,
+    After,
+}
+
+/// Reads the text form of a multirange over a type.
+///
+/// # Errors
+/// 22P02 "malformed multirange literal", and as [`parse_range`].
+pub fn parse_multirange(context: &EvalContext, element: TypeId, text: &str) -> Result<Multirange> {
+    let bad = |detail| Err(malformed_as("multirange", text, detail));
+    let body = text.trim_start_matches(is_space);
+    let Some(body) = body.strip_prefix('{') else {
+        return bad("Missing left brace.");
+    };
+    let (mut place, mut start, mut seen) = (Place::Before, 0, false);
+    let mut ranges = Vec::new();
+    let mut held = base::memory::Reservation::of("A multirange");
+    let mut chars = body.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if is_space(c) {
+            continue;
+        }
+        place = match (place, c) {
+            (Place::Before, '[' | '(') => {
+                start = at;
+                Place::Inside
+            }
+            (Place::Before, '}') if !seen => return finish(element, ranges, text, &body[at + 1..]),
+            (Place::Before, _) => {
+                let word = body.get(at..at + 5);
+                if !word.is_some_and(|word| word.eq_ignore_ascii_case("empty")) {
+                    return bad("Expected range start.");
+                }
+                chars.nth(3);
+                Place::After
+            }
+            (Place::Inside, ']' | ')') => {
+                held.grow(2 * size_of::<Range>() + (at - start))?;
+                growth::check_elements((ranges.len() + 1) * super::range::RANGE_PLACES)?;
+                ranges.push(parse_range(context, element, &body[start..=at])?);
+                Place::After
+            }
+            (Place::Inside, '"') => Place::Quoted,
+            (Place::Inside, '\\') => Place::Escaped,
+            (Place::Inside | Place::Escaped, _) => Place::Inside,
+            (Place::Quoted, '"') => match chars.next_if(|next| next.1 == '"') {
+                Some(_) => Place::Quoted,
+                None => Place::Inside,
+            },
+            (Place::Quoted, '\\') => Place::QuotedEscaped,
+            (Place::Quoted | Place::QuotedEscaped, _) => Place::Quoted,
+            (Place::After, ',') => Place::Before,
+            (Place::After, '}') => return finish(element, ranges, text, &body[at + 1..]),
+            (Place::After, _) => return bad("Expected comma or end of multirange."),
+        };
+        seen |= place == Place::After;
+    }
+    bad("Unexpected end of input.")
+}
+
+fn finish(element: TypeId, ranges: Vec<Range>, text: &str, rest: &str) -> Result<Multirange> {
+    match rest.trim_start_matches(is_space).is_empty() {
+        true => Multirange::new(element, ranges),
+        false => {
+            let detail = "Junk after closing right brace.";
+            Err(malformed_as("multirange", text, detail))
+        }
+    }
 }

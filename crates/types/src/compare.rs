@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use super::{json, range, search, Array, Datum, Range, TypeId};
+use super::{json, search, Array, Bound, Datum, Multirange, Range, TypeId};
 
 /// Orders two values of one type as its default btree operator class does; NULL is last and equal
 /// to NULL.
@@ -58,8 +58,8 @@ fn compare_values(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Array(a), Datum::Array(b)) => compare_arrays(a, b),
         (Datum::Network(a), Datum::Network(b)) => a.cmp(b),
         (Datum::Bits(a), Datum::Bits(b)) => a.cmp(b),
-        (Datum::Range(a), Datum::Range(b)) => range::compare_ranges(a, b),
-        (Datum::Multirange(a), Datum::Multirange(b)) => range::compare_multiranges(a, b),
+        (Datum::Range(a), Datum::Range(b)) => compare_ranges(a, b),
+        (Datum::Multirange(a), Datum::Multirange(b)) => compare_multiranges(a, b),
         (Datum::Record(a), Datum::Record(b)) => {
             let fields = a.types.iter().zip(a.values.iter().zip(&b.values));
             fields
@@ -90,6 +90,48 @@ fn compare_arrays(a: &Array, b: &Array) -> Ordering {
             };
             sizes(a).cmp(&sizes(b))
         })
+}
+
+/// How two lower bounds lie to one another.
+pub fn compare_lower(element: TypeId, a: &Bound, b: &Bound) -> Ordering {
+    match (&a.value, &b.value) {
+        (None, None) => Ordering::Equal,
+        (None, Some(_)) => Ordering::Less,
+        (Some(_), None) => Ordering::Greater,
+        (Some(x), Some(y)) => compare(element, x, y).then_with(|| b.inclusive.cmp(&a.inclusive)),
+    }
+}
+
+/// How two upper bounds lie to one another.
+pub fn compare_upper(element: TypeId, a: &Bound, b: &Bound) -> Ordering {
+    match (&a.value, &b.value) {
+        (None, None) => Ordering::Equal,
+        (None, Some(_)) => Ordering::Greater,
+        (Some(_), None) => Ordering::Less,
+        (Some(x), Some(y)) => compare(element, x, y).then_with(|| a.inclusive.cmp(&b.inclusive)),
+    }
+}
+
+/// The order of ranges: an empty one is first, then lower bounds decide, then upper ones.
+pub fn compare_ranges(a: &Range, b: &Range) -> Ordering {
+    match (a.bounds(), b.bounds()) {
+        (None, None) => Ordering::Equal,
+        (None, Some(_)) => Ordering::Less,
+        (Some(_), None) => Ordering::Greater,
+        (Some((low, high)), Some((other_low, other_high))) => {
+            compare_lower(a.element(), low, other_low)
+                .then_with(|| compare_upper(a.element(), high, other_high))
+        }
+    }
+}
+
+/// The order of multiranges: range by range; of two that begin alike the shorter is first.
+pub fn compare_multiranges(a: &Multirange, b: &Multirange) -> Ordering {
+    let pairs = a.ranges().iter().zip(b.ranges());
+    pairs
+        .map(|(a, b)| compare_ranges(a, b))
+        .find(|order| order.is_ne())
+        .unwrap_or_else(|| a.ranges().len().cmp(&b.ranges().len()))
 }
 
 /// Whether two values of one type are not distinct (NULL is not distinct from NULL).

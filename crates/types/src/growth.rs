@@ -72,7 +72,7 @@ pub fn bytes_of(value: &Datum) -> usize {
         Datum::Array(array) => each(&array.elements),
         Datum::Record(record) => each(&record.values),
         Datum::Bits(bits) => bits.bytes().len(),
-        Datum::Range(range) => range.bytes(),
+        Datum::Range(range) => size_of::<super::Range>() + range.bytes(),
         Datum::Multirange(multirange) => multirange.bytes(),
         _ => 0,
     }

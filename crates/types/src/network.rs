@@ -26,7 +26,6 @@ use std::fmt::Write;
 use base::error::{Error, Result, SqlState};
 
 use super::numeric::is_space;
-use super::text::invalid;
 use super::{Datum, TypeId};
 
 /// An address and how many of its bits are those of the network.
@@ -305,6 +304,13 @@ pub fn parse(kind: TypeId, text: &str) -> Result<Network> {
         true => Err(right_of_mask("invalid cidr value", text)),
         false => Ok(network),
     }
+}
+
+fn invalid(kind: TypeId, text: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_TEXT_REPRESENTATION,
+        format!("invalid input syntax for type {kind}: \"{text}\""),
+    )
 }
 
 fn right_of_mask(what: &str, text: &str) -> Error {

@@ -1,4 +1,5 @@
-//! Ranges and multiranges: what they are, their order, their arithmetic and their text forms.
+//! Ranges and multiranges: what they are, and their arithmetic. Their order is in
+//! [`super::compare`], their text forms are in [`super::array`].
 //!
 //! A range is what lies between two bounds; a multirange is a list of ranges that neither overlap nor
 //! touch, in their order:
@@ -31,9 +32,9 @@ use std::sync::Arc;
 use base::coro;
 use base::error::{Error, Result, SqlState};
 
+use super::compare::{self, compare_lower, compare_ranges, compare_upper};
 use super::datetime::date;
-use super::numeric::is_space;
-use super::{compare, growth, text, Datum, EvalContext, TypeId, NO_TYPMOD};
+use super::{growth, Datum, TypeId};
 
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +62,6 @@ pub struct Multirange {
 
 /// What comparing two bounds counts for, in the units of [`coro::work`].
 const BOUND_WORK: usize = 8;
-/// What reading or writing a range counts for, beside its bytes.
-const RANGE_WORK: usize = 64;
 
 /// 22000 for bounds in the wrong order.
 fn disordered() -> Error {
@@ -88,30 +87,6 @@ impl Bound {
     /// The other side of the same place: where what lies beyond ends or begins.
     fn beyond(&self) -> Bound {
         Bound::new(self.value.clone(), !self.inclusive)
-    }
-}
-
-/// How two lower bounds lie to one another.
-pub fn compare_lower(element: TypeId, a: &Bound, b: &Bound) -> Ordering {
-    match (&a.value, &b.value) {
-        (None, None) => Ordering::Equal,
-        (None, Some(_)) => Ordering::Less,
-        (Some(_), None) => Ordering::Greater,
-        (Some(x), Some(y)) => {
-            compare::compare(element, x, y).then_with(|| b.inclusive.cmp(&a.inclusive))
-        }
-    }
-}
-
-/// How two upper bounds lie to one another.
-pub fn compare_upper(element: TypeId, a: &Bound, b: &Bound) -> Ordering {
-    match (&a.value, &b.value) {
-        (None, None) => Ordering::Equal,
-        (None, Some(_)) => Ordering::Greater,
-        (Some(_), None) => Ordering::Less,
-        (Some(x), Some(y)) => {
-            compare::compare(element, x, y).then_with(|| a.inclusive.cmp(&b.inclusive))
-        }
     }
 }
 
@@ -219,28 +194,6 @@ impl Range {
     }
 }
 
-/// The order of ranges: an empty one is first, then lower bounds decide, then upper ones.
-pub fn compare_ranges(a: &Range, b: &Range) -> Ordering {
-    match (&a.bounds, &b.bounds) {
-        (None, None) => Ordering::Equal,
-        (None, Some(_)) => Ordering::Less,
-        (Some(_), None) => Ordering::Greater,
-        (Some((low, high)), Some((other_low, other_high))) => {
-            compare_lower(a.element, low, other_low)
-                .then_with(|| compare_upper(a.element, high, other_high))
-        }
-    }
-}
-
-/// The order of multiranges: range by range; of two that begin alike the shorter is first.
-pub fn compare_multiranges(a: &Multirange, b: &Multirange) -> Ordering {
-    let pairs = a.ranges.iter().zip(&b.ranges);
-    pairs
-        .map(|(a, b)| compare_ranges(a, b))
-        .find(|order| order.is_ne())
-        .unwrap_or_else(|| a.ranges.len().cmp(&b.ranges.len()))
-}
-
 impl Multirange {
     /// All that is in any of these ranges.
     ///
@@ -299,7 +252,7 @@ impl Multirange {
 }
 
 /// How many elements of an array take the memory of a range.
-const RANGE_PLACES: usize = size_of::<Range>().div_ceil(growth::ELEMENT_BYTES);
+pub(crate) const RANGE_PLACES: usize = size_of::<Range>().div_ceil(growth::ELEMENT_BYTES);
 
 /// The ranges of a value: of a range itself, unless it is empty; of a multirange those in it.
 pub fn ranges_of(value: &Datum) -> Option<(TypeId, &[Range])> {
@@ -435,221 +388,6 @@ pub fn subtract(element: TypeId, a: &[Range], b: &[Range]) -> Result<Vec<Range>>
     Ok(found)
 }
 
-/// Appends the text form of a range.
-///
-/// # Errors
-/// Those of the bounds' type.
-pub fn write(context: &EvalContext, range: &Range, out: &mut String) -> Result<()> {
-    let Some((lower, upper)) = &range.bounds else {
-        out.push_str("empty");
-        return Ok(());
-    };
-    out.push(if lower.inclusive { '[' } else { '(' });
-    write_bound(context, range.element, lower, out)?;
-    out.push(',');
-    write_bound(context, range.element, upper, out)?;
-    out.push(if upper.inclusive { ']' } else { ')' });
-    Ok(())
-}
-
-fn write_bound(
-    context: &EvalContext,
-    element: TypeId,
-    bound: &Bound,
-    out: &mut String,
-) -> Result<()> {
-    let Some(value) = &bound.value else {
-        return Ok(());
-    };
-    let form = text::output(context, element, value)?;
-    coro::work(RANGE_WORK + form.len())?;
-    growth::check_room(out.len(), 2 * form.len())?;
-    let special = |c: char| is_space(c) || matches!(c, '"' | '\\' | '(' | ')' | '[' | ']' | ',');
-    if !form.is_empty() && !form.contains(special) {
-        out.push_str(&form);
-        return Ok(());
-    }
-    out.push('"');
-    for c in form.chars() {
-        if matches!(c, '"' | '\\') {
-            out.push(c);
-        }
-        out.push(c);
-    }
-    out.push('"');
-    Ok(())
-}
-
-/// Appends the text form of a multirange.
-///
-/// # Errors
-/// Those of the bounds' type.
-pub fn write_multirange(
-    context: &EvalContext,
-    multirange: &Multirange,
-    out: &mut String,
-) -> Result<()> {
-    out.push('{');
-    for (index, range) in multirange.ranges.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write(context, range, out)?;
-    }
-    out.push('}');
-    Ok(())
-}
-
-fn malformed(what: &str, text: &str, detail: &str) -> Error {
-    Error::new(
-        SqlState::INVALID_TEXT_REPRESENTATION,
-        format!("malformed {what} literal: \"{text}\""),
-    )
-    .with_detail(detail)
-}
-
-/// Reads the text form of a range over a type.
-///
-/// # Errors
-/// 22P02 "malformed range literal", and those of the bounds' type and of [`Range::new`].
-pub fn parse(context: &EvalContext, element: TypeId, text: &str) -> Result<Range> {
-    let bad = |detail| malformed("range", text, detail);
-    coro::work(RANGE_WORK + text.len())?;
-    let body = text.trim_start_matches(is_space);
-    if body
-        .get(..5)
-        .is_some_and(|word| word.eq_ignore_ascii_case("empty"))
-    {
-        return match body[5..].trim_start_matches(is_space).is_empty() {
-            true => Ok(Range::empty(element)),
-            false => Err(bad("Junk after \"empty\" key word.")),
-        };
-    }
-    let lower_inclusive = body.starts_with('[');
-    let rest = body.strip_prefix(['[', '(']);
-    let rest = rest.ok_or_else(|| bad("Missing left parenthesis or bracket."))?;
-    let (lower, rest) = bound_text(text, rest)?;
-    let rest = rest.strip_prefix(',');
-    let rest = rest.ok_or_else(|| bad("Missing comma after lower bound."))?;
-    let (upper, rest) = bound_text(text, rest)?;
-    let upper_inclusive = rest.starts_with(']');
-    let rest = rest.strip_prefix([']', ')']);
-    let rest = rest.ok_or_else(|| bad("Too many commas."))?;
-    if !rest.trim_start_matches(is_space).is_empty() {
-        return Err(bad("Junk after right parenthesis or bracket."));
-    }
-    let value = |word: Option<String>| {
-        word.map(|word| text::input(context, element, NO_TYPMOD, &word))
-            .transpose()
-    };
-    let lower = Bound::new(value(lower)?, lower_inclusive);
-    Range::new(element, lower, Bound::new(value(upper)?, upper_inclusive))
-}
-
-/// The text of a bound without its quotes, none if it is missing; and what comes behind it.
-fn bound_text<'t>(text: &str, rest: &'t str) -> Result<(Option<String>, &'t str)> {
-    const ENDS: [char; 3] = [',', ')', ']'];
-    if rest.starts_with(ENDS) {
-        return Ok((None, rest));
-    }
-    let mut word = String::new();
-    let mut quoted = false;
-    let mut chars = rest.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            c if !quoted && ENDS.contains(&c) => return Ok((Some(word), &rest[at..])),
-            '\\' => match chars.next() {
-                Some((_, escaped)) => word.push(escaped),
-                None => break,
-            },
-            '"' if !quoted => quoted = true,
-            '"' => match chars.next_if(|next| next.1 == '"') {
-                Some(_) => word.push('"'),
-                None => quoted = false,
-            },
-            c => word.push(c),
-        }
-    }
-    Err(malformed("range", text, "Unexpected end of input."))
-}
-
-/// Where the reader of a multirange stands.
-#[derive(Clone, Copy, PartialEq)]
-enum Place {
-    Before,
-    Inside,
-    Escaped,
-    Quoted,
-    QuotedEscaped,
-    After,
-}
-
-/// Reads the text form of a multirange over a type.
-///
-/// # Errors
-/// 22P02 "malformed multirange literal", and as [`parse`].
-pub fn parse_multirange(context: &EvalContext, element: TypeId, text: &str) -> Result<Multirange> {
-    let bad = |detail| Err(malformed("multirange", text, detail));
-    let body = text.trim_start_matches(is_space);
-    let Some(body) = body.strip_prefix('{') else {
-        return bad("Missing left brace.");
-    };
-    let (mut place, mut start, mut seen) = (Place::Before, 0, false);
-    let mut ranges = Vec::new();
-    let mut held = base::memory::Reservation::of("A multirange");
-    let mut chars = body.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        if is_space(c) {
-            continue;
-        }
-        place = match (place, c) {
-            (Place::Before, '[' | '(') => {
-                start = at;
-                Place::Inside
-            }
-            (Place::Before, '}') if !seen => return finish(element, ranges, text, &body[at + 1..]),
-            (Place::Before, _) => {
-                let word = body.get(at..at + 5);
-                if !word.is_some_and(|word| word.eq_ignore_ascii_case("empty")) {
-                    return bad("Expected range start.");
-                }
-                chars.nth(3);
-                Place::After
-            }
-            (Place::Inside, ']' | ')') => {
-                held.grow(2 * size_of::<Range>() + (at - start))?;
-                growth::check_elements((ranges.len() + 1) * RANGE_PLACES)?;
-                ranges.push(parse(context, element, &body[start..=at])?);
-                Place::After
-            }
-            (Place::Inside, '"') => Place::Quoted,
-            (Place::Inside, '\\') => Place::Escaped,
-            (Place::Inside | Place::Escaped, _) => Place::Inside,
-            (Place::Quoted, '"') => match chars.next_if(|next| next.1 == '"') {
-                Some(_) => Place::Quoted,
-                None => Place::Inside,
-            },
-            (Place::Quoted, '\\') => Place::QuotedEscaped,
-            (Place::Quoted | Place::QuotedEscaped, _) => Place::Quoted,
-            (Place::After, ',') => Place::Before,
-            (Place::After, '}') => return finish(element, ranges, text, &body[at + 1..]),
-            (Place::After, _) => return bad("Expected comma or end of multirange."),
-        };
-        seen |= place == Place::After;
-    }
-    bad("Unexpected end of input.")
-}
-
-fn finish(element: TypeId, ranges: Vec<Range>, text: &str, rest: &str) -> Result<Multirange> {
-    match rest.trim_start_matches(is_space).is_empty() {
-        true => Multirange::new(element, ranges),
-        false => {
-            let detail = "Junk after closing right brace.";
-            Err(malformed("multirange", text, detail))
-        }
-    }
-}
-
 /// A range as a value.
 pub fn datum(range: Range) -> Datum {
     Datum::Range(Arc::new(range))
@@ -658,6 +396,8 @@ pub fn datum(range: Range) -> Datum {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::array::{parse_multirange, write_multirange};
+    use crate::{text, EvalContext, NO_TYPMOD};
 
     fn read(text: &str) -> Vec<Range> {
         let context = EvalContext::for_tests();
@@ -712,6 +452,48 @@ mod tests {
                 // What is taken apart is the same when it is put together.
                 let again = shown(common.into_iter().chain(less).collect());
                 assert_eq!(again, shown(a.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_ranges() {
+        use base::key::{put_key_column, ColumnOrder};
+        let context = EvalContext::for_tests();
+        let texts = [
+            "empty",
+            "(,)",
+            "(,1)",
+            "(,1]",
+            "(,2)",
+            "[0,1)",
+            "[0,1]",
+            "[0,)",
+            "(0,1)",
+            "(0,)",
+            "[1,1]",
+            "[-1.50,0)",
+            "[-1.5,0.0]",
+            "[NaN,NaN]",
+            "[1,Infinity]",
+        ];
+        let all: Vec<Datum> = texts
+            .iter()
+            .map(|text| text::input(&context, TypeId::NUMRANGE, NO_TYPMOD, text).unwrap())
+            .collect();
+        let kind = super::super::key_kind(TypeId::NUMRANGE).unwrap();
+        let key = |value: &Datum| {
+            let (mut column, mut key) = (Vec::new(), Vec::new());
+            super::super::encode_column(TypeId::NUMRANGE, NO_TYPMOD, value, &mut column).unwrap();
+            let read = super::super::decode_column(TypeId::NUMRANGE, NO_TYPMOD, &column);
+            assert_eq!(&read.unwrap(), value);
+            put_key_column(&mut key, kind, ColumnOrder::ASCENDING, Some(&column)).unwrap();
+            key
+        };
+        for a in &all {
+            for b in &all {
+                let order = compare::compare(TypeId::NUMRANGE, a, b);
+                assert_eq!(order, key(a).cmp(&key(b)), "{a:?} {b:?}");
             }
         }
     }

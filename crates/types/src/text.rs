@@ -101,11 +101,11 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         _ if kind.is_composite() => return array::parse_row(context, kind, text),
         _ if kind.is_range() => {
             let element = kind.range_element().unwrap_or(TypeId::NONE);
-            return range::parse(context, element, text).map(range::datum);
+            return array::parse_range(context, element, text).map(range::datum);
         }
         _ if kind.is_multirange() => {
             let element = kind.multirange_element().unwrap_or(TypeId::NONE);
-            let read = range::parse_multirange(context, element, text)?;
+            let read = array::parse_multirange(context, element, text)?;
             return Ok(Datum::Multirange(Arc::new(read)));
         }
         _ => match kind.array_element() {
@@ -195,8 +195,8 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         Datum::Record(v) => array::write_record(context, v, out)?,
         Datum::Network(v) => network::write(kind, v, out),
         Datum::Bits(v) => bits::write(v, out)?,
-        Datum::Range(v) => range::write(context, v, out)?,
-        Datum::Multirange(v) => range::write_multirange(context, v, out)?,
+        Datum::Range(v) => array::write_range(context, v, out)?,
+        Datum::Multirange(v) => array::write_multirange(context, v, out)?,
     }
     Ok(())
 }
