@@ -26,7 +26,9 @@ use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::error::{Error, Result};
 use base::key::{numeric_class, range_flags, KeyKind};
 
-use super::typmod::apply_typmod;
+use super::datetime::{date, timestamp};
+use super::numeric::{Repr, POW10, SMALL_SCALE_MAX};
+use super::typmod::{apply_typmod, character_length};
 use super::{
     bits, Array, Bits, Bound, Datum, Dimension, Interval, Multirange, Network, Numeric, Range,
     Record, TypeId, NO_TYPMOD,
@@ -151,6 +153,7 @@ pub(crate) fn encode_numeric(number: &Numeric, out: &mut Vec<u8>) {
     }
 }
 
+#[inline]
 pub(crate) fn decode_numeric(bytes: &[u8]) -> Result<Numeric> {
     let mut reader = Reader::new(bytes);
     let class = reader.u8()?;
@@ -166,6 +169,9 @@ pub(crate) fn decode_numeric(bytes: &[u8]) -> Result<Numeric> {
         _ => return Err(Error::corrupted(format!("a numeric of class {class}"))),
     };
     let rest = reader.rest();
+    if let Some(number) = decode_small(negative, scale, weight, rest) {
+        return Ok(number);
+    }
     let digits: Vec<u16> = rest.chunks_exact(2).map(pair).collect();
     if rest.len() % 2 != 0 || digits.iter().any(|digit| *digit >= 10_000) {
         return Err(Error::corrupted("the digits of a numeric"));
@@ -177,6 +183,37 @@ pub(crate) fn decode_numeric(bytes: &[u8]) -> Result<Numeric> {
         digits,
     })
     .map_err(|_| Error::corrupted("a numeric out of range"))
+}
+
+/// The digits of most numbers there are: few enough for a machine word, so that they need no memory.
+/// None where they are not, or are not as [`encode_numeric`] writes them.
+#[inline]
+fn decode_small(negative: bool, scale: u16, weight: i16, digits: &[u8]) -> Option<Numeric> {
+    const DIGITS_MAX: usize = 4;
+    let count = digits.len() / 2;
+    if count > DIGITS_MAX || digits.len() % 2 != 0 || scale > SMALL_SCALE_MAX {
+        return None;
+    }
+    let mut value = 0i64;
+    for pair in digits.chunks_exact(2) {
+        let digit = i64::from(u16::from_be_bytes([pair[0], pair[1]]));
+        if digit >= 10_000 {
+            return None;
+        }
+        // Below 10^16 after the last.
+        value = value * 10_000 + digit;
+    }
+    // By how many places the point of the last digit stands off that of the scale.
+    let shift = 4 * (i32::from(weight) + 1 - count as i32) + i32::from(scale);
+    let value = match shift {
+        _ if value == 0 => 0,
+        0..=18 => value.checked_mul(POW10[shift as usize] as i64)?,
+        // Of the last digit no more is shown.
+        -3..=-1 => value / POW10[-shift as usize] as i64,
+        _ => return None,
+    };
+    let value = if negative { -value } else { value };
+    Some(Numeric(Repr::Small { value, scale }))
 }
 
 fn encode_element(kind: TypeId, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
@@ -310,6 +347,7 @@ fn decode_record(bytes: &[u8]) -> Result<Record> {
 }
 
 /// Exactly `N` bytes.
+#[inline]
 fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| {
         Error::corrupted(format!(
@@ -331,22 +369,75 @@ pub fn decode_column_into(
     bytes: &[u8],
     place: &mut Datum,
 ) -> Result<()> {
-    if let (Datum::Text(old), true) = (&mut *place, kind != TypeId::BPCHAR) {
-        let is_as_long = old.len() == bytes.len() && kind.is_text_like();
+    match kind {
+        // What analytical queries read most.
+        TypeId::NUMERIC => {
+            *place = Datum::Numeric(decode_numeric(bytes)?);
+            return Ok(());
+        }
+        TypeId::INT4 => {
+            *place = Datum::Int4(i32::from_be_bytes(fixed(bytes)?));
+            return Ok(());
+        }
+        TypeId::DATE => {
+            *place = Datum::Date(i32::from_be_bytes(fixed(bytes)?));
+            return Ok(());
+        }
+        _ => {}
+    }
+    if let Datum::Text(old) = &mut *place {
+        let padding = match kind {
+            TypeId::BPCHAR => padding(typmod, bytes),
+            _ if kind.is_text_like() => Some(0),
+            _ => None,
+        };
+        let is_as_long = padding.is_some_and(|padding| old.len() == bytes.len() + padding);
         // As `Arc::get_mut`, without the locked instruction that looks for weak references: there
         // are none to texts.
         if is_as_long && Arc::strong_count(old) == 1 {
             let text = checked_text(bytes)?;
             fence(Ordering::Acquire);
+            let padding = old.len() - text.len();
             let old = Arc::as_ptr(old).cast::<u8>().cast_mut();
             // SAFETY: nobody else has it, and whoever had it is done with it. All of it is
-            // replaced, by text that is as long.
-            unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), old, text.len()) };
+            // replaced, by text that is as long, blanks included.
+            unsafe {
+                std::ptr::copy_nonoverlapping(text.as_ptr(), old, text.len());
+                std::ptr::write_bytes(old.add(text.len()), b' ', padding);
+            }
             return Ok(());
         }
     }
     *place = decode_column(kind, typmod, bytes)?;
     Ok(())
+}
+
+/// How many blanks pad a `character(n)`, if that needs no look at its characters.
+#[inline]
+fn padding(typmod: i32, bytes: &[u8]) -> Option<usize> {
+    match character_length(typmod) {
+        None => Some(0),
+        Some(length) if bytes.is_ascii() => length.checked_sub(bytes.len()),
+        Some(_) => None,
+    }
+}
+
+/// A `character(n)`, with the blanks that are not stored.
+fn padded(typmod: i32, bytes: &[u8]) -> Result<Datum> {
+    /// Longer ones are made of two pieces of memory.
+    const SHORT_MAX: usize = 64;
+    match padding(typmod, bytes) {
+        Some(0) => Ok(Datum::text(checked_text(bytes)?)),
+        Some(more) if bytes.len() + more <= SHORT_MAX => {
+            let mut short = [b' '; SHORT_MAX];
+            short[..bytes.len()].copy_from_slice(bytes);
+            Ok(Datum::text(checked_text(&short[..bytes.len() + more])?))
+        }
+        _ => {
+            let value = Datum::text(checked_text(bytes)?);
+            apply_typmod(TypeId::BPCHAR, typmod, value, true)
+        }
+    }
 }
 
 #[inline]
@@ -402,13 +493,8 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         }
         _ if kind.is_oid_like() => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
         _ if kind.is_enum() => Datum::Unsigned8(u64::from_be_bytes(fixed(bytes)?)),
-        _ if kind.is_text_like() => {
-            let value = Datum::text(checked_text(bytes)?);
-            return match kind {
-                TypeId::BPCHAR => apply_typmod(kind, typmod, value, true),
-                _ => Ok(value),
-            };
-        }
+        TypeId::BPCHAR => padded(typmod, bytes)?,
+        _ if kind.is_text_like() => Datum::text(checked_text(bytes)?),
         _ if kind == TypeId::RECORD || kind.is_composite() => {
             Datum::Record(Arc::new(decode_record(bytes)?))
         }
@@ -424,6 +510,67 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
             Datum::Multirange(Arc::new(Multirange::new(element, ranges)?))
         }
         _ => Datum::Array(Arc::new(decode_array(bytes)?)),
+    })
+}
+
+/// How the value of column bytes, which is not NULL, is ordered beside another one, of the same type
+/// or, of integers, of another width: as [`super::compare`] says of both, without making it. None if
+/// that does not tell.
+#[inline]
+pub fn compare_column(kind: TypeId, bytes: &[u8], value: &Datum) -> Option<std::cmp::Ordering> {
+    Some(match (kind, value) {
+        (TypeId::DATE, Datum::Date(value)) => i32::from_be_bytes(fixed(bytes).ok()?).cmp(value),
+        (TypeId::NUMERIC, Datum::Numeric(value)) => decode_numeric(bytes).ok()?.cmp(value),
+        (TypeId::INT4, value) => {
+            i64::from(i32::from_be_bytes(fixed(bytes).ok()?)).cmp(&value.as_i64()?)
+        }
+        (TypeId::INT8, value) => i64::from_be_bytes(fixed(bytes).ok()?).cmp(&value.as_i64()?),
+        (TypeId::INT2, value) => {
+            i64::from(i16::from_be_bytes(fixed(bytes).ok()?)).cmp(&value.as_i64()?)
+        }
+        (TypeId::TIMESTAMP, Datum::Timestamp(value))
+        | (TypeId::TIMESTAMPTZ, Datum::TimestampTz(value)) => {
+            i64::from_be_bytes(fixed(bytes).ok()?).cmp(value)
+        }
+        (TypeId::DATE, Datum::Timestamp(value)) => {
+            let days = i32::from_be_bytes(fixed(bytes).ok()?);
+            // Infinities lie beyond all others, and there are moments beyond which no day begins.
+            let midnight = match days {
+                date::INFINITY => i128::from(timestamp::INFINITY),
+                date::NEGATIVE_INFINITY => i128::from(timestamp::NEGATIVE_INFINITY),
+                _ if matches!(*value, timestamp::INFINITY | timestamp::NEGATIVE_INFINITY) => 0,
+                days => i128::from(days) * 86_400_000_000,
+            };
+            midnight.cmp(&i128::from(*value))
+        }
+        (TypeId::BPCHAR, Datum::Text(value)) => {
+            let bare = |bytes: &'_ [u8]| {
+                bytes
+                    .iter()
+                    .rposition(|byte| *byte != b' ')
+                    .map_or(0, |last| last + 1)
+            };
+            let value = value.as_bytes();
+            bytes[..bare(bytes)].cmp(&value[..bare(value)])
+        }
+        (TypeId::TEXT | TypeId::VARCHAR, Datum::Text(value)) => bytes.cmp(value.as_bytes()),
+        _ => return None,
+    })
+}
+
+/// As [`compare_column`], of two columns of one type.
+#[inline]
+pub fn compare_columns(kind: TypeId, a: &[u8], b: &[u8]) -> Option<std::cmp::Ordering> {
+    Some(match kind {
+        TypeId::DATE | TypeId::INT4 => {
+            i32::from_be_bytes(fixed(a).ok()?).cmp(&i32::from_be_bytes(fixed(b).ok()?))
+        }
+        TypeId::INT8 | TypeId::TIMESTAMP | TypeId::TIMESTAMPTZ => {
+            i64::from_be_bytes(fixed(a).ok()?).cmp(&i64::from_be_bytes(fixed(b).ok()?))
+        }
+        TypeId::NUMERIC => decode_numeric(a).ok()?.cmp(&decode_numeric(b).ok()?),
+        TypeId::TEXT | TypeId::VARCHAR => a.cmp(b),
+        _ => return None,
     })
 }
 
@@ -457,5 +604,102 @@ mod tests {
         assert_eq!(place, Datum::text("abc  "));
         decode_column_into(TypeId::INT4, NO_TYPMOD, &7i32.to_be_bytes(), &mut place).unwrap();
         assert_eq!(place, Datum::Int4(7));
+    }
+
+    const NUMBERS: [&str; 20] = [
+        "0",
+        "0.00",
+        "1",
+        "-1",
+        "0.05",
+        "-0.0500",
+        "100",
+        "100.00",
+        "10000",
+        "12345.67",
+        "10000.5",
+        "99999999999999.99",
+        "-0.000000000000000001",
+        "0.00010000",
+        "9223372036854775807",
+        "9223372036854775808",
+        "1e20",
+        "1234567890123456789.123456789",
+        "NaN",
+        "-Infinity",
+    ];
+
+    #[test]
+    fn numbers_are_the_same_by_few_digits_and_by_all() {
+        for text in NUMBERS {
+            let number = Numeric::parse(text).unwrap();
+            let mut bytes = Vec::new();
+            encode_numeric(&number, &mut bytes);
+            let read = decode_numeric(&bytes).unwrap();
+            assert_eq!(Datum::Numeric(read.clone()), Datum::Numeric(number.clone()));
+            assert_eq!(read.to_string(), number.to_string());
+        }
+    }
+
+    #[test]
+    fn stored_bytes_compare_as_their_values_do() {
+        let numbers = NUMBERS.map(|text| Datum::Numeric(Numeric::parse(text).unwrap()));
+        let texts = ["", "a", "a  ", "ab", "a b", "ä", "b", "z"].map(Datum::text);
+        let days = [i32::MIN, -1, 0, 7, i32::MAX].map(Datum::Date);
+        let integers = [i32::MIN, -1, 0, 7, i32::MAX].map(Datum::Int4);
+        let moments = [i64::MIN, -1, 0, 7, i64::MAX].map(Datum::Timestamp);
+        let kinds: [(TypeId, i32, &[Datum]); 7] = [
+            (TypeId::NUMERIC, NO_TYPMOD, &numbers),
+            (TypeId::TEXT, NO_TYPMOD, &texts),
+            (TypeId::BPCHAR, 4 + 8, &texts),
+            (TypeId::BPCHAR, NO_TYPMOD, &texts),
+            (TypeId::DATE, NO_TYPMOD, &days),
+            (TypeId::INT4, NO_TYPMOD, &integers),
+            (TypeId::TIMESTAMP, NO_TYPMOD, &moments),
+        ];
+        for (kind, typmod, values) in kinds {
+            for a in values {
+                let mut bytes = Vec::new();
+                encode_column(kind, typmod, a, &mut bytes).unwrap();
+                let read = decode_column(kind, typmod, &bytes).unwrap();
+                for b in values {
+                    let order = compare_column(kind, &bytes, b);
+                    assert_eq!(
+                        order,
+                        Some(super::super::compare(kind, &read, b)),
+                        "{a:?} {b:?}"
+                    );
+                }
+            }
+        }
+        let short = Datum::Int2(7);
+        let order = compare_column(TypeId::INT4, &7i32.to_be_bytes(), &short);
+        assert_eq!(order, Some(std::cmp::Ordering::Equal));
+        assert_eq!(
+            compare_column(TypeId::UUID, &[0; 16], &Datum::Uuid([0; 16])),
+            None
+        );
+    }
+
+    #[test]
+    fn padding_comes_back_whatever_stood_in_the_place() {
+        for text in ["", "a", "abc", "abcdefgh", "ä", "x"] {
+            for before in [
+                Datum::Null,
+                Datum::text("12345678"),
+                Datum::text("1234"),
+                Datum::Bool(true),
+            ] {
+                let mut place = before;
+                decode_column_into(TypeId::BPCHAR, 4 + 8, text.as_bytes(), &mut place).unwrap();
+                assert_eq!(place, Datum::text(format!("{text:<8}")));
+            }
+        }
+        let long = decode_column(TypeId::BPCHAR, 4 + 200, b"a").unwrap();
+        assert_eq!(long, Datum::text(format!("{:<200}", "a")));
+        assert_eq!(
+            decode_column(TypeId::BPCHAR, NO_TYPMOD, b"a ").unwrap(),
+            Datum::text("a ")
+        );
     }
 }

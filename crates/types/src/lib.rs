@@ -66,7 +66,10 @@ pub mod typmod;
 
 pub use binary::{receive, send};
 pub use bits::Bits;
-pub use column::{decode_column, decode_column_into, encode_column, fixed_len, key_kind};
+pub use column::{
+    compare_column, compare_columns, decode_column, decode_column_into, encode_column, fixed_len,
+    key_kind,
+};
 pub use compare::{compare, equal, hash, hash_row};
 pub(crate) use context::row_of;
 pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup, RowField};

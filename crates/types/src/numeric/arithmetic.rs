@@ -9,7 +9,9 @@
 use base::error::{Error, Result, SqlState};
 
 use super::decimal::{Decimal, DIGITS};
-use super::{Numeric, Repr, POW10, RESULT_SCALE_MAX, SCALE_MAX, SIGNIFICANT_DIGITS_MIN};
+use super::{
+    Numeric, Repr, POW10, RESULT_SCALE_MAX, SCALE_MAX, SIGNIFICANT_DIGITS_MIN, SMALL_SCALE_MAX,
+};
 
 /// 22012.
 pub fn division_by_zero() -> Error {
@@ -85,6 +87,67 @@ fn infinity(sign: i32) -> Numeric {
         0 => Numeric::NAN,
         s if s < 0 => Numeric::NEGATIVE_INFINITY,
         _ => Numeric::INFINITY,
+    }
+}
+
+/// A small number, if it is one.
+#[inline]
+fn small(value: Option<i64>, scale: u16) -> Option<Numeric> {
+    match value {
+        Some(value) if scale <= SMALL_SCALE_MAX => Some(Numeric(Repr::Small { value, scale })),
+        _ => None,
+    }
+}
+
+/// Both operands as they are if they are small and of one scale, or aligned without leaving a machine
+/// word.
+#[inline]
+fn words(a: &Numeric, b: &Numeric) -> Option<(i64, i64, u16)> {
+    let (Repr::Small { value: a, scale: s }, Repr::Small { value: b, scale: t }) = (&a.0, &b.0)
+    else {
+        return None;
+    };
+    let align = |value: i64, by: u16| value.checked_mul(POW10[usize::from(by)] as i64);
+    match s.cmp(t) {
+        std::cmp::Ordering::Equal => Some((*a, *b, *s)),
+        std::cmp::Ordering::Less => Some((align(*a, t - s)?, *b, *t)),
+        std::cmp::Ordering::Greater => Some((*a, align(*b, s - t)?, *s)),
+    }
+}
+
+/// What takes no more than a machine word: the same as by the ways for all numbers, which those take
+/// for whom there is none.
+impl Numeric {
+    /// The sum.
+    #[inline]
+    pub fn add_small(&self, other: &Numeric) -> Option<Numeric> {
+        let (a, b, scale) = words(self, other)?;
+        small(a.checked_add(b), scale)
+    }
+
+    /// The difference.
+    #[inline]
+    pub fn sub_small(&self, other: &Numeric) -> Option<Numeric> {
+        let (a, b, scale) = words(self, other)?;
+        small(a.checked_sub(b), scale)
+    }
+
+    /// The product.
+    #[inline]
+    pub fn mul_small(&self, other: &Numeric) -> Option<Numeric> {
+        match (&self.0, &other.0) {
+            (Repr::Small { value: a, scale: s }, Repr::Small { value: b, scale: t }) => {
+                small(a.checked_mul(*b), s + t)
+            }
+            _ => None,
+        }
+    }
+
+    /// The order.
+    #[inline]
+    pub fn cmp_small(&self, other: &Numeric) -> Option<std::cmp::Ordering> {
+        let (a, b, _) = words(self, other)?;
+        Some(a.cmp(&b))
     }
 }
 

@@ -197,6 +197,9 @@ impl Ord for Numeric {
     fn cmp(&self, other: &Numeric) -> Ordering {
         let (left, right) = match (&self.0, &other.0) {
             (Repr::Small { value: a, scale: s }, Repr::Small { value: b, scale: t }) => {
+                if s == t {
+                    return a.cmp(b);
+                }
                 let common = (*s).max(*t);
                 let align = |v: i64, scale: u16| i128::from(v) * POW10[usize::from(common - scale)];
                 return align(*a, *s).cmp(&align(*b, *t));
